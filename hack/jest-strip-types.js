@@ -1,0 +1,9 @@
+import { createHash } from 'node:crypto';
+import { stripTypeScriptTypes } from 'node:module';
+
+/** Jest transformer: Node's own type stripping, so that tests run the bytes that Node runs. */
+export default {
+  process: (source) => ({ code: stripTypeScriptTypes(source, { mode: 'strip' }) }),
+  getCacheKey: (source, path) =>
+    createHash('sha256').update(process.version).update(path).update(source).digest('hex'),
+};

@@ -1,0 +1,29 @@
+/** Kinds of long work; each has its own limit of how many run at once. */
+export type ActivityKind = 'create' | 'initialize' | 'status' | 'delete' | 'drain' | 'detach';
+
+/** How long work stands. `settledAtMs` is monotonic. */
+export type Activity<T> =
+  | { readonly state: 'running'; readonly sinceMs: number }
+  | { readonly state: 'done'; readonly result: T; readonly settledAtMs: number }
+  | { readonly state: 'failed'; readonly error: unknown; readonly settledAtMs: number };
+
+/** Who the work is for: the UID makes a re-created object a stranger, the key is what is enqueued when the work ends. */
+export interface ActivityOwner {
+  readonly uid: string;
+  readonly key: string;
+}
+
+/**
+ * Long work (driver calls, drains) that holds no worker: a reconcile starts it or looks at it and returns; when it ends,
+ * the owner's key is enqueued and the next pass takes the result.
+ */
+export interface Activities {
+  /** Starts `run`, unless work of this kind for this owner is running or has ended and was not taken yet. */
+  startOrGet<T>(owner: ActivityOwner, kind: ActivityKind, run: (signal: AbortSignal) => Promise<T>): Activity<T>;
+  /** What stands there, without starting anything. */
+  get<T>(uid: string, kind: ActivityKind): Activity<T> | undefined;
+  /** Takes a settled result away, so that the work can be started anew. No-op while it runs. */
+  forget(uid: string, kind: ActivityKind): void;
+  /** Aborts running work; it still counts as running until it has ended. */
+  abort(uid: string, kind: ActivityKind, reason: string): void;
+}

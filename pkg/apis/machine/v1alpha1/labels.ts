@@ -1,0 +1,75 @@
+// Labels
+
+/** On Machines: name of the Node. */
+export const NODE_LABEL = 'node';
+/** On Machines: name of the MachineDeployment; read for metrics only, never written by us. */
+export const DEPLOYMENT_NAME_LABEL = 'name';
+/** On Machines: delete without waiting for the drain; parsed as a Go bool. */
+export const FORCE_DELETION_LABEL = 'force-deletion';
+/** On MachineDeployments and MachineSets: `True` while the overshoot safety holds them back. */
+export const FREEZE_LABEL = 'freeze';
+/** On MachineSets, their selector and their Machines: hash of the template. */
+export const TEMPLATE_HASH_LABEL = 'machine-template-hash';
+/** On Nodes: name of the Machine. */
+export const MACHINE_NAME_LABEL = 'node.gardener.cloud/machine-name';
+/** On old MachineSets of an in-place update: do not refill. */
+export const SCALE_UP_DISABLED_LABEL = 'node.machine.sapcloud.io/scale-up-disabled';
+/** On Nodes and Machines: result of an in-place update, `successful` or `failed`. */
+export const UPDATE_RESULT_LABEL = 'node.machine.sapcloud.io/update-result';
+/** On Machines and Nodes: zone, as Kubernetes spells it. */
+export const ZONE_LABEL = 'topology.kubernetes.io/zone';
+
+// Annotations
+
+/** On Machines: smaller is deleted first; absent counts as 3. */
+export const PRIORITY_ANNOTATION = 'machinepriority.machine.sapcloud.io';
+/** Value that we write when a Machine has no priority. */
+export const DEFAULT_PRIORITY = '3';
+/** On Machines: when the autoscaler chose it for deletion, RFC 3339. */
+export const MARKED_FOR_DELETION_TIME_ANNOTATION = 'machine.sapcloud.io/marked-for-deletion-time';
+/** On MachineDeployments and MachineSets: when the autoscaler last changed replicas, RFC 3339. */
+export const LAST_SCALER_CHANGE_ANNOTATION = 'machine.sapcloud.io/last-deployment-replica-change-by-scaler-time';
+/** On MachineDeployments: Machines that the autoscaler wants gone. */
+export const TRIGGER_DELETION_ANNOTATION = 'node.machine.sapcloud.io/trigger-deletion-by-mcm';
+/** On all kinds down to the Machine: creation timeout that overrides the spec, a Go duration. */
+export const EFFECTIVE_CREATION_TIMEOUT_ANNOTATION = 'node.machine.sapcloud.io/effective-creation-timeout';
+/** On Machines and Nodes: preservation request. */
+export const PRESERVE_ANNOTATION = 'node.machine.sapcloud.io/preserve';
+/** On Machines: preservation value last taken from the Node. */
+export const LAST_APPLIED_NODE_PRESERVE_ANNOTATION = 'node.machine.sapcloud.io/last-applied-node-preserve-value';
+/** On Nodes: the node template that was last applied, JSON. */
+export const LAST_APPLIED_TEMPLATE_ANNOTATION = 'node.machine.sapcloud.io/last-applied-anno-labels-taints';
+/** On Nodes: not backed by a Machine. */
+export const NOT_MANAGED_ANNOTATION = 'node.machine.sapcloud.io/not-managed-by-mcm';
+/** On bootstrap token Secrets: UID of the Machine that the token is for. */
+export const MACHINE_UID_ANNOTATION = 'machine.sapcloud.io/machine-uid';
+/** On MachineDeployments: how many Machines may be replaced for bad health at once; int or percent. */
+export const MAX_REPLACEMENTS_ANNOTATION = 'machine.sapcloud.io/max-replacements';
+/** On MachineSets and MachineDeployments: revision of the template. */
+export const REVISION_ANNOTATION = 'deployment.kubernetes.io/revision';
+/** On MachineSets: revisions held before, comma separated. */
+export const REVISION_HISTORY_ANNOTATION = 'deployment.kubernetes.io/revision-history';
+/** On MachineSets: replicas of the MachineDeployment when the set was last scaled. */
+export const DESIRED_REPLICAS_ANNOTATION = 'deployment.kubernetes.io/desired-replicas';
+/** On MachineSets: replicas plus surge of the MachineDeployment when the set was last scaled. */
+export const MAX_REPLICAS_ANNOTATION = 'deployment.kubernetes.io/max-replicas';
+/** On MachineSets: their Nodes carry the taint of the same key. */
+export const PREFER_NO_SCHEDULE_KEY = 'deployment.machine.sapcloud.io/prefer-no-schedule';
+/** On MachineDeployments and MachineSets: unfreeze now. */
+export const UNFREEZE_ANNOTATION = 'safety.machine.sapcloud.io/unfreeze';
+/** What kubectl apply remembers; never copied. */
+export const LAST_APPLIED_CONFIGURATION_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
+
+// Finalizers
+
+/** On MachineDeployments, MachineSets, Machines and MachineClasses. */
+export const MACHINE_FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
+/** On Secrets that a MachineClass names. */
+export const SECRET_FINALIZER = 'machine.sapcloud.io/machine-controller';
+/** On Nodes: deleting the Node drains it and deletes its Machine first. */
+export const NODE_FINALIZER = 'node.machine.sapcloud.io/machine-controller';
+
+// Taints
+
+/** The Node's critical components are not ready yet; a Pending machine waits for its removal. */
+export const CRITICAL_COMPONENTS_TAINT = 'node.gardener.cloud/critical-components-not-ready';

@@ -1,0 +1,92 @@
+/** Points from an owned object to its owner, as metav1.OwnerReference. */
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+/** metav1.ObjectMeta as far as it is read or written here; unknown members survive because only patches are written. */
+export interface ObjectMeta {
+  name: string;
+  namespace?: string;
+  generateName?: string;
+  uid: string;
+  resourceVersion: string;
+  generation?: number;
+  /** RFC 3339. Go clients send null in objects that they create; the server always fills it in. */
+  creationTimestamp: string;
+  deletionTimestamp?: string;
+  deletionGracePeriodSeconds?: number;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  finalizers?: string[];
+  ownerReferences?: OwnerReference[];
+}
+
+/** What every object of the API server has. */
+export interface KubeObject {
+  apiVersion?: string;
+  kind?: string;
+  metadata: ObjectMeta;
+}
+
+/** metav1.ListMeta as it is on the wire. */
+export interface ListMeta {
+  resourceVersion: string;
+  continue?: string;
+  remainingItemCount?: number;
+}
+
+/** One page of a list. */
+export interface List<T> {
+  metadata: ListMeta;
+  items: T[];
+}
+
+/** metav1.LabelSelector. */
+export interface LabelSelector {
+  matchLabels?: Record<string, string>;
+  matchExpressions?: LabelSelectorRequirement[];
+}
+
+/** One expression of a label selector. */
+export interface LabelSelectorRequirement {
+  key: string;
+  operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  values?: string[];
+}
+
+/** metav1.Status: what the API server answers instead of an object. */
+export interface Status {
+  kind?: 'Status';
+  status?: string;
+  message?: string;
+  reason?: string;
+  code?: number;
+  details?: {
+    name?: string;
+    kind?: string;
+    uid?: string;
+    retryAfterSeconds?: number;
+    causes?: { reason?: string; message?: string; field?: string }[];
+  };
+}
+
+/** The key of an object in caches and queues: `namespace/name`, or the bare name of a cluster-scoped one. */
+export function keyOf(object: { metadata: { namespace?: string; name: string } }): string {
+  const { namespace, name } = object.metadata;
+  return namespace === undefined || namespace === '' ? name : `${namespace}/${name}`;
+}
+
+/** The reference that makes its owner manage an object; an object has at most one. */
+export function controllerOf(object: { metadata: ObjectMeta }): OwnerReference | undefined {
+  return object.metadata.ownerReferences?.find((ref) => ref.controller === true);
+}
+
+/** True when deletion was asked for and finalizers are still being worked on. */
+export function isBeingDeleted(object: { metadata: ObjectMeta }): boolean {
+  return object.metadata.deletionTimestamp !== undefined;
+}

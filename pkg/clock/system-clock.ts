@@ -1,0 +1,56 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleepFor } from 'node:timers/promises';
+
+import type { Clock } from './clock.ts';
+
+/** setTimeout's largest delay; a longer one would fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * The clock of production. `reanchor` moves the wall time when the API servers' `Date` header says that this host's clock
+ * was wrong at start; between two anchors a jump of the host's clock has no effect.
+ */
+export class SystemClock implements Clock {
+  #anchorEpochMs: number;
+  #anchorMonotonicMs: number;
+
+  constructor() {
+    this.#anchorEpochMs = Date.now();
+    this.#anchorMonotonicMs = performance.now();
+  }
+
+  now(): number {
+    return Math.round(this.#anchorEpochMs + performance.now() - this.#anchorMonotonicMs);
+  }
+
+  monotonicMs(): number {
+    return performance.now();
+  }
+
+  /** The host's own wall clock, jumps included: only the fence compares it (see pkg/gate/fence.ts). */
+  hostWallMs(): number {
+    return Date.now();
+  }
+
+  /** Takes `epochMs` as the present wall time. */
+  reanchor(epochMs: number): void {
+    this.#anchorEpochMs = epochMs;
+    this.#anchorMonotonicMs = performance.now();
+  }
+
+  schedule(delayMs: number, run: () => void): () => void {
+    const timer = setTimeout(run, Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS));
+    timer.unref();
+    return () => clearTimeout(timer);
+  }
+
+  async sleep(delayMs: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    try {
+      await sleepFor(Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS), undefined, { signal, ref: false });
+    } catch (err) {
+      signal.throwIfAborted();
+      throw err;
+    }
+  }
+}

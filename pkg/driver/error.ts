@@ -1,0 +1,73 @@
+/** Codes of the original: gRPC's 0-16 and 17, by number and name. */
+export const DRIVER_CODES = [
+  'OK',
+  'Canceled',
+  'Unknown',
+  'InvalidArgument',
+  'DeadlineExceeded',
+  'NotFound',
+  'AlreadyExists',
+  'PermissionDenied',
+  'ResourceExhausted',
+  'FailedPrecondition',
+  'Aborted',
+  'OutOfRange',
+  'Unimplemented',
+  'Internal',
+  'Unavailable',
+  'DataLoss',
+  'Unauthenticated',
+  'Uninitialized',
+] as const;
+
+/** Name of a machine code. */
+export type DriverCode = (typeof DRIVER_CODES)[number];
+
+/** What a driver answered instead of a plain success; some failures come together with a result. */
+export class DriverError extends Error {
+  override readonly name = 'DriverError';
+  readonly code: DriverCode;
+  /** The provider's own words, without code. */
+  readonly detail: string;
+  /** Scratch space that the driver wants kept; undefined keeps or clears it as the code says. */
+  readonly lastKnownState: string | undefined;
+  /** When the provider asks us to come back. */
+  readonly retryAfterMs: number | undefined;
+  /** The driver knows that a retry with the same input cannot succeed. */
+  readonly terminal: boolean;
+  /** What was known of the VM all the same (Uninitialized carries it). */
+  readonly result: { providerID?: string; nodeName?: string } | undefined;
+  /** True when the driver never answered: the mutation may or may not have happened. */
+  readonly unanswered: boolean;
+
+  constructor(
+    code: DriverCode,
+    detail: string,
+    options: {
+      lastKnownState?: string;
+      retryAfterMs?: number;
+      terminal?: boolean;
+      result?: { providerID?: string; nodeName?: string };
+      unanswered?: boolean;
+      cause?: unknown;
+    } = {},
+  ) {
+    // The text form of the original: downstream consumers read it from lastOperation.description.
+    super(
+      `machine codes error: code = [${code}] message = [${detail}]`,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
+    this.code = code;
+    this.detail = detail;
+    this.lastKnownState = options.lastKnownState;
+    this.retryAfterMs = options.retryAfterMs;
+    this.terminal = options.terminal ?? false;
+    this.result = options.result;
+    this.unanswered = options.unanswered ?? false;
+  }
+
+  /** True when `err` is a DriverError with one of `codes`. */
+  static hasCode(err: unknown, ...codes: DriverCode[]): err is DriverError {
+    return err instanceof DriverError && codes.includes(err.code);
+  }
+}

@@ -1,0 +1,83 @@
+import type { KubeObject, List, ObjectMeta } from '../apis/meta.ts';
+import type { Pod } from '../apis/wire.ts';
+import type { Intent } from '../gate/gate.ts';
+import type { Patch } from './patch.ts';
+import type { Resource } from './resource.ts';
+
+/** Which object. `namespace` is left out for cluster-scoped ones. */
+export interface ObjectRef {
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** Every call can be aborted and has a deadline (30 s unless told otherwise). */
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+/** What a list selects, and how fresh it must be: without `resourceVersion` it is a quorum read. */
+export interface ListOptions extends CallOptions {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly limit?: number;
+  readonly continue?: string;
+  readonly resourceVersion?: string;
+  readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
+}
+
+/** Live reads. They throw ApiError. */
+export interface Reader {
+  get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
+  list<T extends KubeObject>(resource: Resource<T>, options?: ListOptions): Promise<List<T>>;
+}
+
+/** What is sent to create an object: the server fills in the rest of the metadata. */
+export type New<T extends KubeObject> = Omit<T, 'metadata'> & {
+  metadata: Partial<ObjectMeta> & { name: string };
+};
+
+/** DELETE always names the UID it means, and the resourceVersion when the deletion follows from what was read. */
+export interface Preconditions {
+  readonly uid: string;
+  readonly resourceVersion?: string;
+}
+
+/** How an object is deleted. */
+export interface DeleteOptions extends CallOptions {
+  readonly gracePeriodSeconds?: number;
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+}
+
+/**
+ * Mutations. Each asks the gate first and ends before the fence closes; throws GateClosedError or ApiError. Answers are
+ * handed to the caches, so that the next pass reads its own writes.
+ */
+export interface Writer {
+  /** POST under a name chosen by the caller: a repeated POST is AlreadyExists. */
+  create<T extends KubeObject>(
+    intent: Intent,
+    resource: Resource<T>,
+    object: New<T>,
+    options?: CallOptions,
+  ): Promise<T>;
+  /** PATCH of fields that we own; `patch` carries its preconditions (see patch.ts). */
+  patch<T extends KubeObject>(
+    intent: Intent,
+    resource: Resource<T>,
+    ref: ObjectRef,
+    patch: Patch,
+    options?: CallOptions,
+  ): Promise<T>;
+  /** DELETE. Resolves with the object while finalizers hold it, with undefined when it is gone. */
+  delete<T extends KubeObject>(
+    intent: Intent,
+    resource: Resource<T>,
+    ref: ObjectRef,
+    preconditions: Preconditions,
+    options?: DeleteOptions,
+  ): Promise<T | undefined>;
+  /** Eviction of exactly this pod (UID precondition). TooManyRequests: a PodDisruptionBudget forbids it now. */
+  evict(pod: Pod, options?: CallOptions & { readonly gracePeriodSeconds?: number }): Promise<void>;
+}

@@ -1,0 +1,87 @@
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
+import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
+import { GROUP, VERSION } from '../apis/machine/v1alpha1/group.ts';
+import type { KubeObject } from '../apis/meta.ts';
+import type {
+  Event,
+  Lease,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodDisruptionBudget,
+  Secret,
+  VolumeAttachment,
+} from '../apis/wire.ts';
+
+/** Where objects of type T live in the API. The type parameter is carried by `_type`, which never exists at run time. */
+export interface Resource<T extends KubeObject> {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly _type?: T;
+}
+
+function resource<T extends KubeObject>(
+  group: string,
+  version: string,
+  plural: string,
+  kind: string,
+  namespaced = true,
+): Resource<T> {
+  return Object.freeze({ group, version, plural, kind, namespaced });
+}
+
+export const machines = resource<Machine>(GROUP, VERSION, 'machines', 'Machine');
+export const machineSets = resource<MachineSet>(GROUP, VERSION, 'machinesets', 'MachineSet');
+export const machineDeployments = resource<MachineDeployment>(
+  GROUP,
+  VERSION,
+  'machinedeployments',
+  'MachineDeployment',
+);
+export const machineClasses = resource<MachineClass>(GROUP, VERSION, 'machineclasses', 'MachineClass');
+export const secrets = resource<Secret>('', 'v1', 'secrets', 'Secret');
+export const events = resource<Event>('', 'v1', 'events', 'Event');
+export const nodes = resource<Node>('', 'v1', 'nodes', 'Node', false);
+export const pods = resource<Pod>('', 'v1', 'pods', 'Pod');
+export const persistentVolumes = resource<PersistentVolume>('', 'v1', 'persistentvolumes', 'PersistentVolume', false);
+export const persistentVolumeClaims = resource<PersistentVolumeClaim>(
+  '',
+  'v1',
+  'persistentvolumeclaims',
+  'PersistentVolumeClaim',
+);
+export const podDisruptionBudgets = resource<PodDisruptionBudget>(
+  'policy',
+  'v1',
+  'poddisruptionbudgets',
+  'PodDisruptionBudget',
+);
+export const volumeAttachments = resource<VolumeAttachment>(
+  'storage.k8s.io',
+  'v1',
+  'volumeattachments',
+  'VolumeAttachment',
+  false,
+);
+export const leases = resource<Lease>('coordination.k8s.io', 'v1', 'leases', 'Lease');
+
+/** `apiVersion` of a resource's objects. */
+export function apiVersionOf(r: Resource<KubeObject>): string {
+  return r.group === '' ? r.version : `${r.group}/${r.version}`;
+}
+
+/** Path of a collection, or of one object, or of its subresource. */
+export function pathOf(r: Resource<KubeObject>, namespace?: string, name?: string, subresource?: string): string {
+  const root = r.group === '' ? `/api/${r.version}` : `/apis/${r.group}/${r.version}`;
+  const scope =
+    r.namespaced && namespace !== undefined && namespace !== '' ? `/namespaces/${encodeURIComponent(namespace)}` : '';
+  const object = name === undefined ? '' : `/${encodeURIComponent(name)}`;
+  return `${root}${scope}/${r.plural}${object}${subresource === undefined ? '' : `/${subresource}`}`;
+}

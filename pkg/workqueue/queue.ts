@@ -1,0 +1,10 @@
+/** How urgent a key is: `high` for deletions, `low` for the first list and resyncs, so that users are not stuck behind them. */
+export type Priority = 'high' | 'normal' | 'low';
+
+/** What controllers may do to a workqueue. Duplicate keys collapse; a key never runs twice at once. */
+export interface Queue {
+  /** Runs `key` as soon as a worker is free. */
+  add(key: string, priority?: Priority): void;
+  /** Runs `key` after `delayMs` at the latest; the soonest of several wins. */
+  addAfter(key: string, delayMs: number): void;
+}
