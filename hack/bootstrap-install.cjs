@@ -1,0 +1,92 @@
+'use strict';
+const { spawn, spawnSync } = require('node:child_process');
+const { createHash } = require('node:crypto');
+const { existsSync, readFileSync, writeFileSync } = require('node:fs');
+const path = require('node:path');
+
+const root = path.resolve(__dirname, '..');
+const modules = path.join(root, 'node_modules');
+/** Says which lockfile the installation belongs to, and that it was complete. */
+const stamp = path.join(modules, '.machinist-installed');
+
+/** Program of each command, run by the pinned Node. */
+const programs = {
+  demo: ['cmd/machinist/main.ts', 'demo'],
+  machinist: ['cmd/machinist/main.ts'],
+  test: ['hack/test/main.ts'],
+  check: ['hack/check/main.ts'],
+};
+
+/** Installs if needed, then runs `command` and ends with its exit code. */
+exports.main = function main([command, ...args], ownNode) {
+  const program = programs[command];
+  if (program === undefined) fail(`unknown command "${command}": one of ${Object.keys(programs).join(', ')} is expected`);
+  installIfNeeded();
+  runWith(findNode(ownNode), [...program, ...args]);
+};
+
+function installIfNeeded() {
+  const wanted = createHash('sha256')
+    .update(readFileSync(path.join(root, 'package-lock.json')))
+    .update(`${process.platform}-${process.arch}`)
+    .digest('hex');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+
+  console.error('Installing npm packages (about 500 MB, once; a minute or two)…');
+  const [npm, prefix] = npmCommand();
+  const done = spawnSync(npm, [...prefix, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'pipe'],
+    encoding: 'utf8',
+  });
+  if (done.error !== undefined) fail(`npm could not be started (${done.error.message}): install npm, which comes with Node, and try again`);
+  if (done.status !== 0) {
+    if (/ENOSPC/.test(done.stderr)) fail('The disk is full: free about 1 GB where this checkout lies, then try again.');
+    if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT/.test(done.stderr)) {
+      fail('npm could not reach its package registry: check the network or the proxy settings of npm, then try again.');
+    }
+    fail(`npm ci failed with exit code ${done.status}:\n${done.stderr.trim()}`);
+  }
+  writeFileSync(stamp, wanted);
+}
+
+/** npm as it was started, or the one in PATH. */
+function npmCommand() {
+  const script = process.env.npm_execpath;
+  return script !== undefined && /npm-cli\.js$/.test(script) ? [process.execPath, [script]] : ['npm', []];
+}
+
+/** The Node that npm installed from the lockfile, else the present one if it is new enough. */
+function findNode(ownNode) {
+  const candidates = [path.join(modules, '.bin', 'node'), process.execPath];
+  for (const candidate of candidates) {
+    const answer = spawnSync(candidate, ['--version'], { encoding: 'utf8' });
+    const version = /^v(\d+)\.(\d+)/.exec(answer.stdout ?? '');
+    if (version === null) continue;
+    const [major, minor] = [Number(version[1]), Number(version[2])];
+    if (major > ownNode[0] || (major === ownNode[0] && minor >= ownNode[1])) return candidate;
+  }
+  return fail(
+    `Machinist runs on Node ${ownNode.join('.')} or newer. npm brings it along on Linux (x64, arm64); on ${process.platform} ${process.arch} install it yourself, then try again.`,
+  );
+}
+
+/** Signals go on to the program, which cleans up; we end when it has ended. */
+function runWith(node, args) {
+  const child = spawn(node, args, {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, PATH: `${path.join(modules, '.bin')}${path.delimiter}${process.env.PATH ?? ''}` },
+  });
+  // A terminal sends Ctrl-C to the whole group, the program included: it must not be sent twice.
+  process.on('SIGINT', () => undefined);
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  process.on('SIGHUP', () => child.kill('SIGTERM'));
+  child.on('error', (err) => fail(`${node} could not be started: ${err.message}`));
+  child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 143)));
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { LEVELS, type Level } from './levels.ts';
+import { sumUp } from './summary.ts';
+
+/**
+ * The test command: `main.ts [level] [jest arguments…]`. Builds the control plane when a level needs it, runs each level in
+ * a jest of its own, and prints the sum as the last line. Exit code 1 when anything failed or nothing ran.
+ */
+const root = path.resolve(import.meta.dirname, '../..');
+
+async function main(argv: readonly string[]): Promise<number> {
+  const named = LEVELS.find((level) => level.name === argv[0]);
+  const levels = named === undefined ? LEVELS : [named];
+  const jestArguments = named === undefined ? argv : argv.slice(1);
+
+  if (levels.some((level) => level.needsControlPlane)) {
+    const code = await run([path.join(root, 'hack/control-plane/build.ts')], {});
+    if (code !== 0) return code;
+  }
+
+  const directory = mkdtempSync(path.join(tmpdir(), 'machinist-tests-'));
+  const summary = path.join(directory, 'summary');
+  try {
+    const codes: number[] = [];
+    for (const level of levels) codes.push(await runLevel(level, jestArguments, summary));
+    const total = sumUp(readFileSync(summary, { encoding: 'utf8', flag: 'a+' }));
+    console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+    return codes.every((code) => code === 0) && total.passed > 0 ? 0 : 1;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function runLevel(level: Level, jestArguments: readonly string[], summary: string): Promise<number> {
+  console.log(`\n# ${level.name} tests`);
+  return run(
+    [
+      '--experimental-vm-modules',
+      '--disable-warning=ExperimentalWarning',
+      path.join(root, 'node_modules/jest/bin/jest.js'),
+      '--selectProjects',
+      level.name,
+      '--passWithNoTests',
+      ...jestArguments,
+    ],
+    { MACHINIST_TEST_SUMMARY: summary },
+  );
+}
+
+function run(argv: readonly string[], env: Record<string, string>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, argv, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
+    child.on('error', reject);
+    child.on('exit', (code) => resolve(code ?? 1));
+  });
+}
+
+process.exitCode = await main(process.argv.slice(2));
