@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { HostClock } from './host-clock.ts';
 
 interface Timer {
   readonly atMs: number;
@@ -6,9 +6,10 @@ interface Timer {
 }
 
 /** The clock of tests: stands still until it is advanced; timers that fall due run in order, at their own time. */
-export class FakeClock implements Clock {
+export class FakeClock implements HostClock {
   #monotonicMs = 0;
   #epochMs: number;
+  #hostOffsetMs = 0;
   #timers: Timer[] = [];
 
   constructor(epochMs: number = Date.parse('2026-01-01T00:00:00Z')) {
@@ -21,6 +22,10 @@ export class FakeClock implements Clock {
 
   monotonicMs(): number {
     return this.#monotonicMs;
+  }
+
+  hostWallMs(): number {
+    return this.#epochMs + this.#hostOffsetMs;
   }
 
   schedule(delayMs: number, run: () => void): () => void {
@@ -59,6 +64,28 @@ export class FakeClock implements Clock {
     this.#move(untilMs - this.#monotonicMs);
   }
 
+  /**
+   * Like `advance`, but lets promises that hang on the timers settle in between, so that loops which sleep go round. Needs
+   * real timers: it waits for turns of the event loop.
+   */
+  async advanceAsync(ms: number): Promise<void> {
+    const untilMs = this.#monotonicMs + ms;
+    await turns();
+    for (;;) {
+      const nextMs = Math.min(...this.#timers.map((t) => t.atMs));
+      if (nextMs > untilMs) break;
+      this.advance(Math.max(0, nextMs - this.#monotonicMs));
+      await turns();
+    }
+    this.advance(untilMs - this.#monotonicMs);
+    await turns();
+  }
+
+  /** Moves only the host's own wall clock: a suspended host (its monotonic clock stands still), or a set clock. */
+  jumpHostWall(ms: number): void {
+    this.#hostOffsetMs += ms;
+  }
+
   /** Moves only the wall clock, as an administrator or NTP would. */
   jumpWall(ms: number): void {
     this.#epochMs += ms;
@@ -68,4 +95,9 @@ export class FakeClock implements Clock {
     this.#monotonicMs += ms;
     this.#epochMs += ms;
   }
+}
+
+/** A few turns of the event loop: enough for chains of promises, also those that cross setImmediate. */
+async function turns(): Promise<void> {
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 
-import type { Clock } from './clock.ts';
+import type { HostClock } from './host-clock.ts';
 
 /** setTimeout's largest delay; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -10,7 +10,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
  * The clock of production. `reanchor` moves the wall time when the API servers' `Date` header says that this host's clock
  * was wrong at start; between two anchors a jump of the host's clock has no effect.
  */
-export class SystemClock implements Clock {
+export class SystemClock implements HostClock {
   #anchorEpochMs: number;
   #anchorMonotonicMs: number;
 
