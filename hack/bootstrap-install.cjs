@@ -53,7 +53,7 @@ function installIfNeeded() {
 /** npm as it was started, or the one in PATH. */
 function npmCommand() {
   const script = process.env.npm_execpath;
-  return script !== undefined && /npm-cli\.js$/.test(script) ? [process.execPath, [script]] : ['npm', []];
+  return script !== undefined && script.endsWith('npm-cli.js') ? [process.execPath, [script]] : ['npm', []];
 }
 
 /** The Node that npm installed from the lockfile, else the present one if it is new enough. */

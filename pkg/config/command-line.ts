@@ -1,0 +1,96 @@
+import { Command, CommanderError, Option } from 'commander';
+
+import { configFrom, type Config } from './config.ts';
+import { defaultOf, type Flag, FLAGS, IGNORED_FLAGS, type Program } from './flags.ts';
+import { FlagError } from './value.ts';
+
+/** What a command line came to. */
+export interface ParsedCommandLine {
+  readonly config: Config;
+  /** One sentence for each flag that was accepted without effect. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * The flags of `program` on `command`. `act` runs with the parsed line; a FlagError ends the command with exit code 2,
+ * as the original does.
+ */
+export function withFlags(
+  command: Command,
+  program: Program,
+  act: (parsed: ParsedCommandLine) => Promise<void>,
+): Command {
+  for (const flag of FLAGS) command.addOption(optionOf(flag, program));
+  for (const name of IGNORED_FLAGS) command.addOption(new Option(`--${name} [value]`).hideHelp().argParser(collect));
+  return command
+    .showSuggestionAfterError()
+    .configureHelp({ sortOptions: false, helpWidth: 110 })
+    .action(async () => {
+      const typed = new Map<string, readonly string[]>();
+      for (const option of command.options) {
+        const texts: unknown = command.getOptionValue(option.attributeName());
+        if (Array.isArray(texts)) typed.set(option.name(), texts.map(String));
+      }
+      await act({ config: parse(command, program, typed), warnings: warningsFor(program, typed) });
+    });
+}
+
+/**
+ * Go spellings of flags: `_` for `-`, and one dash. Values are left alone.
+ */
+export function normalizeFlags(argv: readonly string[]): string[] {
+  const known = new Set([...FLAGS.map((flag) => flag.name), ...IGNORED_FLAGS]);
+  return argv.map((argument) => {
+    const [, dashes, name = '', rest = ''] = /^(--?)([A-Za-z][\w-]*)(=.*)?$/s.exec(argument) ?? [];
+    if (dashes === undefined) return argument;
+    const dashed = name.replaceAll('_', '-');
+    return known.has(dashed) ? `--${dashed}${rest}` : argument;
+  });
+}
+
+function optionOf(flag: Flag, program: Program): Option {
+  const value = flag.kind === 'bool' ? '[bool]' : `<${placeholderOf(flag)}>`;
+  const option = new Option(`--${flag.name} ${value}`, describe(flag, program))
+    .argParser(collect)
+    .helpGroup(`${flag.group}:`);
+  // A bare `--leader-elect` means true; Go's `--leader-elect=false` and the more natural `--leader-elect false` both work.
+  if (flag.kind === 'bool') option.preset('true');
+  return flag.unused === true || !flag.programs.includes(program) ? option.hideHelp() : option;
+}
+
+function collect(text: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), text];
+}
+
+function placeholderOf(flag: Flag): string {
+  if (flag.name === 'driver') return 'provider=address';
+  return flag.kind === 'int' || flag.kind === 'float' ? 'n' : flag.kind;
+}
+
+function describe(flag: Flag, program: Program): string {
+  const value = defaultOf(flag, program);
+  return value === '' ? flag.help : `${flag.help} (default ${value})`;
+}
+
+function parse(command: Command, program: Program, typed: ReadonlyMap<string, readonly string[]>): Config {
+  try {
+    return configFrom(program, typed);
+  } catch (err) {
+    if (!(err instanceof FlagError)) throw err;
+    return command.error(`error: ${err.message}`, { exitCode: 2, code: 'machinist.flag' });
+  }
+}
+
+function warningsFor(program: Program, typed: ReadonlyMap<string, readonly string[]>): string[] {
+  return [...typed.keys()].flatMap((name) => {
+    const flag = FLAGS.find((candidate) => candidate.name === name);
+    if (flag === undefined || flag.unused === true)
+      return [`--${name} is accepted for compatibility and has no effect`];
+    return flag.programs.includes(program) ? [] : [`--${name} has no effect in ${program}`];
+  });
+}
+
+/** Exit code of a command that commander ended: 0 for help and version, 2 for what was typed wrongly. */
+export function exitCodeOf(err: CommanderError): number {
+  return err.exitCode === 0 ? 0 : 2;
+}

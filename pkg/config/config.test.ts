@@ -1,0 +1,74 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { configFrom } from './config.ts';
+import { FLAGS } from './flags.ts';
+
+const typed = (flags: Record<string, string | string[]>): Map<string, string[]> =>
+  new Map(Object.entries(flags).map(([name, value]) => [name, Array.isArray(value) ? value : [value]]));
+
+describe('flags', () => {
+  test("the defaults are the original's", () => {
+    const config = configFrom('machinist run', new Map());
+
+    expect(config.machine.creationTimeoutMs).toBe(20 * 60_000);
+    expect(config.machine.healthTimeoutMs).toBe(10 * 60_000);
+    expect(config.machine.drainTimeoutMs).toBe(2 * 60 * 60_000);
+    expect(config.machine.concurrency).toBe(50);
+    expect(config.sets.concurrency).toBe(10);
+    expect(config.server).toEqual({ address: '0.0.0.0', port: 10258 });
+    expect(config.leader).toEqual({ enabled: true, leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 });
+    expect(config.machine.nodeConditions).toEqual(['KernelDeadlock', 'ReadonlyFilesystem', 'DiskPressure', 'NetworkUnavailable']);
+    expect([...config.controllers]).toEqual(['machine-deployment', 'machine-set', 'machine', 'machine-class', 'secret']);
+  });
+
+  test.each([
+    { program: 'machine-controller-manager', port: 10258, workers: 10, controllers: ['machine-deployment', 'machine-set'] },
+    { program: 'machine-controller', port: 10259, workers: 50, controllers: ['machine', 'machine-class', 'secret'] },
+  ] as const)('$program keeps its own port, workers and controllers', ({ program, port, workers, controllers }) => {
+    const config = configFrom(program, new Map());
+
+    expect(config.server.port).toBe(port);
+    expect(program === 'machine-controller' ? config.machine.concurrency : config.sets.concurrency).toBe(workers);
+    expect([...config.controllers]).toEqual(controllers);
+  });
+
+  test.each([
+    { flag: 'port', value: '0', says: /--port: "0" is not valid, a whole number from 1 to 65535/ },
+    { flag: 'port', value: 'https', says: /--port: "https"/ },
+    { flag: 'address', value: 'localhost', says: /--address: "localhost" is not valid, an IP address/ },
+    { flag: 'machine-drain-timeout', value: '10', says: /--machine-drain-timeout: "10".*a duration with a unit/ },
+    { flag: 'machine-drain-timeout', value: '-1h', says: /--machine-drain-timeout: "-1h".*not negative/ },
+    { flag: 'leader-elect', value: 'yes', says: /--leader-elect: "yes" is not valid, true or false/ },
+    { flag: 'leader-elect-resource-lock', value: 'endpoints', says: /one of leases/ },
+    { flag: 'machine-concurrent-syncs', value: '0', says: /a whole number of at least 1/ },
+    { flag: 'kube-api-content-type', value: 'json', says: /a media type/ },
+    { flag: 'controllers', value: 'machine,pods', says: /--controllers: "pods" is not valid/ },
+    { flag: 'driver', value: 'local=/run/x.sock', says: /--driver: "local=\/run\/x.sock".*unix:\/\// },
+    { flag: 'driver', value: 'a=unix:///1,a=unix:///2', says: /provider "a" is named twice/ },
+    { flag: 'target-kubeconfig', value: 'none', says: /--control-kubeconfig: is needed/ },
+    { flag: 'leader-elect-lease-duration', value: '5s', says: /longer than --leader-elect-renew-deadline/ },
+    { flag: 'leader-elect-retry-period', value: '9s', says: /1\.2 times --leader-elect-retry-period/ },
+    { flag: 'machine-safety-apiserver-statuscheck-period', value: '10s', says: /must not be shorter than/ },
+    { flag: 'safety-down', value: '3', says: /--safety-down: must not be greater than --safety-up/ },
+    { flag: 'driver-cert-file', value: '/c.pem', says: /--driver-key-file: is needed together/ },
+  ])('refuses --$flag=$value, naming the flag, the value and what is allowed', ({ flag, value, says }) => {
+    expect(() => configFrom('machinist run', typed({ [flag]: value }))).toThrow(says);
+  });
+
+  test('drivers may be named in one flag or in several', () => {
+    const config = configFrom('machinist run', typed({ driver: ['a=unix:///a.sock', 'b=dns:///b:443'] }));
+
+    expect(config.drivers.addresses).toEqual([
+      { provider: 'a', address: 'unix:///a.sock' },
+      { provider: 'b', address: 'dns:///b:443' },
+    ]);
+  });
+
+  test('a wait of 0 for exhausted resources means the default', () => {
+    expect(configFrom('machinist run', typed({ 'resource-exhausted-retry': '0' })).machine.resourceExhaustedRetryMs).toBe(600_000);
+  });
+
+  test('no flag is declared twice', () => {
+    expect(new Set(FLAGS.map((flag) => flag.name)).size).toBe(FLAGS.length);
+  });
+});

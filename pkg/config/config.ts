@@ -1,0 +1,227 @@
+import { defaultOf, FLAGS, type Program } from './flags.ts';
+import { FlagError, type FlagValue, parseValue } from './value.ts';
+
+/** Names of the controllers that `--controllers` picks from. */
+export const CONTROLLERS = ['machine-deployment', 'machine-set', 'machine', 'machine-class', 'secret'] as const;
+
+/** One of them. */
+export type ControllerName = (typeof CONTROLLERS)[number];
+
+/** Everything the flags say; each part of the process receives its own section only. */
+export interface Config {
+  readonly program: Program;
+  readonly clusters: {
+    /** Path, '' (same as target) or `inClusterConfig`. */
+    readonly controlKubeconfig: string;
+    /** Path, '' (in-cluster, else default loading) or `none`. */
+    readonly targetKubeconfig: string;
+    readonly namespace: string;
+  };
+  readonly controllers: ReadonlySet<ControllerName>;
+  readonly drivers: {
+    readonly addresses: readonly DriverAddress[];
+    readonly tls: { readonly caFile: string; readonly certFile: string; readonly keyFile: string };
+  };
+  readonly machine: {
+    readonly creationTimeoutMs: number;
+    readonly healthTimeoutMs: number;
+    readonly drainTimeoutMs: number;
+    readonly inPlaceUpdateTimeoutMs: number;
+    readonly preserveTimeoutMs: number;
+    readonly maxEvictRetries: number;
+    readonly pvDetachTimeoutMs: number;
+    readonly pvReattachTimeoutMs: number;
+    readonly nodeConditions: readonly string[];
+    readonly bootstrapTokenExtraGroups: string;
+    readonly resourceExhaustedRetryMs: number;
+    readonly concurrency: number;
+  };
+  readonly sets: {
+    readonly concurrency: number;
+    readonly annotateForAutoscaler: boolean;
+  };
+  readonly safety: {
+    readonly up: number;
+    readonly down: number;
+    readonly overshootingPeriodMs: number;
+    readonly orphanVMsPeriodMs: number;
+    readonly statusCheckPeriodMs: number;
+    readonly statusCheckTimeoutMs: number;
+    readonly graceMs: number;
+  };
+  readonly leader: {
+    readonly enabled: boolean;
+    readonly leaseDurationMs: number;
+    readonly renewDeadlineMs: number;
+    readonly retryPeriodMs: number;
+  };
+  readonly server: { readonly address: string; readonly port: number };
+  readonly api: { readonly qps: number; readonly burst: number };
+  readonly verbosity: number;
+}
+
+/** A provider and where its driver listens. */
+export interface DriverAddress {
+  readonly provider: string;
+  readonly address: string;
+}
+
+/** What was typed, by flag name; a repeated flag has several texts. */
+export type TypedFlags = ReadonlyMap<string, readonly string[]>;
+
+/** Which controllers the original's programs run. */
+const CONTROLLERS_OF: Record<Program, readonly ControllerName[]> = {
+  'machinist run': CONTROLLERS,
+  'machine-controller-manager': ['machine-deployment', 'machine-set'],
+  'machine-controller': ['machine', 'machine-class', 'secret'],
+};
+
+/** Turns what was typed into one frozen Config. Throws FlagError for bad values and contradictions. */
+export function configFrom(program: Program, typed: TypedFlags): Config {
+  const values = new Map<string, FlagValue>();
+  for (const flag of FLAGS) {
+    const texts = typed.get(flag.name) ?? [defaultOf(flag, program)];
+    values.set(flag.name, parseValue(flag, flag.kind === 'list' ? texts.join(',') : (texts.at(-1) ?? '')));
+  }
+  const read = reader(values);
+  const { text, number, bool, list } = read;
+
+  const config: Config = {
+    program,
+    clusters: {
+      controlKubeconfig: text('control-kubeconfig'),
+      targetKubeconfig: text('target-kubeconfig'),
+      namespace: text('namespace'),
+    },
+    controllers: controllersFrom(program, list('controllers')),
+    drivers: {
+      addresses: driversFrom(list('driver')),
+      tls: { caFile: text('driver-ca-file'), certFile: text('driver-cert-file'), keyFile: text('driver-key-file') },
+    },
+    machine: machineFrom(program, read),
+    sets: {
+      concurrency: number(program === 'machinist run' ? 'machine-set-concurrent-syncs' : 'concurrent-syncs'),
+      annotateForAutoscaler: bool('autoscaler-scaledown-annotation-during-rollout'),
+    },
+    safety: {
+      up: number('safety-up'),
+      down: number('safety-down'),
+      overshootingPeriodMs: number('machine-safety-overshooting-period'),
+      orphanVMsPeriodMs: number('machine-safety-orphan-vms-period'),
+      statusCheckPeriodMs: number('machine-safety-apiserver-statuscheck-period'),
+      statusCheckTimeoutMs: number('machine-safety-apiserver-statuscheck-timeout'),
+      graceMs: number('machine-safety-grace'),
+    },
+    leader: {
+      enabled: bool('leader-elect'),
+      leaseDurationMs: number('leader-elect-lease-duration'),
+      renewDeadlineMs: number('leader-elect-renew-deadline'),
+      retryPeriodMs: number('leader-elect-retry-period'),
+    },
+    server: { address: text('address'), port: number('port') },
+    api: { qps: number('kube-api-qps'), burst: number('kube-api-burst') },
+    verbosity: number('v'),
+  };
+  refuseContradictions(config);
+  return Object.freeze(config);
+}
+
+interface ValueReader {
+  text(name: string): string;
+  number(name: string): number;
+  bool(name: string): boolean;
+  list(name: string): readonly string[];
+}
+
+function reader(values: ReadonlyMap<string, FlagValue>): ValueReader {
+  return {
+    text: (name) => String(values.get(name)),
+    number: (name) => Number(values.get(name)),
+    bool: (name) => values.get(name) === true,
+    list: (name) => {
+      const value = values.get(name);
+      return Array.isArray(value) ? value : [];
+    },
+  };
+}
+
+function machineFrom(program: Program, { text, number, list }: ValueReader): Config['machine'] {
+  return {
+    creationTimeoutMs: number('machine-creation-timeout'),
+    healthTimeoutMs: number('machine-health-timeout'),
+    drainTimeoutMs: number('machine-drain-timeout'),
+    inPlaceUpdateTimeoutMs: number('machine-inplace-update-timeout'),
+    preserveTimeoutMs: number('machine-preserve-timeout'),
+    maxEvictRetries: number('machine-max-evict-retries'),
+    pvDetachTimeoutMs: number('machine-pv-detach-timeout'),
+    pvReattachTimeoutMs: number('machine-pv-reattach-timeout'),
+    nodeConditions: list('node-conditions'),
+    bootstrapTokenExtraGroups: text('bootstrap-token-auth-extra-groups'),
+    // 0 means the default, as in the original.
+    resourceExhaustedRetryMs: number('resource-exhausted-retry') || 600_000,
+    concurrency: number(program === 'machinist run' ? 'machine-concurrent-syncs' : 'concurrent-syncs'),
+  };
+}
+
+function controllersFrom(program: Program, names: readonly string[]): ReadonlySet<ControllerName> {
+  if (names.includes('*')) return new Set(CONTROLLERS_OF[program]);
+  const unknown = names.find((name) => !CONTROLLERS.some((known) => known === name));
+  if (unknown !== undefined || names.length === 0) {
+    throw new FlagError(
+      `--controllers: ${JSON.stringify(unknown ?? '')} is not valid, "*" or a comma list of ${CONTROLLERS.join(', ')} is expected`,
+    );
+  }
+  return new Set(CONTROLLERS.filter((known) => names.includes(known)));
+}
+
+function driversFrom(items: readonly string[]): DriverAddress[] {
+  const drivers = items.map((item) => {
+    const [, provider, address] = /^([^=]+)=((?:unix|dns):\/\/\/.+)$/.exec(item) ?? [];
+    if (provider === undefined || address === undefined) {
+      throw new FlagError(
+        `--driver: ${JSON.stringify(item)} is not valid, <provider>=<address> is expected, where the address begins with unix:/// or dns:///`,
+      );
+    }
+    return { provider, address };
+  });
+  const twice = drivers.find((driver, i) => drivers.findIndex((other) => other.provider === driver.provider) < i);
+  if (twice !== undefined)
+    throw new FlagError(
+      `--driver: provider ${JSON.stringify(twice.provider)} is named twice; give each provider one address`,
+    );
+  return drivers;
+}
+
+function refuseContradictions({ clusters, leader, safety, drivers }: Config): void {
+  if (clusters.targetKubeconfig === 'none' && clusters.controlKubeconfig === '') {
+    throw new FlagError(
+      '--control-kubeconfig: is needed when --target-kubeconfig is none, because there is no target whose cluster it could share',
+    );
+  }
+  if (leader.leaseDurationMs <= leader.renewDeadlineMs) {
+    throw new FlagError(
+      `--leader-elect-lease-duration: must be longer than --leader-elect-renew-deadline (${leader.renewDeadlineMs} ms), or two leaders could act at once`,
+    );
+  }
+  if (leader.renewDeadlineMs <= 1.2 * leader.retryPeriodMs) {
+    throw new FlagError(
+      '--leader-elect-renew-deadline: must be longer than 1.2 times --leader-elect-retry-period, or one late answer ends leadership',
+    );
+  }
+  if (safety.statusCheckPeriodMs < safety.statusCheckTimeoutMs) {
+    throw new FlagError(
+      '--machine-safety-apiserver-statuscheck-period: must not be shorter than --machine-safety-apiserver-statuscheck-timeout',
+    );
+  }
+  if (safety.down > safety.up) {
+    throw new FlagError(
+      '--safety-down: must not be greater than --safety-up, or a MachineSet would be unfrozen only below its own size',
+    );
+  }
+  const { certFile, keyFile } = drivers.tls;
+  if ((certFile === '') !== (keyFile === '')) {
+    throw new FlagError(
+      `--driver-${certFile === '' ? 'cert' : 'key'}-file: is needed together with --driver-${certFile === '' ? 'key' : 'cert'}-file`,
+    );
+  }
+}

@@ -1,0 +1,492 @@
+/** The programs that take flags: the one-process layout, and the original's two. */
+export type Program = 'machinist run' | 'machine-controller-manager' | 'machine-controller';
+
+/** What a flag's value must be. Durations are Go durations (`10m`, `1h30m`), and need a unit. */
+export type FlagKind = 'bool' | 'int' | 'float' | 'duration' | 'string' | 'list' | 'address' | 'media-type';
+
+/** One flag: the row from which parsing, `--help`, validation and docs/reference/flags.md are made. */
+export interface Flag {
+  readonly name: string;
+  readonly kind: FlagKind;
+  /** As it would be typed. A function where the programs differ. */
+  readonly default: string | ((program: Program) => string);
+  readonly help: string;
+  readonly group: FlagGroup;
+  /** Which programs act on it; the others accept it with a warning, so that manifests can be shared. */
+  readonly programs: readonly Program[];
+  readonly min?: number;
+  readonly max?: number;
+  readonly oneOf?: readonly string[];
+  /** Accepted for the original's sake, without effect. */
+  readonly unused?: true;
+}
+
+/** Headings of `--help` and of the reference. */
+export type FlagGroup =
+  'Clusters' | 'Drivers' | 'Machines' | 'Safety' | 'Leader election' | 'Server' | 'Tuning' | 'Logging';
+
+const RUN: Program = 'machinist run';
+const MANAGER: Program = 'machine-controller-manager';
+const MACHINE: Program = 'machine-controller';
+const ALL: readonly Program[] = [RUN, MANAGER, MACHINE];
+const MACHINES: readonly Program[] = [RUN, MACHINE];
+const SETS: readonly Program[] = [RUN, MANAGER];
+
+/** Every flag, in the order of `--help`. Names and defaults are the original's where it has them. */
+export const FLAGS: readonly Flag[] = [
+  {
+    name: 'control-kubeconfig',
+    kind: 'string',
+    default: '',
+    group: 'Clusters',
+    programs: ALL,
+    help: 'Kubeconfig of the cluster that holds the Machines. Empty: the same as the target. "inClusterConfig": the service account of this pod.',
+  },
+  {
+    name: 'target-kubeconfig',
+    kind: 'string',
+    default: '',
+    group: 'Clusters',
+    programs: ALL,
+    help: 'Kubeconfig of the cluster whose Nodes the Machines become. Empty: the service account of this pod, else the default kubeconfig. "none": there is no such cluster; --control-kubeconfig is then mandatory.',
+  },
+  {
+    name: 'namespace',
+    kind: 'string',
+    default: 'default',
+    group: 'Clusters',
+    programs: ALL,
+    help: 'Namespace of the Machines, classes, Secrets and Leases in the control cluster.',
+  },
+  {
+    name: 'controllers',
+    kind: 'list',
+    default: '*',
+    group: 'Clusters',
+    programs: [RUN],
+    help: 'Which controllers run: "*", or a comma list of machine-deployment, machine-set, machine, machine-class, secret.',
+  },
+
+  {
+    name: 'driver',
+    kind: 'list',
+    default: '',
+    group: 'Drivers',
+    programs: MACHINES,
+    help: 'Driver of a provider, as <provider>=<address>; may be repeated. Addresses: unix:///path, or dns:///host:port with TLS.',
+  },
+  {
+    name: 'driver-ca-file',
+    kind: 'string',
+    default: '',
+    group: 'Drivers',
+    programs: MACHINES,
+    help: 'CA certificates that a driver at a dns:/// address must be signed by.',
+  },
+  {
+    name: 'driver-cert-file',
+    kind: 'string',
+    default: '',
+    group: 'Drivers',
+    programs: MACHINES,
+    help: 'Client certificate shown to drivers at dns:/// addresses.',
+  },
+  {
+    name: 'driver-key-file',
+    kind: 'string',
+    default: '',
+    group: 'Drivers',
+    programs: MACHINES,
+    help: 'Private key of --driver-cert-file.',
+  },
+
+  {
+    name: 'machine-creation-timeout',
+    kind: 'duration',
+    default: '20m',
+    min: 0,
+    group: 'Machines',
+    programs: MACHINES,
+    help: 'How long a machine may take to join, counted from when its VM exists; one that gets no VM at all fails after the same time.',
+  },
+  {
+    name: 'machine-health-timeout',
+    kind: 'duration',
+    default: '10m',
+    min: 0,
+    group: 'Machines',
+    programs: MACHINES,
+    help: 'How long a machine may be unhealthy before it is replaced.',
+  },
+  {
+    name: 'machine-drain-timeout',
+    kind: 'duration',
+    default: '2h',
+    min: 0,
+    group: 'Machines',
+    programs: MACHINES,
+    help: 'How long a deleted machine waits for its pods to leave before they are deleted.',
+  },
+  {
+    name: 'machine-inplace-update-timeout',
+    kind: 'duration',
+    default: '20m',
+    min: 0,
+    group: 'Machines',
+    programs: MACHINES,
+    help: 'How long an in-place update may take.',
+  },
+  {
+    name: 'machine-preserve-timeout',
+    kind: 'duration',
+    default: '96h',
+    min: 0,
+    group: 'Machines',
+    programs: MACHINES,
+    help: 'How long a preserved machine is kept.',
+  },
+  {
+    name: 'machine-max-evict-retries',
+    kind: 'int',
+    default: '360',
+    min: 0,
+    group: 'Machines',
+    programs: MACHINES,
+    help: 'How often the eviction of a pod is tried before the pod is deleted.',
+  },
+  {
+    name: 'machine-pv-detach-timeout',
+    kind: 'duration',
+    default: '2m',
+    min: 0,
+    group: 'Machines',
+    programs: MACHINES,
+    help: "How long a drain waits for a volume to be detached, after its pod's own grace period.",
+  },
+  {
+    name: 'machine-pv-reattach-timeout',
+    kind: 'duration',
+    default: '1m30s',
+    min: 0,
+    group: 'Machines',
+    programs: MACHINES,
+    help: 'How long a drain waits for a volume to be attached elsewhere.',
+  },
+  {
+    name: 'node-conditions',
+    kind: 'list',
+    default: 'KernelDeadlock,ReadonlyFilesystem,DiskPressure,NetworkUnavailable',
+    group: 'Machines',
+    programs: MACHINES,
+    help: 'Node conditions that make a machine unhealthy unless they are False.',
+  },
+  {
+    name: 'bootstrap-token-auth-extra-groups',
+    kind: 'string',
+    default: '',
+    group: 'Machines',
+    programs: MACHINES,
+    help: 'Value of auth-extra-groups in bootstrap tokens.',
+  },
+  {
+    name: 'resource-exhausted-retry',
+    kind: 'duration',
+    default: '10m',
+    min: 0,
+    group: 'Machines',
+    programs: MACHINES,
+    help: 'Longest wait between two tries while the provider has no capacity; 0 means 10m.',
+  },
+  {
+    name: 'autoscaler-scaledown-annotation-during-rollout',
+    kind: 'bool',
+    default: 'true',
+    group: 'Machines',
+    programs: SETS,
+    help: 'Keep the cluster-autoscaler from removing Nodes of a MachineDeployment while it rolls.',
+  },
+
+  {
+    name: 'safety-up',
+    kind: 'int',
+    default: '2',
+    min: 0,
+    group: 'Safety',
+    programs: SETS,
+    help: 'Machines beyond replicas plus surge at which a MachineSet is frozen.',
+  },
+  {
+    name: 'safety-down',
+    kind: 'int',
+    default: '1',
+    min: 0,
+    group: 'Safety',
+    programs: SETS,
+    help: 'How far below the freezing point a MachineSet must come to be unfrozen.',
+  },
+  {
+    name: 'machine-safety-overshooting-period',
+    kind: 'duration',
+    default: '1m',
+    min: 0,
+    group: 'Safety',
+    programs: SETS,
+    help: 'How often overshooting is looked for.',
+  },
+  {
+    name: 'machine-safety-orphan-vms-period',
+    kind: 'duration',
+    default: '15m',
+    min: 0,
+    group: 'Safety',
+    programs: MACHINES,
+    help: 'How often VMs without a Machine are looked for.',
+  },
+  {
+    name: 'machine-safety-apiserver-statuscheck-period',
+    kind: 'duration',
+    default: '1m',
+    min: 0,
+    group: 'Safety',
+    programs: ALL,
+    help: 'How often the API servers are probed; not below the timeout.',
+  },
+  {
+    name: 'machine-safety-apiserver-statuscheck-timeout',
+    kind: 'duration',
+    default: '30s',
+    min: 0,
+    group: 'Safety',
+    programs: ALL,
+    help: 'How long an API server may be unreachable before everything freezes, and how old a proof of life may be for what destroys.',
+  },
+  {
+    name: 'machine-safety-grace',
+    kind: 'duration',
+    default: '2m',
+    min: 0,
+    group: 'Safety',
+    programs: MACHINES,
+    help: 'How long after the start of leadership, or after a freeze, no machine becomes Failed.',
+  },
+
+  {
+    name: 'leader-elect',
+    kind: 'bool',
+    default: 'true',
+    group: 'Leader election',
+    programs: ALL,
+    help: 'Act only while holding the Lease.',
+  },
+  {
+    name: 'leader-elect-lease-duration',
+    kind: 'duration',
+    default: '15s',
+    min: 1,
+    group: 'Leader election',
+    programs: ALL,
+    help: 'How long others wait for a silent leader.',
+  },
+  {
+    name: 'leader-elect-renew-deadline',
+    kind: 'duration',
+    default: '10s',
+    min: 1,
+    group: 'Leader election',
+    programs: ALL,
+    help: 'How long the leader acts after its last renewal; below the lease duration.',
+  },
+  {
+    name: 'leader-elect-retry-period',
+    kind: 'duration',
+    default: '2s',
+    min: 1,
+    group: 'Leader election',
+    programs: ALL,
+    help: 'How often the Lease is tried or renewed.',
+  },
+  {
+    name: 'leader-elect-resource-lock',
+    kind: 'string',
+    default: 'leases',
+    oneOf: ['leases'],
+    group: 'Leader election',
+    programs: ALL,
+    help: 'Kind of lock.',
+  },
+
+  {
+    name: 'address',
+    kind: 'address',
+    default: '0.0.0.0',
+    group: 'Server',
+    programs: ALL,
+    help: 'Address on which metrics and health are served.',
+  },
+  {
+    name: 'port',
+    kind: 'int',
+    default: (program) => (program === MACHINE ? '10259' : '10258'),
+    min: 1,
+    max: 65535,
+    group: 'Server',
+    programs: ALL,
+    help: 'Port on which metrics and health are served.',
+  },
+  {
+    name: 'profiling',
+    kind: 'bool',
+    default: 'false',
+    group: 'Server',
+    programs: ALL,
+    unused: true,
+    help: "Accepted; profiles are taken with Node's own tools.",
+  },
+  {
+    name: 'contention-profiling',
+    kind: 'bool',
+    default: 'false',
+    group: 'Server',
+    programs: ALL,
+    unused: true,
+    help: 'Accepted, without effect.',
+  },
+
+  {
+    name: 'machine-concurrent-syncs',
+    kind: 'int',
+    default: '50',
+    min: 1,
+    group: 'Tuning',
+    programs: [RUN],
+    help: 'How many Machines are reconciled at once.',
+  },
+  {
+    name: 'machine-set-concurrent-syncs',
+    kind: 'int',
+    default: '10',
+    min: 1,
+    group: 'Tuning',
+    programs: [RUN],
+    help: 'How many MachineSets, and how many MachineDeployments, are reconciled at once.',
+  },
+  {
+    name: 'concurrent-syncs',
+    kind: 'int',
+    default: (program) => (program === MACHINE ? '50' : '10'),
+    min: 1,
+    group: 'Tuning',
+    programs: [MANAGER, MACHINE],
+    help: 'How many objects of one kind are reconciled at once.',
+  },
+  {
+    name: 'kube-api-qps',
+    kind: 'float',
+    default: '0',
+    min: 0,
+    group: 'Tuning',
+    programs: ALL,
+    help: "Limit of requests per second to each API server; 0: none, the server's own fairness decides.",
+  },
+  {
+    name: 'kube-api-burst',
+    kind: 'int',
+    default: '30',
+    min: 0,
+    group: 'Tuning',
+    programs: ALL,
+    help: 'Requests beyond --kube-api-qps that may be sent at once.',
+  },
+  {
+    name: 'min-resync-period',
+    kind: 'duration',
+    default: '12h',
+    min: 0,
+    group: 'Tuning',
+    programs: ALL,
+    unused: true,
+    help: 'Accepted; caches are exact and are not re-read by time.',
+  },
+  {
+    name: 'kube-api-content-type',
+    kind: 'media-type',
+    default: 'application/vnd.kubernetes.protobuf',
+    group: 'Tuning',
+    programs: ALL,
+    unused: true,
+    help: 'Accepted; JSON is spoken.',
+  },
+  {
+    name: 'controller-start-interval',
+    kind: 'duration',
+    default: '0s',
+    min: 0,
+    group: 'Tuning',
+    programs: ALL,
+    unused: true,
+    help: 'Accepted, without effect.',
+  },
+  {
+    name: 'cloud-provider',
+    kind: 'string',
+    default: '',
+    group: 'Tuning',
+    programs: ALL,
+    unused: true,
+    help: 'Accepted, without effect.',
+  },
+
+  {
+    name: 'v',
+    kind: 'int',
+    default: '0',
+    min: 0,
+    group: 'Logging',
+    programs: ALL,
+    help: 'Verbosity: 4 and more log each pass.',
+  },
+  {
+    name: 'vmodule',
+    kind: 'string',
+    default: '',
+    group: 'Logging',
+    programs: ALL,
+    unused: true,
+    help: 'Accepted, without effect.',
+  },
+  {
+    name: 'log-flush-frequency',
+    kind: 'duration',
+    default: '5s',
+    min: 0,
+    group: 'Logging',
+    programs: ALL,
+    unused: true,
+    help: 'Accepted; every line is written at once.',
+  },
+];
+
+/**
+ * Flags of older releases and of klog that manifests still carry; accepted with a warning, whatever their value.
+ */
+export const IGNORED_FLAGS: readonly string[] = [
+  'alsologtostderr',
+  'add-dir-header',
+  'log-backtrace-at',
+  'log-dir',
+  'log-file',
+  'log-file-max-size',
+  'logtostderr',
+  'one-output',
+  'skip-headers',
+  'skip-log-headers',
+  'stderrthreshold',
+  'delete-migrated-machine-class',
+  'machine-safety-apiserver-statuscheck-interval',
+  'node-condition',
+];
+
+/** The default of `flag` in `program`, as it would be typed. */
+export function defaultOf(flag: Flag, program: Program): string {
+  return typeof flag.default === 'string' ? flag.default : flag.default(program);
+}
