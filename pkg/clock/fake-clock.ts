@@ -91,6 +91,12 @@ export class FakeClock implements HostClock {
     this.#epochMs += ms;
   }
 
+  /** Takes `epochMs` as the present wall time, as SystemClock does; the host's own wall clock stays. */
+  reanchor(epochMs: number): void {
+    this.#hostOffsetMs -= epochMs - this.#epochMs;
+    this.#epochMs = epochMs;
+  }
+
   #move(ms: number): void {
     this.#monotonicMs += ms;
     this.#epochMs += ms;

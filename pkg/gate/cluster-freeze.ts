@@ -1,0 +1,207 @@
+import type { Clock } from '../clock/clock.ts';
+import { untilAborted, withDeadline } from '../clock/deadline.ts';
+import type { Logger } from '../log/logger.ts';
+import type { GateMetrics } from '../metrics/gate.ts';
+import type { Cluster } from './gate.ts';
+
+/** A cluster that is watched for being alive. */
+export interface ProbedCluster {
+  readonly cluster: Cluster;
+  /** One live read. Resolves when the server answered (NotFound is an answer), rejects otherwise. */
+  probe(signal: AbortSignal): Promise<void>;
+  /**
+   * Brings what is known of the cluster up to date after an outage (caches read to a live resourceVersion). The cluster
+   * stays frozen until it resolves; it is tried again with each good probe.
+   */
+  catchUp?(signal: AbortSignal): Promise<void>;
+}
+
+/** How a cluster is probed, and who is told. */
+export interface ClusterFreezeParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: GateMetrics;
+  /** Time between probes while the cluster answers. */
+  readonly periodMs: number;
+  /** Outage that freezes, and greatest age of a proof of life. */
+  readonly timeoutMs: number;
+  /** Told after each freeze and unfreeze. */
+  readonly changed: (cluster: Cluster, frozen: boolean) => void;
+}
+
+/** What /readyz and the controllers show of a cluster. Times are monotonic. */
+export interface ClusterState {
+  readonly cluster: Cluster;
+  readonly frozen: boolean;
+  readonly firstFailureMs: number | undefined;
+  readonly provenMs: number | undefined;
+  readonly unfrozenMs: number | undefined;
+  readonly lastError: string | undefined;
+}
+
+/** A destroy that comes this soon after a failed probe is refused without another one. */
+const PROBE_AGAIN_MS = 1_000;
+const LONGEST_PROBE_MS = 10_000;
+
+/**
+ * Whether one cluster is alive.
+ *
+ * | state   | good probe                     | failed probe                                         | next probe |
+ * |---------|--------------------------------|------------------------------------------------------|------------|
+ * | alive   | alive                          | failing, time remembered                             | period     |
+ * | failing | alive, time forgotten          | frozen when the first failure is older than timeout  | timeout/5  |
+ * | frozen  | caught up → alive, else frozen | frozen                                               | timeout/5  |
+ */
+export class ClusterFreeze {
+  readonly #probed: ProbedCluster;
+  readonly #parts: ClusterFreezeParts;
+  readonly #stopping = new AbortController();
+  #cancelNext: (() => void) | undefined;
+  #probing: Promise<boolean> | undefined;
+  #provenMs: number | undefined;
+  #firstFailureMs: number | undefined;
+  #lastFailureMs: number | undefined;
+  #lastError: string | undefined;
+  #frozen = false;
+  #unfrozenMs: number | undefined;
+
+  constructor(probed: ProbedCluster, parts: ClusterFreezeParts) {
+    this.#probed = probed;
+    this.#parts = parts;
+    parts.metrics.frozen.set({ cluster: probed.cluster }, 0);
+  }
+
+  get state(): ClusterState {
+    return {
+      cluster: this.#probed.cluster,
+      frozen: this.#frozen,
+      firstFailureMs: this.#firstFailureMs,
+      provenMs: this.#provenMs,
+      unfrozenMs: this.#unfrozenMs,
+      lastError: this.#lastError,
+    };
+  }
+
+  /** Probes now, then for ever. */
+  start(): void {
+    void this.#probeOnce();
+  }
+
+  /** Ends probing, a running probe included. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('stopping'));
+    this.#cancelNext?.();
+    await this.#probing;
+    this.#cancelNext?.();
+  }
+
+  /** A watch event or bookmark arrived: a proof of life. It ends no failure: only a good probe does. */
+  sawLife(): void {
+    this.#provenMs = this.#parts.clock.monotonicMs();
+  }
+
+  /** Whether there is a proof of life younger than the timeout; probes for one when there is not. Rejects only with the signal's reason. */
+  async proveAlive(signal: AbortSignal): Promise<boolean> {
+    if (this.#frozen) return false;
+    const nowMs = this.#parts.clock.monotonicMs();
+    if (this.#firstFailureMs === undefined && this.#isProven(nowMs)) return true;
+    if (this.#lastFailureMs !== undefined && nowMs - this.#lastFailureMs < PROBE_AGAIN_MS) return false;
+    return untilAborted(this.#probeOnce(), signal);
+  }
+
+  #isProven(nowMs: number): boolean {
+    return this.#provenMs !== undefined && nowMs - this.#provenMs < this.#parts.timeoutMs;
+  }
+
+  /** One probe at a time; whoever needs one shares it. Never rejects. */
+  #probeOnce(): Promise<boolean> {
+    if (this.#stopping.signal.aborted) return Promise.resolve(false);
+    this.#cancelNext?.();
+    this.#probing ??= this.#probe().finally(() => {
+      this.#probing = undefined;
+      if (!this.#stopping.signal.aborted) this.#scheduleNext();
+    });
+    return this.#probing;
+  }
+
+  async #probe(): Promise<boolean> {
+    const { clock, metrics, timeoutMs } = this.#parts;
+    const { cluster } = this.#probed;
+    const sentMs = clock.monotonicMs();
+    const deadlineMs = Math.min(LONGEST_PROBE_MS, timeoutMs / 3);
+    try {
+      const probe = (signal: AbortSignal): Promise<void> => this.#probed.probe(signal);
+      await withDeadline(clock, deadlineMs, 'probing the API server', probe, this.#stopping.signal);
+    } catch (err) {
+      if (this.#stopping.signal.aborted) return false;
+      metrics.probes.inc({ cluster, result: 'down' });
+      this.#failed(err);
+      return false;
+    }
+    metrics.probes.inc({ cluster, result: 'up' });
+    return this.#answered(sentMs);
+  }
+
+  #failed(err: unknown): void {
+    const { clock, log, timeoutMs } = this.#parts;
+    const { cluster } = this.#probed;
+    const nowMs = clock.monotonicMs();
+    this.#firstFailureMs ??= nowMs;
+    this.#lastFailureMs = nowMs;
+    this.#lastError = err instanceof Error ? err.message : String(err);
+    const failingMs = nowMs - this.#firstFailureMs;
+    log.debug({ cluster, ms: failingMs, err }, 'probe failed');
+    if (this.#frozen || failingMs < timeoutMs) return;
+
+    this.#frozen = true;
+    log.error({ cluster, ms: failingMs, err }, 'froze: the API server did not answer');
+    this.#changed();
+  }
+
+  async #answered(sentMs: number): Promise<boolean> {
+    const { clock, log, timeoutMs } = this.#parts;
+    const { cluster } = this.#probed;
+    if (this.#frozen) {
+      try {
+        const catchUp = async (signal: AbortSignal): Promise<void> => this.#probed.catchUp?.(signal);
+        await withDeadline(clock, timeoutMs, 'catching up after an outage', catchUp, this.#stopping.signal);
+      } catch (err) {
+        this.#lastError = err instanceof Error ? err.message : String(err);
+        log.warn({ cluster, err }, 'stayed frozen: could not catch up yet');
+        return false;
+      }
+    }
+    this.#provenMs = Math.max(this.#provenMs ?? sentMs, sentMs);
+    this.#firstFailureMs = undefined;
+    this.#lastFailureMs = undefined;
+    this.#lastError = undefined;
+    if (!this.#frozen) return true;
+
+    this.#frozen = false;
+    this.#unfrozenMs = clock.monotonicMs();
+    log.info({ cluster }, 'unfroze: the API server answers again');
+    this.#changed();
+    return true;
+  }
+
+  #changed(): void {
+    const { changed, log, metrics } = this.#parts;
+    const { cluster } = this.#probed;
+    metrics.frozen.set({ cluster }, this.#frozen ? 1 : 0);
+    try {
+      changed(cluster, this.#frozen);
+    } catch (err) {
+      log.error({ cluster, err }, 'a listener of freezes failed');
+    }
+  }
+
+  #scheduleNext(): void {
+    const { clock, periodMs, timeoutMs } = this.#parts;
+    let delayMs = this.#firstFailureMs === undefined ? periodMs : timeoutMs / 5;
+    if (this.#firstFailureMs !== undefined && !this.#frozen) {
+      const freezesInMs = this.#firstFailureMs + timeoutMs - clock.monotonicMs();
+      delayMs = Math.min(delayMs, Math.max(0, freezesInMs));
+    }
+    this.#cancelNext = clock.schedule(delayMs, () => void this.#probeOnce());
+  }
+}

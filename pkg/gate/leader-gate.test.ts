@@ -1,0 +1,337 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+
+import { FakeClock } from '../clock/fake-clock.ts';
+import { instantOf } from '../clock/host-clock.ts';
+import { silentLogger } from '../log/logger.ts';
+import { gateMetrics } from '../metrics/gate.ts';
+import { LeaseFence } from './fence.ts';
+import { Freezes } from './freeze.ts';
+import { CONTROL, GateClosedError } from './gate.ts';
+import { LeaderGate } from './leader-gate.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const TIMEOUT = 30 * SECOND;
+const PERIOD = MINUTE;
+const never = new AbortController().signal;
+
+/** A cluster that answers, fails or hangs as told, and counts its probes. */
+class TestCluster {
+  up: boolean | 'hangs' = true;
+  canCatchUp = true;
+  probes = 0;
+  catchUps = 0;
+  readonly cluster: string;
+
+  constructor(cluster: string) {
+    this.cluster = cluster;
+  }
+
+  async probe(): Promise<void> {
+    this.probes += 1;
+    if (this.up === 'hangs') return new Promise(() => undefined);
+    if (!this.up) throw new Error('connection refused');
+  }
+
+  async catchUp(): Promise<void> {
+    this.catchUps += 1;
+    if (!this.canCatchUp) throw new Error('list failed');
+  }
+}
+
+let stop: () => Promise<void> = () => Promise.resolve();
+afterEach(() => stop());
+
+async function start() {
+  const clock = new FakeClock();
+  const registry = new Registry();
+  const metrics = gateMetrics(registry);
+  const freezes = new Freezes({ clock, log: silentLogger, metrics, periodMs: PERIOD, timeoutMs: TIMEOUT });
+  stop = () => freezes.stop();
+  const control = new TestCluster(CONTROL);
+  const target = new TestCluster('target');
+  freezes.add(control);
+  freezes.add(target);
+  const changes: string[] = [];
+  freezes.onChange((cluster, frozen) => changes.push(`${cluster} ${frozen ? 'frozen' : 'unfrozen'}`));
+  const fence = new LeaseFence({ clock, renewDeadlineMs: 10 * SECOND });
+  fence.renewed(instantOf(clock), 3);
+  // Leadership itself is not what most tests are about: renewed whenever time passes.
+  const pass = async (ms: number): Promise<void> => {
+    for (let left = ms; left > 0; left -= SECOND) {
+      await clock.advanceAsync(Math.min(left, SECOND));
+      fence.renewed(instantOf(clock), 3);
+    }
+  };
+  await pass(1);
+  const gate = new LeaderGate({ clock, fence, freezes, metrics, graceMs: 2 * MINUTE });
+  return { clock, registry, freezes, control, target, changes, fence, gate, pass };
+}
+
+/** The reason of a refusal, or `admitted`. */
+async function outcome(admission: Promise<unknown>): Promise<string> {
+  try {
+    await admission;
+    return 'admitted';
+  } catch (err) {
+    if (err instanceof GateClosedError) return `${err.reason} ${err.cluster ?? ''}`.trim();
+    throw err;
+  }
+}
+
+const BOTH = [CONTROL, 'target'];
+
+describe('admission', () => {
+  test('hands out what is left of the fence and the fencing token', async () => {
+    const { clock, gate } = await start();
+    clock.advance(4 * SECOND);
+
+    expect(await gate.admit('destroy', BOTH, never)).toEqual({ remainingMs: 6 * SECOND, fencingToken: 3n });
+  });
+
+  test.each(['report', 'create', 'change', 'destroy'] as const)(
+    'refuses %s when the fence is closed',
+    async (intent) => {
+      const { clock, gate } = await start();
+
+      clock.advance(10 * SECOND);
+
+      expect(await outcome(gate.admit(intent, [CONTROL], never))).toBe('fenced');
+    },
+  );
+
+  test.each([
+    { intent: 'report', clusters: BOTH, want: 'admitted' },
+    { intent: 'create', clusters: BOTH, want: 'frozen target' },
+    { intent: 'change', clusters: ['target'], want: 'frozen target' },
+    { intent: 'destroy', clusters: BOTH, want: 'frozen target' },
+    { intent: 'change', clusters: [CONTROL], want: 'admitted' },
+    { intent: 'destroy', clusters: [CONTROL], want: 'admitted' },
+  ] as const)('with a frozen target, $intent on $clusters is $want', async ({ intent, clusters, want }) => {
+    const { gate, target, pass } = await start();
+    target.up = false;
+
+    await pass(PERIOD + TIMEOUT + SECOND);
+
+    expect(await outcome(gate.admit(intent, clusters, never))).toBe(want);
+  });
+
+  test('refuses what concerns a cluster that is not probed, except reports', async () => {
+    const { gate } = await start();
+
+    expect(await outcome(gate.admit('change', ['other'], never))).toBe('unproven other');
+    expect(await outcome(gate.admit('destroy', ['other'], never))).toBe('unproven other');
+    expect(await outcome(gate.admit('report', ['other'], never))).toBe('admitted');
+  });
+
+  test('counts refusals by intent and reason', async () => {
+    const { clock, gate, registry } = await start();
+    clock.advance(MINUTE);
+
+    await outcome(gate.admit('destroy', [CONTROL], never));
+
+    expect(await registry.metrics()).toContain('mcm_gate_refusals_total{intent="destroy",reason="fenced"} 1');
+  });
+});
+
+describe('proof of life', () => {
+  test('a young one is enough: no probe', async () => {
+    const { gate, control, pass } = await start();
+    await pass(TIMEOUT - SECOND);
+    const before = control.probes;
+
+    await gate.admit('destroy', [CONTROL], never);
+
+    expect(control.probes).toBe(before);
+  });
+
+  test('an old one makes a destroy probe first', async () => {
+    const { gate, control, target, pass } = await start();
+    await pass(TIMEOUT + SECOND);
+    const before = control.probes;
+
+    await gate.admit('destroy', [CONTROL], never);
+
+    expect(control.probes).toBe(before + 1);
+    expect(target.probes).toBe(1);
+  });
+
+  test('a watch event or bookmark is one', async () => {
+    const { gate, control, freezes, pass } = await start();
+    await pass(TIMEOUT + SECOND);
+    freezes.sawLife(CONTROL);
+    const before = control.probes;
+
+    await gate.admit('destroy', [CONTROL], never);
+
+    expect(control.probes).toBe(before);
+  });
+
+  test('when the cluster has just gone, a destroy is refused long before the freeze', async () => {
+    const { gate, target, freezes, pass } = await start();
+    await pass(TIMEOUT + SECOND);
+    target.up = false;
+
+    expect(await outcome(gate.admit('destroy', BOTH, never))).toBe('unproven target');
+    expect(await outcome(gate.admit('change', BOTH, never))).toBe('admitted');
+    expect(freezes.state('target')?.frozen).toBe(false);
+  });
+
+  test('a failed probe closes destroy at once, whatever the watches still deliver', async () => {
+    const { gate, target, freezes, pass } = await start();
+    target.up = false;
+    await pass(PERIOD);
+    freezes.sawLife('target');
+
+    expect(await outcome(gate.admit('destroy', ['target'], never))).toBe('unproven target');
+  });
+
+  test('a hanging API server refuses after the deadline of the probe', async () => {
+    const { gate, target, clock, pass } = await start();
+    await pass(TIMEOUT + SECOND);
+    target.up = 'hangs';
+    const admission = outcome(gate.admit('destroy', ['target'], never));
+
+    await clock.advanceAsync(10 * SECOND);
+
+    expect(await admission).toMatch(/unproven|fenced/);
+  });
+
+  test('many destroys share one probe', async () => {
+    const { gate, target, pass } = await start();
+    await pass(TIMEOUT + SECOND);
+    const before = target.probes;
+
+    await Promise.all(Array.from({ length: 500 }, () => gate.admit('destroy', ['target'], never)));
+
+    expect(target.probes).toBe(before + 1);
+  });
+
+  test('a destroy stops waiting for the probe when it is aborted', async () => {
+    const { gate, target, pass } = await start();
+    await pass(TIMEOUT + SECOND);
+    target.up = 'hangs';
+    const abort = new AbortController();
+    const admission = gate.admit('destroy', ['target'], abort.signal);
+
+    abort.abort(new Error('shutting down'));
+
+    await expect(admission).rejects.toThrow('shutting down');
+  });
+});
+
+describe('freezing', () => {
+  test('happens when probes failed for the whole timeout, not before', async () => {
+    const { target, changes, pass } = await start();
+    target.up = false;
+
+    await pass(PERIOD + TIMEOUT - SECOND);
+    const before = [...changes];
+    await pass(2 * SECOND);
+
+    expect(before).toEqual([]);
+    expect(changes).toEqual(['target frozen']);
+  });
+
+  test('forgets the first failure at a good probe: two failures hours apart do not freeze', async () => {
+    const { target, changes, freezes, pass } = await start();
+    target.up = false;
+    await pass(PERIOD);
+    target.up = true;
+    await pass(10 * MINUTE);
+    target.up = false;
+    await pass(20 * SECOND);
+
+    expect(changes).toEqual([]);
+    expect(freezes.state('target')?.firstFailureMs).toBeGreaterThan(10 * MINUTE);
+  });
+
+  test('ends by itself at the first good probe, after catching up', async () => {
+    const { target, changes, freezes, gate, pass } = await start();
+    target.up = false;
+    await pass(30 * MINUTE);
+    target.up = true;
+    await pass(TIMEOUT / 5);
+
+    expect(changes).toEqual(['target frozen', 'target unfrozen']);
+    expect(target.catchUps).toBe(1);
+    expect(freezes.state('target')?.firstFailureMs).toBeUndefined();
+    expect(await outcome(gate.admit('change', ['target'], never))).toBe('admitted');
+  });
+
+  test('lasts while catching up fails, and catching up is tried for ever', async () => {
+    const { target, changes, pass } = await start();
+    target.up = false;
+    await pass(2 * MINUTE);
+    target.up = true;
+    target.canCatchUp = false;
+    await pass(10 * MINUTE);
+    const attempts = target.catchUps;
+    const whileFailing = [...changes];
+    target.canCatchUp = true;
+    await pass(TIMEOUT / 5);
+
+    expect(attempts).toBeGreaterThan(50);
+    expect(whileFailing).toEqual(['target frozen']);
+    expect(changes).toEqual(['target frozen', 'target unfrozen']);
+  });
+
+  test('shows in the metrics, by cluster and for the process', async () => {
+    const { target, registry, pass } = await start();
+    target.up = false;
+    await pass(2 * MINUTE);
+
+    const text = await registry.metrics();
+
+    expect(text).toContain('mcm_cluster_frozen{cluster="target"} 1');
+    expect(text).toContain('mcm_cluster_frozen{cluster="control"} 0');
+    expect(text).toContain('mcm_machine_controller_frozen 1');
+  });
+
+  test('a removed cluster is no longer probed nor counted', async () => {
+    const { target, freezes, registry, pass } = await start();
+    target.up = false;
+    await pass(2 * MINUTE);
+
+    await freezes.remove('target');
+    const before = target.probes;
+    await pass(5 * MINUTE);
+
+    expect(target.probes).toBe(before);
+    expect(await registry.metrics()).toContain('mcm_machine_controller_frozen 0');
+  });
+});
+
+describe('grace', () => {
+  test('lasts from the beginning of leadership', async () => {
+    const { gate, pass } = await start();
+
+    await pass(30 * SECOND);
+
+    expect(gate.trustedForMs(BOTH)).toBe(30 * SECOND + 1);
+    expect(gate.graceLeftMs(BOTH)).toBe(90 * SECOND - 1);
+  });
+
+  test('begins anew at an unfreeze, only for who depends on that cluster', async () => {
+    const { gate, target, pass } = await start();
+    target.up = false;
+    await pass(10 * MINUTE);
+    const frozen = gate.trustedForMs(BOTH);
+    target.up = true;
+    await pass(10 * SECOND);
+
+    expect(frozen).toBe(0);
+    expect(gate.graceLeftMs(BOTH)).toBeGreaterThan(110 * SECOND);
+    expect(gate.graceLeftMs([CONTROL])).toBe(0);
+  });
+
+  test('never ends while not leading', async () => {
+    const { gate, fence, clock } = await start();
+    await clock.advanceAsync(10 * MINUTE);
+    fence.close();
+
+    expect(gate.trustedForMs([CONTROL])).toBe(0);
+    expect(gate.graceLeftMs([CONTROL])).toBe(2 * MINUTE);
+  });
+});

@@ -1,0 +1,103 @@
+import type { Clock } from '../clock/clock.ts';
+import type { GateMetrics } from '../metrics/gate.ts';
+import type { Fence } from './fence.ts';
+import type { Freezes } from './freeze.ts';
+import { GateClosedError } from './gate.ts';
+import type { Admission, Cluster, Gate, GateClosedReason, Intent } from './gate.ts';
+
+/** For how long what we see has been trustworthy; verdicts on machines (health timeout) wait for it. */
+export interface Trust {
+  /**
+   * Milliseconds since leadership began or the last unfreeze of one of `clusters`, whichever is later; 0 when not leading,
+   * while one of them is frozen, and for an unknown one. Health clocks start no earlier than this.
+   */
+  trustedForMs(clusters: readonly Cluster[]): number;
+  /** What is left of `--machine-safety-grace`; no machine becomes Failed before it is 0. */
+  graceLeftMs(clusters: readonly Cluster[]): number;
+}
+
+/** What a gate is made of. */
+export interface LeaderGateParts {
+  readonly clock: Clock;
+  /** The fence of this leadership. */
+  readonly fence: Fence;
+  /** Shared by all leaderships of the process. */
+  readonly freezes: Freezes;
+  readonly metrics: GateMetrics;
+  /** `--machine-safety-grace`. */
+  readonly graceMs: number;
+}
+
+/**
+ * The gate of one leadership: its own fence, and the freeze states of all clusters.
+ *
+ * | intent         | fence | cluster frozen | proof of life                              |
+ * |----------------|-------|----------------|--------------------------------------------|
+ * | report         | open  | passes         | not asked                                  |
+ * | create, change | open  | refused        | not asked                                  |
+ * | destroy        | open  | refused        | younger than the statuscheck timeout, or a |
+ * |                |       |                | good probe now; none after a failed probe  |
+ */
+export class LeaderGate implements Gate, Trust {
+  readonly #parts: LeaderGateParts;
+
+  constructor(parts: LeaderGateParts) {
+    this.#parts = parts;
+  }
+
+  async admit(intent: Intent, clusters: readonly Cluster[], signal: AbortSignal): Promise<Admission> {
+    const { fence } = this.#parts;
+    this.#requireOpenFence(intent);
+    if (intent !== 'report') this.#requireNoneFrozen(intent, clusters);
+    if (intent === 'destroy') {
+      await this.#requireProof(clusters, signal);
+      // A probe takes time: leadership may have ended meanwhile, another cluster may have frozen.
+      this.#requireOpenFence(intent);
+      this.#requireNoneFrozen(intent, clusters);
+    }
+    return { remainingMs: fence.remainingMs, fencingToken: fence.token };
+  }
+
+  trustedForMs(clusters: readonly Cluster[]): number {
+    const { clock, fence, freezes } = this.#parts;
+    let sinceMs = fence.openSinceMs;
+    if (sinceMs === undefined) return 0;
+    for (const cluster of clusters) {
+      const state = freezes.state(cluster);
+      if (state === undefined || state.frozen) return 0;
+      sinceMs = Math.max(sinceMs, state.unfrozenMs ?? sinceMs);
+    }
+    return clock.monotonicMs() - sinceMs;
+  }
+
+  graceLeftMs(clusters: readonly Cluster[]): number {
+    return Math.max(0, this.#parts.graceMs - this.trustedForMs(clusters));
+  }
+
+  #requireOpenFence(intent: Intent): void {
+    if (this.#parts.fence.remainingMs > 0) return;
+    this.#refuse(intent, 'fenced', undefined, 'leadership may have passed on');
+  }
+
+  #requireNoneFrozen(intent: Intent, clusters: readonly Cluster[]): void {
+    for (const cluster of clusters) {
+      const state = this.#parts.freezes.state(cluster);
+      if (state === undefined) this.#refuse(intent, 'unproven', cluster, `cluster ${cluster} is not probed`);
+      else if (state.frozen) this.#refuse(intent, 'frozen', cluster, `cluster ${cluster} could not be reached`);
+    }
+  }
+
+  async #requireProof(clusters: readonly Cluster[], signal: AbortSignal): Promise<void> {
+    const { freezes } = this.#parts;
+    const proofs = await Promise.all(clusters.map((cluster) => freezes.proveAlive(cluster, signal)));
+    const unproven = clusters.find((_cluster, i) => proofs[i] !== true);
+    if (unproven !== undefined) {
+      this.#refuse('destroy', 'unproven', unproven, `cluster ${unproven} gave no recent sign of life`);
+    }
+  }
+
+  #refuse(intent: Intent, reason: GateClosedReason, cluster: Cluster | undefined, message: string): never {
+    this.#parts.metrics.refusals.inc({ intent, reason });
+    throw new GateClosedError(reason, cluster, message);
+  }
+}

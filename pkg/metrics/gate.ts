@@ -1,0 +1,41 @@
+import { Counter, Gauge } from 'prom-client';
+import type { Registry } from 'prom-client';
+
+/** What is counted about probes, freezes and refused mutations. */
+export interface GateMetrics {
+  /** Original's 0/1: whether any cluster is frozen. */
+  readonly controllerFrozen: Gauge;
+  readonly frozen: Gauge<'cluster'>;
+  readonly probes: Counter<'cluster' | 'result'>;
+  readonly refusals: Counter<'intent' | 'reason'>;
+}
+
+/** Declares the gate's metrics in `registry`. */
+export function gateMetrics(registry: Registry): GateMetrics {
+  const registers = [registry];
+  return {
+    controllerFrozen: new Gauge({
+      name: 'mcm_machine_controller_frozen',
+      help: 'Whether mutations are stopped because a cluster could not be reached: 1 frozen, 0 not.',
+      registers,
+    }),
+    frozen: new Gauge({
+      name: 'mcm_cluster_frozen',
+      help: 'Whether mutations that concern this cluster are stopped because it could not be reached: 1 frozen, 0 not.',
+      labelNames: ['cluster'],
+      registers,
+    }),
+    probes: new Counter({
+      name: 'mcm_cluster_probes_total',
+      help: 'Live reads that ask whether a cluster answers, by result (up, down).',
+      labelNames: ['cluster', 'result'],
+      registers,
+    }),
+    refusals: new Counter({
+      name: 'mcm_gate_refusals_total',
+      help: 'Mutations that were not sent, by intent and reason (fenced, frozen, unproven).',
+      labelNames: ['intent', 'reason'],
+      registers,
+    }),
+  };
+}
