@@ -1,0 +1,106 @@
+import { Counter, Gauge, Histogram } from 'prom-client';
+import type { Registry } from 'prom-client';
+
+/** What a queue shows when it is scraped. Ages are in milliseconds. */
+export interface QueueState {
+  /** Keys that wait for a worker. */
+  readonly depth: number;
+  /** Age of the key that has waited longest; 0 when none waits. */
+  readonly oldestWaitingMs: number;
+  /** For how long each run in progress has been going on. */
+  readonly runningMs: readonly number[];
+}
+
+/** Counts for one queue. */
+export interface QueueRecorder {
+  added(): void;
+  retried(): void;
+  started(waitedMs: number): void;
+  finished(tookMs: number): void;
+}
+
+/** The workqueues' metrics: the original's names and label, read from the queues at scrape time where they are states. */
+export interface QueueMetrics {
+  /** Begins to show a queue under `name`. Throws when the name is taken. */
+  track(name: string, state: () => QueueState): QueueRecorder;
+}
+
+/** The original's: ten from 10 ns on, each ten times the one before. */
+const BUCKETS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10];
+const SECOND_MS = 1_000;
+const labelNames = ['name'] as const;
+
+/** Declares the workqueues' metrics in `registry`. */
+export function queueMetrics(registry: Registry): QueueMetrics {
+  const registers = [registry];
+  const queues = new Map<string, () => QueueState>();
+  declareStates(registry, queues);
+  const adds = new Counter({
+    name: 'mcm_workqueue_adds_total',
+    help: 'Keys added to a workqueue; a key that waits already is not counted again.',
+    labelNames,
+    registers,
+  });
+  const retries = new Counter({
+    name: 'mcm_workqueue_retries_total',
+    help: 'Keys asked to be run again after a delay or after a failure.',
+    labelNames,
+    registers,
+  });
+  const waited = new Histogram({
+    name: 'mcm_workqueue_queue_duration_seconds',
+    help: 'Time that a key waited for a worker.',
+    labelNames,
+    buckets: BUCKETS,
+    registers,
+  });
+  const worked = new Histogram({
+    name: 'mcm_workqueue_work_duration_seconds',
+    help: 'Time that working on a key took.',
+    labelNames,
+    buckets: BUCKETS,
+    registers,
+  });
+  return {
+    track(name, state) {
+      if (queues.has(name)) throw new Error(`a workqueue named ${name} exists already`);
+      queues.set(name, state);
+      return {
+        added: () => adds.inc({ name }),
+        retried: () => retries.inc({ name }),
+        started: (waitedMs) => waited.observe({ name }, waitedMs / SECOND_MS),
+        finished: (tookMs) => worked.observe({ name }, tookMs / SECOND_MS),
+      };
+    },
+  };
+}
+
+/** Gauges that are read from the queues when they are scraped. */
+function declareStates(registry: Registry, queues: ReadonlyMap<string, () => QueueState>): void {
+  const gauge = (name: string, help: string, value: (state: QueueState) => number): Gauge<'name'> =>
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      collect() {
+        for (const [queue, state] of queues) this.set({ name: queue }, value(state()));
+      },
+    });
+  gauge('mcm_workqueue_depth', 'Keys that wait for a worker.', (state) => state.depth);
+  gauge(
+    'mcm_workqueue_oldest_waiting_seconds',
+    'Age of the key that has waited longest for a worker.',
+    (state) => state.oldestWaitingMs / SECOND_MS,
+  );
+  gauge(
+    'mcm_workqueue_unfinished_work_seconds',
+    'Sum of the durations of all runs in progress; growing without bound means stuck workers.',
+    (state) => state.runningMs.reduce((sum, ms) => sum + ms, 0) / SECOND_MS,
+  );
+  gauge(
+    'mcm_workqueue_longest_running_processor_seconds',
+    'Duration of the longest run in progress.',
+    (state) => state.runningMs.reduce((longest, ms) => Math.max(longest, ms), 0) / SECOND_MS,
+  );
+}

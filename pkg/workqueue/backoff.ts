@@ -1,0 +1,29 @@
+/** How delays grow. */
+export interface BackoffOptions {
+  /** Delay after the first failure. */
+  readonly baseMs: number;
+  /** No delay is longer than this. */
+  readonly maxMs: number;
+  /** Growth per failure; 2 unless told otherwise. */
+  readonly factor?: number;
+  /** Share by which a delay may be shorter or longer, so that failures do not march in step; 0.2 unless told otherwise. */
+  readonly jitter?: number;
+  /** From 0 to 1, exclusive; Math.random unless told otherwise. */
+  readonly random?: () => number;
+}
+
+/** Exponential delays with jitter. Stateless: failures are counted per key by who asks; there is no shared bucket. */
+export class Backoff {
+  readonly #options: Required<BackoffOptions>;
+
+  constructor(options: BackoffOptions) {
+    this.#options = { factor: 2, jitter: 0.2, random: Math.random, ...options };
+  }
+
+  /** Delay before the next try after `failures` failures in a row (1 = the first). Never above `maxMs`. */
+  delayMs(failures: number): number {
+    const { baseMs, maxMs, factor, jitter, random } = this.#options;
+    const plainMs = Math.min(maxMs, baseMs * factor ** Math.max(0, failures - 1));
+    return Math.min(maxMs, plainMs * (1 + jitter * (2 * random() - 1)));
+  }
+}

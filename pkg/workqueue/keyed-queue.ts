@@ -1,0 +1,214 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+import PQueue from 'p-queue';
+
+import type { Clock } from '../clock/clock.ts';
+import type { QueueMetrics, QueueRecorder, QueueState } from '../metrics/queue.ts';
+import type { Backoff } from './backoff.ts';
+import type { Priority, Queue } from './queue.ts';
+
+/**
+ * How work on a key ended. done: nothing more to do, failures forgotten. again: run after `afterMs`; failures are
+ * forgotten unless `keepFailures`. retry: run after a back-off that grows with each failure in a row, at most `maxMs`.
+ */
+export type Outcome =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'again'; readonly afterMs: number; readonly keepFailures?: boolean }
+  | { readonly kind: 'retry'; readonly maxMs?: number };
+
+/** What a run is told. */
+export interface Run {
+  /** Aborted when the queue stops and its grace is over. */
+  readonly signal: AbortSignal;
+  /** Failures in a row before this run. */
+  readonly failures: number;
+}
+
+/** How a queue is made. */
+export interface KeyedQueueParts {
+  /** Label of the metrics. */
+  readonly name: string;
+  /** How many keys are worked on at once. */
+  readonly concurrency: number;
+  readonly clock: Clock;
+  readonly backoff: Backoff;
+  readonly metrics: QueueMetrics;
+  /** Works on one key. It has to log and count its own errors: one that it throws is taken as `retry` in silence. */
+  work(key: string, run: Run): Promise<Outcome>;
+}
+
+interface Waiting {
+  readonly sinceMs: number;
+  priority: Priority;
+}
+
+interface Timer {
+  readonly atMs: number;
+  readonly cancel: () => void;
+}
+
+/** Priorities of p-queue, and the bit that says that a job of this priority is in the pool for a key. */
+const RANK: Readonly<Record<Priority, number>> = { low: 1, normal: 2, high: 4 };
+
+/**
+ * A workqueue: keys collapse while they wait, a key never runs twice at once, a key added while it runs runs once more
+ * afterwards. Work never starts inside `add`, so a handler may add several keys and still see a consistent world.
+ *
+ * A waiting key that is added with a higher priority gets a second job in the pool; whichever job comes first takes the key,
+ * the other finds nothing and costs a microtask. Nothing is ever searched for or removed, so a backlog of many thousand
+ * keys is cheap.
+ */
+export class KeyedQueue implements Queue {
+  readonly #parts: KeyedQueueParts;
+  readonly #pool: PQueue;
+  readonly #recorder: QueueRecorder;
+  readonly #abort = new AbortController();
+  /** In the order in which they began to wait. */
+  readonly #waiting = new Map<string, Waiting>();
+  /** Since when. */
+  readonly #running = new Map<string, number>();
+  /** Ranks of the jobs that the pool holds for a key, as bits. */
+  readonly #pooled = new Map<string, number>();
+  readonly #timers = new Map<string, Timer>();
+  readonly #failures = new Map<string, number>();
+  #stopped = false;
+  #idle: (() => void)[] = [];
+
+  constructor(parts: KeyedQueueParts) {
+    this.#parts = parts;
+    this.#pool = new PQueue({ concurrency: parts.concurrency });
+    this.#recorder = parts.metrics.track(parts.name, () => this.state);
+  }
+
+  /** What the metrics show. */
+  get state(): QueueState {
+    const nowMs = this.#parts.clock.monotonicMs();
+    const oldest = this.#waiting.values().next().value;
+    return {
+      depth: this.#waiting.size,
+      oldestWaitingMs: oldest === undefined ? 0 : nowMs - oldest.sinceMs,
+      runningMs: [...this.#running.values()].map((sinceMs) => nowMs - sinceMs),
+    };
+  }
+
+  /** Failures in a row of this key. */
+  failuresOf(key: string): number {
+    return this.#failures.get(key) ?? 0;
+  }
+
+  add(key: string, priority: Priority = 'normal'): void {
+    if (this.#stopped) return;
+    const waiting = this.#waiting.get(key);
+    if (waiting === undefined) {
+      this.#waiting.set(key, { sinceMs: this.#parts.clock.monotonicMs(), priority });
+      this.#recorder.added();
+    } else if (RANK[priority] > RANK[waiting.priority]) {
+      waiting.priority = priority;
+    } else {
+      return;
+    }
+    if (!this.#running.has(key)) this.#dispatch(key, priority);
+  }
+
+  addAfter(key: string, delayMs: number): void {
+    this.#addAfter(key, delayMs, 'normal');
+  }
+
+  /**
+   * Starts no more work, forgets what waits, and resolves when the running work has ended; after `graceMs` its signals are
+   * aborted. It never resolves while a run goes on: who cannot wait for ever has to race it.
+   */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopped = true;
+    this.#waiting.clear();
+    for (const timer of this.#timers.values()) timer.cancel();
+    this.#timers.clear();
+    if (this.#running.size === 0) return;
+
+    const cancel = this.#parts.clock.schedule(graceMs, () => this.abort());
+    await new Promise<void>((resolve) => this.#idle.push(resolve));
+    cancel();
+  }
+
+  /** Aborts the signals of all running work. Only together with `stop`. */
+  abort(): void {
+    this.#abort.abort(new Error(`workqueue ${this.#parts.name} is stopping`));
+  }
+
+  #addAfter(key: string, delayMs: number, priority: Priority): void {
+    if (this.#stopped) return;
+    this.#recorder.retried();
+    if (delayMs <= 0) return this.add(key, priority);
+    const { clock } = this.#parts;
+    const atMs = clock.monotonicMs() + delayMs;
+    const earlier = this.#timers.get(key);
+    if (earlier !== undefined && earlier.atMs <= atMs) return;
+    earlier?.cancel();
+    const cancel = clock.schedule(delayMs, () => {
+      this.#timers.delete(key);
+      this.add(key, priority);
+    });
+    this.#timers.set(key, { atMs, cancel });
+  }
+
+  #dispatch(key: string, priority: Priority): void {
+    const rank = RANK[priority];
+    const pooled = this.#pooled.get(key) ?? 0;
+    if ((pooled & rank) !== 0) return;
+    this.#pooled.set(key, pooled | rank);
+    void this.#pool.add(() => this.#take(key, rank), { priority: rank });
+  }
+
+  async #take(key: string, rank: number): Promise<void> {
+    // p-queue starts a job inside add() when a worker is free; and a long backlog must let sockets and Lease renewals in.
+    await nextTurn();
+    const pooled = (this.#pooled.get(key) ?? 0) & ~rank;
+    if (pooled === 0) this.#pooled.delete(key);
+    else this.#pooled.set(key, pooled);
+
+    // Taken by a job of another priority, or by `stop`; or running, and then the end of that run dispatches it.
+    const waiting = this.#waiting.get(key);
+    if (waiting === undefined || this.#running.has(key)) return;
+    this.#waiting.delete(key);
+    await this.#run(key, waiting);
+  }
+
+  async #run(key: string, { sinceMs, priority }: Waiting): Promise<void> {
+    const { clock } = this.#parts;
+    const startedMs = clock.monotonicMs();
+    this.#recorder.started(startedMs - sinceMs);
+    this.#running.set(key, startedMs);
+    let outcome: Outcome;
+    try {
+      outcome = await this.#parts.work(key, { signal: this.#abort.signal, failures: this.failuresOf(key) });
+    } catch {
+      outcome = { kind: 'retry' }; // `work` has logged and counted it
+    }
+    this.#running.delete(key);
+    this.#recorder.finished(clock.monotonicMs() - startedMs);
+    // A deletion that is retried is still a deletion; what was not urgent only for being one of many no longer is.
+    this.#settle(key, outcome, priority === 'high' ? 'high' : 'normal');
+
+    const waiting = this.#waiting.get(key);
+    if (waiting !== undefined) this.#dispatch(key, waiting.priority);
+    if (this.#stopped && this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #settle(key: string, outcome: Outcome, priority: Priority): void {
+    switch (outcome.kind) {
+      case 'done':
+        this.#failures.delete(key);
+        return;
+      case 'again':
+        if (outcome.keepFailures !== true) this.#failures.delete(key);
+        this.#addAfter(key, outcome.afterMs, priority);
+        return;
+      case 'retry': {
+        const failures = this.failuresOf(key) + 1;
+        this.#failures.set(key, failures);
+        const delayMs = Math.min(this.#parts.backoff.delayMs(failures), outcome.maxMs ?? Infinity);
+        this.#addAfter(key, delayMs, priority);
+      }
+    }
+  }
+}
