@@ -1,0 +1,89 @@
+import type { Clock } from '../clock/clock.ts';
+import { DriverError } from './error.ts';
+
+/** The highest token seen from the managers of one namespace of one cluster. */
+export interface FencingRecord {
+  readonly cluster: string;
+  readonly namespace: string;
+  /** Decimal, because JSON has no 64-bit integers. */
+  readonly token: string;
+  /** Wall time of the last call with it. */
+  readonly seenMs: number;
+}
+
+/** Keeps records over restarts of the driver. `save` resolves when they would survive a crash. */
+export interface FencingStore {
+  load(): Promise<readonly FencingRecord[]>;
+  save(records: readonly FencingRecord[]): Promise<void>;
+}
+
+/** What a guard is built from. */
+export interface FencingOptions {
+  readonly clock: Clock;
+  /** Without one, tokens are remembered until the driver ends. */
+  readonly store?: FencingStore;
+  /** How long a token counts after its last use; see FencingGuard. */
+  readonly forgetAfterMs?: number;
+}
+
+const FORGET_AFTER_MS = 3_600_000;
+/** How far the stored time of last use may lag behind, so that not every call writes. */
+const REFRESH_MS = 300_000;
+
+/**
+ * Refuses mutations of a manager that has been replaced (rule 5 of the contract). A token that nobody has used for an hour is
+ * forgotten: when someone deletes the manager's Lease its count begins anew at zero, and the driver must not refuse the only
+ * manager for ever.
+ */
+export class FencingGuard {
+  readonly #clock: Clock;
+  readonly #store: FencingStore | undefined;
+  readonly #forgetAfterMs: number;
+  readonly #records = new Map<string, FencingRecord>();
+  /** Writes run one after another; a call waits for the one that holds its token. */
+  #written: Promise<void> = Promise.resolve();
+
+  private constructor(options: FencingOptions) {
+    this.#clock = options.clock;
+    this.#store = options.store;
+    this.#forgetAfterMs = options.forgetAfterMs ?? FORGET_AFTER_MS;
+  }
+
+  /** Loads what earlier processes have seen. */
+  static async open(options: FencingOptions): Promise<FencingGuard> {
+    const guard = new FencingGuard(options);
+    for (const record of (await options.store?.load()) ?? []) guard.#records.set(keyOf(record), record);
+    return guard;
+  }
+
+  /** Resolves when the token is at least the highest seen and is durably remembered; else throws FailedPrecondition. */
+  async admit(cluster: string, namespace: string, token: bigint): Promise<void> {
+    const nowMs = this.#clock.now();
+    const known = this.#records.get(keyOf({ cluster, namespace }));
+    const isKnown = known !== undefined && nowMs - known.seenMs < this.#forgetAfterMs;
+    if (isKnown && token < BigInt(known.token)) {
+      throw new DriverError(
+        'FailedPrecondition',
+        `fencing token ${token} is older than ${known.token}: another manager has taken over since`,
+      );
+    }
+    if (isKnown && token === BigInt(known.token) && nowMs - known.seenMs < REFRESH_MS) return await this.#written;
+
+    const record = { cluster, namespace, token: String(token), seenMs: nowMs };
+    this.#records.set(keyOf(record), record);
+    await this.#save();
+  }
+
+  async #save(): Promise<void> {
+    const store = this.#store;
+    if (store === undefined) return;
+    // A failed write must not fail the next one; whoever asked for it gets the error.
+    const written = this.#written.catch(() => undefined).then(() => store.save([...this.#records.values()]));
+    this.#written = written;
+    await written;
+  }
+}
+
+function keyOf(record: { cluster: string; namespace: string }): string {
+  return JSON.stringify([record.cluster, record.namespace]);
+}

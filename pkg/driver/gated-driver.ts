@@ -1,0 +1,181 @@
+import type { Clock } from '../clock/clock.ts';
+import { DeadlineError, withDeadline } from '../clock/deadline.ts';
+import type { Cluster, Gate } from '../gate/gate.ts';
+import type { DriverMetrics } from '../metrics/driver.ts';
+import type {
+  Capabilities,
+  CreatedMachine,
+  Driver,
+  DriverCall,
+  ListedMachine,
+  MachineRequest,
+  VirtualMachine,
+} from './driver.ts';
+import { DRIVER_CODES, DriverError } from './error.ts';
+import { FenceWatch } from './fence-watch.ts';
+import { OPERATIONS } from './interceptor.ts';
+import type { MutationInterceptor, Operation } from './interceptor.ts';
+
+/** What controllers see of a driver. All calls throw DriverError; mutations also GateClosedError, before anything is sent. */
+export interface MachineDriver {
+  /** Value of `provider` in metrics. */
+  readonly provider: string;
+  capabilities(signal: AbortSignal): Promise<Capabilities>;
+  getStatus(request: MachineRequest, signal: AbortSignal): Promise<VirtualMachine>;
+  /** `timeoutMs`: the machine's own timeout; less than 10 min counts as 10 min. */
+  create(request: MachineRequest, signal: AbortSignal, timeoutMs?: number): Promise<CreatedMachine>;
+  initialize(request: MachineRequest, signal: AbortSignal, timeoutMs?: number): Promise<VirtualMachine>;
+  /** Resolves with the driver's scratch state when nothing is left of the VM. */
+  delete(
+    request: MachineRequest,
+    signal: AbortSignal,
+    timeoutMs?: number,
+  ): Promise<{ lastKnownState: string | undefined }>;
+  list(request: Omit<MachineRequest, 'machine'>, signal: AbortSignal): Promise<readonly ListedMachine[]>;
+  volumeIDs(pvSpecs: readonly unknown[], signal: AbortSignal): Promise<readonly string[]>;
+}
+
+/** What a gated driver is built from. */
+export interface GatedDriverParts {
+  readonly provider: string;
+  readonly driver: Driver;
+  readonly gate: Gate;
+  /** The clusters that must be alive before a VM is made or deleted. */
+  readonly clusters: readonly Cluster[];
+  /** Identity of the control cluster at the provider. */
+  readonly clusterID: string;
+  readonly clock: Clock;
+  readonly metrics: DriverMetrics;
+  readonly interceptor?: MutationInterceptor;
+}
+
+const READ_TIMEOUT_MS = 30_000;
+const LEAST_MUTATION_TIMEOUT_MS = 600_000;
+
+/**
+ * A driver behind the gate: mutations ask it first, as `destroy`, carry its fencing token, and are abandoned when the fence
+ * closes. Every call has a deadline, also with a driver that does not heed its signal.
+ */
+export class GatedDriver implements MachineDriver {
+  readonly provider: string;
+  readonly #parts: GatedDriverParts;
+
+  constructor(parts: GatedDriverParts) {
+    this.provider = parts.provider;
+    this.#parts = parts;
+  }
+
+  async capabilities(signal: AbortSignal): Promise<Capabilities> {
+    return await this.#parts.driver.capabilities(signal);
+  }
+
+  async getStatus(request: MachineRequest, signal: AbortSignal): Promise<VirtualMachine> {
+    return await this.#read('status', signal, (call) => this.#parts.driver.getMachineStatus(request, call));
+  }
+
+  async create(request: MachineRequest, signal: AbortSignal, timeoutMs = 0): Promise<CreatedMachine> {
+    return await this.#mutate('create', signal, timeoutMs, (call) => this.#parts.driver.createMachine(request, call));
+  }
+
+  async initialize(request: MachineRequest, signal: AbortSignal, timeoutMs = 0): Promise<VirtualMachine> {
+    return await this.#mutate('initialize', signal, timeoutMs, (call) =>
+      this.#parts.driver.initializeMachine(request, call),
+    );
+  }
+
+  async delete(
+    request: MachineRequest,
+    signal: AbortSignal,
+    timeoutMs = 0,
+  ): Promise<{ lastKnownState: string | undefined }> {
+    return await this.#mutate('delete', signal, timeoutMs, (call) => this.#parts.driver.deleteMachine(request, call));
+  }
+
+  async list(request: Omit<MachineRequest, 'machine'>, signal: AbortSignal): Promise<readonly ListedMachine[]> {
+    return await this.#read('list', signal, (call) => this.#parts.driver.listMachines(request, call));
+  }
+
+  async volumeIDs(pvSpecs: readonly unknown[], signal: AbortSignal): Promise<readonly string[]> {
+    return await this.#read('volumeIDs', signal, (call) => this.#parts.driver.getVolumeIDs(pvSpecs, call));
+  }
+
+  async #read<T>(operation: Operation, signal: AbortSignal, send: (call: DriverCall) => Promise<T>): Promise<T> {
+    const call = { timeoutMs: READ_TIMEOUT_MS, fencingToken: 0n, cluster: this.#parts.clusterID };
+    return await this.#measure(operation, () => this.#bounded({ operation, isMutation: false, signal }, call, send));
+  }
+
+  async #mutate<T>(
+    operation: Operation,
+    signal: AbortSignal,
+    timeoutMs: number,
+    send: (call: DriverCall) => Promise<T>,
+  ): Promise<T> {
+    const { gate, clusters, clusterID: cluster, interceptor } = this.#parts;
+    const admission = await gate.admit('destroy', clusters, signal);
+    const call = {
+      timeoutMs: Math.max(timeoutMs, LEAST_MUTATION_TIMEOUT_MS),
+      fencingToken: admission.fencingToken,
+      cluster,
+    };
+    return await this.#measure(operation, async () => {
+      using fence = new FenceWatch(this.#parts, admission);
+      const bounds = { operation, isMutation: true, signal, fenced: fence.signal };
+      const sendOnce = (): Promise<T> => this.#bounded(bounds, call, send);
+      return await (interceptor === undefined ? sendOnce() : interceptor(operation, sendOnce));
+    });
+  }
+
+  /** One call that settles at the latest when it is given up, fenced off, or its time is over. */
+  async #bounded<T>(
+    bounds: Bounds,
+    call: Omit<DriverCall, 'signal'>,
+    send: (call: DriverCall) => Promise<T>,
+  ): Promise<T> {
+    const { signal, fenced } = bounds;
+    if (signal.aborted) throw new DriverError('Canceled', 'given up before it was sent', { cause: signal.reason });
+    const parent = fenced === undefined ? signal : AbortSignal.any([signal, fenced]);
+    const what = OPERATIONS[bounds.operation];
+    try {
+      return await withDeadline(this.#parts.clock, call.timeoutMs, what, (s) => send({ ...call, signal: s }), parent);
+    } catch (err) {
+      throw endOf(err, bounds);
+    }
+  }
+
+  async #measure<T>(operation: Operation, run: () => Promise<T>): Promise<T> {
+    const { clock, metrics } = this.#parts;
+    const labels = { provider: this.provider, operation: OPERATIONS[operation] };
+    const startedMs = clock.monotonicMs();
+    metrics.running.inc(labels);
+    try {
+      const result = await run();
+      metrics.duration.observe(labels, (clock.monotonicMs() - startedMs) / 1000);
+      return result;
+    } catch (err) {
+      const code = err instanceof DriverError ? err.code : 'Internal';
+      metrics.failures.inc({ ...labels, error_code: String(DRIVER_CODES.indexOf(code)) });
+      throw err;
+    } finally {
+      metrics.running.dec(labels);
+    }
+  }
+}
+
+/** What can end a call before its answer. */
+interface Bounds {
+  readonly operation: Operation;
+  readonly isMutation: boolean;
+  readonly signal: AbortSignal;
+  readonly fenced?: AbortSignal;
+}
+
+/** Why a call ended. What the driver has answered itself is kept, even if it came with the abort. */
+function endOf(err: unknown, { operation, isMutation, signal, fenced }: Bounds): unknown {
+  if (err instanceof DriverError && !err.unanswered && err.code !== 'Canceled') return err;
+  const options = { unanswered: isMutation, cause: err };
+  const what = OPERATIONS[operation];
+  if (signal.aborted) return new DriverError('Canceled', `${what} was given up`, options);
+  if (fenced?.aborted === true) return new DriverError('Unavailable', `leadership ended during ${what}`, options);
+  if (err instanceof DeadlineError) return new DriverError('Unavailable', err.message, options);
+  return err;
+}

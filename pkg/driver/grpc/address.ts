@@ -1,0 +1,84 @@
+/** Files of mutual TLS: who signs the other side, and who we are. */
+export interface TlsFiles {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+  /** Name that the server's certificate must carry, when it is not the host of the address. */
+  readonly serverName?: string;
+}
+
+/** Where a driver listens. */
+export interface DriverAddress {
+  /** What gRPC connects to: `unix:///path` or `dns:///host:port`. */
+  readonly target: string;
+  /** Path of the socket; undefined for TCP. */
+  readonly path: string | undefined;
+  /** Host and port; undefined for a socket. */
+  readonly host: string | undefined;
+  readonly port: number | undefined;
+  /** Undefined for a socket, and for loopback without TLS. */
+  readonly tls: TlsFiles | undefined;
+}
+
+/** An address that is malformed, or that would carry secrets in plain text over a network. */
+export class DriverAddressError extends Error {
+  override readonly name = 'DriverAddressError';
+}
+
+const TLS_PARAMETERS = ['ca', 'cert', 'key', 'serverName'];
+
+/**
+ * Parses `unix:///path` or `dns:///host:port?ca=FILE&cert=FILE&key=FILE[&serverName=NAME]`. Requests carry credentials, so TCP
+ * without the three files is refused unless the host is loopback. Throws DriverAddressError.
+ */
+export function parseDriverAddress(text: string): DriverAddress {
+  if (text.startsWith('unix:')) return parseSocket(text);
+  if (text.startsWith('dns:')) return parseTcp(text);
+  throw new DriverAddressError(`driver address ${text}: must begin with unix:/// or dns:///`);
+}
+
+/** True for names and addresses that never leave this host. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+function parseSocket(text: string): DriverAddress {
+  const path = text.slice('unix://'.length);
+  // Three slashes, or gRPC takes the path for a host and appends a port.
+  if (!text.startsWith('unix:///') || path.length < 2) {
+    throw new DriverAddressError(`driver address ${text}: a socket is written unix:///absolute/path`);
+  }
+  return { target: text, path, host: undefined, port: undefined, tls: undefined };
+}
+
+function parseTcp(text: string): DriverAddress {
+  const question = text.indexOf('?');
+  const target = question === -1 ? text : text.slice(0, question);
+  const match = /^dns:\/\/\/(?:\[([0-9a-fA-F:]+)\]|([^:/[\]]+)):(\d{1,5})$/.exec(target);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  if (host === undefined || port > 65_535) {
+    throw new DriverAddressError(`driver address ${text}: TCP is written dns:///host:port`);
+  }
+  const tls = question === -1 ? undefined : parseTls(text, new URLSearchParams(text.slice(question + 1)));
+  if (tls === undefined && !isLoopback(host)) {
+    throw new DriverAddressError(
+      `driver address ${text}: requests carry credentials, so beyond loopback it needs ?ca=FILE&cert=FILE&key=FILE`,
+    );
+  }
+  return { target, path: undefined, host, port, tls };
+}
+
+function parseTls(text: string, parameters: URLSearchParams): TlsFiles {
+  const unknown = [...parameters.keys()].find((name) => !TLS_PARAMETERS.includes(name));
+  if (unknown !== undefined) throw new DriverAddressError(`driver address ${text}: unknown parameter ${unknown}`);
+
+  const file = (name: string): string => {
+    const value = parameters.get(name);
+    if (value === null || value === '') throw new DriverAddressError(`driver address ${text}: ${name} is missing`);
+    return value;
+  };
+  const files = { ca: file('ca'), cert: file('cert'), key: file('key') };
+  const serverName = parameters.get('serverName');
+  return serverName === null ? files : { ...files, serverName };
+}

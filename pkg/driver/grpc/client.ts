@@ -1,0 +1,231 @@
+import { Metadata, createClient } from 'nice-grpc';
+import type { CallOptions } from 'nice-grpc';
+
+import type { Clock } from '../../clock/clock.ts';
+import { untilAborted } from '../../clock/deadline.ts';
+import type { Logger } from '../../log/logger.ts';
+import type {
+  Capabilities,
+  CreatedMachine,
+  Driver,
+  DriverCall,
+  ListedMachine,
+  MachineRequest,
+  VirtualMachine,
+} from '../driver.ts';
+import { DriverError } from '../error.ts';
+import type { DriverAddress } from './address.ts';
+import { Connection } from './connection.ts';
+import { fromFailure } from './failure.ts';
+import { DriverServiceDefinition } from './gen/machine/driver/v1/driver.ts';
+import type { DriverServiceClient, Failure, VirtualMachine as WireVM } from './gen/machine/driver/v1/driver.ts';
+import {
+  CONTRACT_VERSION,
+  fromCapabilities,
+  fromListedMachine,
+  fromVirtualMachine,
+  toCall,
+  toClassRequest,
+  toMachineRequest,
+  toVolumeSpec,
+} from './messages.ts';
+import { textOf, unansweredError } from './transport-error.ts';
+
+/** How long GetCapabilities, and with it the first contact of a connection, may take. */
+const HELLO_TIMEOUT_MS = 10_000;
+/** VMs asked for in one page. */
+const PAGE_SIZE = 500;
+/** A driver whose pages never end is broken; this many hold 5 million VMs. */
+const MOST_PAGES = 10_000;
+
+/** What a client is built from. */
+export interface GrpcDriverOptions {
+  readonly address: DriverAddress;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * A driver in another process. Connects when first used and again after each loss; asks GetCapabilities first on each
+ * connection. Safe for any number of calls at once.
+ */
+export class GrpcDriver implements Driver {
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #address: string;
+  readonly #connection: Connection;
+  readonly #client: DriverServiceClient;
+  /** Answer of the present connection; undefined until it is asked for. */
+  #capabilities: Promise<Capabilities> | undefined;
+
+  constructor(options: GrpcDriverOptions) {
+    this.#clock = options.clock;
+    this.#address = options.address.target;
+    this.#log = options.log.child({ driver: this.#address });
+    this.#connection = new Connection(options.address, () => {
+      this.#capabilities = undefined;
+    });
+    this.#client = createClient(DriverServiceDefinition, this.#connection.channel);
+  }
+
+  async capabilities(signal: AbortSignal): Promise<Capabilities> {
+    signal.throwIfAborted();
+    return await untilAborted(this.#capabilities ?? this.#askOnce(), signal);
+  }
+
+  async createMachine(request: MachineRequest, call: DriverCall): Promise<CreatedMachine> {
+    const response = await this.#call('CreateMachine', true, call, (options) =>
+      this.#client.createMachine(toMachineRequest(request, call), options),
+    );
+    const lastKnownState = response.lastKnownState === '' ? undefined : response.lastKnownState;
+    return { ...existing('CreateMachine', response.vm), lastKnownState };
+  }
+
+  async initializeMachine(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
+    await this.#requireMethod('InitializeMachine', call.signal);
+    const response = await this.#call('InitializeMachine', true, call, (options) =>
+      this.#client.initializeMachine(toMachineRequest(request, call), options),
+    );
+    // The result is for logs only: the VM was known before.
+    return response.vm === undefined
+      ? { providerID: '', nodeName: '', addresses: [] }
+      : fromVirtualMachine(response.vm);
+  }
+
+  async getMachineStatus(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
+    const response = await this.#call('GetMachineStatus', false, call, (options) =>
+      this.#client.getMachineStatus(toMachineRequest(request, call), options),
+    );
+    return existing('GetMachineStatus', response.vm);
+  }
+
+  async deleteMachine(request: MachineRequest, call: DriverCall): Promise<{ lastKnownState: string | undefined }> {
+    const response = await this.#call('DeleteMachine', true, call, (options) =>
+      this.#client.deleteMachine(toMachineRequest(request, call), options),
+    );
+    return { lastKnownState: response.lastKnownState === '' ? undefined : response.lastKnownState };
+  }
+
+  async listMachines(request: Omit<MachineRequest, 'machine'>, call: DriverCall): Promise<readonly ListedMachine[]> {
+    await this.#requireMethod('ListMachines', call.signal);
+    const base = { call: toCall(call), ...toClassRequest(request), pageSize: PAGE_SIZE };
+    const machines: ListedMachine[] = [];
+    let pageToken = '';
+    for (let pages = 0; pages < MOST_PAGES; pages++) {
+      const response = await this.#call('ListMachines', false, call, (options) =>
+        this.#client.listMachines({ ...base, pageToken }, options),
+      );
+      machines.push(...response.machines.map(fromListedMachine));
+      pageToken = response.nextPageToken;
+      if (pageToken === '') return machines;
+    }
+    throw new DriverError('Internal', `ListMachines did not end after ${MOST_PAGES} pages`);
+  }
+
+  async getVolumeIDs(pvSpecs: readonly unknown[], call: DriverCall): Promise<readonly string[]> {
+    await this.#requireMethod('GetVolumeIDs', call.signal);
+    const response = await this.#call('GetVolumeIDs', false, call, (options) =>
+      this.#client.getVolumeIDs({ call: toCall(call), volumeSpecs: pvSpecs.map(toVolumeSpec) }, options),
+    );
+    return response.volumeIds;
+  }
+
+  async close(): Promise<void> {
+    this.#connection.close();
+    await Promise.resolve();
+  }
+
+  /** One call, after the connection's capabilities are known. Throws DriverError. */
+  async #call<R extends { failure: Failure | undefined; vm?: WireVM | undefined }>(
+    method: string,
+    mutation: boolean,
+    call: DriverCall,
+    send: (options: CallOptions) => Promise<R>,
+  ): Promise<R> {
+    await this.#greet(call.signal);
+    const response = await this.#send(method, mutation, call.signal, call.timeoutMs, send);
+    if (response.failure !== undefined) throw fromFailure(response.failure, response.vm);
+    return response;
+  }
+
+  async #send<R>(
+    method: string,
+    mutation: boolean,
+    signal: AbortSignal,
+    timeoutMs: number,
+    send: (options: CallOptions) => Promise<R>,
+  ): Promise<R> {
+    const deadline = new AbortController();
+    const cancel = this.#clock.schedule(timeoutMs, () => deadline.abort());
+    try {
+      const metadata = Metadata({ 'grpc-timeout': toGrpcTimeout(timeoutMs) });
+      return await send({ metadata, signal: AbortSignal.any([signal, deadline.signal]) });
+    } catch (err) {
+      throw unansweredError(err, { method, mutation, signal, timedOut: deadline.signal.aborted, timeoutMs });
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Asks on behalf of everyone who waits; a failure is forgotten, so that the next call tries again. */
+  #askOnce(): Promise<Capabilities> {
+    const asked: Promise<Capabilities> = this.#askCapabilities().catch((err: unknown) => {
+      if (this.#capabilities === asked) this.#capabilities = undefined;
+      // Never the code of the answer: an Unimplemented here would read as "this VM cannot be asked for".
+      throw new DriverError('Unavailable', `driver at ${this.#address} cannot be used: ${textOf(err)}`, { cause: err });
+    });
+    this.#capabilities = asked;
+    return asked;
+  }
+
+  async #askCapabilities(): Promise<Capabilities> {
+    const response = await this.#send(
+      'GetCapabilities',
+      false,
+      new AbortController().signal,
+      HELLO_TIMEOUT_MS,
+      (options) => this.#client.getCapabilities({ contractVersions: [CONTRACT_VERSION] }, options),
+    );
+    if (response.failure !== undefined) throw fromFailure(response.failure);
+    if (response.contractVersion !== CONTRACT_VERSION) {
+      throw new Error(`it speaks contract version "${response.contractVersion}", not ${CONTRACT_VERSION}`);
+    }
+    const capabilities = fromCapabilities(response);
+    this.#connection.watch();
+    this.#log.info({ name: capabilities.name, methods: [...capabilities.methods] }, 'connected to driver');
+    return capabilities;
+  }
+
+  /** Nothing has been sent yet when this fails, so the mutation certainly did not happen. */
+  async #greet(signal: AbortSignal): Promise<Capabilities> {
+    try {
+      return await this.capabilities(signal);
+    } catch (err) {
+      if (err instanceof DriverError) throw err;
+      throw new DriverError('Canceled', `call was given up: ${textOf(err)}`, { cause: err });
+    }
+  }
+
+  async #requireMethod(
+    method: 'InitializeMachine' | 'ListMachines' | 'GetVolumeIDs',
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { methods, name } = await this.#greet(signal);
+    if (!methods.has(method)) throw new DriverError('Unimplemented', `driver ${name} does not have ${method}`);
+  }
+}
+
+/** A success without a VM is no answer: what happened is unknown. */
+function existing(method: string, vm: WireVM | undefined): VirtualMachine {
+  if (vm === undefined || vm.providerId === '') {
+    throw new DriverError('Internal', `${method} was answered without provider id`, {
+      unanswered: method === 'CreateMachine',
+    });
+  }
+  return fromVirtualMachine(vm);
+}
+
+/** The deadline as gRPC carries it: at most eight digits and a unit. */
+function toGrpcTimeout(ms: number): string {
+  return ms < 1e8 ? `${Math.ceil(ms)}m` : `${Math.min(Math.ceil(ms / 1000), 99_999_999)}S`;
+}

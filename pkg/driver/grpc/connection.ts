@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+
+import { ChannelCredentials, connectivityState } from '@grpc/grpc-js';
+import { createChannel } from 'nice-grpc';
+import type { Channel, ChannelOptions } from 'nice-grpc';
+
+import type { DriverAddress, TlsFiles } from './address.ts';
+
+/** A driver in the same pod restarts within seconds; gRPC's own back-off would wait up to two minutes. */
+const RECONNECT: ChannelOptions = {
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 2_000,
+};
+
+/**
+ * Finds a dead peer behind a network. Not on sockets, where the kernel tells: gRPC servers of other languages end
+ * connections that ping more often than they allow.
+ */
+const KEEPALIVE: ChannelOptions = { 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 10_000 };
+
+/** One gRPC channel, which tells when its connection was lost. */
+export class Connection {
+  readonly channel: Channel;
+  readonly #onLost: () => void;
+  #watching = false;
+
+  /** `onLost` is called each time that a connection that was watched is no longer up. */
+  constructor(address: DriverAddress, onLost: () => void) {
+    const { tls } = address;
+    const credentials = tls === undefined ? ChannelCredentials.createInsecure() : clientCredentials(tls);
+    this.channel = createChannel(address.target, credentials, {
+      ...RECONNECT,
+      ...(address.path === undefined ? KEEPALIVE : {}),
+      ...(tls?.serverName === undefined ? {} : { 'grpc.ssl_target_name_override': tls.serverName }),
+      'grpc.max_receive_message_length': 64 * 1024 * 1024,
+    });
+    this.#onLost = onLost;
+  }
+
+  /** Watches the connection that is up now, until it is lost. */
+  watch(): void {
+    if (this.#watching) return;
+    if (this.channel.getConnectivityState(false) !== connectivityState.READY) return this.#onLost();
+    this.#watching = true;
+    this.channel.watchConnectivityState(connectivityState.READY, Infinity, () => {
+      this.#watching = false;
+      this.#onLost();
+    });
+  }
+
+  close(): void {
+    this.channel.close();
+  }
+}
+
+function clientCredentials(tls: TlsFiles): ChannelCredentials {
+  return ChannelCredentials.createSsl(readFileSync(tls.ca), readFileSync(tls.key), readFileSync(tls.cert));
+}

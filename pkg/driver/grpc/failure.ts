@@ -1,0 +1,51 @@
+import { DRIVER_CODES, DriverError } from '../error.ts';
+import type { DriverCode } from '../error.ts';
+import type { Duration } from './gen/google/protobuf/duration.ts';
+import type { Code, DeepPartial, Failure, VirtualMachine } from './gen/machine/driver/v1/driver.ts';
+
+/** Milliseconds as a protobuf Duration. */
+export function toDuration(ms: number): Duration {
+  const seconds = Math.floor(ms / 1000);
+  return { seconds: BigInt(seconds), nanos: Math.round((ms - seconds * 1000) * 1_000_000) };
+}
+
+/** Milliseconds of a protobuf Duration; undefined for none. */
+export function fromDuration(duration: Duration | undefined): number | undefined {
+  if (duration === undefined) return undefined;
+  return Number(duration.seconds) * 1000 + duration.nanos / 1_000_000;
+}
+
+/** What a driver's error becomes on the wire. Anything but a DriverError is a fault of the driver: Internal. */
+export function toFailure(err: unknown): DeepPartial<Failure> {
+  if (!(err instanceof DriverError)) {
+    return { code: numberOf('Internal'), message: err instanceof Error ? err.message : String(err) };
+  }
+  return {
+    code: numberOf(err.code),
+    message: err.detail,
+    lastKnownState: err.lastKnownState ?? '',
+    terminal: err.terminal,
+    ...(err.retryAfterMs === undefined ? {} : { retryAfter: toDuration(err.retryAfterMs) }),
+  };
+}
+
+/** What a failure on the wire means here. A code that this version does not know, or OK in a failure, is Unknown. */
+export function fromFailure(failure: Failure, vm?: VirtualMachine): DriverError {
+  const retryAfterMs = fromDuration(failure.retryAfter);
+  return new DriverError(nameOf(failure.code), failure.message, {
+    terminal: failure.terminal,
+    ...(failure.lastKnownState === '' ? {} : { lastKnownState: failure.lastKnownState }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(vm === undefined ? {} : { result: { providerID: vm.providerId, nodeName: vm.nodeName } }),
+  });
+}
+
+/** Number of a code on the wire; the order of DRIVER_CODES is that of the contract. */
+export function numberOf(code: DriverCode): Code {
+  return DRIVER_CODES.indexOf(code) as Code; // 0-17, as the enum
+}
+
+function nameOf(code: number): DriverCode {
+  const name = DRIVER_CODES[code];
+  return name === undefined || name === 'OK' ? 'Unknown' : name;
+}

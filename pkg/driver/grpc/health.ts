@@ -1,0 +1,42 @@
+import { on, EventEmitter } from 'node:events';
+
+import { ServerError, Status } from 'nice-grpc';
+import type { CallContext } from 'nice-grpc';
+
+import type {
+  DeepPartial,
+  HealthCheckRequest,
+  HealthCheckResponse,
+  HealthServiceImplementation,
+} from './gen/grpc/health/v1/health.ts';
+import { HealthCheckResponse_ServingStatus as ServingStatus } from './gen/grpc/health/v1/health.ts';
+import { DriverServiceDefinition } from './gen/machine/driver/v1/driver.ts';
+
+/** Names whose health is told: the server as a whole, and the driver service. */
+const SERVICES = ['', DriverServiceDefinition.fullName];
+
+/** grpc.health.v1 for a driver: serving from the start until it stops. */
+export class HealthService implements HealthServiceImplementation {
+  readonly #changes = new EventEmitter().setMaxListeners(0);
+  #status: ServingStatus = ServingStatus.SERVING;
+
+  /** From now on calls may be refused; watchers are told. */
+  stop(): void {
+    this.#status = ServingStatus.NOT_SERVING;
+    this.#changes.emit('change');
+  }
+
+  async check(request: HealthCheckRequest): Promise<DeepPartial<HealthCheckResponse>> {
+    if (!SERVICES.includes(request.service)) throw new ServerError(Status.NOT_FOUND, `no service ${request.service}`);
+    return await Promise.resolve({ status: this.#status });
+  }
+
+  async *watch(request: HealthCheckRequest, context: CallContext): AsyncGenerator<DeepPartial<HealthCheckResponse>> {
+    const isKnown = SERVICES.includes(request.service);
+    const changes = on(this.#changes, 'change', { signal: context.signal });
+    yield { status: isKnown ? this.#status : ServingStatus.SERVICE_UNKNOWN };
+    for await (const _change of changes) {
+      if (isKnown) yield { status: this.#status };
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs';
+
+import { ServerCredentials } from '@grpc/grpc-js';
+import { createServer } from 'nice-grpc';
+import type { Server } from 'nice-grpc';
+
+import type { Clock } from '../../clock/clock.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { Driver } from '../driver.ts';
+import type { FencingGuard } from '../fencing.ts';
+import type { DriverAddress, TlsFiles } from './address.ts';
+import { HealthDefinition } from './gen/grpc/health/v1/health.ts';
+import { DriverServiceDefinition } from './gen/machine/driver/v1/driver.ts';
+import { HealthService } from './health.ts';
+import { DriverService } from './service.ts';
+import { PrivateSocket } from './private-socket.ts';
+
+/** How long running calls may go on after `close`. */
+const CLOSE_GRACE_MS = 5_000;
+
+/** What a driver's server is built from. */
+export interface DriverServerOptions {
+  /** The provider's half. It must honour `call.signal` and throw DriverError. */
+  readonly driver: Driver;
+  /** From parseDriverAddress, which refuses plain text beyond loopback. Port 0 takes a free one. */
+  readonly address: DriverAddress;
+  readonly fencing: FencingGuard;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * A driver that listens: the contract of proto/machine/driver/v1 and the standard health service, on a socket that only this
+ * user can open, or on TCP (mutual TLS beyond loopback).
+ */
+export class DriverServer implements AsyncDisposable {
+  /** What clients connect to. */
+  readonly address: string;
+  readonly #server: Server;
+  readonly #health: HealthService;
+  readonly #socket: PrivateSocket | undefined;
+  readonly #clock: Clock;
+
+  private constructor(
+    address: string,
+    server: Server,
+    health: HealthService,
+    socket: PrivateSocket | undefined,
+    clock: Clock,
+  ) {
+    this.address = address;
+    this.#server = server;
+    this.#health = health;
+    this.#socket = socket;
+    this.#clock = clock;
+  }
+
+  /** Resolves when the server accepts calls. Rejects when the address cannot be listened on, or another driver does. */
+  static async start(options: DriverServerOptions): Promise<DriverServer> {
+    const { address, clock } = options;
+    const health = new HealthService();
+    const server = createServer({ 'grpc.max_receive_message_length': 16 * 1024 * 1024 });
+    server.add(DriverServiceDefinition, new DriverService(options));
+    server.add(HealthDefinition, health);
+    if (address.path !== undefined) {
+      const socket = await PrivateSocket.bind(address.path, async (path) => {
+        await server.listen(`unix://${path}`);
+      });
+      return new DriverServer(address.target, server, health, socket, clock);
+    }
+    const host = address.host?.includes(':') ? `[${address.host}]` : address.host;
+    const port = await server.listen(`${host}:${address.port}`, serverCredentials(address.tls));
+    return new DriverServer(`dns:///${host}:${port}`, server, health, undefined, clock);
+  }
+
+  /** Takes no new calls, lets the running ones end for a few seconds, then cancels them. */
+  async close(): Promise<void> {
+    this.#health.stop();
+    await this.#socket?.remove();
+    const cancel = this.#clock.schedule(CLOSE_GRACE_MS, () => this.#server.forceShutdown());
+    try {
+      await this.#server.shutdown();
+    } finally {
+      cancel();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+function serverCredentials(tls: TlsFiles | undefined): ServerCredentials {
+  if (tls === undefined) return ServerCredentials.createInsecure();
+  const pair = { cert_chain: readFileSync(tls.cert), private_key: readFileSync(tls.key) };
+  return ServerCredentials.createSsl(readFileSync(tls.ca), [pair], true);
+}

@@ -1,0 +1,203 @@
+import { ServerError, Status } from 'nice-grpc';
+import type { CallContext } from 'nice-grpc';
+
+import type { Clock } from '../../clock/clock.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { Driver, DriverCall, ListedMachine, MachineRequest } from '../driver.ts';
+import { DriverError } from '../error.ts';
+import type { FencingGuard } from '../fencing.ts';
+import { toFailure } from './failure.ts';
+import type * as wire from './gen/machine/driver/v1/driver.ts';
+import {
+  CONTRACT_VERSION,
+  fromCall,
+  fromClassRequest,
+  fromMachineRequest,
+  fromVolumeSpec,
+  toCapabilities,
+  toListedMachine,
+  toVirtualMachine,
+} from './messages.ts';
+
+/** VMs in one page when the caller leaves it to us. */
+const DEFAULT_PAGE_SIZE = 500;
+
+/** What a served driver is built from. */
+export interface ServiceParts {
+  readonly driver: Driver;
+  readonly fencing: FencingGuard;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface CallRequest {
+  readonly call: wire.Call | undefined;
+}
+
+/**
+ * Serves a Driver under the contract: translates messages, cuts lists into pages, refuses old fencing tokens before the
+ * driver is called, aborts `call.signal` at the deadline, and puts what the driver throws into `failure`.
+ */
+export class DriverService implements wire.DriverServiceImplementation {
+  readonly #driver: Driver;
+  readonly #fencing: FencingGuard;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+
+  constructor(parts: ServiceParts) {
+    this.#driver = parts.driver;
+    this.#fencing = parts.fencing;
+    this.#clock = parts.clock;
+    this.#log = parts.log;
+  }
+
+  async getCapabilities(
+    request: wire.GetCapabilitiesRequest,
+    context: CallContext,
+  ): Promise<wire.DeepPartial<wire.GetCapabilitiesResponse>> {
+    if (!request.contractVersions.includes(CONTRACT_VERSION)) {
+      const offered = request.contractVersions.join(', ');
+      const message = `this driver speaks contract version ${CONTRACT_VERSION}, the caller offers ${offered}`;
+      return { failure: toFailure(new DriverError('FailedPrecondition', message)) };
+    }
+    return toCapabilities(await this.#driver.capabilities(context.signal));
+  }
+
+  async createMachine(
+    request: wire.CreateMachineRequest,
+    context: CallContext,
+  ): Promise<wire.DeepPartial<wire.CreateMachineResponse>> {
+    return await this.#answer('CreateMachine', request, context, async (call) => {
+      const created = await this.#driver.createMachine(await this.#admitted(request, call), call);
+      return { vm: toVirtualMachine(created), lastKnownState: created.lastKnownState ?? '' };
+    });
+  }
+
+  async initializeMachine(
+    request: wire.InitializeMachineRequest,
+    context: CallContext,
+  ): Promise<wire.DeepPartial<wire.InitializeMachineResponse>> {
+    return await this.#answer('InitializeMachine', request, context, async (call) => {
+      const vm = await this.#driver.initializeMachine(await this.#admitted(request, call), call);
+      return { vm: toVirtualMachine(vm) };
+    });
+  }
+
+  async getMachineStatus(
+    request: wire.GetMachineStatusRequest,
+    context: CallContext,
+  ): Promise<wire.DeepPartial<wire.GetMachineStatusResponse>> {
+    return await this.#answer('GetMachineStatus', request, context, async (call) => ({
+      vm: toVirtualMachine(
+        await this.#driver.getMachineStatus(
+          decoded(() => fromMachineRequest(request)),
+          call,
+        ),
+      ),
+    }));
+  }
+
+  async deleteMachine(
+    request: wire.DeleteMachineRequest,
+    context: CallContext,
+  ): Promise<wire.DeepPartial<wire.DeleteMachineResponse>> {
+    return await this.#answer('DeleteMachine', request, context, async (call) => {
+      const deleted = await this.#driver.deleteMachine(await this.#admitted(request, call), call);
+      return { lastKnownState: deleted.lastKnownState ?? '' };
+    });
+  }
+
+  async listMachines(
+    request: wire.ListMachinesRequest,
+    context: CallContext,
+  ): Promise<wire.DeepPartial<wire.ListMachinesResponse>> {
+    return await this.#answer('ListMachines', request, context, async (call) => {
+      const machines = await this.#driver.listMachines(
+        decoded(() => fromClassRequest(request)),
+        call,
+      );
+      return pageOf(machines, request.pageSize > 0 ? request.pageSize : DEFAULT_PAGE_SIZE, request.pageToken);
+    });
+  }
+
+  async getVolumeIDs(
+    request: wire.GetVolumeIDsRequest,
+    context: CallContext,
+  ): Promise<wire.DeepPartial<wire.GetVolumeIDsResponse>> {
+    return await this.#answer('GetVolumeIDs', request, context, async (call) => ({
+      volumeIds: [
+        ...(await this.#driver.getVolumeIDs(
+          decoded(() => request.volumeSpecs.map(fromVolumeSpec)),
+          call,
+        )),
+      ],
+    }));
+  }
+
+  /** The request of a mutation, once its fencing token has been accepted. */
+  async #admitted(request: wire.GetMachineStatusRequest, call: DriverCall): Promise<MachineRequest> {
+    const decodedRequest = decoded(() => fromMachineRequest(request));
+    await this.#fencing.admit(call.cluster, request.machine?.namespace ?? '', call.fencingToken);
+    return decodedRequest;
+  }
+
+  async #answer<R extends object>(
+    method: string,
+    request: CallRequest,
+    context: CallContext,
+    run: (call: DriverCall) => Promise<R>,
+  ): Promise<R | { failure: wire.DeepPartial<wire.Failure>; vm?: wire.DeepPartial<wire.VirtualMachine> }> {
+    const deadline = new AbortController();
+    const call = fromCall(request.call, AbortSignal.any([context.signal, deadline.signal]));
+    const cancel = this.#clock.schedule(call.timeoutMs, () => deadline.abort(new Error('deadline exceeded')));
+    try {
+      return await run(call);
+    } catch (err) {
+      if (call.signal.aborted) {
+        // Stopped halfway: nobody knows what happened, and a Failure would claim to know.
+        throw new ServerError(
+          deadline.signal.aborted ? Status.DEADLINE_EXCEEDED : Status.CANCELLED,
+          `${method} was stopped`,
+        );
+      }
+      if (!(err instanceof DriverError)) this.#log.error({ err, method }, 'driver threw an unexpected error');
+      return { failure: toFailure(err), ...vmOf(err) };
+    } finally {
+      cancel();
+    }
+  }
+}
+
+/** What was known of the VM when the call failed. */
+function vmOf(err: unknown): { vm?: wire.DeepPartial<wire.VirtualMachine> } {
+  if (!(err instanceof DriverError) || err.result === undefined) return {};
+  return { vm: { providerId: err.result.providerID ?? '', nodeName: err.result.nodeName ?? '' } };
+}
+
+/**
+ * One page, in the order of provider ids; the token is the last id of the page before. No state is kept between pages, and a
+ * VM that exists throughout is on exactly one of them.
+ */
+function pageOf(
+  machines: readonly ListedMachine[],
+  pageSize: number,
+  pageToken: string,
+): { machines: wire.ListedMachine[]; nextPageToken: string } {
+  const rest = machines.filter((vm) => vm.providerID > pageToken).toSorted(byId);
+  const page = rest.slice(0, pageSize);
+  const isLast = rest.length <= pageSize;
+  return { machines: page.map(toListedMachine), nextPageToken: isLast ? '' : (page.at(-1)?.providerID ?? '') };
+}
+
+function byId(a: ListedMachine, b: ListedMachine): number {
+  return a.providerID < b.providerID ? -1 : 1;
+}
+
+/** Runs a decoder; what it throws is the caller's fault. */
+function decoded<T>(decode: () => T): T {
+  try {
+    return decode();
+  } catch (err) {
+    throw new DriverError('InvalidArgument', err instanceof Error ? err.message : String(err), { terminal: true });
+  }
+}

@@ -1,0 +1,18 @@
+/** Names of driver calls, as the label `operation` of the metrics spells them. */
+export const OPERATIONS = {
+  create: 'create_machine',
+  initialize: 'initialize_machine',
+  delete: 'delete_machine',
+  status: 'get_machine_status',
+  list: 'list_machine',
+  volumeIDs: 'get_volume_ids',
+} as const;
+
+/** One of the calls above. */
+export type Operation = keyof typeof OPERATIONS;
+
+/**
+ * Runs in place of a driver mutation, `send` makes it. A test build ends the process before or after the n-th one, or throws
+ * after `send` to lose its answer; production has none.
+ */
+export type MutationInterceptor = <T>(operation: Operation, send: () => Promise<T>) => Promise<T>;
