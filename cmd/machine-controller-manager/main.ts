@@ -1,0 +1,3 @@
+import { runProgram } from '../machinist/command-line.ts';
+
+await runProgram('machine-controller-manager', process.argv.slice(2));

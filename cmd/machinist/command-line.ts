@@ -1,0 +1,33 @@
+import { Command, CommanderError } from 'commander';
+
+import { exitCodeOf, normalizeFlags, withFlags } from '../../pkg/config/command-line.ts';
+import { demoCommand } from './demo/command.ts';
+import { run } from './run.ts';
+import { version } from './version.ts';
+
+/** Runs the CLI with `argv` (without Node and script). Ends with exit code 2 for what was typed wrongly. */
+export async function runCommandLine(argv: readonly string[]): Promise<void> {
+  const program = new Command('machinist')
+    .description('Keeps virtual machines alive behind a Kubernetes cluster.')
+    .version(version(), '--version')
+    .exitOverride();
+
+  withFlags(program.command('run').description('Run the controllers.'), 'machinist run', run);
+  program.addCommand(demoCommand());
+
+  await parse(program, argv);
+}
+
+/** Runs one of the original's programs: flags without a subcommand. */
+export async function runProgram(name: 'machine-controller-manager' | 'machine-controller', argv: readonly string[]): Promise<void> {
+  await parse(withFlags(new Command(name).version(version(), '--version').exitOverride(), name, run), argv);
+}
+
+async function parse(program: Command, argv: readonly string[]): Promise<void> {
+  try {
+    await program.parseAsync(normalizeFlags(argv), { from: 'user' });
+  } catch (err) {
+    if (!(err instanceof CommanderError)) throw err;
+    process.exitCode = exitCodeOf(err);
+  }
+}

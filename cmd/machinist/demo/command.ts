@@ -1,0 +1,39 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+
+/** What the demo was asked for. */
+export interface DemoOptions {
+  /** How many machines the MachineDeployment starts with. */
+  readonly machines: number;
+  /** `local`: machines are kubelet processes; `sim`: a simulated cloud. */
+  readonly driver: 'local' | 'sim';
+  /** Check the result and end, instead of waiting for Ctrl-C. */
+  readonly once: boolean;
+}
+
+/** A kubelet needs some 80 MB: more of them than this do not fit on a usual machine. */
+const MOST_MACHINES = 500;
+
+/** The subcommand `demo`. It is loaded only when used: the image of the manager does not carry what it needs. */
+export function demoCommand(): Command {
+  return new Command('demo')
+    .description('Start a real control plane on this machine, and watch machines come alive.')
+    .addOption(new Option('--machines <n>', 'number of machines to start with').default(3).argParser(parseMachines))
+    .addOption(
+      new Option('--driver <name>', 'local: machines are real kubelets; sim: a simulated cloud')
+        .default('local')
+        .choices(['local', 'sim']),
+    )
+    .option('--once', 'check the result, remove everything, and end with exit code 0 or 1', false)
+    .action(async (options: DemoOptions) => {
+      const { demo } = await import('./demo.ts');
+      process.exitCode = await demo(options);
+    });
+}
+
+function parseMachines(text: string): number {
+  const machines = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(machines >= 1 && machines <= MOST_MACHINES)) {
+    throw new InvalidArgumentError(`a whole number from 1 to ${MOST_MACHINES} is expected.`);
+  }
+  return machines;
+}

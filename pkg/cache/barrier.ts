@@ -1,0 +1,27 @@
+import type { KubeObject } from '../apis/meta.ts';
+import type { Reader } from '../kube/client.ts';
+import type { Resource } from '../kube/resource.ts';
+import type { Informer } from './lister.ts';
+
+/** A cache and where its objects come from. */
+export interface CachedKind {
+  readonly resource: Resource<KubeObject>;
+  readonly namespace: string | undefined;
+  readonly reader: Reader;
+  readonly informer: Pick<Informer<KubeObject>, 'waitFor'>;
+}
+
+/**
+ * Resolves when every cache has caught up with the present: reads the resourceVersion of each kind by a live list of one
+ * object and waits until the informer has reached it. A new leader, and everyone after an unfreeze, does this before acting,
+ * so that nothing is decided on what was true before. Rejects with ApiError or the signal's reason.
+ */
+export async function reachPresent(kinds: readonly CachedKind[], signal: AbortSignal): Promise<void> {
+  await Promise.all(
+    kinds.map(async ({ resource, namespace, reader, informer }) => {
+      const scope = namespace === undefined ? {} : { namespace };
+      const { metadata } = await reader.list(resource, { ...scope, limit: 1, signal });
+      await informer.waitFor(metadata.resourceVersion, signal);
+    }),
+  );
+}
