@@ -1,0 +1,35 @@
+import type { Clock } from '../clock/clock.ts';
+
+/** A signal that is aborted by its parent or after `delayMs`, whichever comes first. Leaves nothing behind once disposed. */
+export class Deadline implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #parent: AbortSignal | undefined;
+  readonly #cancelTimer: () => void;
+  #expired = false;
+
+  constructor(clock: Clock, delayMs: number, parent: AbortSignal | undefined) {
+    this.#parent = parent;
+    this.#cancelTimer = clock.schedule(delayMs, () => {
+      this.#expired = true;
+      this.#controller.abort(new Error('deadline exceeded'));
+    });
+    if (parent?.aborted) this.#follow();
+    else parent?.addEventListener('abort', this.#follow, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Whether time ran out, as against an abort of the parent. */
+  get expired(): boolean {
+    return this.#expired;
+  }
+
+  [Symbol.dispose](): void {
+    this.#cancelTimer();
+    this.#parent?.removeEventListener('abort', this.#follow);
+  }
+
+  readonly #follow = (): void => this.#controller.abort(this.#parent?.reason);
+}

@@ -1,0 +1,84 @@
+import { Agent, ProxyAgent, Socks5ProxyAgent } from 'undici';
+import type { Dispatcher } from 'undici';
+
+import type { Connection, Endpoint } from './endpoint.ts';
+
+/** What a connection is for. Leases have their own, so that renewals never queue behind stuck requests. */
+export type Lane = 'requests' | 'leases' | 'watches';
+
+/** A watch holds its connection for minutes, so watches are unbounded: there are as many as informers and drains. */
+const CONNECTIONS: Readonly<Record<Lane, number | null>> = { requests: 16, leases: 2, watches: null };
+/** Below the API server's own 90 s, so that we never write on a connection that it is about to close. */
+const IDLE_CONNECTION_MS = 30_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Connections are thrown away after a missed deadline at most this often. */
+const RENEW_EVERY_MS = 10_000;
+
+/** The HTTP connections to one endpoint, rebuilt when its TLS material changes. */
+export class Dispatchers {
+  readonly #endpoint: Endpoint;
+  readonly #byLane = new Map<Lane, Dispatcher>();
+  #connection: Connection | undefined;
+  #renewedAtMs = -Infinity;
+
+  constructor(endpoint: Endpoint) {
+    this.#endpoint = endpoint;
+  }
+
+  /** The dispatcher for a lane, and the headers that each request must carry. */
+  async use(lane: Lane): Promise<{ dispatcher: Dispatcher; headers: Readonly<Record<string, string>> }> {
+    const { headers, connection } = await this.#endpoint.credentials();
+    if (connection !== this.#connection) {
+      this.#retireAll();
+      this.#connection = connection;
+    }
+    let dispatcher = this.#byLane.get(lane);
+    if (dispatcher === undefined) {
+      dispatcher = createDispatcher(connection, CONNECTIONS[lane]);
+      this.#byLane.set(lane, dispatcher);
+    }
+    return { dispatcher, headers };
+  }
+
+  /**
+   * Stops using a lane's connections for new requests. A missed deadline may mean that the network swallows what we send
+   * on them; each would cost one more deadline to find out.
+   */
+  renew(lane: Lane, nowMs: number): void {
+    if (nowMs - this.#renewedAtMs < RENEW_EVERY_MS) return;
+    this.#renewedAtMs = nowMs;
+    this.#retire(lane);
+  }
+
+  /** Breaks everything off. */
+  async destroy(): Promise<void> {
+    const all = [...this.#byLane.values()];
+    this.#byLane.clear();
+    await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
+  }
+
+  #retireAll(): void {
+    for (const lane of this.#byLane.keys()) this.#retire(lane);
+  }
+
+  /** Requests under way may end: they have deadlines, and watches end by themselves. */
+  #retire(lane: Lane): void {
+    const dispatcher = this.#byLane.get(lane);
+    this.#byLane.delete(lane);
+    void dispatcher?.close().catch(() => dispatcher.destroy());
+  }
+}
+
+function createDispatcher({ tls, proxy }: Connection, connections: number | null): Dispatcher {
+  const connect = { ...tls, timeout: CONNECT_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: 30_000 };
+  const pool = {
+    connections,
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+    keepAliveMaxTimeout: IDLE_CONNECTION_MS,
+  };
+  if (proxy === undefined) return new Agent({ ...pool, connect });
+  if (proxy.kind === 'socks') return new Socks5ProxyAgent(proxy.url, { ...pool, requestTls: connect });
+  return new ProxyAgent({ ...pool, uri: proxy.url, requestTls: connect });
+}

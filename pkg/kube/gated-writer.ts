@@ -1,0 +1,188 @@
+import type { KubeObject, ObjectMeta, Status } from '../apis/meta.ts';
+import type { Pod } from '../apis/wire.ts';
+import type { Cluster, Gate, Intent } from '../gate/gate.ts';
+import { addressOf } from './address.ts';
+import type { CallOptions, DeleteOptions, New, ObjectRef, Preconditions, Writer } from './client.ts';
+import { ApiError, isNotFound } from './errors.ts';
+import type { Interceptor } from './interceptor.ts';
+import type { Patch, PatchType } from './patch.ts';
+import { apiVersionOf, pods } from './resource.ts';
+import type { Resource } from './resource.ts';
+import type { Call, Transport } from './transport.ts';
+
+/** An object of which only the identity is known. */
+export interface Identity {
+  readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid'>;
+}
+
+/** Learns what our writes did before any watch tells; the caches. Must not throw. */
+export interface WriteObserver {
+  wrote<T extends KubeObject>(resource: Resource<T>, object: T): void;
+  deleted(resource: Resource<KubeObject>, object: Identity): void;
+}
+
+/** What a writer is made of. */
+export interface GatedWriterOptions {
+  readonly transport: Transport;
+  readonly gate: Gate;
+  /** The cluster that this writer writes to; the gate is asked about it. */
+  readonly cluster: Cluster;
+  readonly observer?: WriteObserver | undefined;
+  readonly intercept?: Interceptor | undefined;
+}
+
+const CONTENT_TYPE: Readonly<Record<PatchType, string>> = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+};
+
+/** Mutations of one cluster. Nothing is sent that the gate did not admit, and nothing outlives the admission. */
+export class GatedWriter implements Writer {
+  readonly #options: GatedWriterOptions;
+
+  constructor(options: GatedWriterOptions) {
+    this.#options = options;
+  }
+
+  async create<T extends KubeObject>(
+    intent: Intent,
+    resource: Resource<T>,
+    object: New<T>,
+    options: CallOptions = {},
+  ): Promise<T> {
+    const { namespace, name } = object.metadata;
+    const created = await this.#send<T>(
+      intent,
+      options,
+      {
+        method: 'POST',
+        verb: 'create',
+        address: addressOf(resource, { namespace }),
+        body: { apiVersion: apiVersionOf(resource), kind: resource.kind, ...object },
+      },
+      `POST ${resource.plural} ${nameOf(namespace, name)}`,
+    );
+    this.#options.observer?.wrote(resource, created);
+    return created;
+  }
+
+  async patch<T extends KubeObject>(
+    intent: Intent,
+    resource: Resource<T>,
+    ref: ObjectRef,
+    patch: Patch,
+    options: CallOptions = {},
+  ): Promise<T> {
+    const { type, body, subresource } = patch;
+    const address = addressOf(resource, { ...ref, subresource });
+    const patched = await this.#send<T>(
+      intent,
+      options,
+      {
+        method: 'PATCH',
+        verb: 'patch',
+        address,
+        contentType: CONTENT_TYPE[type],
+        body,
+      },
+      `PATCH ${address.label} ${nameOf(ref.namespace, ref.name)}`,
+    ).catch((err: unknown) => {
+      throw conflictOfUid(err);
+    });
+    // The scale subresource answers with a Scale, which is not the object.
+    if (subresource !== 'scale') this.#learn(resource, patched);
+    return patched;
+  }
+
+  async delete<T extends KubeObject>(
+    intent: Intent,
+    resource: Resource<T>,
+    ref: ObjectRef,
+    preconditions: Preconditions,
+    options: DeleteOptions = {},
+  ): Promise<T | undefined> {
+    const { gracePeriodSeconds, propagationPolicy } = options;
+    const gone: Identity = { metadata: { ...ref, uid: preconditions.uid } };
+    const answer = await this.#send<T | Status>(
+      intent,
+      options,
+      {
+        method: 'DELETE',
+        verb: 'delete',
+        address: addressOf(resource, ref),
+        body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions, gracePeriodSeconds, propagationPolicy },
+      },
+      `DELETE ${resource.plural} ${nameOf(ref.namespace, ref.name)}`,
+    ).catch((err: unknown) => {
+      if (isNotFound(err)) this.#options.observer?.deleted(resource, gone);
+      throw err;
+    });
+    if (isObject(answer) && !isGone(answer)) {
+      this.#learn(resource, answer);
+      return answer;
+    }
+    this.#options.observer?.deleted(resource, gone);
+    return undefined;
+  }
+
+  async evict(pod: Pod, options: CallOptions & { readonly gracePeriodSeconds?: number } = {}): Promise<void> {
+    const { name, namespace, uid } = pod.metadata;
+    const { gracePeriodSeconds } = options;
+    await this.#send<Status>(
+      'destroy',
+      options,
+      {
+        method: 'POST',
+        verb: 'create',
+        address: addressOf(pods, { namespace, name, subresource: 'eviction' }),
+        body: {
+          apiVersion: 'policy/v1',
+          kind: 'Eviction',
+          metadata: { name, namespace },
+          deleteOptions: { preconditions: { uid }, gracePeriodSeconds },
+        },
+        retryTooManyRequests: 'never',
+      },
+      `POST pods/eviction ${nameOf(namespace, name)}`,
+    );
+  }
+
+  #send<T>(intent: Intent, { signal, timeoutMs }: CallOptions, call: Call, text: string): Promise<T> {
+    const { transport, gate, cluster, intercept } = this.#options;
+    const admit = async (waiting: AbortSignal): Promise<number> =>
+      (await gate.admit(intent, [cluster], waiting)).remainingMs;
+    const send = (): Promise<T> => transport.request<T>({ ...call, signal, timeoutMs, admit });
+    return intercept === undefined ? send() : intercept({ text }, send);
+  }
+
+  /** A patch that takes the last finalizer of an object being deleted is answered with the object, which is gone then. */
+  #learn<T extends KubeObject>(resource: Resource<T>, answer: T): void {
+    if (isGone(answer)) this.#options.observer?.deleted(resource, answer);
+    else this.#options.observer?.wrote(resource, answer);
+  }
+}
+
+/** Whether an answer to a DELETE or PATCH shows an object that nothing holds any more. */
+function isGone({ metadata }: KubeObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds, finalizers } = metadata;
+  if (deletionTimestamp === undefined) return false;
+  return (finalizers ?? []).length === 0 && (deletionGracePeriodSeconds ?? 0) === 0;
+}
+
+function isObject<T extends KubeObject>(answer: T | Status | undefined): answer is T {
+  return answer !== undefined && (answer as Status).kind !== 'Status';
+}
+
+/** The server says "immutable field" (422) when a merge patch names another UID; for us it is a lost precondition. */
+function conflictOfUid(err: unknown): unknown {
+  if (!ApiError.is(err, 'Invalid')) return err;
+  const isUid = err.status?.details?.causes?.some((cause) => cause.field === 'metadata.uid') ?? false;
+  return isUid
+    ? new ApiError(err.code, 'Conflict', err.message, { cause: err, ...(err.status && { status: err.status }) })
+    : err;
+}
+
+function nameOf(namespace: string | undefined, name: string): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}

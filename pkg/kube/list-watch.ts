@@ -1,0 +1,103 @@
+import type { KubeObject, List } from '../apis/meta.ts';
+import { addressOf, queryOf } from './address.ts';
+import type { CallOptions } from './client.ts';
+import type { Resource } from './resource.ts';
+import type { Transport } from './transport.ts';
+import { jsonLines } from './watch.ts';
+import type { WatchEvent } from './watch.ts';
+
+/** Which objects of a resource, and how much of each. */
+export interface Selection {
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  /** Only names, labels, annotations and the like come over the wire. */
+  readonly metadataOnly?: boolean | undefined;
+}
+
+/** How one page of a list is read. */
+export interface PageOptions extends CallOptions {
+  readonly limit?: number | undefined;
+  readonly continue?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+  readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan' | undefined;
+}
+
+/** How a watch begins. */
+export interface WatchOptions {
+  readonly signal: AbortSignal;
+  readonly resourceVersion?: string | undefined;
+  readonly timeoutSeconds?: number | undefined;
+  /** Also stream what exists already (WatchList); its end is a bookmark annotated `k8s.io/initial-events-end`. */
+  readonly sendInitialEvents?: boolean | undefined;
+}
+
+/** What a reflector needs of one collection. Both throw ApiError. */
+export interface ListWatch<T extends KubeObject> {
+  readonly resource: Resource<T>;
+  readonly selection: Selection;
+  list(options: PageOptions): Promise<List<T>>;
+  watch(options: WatchOptions): AsyncIterable<WatchEvent<T>>;
+}
+
+const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=1,application/json';
+const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=1,application/json';
+/** The server sends a bookmark about once a minute, so silence for longer than this means a dead connection. */
+const IDLE_MS = 90_000;
+/** A first list of thousands of objects from a server that has just started takes its time. */
+const LIST_TIMEOUT_MS = 60_000;
+
+/** Lists and watches one selection of one resource. `idleMs` ends a silent watch; the default allows for bookmarks. */
+export class HttpListWatch<T extends KubeObject> implements ListWatch<T> {
+  readonly resource: Resource<T>;
+  readonly selection: Selection;
+  readonly #transport: Transport;
+  readonly #idleMs: number;
+
+  constructor(options: { transport: Transport; resource: Resource<T>; selection?: Selection; idleMs?: number }) {
+    this.#transport = options.transport;
+    this.resource = options.resource;
+    this.selection = options.selection ?? {};
+    this.#idleMs = options.idleMs ?? IDLE_MS;
+  }
+
+  list(options: PageOptions): Promise<List<T>> {
+    const { signal, timeoutMs, ...page } = options;
+    const { labelSelector, fieldSelector, metadataOnly } = this.selection;
+    return this.#transport.request<List<T>>({
+      method: 'GET',
+      verb: 'list',
+      address: addressOf(this.resource, { namespace: this.selection.namespace }),
+      query: queryOf({ labelSelector, fieldSelector, ...page }),
+      ...(metadataOnly === true ? { accept: METADATA_LIST } : {}),
+      signal,
+      timeoutMs: timeoutMs ?? LIST_TIMEOUT_MS,
+    });
+  }
+
+  async *watch(options: WatchOptions): AsyncGenerator<WatchEvent<T>> {
+    const { signal, resourceVersion, timeoutSeconds, sendInitialEvents } = options;
+    const { labelSelector, fieldSelector, metadataOnly } = this.selection;
+    const query = queryOf({
+      watch: true,
+      allowWatchBookmarks: true,
+      labelSelector,
+      fieldSelector,
+      resourceVersion,
+      timeoutSeconds,
+      ...(sendInitialEvents === true ? { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' } : {}),
+    });
+    const stream = await this.#transport.open(
+      {
+        method: 'GET',
+        verb: 'watch',
+        address: addressOf(this.resource, { namespace: this.selection.namespace }),
+        query,
+        ...(metadataOnly === true ? { accept: METADATA } : {}),
+        signal,
+      },
+      this.#idleMs,
+    );
+    yield* jsonLines<WatchEvent<T>>(stream, signal);
+  }
+}

@@ -1,0 +1,63 @@
+import type { Clock } from '../clock/clock.ts';
+
+/** Admits one request at a time to a limited rate. */
+export interface Throttle {
+  /** Resolves when a request may be sent; rejects with the signal's reason when it is aborted first. */
+  acquire(signal: AbortSignal): Promise<void>;
+}
+
+/** No limit: 429 and Retry-After of the server are what slows us down. */
+export const unlimited: Throttle = {
+  async acquire(signal) {
+    signal.throwIfAborted();
+  },
+};
+
+/** Bottleneck refills in steps of 250 ms. */
+const REFILL_MS = 250;
+
+/**
+ * A token bucket of `burst` requests, refilled at `qps` a second; 0 = off. The library behind it admits about 400 a second
+ * at most, so a higher limit is met all the same. `waited` is told of each wait.
+ */
+export function createThrottle(options: {
+  qps: number;
+  burst: number;
+  clock: Clock;
+  waited?: ((waitedMs: number) => void) | undefined;
+}): Throttle {
+  const { qps, burst, clock, waited } = options;
+  if (qps <= 0) return unlimited;
+
+  const limiter = import('bottleneck').then(
+    ({ default: Bottleneck }) =>
+      new Bottleneck({
+        reservoir: Math.max(burst, 1),
+        reservoirIncreaseAmount: (qps * REFILL_MS) / 1_000,
+        reservoirIncreaseInterval: REFILL_MS,
+        reservoirIncreaseMaximum: Math.max(burst, 1),
+      }),
+  );
+  return {
+    async acquire(signal) {
+      signal.throwIfAborted();
+      const fromMs = clock.monotonicMs();
+      const bucket = await limiter;
+      await abortable(
+        bucket.schedule(() => Promise.resolve()),
+        signal,
+      );
+      waited?.(clock.monotonicMs() - fromMs);
+    },
+  };
+}
+
+/** The promise's end or the signal's, whichever comes first; the library knows no signals. */
+function abortable(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

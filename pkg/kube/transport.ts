@@ -1,0 +1,227 @@
+import type { Clock } from '../clock/clock.ts';
+import type { KubeMetrics } from '../metrics/kube.ts';
+import type { Address } from './address.ts';
+import { Deadline } from './deadline.ts';
+import { Dispatchers } from './dispatchers.ts';
+import type { Lane } from './dispatchers.ts';
+import type { Endpoint } from './endpoint.ts';
+import { ApiError } from './errors.ts';
+import { errorOfAnswer, errorOfFailure, isConnectionFailure } from './failure.ts';
+import { unlimited } from './throttle.ts';
+import type { Throttle } from './throttle.ts';
+
+/** What a request asks of the API server, in its own words. */
+export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
+
+/** One request. */
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly verb: Verb;
+  readonly address: Address;
+  /** Begins with `?`, or ''. */
+  readonly query?: string;
+  readonly body?: unknown;
+  readonly contentType?: string;
+  readonly accept?: string;
+  readonly signal?: AbortSignal | undefined;
+  /** For all attempts together, from the moment the rate limit has let the request pass. */
+  readonly timeoutMs?: number | undefined;
+  /** `leases` also bypasses the rate limit. */
+  readonly lane?: 'requests' | 'leases';
+  /** A 429 of an eviction means a PodDisruptionBudget: `never` hands it to the caller at once. */
+  readonly retryTooManyRequests?: 'never';
+  /** Asked before each attempt; says how long that attempt may take. What it throws ends the call. */
+  readonly admit?: (signal: AbortSignal) => Promise<number>;
+}
+
+/** One attempt that has ended: what tests, benchmarks and the clock are told. */
+export interface RequestRecord {
+  readonly verb: Verb;
+  readonly resource: string;
+  /** HTTP status; 0 without an answer. */
+  readonly code: number;
+  /** The `Date` header as received. */
+  readonly date: string | undefined;
+  /** Moments of `Clock.monotonicMs()`. */
+  readonly sentMs: number;
+  readonly receivedMs: number;
+}
+
+/** What a transport is made of. */
+export interface TransportOptions {
+  readonly endpoint: Endpoint;
+  readonly clock: Clock;
+  /** `machinist/<version> <component>`. */
+  readonly userAgent: string;
+  readonly throttle?: Throttle;
+  readonly metrics?: KubeMetrics | undefined;
+  /** Told of every attempt, watches included; must not throw. */
+  readonly onRequest?: ((record: RequestRecord) => void) | undefined;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_RETRY_AFTER_MS = 1_000;
+const MOST_RETRIES = 10;
+/** Pauses before a read is repeated whose connection was refused or broke: one of a restarted server's load balancer. */
+const RECONNECT_DELAYS_MS = [50, 300];
+/** Shorter deadlines are missed by a slow server as well as by a broken connection. */
+const RENEWING_DEADLINE_MS = 5_000;
+
+/** Sends requests to one API server: deadline, rate limit, credentials, metrics, and the few retries that are always safe. */
+export class Transport {
+  readonly #options: TransportOptions;
+  readonly #throttle: Throttle;
+  readonly #dispatchers: Dispatchers;
+  readonly #host: string;
+  readonly #origin: string;
+  readonly #prefix: string;
+
+  constructor(options: TransportOptions) {
+    const url = new URL(options.endpoint.url);
+    this.#options = options;
+    this.#throttle = options.throttle ?? unlimited;
+    this.#dispatchers = new Dispatchers(options.endpoint);
+    this.#host = url.host;
+    this.#origin = url.origin;
+    this.#prefix = url.pathname.replace(/\/$/, '');
+  }
+
+  /**
+   * The decoded JSON answer of one call. Throws ApiError, or the reason of `call.signal`, or what `call.admit` throws.
+   * Repeats reads whose connection broke, and anything after 429 and Retry-After, as long as the deadline allows.
+   */
+  async request<T>(call: Call): Promise<T> {
+    const { clock } = this.#options;
+    let untilMs = Infinity;
+    for (let retries = 0; ; retries++) {
+      if (call.lane !== 'leases') await this.#throttle.acquire(call.signal ?? NEVER);
+      if (retries === 0) untilMs = clock.monotonicMs() + (call.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+      try {
+        return (await this.#attempt(call, untilMs)) as T;
+      } catch (err) {
+        const delayMs = this.#retryDelayMs(call, err, retries);
+        if (delayMs === undefined || clock.monotonicMs() + delayMs >= untilMs) throw err;
+        await clock.sleep(delayMs, call.signal ?? NEVER);
+      }
+    }
+  }
+
+  /**
+   * Opens a watch and returns its body. The stream throws when nothing came for `idleMs`, when the connection breaks and
+   * when the signal is aborted; leaving the iteration closes the connection.
+   */
+  async open(call: Call & { signal: AbortSignal }, idleMs: number): Promise<AsyncIterable<Uint8Array>> {
+    const sentMs = this.#options.clock.monotonicMs();
+    const answer = await this.#send(call, 'watches', call.signal, {
+      headersTimeout: call.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      bodyTimeout: idleMs,
+    }).catch((err: unknown) => {
+      this.#record(call, sentMs, 0, undefined);
+      call.signal.throwIfAborted();
+      throw errorOfFailure(err, `watching ${call.address.path}`);
+    });
+    this.#record(call, sentMs, answer.statusCode, headerOf(answer.headers, 'date'));
+    if (answer.statusCode === 200) return answer.body;
+    const text = await answer.body.text();
+    throw this.#refusal(answer.statusCode, headerOf(answer.headers, 'retry-after'), text);
+  }
+
+  /** Breaks off all requests and watches. */
+  async close(): Promise<void> {
+    await this.#dispatchers.destroy();
+  }
+
+  async #attempt(call: Call, untilMs: number): Promise<unknown> {
+    const { clock } = this.#options;
+    const admittedMs = call.admit === undefined ? Infinity : await call.admit(call.signal ?? NEVER);
+    const sentMs = clock.monotonicMs();
+    const leftMs = Math.min(untilMs - sentMs, admittedMs);
+    if (leftMs <= 0) throw this.#expired(call, 0, undefined);
+    using deadline = new Deadline(clock, leftMs, call.signal);
+    let code = 0;
+    let date: string | undefined;
+    try {
+      const answer = await this.#send(call, call.lane ?? 'requests', deadline.signal, {
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      });
+      const text = await answer.body.text();
+      code = answer.statusCode;
+      date = headerOf(answer.headers, 'date');
+      if (code >= 300) throw this.#refusal(code, headerOf(answer.headers, 'retry-after'), text);
+      return text === '' ? undefined : (JSON.parse(text) as unknown);
+    } catch (err) {
+      if (err instanceof ApiError) throw err;
+      if (deadline.expired) throw this.#expired(call, leftMs, err);
+      call.signal?.throwIfAborted();
+      throw errorOfFailure(err, `${call.method} ${call.address.path}`);
+    } finally {
+      this.#record(call, sentMs, code, date);
+    }
+  }
+
+  async #send(call: Call, lane: Lane, signal: AbortSignal, timeouts: { headersTimeout: number; bodyTimeout: number }) {
+    signal.throwIfAborted();
+    const { dispatcher, headers } = await this.#dispatchers.use(lane);
+    return dispatcher.request({
+      origin: this.#origin,
+      path: `${this.#prefix}${call.address.path}${call.query ?? ''}`,
+      method: call.method,
+      headers: {
+        ...headers,
+        'User-Agent': this.#options.userAgent,
+        Accept: call.accept ?? 'application/json',
+        ...(call.body === undefined ? {} : { 'Content-Type': call.contentType ?? 'application/json' }),
+      },
+      body: call.body === undefined ? null : JSON.stringify(call.body),
+      signal,
+      ...timeouts,
+    });
+  }
+
+  #refusal(code: number, retryAfter: string | undefined, text: string): ApiError {
+    if (code === 401) this.#options.endpoint.refused();
+    return errorOfAnswer(code, retryAfter, text, this.#options.clock.now());
+  }
+
+  #expired(call: Call, afterMs: number, cause: unknown): ApiError {
+    if (afterMs >= RENEWING_DEADLINE_MS) {
+      this.#dispatchers.renew(call.lane ?? 'requests', this.#options.clock.monotonicMs());
+    }
+    const message = `${call.method} ${call.address.path}: no answer within ${Math.round(afterMs)} ms`;
+    return new ApiError(0, 'DeadlineExceeded', message, { cause });
+  }
+
+  /** How long to wait before the call is repeated; undefined when it must not be. */
+  #retryDelayMs(call: Call, err: unknown, retries: number): number | undefined {
+    if (!(err instanceof ApiError) || retries >= MOST_RETRIES) return undefined;
+    // The credentials may have been replaced since we loaded them; a refused request did nothing.
+    if (err.code === 401) return retries === 0 ? 0 : undefined;
+    if (err.code === 429) {
+      return call.retryTooManyRequests === 'never' ? undefined : (err.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS);
+    }
+    if (call.method !== 'GET') return undefined;
+    if (err.code >= 500) return err.retryAfterMs;
+    return isConnectionFailure(err) ? RECONNECT_DELAYS_MS[retries] : undefined;
+  }
+
+  #record(call: Call, sentMs: number, code: number, date: string | undefined): void {
+    const { clock, metrics, onRequest } = this.#options;
+    const receivedMs = clock.monotonicMs();
+    const { method, verb, address } = call;
+    metrics?.requests.inc({ code: code === 0 ? '<error>' : String(code), method, host: this.#host });
+    metrics?.latency.observe(
+      { verb: method, url: `${this.#origin}${this.#prefix}${address.template}` },
+      (receivedMs - sentMs) / 1_000,
+    );
+    onRequest?.({ verb, resource: address.label, code, date, sentMs, receivedMs });
+  }
+}
+
+/** For callers that never abort; their calls still have a deadline. */
+const NEVER = new AbortController().signal;
+
+function headerOf(headers: Record<string, string | string[] | undefined>, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
