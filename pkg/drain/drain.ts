@@ -3,6 +3,20 @@ import type { Target } from '../targets/targets.ts';
 /** How new pods are kept off the Node while it is drained. */
 export type Barrier = 'cordon' | { readonly taint: { readonly key: string; readonly effect: 'NoSchedule' } };
 
+/** A condition to put on the Node before anything leaves it; one of that type and status is left as it is. */
+export interface DrainCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/**
+ * Volume id, as the provider spells it in `status.volumesAttached` of Nodes, of a PersistentVolume's spec; undefined for
+ * a volume that is not the provider's.
+ */
+export type VolumeIDOf = (pvSpec: unknown, signal: AbortSignal) => Promise<string | undefined>;
+
 /** One drain: usable for deletion, in-place update, preservation and maintenance alike. */
 export interface DrainRequest {
   readonly target: Target;
@@ -10,6 +24,8 @@ export interface DrainRequest {
   /** The drain touches only the Node with this UID; another Node of the same name is left alone. */
   readonly nodeUID: string;
   readonly barrier: Barrier;
+  /** Told to the Node first, so that everybody sees why it empties. */
+  readonly nodeCondition?: DrainCondition;
   /** Delete pods with grace 0 and wait for nothing. */
   readonly force: boolean;
   /** Wall time (ms since the epoch) at which the drain ends whatever it waits for; from a persisted start. */
@@ -20,6 +36,8 @@ export interface DrainRequest {
   readonly pvDetachTimeoutMs: number;
   /** How long to wait for a volume to be attached elsewhere. */
   readonly pvReattachTimeoutMs: number;
+  /** The driver's GetVolumeIDs for one volume. Without it, only CSI volumes and VolumeAttachments are recognised. */
+  readonly volumeIDOf?: VolumeIDOf;
 }
 
 /** A pod that the drain waits for, and why. */
@@ -43,10 +61,33 @@ export interface DrainProgress {
   readonly blocked: readonly BlockedPod[];
 }
 
-/** How a drain ended. Errors are thrown; a deadline that passed is an outcome. */
+/** How a drain ended. A deadline that passed is an outcome; what is thrown is an error, or the reason of the signal. */
 export type DrainOutcome =
   | { readonly kind: 'drained' }
   /** The Node does not exist (any more), or another one has its name. */
   | { readonly kind: 'node-gone' }
   /** The deadline passed, or some pods cannot be evicted now; what is left. */
   | { readonly kind: 'incomplete'; readonly progress: DrainProgress };
+
+/**
+ * Drains one Node and resolves by the deadline of the request at the latest (a drain that starts after it still takes
+ * one look of a few seconds). It can be repeated: pods that are already leaving are only waited for. `report` is called
+ * whenever what it waits for has changed. Throws ApiError or DeadlineError when the Node or its pods cannot be looked at, and
+ * the signal's reason when it is aborted; what was begun goes on in the cluster.
+ */
+export type Drain = (
+  request: DrainRequest,
+  signal: AbortSignal,
+  report?: (progress: DrainProgress) => void,
+) => Promise<DrainOutcome>;
+
+/** Time between two evictions of one pod; the retries of the original are counted in it. */
+export const EVICTION_RETRY_MS = 20_000;
+
+/**
+ * How often one pod's eviction is repeated before the pod is deleted: as often as configured, but never longer than the
+ * drain's timeout.
+ */
+export function effectiveEvictRetries(maxEvictRetries: number, drainTimeoutMs: number): number {
+  return Math.max(0, Math.trunc(Math.min(maxEvictRetries, drainTimeoutMs / EVICTION_RETRY_MS)));
+}

@@ -11,7 +11,7 @@ export interface Target {
   readonly writer: Writer;
   /** Indexes: `providerID` (spec.providerID) and `machineName` (label node.gardener.cloud/machine-name). */
   readonly nodes: Informer<Node>;
-  /** Index: `node` (spec.nodeName). Read while volumes are detached. */
+  /** Indexes: `node` (spec.nodeName) and `persistentVolume` (its name). Read while volumes move. */
   readonly volumeAttachments: Informer<VolumeAttachment>;
 }
 

@@ -1,0 +1,73 @@
+import type { Node, Taint } from '../apis/wire.ts';
+import { toTimestamp } from '../clock/clock.ts';
+import type { Clock } from '../clock/clock.ts';
+import { ApiError, isNotFound } from '../kube/errors.ts';
+import type { Patch } from '../kube/patch.ts';
+import { mergePatchIfUnchanged, strategicPatch } from '../kube/patch.ts';
+import { nodes } from '../kube/resource.ts';
+import type { Barrier, DrainCondition, DrainRequest } from './drain.ts';
+import { cachedNode, readNode } from './node.ts';
+
+/** Writes of one thing to a Node that others keep changing; kubelets and controllers write Nodes all the time. */
+const WRITE_TRIES = 5;
+
+/** Sets the requested condition on the Node, if any. False when the Node is gone. Throws ApiError, GateClosedError. */
+export function announce(request: DrainRequest, clock: Clock, signal: AbortSignal): Promise<boolean> {
+  const { nodeCondition } = request;
+  if (nodeCondition === undefined) return Promise.resolve(true);
+  return write(request, (node) => conditionPatch(node, nodeCondition, clock), cachedNode(request), signal);
+}
+
+/** Keeps new pods off the Node. False when the Node is gone. Throws ApiError, GateClosedError. */
+export function raiseBarrier(request: DrainRequest, clock: Clock, signal: AbortSignal): Promise<boolean> {
+  const { barrier } = request;
+  if (barrier === 'cordon') return write(request, cordonPatch, cachedNode(request), signal);
+  // Taints have no merge key: the whole list is written, over a list that was read live.
+  return write(request, (node) => taintPatch(node, barrier.taint, clock), undefined, signal);
+}
+
+function conditionPatch(node: Node, wanted: DrainCondition, clock: Clock): Patch | undefined {
+  const present = node.status?.conditions?.find(({ type }) => type === wanted.type);
+  if (present?.status === wanted.status) return undefined;
+  const now = toTimestamp(clock.now());
+  const condition = { ...wanted, lastTransitionTime: now, lastHeartbeatTime: now };
+  return strategicPatch(node, { status: { conditions: [condition] } }, 'status');
+}
+
+function cordonPatch(node: Node): Patch | undefined {
+  return node.spec?.unschedulable === true ? undefined : strategicPatch(node, { spec: { unschedulable: true } });
+}
+
+function taintPatch(node: Node, wanted: Exclude<Barrier, string>['taint'], clock: Clock): Patch | undefined {
+  const taints: readonly Taint[] = node.spec?.taints ?? [];
+  if (taints.some(({ key, effect }) => key === wanted.key && effect === wanted.effect)) return undefined;
+  const taint = { ...wanted, timeAdded: toTimestamp(clock.now()) };
+  return mergePatchIfUnchanged(node, { spec: { taints: [...taints, taint] } });
+}
+
+/**
+ * Sends the patch that `build` makes of the Node, first of `known`, then of live reads for as long as preconditions fail.
+ * A patch is refused when the Node changed or when its name belongs to another; the live read tells which.
+ */
+async function write(
+  request: DrainRequest,
+  build: (node: Node) => Patch | undefined,
+  known: Node | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let node = known;
+  for (let tries = 1; ; tries++) {
+    node ??= await readNode(request, signal);
+    if (node === undefined) return false;
+    const patch = build(node);
+    if (patch === undefined) return true;
+    try {
+      await request.target.writer.patch('change', nodes, { name: request.nodeName }, patch, { signal });
+      return true;
+    } catch (err) {
+      if (isNotFound(err)) return false;
+      if (!ApiError.is(err, 'Conflict', 'Invalid') || tries === WRITE_TRIES) throw err;
+      node = undefined;
+    }
+  }
+}

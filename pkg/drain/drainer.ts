@@ -1,0 +1,227 @@
+import { fromTimestamp } from '../clock/clock.ts';
+import type { Clock } from '../clock/clock.ts';
+import { DeadlineError, untilAborted } from '../clock/deadline.ts';
+import type { Pod } from '../apis/wire.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Target } from '../targets/targets.ts';
+import { announce, raiseBarrier } from './barrier.ts';
+import { Budgets } from './budgets.ts';
+import type { Drain, DrainOutcome, DrainRequest } from './drain.ts';
+import { Evictor } from './evictor.ts';
+import type { DrainLimits } from './limits.ts';
+import { cachedNode, readNode } from './node.ts';
+import { NodePods } from './node-pods.ts';
+import type { PodSource } from './node-pods.ts';
+import { createPodActions } from './pod-actions.ts';
+import { planDrain, toleratesBarrier } from './pods.ts';
+import { Progress } from './progress.ts';
+import { SerialDrain } from './serial-drain.ts';
+import { TargetChanges } from './target-changes.ts';
+import { VolumeLookup } from './volumes.ts';
+
+/** Time that a drain has when its deadline is past or near: enough to look, and to find nothing to do. */
+const SHORTEST_DRAIN_MS = 5_000;
+/** A pod made so long after the barrier can no longer be a mistake of a scheduler that had not seen it. */
+const SCHEDULER_LAG_MS = 10_000;
+/** Time between two live reads of a Node that the cache says is gone and the server says is there. */
+const NODE_RETRY_MS = 5_000;
+
+/** What the drains of a process share. */
+export interface DrainerParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly limits: DrainLimits;
+  /** The pods bound to a node of a target. */
+  readonly podsOf: (target: Target, nodeName: string) => PodSource;
+  /** Uniform in [0, 1); spreads retries. */
+  readonly random?: () => number;
+}
+
+/**
+ * Makes the drain of a process:
+ *
+ *   announce (Node condition) → barrier (cordon or taint) → list pods → send away: parallel and, by volume, serial
+ *        │                          │                          → wait until gone → look for late ones → drained
+ *        └──── Node not found, or another UID, at any time ────▶ node-gone
+ *   deadline, at any time ────▶ incomplete          signal, at any time ────▶ throws its reason
+ *
+ * A forced drain deletes all pods with grace 0 and ends when the server has accepted that.
+ */
+export function createDrainer(parts: DrainerParts): Drain {
+  const targetChanges = new TargetChanges(parts.clock);
+  const budgets = new WeakMap<Target, Budgets>();
+  return (request, signal, report = () => undefined) => {
+    const { target } = request;
+    const known = budgets.get(target) ?? new Budgets({ reader: target.reader, clock: parts.clock });
+    budgets.set(target, known);
+    const run = new DrainRun({ ...parts, request, targetChanges, budgets: known, progress: new Progress(report) });
+    return run.toItsEnd(signal);
+  };
+}
+
+interface RunParts extends DrainerParts {
+  readonly request: DrainRequest;
+  readonly targetChanges: TargetChanges;
+  readonly budgets: Budgets;
+  readonly progress: Progress;
+}
+
+/** One drain under way. */
+class DrainRun {
+  readonly #parts: RunParts;
+  readonly #log: Logger;
+  readonly #pods: NodePods;
+  readonly #evictor: Evictor;
+  /** Aborted when the drain must stop although its caller did not say so; the reason is the outcome. */
+  readonly #end = new AbortController();
+  /** Whether it is known which pods there are. */
+  #hasLooked = false;
+
+  constructor(parts: RunParts) {
+    const { request, limits, clock, progress, budgets } = parts;
+    this.#parts = parts;
+    this.#log = parts.log.child({ node: request.nodeName, cluster: request.target.cluster });
+    this.#pods = new NodePods({
+      source: parts.podsOf(request.target, request.nodeName),
+      limits,
+      clock,
+      log: this.#log,
+    });
+    this.#evictor = new Evictor({
+      actions: createPodActions(request.target, limits),
+      feed: this.#pods,
+      progress,
+      findBudget: (pod) => budgets.find(pod),
+      maxEvictRetries: request.maxEvictRetries,
+      random: parts.random ?? Math.random,
+    });
+  }
+
+  async toItsEnd(caller: AbortSignal): Promise<DrainOutcome> {
+    const { clock, request } = this.#parts;
+    const end = this.#end;
+    const signal = AbortSignal.any([caller, end.signal]);
+    const leftMs = Math.max(request.deadlineMs - clock.now(), SHORTEST_DRAIN_MS);
+    const cancel = clock.schedule(leftMs, () => end.abort(new StoppedError('incomplete')));
+    const background: Promise<void>[] = [];
+    try {
+      return await untilAborted(this.#run(background, signal), signal);
+    } catch (err) {
+      caller.throwIfAborted();
+      if (!(end.signal.reason instanceof StoppedError)) throw err;
+      if (end.signal.reason.why === 'node-gone') return { kind: 'node-gone' };
+      if (!this.#hasLooked) throw new DeadlineError(`looking at node ${request.nodeName}`, leftMs);
+      return { kind: 'incomplete', progress: this.#parts.progress.snapshot() };
+    } finally {
+      cancel();
+      end.abort(new StoppedError('over'));
+      await Promise.all(background);
+    }
+  }
+
+  /** `background` gets what must have ended before the drain has. */
+  async #run(background: Promise<void>[], signal: AbortSignal): Promise<DrainOutcome> {
+    const { clock } = this.#parts;
+    if (!(await this.#prepareNode(signal))) return { kind: 'node-gone' };
+
+    const barrierMs = clock.now();
+    await this.#pods.refresh(signal);
+    this.#hasLooked = true;
+    let leaving = this.#pods.all();
+    if (isEmpty(leaving)) return { kind: 'drained' };
+
+    if (this.#parts.request.force) {
+      await this.#killAll(leaving, signal);
+      return { kind: 'drained' };
+    }
+    background.push(this.#pods.follow(signal), this.#watchNode(signal));
+    const seen = new Set<string>();
+    while (!isEmpty(leaving)) {
+      for (const pod of leaving) seen.add(pod.metadata.uid);
+      await this.#sendAway(leaving, signal);
+      leaving = this.#pods.all().filter((pod) => !seen.has(pod.metadata.uid) && this.#isLate(pod, barrierMs));
+    }
+    return { kind: 'drained' };
+  }
+
+  /** Whether the scheduler bound this pod before it knew of the barrier. Others come in spite of it, and may come back. */
+  #isLate(pod: Pod, barrierMs: number): boolean {
+    const createdMs = fromTimestamp(pod.metadata.creationTimestamp) ?? Number.POSITIVE_INFINITY;
+    return createdMs < barrierMs + SCHEDULER_LAG_MS && !toleratesBarrier(pod, this.#parts.request.barrier);
+  }
+
+  /** False when the Node is gone. A forced drain does not depend on a Node that cannot be written. */
+  async #prepareNode(signal: AbortSignal): Promise<boolean> {
+    const { request, clock } = this.#parts;
+    if (cachedNode(request) === undefined && (await readNode(request, signal)) === undefined) return false;
+    for (const write of [announce, raiseBarrier]) {
+      try {
+        if (!(await write(request, clock, signal))) return false;
+      } catch (err) {
+        if (signal.aborted || !request.force) throw err;
+        this.#log.warn({ err }, 'went on with a forced drain of a node that could not be marked');
+      }
+    }
+    return true;
+  }
+
+  async #sendAway(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
+    const { request, progress, targetChanges, clock } = this.#parts;
+    const { parallel, serial } = planDrain(pods);
+    progress.expect([...parallel, ...serial]);
+    const serialDrain = new SerialDrain({
+      request,
+      evictor: this.#evictor,
+      feed: this.#pods,
+      progress,
+      volumes: new VolumeLookup({
+        reader: request.target.reader,
+        clock,
+        log: this.#log,
+        volumeIDOf: request.volumeIDOf,
+      }),
+      targetChanges: targetChanges.of(request.target),
+      log: this.#log,
+    });
+    await Promise.all([serialDrain.run(serial, signal), ...parallel.map((pod) => this.#evictor.sendAway(pod, signal))]);
+  }
+
+  async #killAll(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
+    const { parallel, serial } = planDrain(pods);
+    const leaving = [...parallel, ...serial];
+    this.#parts.progress.expect(leaving);
+    await Promise.all(leaving.map((pod) => this.#evictor.kill(pod, signal)));
+  }
+
+  /** Ends the drain when its Node vanishes or is replaced. Never rejects. */
+  async #watchNode(signal: AbortSignal): Promise<void> {
+    const { request, targetChanges, clock } = this.#parts;
+    while (!signal.aborted) {
+      try {
+        await targetChanges.of(request.target).until(() => cachedNode(request) === undefined, signal);
+        if ((await readNode(request, signal)) === undefined) return this.#end.abort(new StoppedError('node-gone'));
+        await clock.sleep(NODE_RETRY_MS, signal);
+      } catch (err) {
+        if (signal.aborted) return;
+        this.#log.debug({ err }, 'lost sight of a node that is drained');
+        await clock.sleep(NODE_RETRY_MS, signal).catch(() => undefined);
+      }
+    }
+  }
+}
+
+/** Why a drain stopped by itself; never leaves this file. */
+class StoppedError extends Error {
+  override readonly name = 'StoppedError';
+  readonly why: 'incomplete' | 'node-gone' | 'over';
+
+  constructor(why: StoppedError['why']) {
+    super(`the drain ended: ${why}`);
+    this.why = why;
+  }
+}
+
+function isEmpty(pods: readonly Pod[]): boolean {
+  const { parallel, serial } = planDrain(pods);
+  return parallel.length === 0 && serial.length === 0;
+}

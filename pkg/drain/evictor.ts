@@ -1,0 +1,124 @@
+import { isBeingDeleted } from '../apis/meta.ts';
+import type { Pod, PodDisruptionBudget } from '../apis/wire.ts';
+import { untilAborted } from '../clock/deadline.ts';
+import { isMisconfigured } from './disruption-budget.ts';
+import { EVICTION_RETRY_MS } from './drain.ts';
+import type { PodFeed } from './node-pods.ts';
+import type { PodActions } from './pod-actions.ts';
+import { graceMsOf } from './pods.ts';
+import type { Progress } from './progress.ts';
+
+/** Time between two tries after an error that is not a budget's refusal. */
+const ERROR_RETRY_MS = 5_000;
+/** A pod that has not ended so long after its grace is reported. */
+const OVERDUE_MS = 30_000;
+/** Retries are spread over ± this share of their period. */
+const JITTER = 0.1;
+
+/** What an evictor works with. */
+export interface EvictorParts {
+  readonly actions: PodActions;
+  readonly feed: PodFeed;
+  readonly progress: Progress;
+  /** The budget that guards a pod, if it can be told. */
+  readonly findBudget: (pod: Pod) => Promise<PodDisruptionBudget | undefined>;
+  /** Refusals after which a pod is deleted with grace 0 instead. */
+  readonly maxEvictRetries: number;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+}
+
+/** What came of one try: the pod leaves (or is gone), or it has to be asked again after `retryInMs`. */
+export type Asked = { readonly kind: 'leaving' } | { readonly kind: 'stays'; readonly retryInMs: number };
+
+/**
+ * Sends pods away one try at a time. Refusals by a budget count towards `maxEvictRetries`, except those by a misconfigured
+ * one: such a pod leaves when its budget is mended, or is deleted by the forced drain after the deadline.
+ */
+export class Evictor {
+  readonly #parts: EvictorParts;
+  readonly #refusals = new Map<string, number>();
+
+  constructor(parts: EvictorParts) {
+    this.#parts = parts;
+  }
+
+  /** Asks until the pod leaves, and waits until it is gone. */
+  async sendAway(pod: Pod, signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#askUntilLeaving(pod, signal), this.untilGone(pod, signal)]);
+  }
+
+  /** Asks once: an eviction, or the deletion that follows the last of them. */
+  async ask(pod: Pod, signal: AbortSignal): Promise<Asked> {
+    if (this.isLeaving(pod)) return { kind: 'leaving' };
+    const { actions, maxEvictRetries, progress } = this.#parts;
+    const hasPatience = (this.#refusals.get(pod.metadata.uid) ?? 0) < maxEvictRetries;
+    const verdict = hasPatience ? await actions.evict(pod, signal) : await actions.kill(pod, signal);
+    if (verdict.kind === 'accepted' || verdict.kind === 'gone') {
+      progress.unblock(pod);
+      return { kind: 'leaving' };
+    }
+    if (verdict.kind === 'refused') {
+      await untilAborted(this.#refused(pod, verdict.message), signal);
+      return { kind: 'stays', retryInMs: this.#jittered(EVICTION_RETRY_MS) };
+    }
+    progress.block(pod, 'error', verdict.message);
+    const askedForMs = verdict.kind === 'failed' ? (verdict.retryAfterMs ?? 0) : 0;
+    return { kind: 'stays', retryInMs: Math.max(this.#jittered(ERROR_RETRY_MS), askedForMs) };
+  }
+
+  /** Deletes with grace 0 and waits only until the server has accepted it. */
+  async kill(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { actions, feed, progress } = this.#parts;
+    for (;;) {
+      const verdict = await actions.kill(pod, signal);
+      if (verdict.kind === 'accepted' || verdict.kind === 'gone') break;
+      progress.block(pod, 'error', verdict.message);
+      await feed.until(() => feed.get(pod.metadata.uid) === undefined, signal, this.#jittered(ERROR_RETRY_MS));
+    }
+    progress.finish(pod);
+  }
+
+  /** Whether the pod is ending or gone, whoever made it. */
+  isLeaving(pod: Pod): boolean {
+    const current = this.#parts.feed.get(pod.metadata.uid);
+    return current === undefined || isBeingDeleted(current);
+  }
+
+  /** Waits until the pod is gone, and reports it when it ends long after its grace. Asks for nothing. */
+  async untilGone(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { feed, progress } = this.#parts;
+    const isGone = (): boolean => feed.get(pod.metadata.uid) === undefined;
+    await feed.until(() => this.isLeaving(pod), signal);
+    progress.unblock(pod);
+    const graceMs = graceMsOf(feed.get(pod.metadata.uid) ?? pod);
+    if (!(await feed.until(isGone, signal, graceMs + OVERDUE_MS))) {
+      progress.block(pod, 'terminating', `still there ${OVERDUE_MS / 1000} s after its grace of ${graceMs / 1000} s`);
+      await feed.until(isGone, signal);
+    }
+    progress.finish(pod);
+  }
+
+  async #askUntilLeaving(pod: Pod, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const asked = await this.ask(pod, signal);
+      if (asked.kind === 'leaving') return;
+      await this.#parts.feed.until(() => this.isLeaving(pod), signal, asked.retryInMs);
+    }
+  }
+
+  async #refused(pod: Pod, message: string): Promise<void> {
+    const { findBudget, progress } = this.#parts;
+    const budget = await findBudget(pod);
+    if (budget !== undefined && isMisconfigured(budget)) {
+      progress.block(pod, 'misconfigured-disruption-budget', budget.metadata.name);
+      return;
+    }
+    this.#refusals.set(pod.metadata.uid, (this.#refusals.get(pod.metadata.uid) ?? 0) + 1);
+    progress.block(pod, 'disruption-budget', budget?.metadata.name ?? message);
+  }
+
+  #jittered(ms: number): number {
+    return ms * (1 - JITTER + 2 * JITTER * this.#parts.random());
+  }
+}

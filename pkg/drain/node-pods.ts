@@ -1,0 +1,111 @@
+import type { Pod } from '../apis/wire.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { ListWatch } from '../kube/list-watch.ts';
+import type { WatchEvent } from '../kube/watch.ts';
+import type { Logger } from '../log/logger.ts';
+import { Changes } from './changes.ts';
+import type { DrainLimits } from './limits.ts';
+
+/** How often the pods are listed while no watch is to be had. */
+const POLL_MS = 5_000;
+/** Shortest time between two lists, so that a watch that ends at once, or an error, does not become a storm. */
+const RELIST_MS = 1_000;
+
+/** Where the pods of one node come from: a list and watch of pods by `spec.nodeName`, in all namespaces. */
+export type PodSource = Pick<ListWatch<Pod>, 'list' | 'watch'>;
+
+/** The field selector of a PodSource. */
+export function podsOnNode(nodeName: string): string {
+  return `spec.nodeName=${nodeName}`;
+}
+
+/** What the rest of a drain knows of its pods. */
+export interface PodFeed {
+  /** All pods that are bound to the node. */
+  all(): readonly Pod[];
+  /** The pod of this UID as it was last seen; undefined once it is gone. */
+  get(uid: string): Pod | undefined;
+  /** See Changes.until. */
+  until(holds: () => boolean, signal: AbortSignal, timeoutMs?: number): Promise<boolean>;
+}
+
+/**
+ * The pods of one node, for as long as it is drained: listed first, then watched if the process may hold one more watch,
+ * else listed every 5 s. A pod is gone when the server said so: by a DELETED event, or by leaving it out of a list.
+ */
+export class NodePods implements PodFeed {
+  readonly #parts: { source: PodSource; limits: DrainLimits; clock: Clock; log: Logger };
+  readonly #pods = new Map<string, Pod>();
+  readonly #changes: Changes;
+  #resourceVersion = '';
+
+  constructor(parts: { source: PodSource; limits: DrainLimits; clock: Clock; log: Logger }) {
+    this.#parts = parts;
+    this.#changes = new Changes(parts.clock);
+  }
+
+  all(): readonly Pod[] {
+    return [...this.#pods.values()];
+  }
+
+  get(uid: string): Pod | undefined {
+    return this.#pods.get(uid);
+  }
+
+  until(holds: () => boolean, signal: AbortSignal, timeoutMs?: number): Promise<boolean> {
+    return this.#changes.until(holds, signal, timeoutMs);
+  }
+
+  /** Lists the pods anew. Throws ApiError. */
+  async refresh(signal: AbortSignal): Promise<void> {
+    const { items, metadata } = await this.#parts.source.list({ signal });
+    this.#pods.clear();
+    for (const pod of items) this.#pods.set(pod.metadata.uid, pod);
+    this.#resourceVersion = metadata.resourceVersion;
+    this.#changes.notify();
+  }
+
+  /** Keeps the pods fresh, beginning where `refresh` left off. Resolves once the signal is aborted; never rejects. */
+  async follow(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#parts;
+    let isFresh = true;
+    while (!signal.aborted) {
+      try {
+        await (isFresh ? this.#watch(signal) : clock.sleep(POLL_MS - RELIST_MS, signal));
+        await clock.sleep(RELIST_MS, signal);
+        await this.refresh(signal);
+        isFresh = true;
+      } catch (err) {
+        isFresh = false;
+        if (!signal.aborted) log.debug({ err }, 'lost sight of the pods of a node');
+      }
+    }
+  }
+
+  /** One watch to its end, however it ends; the time between two lists when no watch is to be had. */
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { source, limits, clock, log } = this.#parts;
+    const giveBack = limits.takeWatch();
+    if (giveBack === undefined) return clock.sleep(POLL_MS - RELIST_MS, signal);
+    try {
+      const events = source.watch({ resourceVersion: this.#resourceVersion, signal });
+      for await (const event of events) {
+        if (event.type === 'ERROR') return; // most often Expired: the list that follows is the answer to all
+        this.#apply(event);
+      }
+    } catch (err) {
+      signal.throwIfAborted();
+      log.debug({ err }, 'lost the watch on the pods of a node');
+    } finally {
+      giveBack();
+    }
+  }
+
+  #apply(event: Exclude<WatchEvent<Pod>, { type: 'ERROR' }>): void {
+    if (event.type === 'BOOKMARK') return;
+    const { uid } = event.object.metadata;
+    if (event.type === 'DELETED') this.#pods.delete(uid);
+    else this.#pods.set(uid, event.object);
+    this.#changes.notify();
+  }
+}

@@ -1,0 +1,26 @@
+import type { Node } from '../apis/wire.ts';
+import { isNotFound } from '../kube/errors.ts';
+import { nodes } from '../kube/resource.ts';
+import type { DrainRequest } from './drain.ts';
+
+type NodeIdentity = Pick<DrainRequest, 'target' | 'nodeName' | 'nodeUID'>;
+
+/** The Node with the requested UID, read live; undefined when it does not exist or another has its name. Throws ApiError. */
+export async function readNode(
+  { target, nodeName, nodeUID }: NodeIdentity,
+  signal: AbortSignal,
+): Promise<Node | undefined> {
+  try {
+    const node = await target.reader.get(nodes, { name: nodeName }, { signal });
+    return node.metadata.uid === nodeUID ? node : undefined;
+  } catch (err) {
+    if (isNotFound(err)) return undefined;
+    throw err;
+  }
+}
+
+/** The Node with the requested UID from the cache. */
+export function cachedNode({ target, nodeName, nodeUID }: NodeIdentity): Node | undefined {
+  const node = target.nodes.get(nodeName);
+  return node?.metadata.uid === nodeUID ? node : undefined;
+}

@@ -1,0 +1,55 @@
+import type { Pod } from '../apis/wire.ts';
+import type { ObjectRef } from '../kube/client.ts';
+import { pods } from '../kube/resource.ts';
+import type { Target } from '../targets/targets.ts';
+import type { DrainLimits } from './limits.ts';
+import { verdictOf } from './verdict.ts';
+import type { Verdict } from './verdict.ts';
+
+/** What a drain does to pods. Each names the pod by UID: another pod of that name is never touched. */
+export interface PodActions {
+  /** Evicts with the pod's own grace. Budgets are obeyed. */
+  evict(pod: Pod, signal: AbortSignal): Promise<Verdict>;
+  /** Deletes with grace 0, whatever budgets say. */
+  kill(pod: Pod, signal: AbortSignal): Promise<Verdict>;
+}
+
+/** The actions on pods of `target`, within `limits`. They reject only with the signal's reason or a bug. */
+export function createPodActions(target: Target, limits: DrainLimits): PodActions {
+  const ask = async (pod: Pod, signal: AbortSignal, send: () => Promise<unknown>): Promise<Verdict> => {
+    const verdict = await verdictFrom(() => limits.request(send, signal), signal);
+    return verdict.kind === 'unclear' ? look(target, pod, verdict.message, signal) : verdict;
+  };
+  return {
+    evict: (pod, signal) => ask(pod, signal, () => target.writer.evict(pod, { signal })),
+    kill: (pod, signal) =>
+      ask(pod, signal, () =>
+        target.writer.delete('destroy', pods, refOf(pod), { uid: pod.metadata.uid }, { gracePeriodSeconds: 0, signal }),
+      ),
+  };
+}
+
+/** After a conflict: gone if the name belongs to nobody or to another pod, else to be asked again. */
+async function look(target: Target, pod: Pod, message: string, signal: AbortSignal): Promise<Verdict> {
+  let isSame = true;
+  const seen = await verdictFrom(async () => {
+    const current = await target.reader.get(pods, refOf(pod), { signal });
+    isSame = current.metadata.uid === pod.metadata.uid;
+  }, signal);
+  if (seen.kind !== 'accepted') return seen;
+  return isSame ? { kind: 'failed', message } : { kind: 'gone' };
+}
+
+async function verdictFrom(send: () => Promise<unknown>, signal: AbortSignal): Promise<Verdict> {
+  try {
+    await send();
+    return { kind: 'accepted' };
+  } catch (err) {
+    signal.throwIfAborted();
+    return verdictOf(err);
+  }
+}
+
+function refOf({ metadata }: Pod): ObjectRef {
+  return { namespace: metadata.namespace ?? '', name: metadata.name };
+}

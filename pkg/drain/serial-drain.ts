@@ -1,0 +1,99 @@
+import type { Pod } from '../apis/wire.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Changes } from './changes.ts';
+import type { DrainRequest } from './drain.ts';
+import type { Evictor } from './evictor.ts';
+import type { PodFeed } from './node-pods.ts';
+import { graceMsOf } from './pods.ts';
+import type { Progress } from './progress.ts';
+import { isAttached, isAttachedElsewhere } from './volumes.ts';
+import type { TrackedVolume, VolumeLookup } from './volumes.ts';
+
+/** What a serial drain works with. */
+export interface SerialDrainParts {
+  readonly request: DrainRequest;
+  readonly evictor: Evictor;
+  readonly feed: PodFeed;
+  readonly progress: Progress;
+  readonly volumes: VolumeLookup;
+  /** Told of every change of the target's Nodes and VolumeAttachments. */
+  readonly targetChanges: Changes;
+  readonly log: Logger;
+}
+
+/**
+ * Sends pods with claims away one after the other, so that the attacher moves few volumes at a time and no pod waits for
+ * a volume behind those of all others: each pod's volumes first leave this node, then arrive elsewhere. A volume that
+ * does neither in time delays the next pod, and is given up with a warning. Pods that a budget holds back come again in
+ * the next round.
+ */
+export class SerialDrain {
+  readonly #parts: SerialDrainParts;
+
+  constructor(parts: SerialDrainParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when all `pods` are gone; rejects only with the signal's reason or a bug. */
+  async run(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
+    if (pods.length === 0) return;
+    const { evictor } = this.#parts;
+    await Promise.all([this.#rounds(pods, signal), ...pods.map((pod) => evictor.untilGone(pod, signal))]);
+  }
+
+  async #rounds(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
+    const { evictor, feed, volumes } = this.#parts;
+    const namesByPod = await volumes.volumesByPod(pods, signal);
+    let waiting = pods;
+    while (waiting.length > 0) {
+      const held: Pod[] = [];
+      let retryInMs = 0;
+      for (const pod of waiting) {
+        const tracked = await this.#attachedVolumes(namesByPod.get(pod.metadata.uid) ?? [], signal);
+        const asked = await evictor.ask(pod, signal);
+        if (asked.kind === 'leaving') {
+          await this.#moveVolumes(pod, tracked, signal);
+          continue;
+        }
+        held.push(pod);
+        retryInMs = Math.max(retryInMs, asked.retryInMs);
+      }
+      waiting = held;
+      if (held.length > 0) await feed.until(() => held.every((pod) => evictor.isLeaving(pod)), signal, retryInMs);
+    }
+  }
+
+  /** Those that hang on the node now: a volume that is never attached (a network file system) is not waited for. */
+  async #attachedVolumes(names: readonly string[], signal: AbortSignal): Promise<readonly TrackedVolume[]> {
+    const tracked = await Promise.all(names.map((name) => this.#parts.volumes.track(name, signal)));
+    return tracked.filter((volume) => this.#isHere(volume));
+  }
+
+  async #moveVolumes(pod: Pod, volumes: readonly TrackedVolume[], signal: AbortSignal): Promise<void> {
+    if (volumes.length === 0) return;
+    const { request, targetChanges, log } = this.#parts;
+    const { target, nodeName, pvDetachTimeoutMs, pvReattachTimeoutMs } = request;
+    const names = volumes.map(({ name }) => name).join(', ');
+
+    this.#parts.progress.blockVolumes(pod, 'volume-detach', names);
+    const isDetached = (): boolean => !volumes.some((volume) => this.#isHere(volume));
+    if (!(await targetChanges.until(isDetached, signal, graceMsOf(pod) + pvDetachTimeoutMs))) {
+      log.warn({ node: nodeName, volumes: names }, 'gave up waiting for volumes to be detached');
+      this.#parts.progress.unblockVolumes(pod);
+      return;
+    }
+
+    this.#parts.progress.blockVolumes(pod, 'volume-reattach', names);
+    const isElsewhere = (volume: TrackedVolume): boolean =>
+      isAttachedElsewhere(nodeName, target.volumeAttachments.byIndex('persistentVolume', volume.name));
+    if (!(await targetChanges.until(() => volumes.every(isElsewhere), signal, pvReattachTimeoutMs))) {
+      log.warn({ node: nodeName, volumes: names }, 'gave up waiting for volumes to be attached elsewhere');
+    }
+    this.#parts.progress.unblockVolumes(pod);
+  }
+
+  #isHere(volume: TrackedVolume): boolean {
+    const { target, nodeName } = this.#parts.request;
+    return isAttached(volume, target.nodes.get(nodeName), target.volumeAttachments.byIndex('node', nodeName));
+  }
+}

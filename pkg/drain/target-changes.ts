@@ -1,0 +1,27 @@
+import type { Clock } from '../clock/clock.ts';
+import type { Target } from '../targets/targets.ts';
+import { Changes } from './changes.ts';
+
+/**
+ * Tells drains of changes in a target's caches. Handlers of an informer cannot be taken back, so that there is one for
+ * all drains of a target, made when the first begins.
+ */
+export class TargetChanges {
+  readonly #clock: Clock;
+  readonly #byTarget = new WeakMap<Target, Changes>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Notified after every change of a Node or VolumeAttachment of `target`. */
+  of(target: Target): Changes {
+    const known = this.#byTarget.get(target);
+    if (known !== undefined) return known;
+    const changes = new Changes(this.#clock);
+    this.#byTarget.set(target, changes);
+    target.nodes.onChange(() => changes.notify());
+    target.volumeAttachments.onChange(() => changes.notify());
+    return changes;
+  }
+}
