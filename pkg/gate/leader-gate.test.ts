@@ -131,7 +131,7 @@ describe('admission', () => {
 
     await outcome(gate.admit('destroy', [CONTROL], never));
 
-    expect(await registry.metrics()).toContain('mcm_gate_refusals_total{intent="destroy",reason="fenced"} 1');
+    expect(await registry.metrics()).toContain('machinist_gate_refusals_total{intent="destroy",reason="fenced"} 1');
   });
 });
 
@@ -284,8 +284,8 @@ describe('freezing', () => {
 
     const text = await registry.metrics();
 
-    expect(text).toContain('mcm_cluster_frozen{cluster="target"} 1');
-    expect(text).toContain('mcm_cluster_frozen{cluster="control"} 0');
+    expect(text).toContain('machinist_cluster_frozen{cluster="target"} 1');
+    expect(text).toContain('machinist_cluster_frozen{cluster="control"} 0');
     expect(text).toContain('mcm_machine_controller_frozen 1');
   });
 

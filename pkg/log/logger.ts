@@ -2,14 +2,14 @@ import { pino } from 'pino';
 
 /** The fields that log lines may carry; the same word means the same thing everywhere. */
 export interface LogFields {
-  controller?: string;
-  key?: string;
-  reconcileID?: string;
-  machine?: string;
-  node?: string;
-  cluster?: string;
-  code?: string | number;
-  ms?: number;
+  controller?: string | undefined;
+  key?: string | undefined;
+  reconcileID?: string | undefined;
+  machine?: string | undefined;
+  node?: string | undefined;
+  cluster?: string | undefined;
+  code?: string | number | undefined;
+  ms?: number | undefined;
   err?: unknown;
   [field: string]: unknown;
 }

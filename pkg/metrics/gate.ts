@@ -20,19 +20,19 @@ export function gateMetrics(registry: Registry): GateMetrics {
       registers,
     }),
     frozen: new Gauge({
-      name: 'mcm_cluster_frozen',
+      name: 'machinist_cluster_frozen',
       help: 'Whether mutations that concern this cluster are stopped because it could not be reached: 1 frozen, 0 not.',
       labelNames: ['cluster'],
       registers,
     }),
     probes: new Counter({
-      name: 'mcm_cluster_probes_total',
+      name: 'machinist_cluster_probes_total',
       help: 'Live reads that ask whether a cluster answers, by result (up, down).',
       labelNames: ['cluster', 'result'],
       registers,
     }),
     refusals: new Counter({
-      name: 'mcm_gate_refusals_total',
+      name: 'machinist_gate_refusals_total',
       help: 'Mutations that were not sent, by intent and reason (fenced, frozen, unproven).',
       labelNames: ['intent', 'reason'],
       registers,

@@ -89,7 +89,7 @@ function declareStates(registry: Registry, queues: ReadonlyMap<string, () => Que
     });
   gauge('mcm_workqueue_depth', 'Keys that wait for a worker.', (state) => state.depth);
   gauge(
-    'mcm_workqueue_oldest_waiting_seconds',
+    'machinist_workqueue_oldest_waiting_seconds',
     'Age of the key that has waited longest for a worker.',
     (state) => state.oldestWaitingMs / SECOND_MS,
   );

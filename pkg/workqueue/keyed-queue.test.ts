@@ -321,7 +321,7 @@ describe('metrics', () => {
 
     for (const line of [
       'mcm_workqueue_depth{name="machine"} 1',
-      'mcm_workqueue_oldest_waiting_seconds{name="machine"} 1',
+      'machinist_workqueue_oldest_waiting_seconds{name="machine"} 1',
       'mcm_workqueue_unfinished_work_seconds{name="machine"} 3',
       'mcm_workqueue_longest_running_processor_seconds{name="machine"} 3',
       'mcm_workqueue_adds_total{name="machine"} 2',

@@ -1,0 +1,66 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { InvalidSelectorError, labelMatcher, selectorToString } from './label-selector.ts';
+import type { LabelSelector, LabelSelectorRequirement } from './meta.ts';
+
+describe('matching labels', () => {
+  test.each<{ selector: LabelSelector | undefined; labels: Record<string, string> | undefined; want: boolean }>([
+    { selector: undefined, labels: { a: '1' }, want: false },
+    { selector: {}, labels: { a: '1' }, want: true },
+    { selector: {}, labels: undefined, want: true },
+    { selector: { matchLabels: { a: '1' } }, labels: { a: '1', b: '2' }, want: true },
+    { selector: { matchLabels: { a: '1' } }, labels: { a: '2' }, want: false },
+    { selector: { matchLabels: { a: '1' } }, labels: undefined, want: false },
+    { selector: { matchLabels: { a: '1', b: '2' } }, labels: { a: '1' }, want: false },
+    { selector: { matchLabels: { constructor: 'x' } }, labels: {}, want: false },
+    {
+      selector: { matchExpressions: [{ key: 'a', operator: 'In', values: ['1', '2'] }] },
+      labels: { a: '2' },
+      want: true,
+    },
+    { selector: { matchExpressions: [{ key: 'a', operator: 'In', values: ['1'] }] }, labels: {}, want: false },
+    { selector: { matchExpressions: [{ key: 'a', operator: 'NotIn', values: ['1'] }] }, labels: {}, want: true },
+    {
+      selector: { matchExpressions: [{ key: 'a', operator: 'NotIn', values: ['1'] }] },
+      labels: { a: '1' },
+      want: false,
+    },
+    { selector: { matchExpressions: [{ key: 'a', operator: 'Exists' }] }, labels: { a: '' }, want: true },
+    { selector: { matchExpressions: [{ key: 'toString', operator: 'Exists' }] }, labels: {}, want: false },
+    { selector: { matchExpressions: [{ key: 'a', operator: 'DoesNotExist' }] }, labels: { b: '' }, want: true },
+    { selector: { matchExpressions: [{ key: 'a', operator: 'DoesNotExist' }] }, labels: { a: '' }, want: false },
+    {
+      selector: { matchLabels: { a: '1' }, matchExpressions: [{ key: 'b', operator: 'Exists' }] },
+      labels: { a: '1' },
+      want: false,
+    },
+  ])('$selector on $labels: $want', ({ selector, labels, want }) => {
+    expect(labelMatcher(selector)(labels)).toBe(want);
+  });
+
+  test.each<LabelSelectorRequirement>([
+    { key: 'a', operator: 'In' },
+    { key: 'a', operator: 'NotIn', values: [] },
+    { key: 'a', operator: 'Exists', values: ['1'] },
+    { key: 'a', operator: 'DoesNotExist', values: ['1'] },
+    { key: 'a', operator: 'Near' as 'In', values: ['1'] },
+    { key: 'a', operator: 'Near' as 'In' },
+  ])('refuses $key $operator $values as the API server does', (requirement) => {
+    expect(() => labelMatcher({ matchExpressions: [requirement] })).toThrow(InvalidSelectorError);
+  });
+});
+
+test('a selector is written as the API takes it', () => {
+  const selector: LabelSelector = {
+    matchLabels: { a: '1', 'x.io/b': '2' },
+    matchExpressions: [
+      { key: 'c', operator: 'In', values: ['3', '4'] },
+      { key: 'd', operator: 'NotIn', values: ['5'] },
+      { key: 'e', operator: 'Exists' },
+      { key: 'f', operator: 'DoesNotExist' },
+    ],
+  };
+
+  expect(selectorToString(selector)).toBe('a=1,x.io/b=2,c in (3,4),d notin (5),e,!f');
+  expect(selectorToString({})).toBe('');
+});

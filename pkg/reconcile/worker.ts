@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+
+import type { Clock } from '../clock/clock.ts';
+import { DeadlineError } from '../clock/deadline.ts';
+import { DriverError } from '../driver/error.ts';
+import { GateClosedError } from '../gate/gate.ts';
+import { ApiError, isConflict } from '../kube/errors.ts';
+import type { LogFields, Logger } from '../log/logger.ts';
+import type { PassResult, ReconcileMetrics } from '../metrics/reconcile.ts';
+import type { Outcome, Run } from '../workqueue/keyed-queue.ts';
+import type { StepResult } from './result.ts';
+import { TerminalError } from './terminal-error.ts';
+
+/**
+ * One pass over the object of `key`; it reads what it needs, an absent object is no error. What it throws is retried with
+ * back-off. `log` carries controller, key and reconcileID.
+ */
+export type Reconcile = (key: string, signal: AbortSignal, log: Logger) => Promise<StepResult>;
+
+/** How a worker is made. */
+export interface WorkerParts {
+  /** Name in logs and metric label `controller`. */
+  readonly controller: string;
+  readonly reconcile: Reconcile;
+  /** After this the pass's signal is aborted. The key stays occupied until the pass has ended. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: ReconcileMetrics;
+}
+
+/** Retry of a pass that met a frozen or unproven cluster. */
+const FROZEN_RETRY_MS = 5_000;
+/** A conflict is over as soon as the watch has delivered the other change. */
+const LONGEST_CONFLICT_RETRY_MS = 1_000;
+/** From this failure in a row on, somebody should look. */
+const LOUD_FROM_FAILURE = 3;
+
+/**
+ * Turns queue items into passes: gives each an id, a deadline and a logger, counts how it ended and says when the key runs
+ * again. `work` is what a KeyedQueue takes; it never rejects.
+ *
+ * | pass ended with                     | key runs again                    | log                                       |
+ * |-------------------------------------|-----------------------------------|-------------------------------------------|
+ * | next, stop                          | with the next event               | debug                                     |
+ * | requeue                             | after the time asked for          | debug                                     |
+ * | GateClosedError frozen, unproven    | after 5 s, failures kept          | debug                                     |
+ * | GateClosedError fenced, shutdown    | never (the process is ending)     | debug                                     |
+ * | ApiError Conflict                   | after a back-off of at most 1 s   | debug                                     |
+ * | TerminalError                       | with the next event               | warn, once per message                    |
+ * | deadline, ApiError, DriverError     | after a back-off                  | debug, from the third in a row on error   |
+ * | anything else: a bug                | after a back-off                  | the same, with stack                      |
+ */
+export class Worker {
+  readonly #parts: WorkerParts;
+  /** Last message of a TerminalError by key, until the key succeeds. */
+  readonly #terminal = new Map<string, string>();
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts;
+  }
+
+  readonly work = async (key: string, run: Run): Promise<Outcome> => {
+    const { clock, controller, metrics } = this.#parts;
+    const log = this.#parts.log.child({ controller, key, reconcileID: randomUUID() });
+    const startedMs = clock.monotonicMs();
+    const { result, outcome } = await this.#pass(key, run, log);
+    metrics.passes.inc({ controller, result });
+    metrics.duration.observe({ controller }, (clock.monotonicMs() - startedMs) / 1_000);
+    return outcome;
+  };
+
+  async #pass(key: string, run: Run, log: Logger): Promise<{ result: PassResult; outcome: Outcome }> {
+    const { clock, controller, reconcile, timeoutMs } = this.#parts;
+    const timeout = new AbortController();
+    const deadline = new DeadlineError(`a pass of ${controller}`, timeoutMs);
+    const cancel = clock.schedule(timeoutMs, () => timeout.abort(deadline));
+    try {
+      const step = await reconcile(key, AbortSignal.any([run.signal, timeout.signal]), log);
+      this.#terminal.delete(key);
+      log.debug({ waitingFor: step.kind === 'next' ? undefined : step.waitingFor }, 'passed');
+      if (step.kind !== 'requeue') return { result: 'success', outcome: { kind: 'done' } };
+      return { result: 'requeue', outcome: { kind: 'again', afterMs: step.afterMs } };
+    } catch (err) {
+      // An aborted call may surface as any error: what counts is who aborted it.
+      if (run.signal.aborted) return { result: 'stopped', outcome: { kind: 'done' } };
+      return this.#failed(key, timeout.signal.aborted ? deadline : err, run.failures + 1, log);
+    } finally {
+      cancel();
+    }
+  }
+
+  #failed(key: string, err: unknown, failures: number, log: Logger): { result: PassResult; outcome: Outcome } {
+    if (err instanceof GateClosedError) {
+      log.debug({ reason: err.reason, cluster: err.cluster }, 'gate was closed');
+      if (err.reason === 'fenced') return { result: 'gate_closed', outcome: { kind: 'done' } };
+      return { result: 'gate_closed', outcome: { kind: 'again', afterMs: FROZEN_RETRY_MS, keepFailures: true } };
+    }
+    if (isConflict(err)) {
+      log.debug({ reason: err.message }, 'conflicted');
+      return { result: 'conflict', outcome: { kind: 'retry', maxMs: LONGEST_CONFLICT_RETRY_MS } };
+    }
+    if (err instanceof TerminalError) {
+      if (this.#terminal.get(key) !== err.message) log.warn({ err }, 'gave up until the object changes');
+      this.#terminal.set(key, err.message);
+      return { result: 'terminal', outcome: { kind: 'done' } };
+    }
+    const result = familyOf(err);
+    const what: LogFields = result === 'bug' ? { err } : { reason: (err as Error).message, code: codeOf(err) };
+    const fields = { ...what, failures };
+    if (failures < LOUD_FROM_FAILURE) log.debug(fields, 'pass failed');
+    else log.error(fields, 'pass failed');
+    return { result, outcome: { kind: 'retry' } };
+  }
+}
+
+function familyOf(err: unknown): PassResult {
+  if (err instanceof ApiError) return 'api_error';
+  if (err instanceof DriverError) return 'driver_error';
+  if (err instanceof DeadlineError) return 'timeout';
+  return 'bug';
+}
+
+function codeOf(err: unknown): string | undefined {
+  if (err instanceof ApiError) return err.reason;
+  return err instanceof DriverError ? err.code : undefined;
+}
