@@ -26,4 +26,9 @@ export interface Activities {
   forget(uid: string, kind: ActivityKind): void;
   /** Aborts running work; it still counts as running until it has ended. */
   abort(uid: string, kind: ActivityKind, reason: string): void;
+  /**
+   * The object of this key is gone, or has `exceptUID` now: results of former owners are dropped, and what still runs for
+   * them is dropped when it ends. Nothing is aborted.
+   */
+  forgetAll(key: string, exceptUID?: string): void;
 }

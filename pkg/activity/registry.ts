@@ -1,0 +1,163 @@
+import PQueue from 'p-queue';
+
+import type { Clock } from '../clock/clock.ts';
+import type { Logger } from '../log/logger.ts';
+import type { ActivityMetrics, ActivityState } from '../metrics/activity.ts';
+import type { Activities, Activity, ActivityKind, ActivityOwner } from './activity.ts';
+
+/** How many of each kind run at once. */
+export type ActivityLimits = Readonly<Record<ActivityKind, number>>;
+
+/** What a registry is made of. */
+export interface ActivityRegistryParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: ActivityMetrics;
+  readonly limits: ActivityLimits;
+  /** Runs the owner's key: its work has ended. */
+  readonly enqueue: (key: string) => void;
+}
+
+/** queued → running → settled; an abort takes queued work straight to settled. */
+interface Entry {
+  readonly owner: ActivityOwner;
+  readonly kind: ActivityKind;
+  readonly sinceMs: number;
+  readonly abort: AbortController;
+  phase: 'queued' | 'running' | 'settled';
+  outcome: Activity<unknown>;
+  /** Nobody will ask for the result. */
+  isOrphaned: boolean;
+}
+
+/**
+ * Long work by UID and kind, with a limit per kind. Results stay until they are forgotten, so that no pass can miss one;
+ * work that has ended is never repeated by being looked at.
+ */
+export class ActivityRegistry implements Activities {
+  readonly #parts: ActivityRegistryParts;
+  readonly #pools: ReadonlyMap<ActivityKind, PQueue>;
+  readonly #entries = new Map<string, Entry>();
+  #unsettled = 0;
+  #stopped = false;
+  #idle: (() => void)[] = [];
+
+  constructor(parts: ActivityRegistryParts) {
+    this.#parts = parts;
+    const kinds = Object.keys(parts.limits) as ActivityKind[];
+    this.#pools = new Map(kinds.map((kind) => [kind, new PQueue({ concurrency: parts.limits[kind] })]));
+    parts.metrics.track(() => this.states());
+  }
+
+  /** After `stop` nothing is started any more: the work asked for then looks as if it ran. */
+  startOrGet<T>(owner: ActivityOwner, kind: ActivityKind, run: (signal: AbortSignal) => Promise<T>): Activity<T> {
+    const known = this.get<T>(owner.uid, kind);
+    if (known !== undefined) return known;
+
+    const sinceMs = this.#parts.clock.monotonicMs();
+    const outcome: Activity<T> = { state: 'running', sinceMs };
+    if (this.#stopped) return outcome;
+    const abort = new AbortController();
+    const entry: Entry = { owner, kind, sinceMs, abort, phase: 'queued', outcome, isOrphaned: false };
+    this.#entries.set(idOf(owner.uid, kind), entry);
+    this.#unsettled += 1;
+    void this.#pools.get(kind)?.add(() => this.#run(entry, run));
+    return outcome;
+  }
+
+  get<T>(uid: string, kind: ActivityKind): Activity<T> | undefined {
+    // The caller names the type of the result that it started this kind with.
+    return this.#entries.get(idOf(uid, kind))?.outcome as Activity<T> | undefined;
+  }
+
+  forget(uid: string, kind: ActivityKind): void {
+    const entry = this.#entries.get(idOf(uid, kind));
+    if (entry?.phase === 'settled') this.#drop(entry);
+  }
+
+  abort(uid: string, kind: ActivityKind, reason: string): void {
+    const entry = this.#entries.get(idOf(uid, kind));
+    if (entry !== undefined) this.#abort(entry, reason);
+  }
+
+  forgetAll(key: string, exceptUID?: string): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.owner.key !== key || entry.owner.uid === exceptUID) continue;
+      if (entry.phase === 'settled') this.#drop(entry);
+      else entry.isOrphaned = true;
+    }
+  }
+
+  /** What the metrics show. */
+  states(): readonly ActivityState[] {
+    const nowMs = this.#parts.clock.monotonicMs();
+    return [...this.#pools.keys()].map((kind) => {
+      const open = [...this.#entries.values()].filter((entry) => entry.kind === kind && entry.phase !== 'settled');
+      const running = open.filter((entry) => entry.phase === 'running').length;
+      const oldestMs = open.reduce((oldest, entry) => Math.max(oldest, nowMs - entry.sinceMs), 0);
+      return { kind, queued: open.length - running, running, oldestMs };
+    });
+  }
+
+  /**
+   * Starts no more work, aborts what waits, and resolves when the running work has ended; after `graceMs` it is aborted.
+   * Never resolves while work goes on: who cannot wait for ever has to race it.
+   */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopped = true;
+    const reason = 'the process is stopping';
+    for (const entry of this.#entries.values()) if (entry.phase === 'queued') this.#abort(entry, reason);
+    if (this.#unsettled === 0) return;
+
+    const cancel = this.#parts.clock.schedule(graceMs, () => {
+      for (const entry of this.#entries.values()) this.#abort(entry, reason);
+    });
+    await new Promise<void>((resolve) => this.#idle.push(resolve));
+    cancel();
+  }
+
+  async #run<T>(entry: Entry, run: (signal: AbortSignal) => Promise<T>): Promise<void> {
+    await Promise.resolve(); // p-queue starts a job inside add(): the pass that asked for it goes on first
+    if (entry.phase === 'settled') return;
+    entry.phase = 'running';
+    const [ended] = await Promise.allSettled([startAsync(() => run(entry.abort.signal))]);
+    const settledAtMs = this.#parts.clock.monotonicMs();
+    if (ended.status === 'fulfilled') this.#settle(entry, { state: 'done', result: ended.value, settledAtMs });
+    else this.#settle(entry, { state: 'failed', error: ended.reason, settledAtMs });
+  }
+
+  #abort(entry: Entry, reason: string): void {
+    if (entry.phase === 'settled') return;
+    const error = new Error(`${entry.kind} was aborted: ${reason}`);
+    entry.abort.abort(error);
+    if (entry.phase === 'running') return;
+    this.#settle(entry, { state: 'failed', error, settledAtMs: this.#parts.clock.monotonicMs() });
+  }
+
+  #settle(entry: Entry, outcome: Exclude<Activity<unknown>, { state: 'running' }>): void {
+    const { enqueue, log, metrics } = this.#parts;
+    entry.phase = 'settled';
+    entry.outcome = outcome;
+    this.#unsettled -= 1;
+    const result = outcome.state === 'failed' && entry.abort.signal.aborted ? 'aborted' : outcome.state;
+    const ms = outcome.settledAtMs - entry.sinceMs;
+    metrics.settled(entry.kind, result, ms);
+    log.debug({ key: entry.owner.key, activity: entry.kind, result, ms }, 'activity ended');
+    if (entry.isOrphaned) this.#drop(entry);
+    else enqueue(entry.owner.key);
+    if (this.#stopped && this.#unsettled === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #drop(entry: Entry): void {
+    this.#entries.delete(idOf(entry.owner.uid, entry.kind));
+  }
+}
+
+function idOf(uid: string, kind: ActivityKind): string {
+  return `${uid}/${kind}`;
+}
+
+/** A function that throws at once is a promise that rejects. */
+async function startAsync<T>(run: () => Promise<T>): Promise<T> {
+  return run();
+}

@@ -1,0 +1,67 @@
+import { Counter, Gauge, Histogram } from 'prom-client';
+import type { Registry } from 'prom-client';
+
+/** What one kind of long work shows when it is scraped. */
+export interface ActivityState {
+  readonly kind: string;
+  /** Work that waits for the limit of its kind. */
+  readonly queued: number;
+  readonly running: number;
+  /** Age of the oldest work that has not ended, waiting included; 0 when there is none. */
+  readonly oldestMs: number;
+}
+
+/** How work ended. aborted: it failed after it had been told to stop. */
+export type ActivityResult = 'done' | 'failed' | 'aborted';
+
+/** Counts for long work. */
+export interface ActivityMetrics {
+  /** Shows the state of a registry; called once per process. */
+  track(states: () => readonly ActivityState[]): void;
+  settled(kind: string, result: ActivityResult, tookMs: number): void;
+}
+
+/** Declares the metrics of long work in `registry`. */
+export function activityMetrics(registry: Registry): ActivityMetrics {
+  const registers = [registry];
+  let read: (() => readonly ActivityState[]) | undefined;
+  const gauge = (name: string, help: string, value: (state: ActivityState) => number): Gauge<'kind'> =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['kind'],
+      registers,
+      collect() {
+        for (const state of read?.() ?? []) this.set({ kind: state.kind }, value(state));
+      },
+    });
+  gauge('machinist_activities_queued', 'Long work that waits for the limit of its kind.', (state) => state.queued);
+  gauge('machinist_activities_running', 'Long work in progress.', (state) => state.running);
+  gauge(
+    'machinist_activity_oldest_seconds',
+    'Age of the oldest long work that has not ended, waiting included.',
+    (state) => state.oldestMs / 1_000,
+  );
+  const ended = new Counter({
+    name: 'machinist_activities_total',
+    help: 'Long work that ended, by kind and how (done, failed, aborted).',
+    labelNames: ['kind', 'result'],
+    registers,
+  });
+  const duration = new Histogram({
+    name: 'machinist_activity_duration_seconds',
+    help: 'How long work took, from being asked for to its end.',
+    labelNames: ['kind'],
+    buckets: [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200],
+    registers,
+  });
+  return {
+    track(states) {
+      read = states;
+    },
+    settled(kind, result, tookMs) {
+      ended.inc({ kind, result });
+      duration.observe({ kind }, tookMs / 1_000);
+    },
+  };
+}
