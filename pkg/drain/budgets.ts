@@ -1,3 +1,4 @@
+import { InvalidSelectorError } from '../apis/label-selector.ts';
 import type { Pod, PodDisruptionBudget } from '../apis/wire.ts';
 import type { Clock } from '../clock/clock.ts';
 import { ApiError } from '../kube/errors.ts';
@@ -32,7 +33,7 @@ export class Budgets {
     try {
       return budgetOf(pod, await this.#list(pod.metadata.namespace ?? ''));
     } catch (err) {
-      if (err instanceof ApiError) return undefined;
+      if (err instanceof ApiError || err instanceof InvalidSelectorError) return undefined;
       throw err;
     }
   }

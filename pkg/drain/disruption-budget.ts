@@ -1,9 +1,10 @@
-import type { LabelSelector, LabelSelectorRequirement } from '../apis/meta.ts';
+import { labelMatcher } from '../apis/label-selector.ts';
+import type { LabelSelector } from '../apis/meta.ts';
 import type { Pod, PodDisruptionBudget } from '../apis/wire.ts';
 
 /**
  * The budget that guards this pod: the first, by name, in its namespace whose selector matches. In policy/v1 an empty
- * selector matches every pod, an absent one none.
+ * selector matches every pod, an absent one none. Throws InvalidSelectorError.
  */
 export function budgetOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): PodDisruptionBudget | undefined {
   return (
@@ -11,7 +12,7 @@ export function budgetOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): Pod
       .filter(({ metadata }) => metadata.namespace === pod.metadata.namespace)
       .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
       // The server lets no other operators through than those of our type.
-      .find(({ spec }) => matches(spec?.selector as LabelSelector | undefined, pod.metadata.labels ?? {}))
+      .find(({ spec }) => labelMatcher(spec?.selector as LabelSelector | undefined)(pod.metadata.labels))
   );
 }
 
@@ -24,20 +25,4 @@ export function isMisconfigured({ metadata, status }: PodDisruptionBudget): bool
   const { expectedPods = 0, currentHealthy = 0, disruptionsAllowed = 0, disruptedPods } = status;
   const nothingUnderWay = Object.keys(disruptedPods ?? {}).length === 0;
   return expectedPods > 0 && currentHealthy >= expectedPods && nothingUnderWay && disruptionsAllowed === 0;
-}
-
-function matches(selector: LabelSelector | undefined, labels: Readonly<Record<string, string>>): boolean {
-  if (selector === undefined) return false;
-  const { matchLabels = {}, matchExpressions = [] } = selector;
-  return (
-    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
-    matchExpressions.every((requirement) => satisfies(requirement, labels[requirement.key]))
-  );
-}
-
-function satisfies({ operator, values = [] }: LabelSelectorRequirement, value: string | undefined): boolean {
-  const isIn = value !== undefined && values.includes(value);
-  const isThere = value !== undefined;
-  const truth = { In: isIn, NotIn: !isIn, Exists: isThere, DoesNotExist: !isThere };
-  return truth[operator];
 }

@@ -1,0 +1,60 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { GateClosedError } from '../gate/gate.ts';
+import { ApiError } from '../kube/errors.ts';
+import { verdictOf } from './verdict.ts';
+
+const budgetStatus = { details: { causes: [{ reason: 'DisruptionBudget', message: 'needs 3' }] } };
+
+describe('verdictOf', () => {
+  test.each([
+    { what: 'NotFound', err: new ApiError(404, 'NotFound', 'm'), want: { kind: 'gone' } },
+    {
+      what: 'a refusal by a budget',
+      err: new ApiError(429, 'TooManyRequests', 'm', { status: budgetStatus }),
+      want: { kind: 'refused', message: 'm' },
+    },
+    {
+      what: 'a 429 of an overloaded server',
+      err: new ApiError(429, 'TooManyRequests', 'm', { retryAfterMs: 1_000 }),
+      want: { kind: 'failed', message: 'm', retryAfterMs: 1_000 },
+    },
+    { what: 'a conflict', err: new ApiError(409, 'Conflict', 'm'), want: { kind: 'unclear', message: 'm' } },
+    { what: 'no answer', err: new ApiError(0, 'Unreachable', 'm'), want: { kind: 'failed', message: 'm' } },
+    {
+      what: 'two budgets on one pod',
+      err: new ApiError(500, 'InternalError', 'm'),
+      want: { kind: 'failed', message: 'm' },
+    },
+    {
+      what: 'a terminating namespace',
+      err: new ApiError(403, 'Forbidden', 'm'),
+      want: { kind: 'failed', message: 'm' },
+    },
+    {
+      what: 'a frozen gate',
+      err: new GateClosedError('frozen', 'target', 'm'),
+      want: { kind: 'failed', message: 'm' },
+    },
+  ])('$what becomes $want.kind', ({ err, want }) => {
+    expect(verdictOf(err)).toEqual(want);
+  });
+
+  test('only NotFound means that a pod is gone', () => {
+    const others = [
+      'Gone',
+      'Expired',
+      'Unreachable',
+      'DeadlineExceeded',
+      'Conflict',
+      'Forbidden',
+      'Unauthorized',
+    ] as const;
+
+    expect(others.filter((reason) => verdictOf(new ApiError(410, reason, 'm')).kind === 'gone')).toEqual([]);
+  });
+
+  test('passes a bug on', () => {
+    expect(() => verdictOf(new TypeError('bug'))).toThrow(TypeError);
+  });
+});
