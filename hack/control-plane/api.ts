@@ -1,0 +1,65 @@
+import { Agent, request, type Dispatcher } from 'undici';
+
+import type { Identity } from './kubeconfig.ts';
+
+const TIMEOUT_MS = 10_000;
+
+/** What a request may carry. */
+export interface ApiRequest {
+  readonly method?: Dispatcher.HttpMethod;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  readonly contentType?: string;
+  readonly timeoutMs?: number;
+}
+
+/** The answer, whatever its status: `body` is parsed JSON, or the text when it is none. */
+export interface ApiAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/**
+ * Plain requests to one API server as one user, for setting up and for looking at it from tests. Has no retries and no cache
+ * by intent: it shows what the server says.
+ */
+export class Api {
+  readonly url: string;
+  readonly #agent: Agent;
+  readonly #headers: Record<string, string>;
+
+  constructor({ url, ca, identity }: { url: string; ca: string; identity?: Identity }) {
+    const isToken = identity !== undefined && 'token' in identity;
+    const client = identity === undefined || isToken ? {} : { cert: identity.certificate, key: identity.key };
+    this.url = url;
+    this.#agent = new Agent({ connect: { ca, ...client }, connections: 8, allowH2: false });
+    this.#headers = isToken ? { authorization: `Bearer ${identity.token}` } : {};
+  }
+
+  /** Rejects only when there is no answer in time. */
+  async request(path: string, { method, body, contentType, timeoutMs }: ApiRequest = {}): Promise<ApiAnswer> {
+    const type = body === undefined ? {} : { 'content-type': contentType ?? 'application/json' };
+    const response = await request(new URL(path, this.url), {
+      dispatcher: this.#agent,
+      method: method ?? 'GET',
+      headers: { ...this.#headers, ...type },
+      body: body === undefined ? null : JSON.stringify(body),
+      signal: AbortSignal.timeout(timeoutMs ?? TIMEOUT_MS),
+    });
+    const text = await response.body.text();
+    return { status: response.statusCode, body: parse(text) };
+  }
+
+  /** Ends all connections. */
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // /readyz and the like answer in plain text
+  }
+}

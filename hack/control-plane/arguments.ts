@@ -1,0 +1,84 @@
+import { join } from 'node:path';
+
+import type { PkiFiles } from './pki.ts';
+
+/** First address of the service range: what pods know the API server by. */
+export const SERVICE_IP = '10.96.0.1';
+
+/** Where etcd listens: a socket that only the owner of the directory can reach, so it needs neither port nor certificate. */
+export function etcdSocket(directory: string): string {
+  return join(directory, 'etcd.sock');
+}
+
+/** etcd with one member. Nothing dials the advertised addresses, which may not be sockets. */
+export function etcdArguments(directory: string): string[] {
+  const nowhere = 'http://127.0.0.1:1';
+  return [
+    '--name=machinist',
+    `--data-dir=${join(directory, 'etcd')}`,
+    '--unsafe-no-fsync',
+    `--listen-client-urls=unix://${etcdSocket(directory)}`,
+    `--advertise-client-urls=${nowhere}`,
+    `--listen-peer-urls=unix://${join(directory, 'etcd-peer.sock')}`,
+    `--initial-advertise-peer-urls=${nowhere}`,
+    `--initial-cluster=machinist=${nowhere}`,
+    // A member alone needs no patience: elected after 0.1 s instead of 1 s.
+    '--heartbeat-interval=10',
+    '--election-timeout=100',
+    '--log-level=warn',
+  ];
+}
+
+/** kube-apiserver on loopback, authorizing like a real cluster. */
+export function apiserverArguments(directory: string, pki: PkiFiles, port: number): string[] {
+  return [
+    `--etcd-servers=unix://${etcdSocket(directory)}`,
+    '--bind-address=127.0.0.1',
+    '--advertise-address=127.0.0.1',
+    `--secure-port=${port}`,
+    `--tls-cert-file=${pki.server}`,
+    `--tls-private-key-file=${pki.serverKey}`,
+    `--client-ca-file=${pki.ca}`,
+    '--authorization-mode=Node,RBAC',
+    '--enable-admission-plugins=NodeRestriction',
+    '--enable-bootstrap-token-auth=true',
+    '--service-account-issuer=https://kubernetes.default.svc',
+    `--service-account-key-file=${pki.serviceAccountPublicKey}`,
+    `--service-account-signing-key-file=${pki.serviceAccountKey}`,
+    '--service-cluster-ip-range=10.96.0.0/16',
+    `--kubelet-client-certificate=${pki.kubeletClient}`,
+    `--kubelet-client-key=${pki.kubeletClientKey}`,
+    '--kubelet-preferred-address-types=InternalIP,Hostname',
+    // A loopback address is no valid endpoint of the service "kubernetes", and nothing here uses it.
+    '--endpoint-reconciler-type=none',
+    '--allow-privileged=true',
+    '--profiling=false',
+  ];
+}
+
+/** kube-controller-manager with the controllers that a real cluster runs, quick to notice a dead kubelet. */
+export function controllerManagerArguments(pki: PkiFiles, kubeconfig: string, port: number): string[] {
+  return [
+    `--kubeconfig=${kubeconfig}`,
+    `--authentication-kubeconfig=${kubeconfig}`,
+    `--authorization-kubeconfig=${kubeconfig}`,
+    '--bind-address=127.0.0.1',
+    `--secure-port=${port}`,
+    `--tls-cert-file=${pki.server}`,
+    `--tls-private-key-file=${pki.serverKey}`,
+    '--leader-elect=false',
+    '--use-service-account-credentials=true',
+    '--controllers=*,bootstrapsigner,tokencleaner',
+    `--cluster-signing-cert-file=${pki.ca}`,
+    `--cluster-signing-key-file=${pki.caKey}`,
+    `--root-ca-file=${pki.ca}`,
+    `--service-account-private-key-file=${pki.serviceAccountKey}`,
+    '--service-cluster-ip-range=10.96.0.0/16',
+    // Kubelets renew their Lease each 10 s; the default of 50 s makes failures slow to see.
+    '--node-monitor-grace-period=16s',
+    '--node-monitor-period=2s',
+    '--kube-api-qps=100',
+    '--kube-api-burst=200',
+    '--profiling=false',
+  ];
+}

@@ -1,0 +1,95 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { Api } from './api.ts';
+import type { Program } from './binaries.ts';
+import { writeKubeconfig, type Identity } from './kubeconfig.ts';
+import { issueClient, pkiFiles, readCredential, type Credential, type Subject } from './pki.ts';
+import type { ProgramName } from './programs.ts';
+
+const CONNECTION_FILE = 'connection.json';
+
+/** What is written down about a running control plane, so that another process of this user can use it. */
+interface ConnectionRecord {
+  readonly url: string;
+  readonly programs: Partial<Record<ProgramName, Program>>;
+}
+
+/** How to reach a running control plane. Holds no connection open. */
+export class Connection {
+  readonly directory: string;
+  readonly url: string;
+  /** PEM of the certificate authority. */
+  readonly ca: string;
+  /** A client certificate of group system:masters. */
+  readonly admin: Credential;
+  /** Path of the kubeconfig with the admin's certificate. */
+  readonly kubeconfig: string;
+  /** The programs that are there besides those that run (kubectl, kubemark), with their paths. */
+  readonly programs: Partial<Record<ProgramName, Program>>;
+
+  private constructor(directory: string, admin: Credential, { url, programs }: ConnectionRecord) {
+    this.directory = directory;
+    this.url = url;
+    this.programs = programs;
+    this.ca = readFileSync(pkiFiles(pkiDirectory(directory)).ca, 'utf8');
+    this.admin = admin;
+    this.kubeconfig = kubeconfigPath(directory, 'admin');
+  }
+
+  /** Writes down a new control plane: its address, and the admin's certificate and kubeconfig. */
+  static async create(directory: string, record: ConnectionRecord): Promise<Connection> {
+    const subject = { user: 'admin', groups: ['system:masters'] };
+    const files = pkiFiles(pkiDirectory(directory));
+    const admin = await issueClient(readCredential(files.ca, files.caKey), subject);
+    writeFileSync(adminFile(directory, 'crt'), admin.certificate);
+    writeFileSync(adminFile(directory, 'key'), admin.key, { mode: 0o600 });
+    writeFileSync(join(directory, CONNECTION_FILE), JSON.stringify(record), { mode: 0o600 });
+    const connection = new Connection(directory, admin, record);
+    connection.#write('admin', admin);
+    return connection;
+  }
+
+  /** Reads what `create` wrote in this directory. */
+  static open(directory: string): Connection {
+    const record = JSON.parse(readFileSync(join(directory, CONNECTION_FILE), 'utf8')) as ConnectionRecord; // by create
+    return new Connection(directory, readCredential(adminFile(directory, 'crt'), adminFile(directory, 'key')), record);
+  }
+
+  /** Writes a kubeconfig for this user (a new client certificate) and returns its path. */
+  async kubeconfigFor(subject: Subject): Promise<string> {
+    const files = pkiFiles(pkiDirectory(this.directory));
+    return this.#write(subject.user, await issueClient(readCredential(files.ca, files.caKey), subject));
+  }
+
+  /** Writes a kubeconfig that carries a bearer token (a bootstrap token, a service account's) and returns its path. */
+  kubeconfigWithToken(name: string, token: string): string {
+    return this.#write(name, { token });
+  }
+
+  /** Requests as the admin, or as whoever `identity` says; undefined is nobody. The caller closes it. */
+  api(identity: Identity | 'anonymous' = this.admin): Api {
+    return new Api({ url: this.url, ca: this.ca, ...(identity === 'anonymous' ? {} : { identity }) });
+  }
+
+  #write(name: string, identity: Identity): string {
+    const path = kubeconfigPath(this.directory, name);
+    writeKubeconfig(path, { url: this.url, ca: this.ca, identity });
+    return path;
+  }
+}
+
+/** Folder of the certificates and keys inside a control plane's directory. */
+export function pkiDirectory(directory: string): string {
+  return join(directory, 'pki');
+}
+
+function adminFile(directory: string, extension: 'crt' | 'key'): string {
+  return join(pkiDirectory(directory), `admin.${extension}`);
+}
+
+function kubeconfigPath(directory: string, name: string): string {
+  const folder = join(directory, 'kubeconfig');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return join(folder, `${name.replaceAll(/[^\w.-]+/g, '-')}.yaml`);
+}

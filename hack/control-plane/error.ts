@@ -1,0 +1,35 @@
+/**
+ * Why the control plane is not there:
+ * - `go-missing`, `go-too-old`: no program was found and it cannot be built here;
+ * - `no-network`: the Go modules could not be fetched; `disk-full`: no room to build or to run;
+ * - `build-failed`: the Go compiler said no for another reason;
+ * - `unsupported-platform`: the programs do not exist for this operating system;
+ * - `start-failed`: a program ended or did not become ready (the message has its last lines);
+ * - `address-in-use`: a port that was asked for is taken;
+ * - `apply-failed`: the API server refused a manifest.
+ */
+export type ControlPlaneErrorCode =
+  | 'go-missing'
+  | 'go-too-old'
+  | 'no-network'
+  | 'disk-full'
+  | 'build-failed'
+  | 'unsupported-platform'
+  | 'start-failed'
+  | 'address-in-use'
+  | 'apply-failed';
+
+/** Says in one sentence what is wrong and what to do about it; the rest of what is known is in `cause`. */
+export class ControlPlaneError extends Error {
+  override readonly name = 'ControlPlaneError';
+  readonly code: ControlPlaneErrorCode;
+
+  constructor(code: ControlPlaneErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+
+  static hasCode(err: unknown, ...codes: ControlPlaneErrorCode[]): err is ControlPlaneError {
+    return err instanceof ControlPlaneError && codes.includes(err.code);
+  }
+}

@@ -1,0 +1,87 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The real programs that the demo and the tests run. `kubemark` is the kubelet over an in-memory container runtime. */
+export type ProgramName = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kubemark' | 'kubectl';
+
+/** Where a program comes from and how to tell its version. */
+export interface ProgramSpec {
+  readonly name: ProgramName;
+  /** Folder of the Go module that pins it, beside this file. */
+  readonly module: 'etcd' | 'kubernetes';
+  /** Module whose version in that go.mod is the program's version. */
+  readonly goModule: string;
+  /** What `go build` is given. */
+  readonly goPackage: string;
+  /** Arguments that make it print its version. */
+  readonly versionArgs: readonly string[];
+  /** Oldest version that may be taken from elsewhere, as [major, minor]. */
+  readonly oldest: readonly [number, number];
+  /** How long a cold build takes on two cores, for the progress line. */
+  readonly buildTakes: string;
+}
+
+function kubernetes(name: ProgramName, buildTakes: string, versionArgs = ['--version']): ProgramSpec {
+  const goModule = 'k8s.io/kubernetes';
+  const goPackage = `${goModule}/cmd/${name}`;
+  return { name, module: 'kubernetes', goModule, goPackage, versionArgs, oldest: [1, 34], buildTakes };
+}
+
+/** Every program, in the order in which a cold machine builds them: what takes longest first. */
+export const PROGRAMS: readonly ProgramSpec[] = [
+  kubernetes('kube-apiserver', 'about 4 min'),
+  {
+    name: 'etcd',
+    module: 'etcd',
+    goModule: 'go.etcd.io/etcd/server/v3',
+    goPackage: 'go.etcd.io/etcd/server/v3',
+    versionArgs: ['--version'],
+    oldest: [3, 5],
+    buildTakes: 'about 30 s',
+  },
+  kubernetes('kubemark', 'about 1 min'),
+  kubernetes('kube-controller-manager', 'about 30 s'),
+  kubernetes('kubectl', 'about 30 s', ['version', '--client']),
+];
+
+/** The specification of one program. */
+export function programSpec(name: ProgramName): ProgramSpec {
+  const spec = PROGRAMS.find((p) => p.name === name);
+  if (spec === undefined) throw new Error(`no such program: ${name}`);
+  return spec;
+}
+
+/** Folder of the Go module that pins a program. The modules are not compiled, so dist/ uses those of the source tree. */
+export function moduleDirectory(spec: ProgramSpec): string {
+  const here = dirname(fileURLToPath(import.meta.url));
+  const candidates = [join(here, spec.module), join(here, '../../../hack/control-plane', spec.module)];
+  const found = candidates.find((folder) => existsSync(join(folder, 'go.mod')));
+  if (found === undefined) throw new Error(`finding go.mod of ${spec.module}: looked in ${candidates.join(', ')}`);
+  return found;
+}
+
+/** The version that this project pins, without the leading v: go.mod is the only place where it is written. */
+export function pinnedVersion(spec: ProgramSpec): string {
+  const goMod = readFileSync(join(moduleDirectory(spec), 'go.mod'), 'utf8');
+  const words = goMod.split('\n').map((line) =>
+    line
+      .replace(/^require\s/, '')
+      .trim()
+      .split(/\s+/),
+  );
+  const version = words.find(([path]) => path === spec.goModule)?.[1]?.replace(/^v/, '');
+  if (version === undefined) throw new Error(`finding the version of ${spec.goModule} in go.mod`);
+  return version;
+}
+
+/** The first version number in a program's own words: "Kubernetes v1.36.3" → 1.36.3; undefined when there is none. */
+export function parseVersion(output: string): string | undefined {
+  return /\bv?(\d+\.\d+(?:\.\d+)?)/.exec(output)?.[1];
+}
+
+/** Whether `version` ("1.36.3") is `oldest` or newer, by major and minor. */
+export function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number);
+  return ownMajor > major || (ownMajor === major && ownMinor >= minor);
+}
