@@ -1,0 +1,106 @@
+import { MACHINE_NAME_LABEL, NODE_FINALIZER, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import type { Node, VolumeAttachment } from '../../apis/wire.ts';
+import type { Cluster } from '../../gate/gate.ts';
+import { isConflict, isNotFound } from '../../kube/errors.ts';
+import { strategicPatch } from '../../kube/patch.ts';
+import { nodes, volumeAttachments } from '../../kube/resource.ts';
+import type { Target } from '../../targets/targets.ts';
+
+/** What steps may see and do of the Nodes of a machine's target cluster. */
+export interface NodeAccess {
+  readonly cluster: Cluster;
+  /** From the cache, by name. */
+  get(name: string): Node | undefined;
+  /** The Nodes that this machine has become: by its label `node`, by their machine-name label, by provider id. From the cache. */
+  ofMachine(machine: Machine): readonly Node[];
+  /** Live; undefined only when the server says NotFound. */
+  read(name: string, signal: AbortSignal): Promise<Node | undefined>;
+  /** Strategic merge patch of this Node (same UID). */
+  patch(node: Node, change: Record<string, unknown>, signal: AbortSignal): Promise<void>;
+  /** Takes our finalizer from this Node (same UID) and deletes it; a Node that is gone already is fine. */
+  remove(node: Node, signal: AbortSignal): Promise<void>;
+  /** VolumeAttachments of this Node that nobody has deleted yet. From the cache. */
+  attachments(nodeName: string): readonly VolumeAttachment[];
+  /** Deletes one of them; gone already is fine. */
+  detach(attachment: VolumeAttachment, signal: AbortSignal): Promise<void>;
+}
+
+/** The real Nodes of a target cluster. */
+export function nodeAccess(target: Target): NodeAccess {
+  return {
+    cluster: target.cluster,
+    get: (name) => target.nodes.get(name),
+    ofMachine: (machine) => nodesOf(target, machine),
+
+    async read(name, signal) {
+      try {
+        return await target.reader.get(nodes, { name }, { signal });
+      } catch (err) {
+        if (isNotFound(err)) return undefined;
+        throw err;
+      }
+    },
+
+    async patch(node, change, signal) {
+      await target.writer.patch('change', nodes, { name: node.metadata.name }, strategicPatch(node, change), { signal });
+    },
+
+    remove: (node, signal) => remove(target, node, signal),
+
+    attachments: (nodeName) =>
+      target.volumeAttachments.byIndex('node', nodeName).filter((attachment) => !isBeingDeleted(attachment)),
+
+    async detach({ metadata: { name, uid } }, signal) {
+      await ignoreGone(target.writer.delete('destroy', volumeAttachments, { name }, { uid }, { signal }));
+    },
+  };
+}
+
+function nodesOf(target: Target, machine: Machine): readonly Node[] {
+  const { providerID = '' } = machine.spec;
+  const nodeName = machine.metadata.labels?.[NODE_LABEL] ?? '';
+  const labelled = nodeName === '' ? undefined : target.nodes.get(nodeName);
+  const found = new Map<string, Node>();
+  if (labelled !== undefined) found.set(labelled.metadata.uid, labelled);
+  for (const node of target.nodes.byIndex('machineName', machine.metadata.name)) found.set(node.metadata.uid, node);
+  if (providerID !== '') {
+    for (const node of target.nodes.byIndex('providerID', providerID)) found.set(node.metadata.uid, node);
+  }
+  return [...found.values()].filter((node) => belongsTo(node, machine));
+}
+
+/**
+ * Whether a Node that has the right name, label or provider id is this machine's. A Node that says itself that it is another
+ * machine's, or another VM's, is not: Node names are reused.
+ */
+export function belongsTo(node: Node, machine: Machine): boolean {
+  const says = node.metadata.labels?.[MACHINE_NAME_LABEL] ?? '';
+  if (says === machine.metadata.name) return true;
+  const providerID = node.spec?.providerID ?? '';
+  const isSameVM = providerID !== '' && providerID === machine.spec.providerID;
+  if (isSameVM) return true;
+  return says === '' && (providerID === '' || (machine.spec.providerID ?? '') === '');
+}
+
+async function remove(target: Target, node: Node, signal: AbortSignal): Promise<void> {
+  const { name, uid, finalizers } = node.metadata;
+  if (finalizers?.includes(NODE_FINALIZER) === true) {
+    const change = { metadata: { '$deleteFromPrimitiveList/finalizers': [NODE_FINALIZER] } };
+    const patch = strategicPatch(node, change);
+    if (!(await ignoreGone(target.writer.patch('change', nodes, { name }, patch, { signal })))) return;
+  }
+  if (!isBeingDeleted(node)) await ignoreGone(target.writer.delete('destroy', nodes, { name }, { uid }, { signal }));
+}
+
+/** False when the object is gone, or another one has its name: for the one we mean it is the same. */
+async function ignoreGone(write: Promise<unknown>): Promise<boolean> {
+  try {
+    await write;
+    return true;
+  } catch (err) {
+    if (isNotFound(err) || isConflict(err)) return false;
+    throw err;
+  }
+}

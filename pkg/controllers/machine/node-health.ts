@@ -1,0 +1,48 @@
+import type { NodeCondition, Node } from '../../apis/wire.ts';
+import { CRITICAL_COMPONENTS_TAINT } from '../../apis/machine/v1alpha1/labels.ts';
+
+/** Whose reason counts as well as its status. */
+const IN_PLACE_UPDATE = 'InPlaceUpdate';
+
+/**
+ * Whether the conditions say something new: a type appeared or vanished, or a status (of `InPlaceUpdate` also the reason)
+ * differs. Heartbeats, messages and other reasons do not count, or every Node would cost a write every few minutes.
+ */
+export function conditionsChanged(before: readonly NodeCondition[], after: readonly NodeCondition[]): boolean {
+  if (before.length !== after.length) return true;
+  const known = new Map(before.map((condition) => [condition.type, condition]));
+  return after.some((condition) => {
+    const old = known.get(condition.type);
+    if (old === undefined || old.status !== condition.status) return true;
+    return condition.type === IN_PLACE_UPDATE && old.reason !== condition.reason;
+  });
+}
+
+/**
+ * The conditions because of which a Node is not healthy: `Ready` unless True, and those of `watched` unless False. A
+ * condition that the Node does not report is fine.
+ */
+export function badConditions(conditions: readonly NodeCondition[], watched: readonly string[]): NodeCondition[] {
+  return conditions.filter(({ type, status }) =>
+    type === 'Ready' ? status !== 'True' : watched.includes(type) && status !== 'False',
+  );
+}
+
+/** Whether the Node works: it reports conditions at all, and none of them is bad. */
+export function isHealthy(conditions: readonly NodeCondition[], watched: readonly string[]): boolean {
+  return conditions.length > 0 && badConditions(conditions, watched).length === 0;
+}
+
+/** Whether the Node still waits for its critical components; a Pending machine becomes Running only without this taint. */
+export function awaitsCriticalComponents(node: Node): boolean {
+  return (
+    node.spec?.taints?.some(({ key, effect }) => key === CRITICAL_COMPONENTS_TAINT && effect === 'NoSchedule') ?? false
+  );
+}
+
+/** Conditions for people: `Ready is Unknown (NodeStatusUnknown), DiskPressure is True`. */
+export function describeConditions(conditions: readonly NodeCondition[]): string {
+  return conditions
+    .map(({ type, status, reason }) => `${type} is ${status}${reason === undefined ? '' : ` (${reason})`}`)
+    .join(', ');
+}

@@ -1,0 +1,72 @@
+import { resolveIntOrPercent } from '../../apis/int-or-percent.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { phaseOf } from './status.ts';
+
+/** How many machines of one MachineDeployment are replaced at once unless it says otherwise. */
+const DEFAULT_LIMIT = 1;
+
+/**
+ * The limit that annotation `machine.sapcloud.io/max-replacements` asks for: a count (0 stops replacement), or a percentage
+ * of the desired replicas, rounded down but at least 1. Anything else counts as absent.
+ */
+export function replacementLimit(annotation: string | undefined, replicas: number): number {
+  if (annotation === undefined) return DEFAULT_LIMIT;
+  const text = annotation.trim();
+  const isPercent = text.endsWith('%');
+  const value = isPercent ? text : /^\d+$/.test(text) ? Number(text) : undefined;
+  const limit = resolveIntOrPercent(value, replicas, 'down');
+  if (limit === undefined) return DEFAULT_LIMIT;
+  return isPercent ? Math.max(1, limit) : limit;
+}
+
+/**
+ * How many machines of a MachineDeployment are being replaced. A replacement shows twice, as the machine that leaves (Failed,
+ * Terminating, or in `condemned`) and as the one that comes (no phase yet, Pending, CrashLoopBackOff): the greater number
+ * counts, so that neither a long drain nor a slow VM hides one. Preserved Failed machines are kept, not replaced.
+ */
+export function replacementsUnderWay(machines: readonly Machine[], condemned: ReadonlySet<string>): number {
+  let leaving = 0;
+  let coming = 0;
+  let updating = 0;
+  for (const machine of machines) {
+    const fate = condemned.has(machine.metadata.uid) ? 'leaving' : fateOf(machine);
+    if (fate === 'leaving') leaving++;
+    else if (fate === 'coming') coming++;
+    else if (fate === 'updating') updating++;
+  }
+  return Math.max(leaving, coming) + updating;
+}
+
+/** Whether one more machine may become Failed for bad health. `others` are the machines it shares the limit with. */
+export function mayReplace(others: readonly Machine[], condemned: ReadonlySet<string>, limit: number): boolean {
+  return replacementsUnderWay(others, condemned) < limit;
+}
+
+function fateOf(machine: Machine): 'leaving' | 'coming' | 'updating' | 'staying' {
+  if (isBeingDeleted(machine)) return 'leaving';
+  const phase = phaseOf(machine);
+  switch (phase) {
+    case 'Terminating':
+      return 'leaving';
+    case 'Failed':
+      return isPreserved(machine) ? 'staying' : 'leaving';
+    case '':
+    case 'Pending':
+    case 'CrashLoopBackOff':
+      return 'coming';
+    case 'InPlaceUpdating':
+    case 'InPlaceUpdateSuccessful':
+    case 'InPlaceUpdateFailed':
+      return 'updating';
+    case 'Running':
+    case 'Available':
+    case 'Unknown':
+      return 'staying';
+  }
+}
+
+function isPreserved({ status }: Machine): boolean {
+  const expiry = status?.currentStatus?.preserveExpiryTime;
+  return expiry !== undefined && expiry !== null;
+}

@@ -1,0 +1,47 @@
+import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
+import type { LastOperation } from '../../apis/machine/v1alpha1/machine.ts';
+
+/** Older than this, an operation is written again although nothing but its text changed. */
+const FRESH_FOR_MS = 30 * MINUTE_MS;
+/** Texts more alike than this count as the same. */
+const ALIKE = 0.75;
+
+/**
+ * Whether writing `next` over `previous` would tell nobody anything new: same type, state and code, and descriptions that
+ * differ by little. Provider errors carry request ids; without this rule each retry would be a write.
+ */
+export function isSimilar(previous: LastOperation | undefined, next: LastOperation, nowMs: number): boolean {
+  if (previous === undefined) return false;
+  const writtenMs = fromTimestamp(previous.lastUpdateTime);
+  if (writtenMs === undefined || nowMs - writtenMs > FRESH_FOR_MS) return false;
+  return (
+    previous.type === next.type &&
+    previous.state === next.state &&
+    (previous.errorCode ?? '') === (next.errorCode ?? '') &&
+    areAlike(previous.description ?? '', next.description ?? '')
+  );
+}
+
+function areAlike(a: string, b: string): boolean {
+  if (a === b) return true;
+  const left = Buffer.from(a);
+  const right = Buffer.from(b);
+  const mean = (left.length + right.length) / 2;
+  // Each byte of difference in length is an edit: no need to look closer.
+  if (1 - Math.abs(left.length - right.length) / mean <= ALIKE) return false;
+  return 1 - editDistance(left, right) / mean > ALIKE;
+}
+
+/** Levenshtein distance in bytes, as the original counts. */
+function editDistance(a: Uint8Array, b: Uint8Array): number {
+  let row = Array.from({ length: b.length + 1 }, (_unused, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const below = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      below.push(Math.min(replace, (row[j] ?? 0) + 1, (below[j - 1] ?? 0) + 1));
+    }
+    row = below;
+  }
+  return row[b.length] ?? 0;
+}

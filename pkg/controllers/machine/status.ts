@@ -1,0 +1,64 @@
+import type { LastOperation, Machine, MachineStatus } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
+import { toTimestamp } from '../../clock/clock.ts';
+import { isSimilar } from './similar.ts';
+
+/** The copy that steps change: its status always exists. */
+export type MachineCopy = Machine & { status: MachineStatus };
+
+/** What steps say about the last operation; when it was said is added here. */
+export type Operation = Pick<LastOperation, 'type' | 'state' | 'description' | 'errorCode'>;
+
+/** A copy of a cached Machine for one pass. */
+export function copyOf(machine: Machine): MachineCopy {
+  const copy = structuredClone(machine);
+  return { ...copy, status: copy.status ?? {} };
+}
+
+/** The phase; '' while no VM was confirmed. */
+export function phaseOf({ status }: Pick<Machine, 'status'>): MachinePhase | '' {
+  return status?.currentStatus?.phase ?? '';
+}
+
+/** Whether a VM is still to be made or found: nothing was confirmed, or the last attempt failed. */
+export function isBeingCreated(machine: Pick<Machine, 'status'>): boolean {
+  const phase = phaseOf(machine);
+  return phase === '' || phase === 'CrashLoopBackOff';
+}
+
+/**
+ * Begins a phase now, unless the machine is in it already. A preservation survives, `timeoutActive` is told only of a
+ * Pending machine that has a Node to wait for.
+ */
+export function beginPhase(machine: MachineCopy, phase: MachinePhase, nowMs: number): void {
+  if (phaseOf(machine) === phase) return;
+  const preserved = machine.status.currentStatus?.preserveExpiryTime;
+  machine.status.currentStatus = {
+    phase,
+    lastUpdateTime: toTimestamp(nowMs),
+    ...(phase === 'Pending' && { timeoutActive: true }),
+    ...(preserved !== undefined && preserved !== null && { preserveExpiryTime: preserved }),
+  };
+}
+
+/** Tells what is being done; the same words again change nothing. */
+export function setOperation(machine: MachineCopy, operation: Operation, nowMs: number): void {
+  if (saysTheSame(machine.status.lastOperation, operation)) return;
+  machine.status.lastOperation = { ...operation, lastUpdateTime: toTimestamp(nowMs) };
+}
+
+/** Tells what failed; much the same words again change nothing. */
+export function setFailure(machine: MachineCopy, operation: Operation, nowMs: number): void {
+  if (isSimilar(machine.status.lastOperation, operation, nowMs)) return;
+  machine.status.lastOperation = { ...operation, lastUpdateTime: toTimestamp(nowMs) };
+}
+
+function saysTheSame(previous: LastOperation | undefined, next: Operation): boolean {
+  return (
+    previous !== undefined &&
+    previous.type === next.type &&
+    previous.state === next.state &&
+    previous.description === next.description &&
+    (previous.errorCode ?? '') === (next.errorCode ?? '')
+  );
+}
