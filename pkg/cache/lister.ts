@@ -1,4 +1,5 @@
 import type { KubeObject } from '../apis/meta.ts';
+import type { Identity } from '../kube/client.ts';
 
 /** Read side of a cache. Objects are frozen outside production: copy before changing. Reads include our own writes. */
 export interface Lister<T extends KubeObject> {
@@ -14,7 +15,7 @@ export type ChangeHandler<T> = (old: T | undefined, current: T | undefined) => v
 
 /** A cache kept fresh by list and watch. */
 export interface Informer<T extends KubeObject> extends Lister<T> {
-  /** Adds a handler; it is first called with every object already known. A handler that throws is logged and counted. */
+  /** Adds a handler; it is first called with every object already known. `hasSynced` is false while it hears the first list. A handler that throws is logged and counted. */
   onChange(handler: ChangeHandler<T>): void;
   /** Whether the first list is complete. */
   readonly hasSynced: boolean;
@@ -25,5 +26,5 @@ export interface Informer<T extends KubeObject> extends Lister<T> {
   /** Takes the answer of one of our own writes; readers see it until the watch has caught up. */
   wrote(object: T): void;
   /** Takes the success of one of our own DELETEs: that UID is gone for readers. */
-  deleted(object: T): void;
+  deleted(object: Identity): void;
 }

@@ -10,6 +10,11 @@ export interface ObjectRef {
   readonly name: string;
 }
 
+/** An object of which only the identity is known. */
+export interface Identity {
+  readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid'>;
+}
+
 /** Every call can be aborted and has a deadline (30 s unless told otherwise). */
 export interface CallOptions {
   readonly signal?: AbortSignal;

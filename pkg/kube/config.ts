@@ -140,9 +140,6 @@ async function credentialsOf(config: KubeConfig): Promise<Credentials> {
 
 function connectionOf(proxyUrl: string | undefined, options: RequestOptions): Connection {
   const { ca, cert, key, passphrase, rejectUnauthorized, servername } = options;
-  // client-node fills these with PEM in a Buffer or a string, never with the other forms that the type allows.
-  const pem = (material: unknown): string =>
-    Buffer.isBuffer(material) ? material.toString('utf8') : (material as string);
   const tls = {
     ...(ca === undefined ? {} : { ca: pem(ca) }),
     ...(cert === undefined ? {} : { cert: pem(cert) }),
@@ -153,6 +150,11 @@ function connectionOf(proxyUrl: string | undefined, options: RequestOptions): Co
   };
   if (!proxyUrl) return { tls };
   return { proxy: { kind: proxyUrl.startsWith('socks') ? 'socks' : 'http', url: proxyUrl }, tls };
+}
+
+/** client-node fills TLS members with PEM in a Buffer or a string, never with the other forms that the type allows. */
+function pem(material: unknown): string {
+  return Buffer.isBuffer(material) ? material.toString('utf8') : (material as string);
 }
 
 const NO_GENERATED_CLIENTS = `data:text/javascript,${encodeURIComponent(

@@ -1,19 +1,14 @@
-import type { KubeObject, ObjectMeta, Status } from '../apis/meta.ts';
+import type { KubeObject, Status } from '../apis/meta.ts';
 import type { Pod } from '../apis/wire.ts';
 import type { Cluster, Gate, Intent } from '../gate/gate.ts';
 import { addressOf } from './address.ts';
-import type { CallOptions, DeleteOptions, New, ObjectRef, Preconditions, Writer } from './client.ts';
+import type { CallOptions, DeleteOptions, Identity, New, ObjectRef, Preconditions, Writer } from './client.ts';
 import { ApiError, isNotFound } from './errors.ts';
 import type { Interceptor } from './interceptor.ts';
 import type { Patch, PatchType } from './patch.ts';
 import { apiVersionOf, pods } from './resource.ts';
 import type { Resource } from './resource.ts';
 import type { Call, Transport } from './transport.ts';
-
-/** An object of which only the identity is known. */
-export interface Identity {
-  readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid'>;
-}
 
 /** Learns what our writes did before any watch tells; the caches. Must not throw. */
 export interface WriteObserver {

@@ -1,0 +1,34 @@
+import type { Clock } from '../clock/clock.ts';
+
+const FIRST_MS = 800;
+const LONGEST_MS = 30_000;
+const FORGET_AFTER_MS = 120_000;
+
+/** Pauses between attempts to reach a server: 0.8 s, doubled up to 30 s, jittered, forgotten after 2 min without failure. */
+export class ReconnectBackoff {
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  #failures = 0;
+  #lastMs = -Infinity;
+
+  constructor(clock: Clock, random: () => number = Math.random) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** Failures in a row, for the level of log lines. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** Notes a failure and says how long to pause. */
+  next(): number {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#lastMs > FORGET_AFTER_MS) this.#failures = 0;
+    const delayMs = Math.min(FIRST_MS * 2 ** this.#failures, LONGEST_MS) * (0.75 + this.#random() / 2);
+    this.#failures += 1;
+    // The pause itself is not time without failure.
+    this.#lastMs = nowMs + delayMs;
+    return delayMs;
+  }
+}

@@ -1,0 +1,220 @@
+import { keyOf } from '../apis/meta.ts';
+import type { KubeObject } from '../apis/meta.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { Identity } from '../kube/client.ts';
+import type { ListWatch, Selection } from '../kube/list-watch.ts';
+import type { Resource } from '../kube/resource.ts';
+import type { Logger } from '../log/logger.ts';
+import type { KubeMetrics } from '../metrics/kube.ts';
+import type { ChangeHandler, Informer } from './lister.ts';
+import { listAll } from './pager.ts';
+import type { Listed } from './pager.ts';
+import { Reflector } from './reflector.ts';
+import { compareResourceVersions } from './resource-version.ts';
+import type { Change, IndexFunctions } from './store.ts';
+import { deepFreeze, dropManagedFields, onlyMetadata } from './transform.ts';
+import type { Transform } from './transform.ts';
+import { Waiters } from './waiters.ts';
+import { WrittenStore } from './written.ts';
+
+/** What an informer is made of. */
+export interface InformerOptions<T extends KubeObject> {
+  readonly source: ListWatch<T>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Name of the cluster, for metrics and logs. */
+  readonly cluster: string;
+  readonly metrics?: KubeMetrics | undefined;
+  readonly indexes?: IndexFunctions<T> | undefined;
+  /** Applied once to each object; `managedFields` are left out before. */
+  readonly transform?: Transform<T> | undefined;
+  /** Freezes what readers get: outside production, where it finds writers. */
+  readonly freeze?: boolean | undefined;
+  /** Told of every event, bookmark and list: the cluster answers. Must not throw. */
+  readonly onAlive?: (() => void) | undefined;
+  /** See ReflectorOptions. */
+  readonly streamLists?: boolean | undefined;
+  readonly random?: (() => number) | undefined;
+}
+
+/** How long a waiter trusts that an event or bookmark comes; bookmarks come once a minute, so then a list is made. */
+const LIST_AFTER_MS = 500;
+const LIST_AGAIN_MS = 1_000;
+
+/** A cache kept fresh by list and watch, with our own writes visible at once. Does nothing until `run`. */
+export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
+  readonly resource: Resource<T>;
+  readonly selection: Selection;
+  readonly #options: InformerOptions<T>;
+  readonly #log: Logger;
+  readonly #store: WrittenStore<T>;
+  readonly #waiters: Waiters;
+  readonly #handlers: ChangeHandler<T>[] = [];
+  #hasSynced = false;
+  /** A list made beside the watch got ahead of it: what the watch still delivers up to here is old. */
+  #floor: string | undefined;
+  #aliveAtMs: number;
+  #refreshing: Promise<void> | undefined;
+
+  constructor(options: InformerOptions<T>) {
+    this.#options = options;
+    this.resource = options.source.resource;
+    this.selection = options.source.selection;
+    this.#log = options.log.child({ cluster: options.cluster, kind: this.resource.kind });
+    this.#store = new WrittenStore(options.indexes);
+    this.#waiters = new Waiters(options.clock);
+    this.#aliveAtMs = options.clock.monotonicMs();
+  }
+
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  get resourceVersion(): string | undefined {
+    return this.#store.resourceVersion;
+  }
+
+  /** Moment of the last event, bookmark or list, by `Clock.monotonicMs()`. */
+  get lastAliveMs(): number {
+    return this.#aliveAtMs;
+  }
+
+  get(key: string): T | undefined {
+    return this.#store.view.get(key);
+  }
+
+  list(): readonly T[] {
+    return this.#store.view.list();
+  }
+
+  byIndex(index: string, value: string): readonly T[] {
+    return this.#store.view.byIndex(index, value);
+  }
+
+  onChange(handler: ChangeHandler<T>): void {
+    this.#handlers.push(handler);
+    for (const object of this.list()) this.#tell(handler, { old: undefined, current: object });
+  }
+
+  /** Keeps the cache fresh until the signal is aborted; never rejects. May be run again; until its first list it is not synced. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { source, clock, metrics, streamLists, random, cluster } = this.#options;
+    const sink = {
+      resourceVersion: (): string | undefined => this.resourceVersion,
+      keep: (object: T): T => this.#keep(object),
+      replace: (list: Listed<T>): void => this.#replace(list),
+      deliver: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void => this.#deliver(type, object),
+      reach: (resourceVersion: string): void => this.#reach(resourceVersion),
+    };
+    const forget = metrics?.watchAge(
+      { kind: this.resource.kind, cluster },
+      () => (clock.monotonicMs() - this.#aliveAtMs) / 1_000,
+    );
+    try {
+      await new Reflector({ source, sink, clock, log: this.#log, metrics, streamLists, random }).run(signal);
+    } finally {
+      forget?.();
+      this.#hasSynced = false;
+    }
+  }
+
+  /** Resolves when the first list is complete; rejects with the signal's reason. */
+  async waitForSync(signal: AbortSignal): Promise<void> {
+    await this.#waiters.until(() => this.#hasSynced, signal);
+  }
+
+  async waitFor(resourceVersion: string, signal: AbortSignal): Promise<void> {
+    const isReached = (): boolean =>
+      this.resourceVersion !== undefined && compareResourceVersions(this.resourceVersion, resourceVersion) >= 0;
+    await this.waitForSync(signal);
+    while (!(await this.#waiters.until(isReached, signal, LIST_AFTER_MS))) {
+      try {
+        await this.#refresh(signal);
+      } catch (err) {
+        signal.throwIfAborted();
+        this.#log.debug({ err }, 'listing ahead of the watch failed');
+        await this.#waiters.until(isReached, signal, LIST_AGAIN_MS);
+      }
+    }
+  }
+
+  wrote(object: T): void {
+    const { namespace } = this.selection;
+    if (namespace && object.metadata.namespace !== namespace) return;
+    // The caller keeps its answer and may change it.
+    this.#publish(this.#store.write(this.#keep(structuredClone(object))));
+  }
+
+  deleted(object: Identity): void {
+    this.#publish(this.#store.delete(object));
+  }
+
+  /** One live list, however many wait for it; the watch goes on beside it. */
+  async #refresh(signal: AbortSignal): Promise<void> {
+    this.#refreshing ??= this.#listAhead(signal).finally(() => {
+      this.#refreshing = undefined;
+    });
+    await this.#refreshing;
+  }
+
+  async #listAhead(signal: AbortSignal): Promise<void> {
+    const { source, metrics } = this.#options;
+    const list = await listAll(source, { resourceVersion: '', signal });
+    metrics?.lists.inc({ kind: this.resource.kind, reason: 'catch-up' });
+    const known = this.resourceVersion;
+    if (known !== undefined && compareResourceVersions(list.resourceVersion, known) <= 0) return;
+    this.#replace({ ...list, items: list.items.map((item) => this.#keep(item)) });
+  }
+
+  #replace(list: Listed<T>): void {
+    this.#floor = list.resourceVersion;
+    this.#publish(this.#store.replace(list.items, list.resourceVersion));
+    this.#hasSynced = true;
+    this.#alive();
+  }
+
+  #deliver(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void {
+    if (!this.#isBelowFloor(object.metadata.resourceVersion)) this.#publish(this.#store.deliver(type, object));
+    this.#alive();
+  }
+
+  #reach(resourceVersion: string): void {
+    if (!this.#isBelowFloor(resourceVersion)) this.#publish(this.#store.reach(resourceVersion));
+    this.#alive();
+  }
+
+  #isBelowFloor(resourceVersion: string): boolean {
+    if (this.#floor === undefined) return false;
+    if (compareResourceVersions(resourceVersion, this.#floor) <= 0) return true;
+    this.#floor = undefined;
+    return false;
+  }
+
+  #alive(): void {
+    this.#aliveAtMs = this.#options.clock.monotonicMs();
+    this.#options.onAlive?.();
+    this.#waiters.notify();
+  }
+
+  #keep(object: T): T {
+    const { transform, freeze } = this.#options;
+    let kept = dropManagedFields(object);
+    if (this.selection.metadataOnly === true) kept = onlyMetadata(kept);
+    if (transform !== undefined) kept = transform(kept);
+    return freeze === true ? deepFreeze(kept) : kept;
+  }
+
+  #publish(changes: readonly Change<T>[]): void {
+    for (const change of changes) for (const handler of this.#handlers) this.#tell(handler, change);
+  }
+
+  #tell(handler: ChangeHandler<T>, { old, current }: Change<T>): void {
+    try {
+      handler(old, current);
+    } catch (err) {
+      const object = current ?? old;
+      this.#options.metrics?.handlerErrors.inc({ kind: this.resource.kind });
+      this.#log.error({ err, key: object === undefined ? '' : keyOf(object) }, 'handler of a cache change threw');
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import { keyOf } from '../apis/meta.ts';
+import type { KubeObject } from '../apis/meta.ts';
+
+/** What happened to one object: added (old undefined), updated, deleted (current undefined). */
+export interface Change<T> {
+  readonly old: T | undefined;
+  readonly current: T | undefined;
+}
+
+/** Names the values under which an index finds an object. */
+export type IndexFunctions<T> = Readonly<Record<string, (object: T) => readonly string[]>>;
+
+interface Index<T> {
+  readonly valuesOf: (object: T) => readonly string[];
+  readonly byValue: Map<string, Map<string, T>>;
+}
+
+/** Objects by key, with named indexes. One key holds one object; another UID under the same key is another object. */
+export class Store<T extends KubeObject> {
+  readonly #objects = new Map<string, T>();
+  readonly #indexes = new Map<string, Index<T>>();
+  #listed: readonly T[] | undefined;
+
+  constructor(indexes: IndexFunctions<T> = {}) {
+    for (const [name, valuesOf] of Object.entries(indexes)) this.#indexes.set(name, { valuesOf, byValue: new Map() });
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  get(key: string): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  keys(): IterableIterator<string> {
+    return this.#objects.keys();
+  }
+
+  /** All objects; the same array until something changes. */
+  list(): readonly T[] {
+    this.#listed ??= [...this.#objects.values()];
+    return this.#listed;
+  }
+
+  /** Objects for which the index function returned `value`. Throws for an index that was never declared. */
+  byIndex(index: string, value: string): readonly T[] {
+    const declared = this.#indexes.get(index);
+    if (declared === undefined) throw new Error(`index ${index} was never declared`);
+    const found = declared.byValue.get(value);
+    return found === undefined ? [] : [...found.values()];
+  }
+
+  /** Stores an object. The same version as before is no change; another UID is a deletion and an addition. */
+  put(object: T): Change<T>[] {
+    const key = keyOf(object);
+    const old = this.#objects.get(key);
+    if (old === undefined) return this.#set(key, undefined, object);
+    if (old.metadata.uid !== object.metadata.uid) return [...this.remove(key), ...this.#set(key, undefined, object)];
+    return old.metadata.resourceVersion === object.metadata.resourceVersion ? [] : this.#set(key, old, object);
+  }
+
+  /** Removes what is stored under `key`. */
+  remove(key: string): Change<T>[] {
+    const old = this.#objects.get(key);
+    if (old === undefined) return [];
+    this.#objects.delete(key);
+    this.#listed = undefined;
+    this.#reindex(key, old, undefined);
+    return [{ old, current: undefined }];
+  }
+
+  #set(key: string, old: T | undefined, current: T): Change<T>[] {
+    this.#objects.set(key, current);
+    this.#listed = undefined;
+    this.#reindex(key, old, current);
+    return [{ old, current }];
+  }
+
+  #reindex(key: string, old: T | undefined, current: T | undefined): void {
+    for (const { valuesOf, byValue } of this.#indexes.values()) {
+      for (const value of old === undefined ? [] : valuesOf(old)) {
+        const objects = byValue.get(value);
+        objects?.delete(key);
+        if (objects?.size === 0) byValue.delete(value);
+      }
+      for (const value of current === undefined ? [] : valuesOf(current)) {
+        const objects = byValue.get(value);
+        if (objects === undefined) byValue.set(value, new Map([[key, current as T]]));
+        else objects.set(key, current as T);
+      }
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import type { Clock } from '../clock/clock.ts';
+
+/** Those who wait until something holds. */
+export class Waiters {
+  readonly #clock: Clock;
+  readonly #looks = new Set<() => void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Something changed: everyone looks again. */
+  notify(): void {
+    for (const look of this.#looks) look();
+  }
+
+  /** Resolves with true as soon as `holds`, with false after `timeoutMs`; rejects with the signal's reason. */
+  until(holds: () => boolean, signal: AbortSignal, timeoutMs?: number): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason as Error);
+      if (holds()) return resolve(true);
+      const end = (settle: () => void): void => {
+        this.#looks.delete(look);
+        signal.removeEventListener('abort', abort);
+        cancelTimer?.();
+        settle();
+      };
+      const look = (): void => {
+        if (holds()) end(() => resolve(true));
+      };
+      const abort = (): void => end(() => reject(signal.reason as Error));
+      const cancelTimer =
+        timeoutMs === undefined ? undefined : this.#clock.schedule(timeoutMs, () => end(() => resolve(false)));
+      this.#looks.add(look);
+      signal.addEventListener('abort', abort, { once: true });
+    });
+  }
+}
