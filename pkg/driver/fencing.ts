@@ -42,6 +42,8 @@ export class FencingGuard {
   readonly #records = new Map<string, FencingRecord>();
   /** Writes run one after another; a call waits for the one that holds its token. */
   #written: Promise<void> = Promise.resolve();
+  /** The last write failed: what is remembered here is not on disk. */
+  #isDirty = false;
 
   private constructor(options: FencingOptions) {
     this.#clock = options.clock;
@@ -67,7 +69,8 @@ export class FencingGuard {
         `fencing token ${token} is older than ${known.token}: another manager has taken over since`,
       );
     }
-    if (isKnown && token === BigInt(known.token) && nowMs - known.seenMs < REFRESH_MS) return await this.#written;
+    const isFresh = isKnown && token === BigInt(known.token) && nowMs - known.seenMs < REFRESH_MS;
+    if (isFresh && !this.#isDirty) return await this.#written;
 
     const record = { cluster, namespace, token: String(token), seenMs: nowMs };
     this.#records.set(keyOf(record), record);
@@ -78,9 +81,15 @@ export class FencingGuard {
     const store = this.#store;
     if (store === undefined) return;
     // A failed write must not fail the next one; whoever asked for it gets the error.
+    this.#isDirty = false;
     const written = this.#written.catch(() => undefined).then(() => store.save([...this.#records.values()]));
     this.#written = written;
-    await written;
+    try {
+      await written;
+    } catch (err) {
+      this.#isDirty = true;
+      throw err;
+    }
   }
 }
 

@@ -74,11 +74,13 @@ export class GatedDriver implements MachineDriver {
   }
 
   async create(request: MachineRequest, signal: AbortSignal, timeoutMs = 0): Promise<CreatedMachine> {
-    return await this.#mutate('create', signal, timeoutMs, (call) => this.#parts.driver.createMachine(request, call));
+    return await this.#mutate('create', request, signal, timeoutMs, (call) =>
+      this.#parts.driver.createMachine(request, call),
+    );
   }
 
   async initialize(request: MachineRequest, signal: AbortSignal, timeoutMs = 0): Promise<VirtualMachine> {
-    return await this.#mutate('initialize', signal, timeoutMs, (call) =>
+    return await this.#mutate('initialize', request, signal, timeoutMs, (call) =>
       this.#parts.driver.initializeMachine(request, call),
     );
   }
@@ -88,7 +90,9 @@ export class GatedDriver implements MachineDriver {
     signal: AbortSignal,
     timeoutMs = 0,
   ): Promise<{ lastKnownState: string | undefined }> {
-    return await this.#mutate('delete', signal, timeoutMs, (call) => this.#parts.driver.deleteMachine(request, call));
+    return await this.#mutate('delete', request, signal, timeoutMs, (call) =>
+      this.#parts.driver.deleteMachine(request, call),
+    );
   }
 
   async list(request: Omit<MachineRequest, 'machine'>, signal: AbortSignal): Promise<readonly ListedMachine[]> {
@@ -106,6 +110,7 @@ export class GatedDriver implements MachineDriver {
 
   async #mutate<T>(
     operation: Operation,
+    { machine }: MachineRequest,
     signal: AbortSignal,
     timeoutMs: number,
     send: (call: DriverCall) => Promise<T>,
@@ -121,7 +126,8 @@ export class GatedDriver implements MachineDriver {
       using fence = new FenceWatch(this.#parts, admission);
       const bounds = { operation, isMutation: true, signal, fenced: fence.signal };
       const sendOnce = (): Promise<T> => this.#bounded(bounds, call, send);
-      return await (interceptor === undefined ? sendOnce() : interceptor(operation, sendOnce));
+      const text = `DRIVER ${OPERATIONS[operation]} ${machine.metadata.namespace ?? ''}/${machine.metadata.name}`;
+      return await (interceptor === undefined ? sendOnce() : interceptor({ text }, sendOnce));
     });
   }
 

@@ -12,7 +12,8 @@ export const OPERATIONS = {
 export type Operation = keyof typeof OPERATIONS;
 
 /**
- * Runs in place of a driver mutation, `send` makes it. A test build ends the process before or after the n-th one, or throws
- * after `send` to lose its answer; production has none.
+ * Runs in place of a driver mutation, `send` makes it; `text` is `DRIVER create_machine ns/name`. A test build ends the process
+ * before or after the n-th one, or throws after `send` to lose its answer; production has none. The interceptors of
+ * pkg/kube have the same shape, so that one counter can stand in both places.
  */
-export type MutationInterceptor = <T>(operation: Operation, send: () => Promise<T>) => Promise<T>;
+export type MutationInterceptor = <R>(mutation: { readonly text: string }, send: () => Promise<R>) => Promise<R>;

@@ -33,6 +33,8 @@ import { textOf, unansweredError } from './transport-error.ts';
 
 /** How long GetCapabilities, and with it the first contact of a connection, may take. */
 const HELLO_TIMEOUT_MS = 10_000;
+/** A driver that is being restarted is back in a moment; callers would come back only after seconds. */
+const RESTART_MS = 2_000;
 /** VMs asked for in one page. */
 const PAGE_SIZE = 500;
 /** A driver whose pages never end is broken; this many hold 5 million VMs. */
@@ -172,13 +174,15 @@ export class GrpcDriver implements Driver {
     const asked: Promise<Capabilities> = this.#askCapabilities().catch((err: unknown) => {
       if (this.#capabilities === asked) this.#capabilities = undefined;
       // Never the code of the answer: an Unimplemented here would read as "this VM cannot be asked for".
-      throw new DriverError('Unavailable', `driver at ${this.#address} cannot be used: ${textOf(err)}`, { cause: err });
+      const why = err instanceof DriverError ? err.detail : textOf(err);
+      throw new DriverError('Unavailable', `driver at ${this.#address} cannot be used: ${why}`, { cause: err });
     });
     this.#capabilities = asked;
     return asked;
   }
 
   async #askCapabilities(): Promise<Capabilities> {
+    await this.#connection.settle(RESTART_MS);
     const response = await this.#send(
       'GetCapabilities',
       false,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 import { ChannelCredentials, connectivityState } from '@grpc/grpc-js';
-import { createChannel } from 'nice-grpc';
+import { createChannel, waitForChannelReady } from 'nice-grpc';
 import type { Channel, ChannelOptions } from 'nice-grpc';
 
 import type { DriverAddress, TlsFiles } from './address.ts';
@@ -9,7 +9,7 @@ import type { DriverAddress, TlsFiles } from './address.ts';
 /** A driver in the same pod restarts within seconds; gRPC's own back-off would wait up to two minutes. */
 const RECONNECT: ChannelOptions = {
   'grpc.initial_reconnect_backoff_ms': 100,
-  'grpc.max_reconnect_backoff_ms': 2_000,
+  'grpc.max_reconnect_backoff_ms': 1_000,
 };
 
 /**
@@ -35,6 +35,12 @@ export class Connection {
       'grpc.max_receive_message_length': 64 * 1024 * 1024,
     });
     this.#onLost = onLost;
+  }
+
+  /** Resolves when the connection is up, or `patienceMs` have passed. */
+  async settle(patienceMs: number): Promise<void> {
+    // Compared by gRPC with the host's own clock, so it must not come from ours, which follows the API server's.
+    await waitForChannelReady(this.channel, new Date(new Date().getTime() + patienceMs)).catch(() => undefined);
   }
 
   /** Watches the connection that is up now, until it is lost. */

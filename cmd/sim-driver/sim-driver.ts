@@ -1,0 +1,142 @@
+import { readFileSync } from 'node:fs';
+
+import { InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
+
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import type { Capabilities } from '../../pkg/driver/driver.ts';
+import { DriverServer } from '../../pkg/driver/grpc/server.ts';
+import { count, driverCommand, durationMs, durationOption, untilTerminated } from '../../pkg/drivers/command.ts';
+import type { CommonOptions } from '../../pkg/drivers/command.ts';
+import { ControlServer } from '../../pkg/drivers/sim/control-server.ts';
+import type { ControlAddress } from '../../pkg/drivers/sim/control-server.ts';
+import { parseFaultRules } from '../../pkg/drivers/sim/faults.ts';
+import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
+import { DEFAULT_SETTINGS } from '../../pkg/drivers/sim/settings.ts';
+import { Simulation } from '../../pkg/drivers/sim/simulation.ts';
+import { createLogger } from '../../pkg/log/logger.ts';
+
+interface Options extends CommonOptions {
+  readonly stateDirectory?: string;
+  readonly control?: ControlAddress;
+  readonly kubeconfig?: string;
+  readonly nodeLeases: boolean;
+  readonly podStopTime?: number;
+  readonly createLatency: number;
+  readonly initializeLatency: number;
+  readonly statusLatency: number;
+  readonly deleteLatency: number;
+  readonly listLatency: number;
+  readonly joinDelay: number;
+  readonly quota?: number;
+  readonly seed: string;
+  readonly faults?: readonly FaultRule[];
+  readonly listScope: 'class' | 'cluster';
+  readonly idempotentCreate: boolean;
+}
+
+/** Runs the simulated cloud until SIGTERM. */
+export async function runSimDriver(argv: readonly string[]): Promise<void> {
+  await command().parseAsync(argv, { from: 'user' });
+}
+
+function command(): Command {
+  const latency = DEFAULT_SETTINGS.latencyMs;
+  return driverCommand(
+    'sim-driver',
+    'A driver for a simulated cloud: VMs in memory, which join a real API server as Nodes.',
+  )
+    .option('--state-directory <path>', 'keep VMs and fencing tokens here over restarts (default: forget them)')
+    .option('--control <address>', 'serve the control API here: unix:///path, or a port of loopback', parseControl)
+    .optionsGroup('Nodes:')
+    .option('--kubeconfig <file>', 'cluster in which VMs become Nodes (default: they never do)')
+    .addOption(
+      durationOption('--join-delay <duration>', 'from the start of a VM until its Node is ready', latency.join),
+    )
+    .option('--node-leases', 'renew a Lease for each Node, for clusters with a kube-controller-manager', false)
+    .option('--pod-stop-time <duration>', 'how long pods take to stop (default: their whole grace period)', durationMs)
+    .optionsGroup('Cloud:')
+    .addOption(durationOption('--create-latency <duration>', 'how long CreateMachine takes', latency.create))
+    .addOption(
+      durationOption('--initialize-latency <duration>', 'how long InitializeMachine takes', latency.initialize),
+    )
+    .addOption(durationOption('--status-latency <duration>', 'how long GetMachineStatus takes', latency.status))
+    .addOption(durationOption('--delete-latency <duration>', 'how long DeleteMachine takes', latency.delete))
+    .addOption(durationOption('--list-latency <duration>', 'how long ListMachines takes', latency.list))
+    .option('--quota <n>', 'VMs that may exist at once (default: no limit)', count)
+    .optionsGroup('Misbehaviour:')
+    .option('--seed <text>', 'decides, with the fault rules, which calls go wrong', 'sim')
+    .option('--faults <file>', 'JSON list of fault rules, as PUT /faults of the control API takes it', parseFaults)
+    .option(
+      '--list-scope <scope>',
+      'ListMachines returns the VMs of the `class` or of the `cluster`',
+      parseScope,
+      'class',
+    )
+    .option('--no-idempotent-create', 'tell callers that CreateMachine must not be repeated at once')
+    .action(serve);
+}
+
+async function serve(options: Options): Promise<void> {
+  const clock = new SystemClock();
+  const log = createLogger(options.logLevel);
+  const { stateDirectory, kubeconfig, nodeLeases, podStopTime: podStopMs } = options;
+  await using simulation = await Simulation.start({
+    clock,
+    log,
+    seed: options.seed,
+    settings: settingsOf(options),
+    capabilities: capabilitiesOf(options),
+    ...(options.faults === undefined ? {} : { faults: options.faults }),
+    ...(stateDirectory === undefined ? {} : { stateDirectory }),
+    ...(kubeconfig === undefined ? {} : { cluster: { kubeconfig, nodeLeases, podStopMs } }),
+  });
+  const { driver, fencing } = simulation;
+  await using server = await DriverServer.start({ driver, fencing, address: options.address, clock, log });
+  await using control =
+    options.control === undefined ? undefined : await ControlServer.start(simulation, options.control, log);
+  log.info({ address: server.address, controlPort: control?.port, vms: simulation.cloud.size }, 'serving');
+
+  const signal = await untilTerminated();
+  log.info({ signal }, 'stopping');
+}
+
+function settingsOf(options: Options): { latencyMs: typeof DEFAULT_SETTINGS.latencyMs; quota: number } {
+  return {
+    latencyMs: {
+      create: options.createLatency,
+      initialize: options.initializeLatency,
+      status: options.statusLatency,
+      delete: options.deleteLatency,
+      list: options.listLatency,
+      join: options.joinDelay,
+    },
+    quota: options.quota ?? Infinity,
+  };
+}
+
+function capabilitiesOf({
+  listScope,
+  idempotentCreate,
+}: Options): Pick<Capabilities, 'listScope' | 'idempotentCreate'> {
+  return { listScope, idempotentCreate };
+}
+
+function parseControl(text: string): ControlAddress {
+  if (text.startsWith('unix:///')) return { path: text.slice('unix://'.length) };
+  if (/^\d{1,5}$/.test(text)) return { port: Number(text) };
+  throw new InvalidArgumentError('Expected unix:///path or a port.');
+}
+
+function parseScope(text: string): 'class' | 'cluster' {
+  if (text !== 'class' && text !== 'cluster') throw new InvalidArgumentError('Expected class or cluster.');
+  return text;
+}
+
+function parseFaults(path: string): readonly FaultRule[] {
+  try {
+    return parseFaultRules(JSON.parse(readFileSync(path, 'utf8')));
+  } catch (err) {
+    throw new InvalidArgumentError(err instanceof Error ? err.message : String(err));
+  }
+}

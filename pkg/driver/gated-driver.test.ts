@@ -1,0 +1,217 @@
+import { describe, expect, jest, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+
+import { FakeClock } from '../clock/fake-clock.ts';
+import { GateClosedError } from '../gate/gate.ts';
+import type { Admission, Gate, Intent } from '../gate/gate.ts';
+import { driverMetrics } from '../metrics/driver.ts';
+import type { Driver, DriverCall, MachineRequest } from './driver.ts';
+import { DriverError } from './error.ts';
+import { GatedDriver } from './gated-driver.ts';
+import type { MutationInterceptor } from './interceptor.ts';
+
+const MINUTE = 60_000;
+const request = {
+  machine: { metadata: { name: 'm-1', namespace: 'shoot' }, spec: {} },
+  machineClass: { providerSpec: {} },
+  secretData: {},
+} as unknown as MachineRequest;
+const vm = { providerID: 'sim:///1', nodeName: 'm-1', addresses: [], lastKnownState: undefined };
+const signal = new AbortController().signal;
+
+/** A gate whose fence can be moved, and which remembers what it was asked. */
+class TestGate implements Gate {
+  readonly asked: { intent: Intent; clusters: readonly string[] }[] = [];
+  remainingMs = Infinity;
+  closed: GateClosedError | undefined;
+
+  admit(intent: Intent, clusters: readonly string[]): Promise<Admission> {
+    this.asked.push({ intent, clusters });
+    if (this.closed !== undefined) return Promise.reject(this.closed);
+    return Promise.resolve({ remainingMs: this.remainingMs, fencingToken: 7n });
+  }
+}
+
+/** A gated driver whose provider answers with `answer`. */
+function gated(answer: (call: DriverCall) => Promise<unknown>, interceptor?: MutationInterceptor) {
+  const gate = new TestGate();
+  const clock = new FakeClock();
+  const registry = new Registry();
+  const sent = jest.fn<(call: DriverCall) => void>();
+  const method = (_request: unknown, call: DriverCall): Promise<unknown> => {
+    sent(call);
+    return answer(call);
+  };
+  const names = [
+    'createMachine',
+    'initializeMachine',
+    'getMachineStatus',
+    'deleteMachine',
+    'listMachines',
+    'getVolumeIDs',
+  ];
+  const driver = new GatedDriver({
+    provider: 'sim',
+    driver: Object.fromEntries(names.map((name) => [name, method])) as unknown as Driver,
+    gate,
+    clusters: ['control', 'target'],
+    clusterID: 'c-1',
+    clock,
+    metrics: driverMetrics(registry),
+    ...(interceptor === undefined ? {} : { interceptor }),
+  });
+  return { driver, gate, clock, registry, sent };
+}
+
+/** Lets everything run that waits for nothing but promises. */
+async function settled(): Promise<void> {
+  for (let i = 0; i < 20; i++) await Promise.resolve();
+}
+
+/** An answer that never comes and does not heed the signal. */
+const hang = (): Promise<never> => new Promise(() => undefined);
+
+describe('GatedDriver', () => {
+  test.each(['create', 'initialize', 'delete'] as const)(
+    'asks the gate before %s and carries its token',
+    async (name) => {
+      const { driver, gate, sent } = gated(() => Promise.resolve(vm));
+
+      await driver[name](request, signal);
+
+      expect(gate.asked).toEqual([{ intent: 'destroy', clusters: ['control', 'target'] }]);
+      expect(sent).toHaveBeenCalledWith(
+        expect.objectContaining({ fencingToken: 7n, cluster: 'c-1', timeoutMs: 10 * MINUTE }),
+      );
+    },
+  );
+
+  test('sends nothing when the gate is closed', async () => {
+    const { driver, gate, sent } = gated(() => Promise.resolve(vm));
+    gate.closed = new GateClosedError('frozen', 'target', 'closed');
+
+    await expect(driver.create(request, signal)).rejects.toBe(gate.closed);
+    expect(sent).not.toHaveBeenCalled();
+  });
+
+  test('reads without the gate, for at most 30 s', async () => {
+    const { driver, gate, sent } = gated(() => Promise.resolve(vm));
+
+    await driver.getStatus(request, signal);
+
+    expect(gate.asked).toEqual([]);
+    expect(sent).toHaveBeenCalledWith(expect.objectContaining({ timeoutMs: 30_000 }));
+  });
+
+  test.each([
+    { timeoutMs: MINUTE, sentMs: 10 * MINUTE },
+    { timeoutMs: 20 * MINUTE, sentMs: 20 * MINUTE },
+  ])('gives a mutation $sentMs ms when the machine has $timeoutMs ms', async ({ timeoutMs, sentMs }) => {
+    const { driver, sent } = gated(() => Promise.resolve(vm));
+
+    await driver.create(request, signal, timeoutMs);
+
+    expect(sent).toHaveBeenCalledWith(expect.objectContaining({ timeoutMs: sentMs }));
+  });
+
+  test('ends a call that hangs, although the driver does not heed its signal', async () => {
+    const { driver, clock } = gated(hang);
+    const outcome = driver.create(request, signal).catch((err: unknown) => err);
+    await settled();
+
+    clock.advance(10 * MINUTE);
+
+    expect(await outcome).toMatchObject({ code: 'Unavailable', unanswered: true });
+  });
+
+  test('lets a mutation outlast the admission it began with, while the fence stays open', async () => {
+    const answer = Promise.withResolvers<typeof vm>();
+    const { driver, gate, clock } = gated(() => answer.promise);
+    gate.remainingMs = 10_000;
+    const outcome = driver.create(request, signal);
+    await settled();
+    for (let i = 0; i < 12; i++) {
+      clock.advance(10_000);
+      await settled();
+    }
+
+    answer.resolve(vm);
+
+    await expect(outcome).resolves.toBe(vm);
+    expect(gate.asked.slice(1).every(({ intent }) => intent === 'report')).toBe(true);
+    expect(gate.asked.length).toBe(13);
+  });
+
+  test('abandons a mutation when the fence has closed', async () => {
+    const { driver, gate, clock } = gated(hang);
+    gate.remainingMs = 10_000;
+    const outcome = driver.create(request, signal).catch((err: unknown) => err);
+    await settled();
+
+    gate.closed = new GateClosedError('fenced', undefined, 'leadership may have passed on');
+    clock.advance(10_000);
+    await settled();
+
+    expect(await outcome).toMatchObject({ code: 'Unavailable', unanswered: true, cause: gate.closed });
+  });
+
+  test('is Canceled when the caller gives up', async () => {
+    const { driver } = gated(hang);
+    const caller = new AbortController();
+    const outcome = driver.delete(request, caller.signal).catch((err: unknown) => err);
+    await settled();
+
+    caller.abort(new Error('machine was changed'));
+
+    expect(await outcome).toMatchObject({ code: 'Canceled', unanswered: true });
+  });
+
+  test('keeps what the driver answered, even if the caller gave up in the same moment', async () => {
+    const caller = new AbortController();
+    const { driver } = gated(() => {
+      queueMicrotask(() => caller.abort());
+      return Promise.reject(new DriverError('NotFound', 'gone'));
+    });
+
+    await expect(driver.delete(request, caller.signal)).rejects.toMatchObject({ code: 'NotFound', unanswered: false });
+    expect(caller.signal.aborted).toBe(true);
+  });
+
+  test('leaves mutations to the interceptor, which may lose the answer', async () => {
+    const seen: string[] = [];
+    const { driver, sent } = gated(
+      () => Promise.resolve(vm),
+      async ({ text }, send) => {
+        seen.push(text);
+        await send();
+        throw new DriverError('Unavailable', 'answer lost', { unanswered: true });
+      },
+    );
+
+    await expect(driver.create(request, signal)).rejects.toMatchObject({ unanswered: true });
+    await driver.getStatus(request, signal);
+
+    expect(seen).toEqual(['DRIVER create_machine shoot/m-1']);
+    expect(sent).toHaveBeenCalledTimes(2);
+  });
+
+  test('counts durations and failures under the names of the original', async () => {
+    let failing = false;
+    const { driver, registry } = gated(() =>
+      failing ? Promise.reject(new DriverError('ResourceExhausted', 'quota')) : Promise.resolve(vm),
+    );
+    await driver.create(request, signal);
+    failing = true;
+    await driver.create(request, signal).catch(() => undefined);
+
+    const text = await registry.metrics();
+
+    expect(text).toContain(
+      'mcm_cloud_api_driver_request_duration_seconds_count{provider="sim",operation="create_machine"} 1',
+    );
+    expect(text).toContain(
+      'mcm_cloud_api_driver_requests_failed_total{provider="sim",operation="create_machine",error_code="8"} 1',
+    );
+    expect(text).toContain('mcm_cloud_api_driver_requests_running{provider="sim",operation="create_machine"} 0');
+  });
+});

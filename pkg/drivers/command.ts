@@ -1,0 +1,72 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+
+import { formatDuration, parseDuration } from '../apis/duration.ts';
+import { DriverAddressError, parseDriverAddress } from '../driver/grpc/address.ts';
+import type { DriverAddress } from '../driver/grpc/address.ts';
+import type { LogLevel } from '../log/logger.ts';
+
+/** What every driver's command line has. */
+export interface CommonOptions {
+  readonly address: DriverAddress;
+  readonly logLevel: LogLevel;
+}
+
+/** A driver's command with the flags that all have. Unknown flags and surplus arguments are refused. */
+export function driverCommand(name: string, description: string): Command {
+  return new Command(name)
+    .description(description)
+    .requiredOption(
+      '--address <address>',
+      'where to serve the driver contract: unix:///path/to/socket, dns:///127.0.0.1:port, or beyond loopback ' +
+        'dns:///0.0.0.0:port?ca=FILE&cert=FILE&key=FILE with mutual TLS',
+      parseAddress,
+    )
+    .addOption(
+      new Option('--log-level <level>', 'least urgent lines that are logged')
+        .choices(['error', 'warn', 'info', 'debug', 'silent'])
+        .default('info'),
+    )
+    .allowExcessArguments(false)
+    .showSuggestionAfterError()
+    .configureHelp({ helpWidth: 110 });
+}
+
+/** A flag that takes a Go duration, with a default that reads like one. */
+export function durationOption(flags: string, description: string, defaultMs: number): Option {
+  return new Option(flags, description).argParser(durationMs).default(defaultMs, formatDuration(defaultMs));
+}
+
+/** Parses a Go duration such as 200ms or 1m30s into milliseconds. For commander. */
+export function durationMs(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined || ms < 0) throw new InvalidArgumentError('Expected a duration such as 200ms, 5s or 1m30s.');
+  return ms;
+}
+
+/** Parses a whole number of at least 0. For commander. */
+export function count(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Expected a whole number, at least 0.');
+  return Number(text);
+}
+
+/** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
+export async function untilTerminated(): Promise<NodeJS.Signals> {
+  return await new Promise((resolve) => {
+    const onSignal = (signal: NodeJS.Signals): void => {
+      process.off('SIGTERM', onSignal);
+      process.off('SIGINT', onSignal);
+      resolve(signal);
+    };
+    process.on('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
+  });
+}
+
+function parseAddress(text: string): DriverAddress {
+  try {
+    return parseDriverAddress(text);
+  } catch (err) {
+    if (err instanceof DriverAddressError) throw new InvalidArgumentError(err.message);
+    throw err;
+  }
+}

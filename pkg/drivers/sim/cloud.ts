@@ -1,0 +1,110 @@
+import type { Clock } from '../../clock/clock.ts';
+import type { Journal } from './journal.ts';
+import { isVMOf } from './vm.ts';
+import type { MachineIdentity, SimVM } from './vm.ts';
+
+/** A change of a VM. vanished: nobody of ours deleted it, as when a user does in the provider's console. */
+export type CloudEvent = 'created' | 'changed' | 'deleted' | 'vanished';
+
+/** How long stale reads can look back. */
+const HISTORY_MS = 3_600_000;
+
+/**
+ * The VMs that exist, and nothing else: no latency, no faults. Changes are journalled before they take effect. All methods
+ * are synchronous, so a check and the change that follows from it cannot be torn apart.
+ */
+export class SimCloud {
+  readonly #clock: Clock;
+  readonly #journal: Journal | undefined;
+  readonly #vms = new Map<string, SimVM>();
+  /** VMs that are gone, for reads that are stale. */
+  #gone: { readonly vm: SimVM; readonly atMs: number }[] = [];
+  readonly #listeners: ((vm: SimVM, event: CloudEvent) => void)[] = [];
+  /** Count of VMs ever made: provider ids are never used again, also after a restart. */
+  #made = 0;
+
+  constructor(parts: { clock: Clock; journal: Journal | undefined }) {
+    this.#clock = parts.clock;
+    this.#journal = parts.journal;
+    for (const entry of parts.journal?.entries ?? []) {
+      if (entry.op === 'remove') this.#vms.delete(entry.providerID);
+      else {
+        if (!this.#vms.has(entry.vm.providerID)) this.#made++;
+        this.#vms.set(entry.vm.providerID, entry.vm);
+      }
+    }
+  }
+
+  get size(): number {
+    return this.#vms.size;
+  }
+
+  all(): readonly SimVM[] {
+    return [...this.#vms.values()];
+  }
+
+  get(providerID: string): SimVM | undefined {
+    return this.#vms.get(providerID);
+  }
+
+  /** The VMs of a machine: one, none, or several after a fault. */
+  of(machine: MachineIdentity): readonly SimVM[] {
+    return this.all().filter((vm) => isVMOf(vm, machine));
+  }
+
+  /** What existed `agoMs` ago, as an eventually consistent API shows it. */
+  asOf(agoMs: number): readonly SimVM[] {
+    const thenMs = this.#clock.now() - agoMs;
+    const gone = this.#gone.filter((entry) => entry.atMs > thenMs).map((entry) => entry.vm);
+    return [...this.all(), ...gone].filter((vm) => vm.createdAtMs <= thenMs);
+  }
+
+  /** Makes a VM. Its provider id and address follow from a count, so that a run can be repeated. */
+  create(vm: Omit<SimVM, 'providerID' | 'address' | 'createdAtMs'>): SimVM {
+    const n = ++this.#made;
+    const made: SimVM = {
+      ...vm,
+      providerID: `sim:///${vm.zone}/i-${String(n).padStart(8, '0')}`,
+      address: `10.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`,
+      createdAtMs: this.#clock.now(),
+    };
+    this.#put(made, 'created');
+    return made;
+  }
+
+  /** Changes a VM that exists; undefined when it does not. */
+  change(providerID: string, changes: Partial<Pick<SimVM, 'power' | 'initialized'>>): SimVM | undefined {
+    const vm = this.#vms.get(providerID);
+    if (vm === undefined) return undefined;
+    const changed = { ...vm, ...changes };
+    this.#put(changed, 'changed');
+    return changed;
+  }
+
+  /** Removes a VM; false when there is none. */
+  remove(providerID: string, event: 'deleted' | 'vanished'): boolean {
+    const vm = this.#vms.get(providerID);
+    if (vm === undefined) return false;
+    const atMs = this.#clock.now();
+    this.#journal?.append({ op: 'remove', providerID, atMs });
+    this.#vms.delete(providerID);
+    this.#gone = [...this.#gone.filter((entry) => atMs - entry.atMs < HISTORY_MS), { vm, atMs }];
+    this.#tell(vm, event);
+    return true;
+  }
+
+  /** Calls `listener` after each change. */
+  onEvent(listener: (vm: SimVM, event: CloudEvent) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  #put(vm: SimVM, event: CloudEvent): void {
+    this.#journal?.append({ op: 'put', vm });
+    this.#vms.set(vm.providerID, vm);
+    this.#tell(vm, event);
+  }
+
+  #tell(vm: SimVM, event: CloudEvent): void {
+    for (const listener of this.#listeners) listener(vm, event);
+  }
+}

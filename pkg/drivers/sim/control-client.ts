@@ -1,0 +1,89 @@
+import { Client } from 'undici';
+
+import type { PlantedVM, WireSettings } from './control-routes.ts';
+import type { ControlAddress } from './control-server.ts';
+import type { FaultRule } from './faults.ts';
+import type { Readiness } from './node.ts';
+import type { Latencies } from './settings.ts';
+import type { SimVM } from './vm.ts';
+
+/** The other end of the control API, for tests and benchmarks. Every method throws what the server refuses. */
+export class ControlClient implements AsyncDisposable {
+  readonly #client: Client;
+
+  constructor(address: ControlAddress) {
+    this.#client =
+      'path' in address
+        ? new Client('http://localhost', { socketPath: address.path })
+        : new Client(`http://127.0.0.1:${address.port}`);
+  }
+
+  async vms(): Promise<readonly SimVM[]> {
+    return (await this.#send('GET', '/vms')) as SimVM[]; // the server is ours
+  }
+
+  /** Makes a VM appear without a driver call. */
+  async plant(vm: PlantedVM): Promise<SimVM> {
+    return (await this.#send('POST', '/vms', vm)) as SimVM; // the server is ours
+  }
+
+  /** Makes a VM vanish without a driver call. */
+  async vanish(providerID: string): Promise<void> {
+    await this.#send('DELETE', `/vms/${encodeURIComponent(providerID)}`);
+  }
+
+  async power(providerID: string, power: 'on' | 'off'): Promise<void> {
+    await this.#send('POST', `/vms/${encodeURIComponent(providerID)}/power`, { power });
+  }
+
+  /** How often each method was called. */
+  async calls(): Promise<Readonly<Record<string, number>>> {
+    return (await this.#send('GET', '/calls')) as Record<string, number>; // the server is ours
+  }
+
+  async resetCalls(): Promise<void> {
+    await this.#send('DELETE', '/calls');
+  }
+
+  /** Replaces all fault rules. */
+  async setFaults(rules: readonly FaultRule[]): Promise<void> {
+    await this.#send('PUT', '/faults', rules);
+  }
+
+  /** Changes some latencies, or the quota (null: none). */
+  async set(change: { latencyMs?: Partial<Latencies>; quota?: number | null }): Promise<void> {
+    await this.#send('PATCH', '/settings', change);
+  }
+
+  async settings(): Promise<WireSettings> {
+    return (await this.#send('GET', '/settings')) as WireSettings; // the server is ours
+  }
+
+  async setReadiness(nodeName: string, readiness: Readiness): Promise<void> {
+    await this.#send('POST', `/nodes/${encodeURIComponent(nodeName)}/readiness`, { readiness });
+  }
+
+  async removeNode(nodeName: string): Promise<void> {
+    await this.#send('DELETE', `/nodes/${encodeURIComponent(nodeName)}`);
+  }
+
+  /** All VMs vanish, nothing goes wrong any more. */
+  async reset(): Promise<void> {
+    await this.#send('POST', '/reset');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client.close();
+  }
+
+  async #send(method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
+    const response = await this.#client.request({
+      method,
+      path,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const answer: unknown = await response.body.json();
+    if (response.statusCode !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
+    return answer;
+  }
+}

@@ -1,0 +1,261 @@
+import type { Clock } from '../../clock/clock.ts';
+import type {
+  Capabilities,
+  CreatedMachine,
+  Driver,
+  DriverCall,
+  ListedMachine,
+  MachineRequest,
+  VirtualMachine,
+} from '../../driver/driver.ts';
+import { DriverError } from '../../driver/error.ts';
+import type { SimCloud } from './cloud.ts';
+import { failureOf } from './faults.ts';
+import type { FaultRule, Faults, Method } from './faults.ts';
+import { parseProviderSpec } from './provider-spec.ts';
+import type { SimProviderSpec } from './provider-spec.ts';
+import type { SimSettings } from './settings.ts';
+import type { MachineIdentity, SimVM } from './vm.ts';
+
+/** What the driver is built from. */
+export interface SimDriverParts {
+  readonly cloud: SimCloud;
+  readonly faults: Faults;
+  readonly clock: Clock;
+  readonly settings: SimSettings;
+  readonly capabilities?: Partial<Pick<Capabilities, 'idempotentCreate' | 'listScope' | 'methods'>>;
+}
+
+/** How long a stale read looks back, and a late answer takes, unless the rule says. */
+const DEFAULT_DELAY_MS = 1_000;
+
+/**
+ * A driver for a simulated cloud, and the template for a real one. Each method: check the provider spec, find the VM by the
+ * machine's identity, ask the cloud (here: wait and change a map), translate what the cloud said into a VM or a DriverError.
+ */
+export class SimDriver implements Driver {
+  readonly #cloud: SimCloud;
+  readonly #faults: Faults;
+  readonly #clock: Clock;
+  readonly #capabilities: Capabilities;
+  readonly #calls = new Map<Method, number>();
+  /** May be replaced at any time; calls that run keep the old ones. */
+  settings: SimSettings;
+
+  constructor(parts: SimDriverParts) {
+    this.#cloud = parts.cloud;
+    this.#faults = parts.faults;
+    this.#clock = parts.clock;
+    this.settings = parts.settings;
+    this.#capabilities = {
+      contractVersion: 'v1',
+      name: 'sim',
+      idempotentCreate: true,
+      listScope: 'class',
+      methods: new Set(['InitializeMachine', 'ListMachines', 'GetVolumeIDs']),
+      ...parts.capabilities,
+    };
+  }
+
+  /** How often each method was called since the start or the last reset. */
+  get calls(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#calls);
+  }
+
+  resetCalls(): void {
+    this.#calls.clear();
+  }
+
+  async capabilities(): Promise<Capabilities> {
+    return await Promise.resolve(this.#capabilities);
+  }
+
+  async createMachine(request: MachineRequest, call: DriverCall): Promise<CreatedMachine> {
+    const machine = identityOf(request, call);
+    return await this.#run('CreateMachine', machine.name, call, async (rule) => {
+      const spec = parseProviderSpec(request.machineClass.providerSpec);
+      requireUserData(request);
+      const half = (spec.latencyMs.create ?? this.settings.latencyMs.create) / 2;
+
+      await this.#wait(half, call.signal);
+      // The check and the change are one step: a repeated call that runs at the same time finds this VM.
+      const vm = (rule?.effect === 'duplicate' ? undefined : this.#find(machine)) ?? this.#make(request, machine, spec);
+      await this.#wait(half, call.signal);
+
+      if (rule?.effect === 'forget') this.#cloud.remove(vm.providerID, 'vanished');
+      if (!vm.initialized) throw uninitialized(vm);
+      return { ...virtualMachineOf(vm), lastKnownState: undefined };
+    });
+  }
+
+  async initializeMachine(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
+    const machine = identityOf(request, call);
+    return await this.#run('InitializeMachine', machine.name, call, async (rule) => {
+      await this.#wait(this.settings.latencyMs.initialize, call.signal);
+      const vm = this.#find(machine);
+      if (vm === undefined) throw notFound(machine);
+      const initialized = this.#cloud.change(vm.providerID, { initialized: true }) ?? vm;
+      if (rule?.effect === 'forget') this.#cloud.remove(vm.providerID, 'vanished');
+      return virtualMachineOf(initialized);
+    });
+  }
+
+  async getMachineStatus(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
+    const machine = identityOf(request, call);
+    return await this.#run('GetMachineStatus', machine.name, call, async (rule) => {
+      await this.#wait(this.settings.latencyMs.status, call.signal);
+      if (rule?.effect === 'stale' && !this.#seen(rule).some((vm) => this.#cloud.of(machine).includes(vm))) {
+        throw notFound(machine);
+      }
+      const vm = this.#find(machine);
+      if (vm === undefined) throw notFound(machine);
+      if (rule?.effect === 'forget') this.#cloud.remove(vm.providerID, 'vanished');
+      if (!vm.initialized) throw uninitialized(vm);
+      return virtualMachineOf(vm);
+    });
+  }
+
+  async deleteMachine(request: MachineRequest, call: DriverCall): Promise<{ lastKnownState: string | undefined }> {
+    const machine = identityOf(request, call);
+    return await this.#run('DeleteMachine', machine.name, call, async () => {
+      // The provider spec is not looked at: a class that has become invalid must not keep VMs alive.
+      const half = this.settings.latencyMs.delete / 2;
+
+      await this.#wait(half, call.signal);
+      const vms = this.#cloud.of(machine);
+      for (const vm of vms) this.#cloud.remove(vm.providerID, 'deleted');
+      await this.#wait(half, call.signal);
+
+      if (vms.length === 0) throw notFound(machine);
+      return { lastKnownState: undefined };
+    });
+  }
+
+  async listMachines(request: Omit<MachineRequest, 'machine'>, call: DriverCall): Promise<readonly ListedMachine[]> {
+    const { name, namespace } = request.machineClass.metadata;
+    return await this.#run('ListMachines', '', call, async (rule) => {
+      await this.#wait(this.settings.latencyMs.list, call.signal);
+      const vms = rule?.effect === 'stale' ? this.#seen(rule) : this.#cloud.all();
+      return vms
+        .filter((vm) => vm.cluster === '' || vm.cluster === call.cluster)
+        .filter(
+          (vm) => this.#capabilities.listScope === 'cluster' || (vm.className === name && vm.namespace === namespace),
+        )
+        .map(({ providerID, machineName, machineUID }) => ({ providerID, machineName, machineUID }));
+    });
+  }
+
+  async getVolumeIDs(pvSpecs: readonly unknown[], call: DriverCall): Promise<readonly string[]> {
+    return await this.#run('GetVolumeIDs', '', call, async () => {
+      await this.#wait(this.settings.latencyMs.status, call.signal);
+      return pvSpecs.map(volumeHandleOf).filter((handle) => handle !== undefined);
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  /** Counts the call and lets it go wrong where a rule says so. */
+  async #run<T>(
+    method: Method,
+    machine: string,
+    call: DriverCall,
+    run: (rule: FaultRule | undefined) => Promise<T>,
+  ): Promise<T> {
+    this.#calls.set(method, (this.#calls.get(method) ?? 0) + 1);
+    const rule = this.#faults.next(method, machine);
+    if (rule?.effect === 'fail') throw failureOf(rule);
+    if (rule?.effect === 'hang') return await hang(call.signal);
+
+    const result = await run(rule);
+    if (rule?.effect === 'fail-after') throw failureOf(rule);
+    if (rule?.effect === 'late') await this.#wait(rule.delayMs ?? DEFAULT_DELAY_MS, call.signal);
+    return result;
+  }
+
+  async #wait(ms: number, signal: AbortSignal): Promise<void> {
+    if (ms > 0) await this.#clock.sleep(ms, signal);
+  }
+
+  #find(machine: MachineIdentity): SimVM | undefined {
+    const vms = this.#cloud.of(machine);
+    if (vms.length > 1) {
+      const ids = vms.map((vm) => vm.providerID).join(', ');
+      throw new DriverError('OutOfRange', `several VMs match machine ${machine.namespace}/${machine.name}: ${ids}`);
+    }
+    return vms[0];
+  }
+
+  #make(request: MachineRequest, machine: MachineIdentity, spec: SimProviderSpec): SimVM {
+    if (this.#cloud.size >= this.settings.quota) {
+      throw new DriverError('ResourceExhausted', `quota of ${this.settings.quota} VMs is used up`);
+    }
+    const joinMs = spec.latencyMs.join ?? this.settings.latencyMs.join;
+    return this.#cloud.create({
+      cluster: machine.cluster,
+      namespace: machine.namespace,
+      className: request.machineClass.metadata.name,
+      machineName: machine.name,
+      machineUID: machine.uid,
+      zone: spec.zone,
+      size: spec.size,
+      power: 'on',
+      initialized: !spec.initialize,
+      joinsAtMs: spec.join ? this.#clock.now() + joinMs : undefined,
+      nodeLabels: spec.nodeLabels,
+    });
+  }
+
+  /** What a stale read shows. */
+  #seen(rule: FaultRule): readonly SimVM[] {
+    return this.#cloud.asOf(rule.delayMs ?? DEFAULT_DELAY_MS);
+  }
+}
+
+function identityOf({ machine }: MachineRequest, call: DriverCall): MachineIdentity {
+  const { namespace = '', name, uid } = machine.metadata;
+  const { providerID } = machine.spec;
+  return { cluster: call.cluster, namespace, name, uid, providerID: providerID === '' ? undefined : providerID };
+}
+
+function virtualMachineOf(vm: SimVM): VirtualMachine {
+  return {
+    providerID: vm.providerID,
+    nodeName: vm.machineName,
+    addresses: [{ type: 'InternalIP', address: vm.address }],
+  };
+}
+
+function notFound(machine: MachineIdentity): DriverError {
+  return new DriverError('NotFound', `there is no VM of machine ${machine.namespace}/${machine.name}`);
+}
+
+function uninitialized(vm: SimVM): DriverError {
+  return new DriverError('Uninitialized', `VM ${vm.providerID} has not been initialized`, {
+    result: { providerID: vm.providerID, nodeName: vm.machineName },
+  });
+}
+
+function requireUserData({ secretData }: MachineRequest): void {
+  const userData = secretData['userData'];
+  if (userData === undefined || userData.length === 0) {
+    throw new DriverError('InvalidArgument', 'secret: userData is missing or empty', { terminal: true });
+  }
+}
+
+/** `csi.volumeHandle` of a PersistentVolume's spec. */
+function volumeHandleOf(spec: unknown): string | undefined {
+  const csi: unknown = typeof spec === 'object' && spec !== null && 'csi' in spec ? spec.csi : undefined;
+  if (typeof csi !== 'object' || csi === null || !('volumeHandle' in csi)) return undefined;
+  return typeof csi.volumeHandle === 'string' ? csi.volumeHandle : undefined;
+}
+
+/** Never resolves; rejects when the call is given up. */
+async function hang(signal: AbortSignal): Promise<never> {
+  return await new Promise((_resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+}

@@ -1,0 +1,139 @@
+import PQueue from 'p-queue';
+
+import { toMicroTimestamp, toTimestamp } from '../../clock/clock.ts';
+import type { Clock } from '../../clock/clock.ts';
+import type { Reader, Writer } from '../../kube/client.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../../kube/errors.ts';
+import { mergePatch, strategicPatch } from '../../kube/patch.ts';
+import { leases, nodes } from '../../kube/resource.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { CloudEvent, SimCloud } from './cloud.ts';
+import { conditionsOf, nodeOf } from './node.ts';
+import type { Readiness } from './node.ts';
+import type { SimVM } from './vm.ts';
+
+/** What the nodes of the simulated cloud need. */
+export interface NodeKeeperParts {
+  readonly cloud: SimCloud;
+  readonly reader: Reader;
+  readonly writer: Writer;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Renew a Lease for each Node, as kubelets do: needed where a kube-controller-manager watches over them. */
+  readonly leases: boolean;
+}
+
+const RETRY_MS = 1_000;
+const RENEW_MS = 10_000;
+const LEASE_NAMESPACE = 'kube-node-lease';
+
+/**
+ * Plays the kubelets: a running VM becomes a ready Node when its time to join has passed. A VM that is switched off or vanishes
+ * makes its Node Unknown at once; a Node whose VM was deleted in order is left to whoever deletes Nodes. Without Leases it
+ * writes nothing while nothing happens.
+ */
+export class NodeKeeper {
+  readonly #parts: NodeKeeperParts;
+  readonly #requests = new PQueue({ concurrency: 16 });
+  readonly #stopped: AbortSignal;
+
+  /** Works from now until `signal` is aborted; VMs that exist already join too. */
+  constructor(parts: NodeKeeperParts, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#stopped = signal;
+    for (const vm of parts.cloud.all()) this.#expectJoin(vm);
+    parts.cloud.onEvent((vm, event) => this.#onEvent(vm, event));
+    if (parts.leases) parts.clock.schedule(RENEW_MS, () => this.#renewAll());
+  }
+
+  /** Makes a Node say that it is ready or not. Resolves when it does; rejects with ApiError. */
+  async setReadiness(nodeName: string, readiness: Readiness): Promise<void> {
+    const { reader, writer, clock } = this.#parts;
+    const node = await reader.get(nodes, { name: nodeName });
+    const conditions = conditionsOf(readiness, toTimestamp(clock.now()));
+    await writer.patch('change', nodes, { name: nodeName }, strategicPatch(node, { status: { conditions } }, 'status'));
+  }
+
+  /** Deletes a Node, as a cloud controller manager does. */
+  async remove(nodeName: string): Promise<void> {
+    const { reader, writer } = this.#parts;
+    const { metadata } = await reader.get(nodes, { name: nodeName });
+    await writer.delete('destroy', nodes, { name: nodeName }, { uid: metadata.uid });
+  }
+
+  #onEvent(vm: SimVM, event: CloudEvent): void {
+    if (event === 'created') this.#expectJoin(vm);
+    else if (event === 'vanished' || (event === 'changed' && vm.power === 'off')) this.#report(vm, 'unknown');
+    else if (event === 'changed' && this.#hasJoined(vm)) this.#report(vm, 'ready');
+  }
+
+  #expectJoin(vm: SimVM): void {
+    const { clock } = this.#parts;
+    if (vm.joinsAtMs === undefined) return;
+    clock.schedule(vm.joinsAtMs - clock.now(), () => this.#enqueue(vm, () => this.#join(vm)));
+  }
+
+  #hasJoined(vm: SimVM): boolean {
+    return vm.joinsAtMs !== undefined && vm.joinsAtMs <= this.#parts.clock.now();
+  }
+
+  #report(vm: SimVM, readiness: Readiness): void {
+    this.#enqueue(vm, async () => {
+      try {
+        await this.setReadiness(vm.machineName, readiness);
+      } catch (err) {
+        // It never joined, or another VM of that name took its place.
+        if (!isNotFound(err) && !isConflict(err)) throw err;
+      }
+    });
+  }
+
+  async #join(vm: SimVM): Promise<void> {
+    const { cloud, writer, clock } = this.#parts;
+    if (cloud.get(vm.providerID)?.power !== 'on') return;
+    try {
+      await writer.create('create', nodes, nodeOf(vm, toTimestamp(clock.now())));
+    } catch (err) {
+      if (!isAlreadyExists(err)) throw err;
+      await this.setReadiness(vm.machineName, 'ready');
+    }
+  }
+
+  /** Runs a request, and again after a second as long as it fails. */
+  #enqueue(vm: SimVM, run: () => Promise<void>): void {
+    const { clock, log } = this.#parts;
+    if (this.#stopped.aborted) return;
+    void this.#requests.add(async () => {
+      try {
+        await run();
+      } catch (err) {
+        log.debug({ node: vm.machineName, err }, 'request of a simulated node failed');
+        clock.schedule(RETRY_MS, () => this.#enqueue(vm, run));
+      }
+    });
+  }
+
+  #renewAll(): void {
+    const { cloud, clock } = this.#parts;
+    if (this.#stopped.aborted) return;
+    for (const vm of cloud.all()) {
+      if (vm.power === 'on' && this.#hasJoined(vm)) void this.#requests.add(() => this.#renew(vm));
+    }
+    clock.schedule(RENEW_MS, () => this.#renewAll());
+  }
+
+  async #renew(vm: SimVM): Promise<void> {
+    const { reader, writer, clock, log } = this.#parts;
+    const ref = { namespace: LEASE_NAMESPACE, name: vm.machineName };
+    const spec = { holderIdentity: vm.machineName, leaseDurationSeconds: 40, renewTime: toMicroTimestamp(clock.now()) };
+    try {
+      const lease = await reader.get(leases, ref);
+      await writer.patch('change', leases, ref, mergePatch(lease, { spec }));
+    } catch (err) {
+      if (!isNotFound(err)) return log.debug({ node: vm.machineName, err }, 'renewing a node lease failed');
+      await writer.create('create', leases, { metadata: ref, spec }).catch((cause: unknown) => {
+        log.debug({ node: vm.machineName, err: cause }, 'creating a node lease failed');
+      });
+    }
+  }
+}

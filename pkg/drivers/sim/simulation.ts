@@ -1,0 +1,111 @@
+import type { Clock } from '../../clock/clock.ts';
+import type { Capabilities, Driver } from '../../driver/driver.ts';
+import { FencingFile } from '../../driver/fencing-file.ts';
+import { FencingGuard } from '../../driver/fencing.ts';
+import { loadEndpoint } from '../../kube/config.ts';
+import { GatedWriter } from '../../kube/gated-writer.ts';
+import { HttpReader } from '../../kube/http-reader.ts';
+import { HttpListWatch } from '../../kube/list-watch.ts';
+import { pods } from '../../kube/resource.ts';
+import { Transport } from '../../kube/transport.ts';
+import type { Logger } from '../../log/logger.ts';
+import { StateDirectory } from '../state-directory.ts';
+import { SimCloud } from './cloud.ts';
+import { SimDriver } from './driver.ts';
+import { Faults } from './faults.ts';
+import type { FaultRule } from './faults.ts';
+import { Journal } from './journal.ts';
+import { NodeKeeper } from './node-keeper.ts';
+import { openGate } from './open-gate.ts';
+import { PodKeeper } from './pod-keeper.ts';
+import { DEFAULT_SETTINGS } from './settings.ts';
+import type { SimSettings } from './settings.ts';
+
+/** The cluster in which the VMs become Nodes. */
+export interface SimulatedCluster {
+  readonly kubeconfig: string;
+  /** Renew a Lease for each Node. */
+  readonly nodeLeases: boolean;
+  /** How long containers take to stop, at most the pod's grace; undefined: the whole grace. */
+  readonly podStopMs: number | undefined;
+}
+
+/** What a simulated cloud is built from. */
+export interface SimulationOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Decides, with the rules, which calls go wrong. */
+  readonly seed: string;
+  readonly faults?: readonly FaultRule[];
+  readonly settings?: SimSettings;
+  readonly capabilities?: Partial<Pick<Capabilities, 'idempotentCreate' | 'listScope' | 'methods'>>;
+  /** Without one, everything is forgotten at the end. */
+  readonly stateDirectory?: string;
+  /** Without one, no VM becomes a Node. */
+  readonly cluster?: SimulatedCluster;
+}
+
+/** A simulated cloud with its driver, and its nodes if it was given a cluster. */
+export class Simulation implements AsyncDisposable {
+  readonly cloud: SimCloud;
+  readonly faults: Faults;
+  readonly driver: SimDriver & Driver;
+  readonly fencing: FencingGuard;
+  /** Undefined without a cluster. */
+  readonly nodes: NodeKeeper | undefined;
+  readonly #stop = new AbortController();
+  readonly #stack: AsyncDisposableStack;
+
+  private constructor(
+    parts: { cloud: SimCloud; fencing: FencingGuard; stack: AsyncDisposableStack },
+    options: SimulationOptions,
+    transport: Transport | undefined,
+  ) {
+    const { clock, log, cluster, settings = DEFAULT_SETTINGS, capabilities = {} } = options;
+    this.cloud = parts.cloud;
+    this.fencing = parts.fencing;
+    this.#stack = parts.stack;
+    this.faults = new Faults(options.seed);
+    this.faults.set(options.faults ?? []);
+    this.driver = new SimDriver({ cloud: this.cloud, faults: this.faults, clock, settings, capabilities });
+    if (transport === undefined || cluster === undefined) return;
+
+    const { cloud } = this;
+    const writer = new GatedWriter({ transport, gate: openGate, cluster: 'sim' });
+    const reader = new HttpReader(transport);
+    const { nodeLeases, podStopMs } = cluster;
+    this.nodes = new NodeKeeper({ cloud, reader, writer, clock, log, leases: nodeLeases }, this.#stop.signal);
+    const source = new HttpListWatch({ transport, resource: pods, selection: { fieldSelector: 'spec.nodeName!=' } });
+    const podKeeper = new PodKeeper({ cloud, source, writer, clock, log, stopMs: podStopMs }, this.#stop.signal);
+    const running = podKeeper.run();
+    this.#stack.defer(() => running);
+  }
+
+  /** Takes up where an earlier process with the same state directory ended. */
+  static async start(options: SimulationOptions): Promise<Simulation> {
+    const { clock, stateDirectory, cluster } = options;
+    await using stack = new AsyncDisposableStack();
+    const state = stateDirectory === undefined ? undefined : stack.use(StateDirectory.open(stateDirectory));
+    const journal = state === undefined ? undefined : Journal.open(state.file('vms.jsonl'));
+    stack.defer(() => journal?.close());
+    const fencing = await FencingGuard.open({
+      clock,
+      ...(state === undefined ? {} : { store: new FencingFile(state.file('fencing.json')) }),
+    });
+    const transport = cluster === undefined ? undefined : await connect(cluster.kubeconfig, clock);
+    stack.defer(async () => await transport?.close());
+    const cloud = new SimCloud({ clock, journal });
+    return new Simulation({ cloud, fencing, stack: stack.move() }, options, transport);
+  }
+
+  /** Stops the nodes; they stay in the API server, as the VMs stay in the state directory. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort(new Error('the simulation has ended'));
+    await this.#stack.disposeAsync();
+  }
+}
+
+async function connect(kubeconfig: string, clock: Clock): Promise<Transport> {
+  const endpoint = await loadEndpoint({ kubeconfig, clock, env: {} });
+  return new Transport({ endpoint, clock, userAgent: 'machinist-sim' });
+}
