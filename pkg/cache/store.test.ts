@@ -1,0 +1,72 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { KubeObject } from '../apis/meta.ts';
+import { Store } from './store.ts';
+
+function object(name: string, version: number, options: { uid?: string; group?: string } = {}): KubeObject {
+  const { uid = `uid-${name}`, group } = options;
+  const labels = group === undefined ? {} : { labels: { group } };
+  return {
+    metadata: { name, namespace: 'ns', uid, resourceVersion: String(version), creationTimestamp: '', ...labels },
+  };
+}
+
+const byGroup = { group: ({ metadata }: KubeObject) => (metadata.labels?.['group'] ? [metadata.labels['group']] : []) };
+
+describe('Store', () => {
+  test('reports an addition, an update and a deletion', () => {
+    const store = new Store<KubeObject>();
+    const first = object('a', 1);
+    const second = object('a', 2);
+
+    expect(store.put(first)).toEqual([{ old: undefined, current: first }]);
+    expect(store.put(second)).toEqual([{ old: first, current: second }]);
+    expect(store.remove('ns/a')).toEqual([{ old: second, current: undefined }]);
+  });
+
+  test('reports another UID under the same key as a deletion and an addition', () => {
+    const store = new Store<KubeObject>();
+    const old = object('a', 1, { uid: 'old' });
+    const young = object('a', 5, { uid: 'young' });
+    store.put(old);
+
+    expect(store.put(young)).toEqual([
+      { old, current: undefined },
+      { old: undefined, current: young },
+    ]);
+  });
+
+  test('reports nothing for a version it has already', () => {
+    const store = new Store<KubeObject>();
+    store.put(object('a', 1));
+
+    expect(store.put(object('a', 1))).toEqual([]);
+    expect(store.remove('ns/b')).toEqual([]);
+  });
+
+  test('moves an object between index values and forgets it when it is removed', () => {
+    const store = new Store<KubeObject>(byGroup);
+    store.put(object('a', 1, { group: 'red' }));
+    store.put(object('b', 2, { group: 'red' }));
+    store.put(object('a', 3, { group: 'blue' }));
+    store.remove('ns/b');
+
+    expect(store.byIndex('group', 'red')).toEqual([]);
+    expect(store.byIndex('group', 'blue').map(({ metadata }) => metadata.name)).toEqual(['a']);
+  });
+
+  test('refuses an index that was never declared', () => {
+    expect(() => new Store<KubeObject>().byIndex('group', 'red')).toThrow('never declared');
+  });
+
+  test('lists the same array until something changes', () => {
+    const store = new Store<KubeObject>();
+    store.put(object('a', 1));
+    const before = store.list();
+
+    expect(store.list()).toBe(before);
+    store.put(object('b', 2));
+    expect(store.list()).toHaveLength(2);
+    expect(before).toHaveLength(1);
+  });
+});
