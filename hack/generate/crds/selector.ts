@@ -1,0 +1,33 @@
+import { boundedLabels } from './machine.ts';
+import { listOf, object, type Schema, text } from './schema.ts';
+
+/** Limit that only bounds the cost of the rules: a selector has a handful of expressions. */
+const MAX_EXPRESSIONS = 1000;
+
+/** A label selector. */
+export function selector(description: string): Schema {
+  const expression = object(
+    'One condition on a label.',
+    {
+      key: text('Key of the label.'),
+      operator: text('In, NotIn, Exists or DoesNotExist.'),
+      values: listOf(
+        'Values for In and NotIn; none for the others.',
+        { type: 'string' },
+        { maxItems: MAX_EXPRESSIONS, 'x-kubernetes-list-type': 'atomic' },
+      ),
+    },
+    { required: ['key', 'operator'] },
+  );
+  return object(
+    description,
+    {
+      matchExpressions: listOf('Conditions on labels, all of which must hold.', expression, {
+        maxItems: MAX_EXPRESSIONS,
+        'x-kubernetes-list-type': 'atomic',
+      }),
+      matchLabels: boundedLabels('Labels that must be there with just these values.'),
+    },
+    { 'x-kubernetes-map-type': 'atomic' },
+  );
+}

@@ -1,0 +1,6 @@
+import { crdFiles } from './crds/all.ts';
+
+/** All generated files of the project: path from its root → text. */
+export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
+  return new Map(crdFiles());
+}
