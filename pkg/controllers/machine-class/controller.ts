@@ -1,0 +1,136 @@
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import type { Lister } from '../../cache/lister.ts';
+import { MINUTE_MS } from '../../clock/clock.ts';
+import type { Clock } from '../../clock/clock.ts';
+import type { Writer } from '../../kube/client.ts';
+import { mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { machineClasses } from '../../kube/resource.ts';
+import type { Logger } from '../../log/logger.ts';
+import { requeue, stop, waitFor } from '../../reconcile/result.ts';
+import type { StepResult } from '../../reconcile/result.ts';
+import { CLASS_INDEX } from './class-index.ts';
+import { releasedUnproven } from './events.ts';
+import type { MachineClassEventSink } from './events.ts';
+import { decideHold } from './hold.ts';
+import type { HoldDecision, OwnerlessVMs } from './hold.ts';
+
+/** What the MachineClass controller is made of. */
+export interface MachineClassParts {
+  readonly classes: Lister<MachineClass>;
+  /** With the index CLASS_INDEX. */
+  readonly machines: Lister<Machine>;
+  readonly writer: Writer;
+  /**
+   * Whether a VM list begun after `sinceMs` (monotonic), when the class had no Machine any more, shows VMs of the class
+   * without a Machine. What it throws counts as `unknown`.
+   */
+  readonly ownerlessVMs: (machineClass: MachineClass, sinceMs: number, signal: AbortSignal) => Promise<OwnerlessVMs>;
+  readonly recorder: MachineClassEventSink;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Time between two questions for VMs that nobody owns; the orphan collection works on them meanwhile. */
+const ASK_AGAIN_MS = 30_000;
+
+/** Since when a class has had no Machine. */
+interface Unused {
+  readonly uid: string;
+  readonly isDeleting: boolean;
+  readonly sinceMs: number;
+}
+
+/** Keeps the finalizer on MachineClasses that somebody needs; hold.ts has the rules. */
+export class MachineClassController {
+  readonly #parts: MachineClassParts;
+  readonly #unused = new Map<string, Unused>();
+
+  constructor(parts: MachineClassParts) {
+    this.#parts = parts;
+  }
+
+  /** One pass over one class. What it throws is retried with back-off. */
+  async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
+    const seen = this.#parts.classes.get(key);
+    if (seen === undefined || this.#hasMachines(key)) this.#unused.delete(key);
+    if (seen === undefined) return stop;
+
+    const decision = this.#decide(key, seen, undefined);
+    if (decision !== 'ask') return this.#act(decision, key, seen, undefined, signal);
+
+    const ownerless = await this.#ownerlessVMs(seen, this.#unusedSince(key, seen), signal);
+    // Machines and class may have changed while the provider was asked.
+    const current = this.#parts.classes.get(key);
+    if (current?.metadata.uid !== seen.metadata.uid) return requeue(0, 'the class as it is now');
+    return this.#act(this.#decide(key, current, ownerless), key, current, ownerless, signal);
+  }
+
+  #decide(key: string, machineClass: MachineClass, ownerless: OwnerlessVMs | undefined): HoldDecision {
+    const hasMachines = this.#hasMachines(key);
+    const sinceMs = hasMachines ? undefined : this.#unusedSince(key, machineClass);
+    return decideHold({
+      hasMachines,
+      isHeld: machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) ?? false,
+      isDeleting: isBeingDeleted(machineClass),
+      ownerless,
+      waitedMs: sinceMs === undefined ? 0 : this.#parts.clock.monotonicMs() - sinceMs,
+    });
+  }
+
+  async #act(
+    decision: HoldDecision,
+    key: string,
+    machineClass: MachineClass,
+    ownerless: OwnerlessVMs | undefined,
+    signal: AbortSignal,
+  ): Promise<StepResult> {
+    const finalizers = machineClass.metadata.finalizers ?? [];
+    const others = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
+    if (decision === 'leave') return isBeingDeleted(machineClass) ? waitFor('its last Machine to be gone') : stop;
+    if (decision === 'ask') return requeue(0, 'the class as it is now');
+    if (decision === 'wait') {
+      return requeue(ASK_AGAIN_MS, ownerless === 'some' ? 'VMs without a Machine to be deleted' : 'a VM list');
+    }
+    if (decision === 'remove-unproven') {
+      const waitedMs = this.#parts.clock.monotonicMs() - this.#unusedSince(key, machineClass);
+      const event = releasedUnproven(machineClass, ownerless === 'some', Math.round(waitedMs / MINUTE_MS));
+      this.#parts.recorder.event(event);
+    }
+    await this.#write(machineClass, decision === 'add' ? [...finalizers, MACHINE_FINALIZER] : others, signal);
+    return stop;
+  }
+
+  async #ownerlessVMs(machineClass: MachineClass, sinceMs: number, signal: AbortSignal): Promise<OwnerlessVMs> {
+    try {
+      return await this.#parts.ownerlessVMs(machineClass, sinceMs, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      this.#parts.log.warn({ err, class: machineClass.metadata.name }, 'asked in vain for VMs of an unused class');
+      return 'unknown';
+    }
+  }
+
+  /** Monotonic. A class whose deletion begins is given the whole time again. */
+  #unusedSince(key: string, machineClass: MachineClass): number {
+    const { uid } = machineClass.metadata;
+    const isDeleting = isBeingDeleted(machineClass);
+    const known = this.#unused.get(key);
+    if (known?.uid === uid && known.isDeleting === isDeleting) return known.sinceMs;
+    const sinceMs = this.#parts.clock.monotonicMs();
+    this.#unused.set(key, { uid, isDeleting, sinceMs });
+    return sinceMs;
+  }
+
+  #hasMachines(key: string): boolean {
+    return this.#parts.machines.byIndex(CLASS_INDEX, key).length > 0;
+  }
+
+  async #write(machineClass: MachineClass, finalizers: string[], signal: AbortSignal): Promise<void> {
+    const { namespace = '', name } = machineClass.metadata;
+    const patch = mergePatchIfUnchanged(machineClass, { metadata: { finalizers } });
+    await this.#parts.writer.patch('change', machineClasses, { namespace, name }, patch, { signal });
+  }
+}

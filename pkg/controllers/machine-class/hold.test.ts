@@ -1,0 +1,45 @@
+import { expect, test } from '@jest/globals';
+
+import { decideHold, LONGEST_HOLD_MS } from './hold.ts';
+import type { ClassState } from './hold.ts';
+
+const unused: ClassState = {
+  hasMachines: false,
+  isHeld: true,
+  isDeleting: false,
+  ownerless: undefined,
+  waitedMs: 0,
+};
+const used: ClassState = { ...unused, hasMachines: true };
+const deleting: ClassState = { ...unused, isDeleting: true };
+
+test.each([
+  { what: 'used, not held', state: { ...used, isHeld: false }, want: 'add' },
+  { what: 'used, held', state: used, want: 'leave' },
+  { what: 'used, held, deleted', state: { ...used, isDeleting: true }, want: 'leave' },
+  { what: 'used, not held, deleted', state: { ...used, isHeld: false, isDeleting: true }, want: 'leave' },
+  { what: 'unused, not held', state: { ...unused, isHeld: false }, want: 'leave' },
+  { what: 'unused, held', state: unused, want: 'ask' },
+  { what: 'no VM left', state: { ...unused, ownerless: 'none' }, want: 'remove' },
+  { what: 'no VM left, deleted', state: { ...deleting, ownerless: 'none' }, want: 'remove' },
+  { what: 'driver cannot list', state: { ...deleting, ownerless: 'unsupported' }, want: 'remove' },
+  { what: 'a VM left', state: { ...unused, ownerless: 'some', waitedMs: 10 * LONGEST_HOLD_MS }, want: 'wait' },
+  {
+    what: 'a VM left, deleted',
+    state: { ...deleting, ownerless: 'some', waitedMs: LONGEST_HOLD_MS - 1 },
+    want: 'wait',
+  },
+  { what: 'nobody knows, deleted', state: { ...deleting, ownerless: 'unknown' }, want: 'wait' },
+  {
+    what: 'a VM left, deleted long ago',
+    state: { ...deleting, ownerless: 'some', waitedMs: LONGEST_HOLD_MS },
+    want: 'remove-unproven',
+  },
+  {
+    what: 'nobody knows, deleted long ago',
+    state: { ...deleting, ownerless: 'unknown', waitedMs: LONGEST_HOLD_MS },
+    want: 'remove-unproven',
+  },
+] as const)('$what: $want', ({ state, want }) => {
+  expect(decideHold(state)).toBe(want);
+});

@@ -1,0 +1,44 @@
+import { MINUTE_MS } from '../../clock/clock.ts';
+
+/**
+ * What is known of VMs of a class that no Machine owns. `unknown`: no list could be had yet; `unsupported`: the driver
+ * cannot list.
+ */
+export type OwnerlessVMs = 'none' | 'some' | 'unknown' | 'unsupported';
+
+/** A MachineClass and who needs it. */
+export interface ClassState {
+  readonly hasMachines: boolean;
+  /** Whether it carries our finalizer. */
+  readonly isHeld: boolean;
+  readonly isDeleting: boolean;
+  /** Undefined before the provider was asked. */
+  readonly ownerless: OwnerlessVMs | undefined;
+  /** How long it has been without Machines, in its present state of deletion. */
+  readonly waitedMs: number;
+}
+
+/** What to do about our finalizer. `ask`: a VM list decides; `wait`: ask again later. */
+export type HoldDecision = 'leave' | 'add' | 'ask' | 'wait' | 'remove' | 'remove-unproven';
+
+/** A class that is deleted is not held longer than this for VMs of which nothing can be learned. */
+export const LONGEST_HOLD_MS = 10 * MINUTE_MS;
+
+/**
+ * A MachineClass is held for as long as somebody needs it to reach a VM:
+ *
+ * | Machines | VMs without Machine | class being deleted | finalizer                                              |
+ * |----------|---------------------|---------------------|--------------------------------------------------------|
+ * | some     | –                   | no                  | added                                                  |
+ * | some     | –                   | yes                 | left as it is                                          |
+ * | none     | none, unsupported   | –                   | removed                                                |
+ * | none     | some, unknown       | no                  | kept, asked again                                      |
+ * | none     | some, unknown       | yes                 | kept, asked again; removed with a Warning after 10 min |
+ */
+export function decideHold({ hasMachines, isHeld, isDeleting, ownerless, waitedMs }: ClassState): HoldDecision {
+  if (hasMachines) return isHeld || isDeleting ? 'leave' : 'add';
+  if (!isHeld) return 'leave';
+  if (ownerless === undefined) return 'ask';
+  if (ownerless === 'none' || ownerless === 'unsupported') return 'remove';
+  return isDeleting && waitedMs >= LONGEST_HOLD_MS ? 'remove-unproven' : 'wait';
+}

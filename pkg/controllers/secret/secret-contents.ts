@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import { keyOf } from '../../apis/meta.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import type { Secret } from '../../apis/wire.ts';
+import type { Informer } from '../../cache/lister.ts';
+import type { Clock } from '../../clock/clock.ts';
+import { untilAborted } from '../../clock/deadline.ts';
+import type { Reader } from '../../kube/client.ts';
+import { isNotFound } from '../../kube/errors.ts';
+import { secrets } from '../../kube/resource.ts';
+import { SECRET_INDEX, secretIndex } from './secret-references.ts';
+
+/** Data of the Secrets of a class. Never to be logged or stored. */
+export interface ClassSecrets {
+  /** Decoded; data of `credentialsSecretRef` lies over that of `secretRef`. Not to be changed. */
+  readonly data: Readonly<Record<string, Uint8Array>>;
+  /** Keys of Secrets that the class names and that do not exist, or are in a foreign namespace. */
+  readonly missing: readonly string[];
+  /** Changes if and only if content changes; tells nothing of it. */
+  readonly fingerprint: string;
+}
+
+/** What the contents are read with. */
+export interface SecretContentsParts {
+  readonly reader: Reader;
+  /** Metadata of the Secrets of our namespace: tells when content may have changed. */
+  readonly secrets: Informer<KubeObject>;
+  /** With the index SECRET_INDEX. */
+  readonly classes: Informer<MachineClass>;
+  readonly clock: Clock;
+}
+
+interface Content {
+  readonly resourceVersion: string;
+  readonly data: Readonly<Record<string, Uint8Array>>;
+  readonly fingerprint: string;
+}
+
+/** How long the answer that a Secret does not exist serves while the cache does not know it either. */
+const ABSENT_MS = 5_000;
+
+/**
+ * Content of those Secrets, and only those, that a MachineClass names: read live when first needed, kept until the
+ * Secret's resourceVersion changes, and forgotten when it vanishes or no class names it any more.
+ */
+export class SecretContents {
+  readonly #parts: SecretContentsParts;
+  readonly #known = new Map<string, Content>();
+  readonly #absentUntilMs = new Map<string, number>();
+  readonly #reading = new Map<string, Promise<Content | undefined>>();
+
+  constructor(parts: SecretContentsParts) {
+    this.#parts = parts;
+    const forgetUnnamed = (key: string): void => {
+      if (parts.classes.byIndex(SECRET_INDEX, key).length === 0) this.#forget(key);
+    };
+    parts.secrets.onChange((old, current) => {
+      if (current === undefined && old !== undefined) this.#forget(keyOf(old));
+      if (current !== undefined) this.#absentUntilMs.delete(keyOf(current));
+    });
+    parts.classes.onChange((old) => {
+      if (old !== undefined) for (const key of secretIndex(old)) forgetUnnamed(key);
+    });
+  }
+
+  /** The merged data of a class. Throws ApiError when a Secret cannot be read for another reason than that it is missing. */
+  async of(machineClass: MachineClass, signal: AbortSignal): Promise<ClassSecrets> {
+    const keys = secretIndex(machineClass);
+    const contents = await Promise.all(keys.map((key) => this.#contentOf(machineClass, key, signal)));
+    const data = Object.assign({}, ...contents.map((content) => content?.data)) as Record<string, Uint8Array>;
+    return {
+      data,
+      missing: keys.filter((_, i) => contents[i] === undefined),
+      fingerprint: digest(contents.map((content) => content?.fingerprint ?? '')),
+    };
+  }
+
+  #contentOf(machineClass: MachineClass, key: string, signal: AbortSignal): Promise<Content | undefined> {
+    const [namespace = '', name = ''] = key.split('/');
+    // As in the original: our permissions must not lend themselves to classes that name Secrets of others.
+    if (namespace !== machineClass.metadata.namespace) return Promise.resolve(undefined);
+    const known = this.#known.get(key);
+    const current = this.#parts.secrets.get(key)?.metadata.resourceVersion;
+    if (known !== undefined && known.resourceVersion === current) return Promise.resolve(known);
+    const isAbsent = current === undefined && this.#parts.clock.monotonicMs() < (this.#absentUntilMs.get(key) ?? 0);
+    if (isAbsent) return Promise.resolve(undefined);
+
+    const reading = this.#reading.get(key) ?? this.#read(key, namespace, name);
+    this.#reading.set(key, reading);
+    return untilAborted(reading, signal);
+  }
+
+  /** One read for all who wait for it; it is not aborted with the first of them. */
+  async #read(key: string, namespace: string, name: string): Promise<Content | undefined> {
+    try {
+      const content = contentOf(await this.#parts.reader.get(secrets, { namespace, name }));
+      if (this.#parts.classes.byIndex(SECRET_INDEX, key).length > 0) this.#known.set(key, content);
+      return content;
+    } catch (err) {
+      if (!isNotFound(err)) throw err;
+      this.#known.delete(key);
+      this.#absentUntilMs.set(key, this.#parts.clock.monotonicMs() + ABSENT_MS);
+      return undefined;
+    } finally {
+      this.#reading.delete(key);
+    }
+  }
+
+  #forget(key: string): void {
+    this.#known.delete(key);
+    this.#absentUntilMs.delete(key);
+  }
+}
+
+function contentOf({ metadata, data }: Secret): Content {
+  const entries = Object.entries(data ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    resourceVersion: metadata.resourceVersion,
+    data: Object.fromEntries(entries.map(([name, value]) => [name, Buffer.from(value, 'base64')])),
+    fingerprint: digest(entries.flat()),
+  };
+}
+
+/** A hash in which no two different lists look the same. */
+function digest(parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
