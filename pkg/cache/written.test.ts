@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 
 import { keyOf } from '../apis/meta.ts';
 import type { KubeObject } from '../apis/meta.ts';
@@ -125,101 +125,129 @@ describe('WrittenStore', () => {
 });
 
 /** What a server did: versions count up, and a watch delivers these in order. */
-interface Log {
+interface Entry {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly object: KubeObject;
 }
 
-describe('WrittenStore under any interleaving of writes, watch and lists', () => {
-  const names = ['a', 'b', 'c'];
-  const action = fc.record({
-    kind: fc.constantFrom('own', 'foreign', 'own-delete', 'foreign-delete', 'answer', 'deliver', 'bookmark', 'list'),
-    name: fc.constantFrom(...names),
-    back: fc.nat({ max: 4 }),
-  });
+/** A server, its watch, answers under way to our own writes, and what readers may rightly expect. */
+class World {
+  readonly store = new WrittenStore<KubeObject>();
+  readonly #log: Entry[] = [];
+  readonly #live = new Map<string, KubeObject>();
+  readonly #answers: Entry[] = [];
+  /** UIDs of which readers have been told the end. */
+  readonly #ended = new Set<string>();
+  /** Versions below which readers must not see a key. */
+  readonly #floors = new Map<string, string>();
+  #delivered = 0;
 
-  test('shows our own writes at once, never an ended life again, and the truth in the end', () => {
-    fc.assert(fc.property(fc.array(action, { maxLength: 80 }), interleave), { numRuns: 1_000 });
-  });
+  constructor() {
+    this.store.replace([], '0');
+  }
 
-  function interleave(actions: readonly { kind: string; name: string; back: number }[]): void {
-    const log: Log[] = [];
-    const live = new Map<string, KubeObject>();
-    const answers: (() => void)[] = [];
-    const ended = new Set<string>();
-    const floors = new Map<string, string>();
-    const store = new WrittenStore<KubeObject>();
-    let delivered = 0;
-    store.replace([], '0');
+  mutate(name: string, { deletes, isOurs }: { deletes: boolean; isOurs: boolean }): void {
+    const key = `ns/${name}`;
+    const old = this.#live.get(key);
+    if (deletes && old === undefined) return;
+    const version = this.#log.length + 1;
+    const next = object(name, version, old?.metadata.uid ?? `uid-${version}`);
+    if (deletes) this.#live.delete(key);
+    else this.#live.set(key, next);
+    const change = old === undefined ? 'ADDED' : 'MODIFIED';
+    const entry: Entry = { type: deletes ? 'DELETED' : change, object: next };
+    this.#log.push(entry);
+    if (isOurs) this.#answers.push(entry);
+  }
 
-    const mutate = (name: string, deletes: boolean): Log | undefined => {
-      const key = `ns/${name}`;
-      const old = live.get(key);
-      if (deletes && old === undefined) return undefined;
-      const version = log.length + 1;
-      const next = object(name, version, old?.metadata.uid ?? `uid-${version}`);
-      if (deletes) live.delete(key);
-      else live.set(key, next);
-      const entry: Log = { type: deletes ? 'DELETED' : old === undefined ? 'ADDED' : 'MODIFIED', object: next };
-      log.push(entry);
-      return entry;
-    };
-    const deliverTo = (end: number): void => {
-      for (; delivered < end; delivered++) {
-        const entry = log[delivered] as Log;
-        store.deliver(entry.type, structuredClone(entry.object));
-        if (entry.type === 'DELETED') ended.add(entry.object.metadata.uid);
-      }
-    };
-    const check = (): void => {
-      for (const { metadata } of store.view.list()) expect(ended.has(metadata.uid)).toBe(false);
-      for (const [key, version] of floors) {
-        const seen = store.view.get(key);
-        if (seen !== undefined) {
-          expect(compareResourceVersions(seen.metadata.resourceVersion, version)).toBeGreaterThanOrEqual(0);
-        }
-      }
-    };
-
-    for (const { kind, name, back } of actions) {
-      if (kind === 'foreign') mutate(name, false);
-      if (kind === 'foreign-delete') mutate(name, true);
-      if (kind === 'own' || kind === 'own-delete') {
-        const entry = mutate(name, kind === 'own-delete');
-        if (entry !== undefined) answers.push(() => answer(entry));
-      }
-      if (kind === 'answer') answers.splice(back % Math.max(answers.length, 1), 1)[0]?.();
-      if (kind === 'deliver') deliverTo(Math.min(delivered + 1 + back, log.length));
-      if (kind === 'bookmark') store.reach(String(delivered));
-      if (kind === 'list') relist(Math.max(delivered, log.length - back));
-      check();
-    }
-
-    for (const answer of answers) answer();
-    deliverTo(log.length);
-    const seen = [...store.view.list()].toSorted((x, y) => keyOf(x).localeCompare(keyOf(y)));
-    const truth = [...live.values()].toSorted((x, y) => keyOf(x).localeCompare(keyOf(y)));
-    expect(seen).toEqual(truth);
-
-    function answer({ type, object: written }: Log): void {
-      if (type === 'DELETED') {
-        store.delete(written);
-        ended.add(written.metadata.uid);
-        return;
-      }
-      store.write(structuredClone(written));
-      if (!ended.has(written.metadata.uid)) floors.set(keyOf(written), written.metadata.resourceVersion);
-    }
-
-    function relist(end: number): void {
-      const then = new Map<string, KubeObject>();
-      for (const entry of log.slice(0, end)) {
-        if (entry.type === 'DELETED') then.delete(keyOf(entry.object));
-        else then.set(keyOf(entry.object), entry.object);
-        if (entry.type === 'DELETED') ended.add(entry.object.metadata.uid);
-      }
-      store.replace(structuredClone([...then.values()]), String(end));
-      delivered = end;
+  /** One of the answers under way arrives, in any order. */
+  answer(which: number): void {
+    const [entry] = this.#answers.splice(which % Math.max(this.#answers.length, 1), 1);
+    if (entry === undefined) return;
+    const { uid, resourceVersion } = entry.object.metadata;
+    if (entry.type === 'DELETED') {
+      this.store.delete(entry.object);
+      this.#ended.add(uid);
+    } else {
+      this.store.write(structuredClone(entry.object));
+      if (!this.#ended.has(uid)) this.#floors.set(keyOf(entry.object), resourceVersion);
     }
   }
+
+  deliver(count: number): void {
+    const end = Math.min(this.#delivered + count, this.#log.length);
+    for (const { type, object: delivered } of this.#log.slice(this.#delivered, end)) {
+      this.store.deliver(type, structuredClone(delivered));
+      if (type === 'DELETED') this.#ended.add(delivered.metadata.uid);
+    }
+    this.#delivered = end;
+  }
+
+  bookmark(): void {
+    this.store.reach(String(this.#delivered));
+  }
+
+  /** A list that is `behind` the present, but not behind the watch. */
+  list(behind: number): void {
+    const end = Math.max(this.#delivered, this.#log.length - behind);
+    const listed = new Map<string, KubeObject>();
+    for (const { type, object: changed } of this.#log.slice(0, end)) {
+      if (type === 'DELETED') this.#ended.add(changed.metadata.uid);
+      if (type === 'DELETED') listed.delete(keyOf(changed));
+      else listed.set(keyOf(changed), changed);
+    }
+    this.store.replace(structuredClone([...listed.values()]), String(end));
+    this.#delivered = end;
+  }
+
+  settle(): void {
+    while (this.#answers.length > 0) this.answer(0);
+    this.deliver(this.#log.length);
+  }
+
+  get truth(): KubeObject[] {
+    return sorted([...this.#live.values()]);
+  }
+
+  /** Objects that readers see although they were told that they had ended, or older than our own write of them. */
+  get wronglySeen(): KubeObject[] {
+    return this.store.view.list().filter((seen) => {
+      const { uid, resourceVersion } = seen.metadata;
+      return this.#ended.has(uid) || compareResourceVersions(resourceVersion, this.#floors.get(keyOf(seen)) ?? '0') < 0;
+    });
+  }
+}
+
+function sorted(objects: readonly KubeObject[]): KubeObject[] {
+  return objects.toSorted((a, b) => keyOf(a).localeCompare(keyOf(b)));
+}
+
+const name = fc.constantFrom('a', 'b', 'c');
+const action: fc.Arbitrary<(world: World) => void> = fc.oneof(
+  fc
+    .record({ name, deletes: fc.boolean(), isOurs: fc.boolean() })
+    .map((m) => (world: World) => world.mutate(m.name, m)),
+  fc.nat({ max: 4 }).map((which) => (world: World) => world.answer(which)),
+  fc.integer({ min: 1, max: 4 }).map((count) => (world: World) => world.deliver(count)),
+  fc.constant((world: World) => world.bookmark()),
+  fc.nat({ max: 4 }).map((behind) => (world: World) => world.list(behind)),
+);
+
+describe('WrittenStore under any interleaving of writes, watch and lists', () => {
+  test('shows our own writes at once, never an ended life again, and the truth in the end', () => {
+    fc.assert(
+      fc.property(fc.array(action, { maxLength: 80 }), (actions) => {
+        const world = new World();
+        for (const act of actions) {
+          act(world);
+          expect(world.wronglySeen).toEqual([]);
+        }
+
+        world.settle();
+
+        expect(sorted(world.store.view.list())).toEqual(world.truth);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
 });
