@@ -1,0 +1,310 @@
+import type { Lease } from '../apis/wire.ts';
+import { withDeadline } from '../clock/deadline.ts';
+import { elapsedSince, instantOf, type HostClock, type Instant } from '../clock/host-clock.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../kube/errors.ts';
+import type { Logger } from '../log/logger.ts';
+import type { LeaderMetrics, LeaseResult } from '../metrics/leader.ts';
+import { decide, holderOf, newLease, nothingSeen, observe, releasedLease, renewedLease, takenLease } from './lease.ts';
+import type { Decision, LeaseTiming, Observation } from './lease.ts';
+import type { LeaseClient } from './lease-client.ts';
+
+/** Lease of the deployments', sets' and overshoot controllers. */
+export const MANAGER_LEASE = 'machine-controller-manager';
+/** Lease of the machines' controllers. */
+export const MACHINE_LEASE = 'machine-controller';
+
+/** What an elector is made of. */
+export interface ElectorParts {
+  /** Name of the Lease. */
+  readonly name: string;
+  /** Who we are: host name and a random suffix, different for each start of the process. */
+  readonly identity: string;
+  readonly leases: LeaseClient;
+  readonly timing: LeaseTiming;
+  readonly clock: HostClock;
+  readonly log: Logger;
+  readonly metrics: LeaderMetrics;
+  /** The fence of this leadership (pkg/gate). */
+  readonly fence: { renewed(sentAt: Instant, leaseTransitions: number): void; close(): void };
+  /** Leadership is lost, the fence is closed: the process has to end. Called at most once. */
+  readonly lost: (reason: string) => void;
+  /** Reports `<identity> became leader` and `<identity> stopped leading` as an Event on the Lease. Must not throw. */
+  readonly announce: (lease: Lease, message: string) => void;
+}
+
+/** Candidates do not try in step. */
+const RETRY_JITTER = 0.2;
+
+/**
+ * Takes a Lease and keeps it, like client-go's elector, which holds the other half's Lease on the same cluster.
+ *
+ * | state     | leaves it when                                                              |
+ * |-----------|-----------------------------------------------------------------------------|
+ * | candidate | the Lease is absent, released or not renewed for its duration → leading     |
+ * | leading   | no renewal succeeded for the renew deadline, or it is somebody else's → lost |
+ * | leading   | `release`, after the last mutation has ended → released                     |
+ *
+ * While a candidate it also watches the Lease, so that a released one is taken at once. Each success tells the fence when
+ * the request was *sent*.
+ */
+export class Elector {
+  readonly #parts: ElectorParts;
+  readonly #stopping = new AbortController();
+  #observation: Observation = nothingSeen;
+  /** The Lease as we last wrote it; undefined unless leading. */
+  #lease: Lease | undefined;
+  #sentAt: Instant | undefined;
+  #renewing: Promise<void> | undefined;
+  /** Ends the present pause; between two pauses it is remembered for the next. */
+  #wake: () => void = () => this.#remember();
+  #isWoken = false;
+
+  constructor(parts: ElectorParts) {
+    this.#parts = parts;
+    parts.metrics.isLeader.set({ lease: parts.name }, 0);
+  }
+
+  get isLeading(): boolean {
+    return this.#lease !== undefined;
+  }
+
+  /** Who holds the Lease as far as we know; undefined when nobody does. */
+  get holder(): string | undefined {
+    const lease = this.#lease ?? this.#observation.lease;
+    return lease === undefined || holderOf(lease) === '' ? undefined : holderOf(lease);
+  }
+
+  /** Resolves when we lead; renewing goes on from then. Rejects only with the signal's reason. May be called once. */
+  async acquire(signal: AbortSignal): Promise<void> {
+    const { log, timing } = this.#parts;
+    const watching = new AbortController();
+    const watch = this.#watch(AbortSignal.any([signal, watching.signal]));
+    try {
+      for (let failures = 0; !this.isLeading;) {
+        signal.throwIfAborted();
+        let waitMs = timing.retryPeriodMs * (1 + RETRY_JITTER * Math.random());
+        try {
+          const decision = await this.#attempt(signal);
+          if (decision?.kind === 'wait') waitMs = Math.min(waitMs, decision.forMs);
+          failures = 0;
+        } catch (err) {
+          signal.throwIfAborted();
+          failures += 1;
+          if (failures === 3) log.warn({ lease: this.#parts.name, err }, 'could not reach the Lease three times');
+          else log.debug({ lease: this.#parts.name, err }, 'attempt to take the Lease failed');
+        }
+        if (!this.isLeading) await this.#pause(waitMs, signal);
+      }
+    } finally {
+      watching.abort(new Error('no longer a candidate'));
+      await watch;
+    }
+    log.info({ lease: this.#parts.name, identity: this.#parts.identity }, 'became leader');
+    this.#renewing = this.#keepRenewing();
+  }
+
+  /**
+   * Gives the Lease up so that another can take it at once; renews it until `mutationsEnded` resolves, which it must not do
+   * before the last mutation of this leadership has ended. Does nothing when not leading. Never rejects because of the
+   * API server: a Lease that cannot be released runs out.
+   */
+  async release(mutationsEnded: () => Promise<void>): Promise<void> {
+    await mutationsEnded();
+    this.#stopping.abort(new Error('leadership is being released'));
+    this.#wake();
+    await this.#renewing;
+    const lease = this.#lease;
+    if (lease === undefined) return;
+
+    this.#parts.fence.close();
+    this.#lease = undefined;
+    this.#parts.metrics.isLeader.set({ lease: this.#parts.name }, 0);
+    await this.#giveUp(lease);
+    this.#parts.announce(lease, `${this.#parts.identity} stopped leading`);
+  }
+
+  /** One attempt to become leader. Undefined when somebody else was faster. Throws ApiError, DeadlineError. */
+  async #attempt(signal: AbortSignal): Promise<Decision | undefined> {
+    const { clock, identity, leases, name, timing } = this.#parts;
+    this.#see(await this.#read(signal));
+    const decision = decide(this.#observation, identity, clock.monotonicMs());
+    if (decision.kind === 'wait') return decision;
+
+    const sentAt = instantOf(clock);
+    try {
+      const lease = await this.#call(signal, (options) =>
+        decision.kind === 'create'
+          ? leases.create(newLease(name, identity, decision.transitions, timing, clock.now()), options)
+          : leases.replace(takenLease(decision.lease, identity, decision.transitions, timing, clock.now()), options),
+      );
+      this.#count('ok');
+      this.#leading(lease, sentAt);
+      this.#parts.metrics.isLeader.set({ lease: name }, 1);
+      this.#parts.announce(lease, `${identity} became leader`);
+      return decision;
+    } catch (err) {
+      const wasOvertaken = isConflict(err) || isAlreadyExists(err) || isNotFound(err);
+      this.#count(wasOvertaken ? 'conflict' : 'error');
+      if (wasOvertaken) return undefined;
+      throw err;
+    }
+  }
+
+  async #keepRenewing(): Promise<void> {
+    const { clock, timing } = this.#parts;
+    let pauseMs = timing.retryPeriodMs;
+    while (!this.#stopping.signal.aborted) {
+      await this.#pause(Math.min(pauseMs, this.#remainingMs()), this.#stopping.signal).catch(() => undefined);
+      if (this.#stopping.signal.aborted) return;
+      if (this.#remainingMs() <= 0) {
+        return this.#lost(`the Lease could not be renewed for ${timing.renewDeadlineMs} ms`);
+      }
+      const sentMs = clock.monotonicMs();
+      const outcome = await this.#renew();
+      if (outcome === 'lost') return this.#lost('the Lease is held by somebody else');
+      pauseMs = outcome === 'again' ? 0 : Math.max(0, sentMs + timing.retryPeriodMs - clock.monotonicMs());
+    }
+  }
+
+  /** One renewal. `again`: the Lease was changed meanwhile, but is ours. */
+  async #renew(): Promise<'renewed' | 'again' | 'failed' | 'lost'> {
+    const { clock, identity, leases, log, name, timing } = this.#parts;
+    const lease = this.#lease;
+    if (lease === undefined) return 'lost';
+    const sentAt = instantOf(clock);
+    try {
+      this.#leading(
+        await this.#call(undefined, (options) => leases.replace(renewedLease(lease, clock.now()), options)),
+        sentAt,
+      );
+      this.#count('ok');
+      return 'renewed';
+    } catch (err) {
+      const isStale = isConflict(err) || isNotFound(err);
+      this.#count(isStale ? 'conflict' : 'error');
+      if (!isStale) {
+        log.debug({ lease: name, err }, 'renewal failed');
+        return 'failed';
+      }
+    }
+    try {
+      const current = await this.#read(undefined);
+      if (current !== undefined && holderOf(current) !== identity) return 'lost';
+      if (current !== undefined) {
+        this.#lease = current; // an earlier renewal of ours whose answer was lost, or somebody's label
+        return 'again';
+      }
+      // Deleted by hand. Nobody who watched it takes it before our time is over; so it is still ours to make again.
+      const { transitions } = this.#observation;
+      const createdAt = instantOf(clock);
+      const again = newLease(name, identity, transitions + 1, timing, clock.now());
+      this.#leading(await this.#call(undefined, (options) => leases.create(again, options)), createdAt);
+      this.#count('ok');
+      return 'renewed';
+    } catch (err) {
+      log.debug({ lease: name, err }, 'renewal failed');
+      return isAlreadyExists(err) ? 'again' : 'failed';
+    }
+  }
+
+  #leading(lease: Lease, sentAt: Instant): void {
+    this.#lease = lease;
+    this.#sentAt = sentAt;
+    this.#see(lease);
+    this.#parts.fence.renewed(sentAt, lease.spec?.leaseTransitions ?? 0);
+  }
+
+  #lost(reason: string): void {
+    const { announce, fence, identity, log, lost, metrics, name } = this.#parts;
+    const lease = this.#lease;
+    fence.close();
+    this.#lease = undefined;
+    metrics.isLeader.set({ lease: name }, 0);
+    log.error({ lease: name, identity, reason }, 'lost leadership');
+    if (lease !== undefined) announce(lease, `${identity} stopped leading`);
+    lost(`leadership of ${name} was lost: ${reason}`);
+  }
+
+  async #giveUp(lease: Lease): Promise<void> {
+    const { clock, identity, leases, log, name } = this.#parts;
+    const replace = (current: Lease): Promise<Lease> =>
+      this.#call(undefined, (options) => leases.replace(releasedLease(current, clock.now()), options));
+    try {
+      try {
+        await replace(lease);
+      } catch (err) {
+        if (!isConflict(err)) throw err;
+        const current = await this.#read(undefined);
+        if (current === undefined || holderOf(current) !== identity) return;
+        await replace(current);
+      }
+      log.info({ lease: name, identity }, 'released leadership');
+    } catch (err) {
+      log.warn({ lease: name, err }, 'could not release the Lease, which will run out');
+    }
+  }
+
+  /** Wakes the candidate when the Lease is released. Ends with the signal; never rejects. */
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { clock, leases, log, name, timing } = this.#parts;
+    while (!signal.aborted) {
+      try {
+        for await (const lease of leases.watch(name, signal)) {
+          this.#see(lease);
+          if (holderOf(lease) === '') this.#wake();
+        }
+      } catch (err) {
+        if (!signal.aborted) log.debug({ lease: name, err }, 'watch of the Lease broke');
+      }
+      await clock.sleep(timing.retryPeriodMs, signal).catch(() => undefined);
+    }
+  }
+
+  async #read(signal: AbortSignal | undefined): Promise<Lease | undefined> {
+    try {
+      return await this.#call(signal, (options) => this.#parts.leases.get(this.#parts.name, options));
+    } catch (err) {
+      if (isNotFound(err)) return undefined;
+      throw err;
+    }
+  }
+
+  /** A request that takes at most half of the renew deadline, so that a second one fits in. */
+  #call<T>(parent: AbortSignal | undefined, send: (options: { signal: AbortSignal; timeoutMs: number }) => Promise<T>) {
+    const { clock, timing } = this.#parts;
+    const timeoutMs = Math.min(timing.renewDeadlineMs / 2, this.isLeading ? this.#remainingMs() : Infinity);
+    return withDeadline(clock, timeoutMs, 'a request for the Lease', (signal) => send({ signal, timeoutMs }), parent);
+  }
+
+  #see(lease: Lease | undefined): void {
+    this.#observation = observe(this.#observation, lease, this.#parts.clock.monotonicMs());
+  }
+
+  #remainingMs(): number {
+    if (this.#sentAt === undefined) return 0;
+    return Math.max(0, this.#parts.timing.renewDeadlineMs - elapsedSince(this.#sentAt, this.#parts.clock));
+  }
+
+  /** Waits, or until woken. Rejects with the signal's reason. */
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    if (this.#isWoken) woken.abort(new Error('woken'));
+    this.#isWoken = false;
+    this.#wake = () => woken.abort(new Error('woken'));
+    try {
+      await this.#parts.clock.sleep(ms, AbortSignal.any([signal, woken.signal]));
+    } catch (err) {
+      if (!woken.signal.aborted || signal.aborted) throw err;
+    } finally {
+      this.#wake = () => this.#remember();
+    }
+  }
+
+  #remember(): void {
+    this.#isWoken = true;
+  }
+
+  #count(result: LeaseResult): void {
+    this.#parts.metrics.renewals.inc({ lease: this.#parts.name, result });
+  }
+}
