@@ -19,7 +19,10 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
 }
 
 /** Runs one of the original's programs: flags without a subcommand. */
-export async function runProgram(name: 'machine-controller-manager' | 'machine-controller', argv: readonly string[]): Promise<void> {
+export async function runProgram(
+  name: 'machine-controller-manager' | 'machine-controller',
+  argv: readonly string[],
+): Promise<void> {
   await parse(withFlags(new Command(name).version(version(), '--version').exitOverride(), name, run), argv);
 }
 

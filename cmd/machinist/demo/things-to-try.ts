@@ -4,28 +4,33 @@ export interface DemoPlaces {
   readonly kubeconfig: string;
   readonly directory: string;
   readonly driver: 'local' | 'sim';
-  /** Shell command that kills one machine the hard way. */
-  readonly killOne: string;
 }
 
 /** The short list that the demo prints when its machines are up. */
-export function thingsToTry({ kubectl, kubeconfig, directory, killOne }: DemoPlaces): string {
+export function thingsToTry({ kubectl, kubeconfig, directory, driver }: DemoPlaces): string {
+  const killOne =
+    driver === 'local'
+      ? `
+  kill -9 $(cat ${directory}/machines/vms/*/pid | head -1)
+                                          a machine dies: Unknown, Failed after 30 s, replaced`
+      : '';
   return `
-In another terminal:
+Things to try in another terminal:
 
   alias k='${kubectl} --kubeconfig ${kubeconfig}'
 
-  k get mcd,mcs,mc,nodes                                  everything at a glance
-  k describe machine -l demo=workers                      the story of each machine
-  k scale mcd workers --replicas=5                        more machines; then --replicas=2
-  k delete machine "$(k get mc -o name | head -1 | cut -d/ -f2)"     drained, deleted, replaced
-  ${killOne}
-                                                          a machine dies: Unknown, Failed, replaced
+  k get mcd,mcs,mc,nodes                  everything at a glance
+  k describe mc -l demo=workers           the story of each machine
+  k scale mcd workers --replicas=5        more machines; fewer with --replicas=2
+  k delete mc $(k get mc -o name | head -1 | cut -d/ -f2)
+                                          drained, deleted, replaced${killOne}
   k patch mcd workers --type=merge -p '{"spec":{"template":{"spec":{"class":{"name":"workers-b"}}}}}'
-                                                          roll to another class, one at a time
-  k apply -f ${directory}/manifests/broken-class.yaml           break class workers-b: see the next machine fail,
-  k apply -f ${directory}/manifests/class-b.yaml                and mend it: it heals without a restart
+                                          rolled to another class, one machine at a time
+  k apply -f ${directory}/manifests/broken-class.yaml
+  k scale mcd workers --replicas=6        after the roll: the class is broken, new machines say why
+  k apply -f ${directory}/manifests/class-b.yaml
+                                          mended: they come up, without a restart
 
-Ctrl-C removes everything.
+Ctrl-C here removes everything.
 `;
 }

@@ -1,0 +1,64 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+
+import type { LedgerRun } from '../../../hack/control-plane/ledger.ts';
+
+const STOP_DEADLINE_MS = 30_000;
+
+/** A program that the demo runs beside itself. */
+export interface ChildOptions {
+  readonly name: string;
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly logFile: string;
+  readonly run: LedgerRun;
+  /** Called when it ends although nobody asked it to. */
+  readonly onUnexpectedEnd: (name: string, tail: string) => void;
+}
+
+/** A process of the demo, in a group of its own: Ctrl-C reaches only the demo, which then stops the others in order. */
+export class Child {
+  readonly #child: ChildProcess;
+  readonly #name: string;
+  readonly #ended: Promise<void>;
+  #isStopping = false;
+
+  constructor({ name, program, args, logFile, run, onUnexpectedEnd }: ChildOptions) {
+    const log = openSync(logFile, 'a');
+    this.#name = name;
+    this.#child = spawn(program, args, { stdio: ['ignore', log, log], detached: true });
+    closeSync(log);
+    this.#ended = new Promise((resolve) => {
+      const end = (): void => {
+        if (this.#child.pid !== undefined) run.unregister(this.#child.pid);
+        if (!this.#isStopping) onUnexpectedEnd(name, tailOf(logFile));
+        resolve();
+      };
+      this.#child.once('exit', end);
+      this.#child.once('error', end);
+    });
+    if (this.#child.pid !== undefined) run.register(name, this.#child.pid);
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Asks it to end, and ends it the hard way when it takes too long. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    this.#child.kill('SIGTERM');
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), STOP_DEADLINE_MS);
+    await this.#ended;
+    clearTimeout(timer);
+  }
+
+  toString(): string {
+    return `${this.#name} (pid ${this.#child.pid})`;
+  }
+}
+
+function tailOf(logFile: string): string {
+  return readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-8).join('\n');
+}

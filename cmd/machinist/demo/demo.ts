@@ -1,0 +1,248 @@
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { promisify } from 'node:util';
+
+import { type ControlPlane, startControlPlane } from '../../../hack/control-plane/control-plane.ts';
+import { ControlPlaneError } from '../../../hack/control-plane/error.ts';
+import { kubeconfig } from '../../../hack/control-plane/kubeconfig.ts';
+import { freePort } from '../../../hack/control-plane/ports.ts';
+import { SystemClock } from '../../../pkg/clock/system-clock.ts';
+import { loadEndpoint } from '../../../pkg/kube/config.ts';
+import { HttpReader } from '../../../pkg/kube/http-reader.ts';
+import { Transport } from '../../../pkg/kube/transport.ts';
+import { Child } from './child.ts';
+import type { DemoOptions } from './command.ts';
+import { WORKERS, writeManifests } from './manifests.ts';
+import { DemoError, type DemoPlace, machinesDirectory, takePlace } from './place.ts';
+import { thingsToTry } from './things-to-try.ts';
+import { areUp, follow, type Snapshot, snapshot } from './watch-machines.ts';
+
+const root = path.resolve(import.meta.dirname, '../../..');
+/** How long machines may take to come up, or to go, before `--once` calls it a failure. */
+const PATIENCE_MS = 5 * 60_000;
+
+/** User under which the manager runs: the service account that deploy/rbac binds. */
+const MANAGER_USER = 'system:serviceaccount:default:machinist';
+
+/** Everything of a running demo, undone in reverse order. */
+interface Running {
+  readonly options: DemoOptions;
+  readonly place: DemoPlace;
+  readonly controlPlane: ControlPlane;
+  readonly kubectl: string;
+  readonly kubeconfig: string;
+  readonly stop: AbortController;
+  readonly undo: (() => Promise<void>)[];
+}
+
+const startedMs = performance.now();
+
+function say(line: string): void {
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1).padStart(6);
+  console.log(`${seconds} s  ${line}`);
+}
+
+/** Runs the demo. Resolves with the exit code: 0, or 1 when something did not work, which was then said in one sentence. */
+export async function demo(options: DemoOptions): Promise<number> {
+  const stop = new AbortController();
+  const interrupt = (signal: NodeJS.Signals): void => stop.abort(new DemoError(`stopped by ${signal}`));
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  const undo: (() => Promise<void>)[] = [];
+  try {
+    await runDemo(options, stop, undo);
+    return 0;
+  } catch (err) {
+    if (stop.signal.aborted && err === stop.signal.reason && !options.once && !isFailure(err)) return 0;
+    if (!(err instanceof DemoError) && !(err instanceof ControlPlaneError)) throw err;
+    console.error(err.message);
+    return 1;
+  } finally {
+    if (undo.length > 0) say('removing everything…');
+    for (const step of undo.toReversed()) await step();
+    if (undo.length > 0) say('done');
+    process.off('SIGINT', interrupt);
+    process.off('SIGTERM', interrupt);
+  }
+}
+
+/** A child that died also aborts the demo; only a person's signal is a good end. */
+function isFailure(err: unknown): boolean {
+  return !(err instanceof DemoError) || !/^stopped by SIG/.test(err.message);
+}
+
+async function runDemo(options: DemoOptions, stop: AbortController, undo: (() => Promise<void>)[]): Promise<void> {
+  const running = await startCluster(options, stop, undo);
+  await startManager(running, await startDriver(running));
+  const read = await reader(running);
+  await applyObjects(running);
+
+  say(`waiting for ${options.machines} machine(s):`);
+  const tell = (machine: string, what: string): void => say(`  ${machine}  ${what}`);
+  const signal = deadline(running, 'the machines did not come up');
+  await follow(read, (now) => areUp(now, options.machines), tell, signal);
+  say('all machines are Running and their Nodes Ready');
+
+  if (options.once) return checkRemoval(running, read, tell);
+  console.log(
+    thingsToTry({
+      kubectl: running.kubectl,
+      kubeconfig: path.relative(process.cwd(), running.kubeconfig),
+      directory: path.relative(process.cwd(), running.place.directory),
+      driver: options.driver,
+    }),
+  );
+  await follow(read, () => false, tell, stop.signal);
+}
+
+async function startCluster(
+  options: DemoOptions,
+  stop: AbortController,
+  undo: (() => Promise<void>)[],
+): Promise<Running> {
+  const place = await takePlace(path.join(root, '.demo'), say);
+  undo.push(async () => {
+    rmSync(place.directory, { recursive: true, force: true });
+    place.run.close();
+  });
+  mkdirSync(path.join(place.directory, 'logs'));
+  say('starting etcd, kube-apiserver and kube-controller-manager…');
+  const controlPlane = await startControlPlane({
+    directory: path.join(place.directory, 'control-plane'),
+    programs: ['kubectl', 'kubemark'],
+    log: say,
+    signal: stop.signal,
+  });
+  undo.push(() => controlPlane.stop());
+  const config = path.join(place.directory, 'kubeconfig');
+  copyFileSync(controlPlane.kubeconfig, config);
+  say(`control plane ready at ${controlPlane.url}; admin kubeconfig: ${path.relative(process.cwd(), config)}`);
+
+  const kubectl = programPath(controlPlane, 'kubectl');
+  const running = { options, place, controlPlane, kubectl, kubeconfig: config, stop, undo };
+  await kubectlApply(running, ['--server-side', '-f', path.join(root, 'crds'), '-f', path.join(root, 'deploy/rbac')]);
+  return running;
+}
+
+/** Starts the driver and returns its address. */
+async function startDriver(running: Running): Promise<string> {
+  const { options, place, controlPlane } = running;
+  // A socket's path may have 107 characters only; a checkout may lie deeper than that.
+  const sockets = mkdtempSync(path.join(tmpdir(), 'machinist-'));
+  running.undo.push(async () => rmSync(sockets, { recursive: true, force: true }));
+  const address = `unix://${path.join(sockets, 'driver.sock')}`;
+  const state = machinesDirectory(place.directory);
+  const own = ['--address', address, '--state-directory', state];
+  const args =
+    options.driver === 'local'
+      ? [...own, '--kubelet-binary', programPath(controlPlane, 'kubemark')]
+      : [
+          ...own,
+          '--kubeconfig',
+          await controlPlane.connection.kubeconfigFor({ user: 'admin', groups: ['system:masters'] }),
+          '--node-leases',
+        ];
+  if (options.driver === 'local') {
+    const { endAll } = await import('../../../pkg/drivers/local/end-all.ts');
+    running.undo.push(async () => void (await endAll(state)));
+  }
+  start(running, `${options.driver}-driver`, path.join(root, `cmd/${options.driver}-driver/main.ts`), args);
+  return address;
+}
+
+async function startManager(running: Running, driver: string): Promise<void> {
+  const { options, controlPlane } = running;
+  const own = await controlPlane.connection.kubeconfigFor({ user: MANAGER_USER, groups: ['system:serviceaccounts'] });
+  const port = await freePort();
+  start(running, 'machinist', path.join(root, 'cmd/machinist/main.ts'), [
+    'run',
+    `--control-kubeconfig=${own}`,
+    `--target-kubeconfig=${own}`,
+    `--driver=${options.driver}=${driver}`,
+    '--address=127.0.0.1',
+    `--port=${port}`,
+  ]);
+  say(`manager and ${options.driver} driver started; metrics: http://127.0.0.1:${port}/metrics`);
+}
+
+function start({ place, stop, undo }: Running, name: string, script: string, args: readonly string[]): void {
+  const child = new Child({
+    name,
+    program: process.execPath,
+    args: [script, ...args],
+    logFile: path.join(place.directory, 'logs', `${name}.log`),
+    run: place.run,
+    onUnexpectedEnd: (who, tail) => stop.abort(new DemoError(`${who} ended by itself. Its last lines:\n${tail}`)),
+  });
+  undo.push(() => child.stop());
+}
+
+async function applyObjects(running: Running): Promise<void> {
+  const { controlPlane } = running;
+  const userData = kubeconfig({
+    url: controlPlane.url,
+    ca: controlPlane.connection.ca,
+    identity: { token: '<<BOOTSTRAP_TOKEN>>' },
+  });
+  const files = writeManifests(running.place.directory, running.options, userData);
+  await kubectlApply(
+    running,
+    files.flatMap((file) => ['-f', file]),
+  );
+  say(
+    `applied a Secret, two MachineClasses and the MachineDeployment "${WORKERS}" with ${running.options.machines} replica(s)`,
+  );
+}
+
+/** The end of `--once`: everything that was made must go again, the Nodes included. */
+async function checkRemoval(
+  running: Running,
+  read: () => Promise<Snapshot>,
+  tell: (machine: string, what: string) => void,
+): Promise<void> {
+  say('deleting the MachineDeployment; every machine and Node must go…');
+  await kubectlRun(running, ['delete', 'machinedeployment', WORKERS, '--wait=false']);
+  const signal = deadline(running, 'the machines were not removed');
+  const isEmpty = ({ machines, nodes }: Snapshot): boolean => machines.length === 0 && nodes.length === 0;
+  await follow(read, isEmpty, tell, signal);
+  say('no machine and no Node is left');
+}
+
+async function reader({ kubeconfig: file, stop }: Running): Promise<() => Promise<Snapshot>> {
+  const clock = new SystemClock();
+  const endpoint = await loadEndpoint({ kubeconfig: file, clock, env: process.env });
+  const transport = new Transport({ endpoint, clock, userAgent: 'machinist-demo' });
+  const live = new HttpReader(transport);
+  return () => snapshot(live, stop.signal);
+}
+
+/** The demo's own signal, or one that says `what` after the demo's patience. */
+function deadline({ stop, options }: Running, what: string): AbortSignal {
+  if (!options.once) return stop.signal;
+  const late = new AbortController();
+  setTimeout(() => late.abort(new DemoError(`${what} within ${PATIENCE_MS / 60_000} minutes`)), PATIENCE_MS).unref();
+  return AbortSignal.any([stop.signal, late.signal]);
+}
+
+function programPath({ connection }: ControlPlane, name: 'kubectl' | 'kubemark'): string {
+  const program = connection.programs[name];
+  if (program === undefined) throw new DemoError(`${name} was not found: run npm run demo again to build it`);
+  return program.path;
+}
+
+async function kubectlApply(running: Running, args: readonly string[]): Promise<void> {
+  await kubectlRun(running, ['apply', ...args]);
+}
+
+async function kubectlRun({ kubectl, kubeconfig: file, stop }: Running, args: readonly string[]): Promise<void> {
+  try {
+    await promisify(execFile)(kubectl, ['--kubeconfig', file, ...args], { signal: stop.signal });
+  } catch (err) {
+    stop.signal.throwIfAborted();
+    const said = err instanceof Error && 'stderr' in err ? String(err.stderr).trim() : String(err);
+    throw new DemoError(`kubectl ${args.join(' ')} failed: ${said}`, { cause: err });
+  }
+}
