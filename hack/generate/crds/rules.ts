@@ -30,9 +30,23 @@ function rule(
   };
 }
 
-/** A claim that the member at each path, absence included, is what it was. */
+/**
+ * A claim that the member at each path, absence included, is what it was. Only texts, maps and lists are compared, and
+ * `self` is spelled without optional access: the API server could not bound the cost otherwise.
+ */
 function same(...paths: string[]): string {
-  return paths.map((path) => `self.${optional(path)} == oldSelf.${optional(path)}`).join(' && ');
+  return paths
+    .map((path) => {
+      const old = `oldSelf.${optional(path)}`;
+      return `(${present(path)} ? ${old}.hasValue() && self.${path} == ${old}.value() : !${old}.hasValue())`;
+    })
+    .join(' && ');
+}
+
+/** A claim that the member at the path exists: `has` of each member on the way. */
+function present(path: string): string {
+  const members = path.split('.');
+  return members.map((_, index) => `has(self.${members.slice(0, index + 1).join('.')})`).join(' && ');
 }
 
 /** `a.b` becomes `?a.?b`: an absent member on the way makes the whole absent. */
@@ -43,9 +57,19 @@ function optional(path: string): string {
     .join('.');
 }
 
-const LABELS = 'self.?template.?metadata.?labels.orValue({})';
-const MATCH_LABELS = 'self.?selector.?matchLabels.orValue({})';
-const MATCH_EXPRESSIONS = 'self.?selector.?matchExpressions.orValue([])';
+const LABELS = 'self.template.metadata.labels';
+const HAS_LABELS = present('template.metadata.labels');
+const SAME_SELECTOR = same('selector.matchLabels', 'selector.matchExpressions');
+
+const MATCH_LABELS_HOLD =
+  `(!has(self.selector.matchLabels) || self.selector.matchLabels.all(k, ` +
+  `k in ${LABELS} && ${LABELS}[k] == self.selector.matchLabels[k]))`;
+
+const MATCH_EXPRESSIONS_HOLD =
+  `(!has(self.selector.matchExpressions) || self.selector.matchExpressions.all(e, ` +
+  `e.operator in ['Exists', 'In'] ` +
+  `? e.key in ${LABELS} && (e.operator == 'Exists' || (has(e.values) && ${LABELS}[e.key] in e.values)) ` +
+  `: !(e.key in ${LABELS}) || (e.operator == 'NotIn' && !(has(e.values) && ${LABELS}[e.key] in e.values))))`;
 
 /** On the root: the object says what should exist. */
 export const SPEC_PRESENT = rule('has(self.spec)', '!has(oldSelf.value().spec)', MESSAGES.specMissing, {
@@ -60,27 +84,26 @@ export const SELECTOR_RULES: Rule[] = [
     reason: 'FieldValueRequired',
   }),
   rule(
-    `!has(self.selector) || size(${MATCH_LABELS}) > 0 || size(${MATCH_EXPRESSIONS}) > 0`,
-    same('selector'),
+    '!has(self.selector) || (has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0) || ' +
+      '(has(self.selector.matchExpressions) && size(self.selector.matchExpressions) > 0)',
+    `oldSelf.?selector.hasValue() && ${SAME_SELECTOR}`,
     MESSAGES.selectorEmpty,
     { fieldPath: '.selector' },
   ),
   rule(
-    `${MATCH_EXPRESSIONS}.all(e, size(e.?values.orValue([])) > 0 ? e.operator in ['In', 'NotIn'] : e.operator in ['Exists', 'DoesNotExist'])`,
-    same('selector'),
+    `!(${present('selector.matchExpressions')}) || self.selector.matchExpressions.all(e, ` +
+      "has(e.values) && size(e.values) > 0 ? e.operator in ['In', 'NotIn'] : e.operator in ['Exists', 'DoesNotExist'])",
+    same('selector.matchExpressions'),
     MESSAGES.selectorInvalid,
     { fieldPath: '.selector.matchExpressions' },
   ),
-  rule(`size(${LABELS}) > 0`, same('template.metadata.labels'), MESSAGES.templateLabelsMissing, {
+  rule(`(${HAS_LABELS} && size(${LABELS}) > 0)`, same('template.metadata.labels'), MESSAGES.templateLabelsMissing, {
     fieldPath: '.template.metadata.labels',
     reason: 'FieldValueRequired',
   }),
   rule(
-    `size(${LABELS}) == 0 || (${MATCH_LABELS}.all(k, k in ${LABELS} && ${LABELS}[k] == self.selector.matchLabels[k]) && ` +
-      `${MATCH_EXPRESSIONS}.all(e, e.operator in ['Exists', 'In'] ` +
-      `? e.key in ${LABELS} && (e.operator == 'Exists' || ${LABELS}[e.key] in e.?values.orValue([])) ` +
-      `: !(e.key in ${LABELS}) || (e.operator != 'DoesNotExist' && !(${LABELS}[e.key] in e.?values.orValue([])))))`,
-    same('selector', 'template.metadata.labels'),
+    `!(${HAS_LABELS}) || size(${LABELS}) == 0 || !has(self.selector) || (${MATCH_LABELS_HOLD} && ${MATCH_EXPRESSIONS_HOLD})`,
+    `${SAME_SELECTOR} && ${same('template.metadata.labels')}`,
     MESSAGES.selectorMismatch,
     { fieldPath: '.selector' },
   ),
@@ -88,35 +111,44 @@ export const SELECTOR_RULES: Rule[] = [
 
 /** On whatever has a reference to a class at `path`: it names one. */
 export function classNamed(path: string): Rule {
-  const member = (name: string): string => `self.${optional(path)}.?${name}.orValue('') != ''`;
-  return rule(`(${member('kind')} && ${member('name')})`, same(path), MESSAGES.classIncomplete, {
-    fieldPath: `.${path}`,
-    reason: 'FieldValueRequired',
-  });
+  const given = (member: string): string => `${present(`${path}.${member}`)} && self.${path}.${member} != ''`;
+  return rule(
+    `(${given('kind')} && ${given('name')})`,
+    same(`${path}.kind`, `${path}.name`),
+    MESSAGES.classIncomplete,
+    { fieldPath: `.${path}`, reason: 'FieldValueRequired' },
+  );
 }
-
-const TYPE = "self.?strategy.?type.orValue('')";
 
 /** On the spec of a MachineDeployment: the strategy has what its type needs. */
 export const STRATEGY_RULES: Rule[] = [
-  rule(`${TYPE} in ['RollingUpdate', 'Recreate', 'InPlaceUpdate']`, same('strategy.type'), MESSAGES.strategyType, {
-    fieldPath: '.strategy.type',
-  }),
+  rule(
+    `(${present('strategy.type')} && self.strategy.type in ['RollingUpdate', 'Recreate', 'InPlaceUpdate'])`,
+    same('strategy.type'),
+    MESSAGES.strategyType,
+    { fieldPath: '.strategy.type' },
+  ),
   limitsPresent('RollingUpdate', 'rollingUpdate', MESSAGES.rollingUpdateIncomplete),
   limitsPresent('InPlaceUpdate', 'inPlaceUpdate', MESSAGES.inPlaceUpdateIncomplete),
   rule(
-    `${TYPE} != 'InPlaceUpdate' || self.strategy.?inPlaceUpdate.?orchestrationType.orValue('') in ['Auto', 'Manual']`,
+    `${isNotType('InPlaceUpdate')} || (${present('strategy.inPlaceUpdate.orchestrationType')} && ` +
+      "self.strategy.inPlaceUpdate.orchestrationType in ['Auto', 'Manual'])",
     same('strategy.type', 'strategy.inPlaceUpdate.orchestrationType'),
     MESSAGES.orchestrationType,
     { fieldPath: '.strategy.inPlaceUpdate.orchestrationType' },
   ),
 ];
 
+function isNotType(type: string): string {
+  return `!(${present('strategy.type')}) || self.strategy.type != '${type}'`;
+}
+
 function limitsPresent(type: string, member: string, message: string): Rule {
-  const present = (limit: string): string => `self.strategy.?${member}.?${limit}.hasValue()`;
+  const surge = `strategy.${member}.maxSurge`;
+  const unavailable = `strategy.${member}.maxUnavailable`;
   return rule(
-    `${TYPE} != '${type}' || (${present('maxSurge')} && ${present('maxUnavailable')})`,
-    same('strategy.type', `strategy.${member}.maxSurge`, `strategy.${member}.maxUnavailable`),
+    `${isNotType(type)} || (${present(surge)} && ${present(unavailable)})`,
+    same('strategy.type', surge, unavailable),
     message,
     { fieldPath: `.strategy.${member}`, reason: 'FieldValueRequired' },
   );

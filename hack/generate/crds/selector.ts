@@ -2,7 +2,7 @@ import { boundedLabels } from './machine.ts';
 import { listOf, object, type Schema, text } from './schema.ts';
 
 /** Limit that only bounds the cost of the rules: a selector has a handful of expressions. */
-const MAX_EXPRESSIONS = 1000;
+const MAX_EXPRESSIONS = 256;
 
 /** A label selector. */
 export function selector(description: string): Schema {
