@@ -1,13 +1,32 @@
 /** Tests run the very bytes that Node runs: type stripping only, no compiler. */
-export default {
+const common = {
   testEnvironment: 'node',
   injectGlobals: false,
   extensionsToTreatAsEsm: ['.ts'],
-  testMatch: ['<rootDir>/{cmd,pkg,test,hack}/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/dist/'],
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.demo/'],
+  transform: { '^.+\\.ts$': '<rootDir>/hack/jest-strip-types.js' },
+};
+
+/** Levels whose tests use the real control plane; jest starts it before the first test of any of them. */
+const withControlPlane = {
+  globalSetup: '<rootDir>/test/env/global-setup.ts',
+  globalTeardown: '<rootDir>/test/env/global-teardown.ts',
+};
+
+function level(displayName, folders, more = {}) {
+  return { ...common, ...more, displayName, testMatch: [`<rootDir>/${folders}/**/*.test.ts`] };
+}
+
+/** One project a level: `--selectProjects unit`; a path alone selects the projects that it belongs to. */
+export default {
+  projects: [
+    level('unit', '{cmd,pkg,hack,test/expect}'),
+    level('integration', 'test/integration', withControlPlane),
+    level('faults', 'test/faults', withControlPlane),
+    level('e2e', 'test/e2e', withControlPlane),
+  ],
   coverageProvider: 'v8',
   workerIdleMemoryLimit: '512MB',
-  transform: { '^.+\\.ts$': '<rootDir>/hack/jest-strip-types.js' },
   reporters: ['default', '<rootDir>/hack/summary-reporter.js'],
 };

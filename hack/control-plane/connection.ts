@@ -56,10 +56,15 @@ export class Connection {
     return new Connection(directory, readCredential(adminFile(directory, 'crt'), adminFile(directory, 'key')), record);
   }
 
+  /** A new client certificate that this control plane takes for this user. */
+  credentialFor(subject: Subject): Promise<Credential> {
+    const files = pkiFiles(pkiDirectory(this.directory));
+    return issueClient(readCredential(files.ca, files.caKey), subject);
+  }
+
   /** Writes a kubeconfig for this user (a new client certificate) and returns its path. */
   async kubeconfigFor(subject: Subject): Promise<string> {
-    const files = pkiFiles(pkiDirectory(this.directory));
-    return this.#write(subject.user, await issueClient(readCredential(files.ca, files.caKey), subject));
+    return this.#write(subject.user, await this.credentialFor(subject));
   }
 
   /** Writes a kubeconfig that carries a bearer token (a bootstrap token, a service account's) and returns its path. */

@@ -12,7 +12,7 @@ import { bootstrapRbac } from './bootstrap-rbac.ts';
 import { Component } from './component.ts';
 import { Connection, pkiDirectory } from './connection.ts';
 import { ControlPlaneError } from './error.ts';
-import { cleanUpDeadRuns, openRun, type LedgerRun } from './ledger.ts';
+import { cleanUpDeadRuns, openRun, type LedgerOptions, type LedgerRun } from './ledger.ts';
 import { createPki, pkiFiles, type PkiFiles } from './pki.ts';
 import { freePort } from './ports.ts';
 import type { ProgramName } from './programs.ts';
@@ -22,7 +22,7 @@ const PORT_ATTEMPTS = 5;
 const PROBE_TIMEOUT_MS = 2_000;
 
 /** How a control plane is started. Nothing is required. */
-export interface ControlPlaneOptions {
+export interface ControlPlaneOptions extends LedgerOptions {
   /** Where its files go: absent or empty before, removed at the end. A new folder in the system's temporary one by default. */
   readonly directory?: string;
   /** Whether kube-controller-manager runs too (default true): approval of kubelets, node lifecycle, garbage collection. */
@@ -48,7 +48,7 @@ export interface ControlPlaneOptions {
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const { log = () => undefined, signal, env, controllerManager = true } = options;
-  const { ended, removed } = await cleanUpDeadRuns();
+  const { ended, removed } = await cleanUpDeadRuns(options);
   for (const what of [...ended, ...removed]) log(`cleaned up after a dead process: ${what}`);
   const names: ProgramName[] = ['etcd', 'kube-apiserver', ...(options.programs ?? [])];
   if (controllerManager) names.push('kube-controller-manager');
@@ -60,7 +60,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   });
 
   const directory = makeDirectory(options.directory);
-  const run = openRun(directory);
+  const run = openRun(directory, { ledger: options.ledger });
   const components: Component[] = [];
   const launch = { options, programs, directory, run, components, log, signal };
   try {

@@ -1,4 +1,5 @@
-import 'reflect-metadata'; // @peculiar/x509 needs it to be loaded first
+// oxlint-disable-next-line import/no-unassigned-import -- @peculiar/x509 wants its side effect, and before itself
+import 'reflect-metadata';
 import { generateKeyPairSync, webcrypto } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto';
+
+import type { Api } from '../../hack/control-plane/api.ts';
+import type { Connection } from '../../hack/control-plane/connection.ts';
+import {
+  startControlPlane,
+  type ControlPlane,
+  type ControlPlaneOptions,
+} from '../../hack/control-plane/control-plane.ts';
+import { shared, SHARED_VARIABLE } from '../../hack/control-plane/shared.ts';
+import { eventually } from '../expect/eventually.ts';
+import { applyCrds, type CrdSet } from './crds.ts';
+
+/**
+ * The control plane that all test files of this run share: CRDs applied, kube-controller-manager running. Namespaces keep the
+ * files apart; cluster-scoped objects (Nodes) need unique names. A test that stops, slows or floods the server, or whose
+ * controllers act on all Nodes, takes a private one.
+ */
+export function connect(): Connection {
+  const connection = shared();
+  if (connection === undefined) {
+    throw new Error(`no control plane: run this test by its jest project, or set ${SHARED_VARIABLE}`);
+  }
+  return connection;
+}
+
+/** A control plane for one test, with the CRDs in it: `await using plane = await privateControlPlane()`. Takes about 4 s. */
+export async function privateControlPlane(
+  options: ControlPlaneOptions & { readonly crds?: CrdSet } = {},
+): Promise<ControlPlane> {
+  const plane = await startControlPlane(options);
+  try {
+    await applyCrds(plane.connection, options.crds);
+    return plane;
+  } catch (err) {
+    await plane.stop();
+    throw err;
+  }
+}
+
+/** A namespace that belongs to one test; disposing asks for its deletion and does not wait. */
+export interface TestNamespace extends AsyncDisposable {
+  readonly name: string;
+}
+
+/** Creates a namespace with a unique name, in which pods can be created (its service account is there). */
+export async function namespace(connection: Connection = connect()): Promise<TestNamespace> {
+  const name = `t-${randomBytes(5).toString('hex')}`;
+  const api = connection.api();
+  await expectStatus(api, 201, 'POST', '/api/v1/namespaces', { metadata: { name } });
+  const account = `/api/v1/namespaces/${name}/serviceaccounts/default`;
+  await eventually(() => expectStatus(api, 200, 'GET', account), { describe: `service account in ${name}` });
+  return {
+    name,
+    async [Symbol.asyncDispose]() {
+      await expectStatus(api, 200, 'DELETE', `/api/v1/namespaces/${name}`);
+      await api.close();
+    },
+  };
+}
+
+async function expectStatus(
+  api: Api,
+  expected: number,
+  method: 'GET' | 'POST' | 'DELETE',
+  path: string,
+  body?: unknown,
+): Promise<void> {
+  const answer = await api.request(path, { method, ...(body === undefined ? {} : { body }) });
+  if (answer.status === expected) return;
+  throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+}
