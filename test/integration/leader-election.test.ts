@@ -1,0 +1,289 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { LeaseFence } from '../../pkg/gate/fence.ts';
+import { fixedEndpoint } from '../../pkg/kube/endpoint.ts';
+import { ApiError } from '../../pkg/kube/errors.ts';
+import { HttpLeaseClient } from '../../pkg/kube/lease-client.ts';
+import { Transport } from '../../pkg/kube/transport.ts';
+import type { LeaseClient } from '../../pkg/leader/lease-client.ts';
+import { Elector } from '../../pkg/leader/elector.ts';
+import { releasedLease, takenLease, type LeaseTiming } from '../../pkg/leader/lease.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
+import { leaderMetrics } from '../../pkg/metrics/leader.ts';
+import { connect, namespace } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+
+const LEASE = 'machine-controller';
+const DEFAULTS: LeaseTiming = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 };
+const QUICK: LeaseTiming = { leaseDurationMs: 3_000, renewDeadlineMs: 2_000, retryPeriodMs: 300 };
+const clock = new SystemClock();
+
+const leftOpen: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of leftOpen.splice(0).toReversed()) await close();
+});
+
+/** The real client, with the connection to the server under the test's hand. */
+class Wire implements LeaseClient {
+  readonly #client: LeaseClient;
+  /** up; loses-answers: requests reach the server, their answers do not come back; cut: nothing goes through. */
+  state: 'up' | 'loses-answers' | 'cut' = 'up';
+  renewals = 0;
+
+  constructor(client: LeaseClient) {
+    this.#client = client;
+  }
+
+  get: LeaseClient['get'] = (name, options) => this.#pass(() => this.#client.get(name, options));
+  create: LeaseClient['create'] = (lease, options) => this.#pass(() => this.#client.create(lease, options));
+  replace: LeaseClient['replace'] = (lease, options) => {
+    this.renewals += 1;
+    return this.#pass(() => this.#client.replace(lease, options));
+  };
+  watch: LeaseClient['watch'] = (name, signal) => this.#client.watch(name, signal);
+
+  async #pass<T>(send: () => Promise<T>): Promise<T> {
+    if (this.state === 'cut') throw new ApiError(0, 'Unreachable', 'cut');
+    const answer = await send();
+    if (this.state === 'loses-answers') throw new ApiError(0, 'Unreachable', 'answer lost');
+    return answer;
+  }
+}
+
+function clientFor(ns: string): HttpLeaseClient {
+  const { url, ca, admin } = connect();
+  const endpoint = fixedEndpoint(url, { tls: { ca, cert: admin.certificate, key: admin.key } });
+  const transport = new Transport({ endpoint, clock, userAgent: 'test' });
+  leftOpen.push(() => transport.close());
+  return new HttpLeaseClient({ transport, namespace: ns });
+}
+
+function candidate(ns: string, identity: string, timing: LeaseTiming = QUICK) {
+  const wire = new Wire(clientFor(ns));
+  const fence = new LeaseFence({ clock, renewDeadlineMs: timing.renewDeadlineMs });
+  const lost: string[] = [];
+  const announced: string[] = [];
+  const elector = new Elector({
+    name: LEASE,
+    identity,
+    leases: wire,
+    timing,
+    clock,
+    log: silentLogger,
+    metrics: leaderMetrics(new Registry()),
+    fence,
+    lost: (reason) => lost.push(reason),
+    announce: (_lease, message) => announced.push(message),
+  });
+  leftOpen.push(() => elector.release(async () => undefined));
+  const stop = new AbortController();
+  leftOpen.push(async () => stop.abort(new Error('test ended')));
+  return { elector, fence, wire, lost, announced, acquire: () => elector.acquire(stop.signal) };
+}
+
+/** Stands by for the Lease; a test that ends meanwhile is no failure. */
+function standBy(c: ReturnType<typeof candidate>): { tookAtMs: number | undefined } {
+  const standing: { tookAtMs: number | undefined } = { tookAtMs: undefined };
+  void (async () => {
+    await c.acquire().catch(() => undefined);
+    if (c.elector.isLeading) standing.tookAtMs = clock.monotonicMs();
+  })();
+  return standing;
+}
+
+describe('leader election', () => {
+  test('one of several candidates leads, under a Lease as the original writes it', async () => {
+    await using ns = await namespace();
+    const candidates = ['a', 'b', 'c'].map((identity) => candidate(ns.name, identity));
+
+    for (const c of candidates) standBy(c);
+    const leader = await eventually(() => {
+      const leading = candidates.find((c) => c.elector.isLeading);
+      if (leading === undefined) throw new Error('nobody leads');
+      return leading;
+    });
+    await eventually(() => leader.wire.renewals >= 3);
+
+    const lease = await clientFor(ns.name).get(LEASE);
+    expect(candidates.filter((c) => c.fence.remainingMs > 0)).toEqual([leader]);
+    expect(leader.announced).toEqual([`${lease.spec?.holderIdentity} became leader`]);
+    expect(leader.fence.token).toBe(1n);
+    expect(lease.spec).toEqual({
+      holderIdentity: leader.elector.holder,
+      leaseDurationSeconds: 3,
+      leaseTransitions: 1,
+      acquireTime: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
+      renewTime: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
+    });
+  });
+
+  test('a released Lease is taken by the one who stands by in less than a second', async () => {
+    await using ns = await namespace();
+    const first = candidate(ns.name, 'first', DEFAULTS);
+    const second = candidate(ns.name, 'second', DEFAULTS);
+    await first.acquire();
+    const standing = standBy(second);
+    await eventually(() => second.elector.holder === 'first');
+
+    const releasedAtMs = clock.monotonicMs();
+    await first.elector.release(async () => undefined);
+    await eventually(() => second.elector.isLeading);
+
+    expect((standing.tookAtMs ?? Infinity) - releasedAtMs).toBeLessThan(1_000);
+    expect(first.fence.remainingMs).toBe(0);
+    expect(first.announced).toEqual(['first became leader', 'first stopped leading']);
+    expect(first.lost).toEqual([]);
+    expect(second.fence.token).toBe(2n);
+  });
+
+  test('a Lease is not released, and is renewed, until the last mutation has ended', async () => {
+    await using ns = await namespace();
+    const leader = candidate(ns.name, 'leader');
+    await leader.acquire();
+    const mutation = Promise.withResolvers<void>();
+
+    const releasing = leader.elector.release(() => mutation.promise);
+    const before = leader.wire.renewals;
+    await eventually(() => leader.wire.renewals >= before + 10); // longer than the Lease lasts
+    const held = await clientFor(ns.name).get(LEASE);
+    const wasOpen = leader.fence.remainingMs > 0;
+    mutation.resolve();
+    await releasing;
+    const released = await clientFor(ns.name).get(LEASE);
+
+    expect(held.spec?.holderIdentity).toBe('leader');
+    expect(wasOpen).toBe(true);
+    expect(released.spec).toMatchObject({ leaseDurationSeconds: 1, leaseTransitions: 1 });
+    expect(released.spec?.holderIdentity ?? '').toBe('');
+  });
+
+  test('a leader that is cut off stops before another starts', async () => {
+    await using ns = await namespace();
+    const first = candidate(ns.name, 'first');
+    const second = candidate(ns.name, 'second');
+    await first.acquire();
+    standBy(second);
+    let bothOpen = false;
+
+    first.wire.state = 'cut';
+    await eventually(
+      () => {
+        bothOpen ||= first.fence.remainingMs > 0 && second.fence.remainingMs > 0;
+        return second.elector.isLeading;
+      },
+      { intervalMs: 5 },
+    );
+
+    expect(bothOpen).toBe(false);
+    expect(first.elector.isLeading).toBe(false);
+    expect(first.lost).toHaveLength(1);
+    expect(first.announced).toContain('first stopped leading');
+  });
+
+  test('lost answers cost nothing as long as some come back in time', async () => {
+    await using ns = await namespace();
+    const leader = candidate(ns.name, 'leader');
+    await leader.acquire();
+
+    for (let i = 0; i < 3; i++) {
+      const before = leader.wire.renewals;
+      leader.wire.state = 'loses-answers';
+      await eventually(() => leader.wire.renewals >= before + 2);
+      leader.wire.state = 'up';
+      await eventually(() => leader.fence.remainingMs > QUICK.renewDeadlineMs - 100);
+    }
+
+    expect(leader.lost).toEqual([]);
+    expect(leader.fence.token).toBe(1n);
+  });
+
+  test('a candidate whose winning answer was lost goes on under the token that it won', async () => {
+    await using ns = await namespace();
+    const c = candidate(ns.name, 'c');
+    c.wire.state = 'loses-answers';
+
+    standBy(c);
+    await eventually(async () => (await clientFor(ns.name).get(LEASE)).spec?.holderIdentity === 'c');
+    c.wire.state = 'up';
+    await eventually(() => c.elector.isLeading);
+
+    expect(c.fence.token).toBe(1n);
+  });
+
+  test('a leader whose Lease somebody else took stops at its next renewal', async () => {
+    await using ns = await namespace();
+    const leader = candidate(ns.name, 'leader');
+    await leader.acquire();
+    const client = clientFor(ns.name);
+
+    await eventually(async () => {
+      const lease = await client.get(LEASE);
+      return client.replace(takenLease(lease, 'thief', 2, QUICK, clock.now()));
+    });
+    await eventually(() => leader.lost.length === 1, { timeoutMs: 1_500 });
+
+    expect(leader.fence.remainingMs).toBe(0);
+  });
+
+  test('a deleted Lease is made again by its leader, not taken by another, and its token rises', async () => {
+    await using ns = await namespace();
+    const leader = candidate(ns.name, 'leader');
+    const other = candidate(ns.name, 'other');
+    await leader.acquire();
+    standBy(other);
+    await eventually(() => other.elector.holder === 'leader');
+
+    const answer = await deleteLease(ns.name);
+    await eventually(() => leader.fence.token === 2n);
+
+    expect(answer).toBe(200);
+    expect(leader.lost).toEqual([]);
+    expect(other.elector.isLeading).toBe(false);
+    expect((await clientFor(ns.name).get(LEASE)).spec?.holderIdentity).toBe('leader');
+  });
+
+  test('a label on the Lease disturbs nobody', async () => {
+    await using ns = await namespace();
+    const leader = candidate(ns.name, 'leader');
+    await leader.acquire();
+    const client = clientFor(ns.name);
+
+    await eventually(async () => {
+      const lease = await client.get(LEASE);
+      return client.replace({ ...lease, metadata: { ...lease.metadata, labels: { a: 'b' } } });
+    });
+    const before = leader.wire.renewals;
+    await eventually(() => leader.wire.renewals >= before + 4);
+
+    const lease = await client.get(LEASE);
+    expect(leader.lost).toEqual([]);
+    expect(lease.metadata.labels).toEqual({ a: 'b' });
+  });
+
+  test('a Lease that the original released can be taken', async () => {
+    await using ns = await namespace();
+    const client = clientFor(ns.name);
+    const created = await client.create({
+      metadata: { name: LEASE },
+      spec: { holderIdentity: 'go', leaseDurationSeconds: 15, leaseTransitions: 41 },
+    });
+    await client.replace(releasedLease(created, clock.now()));
+    const c = candidate(ns.name, 'c');
+
+    await c.acquire();
+
+    expect(c.fence.token).toBe(42n);
+  });
+});
+
+async function deleteLease(ns: string): Promise<number> {
+  const api = connect().api();
+  try {
+    const path = `/apis/coordination.k8s.io/v1/namespaces/${ns}/leases/${LEASE}`;
+    return (await api.request(path, { method: 'DELETE' })).status;
+  } finally {
+    await api.close();
+  }
+}
