@@ -5,28 +5,29 @@ import { compareResourceVersions } from './resource-version.ts';
 import { Store } from './store.ts';
 import type { Change, IndexFunctions } from './store.ts';
 
-/** One of our writes that the watch has not delivered yet. */
+/** The answer of one of our writes that the watch has not delivered yet. */
 interface Pending<T> {
-  readonly uid: string;
-  /** Of the answer; of a deletion, the newest version known before it. */
   readonly resourceVersion: string;
-  readonly deletion: boolean;
   /** What the watch delivered last for this key: what readers would see without our write. */
   delivered: T | undefined;
 }
 
+/** UIDs remembered as gone; a UID never comes back, so the bound only saves memory. */
+const MOST_BURIED = 4_096;
+
 /**
  * The view that readers have of a watched collection: what the watch has delivered, overlaid by the answers of our own
  * writes. An overlay ends when the watch delivers that object at an equal or later resourceVersion, or proves by a later
- * resourceVersion of any object (a resource's watch is in order) that it has nothing to deliver. A deletion hides its UID
- * until the watch deletes it.
+ * resourceVersion of any object (a resource's watch is in order) that it has nothing to deliver. A UID that we deleted is
+ * hidden from then on, whatever is still under way.
  *
  * Every mutating method returns the changes that readers see.
  */
 export class WrittenStore<T extends KubeObject> {
   readonly #view: Store<T>;
   readonly #pending = new Map<string, Pending<T>>();
-  /** Up to which the watch has delivered. */
+  /** UIDs known to be gone although the watch may still speak of them; oldest first. */
+  readonly #buried = new Set<string>();
   #delivered: string | undefined;
 
   constructor(indexes: IndexFunctions<T> = {}) {
@@ -45,13 +46,16 @@ export class WrittenStore<T extends KubeObject> {
 
   /** Takes a whole list, as of `resourceVersion`. A list older than what was delivered means that the server was set back. */
   replace(items: readonly T[], resourceVersion: string): Change<T>[] {
-    const setBack = this.#delivered !== undefined && compareResourceVersions(resourceVersion, this.#delivered) < 0;
-    if (setBack) this.#pending.clear();
+    if (this.#delivered !== undefined && compareResourceVersions(resourceVersion, this.#delivered) < 0) {
+      this.#pending.clear();
+      this.#buried.clear();
+    }
     this.#delivered = resourceVersion;
 
-    const listed = new Map(items.map((item) => [keyOf(item), item]));
+    const listed = new Map<string, T>();
+    for (const item of items) if (!this.#buried.has(item.metadata.uid)) listed.set(keyOf(item), item);
     for (const [key, pending] of this.#pending) {
-      if (settlesInList(pending, listed.get(key), resourceVersion)) this.#pending.delete(key);
+      if (compareResourceVersions(pending.resourceVersion, resourceVersion) <= 0) this.#pending.delete(key);
       else pending.delivered = listed.get(key);
     }
     const changes: Change<T>[] = [];
@@ -64,16 +68,12 @@ export class WrittenStore<T extends KubeObject> {
 
   /** Takes one event of the watch. */
   deliver(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): Change<T>[] {
-    const key = keyOf(object);
-    const current = type === 'DELETED' ? undefined : object;
-    const pending = this.#pending.get(key);
-    if (pending !== undefined && !settlesInEvent(pending, type, object)) {
-      pending.delivered = current;
-      return this.reach(object.metadata.resourceVersion);
-    }
-    this.#pending.delete(key);
-    const changes = current === undefined ? this.#view.remove(key) : this.#view.put(current);
-    return [...changes, ...this.reach(object.metadata.resourceVersion)];
+    const { uid, resourceVersion } = object.metadata;
+    const changes: Change<T>[] = [];
+    if (!this.#buried.has(uid))
+      changes.push(...this.#settle(keyOf(object), type === 'DELETED' ? undefined : object, resourceVersion));
+    else if (type === 'DELETED') this.#buried.delete(uid);
+    return [...changes, ...this.reach(resourceVersion)];
   }
 
   /** The watch has delivered everything up to `resourceVersion`. */
@@ -82,11 +82,8 @@ export class WrittenStore<T extends KubeObject> {
     const changes: Change<T>[] = [];
     for (const [key, pending] of this.#pending) {
       if (compareResourceVersions(pending.resourceVersion, resourceVersion) > 0) continue;
-      // A deletion has no resourceVersion of its own to wait for; one of an object that was never delivered never will be.
-      if (pending.deletion && pending.delivered !== undefined) continue;
       this.#pending.delete(key);
-      if (pending.deletion) continue;
-      changes.push(...(pending.delivered === undefined ? this.#view.remove(key) : this.#view.put(pending.delivered)));
+      changes.push(...this.#show(key, pending.delivered));
     }
     return changes;
   }
@@ -95,47 +92,56 @@ export class WrittenStore<T extends KubeObject> {
   write(object: T): Change<T>[] {
     const key = keyOf(object);
     const { uid, resourceVersion } = object.metadata;
-    if (this.#delivered !== undefined && compareResourceVersions(resourceVersion, this.#delivered) <= 0) return [];
     const seen = this.#view.get(key);
-    if (seen !== undefined && compareResourceVersions(resourceVersion, seen.metadata.resourceVersion) <= 0) return [];
-    const pending = this.#pending.get(key);
-    if (pending?.deletion === true && pending.uid === uid) return [];
+    const newest = [this.#delivered, seen?.metadata.resourceVersion];
+    const isOld = newest.some((v) => v !== undefined && compareResourceVersions(resourceVersion, v) <= 0);
+    if (isOld || this.#buried.has(uid)) return [];
 
+    // A name is free again only when its last owner is gone.
+    if (seen !== undefined && seen.metadata.uid !== uid) this.#bury(seen.metadata.uid);
+    const pending = this.#pending.get(key);
     const delivered = pending === undefined ? seen : pending.delivered;
-    this.#pending.set(key, { uid, resourceVersion, deletion: false, delivered });
+    this.#pending.set(key, { resourceVersion, delivered: this.#unlessBuried(delivered) });
     return this.#view.put(object);
   }
 
-  /** Takes the success of one of our DELETEs. Ignored when readers do not see that UID any more. */
+  /** Takes the success of one of our DELETEs. */
   delete(object: Identity): Change<T>[] {
     const key = keyOf(object);
-    const seen = this.#view.get(key);
-    if (seen?.metadata.uid !== object.metadata.uid) return [];
+    const { uid } = object.metadata;
+    this.#bury(uid);
     const pending = this.#pending.get(key);
-    const { uid, resourceVersion } = seen.metadata;
-    const delivered = pending === undefined ? seen : pending.delivered;
-    this.#pending.set(key, { uid, resourceVersion, deletion: true, delivered });
+    if (pending !== undefined) pending.delivered = this.#unlessBuried(pending.delivered);
+    if (this.#view.get(key)?.metadata.uid !== uid) return [];
+    this.#pending.delete(key);
     return this.#view.remove(key);
   }
-}
 
-/** Whether an event of the watch supersedes our write of the same key. */
-function settlesInEvent<T extends KubeObject>(
-  pending: Pending<T>,
-  type: 'ADDED' | 'MODIFIED' | 'DELETED',
-  { metadata }: T,
-): boolean {
-  const order = compareResourceVersions(metadata.resourceVersion, pending.resourceVersion);
-  if (!pending.deletion) return order >= 0;
-  return metadata.uid === pending.uid ? type === 'DELETED' : order > 0 && type !== 'DELETED';
-}
+  /** What the watch says of one key: shown, unless our own write of it is newer. */
+  #settle(key: string, current: T | undefined, resourceVersion: string): Change<T>[] {
+    const pending = this.#pending.get(key);
+    if (pending !== undefined && compareResourceVersions(resourceVersion, pending.resourceVersion) < 0) {
+      pending.delivered = current;
+      return [];
+    }
+    this.#pending.delete(key);
+    return this.#show(key, current);
+  }
 
-/** Whether a list as of `resourceVersion` supersedes our write of the same key. */
-function settlesInList<T extends KubeObject>(
-  pending: Pending<T>,
-  item: T | undefined,
-  resourceVersion: string,
-): boolean {
-  const isPast = compareResourceVersions(pending.resourceVersion, resourceVersion) <= 0;
-  return isPast && !(pending.deletion && item?.metadata.uid === pending.uid);
+  #show(key: string, current: T | undefined): Change<T>[] {
+    return current === undefined ? this.#view.remove(key) : this.#view.put(current);
+  }
+
+  #unlessBuried(object: T | undefined): T | undefined {
+    return object === undefined || this.#buried.has(object.metadata.uid) ? undefined : object;
+  }
+
+  #bury(uid: string): void {
+    this.#buried.add(uid);
+    if (this.#buried.size <= MOST_BURIED) return;
+    for (const oldest of this.#buried) {
+      this.#buried.delete(oldest);
+      return;
+    }
+  }
 }
