@@ -1,5 +1,6 @@
 import { open, readFile, rename } from 'node:fs/promises';
 
+import { hasErrno } from './errno.ts';
 import type { FencingRecord, FencingStore } from './fencing.ts';
 
 /** Keeps fencing tokens in a JSON file, replaced as a whole. A file that is no JSON is an error, never taken as empty. */
@@ -14,7 +15,7 @@ export class FencingFile implements FencingStore {
     try {
       return JSON.parse(await readFile(this.#path, 'utf8')) as FencingRecord[]; // only ever written by `save`
     } catch (err) {
-      if (err instanceof Error && 'code' in err && err.code === 'ENOENT') return [];
+      if (hasErrno(err, 'ENOENT')) return [];
       throw new Error(`reading fencing tokens from ${this.#path}`, { cause: err });
     }
   }

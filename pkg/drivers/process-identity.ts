@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 
+import { hasErrno } from '../driver/errno.ts';
+
 /** A process that cannot be mistaken for another: pids are used again, but not with the same start time in the same boot. */
 export interface ProcessIdentity {
   readonly pid: number;
@@ -31,8 +33,7 @@ export function readProc(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch (err) {
-    const code = typeof err === 'object' && err !== null && 'code' in err ? err.code : undefined;
-    if (code === 'ENOENT' || code === 'ESRCH' || code === 'EACCES' || code === 'EPERM') return undefined;
+    if (hasErrno(err, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return undefined;
     throw err;
   }
 }

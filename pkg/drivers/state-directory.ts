@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
+import { hasErrno } from '../driver/errno.ts';
 import { identityOf, isAlive } from './process-identity.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 
@@ -14,6 +15,7 @@ export class StateDirectoryError extends Error {
  * or double some. The lock of a process that was killed is taken over.
  */
 export class StateDirectory implements Disposable {
+  /** Absolute. */
   readonly path: string;
 
   private constructor(path: string) {
@@ -21,7 +23,8 @@ export class StateDirectory implements Disposable {
   }
 
   /** Makes the directory, readable only by this user, and locks it. Throws StateDirectoryError. */
-  static open(path: string): StateDirectory {
+  static open(directory: string): StateDirectory {
+    const path = resolve(directory);
     mkdirSync(path, { recursive: true, mode: 0o700 });
     const lock = join(path, 'lock.json');
     const self = identityOf(process.pid);
@@ -49,7 +52,7 @@ function tryWrite(path: string, text: string): boolean {
     writeFileSync(path, text, { flag: 'wx', mode: 0o600 });
     return true;
   } catch (err) {
-    if (typeof err === 'object' && err !== null && 'code' in err && err.code === 'EEXIST') return false;
+    if (hasErrno(err, 'EEXIST')) return false;
     throw err;
   }
 }

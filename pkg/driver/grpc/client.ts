@@ -13,6 +13,7 @@ import type {
   MachineRequest,
   VirtualMachine,
 } from '../driver.ts';
+import { messageOf } from '../errno.ts';
 import { DriverError } from '../error.ts';
 import type { DriverAddress } from './address.ts';
 import { Connection } from './connection.ts';
@@ -29,7 +30,7 @@ import {
   toMachineRequest,
   toVolumeSpec,
 } from './messages.ts';
-import { textOf, unansweredError } from './transport-error.ts';
+import { unansweredError } from './transport-error.ts';
 
 /** How long GetCapabilities, and with it the first contact of a connection, may take. */
 const HELLO_TIMEOUT_MS = 10_000;
@@ -174,7 +175,7 @@ export class GrpcDriver implements Driver {
     const asked: Promise<Capabilities> = this.#askCapabilities().catch((err: unknown) => {
       if (this.#capabilities === asked) this.#capabilities = undefined;
       // Never the code of the answer: an Unimplemented here would read as "this VM cannot be asked for".
-      const why = err instanceof DriverError ? err.detail : textOf(err);
+      const why = err instanceof DriverError ? err.detail : messageOf(err);
       throw new DriverError('Unavailable', `driver at ${this.#address} cannot be used: ${why}`, { cause: err });
     });
     this.#capabilities = asked;
@@ -206,7 +207,7 @@ export class GrpcDriver implements Driver {
       return await this.capabilities(signal);
     } catch (err) {
       if (err instanceof DriverError) throw err;
-      throw new DriverError('Canceled', `call was given up: ${textOf(err)}`, { cause: err });
+      throw new DriverError('Canceled', `call was given up: ${messageOf(err)}`, { cause: err });
     }
   }
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../errno.ts';
 import { DRIVER_CODES, DriverError } from '../error.ts';
 import type { DriverCode } from '../error.ts';
 import type { Duration } from './gen/google/protobuf/duration.ts';
@@ -18,7 +19,7 @@ export function fromDuration(duration: Duration | undefined): number | undefined
 /** What a driver's error becomes on the wire. Anything but a DriverError is a fault of the driver: Internal. */
 export function toFailure(err: unknown): DeepPartial<Failure> {
   if (!(err instanceof DriverError)) {
-    return { code: numberOf('Internal'), message: err instanceof Error ? err.message : String(err) };
+    return { code: numberOf('Internal'), message: messageOf(err) };
   }
   return {
     code: numberOf(err.code),

@@ -4,6 +4,7 @@ import type { CallContext } from 'nice-grpc';
 import type { Clock } from '../../clock/clock.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Driver, DriverCall, ListedMachine, MachineRequest } from '../driver.ts';
+import { messageOf } from '../errno.ts';
 import { DriverError } from '../error.ts';
 import type { FencingGuard } from '../fencing.ts';
 import { toFailure } from './failure.ts';
@@ -198,6 +199,6 @@ function decoded<T>(decode: () => T): T {
   try {
     return decode();
   } catch (err) {
-    throw new DriverError('InvalidArgument', err instanceof Error ? err.message : String(err), { terminal: true });
+    throw new DriverError('InvalidArgument', messageOf(err), { terminal: true });
   }
 }

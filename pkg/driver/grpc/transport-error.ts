@@ -1,5 +1,6 @@
 import { ClientError, Status } from 'nice-grpc';
 
+import { messageOf } from '../errno.ts';
 import { DriverError } from '../error.ts';
 
 /** What ended a call before an answer came, as far as this side knows. */
@@ -22,17 +23,12 @@ export interface CallEnd {
 export function unansweredError(err: unknown, end: CallEnd): DriverError {
   const options = { unanswered: end.mutation, cause: err };
   if (end.signal.aborted)
-    return new DriverError('Canceled', `${end.method} was given up: ${textOf(end.signal.reason)}`, options);
+    return new DriverError('Canceled', `${end.method} was given up: ${messageOf(end.signal.reason)}`, options);
   if (end.timedOut)
     return new DriverError('Unavailable', `${end.method} was not answered in ${end.timeoutMs} ms`, options);
   if (!(err instanceof ClientError))
-    return new DriverError('Unavailable', `${end.method} failed: ${textOf(err)}`, options);
+    return new DriverError('Unavailable', `${end.method} failed: ${messageOf(err)}`, options);
   if (err.code === Status.UNIMPLEMENTED)
     return new DriverError('Unimplemented', `${end.method}: ${err.details}`, { cause: err });
   return new DriverError('Unavailable', `${end.method} was not answered: ${Status[err.code]}: ${err.details}`, options);
-}
-
-/** The words of something that was thrown. */
-export function textOf(err: unknown): string {
-  return err instanceof Error ? err.message : String(err);
 }

@@ -1,7 +1,8 @@
 import type { Clock } from '../../clock/clock.ts';
+import { isVMOf } from '../machine-identity.ts';
+import type { MachineIdentity } from '../machine-identity.ts';
 import type { Journal } from './journal.ts';
-import { isVMOf } from './vm.ts';
-import type { MachineIdentity, SimVM } from './vm.ts';
+import type { SimVM } from './vm.ts';
 
 /** A change of a VM. vanished: nobody of ours deleted it, as when a user does in the provider's console. */
 export type CloudEvent = 'created' | 'changed' | 'deleted' | 'vanished';

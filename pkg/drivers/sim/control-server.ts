@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
+import { messageOf } from '../../driver/errno.ts';
 import type { Logger } from '../../log/logger.ts';
 import { controlRoutes } from './control-routes.ts';
 import type { Route } from './control-routes.ts';
@@ -63,7 +64,7 @@ async function answer(routes: readonly Route[], request: IncomingMessage, respon
     const parameter = path[route.pattern.indexOf('*')] ?? '';
     send(response, 200, await route.run(parameter, body === '' ? undefined : (JSON.parse(body) as unknown)));
   } catch (err) {
-    send(response, 400, { error: err instanceof Error ? err.message : String(err) });
+    send(response, 400, { error: messageOf(err) });
   }
 }
 

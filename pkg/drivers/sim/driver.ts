@@ -9,13 +9,16 @@ import type {
   VirtualMachine,
 } from '../../driver/driver.ts';
 import { DriverError } from '../../driver/error.ts';
+import { machineOf, notFound, onlyOne } from '../machine-identity.ts';
+import type { MachineIdentity } from '../machine-identity.ts';
+import { userDataOf } from '../spec-fields.ts';
 import type { SimCloud } from './cloud.ts';
 import { failureOf } from './faults.ts';
 import type { FaultRule, Faults, Method } from './faults.ts';
 import { parseProviderSpec } from './provider-spec.ts';
 import type { SimProviderSpec } from './provider-spec.ts';
 import type { SimSettings } from './settings.ts';
-import type { MachineIdentity, SimVM } from './vm.ts';
+import type { SimVM } from './vm.ts';
 
 /** What the driver is built from. */
 export interface SimDriverParts {
@@ -71,10 +74,10 @@ export class SimDriver implements Driver {
   }
 
   async createMachine(request: MachineRequest, call: DriverCall): Promise<CreatedMachine> {
-    const machine = identityOf(request, call);
+    const machine = machineOf(request, call);
     return await this.#run('CreateMachine', machine.name, call, async (rule) => {
       const spec = parseProviderSpec(request.machineClass.providerSpec);
-      requireUserData(request);
+      userDataOf(request.secretData); // a real driver hands it to the VM
       const half = (spec.latencyMs.create ?? this.settings.latencyMs.create) / 2;
 
       await this.#wait(half, call.signal);
@@ -89,7 +92,7 @@ export class SimDriver implements Driver {
   }
 
   async initializeMachine(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
-    const machine = identityOf(request, call);
+    const machine = machineOf(request, call);
     return await this.#run('InitializeMachine', machine.name, call, async (rule) => {
       await this.#wait(this.settings.latencyMs.initialize, call.signal);
       const vm = this.#find(machine);
@@ -101,7 +104,7 @@ export class SimDriver implements Driver {
   }
 
   async getMachineStatus(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
-    const machine = identityOf(request, call);
+    const machine = machineOf(request, call);
     return await this.#run('GetMachineStatus', machine.name, call, async (rule) => {
       await this.#wait(this.settings.latencyMs.status, call.signal);
       if (rule?.effect === 'stale' && !this.#seen(rule).some((vm) => this.#cloud.of(machine).includes(vm))) {
@@ -116,7 +119,7 @@ export class SimDriver implements Driver {
   }
 
   async deleteMachine(request: MachineRequest, call: DriverCall): Promise<{ lastKnownState: string | undefined }> {
-    const machine = identityOf(request, call);
+    const machine = machineOf(request, call);
     return await this.#run('DeleteMachine', machine.name, call, async () => {
       // The provider spec is not looked at: a class that has become invalid must not keep VMs alive.
       const half = this.settings.latencyMs.delete / 2;
@@ -179,12 +182,7 @@ export class SimDriver implements Driver {
   }
 
   #find(machine: MachineIdentity): SimVM | undefined {
-    const vms = this.#cloud.of(machine);
-    if (vms.length > 1) {
-      const ids = vms.map((vm) => vm.providerID).join(', ');
-      throw new DriverError('OutOfRange', `several VMs match machine ${machine.namespace}/${machine.name}: ${ids}`);
-    }
-    return vms[0];
+    return onlyOne(this.#cloud.of(machine), machine);
   }
 
   #make(request: MachineRequest, machine: MachineIdentity, spec: SimProviderSpec): SimVM {
@@ -213,12 +211,6 @@ export class SimDriver implements Driver {
   }
 }
 
-function identityOf({ machine }: MachineRequest, call: DriverCall): MachineIdentity {
-  const { namespace = '', name, uid } = machine.metadata;
-  const { providerID } = machine.spec;
-  return { cluster: call.cluster, namespace, name, uid, providerID: providerID === '' ? undefined : providerID };
-}
-
 function virtualMachineOf(vm: SimVM): VirtualMachine {
   return {
     providerID: vm.providerID,
@@ -227,21 +219,10 @@ function virtualMachineOf(vm: SimVM): VirtualMachine {
   };
 }
 
-function notFound(machine: MachineIdentity): DriverError {
-  return new DriverError('NotFound', `there is no VM of machine ${machine.namespace}/${machine.name}`);
-}
-
 function uninitialized(vm: SimVM): DriverError {
   return new DriverError('Uninitialized', `VM ${vm.providerID} has not been initialized`, {
     result: { providerID: vm.providerID, nodeName: vm.machineName },
   });
-}
-
-function requireUserData({ secretData }: MachineRequest): void {
-  const userData = secretData['userData'];
-  if (userData === undefined || userData.length === 0) {
-    throw new DriverError('InvalidArgument', 'secret: userData is missing or empty', { terminal: true });
-  }
 }
 
 /** `csi.volumeHandle` of a PersistentVolume's spec. */

@@ -1,0 +1,54 @@
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { LocalVM } from './vm.ts';
+
+/** Prefix of a folder that is being removed; what is found under it after a crash is removed too. */
+const DELETED = 'deleted-';
+
+/** The folders of the local machines, one each: vm.json and what its kubelet writes. */
+export class VMFolders {
+  readonly #directory: string;
+
+  constructor(stateDirectory: string) {
+    this.#directory = join(stateDirectory, 'vms');
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+  }
+
+  path(id: string): string {
+    return join(this.#directory, id);
+  }
+
+  /** Every machine that has a folder. Finishes removals that a crash has cut off. */
+  load(): readonly LocalVM[] {
+    const names = readdirSync(this.#directory);
+    for (const name of names.filter((n) => n.startsWith(DELETED))) rmSync(this.path(name), { recursive: true });
+    return names
+      .filter((name) => !name.startsWith(DELETED))
+      .map((id) => this.#read(id))
+      .filter((vm) => vm !== undefined);
+  }
+
+  /** Writes vm.json, as a whole or not at all; makes the folder if there is none. */
+  save(vm: LocalVM): void {
+    mkdirSync(this.path(vm.id), { recursive: true, mode: 0o700 });
+    const file = join(this.path(vm.id), 'vm.json');
+    writeFileSync(`${file}.new`, `${JSON.stringify(vm, undefined, 2)}\n`, { mode: 0o600 });
+    renameSync(`${file}.new`, file);
+  }
+
+  /** Removes a machine's folder; after a crash in the middle it is gone all the same. */
+  remove(id: string): void {
+    const doomed = this.path(`${DELETED}${id}`);
+    if (existsSync(this.path(id))) renameSync(this.path(id), doomed);
+    rmSync(doomed, { recursive: true, force: true });
+  }
+
+  /** A folder without vm.json was made by a creation that got no further: nothing was started from it. */
+  #read(id: string): LocalVM | undefined {
+    const file = join(this.path(id), 'vm.json');
+    if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as LocalVM; // only ever written by `save`
+    this.remove(id);
+    return undefined;
+  }
+}

@@ -1,0 +1,57 @@
+import type { DriverCall, MachineRequest } from '../driver/driver.ts';
+import { DriverError } from '../driver/error.ts';
+
+/** Whose VM is looked for. */
+export interface MachineIdentity {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Undefined for a VM that has no Machine. */
+  readonly uid: string | undefined;
+  readonly providerID: string | undefined;
+}
+
+/** What a VM carries in its tags. */
+export interface TaggedVM {
+  readonly providerID: string;
+  /** Empty on a VM that another tool made. */
+  readonly cluster: string;
+  readonly namespace: string;
+  /** Name of the MachineClass. */
+  readonly className: string;
+  readonly machineName: string;
+  /** Undefined on a VM that another tool made. */
+  readonly machineUID: string | undefined;
+}
+
+/** Whose VM a call is about. */
+export function machineOf({ machine }: Pick<MachineRequest, 'machine'>, call: DriverCall): MachineIdentity {
+  const { namespace = '', name, uid } = machine.metadata;
+  const { providerID } = machine.spec;
+  return { cluster: call.cluster, namespace, name, uid, providerID: providerID === '' ? undefined : providerID };
+}
+
+/**
+ * Whether a VM is the one of a machine (rule 1 of the contract): by name and tags, where a missing tag is no contradiction
+ * and another UID is. A machine that knows its provider id also owns the VM with that id, unless the UID says otherwise.
+ */
+export function isVMOf(vm: TaggedVM, machine: MachineIdentity): boolean {
+  if (vm.cluster !== '' && vm.cluster !== machine.cluster) return false;
+  if (vm.machineUID !== undefined && machine.uid !== undefined && vm.machineUID !== machine.uid) return false;
+  if (vm.providerID === machine.providerID) return true;
+  // Without a UID only the id counts: an orphan's stub must never hit the VM that now has the name.
+  if (machine.uid === undefined && machine.providerID !== undefined) return false;
+  return vm.machineName === machine.name && vm.namespace === machine.namespace;
+}
+
+/** The one VM among those that match, undefined for none. Throws OutOfRange for several. */
+export function onlyOne<T extends TaggedVM>(vms: readonly T[], machine: MachineIdentity): T | undefined {
+  if (vms.length < 2) return vms[0];
+  const ids = vms.map((vm) => vm.providerID).join(', ');
+  throw new DriverError('OutOfRange', `several VMs match machine ${machine.namespace}/${machine.name}: ${ids}`);
+}
+
+/** There is no VM of that machine. */
+export function notFound(machine: MachineIdentity): DriverError {
+  return new DriverError('NotFound', `there is no VM of machine ${machine.namespace}/${machine.name}`);
+}
