@@ -1,43 +1,37 @@
 import { defaultOf, type Flag, FLAGS, type FlagGroup, IGNORED_FLAGS, type Program } from '../../pkg/config/flags.ts';
-import { type Generated, table } from './generated.ts';
+import { table } from './table.ts';
 
 const PROGRAMS: readonly Program[] = ['machinist run', 'machine-controller-manager', 'machine-controller'];
 
-/** docs/reference/flags.md, from the table that the command line is made of. */
-export const flagsReference: Generated = {
-  path: 'docs/reference/flags.md',
-  text: () => `# Flags
+const INTRODUCTION = `# Flags
 
 Generated from \`pkg/config/flags.ts\`.
 
-Names and defaults are the original's where it has them. \`_\` may be written for \`-\`; durations are Go durations and need a unit
-(\`30s\`, \`1h30m\`). A flag that has no effect in a program is accepted there with a warning, so that manifests can be shared; an unknown flag
-ends the program with exit code 2.
+Names and defaults are the original's where it has them. \`_\` may be written for \`-\`; durations are Go durations and need a unit (\`30s\`, \`1h30m\`).
+A flag that has no effect in a program is accepted there with a warning, so that manifests can be shared; an unknown flag ends the program with
+exit code 2.
+`;
 
-${groups()
-  .map(
-    (group) => `## ${group}
+/** docs/reference/flags.md, from the table that the command line is made of. */
+export async function flagsReference(): Promise<string> {
+  const groups = [...new Set(FLAGS.map((flag) => flag.group))];
+  const sections = await Promise.all(groups.map(sectionOf));
+  const ignored = IGNORED_FLAGS.map((name) => `\`--${name}\``).join(', ');
+  return [
+    INTRODUCTION,
+    ...sections,
+    `## Accepted without effect\n\nFlags of klog and of older releases: ${ignored}.\n`,
+  ].join('\n');
+}
 
-${table(
-  ['flag', 'default', 'programs', 'meaning'],
-  FLAGS.filter((flag) => flag.group === group).map((flag) => [
+async function sectionOf(group: FlagGroup): Promise<string> {
+  const rows = FLAGS.filter((flag) => flag.group === group).map((flag) => [
     `\`--${flag.name}\``,
     defaultsOf(flag),
     programsOf(flag),
     flag.help,
-  ]),
-)}
-`,
-  )
-  .join('\n')}
-## Accepted without effect
-
-Flags of klog and of older releases: ${IGNORED_FLAGS.map((name) => `\`--${name}\``).join(', ')}.
-`,
-};
-
-function groups(): FlagGroup[] {
-  return [...new Set(FLAGS.map((flag) => flag.group))];
+  ]);
+  return `## ${group}\n\n${await table(['flag', 'default', 'programs', 'meaning'], rows)}`;
 }
 
 function defaultsOf(flag: Flag): string {
