@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 import { type ControlPlane, startControlPlane } from '../../../hack/control-plane/control-plane.ts';
 import { ControlPlaneError } from '../../../hack/control-plane/error.ts';
-import { kubeconfig } from '../../../hack/control-plane/kubeconfig.ts';
+import { kubeconfig, writeKubeconfig } from '../../../hack/control-plane/kubeconfig.ts';
 import { freePort } from '../../../hack/control-plane/ports.ts';
 import { SystemClock } from '../../../pkg/clock/system-clock.ts';
 import { loadEndpoint } from '../../../pkg/kube/config.ts';
@@ -15,7 +15,7 @@ import { HttpReader } from '../../../pkg/kube/http-reader.ts';
 import { Transport } from '../../../pkg/kube/transport.ts';
 import { Child } from './child.ts';
 import type { DemoOptions } from './command.ts';
-import { WORKERS, writeManifests } from './manifests.ts';
+import { NAMESPACE, WORKERS, writeManifests } from './manifests.ts';
 import { DemoError, type DemoPlace, machinesDirectory, takePlace } from './place.ts';
 import { thingsToTry } from './things-to-try.ts';
 import { areUp, follow, type Snapshot, snapshot } from './watch-machines.ts';
@@ -24,8 +24,9 @@ const root = path.resolve(import.meta.dirname, '../../..');
 /** How long machines may take to come up, or to go, before `--once` calls it a failure. */
 const PATIENCE_MS = 5 * 60_000;
 
-/** User under which the manager runs: the service account that deploy/rbac binds. */
-const MANAGER_USER = 'system:serviceaccount:default:machinist';
+/** Users that deploy/rbac binds to the shipped roles. */
+const MANAGER_USER = 'machinist';
+const SIM_DRIVER_USER = 'machinist-sim-driver';
 
 /** Everything of a running demo, undone in reverse order. */
 interface Running {
@@ -118,11 +119,13 @@ async function startCluster(
   });
   undo.push(() => controlPlane.stop());
   const config = path.join(place.directory, 'kubeconfig');
-  copyFileSync(controlPlane.kubeconfig, config);
+  const { url, connection } = controlPlane;
+  writeKubeconfig(config, { url, ca: connection.ca, identity: connection.admin, namespace: NAMESPACE });
   say(`control plane ready at ${controlPlane.url}; admin kubeconfig: ${path.relative(process.cwd(), config)}`);
 
   const kubectl = programPath(controlPlane, 'kubectl');
   const running = { options, place, controlPlane, kubectl, kubeconfig: config, stop, undo };
+  await kubectlApply(running, ['-f', path.join(root, 'deploy/manifests/service-account.yaml')]);
   await kubectlApply(running, ['--server-side', '-f', path.join(root, 'crds'), '-f', path.join(root, 'deploy/rbac')]);
   return running;
 }
@@ -138,11 +141,11 @@ async function startDriver(running: Running): Promise<string> {
   const own = ['--address', address, '--state-directory', state];
   const args =
     options.driver === 'local'
-      ? [...own, '--kubelet-binary', programPath(controlPlane, 'kubemark')]
+      ? [...own, '--kubelet-binary', programPath(controlPlane, 'kubemark'), '--capacity', '500']
       : [
           ...own,
           '--kubeconfig',
-          await controlPlane.connection.kubeconfigFor({ user: 'admin', groups: ['system:masters'] }),
+          await controlPlane.connection.kubeconfigFor({ user: SIM_DRIVER_USER }),
           '--node-leases',
         ];
   if (options.driver === 'local') {
@@ -155,10 +158,11 @@ async function startDriver(running: Running): Promise<string> {
 
 async function startManager(running: Running, driver: string): Promise<void> {
   const { options, controlPlane } = running;
-  const own = await controlPlane.connection.kubeconfigFor({ user: MANAGER_USER, groups: ['system:serviceaccounts'] });
+  const own = await controlPlane.connection.kubeconfigFor({ user: MANAGER_USER });
   const port = await freePort();
   start(running, 'machinist', path.join(root, 'cmd/machinist/main.ts'), [
     'run',
+    `--namespace=${NAMESPACE}`,
     `--control-kubeconfig=${own}`,
     `--target-kubeconfig=${own}`,
     `--driver=${options.driver}=${driver}`,

@@ -6,6 +6,8 @@ import { stringify } from 'yaml';
 import { API_VERSION } from '../../../pkg/apis/machine/v1alpha1/group.ts';
 import type { DemoOptions } from './command.ts';
 
+/** Namespace of the demo's objects: the one of the shipped roles. */
+export const NAMESPACE = 'machinist';
 /** Name of the demo's MachineDeployment, and label value of its machines. */
 export const WORKERS = 'workers';
 
@@ -35,7 +37,7 @@ function secret(userData: string): unknown {
   return {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: 'workers-user-data', namespace: 'default' },
+    metadata: { name: 'workers-user-data', namespace: NAMESPACE },
     type: 'Opaque',
     stringData: { userData },
   };
@@ -45,10 +47,10 @@ function machineClass(name: string, provider: DemoOptions['driver']): Record<str
   return {
     apiVersion: API_VERSION,
     kind: 'MachineClass',
-    metadata: { name, namespace: 'default' },
+    metadata: { name, namespace: NAMESPACE },
     provider,
     providerSpec: {},
-    secretRef: { name: 'workers-user-data', namespace: 'default' },
+    secretRef: { name: 'workers-user-data', namespace: NAMESPACE },
     nodeTemplate: {
       capacity: { cpu: '1', gpu: '0', memory: '4Gi' },
       instanceType: `${provider}-small`,
@@ -63,7 +65,7 @@ function machineDeployment(replicas: number): unknown {
   return {
     apiVersion: API_VERSION,
     kind: 'MachineDeployment',
-    metadata: { name: WORKERS, namespace: 'default' },
+    metadata: { name: WORKERS, namespace: NAMESPACE },
     spec: {
       replicas,
       selector: { matchLabels: labels },

@@ -11,7 +11,7 @@ export function thingsToTry({ kubectl, kubeconfig, directory, driver }: DemoPlac
   const killOne =
     driver === 'local'
       ? `
-  kill -9 $(cat ${directory}/machines/vms/*/pid | head -1)
+  kill -9 $(grep -h '"pid"' ${directory}/machines/vms/*/vm.json | head -1 | tr -dc 0-9)
                                           a machine dies: Unknown, Failed after 30 s, replaced`
       : '';
   return `

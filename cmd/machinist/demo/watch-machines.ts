@@ -4,6 +4,7 @@ import type { Node } from '../../../pkg/apis/wire.ts';
 import { explain } from '../../../pkg/controllers/machine/explain.ts';
 import type { Reader } from '../../../pkg/kube/client.ts';
 import { machines, nodes } from '../../../pkg/kube/resource.ts';
+import { NAMESPACE } from './manifests.ts';
 
 const POLL_MS = 400;
 
@@ -16,7 +17,7 @@ export interface Snapshot {
 /** Reads both live. */
 export async function snapshot(reader: Reader, signal: AbortSignal): Promise<Snapshot> {
   const [machineList, nodeList] = await Promise.all([
-    reader.list(machines, { namespace: 'default', signal }),
+    reader.list(machines, { namespace: NAMESPACE, signal }),
     reader.list(nodes, { signal }),
   ]);
   return { machines: machineList.items, nodes: nodeList.items };
