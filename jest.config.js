@@ -12,6 +12,7 @@ const common = {
 const withControlPlane = {
   globalSetup: '<rootDir>/test/env/global-setup.ts',
   globalTeardown: '<rootDir>/test/env/global-teardown.ts',
+  setupFilesAfterEnv: ['<rootDir>/test/env/timeout.ts'],
 };
 
 function level(displayName, folders, more = {}) {

@@ -11,8 +11,6 @@ import { identityOf } from '../../hack/control-plane/process-identity.ts';
 import { bootstrapToken, startKubelet } from '../env/kubelet.ts';
 import { eventually } from '../expect/eventually.ts';
 
-const START_TIMEOUT_MS = 60_000;
-
 interface NodeObject {
   readonly status: { readonly conditions: readonly { readonly type: string; readonly status: string }[] };
 }
@@ -33,7 +31,7 @@ describe('a control plane', () => {
   beforeAll(async () => {
     plane = await startControlPlane({ programs: ['kubemark'] });
     admin = plane.connection.api();
-  }, START_TIMEOUT_MS);
+  });
 
   afterAll(async () => {
     await admin.close();
@@ -120,7 +118,6 @@ describe('a control plane', () => {
       });
       expect(component?.pid).not.toBe(pid);
     },
-    START_TIMEOUT_MS,
   );
 
   test('answers no more while the API server is paused and goes on afterwards', async () => {
@@ -142,85 +139,65 @@ describe('the end of a control plane', () => {
 
   afterAll(() => rmSync(ledger, { recursive: true, force: true }));
 
-  test(
-    'leaves no process, no directory and no record',
-    async () => {
-      const plane = await startControlPlane({ ledger });
-      const pids = [plane.etcd, plane.apiserver, plane.controllerManager].map((c) => c?.pid ?? 0);
-      expect(pids.map((pid) => identityOf(pid)?.pid)).toEqual(pids);
+  test('leaves no process, no directory and no record', async () => {
+    const plane = await startControlPlane({ ledger });
+    const pids = [plane.etcd, plane.apiserver, plane.controllerManager].map((c) => c?.pid ?? 0);
+    expect(pids.map((pid) => identityOf(pid)?.pid)).toEqual(pids);
 
-      await plane.stop();
+    await plane.stop();
 
-      expect(pids.map((pid) => identityOf(pid))).toEqual([undefined, undefined, undefined]);
-      expect(existsSync(plane.directory)).toBe(false);
-      expect(readdirSync(ledger)).toEqual([]);
-    },
-    START_TIMEOUT_MS,
-  );
+    expect(pids.map((pid) => identityOf(pid))).toEqual([undefined, undefined, undefined]);
+    expect(existsSync(plane.directory)).toBe(false);
+    expect(readdirSync(ledger)).toEqual([]);
+  });
 
-  test(
-    'is made up for by the next start when its process was killed, and only then',
-    async () => {
-      const killed = await startInChild(ledger);
-      await using bystander = await startControlPlane({ ledger, controllerManager: false });
-      expect(killed.pids.map((pid) => identityOf(pid)?.pid)).toEqual(killed.pids);
-      killed.kill();
-      await eventually(() => identityOf(killed.parent) === undefined);
-      const log: string[] = [];
+  test('is made up for by the next start when its process was killed, and only then', async () => {
+    const killed = await startInChild(ledger);
+    await using bystander = await startControlPlane({ ledger, controllerManager: false });
+    expect(killed.pids.map((pid) => identityOf(pid)?.pid)).toEqual(killed.pids);
+    killed.kill();
+    await eventually(() => identityOf(killed.parent) === undefined);
+    const log: string[] = [];
 
-      await using next = await startControlPlane({ ledger, controllerManager: false, log: (line) => log.push(line) });
+    await using next = await startControlPlane({ ledger, controllerManager: false, log: (line) => log.push(line) });
 
-      expect(killed.pids.map((pid) => identityOf(pid))).toEqual([undefined, undefined]);
-      expect(existsSync(killed.directory)).toBe(false);
-      expect(log).toContain(`cleaned up after a dead process: ${killed.directory}`);
-      expect(identityOf(bystander.apiserver.pid ?? 0)).toBeDefined();
-      expect(identityOf(next.apiserver.pid ?? 0)).toBeDefined();
-    },
-    START_TIMEOUT_MS,
-  );
+    expect(killed.pids.map((pid) => identityOf(pid))).toEqual([undefined, undefined]);
+    expect(existsSync(killed.directory)).toBe(false);
+    expect(log).toContain(`cleaned up after a dead process: ${killed.directory}`);
+    expect(identityOf(bystander.apiserver.pid ?? 0)).toBeDefined();
+    expect(identityOf(next.apiserver.pid ?? 0)).toBeDefined();
+  });
 
-  test(
-    'comes by itself when the start is aborted',
-    async () => {
-      const before = readdirSync(ledger);
-      const abort = new AbortController();
-      const starting = startControlPlane({ ledger, signal: abort.signal });
-      await eventually(() => readdirSync(ledger).length > before.length);
+  test('comes by itself when the start is aborted', async () => {
+    const before = readdirSync(ledger);
+    const abort = new AbortController();
+    const starting = startControlPlane({ ledger, signal: abort.signal });
+    await eventually(() => readdirSync(ledger).length > before.length);
 
-      abort.abort(new Error('changed my mind'));
+    abort.abort(new Error('changed my mind'));
 
-      await expect(starting).rejects.toThrow('changed my mind');
-      expect(readdirSync(ledger)).toEqual(before);
-    },
-    START_TIMEOUT_MS,
-  );
+    await expect(starting).rejects.toThrow('changed my mind');
+    expect(readdirSync(ledger)).toEqual(before);
+  });
 
-  test(
-    'comes with the last words of the program when the start fails',
-    async () => {
-      const starting = startControlPlane({ ledger, extraArguments: { 'kube-apiserver': ['--no-such-flag'] } });
+  test('comes with the last words of the program when the start fails', async () => {
+    const starting = startControlPlane({ ledger, extraArguments: { 'kube-apiserver': ['--no-such-flag'] } });
 
-      await expect(starting).rejects.toMatchObject({
-        code: 'start-failed',
-        message: expect.stringContaining('unknown flag: --no-such-flag'),
-      });
-      expect(readdirSync(ledger)).toEqual([]);
-    },
-    START_TIMEOUT_MS,
-  );
+    await expect(starting).rejects.toMatchObject({
+      code: 'start-failed',
+      message: expect.stringContaining('unknown flag: --no-such-flag'),
+    });
+    expect(readdirSync(ledger)).toEqual([]);
+  });
 
-  test(
-    'is a clear error when a port that was asked for is taken',
-    async () => {
-      await using first = await startControlPlane({ ledger, controllerManager: false });
-      const port = Number(new URL(first.url).port);
+  test('is a clear error when a port that was asked for is taken', async () => {
+    await using first = await startControlPlane({ ledger, controllerManager: false });
+    const port = Number(new URL(first.url).port);
 
-      const second = startControlPlane({ ledger, controllerManager: false, ports: { apiserver: port } });
+    const second = startControlPlane({ ledger, controllerManager: false, ports: { apiserver: port } });
 
-      await expect(second).rejects.toMatchObject({ code: 'address-in-use' });
-    },
-    START_TIMEOUT_MS,
-  );
+    await expect(second).rejects.toMatchObject({ code: 'address-in-use' });
+  });
 });
 
 interface Child {

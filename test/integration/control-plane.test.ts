@@ -1,14 +1,76 @@
-import { describe, expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import type { Api } from '../../hack/control-plane/api.ts';
 import { connect, namespace } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
 
 describe('the shared control plane', () => {
-  test('serves', async () => {
-    const api = connect().api();
-    await using ns = await namespace();
+  let api: Api;
 
-    const answer = await api.request(`/api/v1/namespaces/${ns.name}`);
+  beforeAll(() => {
+    api = connect().api();
+  });
 
-    expect(answer.status).toBe(200);
-    await api.close();
+  afterAll(() => api.close());
+
+  test('serves all kinds of Machinist', async () => {
+    const { body } = await api.request('/apis/machine.sapcloud.io/v1alpha1');
+
+    const kinds = (body as { resources: { kind: string; name: string }[] }).resources
+      .filter(({ name }) => !name.includes('/'))
+      .map(({ kind }) => kind);
+    expect(kinds.toSorted()).toEqual(['Machine', 'MachineClass', 'MachineDeployment', 'MachineSet']);
+  });
+
+  test('gives each test a namespace of its own, in which pods can be created at once', async () => {
+    await using one = await namespace();
+    await using other = await namespace();
+
+    const { status } = await api.request(`/api/v1/namespaces/${one.name}/pods`, {
+      method: 'POST',
+      body: { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'c' }] } },
+    });
+
+    expect(one.name).not.toBe(other.name);
+    expect(status).toBe(201);
+  });
+
+  test('removes the namespace at the end of the test', async () => {
+    let name: string;
+    {
+      await using mine = await namespace();
+      name = mine.name;
+    }
+
+    await eventually(async () => (await api.request(`/api/v1/namespaces/${name}`)).status === 404, {
+      timeoutMs: 20_000,
+    });
+  });
+
+  test('has a kubeconfig that kubectl understands', async () => {
+    const { kubeconfig, programs, url } = connect();
+    const args = ['--kubeconfig', kubeconfig, 'get', 'namespace', 'default', '-o', 'name'];
+
+    const { stdout } = await promisify(execFile)(programs.kubectl?.path ?? '', args);
+
+    expect(stdout.trim()).toBe('namespace/default');
+    expect(url).toMatch(/^https:\/\/127\.0\.0\.1:2\d{4}$/);
+  });
+
+  test('writes kubeconfigs for any user', async () => {
+    const connection = connect();
+    const kubeconfig = await connection.kubeconfigFor({ user: 'machinist', groups: ['operators', 'on call, always'] });
+    const args = ['--kubeconfig', kubeconfig, 'auth', 'whoami', '-o', 'json'];
+
+    const { stdout } = await promisify(execFile)(connection.programs.kubectl?.path ?? '', args);
+
+    const { userInfo } = (JSON.parse(stdout) as { status: { userInfo: object } }).status;
+    expect(userInfo).toMatchObject({
+      username: 'machinist',
+      groups: ['operators', 'on call, always', 'system:authenticated'],
+    });
   });
 });
