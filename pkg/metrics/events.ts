@@ -1,0 +1,22 @@
+import { Counter } from 'prom-client';
+import type { Registry } from 'prom-client';
+
+/** What became of an Event. limited: too many about one object. overflow: the queue was full. failed: the server refused it. */
+export type EventFate = 'written' | 'limited' | 'overflow' | 'failed';
+
+/** What is counted about Events. */
+export interface EventMetrics {
+  readonly events: Counter<'fate'>;
+}
+
+/** Declares the metrics of Events in `registry`. */
+export function eventMetrics(registry: Registry): EventMetrics {
+  return {
+    events: new Counter({
+      name: 'machinist_events_total',
+      help: 'Events that were to be written, by what became of them (written, limited, overflow, failed).',
+      labelNames: ['fate'],
+      registers: [registry],
+    }),
+  };
+}
