@@ -77,7 +77,7 @@ export function machine(change?: Change<BuiltMachine>): BuiltMachine {
     {
       apiVersion: API_VERSION,
       kind: 'Machine',
-      metadata: metadata('m-1', { labels: { ...LABELS, [NODE_LABEL]: 'm-1' } }),
+      metadata: metaOf('m-1', { labels: { ...LABELS, [NODE_LABEL]: 'm-1' } }),
       spec: { class: { kind: 'MachineClass', name: 'class-1' }, providerID: 'sim:///m-1' },
       status: {
         currentStatus: { phase: 'Running', lastUpdateTime: CREATED },
@@ -99,7 +99,7 @@ export function machineSet(change?: Change<BuiltMachineSet>): BuiltMachineSet {
     {
       apiVersion: API_VERSION,
       kind: 'MachineSet',
-      metadata: metadata('set-1', { labels: LABELS, generation: 1 }),
+      metadata: metaOf('set-1', { labels: LABELS, generation: 1 }),
       spec: { replicas: 1, selector: { matchLabels: { ...LABELS } }, template: template() },
       status: {
         replicas: 1,
@@ -119,7 +119,7 @@ export function machineDeployment(change?: Change<BuiltMachineDeployment>): Buil
     {
       apiVersion: API_VERSION,
       kind: 'MachineDeployment',
-      metadata: metadata('deployment-1', { generation: 1 }),
+      metadata: metaOf('deployment-1', { generation: 1 }),
       spec: {
         replicas: 1,
         selector: { matchLabels: { ...LABELS } },
@@ -144,7 +144,7 @@ export function machineClass(change?: Change<BuiltMachineClass>): BuiltMachineCl
     {
       apiVersion: API_VERSION,
       kind: 'MachineClass',
-      metadata: metadata('class-1', { generation: 1 }),
+      metadata: metaOf('class-1', { generation: 1 }),
       provider: 'sim',
       providerSpec: { size: 'small' },
       secretRef: { name: 'secret-1', namespace: NAMESPACE },
@@ -167,7 +167,7 @@ export function node(change?: Change<BuiltNode>): BuiltNode {
     {
       apiVersion: 'v1',
       kind: 'Node',
-      metadata: metadata('m-1', { namespace: '' }),
+      metadata: metaOf('m-1', { namespace: '' }),
       spec: { providerID: 'sim:///m-1' },
       status: {
         capacity,
@@ -194,7 +194,7 @@ export function pod(change?: Change<BuiltPod>): BuiltPod {
     {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: metadata('pod-1', {
+      metadata: metaOf('pod-1', {
         labels: { app: 'a' },
         ownerReferences: [
           { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'rs-1', uid: 'uid-of-rs-1', controller: true },
@@ -214,7 +214,7 @@ export function secret(change?: Change<BuiltSecret>): BuiltSecret {
     {
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata: metadata('secret-1', {}),
+      metadata: metaOf('secret-1', {}),
       type: 'Opaque',
       data: { userData },
     },
@@ -241,7 +241,7 @@ function template(): NonNullable<MachineSetSpec['template']> {
   return { metadata: { labels: { ...LABELS } }, spec: { class: { kind: 'MachineClass', name: 'class-1' } } };
 }
 
-function metadata(name: string, more: Partial<ObjectMeta>): BuiltMeta {
+function metaOf(name: string, more: Partial<ObjectMeta>): BuiltMeta {
   return {
     name,
     namespace: NAMESPACE,

@@ -1,0 +1,85 @@
+import { expect, test } from '@jest/globals';
+
+import { machine, machineDeployment, machineSet } from '../../../../test/builders.ts';
+import {
+  autoPreserveMaxOf,
+  phaseOf,
+  progressDeadlineMsOf,
+  replicasOf,
+  revisionHistoryLimitOf,
+  rollbackRevisionOf,
+  templateLabelsOf,
+  timeoutMsOf,
+} from './defaults.ts';
+import type { MachineDeploymentSpec } from './machine-deployment.ts';
+
+/** A spec in which null stands for absent, as Go writes it. */
+function deployment(members: Record<string, unknown>): { spec: MachineDeploymentSpec } {
+  return machineDeployment((d) => Object.assign(d.spec, members));
+}
+
+test.each([
+  { replicas: 3, want: 3 },
+  { replicas: 0, want: 0 },
+  { replicas: null, want: 0 },
+  { replicas: undefined, want: 0 },
+  { replicas: -2, want: 0 },
+])('replicas of $replicas count as $want', ({ replicas, want }) => {
+  expect(replicasOf(deployment({ replicas }))).toBe(want);
+  expect(replicasOf(machineSet((s) => Object.assign(s.spec, { replicas })))).toBe(want);
+  expect(autoPreserveMaxOf(deployment({ autoPreserveFailedMachineMax: replicas }))).toBe(want);
+});
+
+test('a set without spec has no replicas', () => {
+  expect(replicasOf({})).toBe(0);
+  expect(autoPreserveMaxOf({})).toBe(0);
+});
+
+test.each([
+  { limit: 2, want: 2 },
+  { limit: 0, want: 0 },
+  { limit: null, want: undefined },
+  { limit: undefined, want: undefined },
+])('a history limit of $limit keeps $want', ({ limit, want }) => {
+  expect(revisionHistoryLimitOf(deployment({ revisionHistoryLimit: limit }))).toBe(want);
+});
+
+test.each([
+  { seconds: 600, want: 600_000 },
+  { seconds: null, want: undefined },
+  { seconds: undefined, want: undefined },
+])('a progress deadline of $seconds is $want ms', ({ seconds, want }) => {
+  expect(progressDeadlineMsOf(deployment({ progressDeadlineSeconds: seconds }))).toBe(want);
+});
+
+test.each([
+  { rollbackTo: { revision: 4 }, want: 4 },
+  { rollbackTo: {}, want: 0 },
+  { rollbackTo: null, want: undefined },
+  { rollbackTo: undefined, want: undefined },
+])('a rollback to $rollbackTo is one to $want', ({ rollbackTo, want }) => {
+  expect(rollbackRevisionOf(deployment({ rollbackTo }))).toBe(want);
+});
+
+test.each([
+  { text: '10m', want: 600_000 },
+  { text: '0s', want: 0 },
+  { text: '', want: 5 },
+  { text: null, want: 5 },
+  { text: undefined, want: 5 },
+  { text: 'soon', want: 5 },
+  { text: '-1m', want: 5 },
+])('a timeout of $text is $want ms when the flag says 5', ({ text, want }) => {
+  expect(timeoutMsOf(text, 5)).toBe(want);
+});
+
+test('a machine without status has the empty phase', () => {
+  expect(phaseOf({})).toBe('');
+  expect(phaseOf(machine())).toBe('Running');
+});
+
+test('a template without metadata has no labels', () => {
+  expect(templateLabelsOf(undefined)).toEqual({});
+  expect(templateLabelsOf({})).toEqual({});
+  expect(templateLabelsOf({ metadata: { labels: { a: 'b' } } })).toEqual({ a: 'b' });
+});

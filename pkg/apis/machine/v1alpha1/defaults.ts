@@ -1,0 +1,53 @@
+import { parseDuration } from '../../duration.ts';
+import type { Machine, MachineTemplateSpec } from './machine.ts';
+import type { MachineDeployment } from './machine-deployment.ts';
+import type { MachineSet } from './machine-set.ts';
+import type { MachinePhase } from './phases.ts';
+
+/** What absent members count as. Null is absent: Go writes it. Never throws, whatever laxer CRDs have stored. */
+
+type Specified<T extends { spec: unknown }> = { readonly spec?: Readonly<T['spec']> | undefined };
+
+/** How many Machines there should be: absent and negative count as 0. */
+export function replicasOf({ spec }: Specified<MachineSet> | Specified<MachineDeployment>): number {
+  return Math.max(0, spec?.replicas ?? 0);
+}
+
+/** How many failed Machines may be preserved without being asked: absent and negative count as 0. */
+export function autoPreserveMaxOf({ spec }: Specified<MachineSet> | Specified<MachineDeployment>): number {
+  return Math.max(0, spec?.autoPreserveFailedMachineMax ?? 0);
+}
+
+/** How many old MachineSets are kept; undefined keeps all. */
+export function revisionHistoryLimitOf({ spec }: Specified<MachineDeployment>): number | undefined {
+  const limit = spec?.revisionHistoryLimit ?? undefined;
+  return limit === undefined ? undefined : Math.max(0, limit);
+}
+
+/** How long a rollout may go without progress, in milliseconds; undefined is for ever. */
+export function progressDeadlineMsOf({ spec }: Specified<MachineDeployment>): number | undefined {
+  const seconds = spec?.progressDeadlineSeconds ?? undefined;
+  return seconds === undefined ? undefined : Math.max(0, seconds) * 1000;
+}
+
+/** The revision to go back to, 0 for the one before; undefined when no rollback is asked for. */
+export function rollbackRevisionOf({ spec }: Specified<MachineDeployment>): number | undefined {
+  const rollback = spec?.rollbackTo ?? undefined;
+  return rollback === undefined ? undefined : (rollback.revision ?? 0);
+}
+
+/** Labels that Machines of a template get. */
+export function templateLabelsOf(template: MachineTemplateSpec | undefined): Readonly<Record<string, string>> {
+  return template?.metadata?.labels ?? {};
+}
+
+/** The phase of a Machine; empty until a VM is confirmed. */
+export function phaseOf({ status }: Pick<Machine, 'status'>): MachinePhase | '' {
+  return status?.currentStatus?.phase ?? '';
+}
+
+/** A timeout of a spec in milliseconds, or `fallbackMs` when it is absent, malformed or negative. */
+export function timeoutMsOf(text: string | null | undefined, fallbackMs: number): number {
+  const ms = parseDuration(text ?? '');
+  return ms === undefined || ms < 0 ? fallbackMs : ms;
+}
