@@ -1,0 +1,327 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+
+import type { Api } from '../../hack/control-plane/api.ts';
+import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
+import { pkiDirectory, type Connection } from '../../hack/control-plane/connection.ts';
+import { issueClient, pkiFiles, readCredential } from '../../hack/control-plane/pki.ts';
+import type { KubeObject } from '../../pkg/apis/meta.ts';
+import type { Node, Pod, VolumeAttachment } from '../../pkg/apis/wire.ts';
+import { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
+import { InformerSet } from '../../pkg/cache/informers.ts';
+import type { Clock } from '../../pkg/clock/clock.ts';
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { createDrainer } from '../../pkg/drain/drainer.ts';
+import type { Drain, DrainRequest } from '../../pkg/drain/drain.ts';
+import { DrainLimits } from '../../pkg/drain/limits.ts';
+import { podsOnNode } from '../../pkg/drain/node-pods.ts';
+import { GatedWriter } from '../../pkg/kube/gated-writer.ts';
+import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
+import { HttpReader } from '../../pkg/kube/http-reader.ts';
+import type { Interceptor } from '../../pkg/kube/interceptor.ts';
+import { nodes, pods, volumeAttachments } from '../../pkg/kube/resource.ts';
+import type { Resource } from '../../pkg/kube/resource.ts';
+import { Transport } from '../../pkg/kube/transport.ts';
+import type { RequestRecord } from '../../pkg/kube/transport.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
+import type { Target } from '../../pkg/targets/targets.ts';
+import { connect, namespace } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+
+/** Time in drains under test runs so many times faster: evictions are repeated every 0.5 s instead of 20 s. */
+const SPEED = 40;
+const RBAC = join(import.meta.dirname, '../../deploy/rbac');
+
+/** A clock whose time passes faster than that of the world; both began at the same moment. */
+export class FastClock implements Clock {
+  readonly #clock = new SystemClock();
+  readonly #beginMs = this.#clock.now();
+
+  now(): number {
+    return this.#beginMs + (this.#clock.now() - this.#beginMs) * SPEED;
+  }
+
+  monotonicMs(): number {
+    return this.#clock.monotonicMs() * SPEED;
+  }
+
+  schedule(delayMs: number, run: () => void): () => void {
+    return this.#clock.schedule(delayMs / SPEED, run);
+  }
+
+  sleep(delayMs: number, signal: AbortSignal): Promise<void> {
+    return this.#clock.sleep(delayMs / SPEED, signal);
+  }
+}
+
+/** How a cluster for a drain test differs from the usual one. */
+export interface DrainClusterOptions {
+  readonly connection?: Connection;
+  readonly clock?: Clock;
+  readonly limits?: DrainLimits;
+  /** Stands between the drain's mutations and the server. */
+  readonly intercept?: Interceptor;
+}
+
+/**
+ * A target with a namespace for one test, and a drainer that acts in it with no other permissions than those of
+ * deploy/rbac/target.yaml. Arrangements are made by the admin.
+ */
+export class DrainCluster implements AsyncDisposable {
+  readonly namespace: string;
+  readonly target: Target;
+  readonly drain: Drain;
+  readonly clock: Clock;
+  /** What the drainer has sent. */
+  readonly sent: RequestRecord[];
+  readonly #api: Api;
+  readonly #disposables: AsyncDisposableStack;
+
+  private constructor(parts: {
+    namespace: string;
+    target: Target;
+    drain: Drain;
+    clock: Clock;
+    sent: RequestRecord[];
+    api: Api;
+    disposables: AsyncDisposableStack;
+  }) {
+    this.namespace = parts.namespace;
+    this.target = parts.target;
+    this.drain = parts.drain;
+    this.clock = parts.clock;
+    this.sent = parts.sent;
+    this.#api = parts.api;
+    this.#disposables = parts.disposables;
+  }
+
+  /** Connects, applies the permissions and fills the caches. */
+  static async open(options: DrainClusterOptions = {}): Promise<DrainCluster> {
+    const { connection = connect(), clock = new FastClock(), limits = new DrainLimits(), intercept } = options;
+    await using opening = new AsyncDisposableStack();
+    const api = connection.api();
+    opening.defer(() => api.close());
+    const ns = opening.use(await namespace(connection));
+    const manifests = readManifests(RBAC).filter(({ metadata }) => metadata.name.startsWith('machinist-target'));
+    await applyManifests(api, manifests);
+
+    const sent: RequestRecord[] = [];
+    const transport = await transportFor(connection, (record) => sent.push(record));
+    opening.defer(() => transport.close());
+    const target = await targetOf(transport, intercept, opening);
+    const podsOf = (_: Target, nodeName: string): HttpListWatch<Pod> =>
+      new HttpListWatch({ transport, resource: pods, selection: { fieldSelector: podsOnNode(nodeName) } });
+    const drain = createDrainer({ clock, log: silentLogger, limits, podsOf });
+    return new DrainCluster({ namespace: ns.name, target, drain, clock, sent, api, disposables: opening.move() });
+  }
+
+  /** A Node without kubelet, known to the target's cache. */
+  async node(): Promise<Node> {
+    const name = `n-${randomBytes(5).toString('hex')}`;
+    const node = await this.create<Node>('/api/v1/nodes', { metadata: { name } });
+    this.#disposables.defer(async () => {
+      await this.#api.request(`/api/v1/nodes/${name}`, { method: 'DELETE' });
+    });
+    await eventually(() => this.target.nodes.get(name) !== undefined, { describe: `node ${name} in the cache` });
+    return node;
+  }
+
+  /** A Pod bound to this node, running and ready as far as the API server knows. */
+  async pod(
+    nodeName: string,
+    change: (pod: Record<string, unknown> & PodDraft) => void = () => undefined,
+  ): Promise<Pod> {
+    const draft: PodDraft = {
+      metadata: { name: `p-${randomBytes(4).toString('hex')}`, labels: { app: 'web' } },
+      spec: { nodeName, terminationGracePeriodSeconds: 30, containers: [{ name: 'c', image: 'registry.example/c:1' }] },
+    };
+    change(draft as Record<string, unknown> & PodDraft);
+    const pod = await this.create<Pod>(this.podsPath(), draft);
+    const conditions = ['Initialized', 'Ready', 'ContainersReady', 'PodScheduled'].map((type) => ({
+      type,
+      status: 'True',
+    }));
+    await this.patch(`${this.podPath(pod)}/status`, { status: { phase: 'Running', conditions } });
+    return pod;
+  }
+
+  /**
+   * A budget over the pods labelled app=web. Resolves when the disruption controller has judged it with so many healthy
+   * pods and allowed evictions.
+   */
+  async budget(minAvailable: number, want: { healthy: number; allowed: number }): Promise<void> {
+    const collection = `/apis/policy/v1/namespaces/${this.namespace}/poddisruptionbudgets`;
+    await this.create(collection, {
+      metadata: { name: 'pdb' },
+      spec: { minAvailable, selector: { matchLabels: { app: 'web' } } },
+    });
+    await eventually(
+      async () => {
+        const { status } = await this.get<{ status?: Record<string, number> }>(`${collection}/pdb`);
+        return status?.['currentHealthy'] === want.healthy && status['disruptionsAllowed'] === want.allowed;
+      },
+      { timeoutMs: 30_000, describe: 'the budget to be judged' },
+    );
+  }
+
+  /** Plays a kubelet: pods of the node that are being deleted end after `afterMs` of real time. Until the test ends. */
+  endPods(nodeName: string, afterMs = 0, onEnd: (pod: Pod) => Promise<void> = () => Promise.resolve()): void {
+    const stop = new AbortController();
+    const ending = new Map<string, number>();
+    const look = async (): Promise<void> => {
+      for (const pod of await this.podsOf(nodeName)) {
+        if (pod.metadata.deletionTimestamp === undefined) continue;
+        const since = ending.get(pod.metadata.uid) ?? performance.now();
+        ending.set(pod.metadata.uid, since);
+        if (performance.now() - since < afterMs) continue;
+        await this.remove(pod);
+        await onEnd(pod);
+      }
+    };
+    const loop = (async () => {
+      const clock = new SystemClock();
+      while (!stop.signal.aborted) {
+        await look();
+        await clock.sleep(50, stop.signal).catch(() => undefined);
+      }
+    })();
+    this.#disposables.defer(async () => {
+      stop.abort();
+      await loop;
+    });
+  }
+
+  /** Pods of our namespace that are bound to the node. */
+  async podsOf(nodeName: string): Promise<Pod[]> {
+    const { items } = await this.get<{ items: Pod[] }>(`${this.podsPath()}?fieldSelector=spec.nodeName%3D${nodeName}`);
+    return items;
+  }
+
+  /** Removes a pod as a kubelet does when it has ended. */
+  async remove(pod: Pod): Promise<void> {
+    const body = { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } };
+    await this.#api.request(this.podPath(pod), { method: 'DELETE', body });
+  }
+
+  /** A request for a drain of this node, ending after `withinMs` of the drain's time. */
+  request(node: Node, change: Partial<DrainRequest> = {}, withinMs = 10 * 60_000): DrainRequest {
+    return {
+      target: this.target,
+      nodeName: node.metadata.name,
+      nodeUID: node.metadata.uid,
+      barrier: 'cordon',
+      force: false,
+      deadlineMs: this.clock.now() + withinMs,
+      maxEvictRetries: 360,
+      pvDetachTimeoutMs: 120_000,
+      pvReattachTimeoutMs: 90_000,
+      ...change,
+    };
+  }
+
+  podsPath(): string {
+    return `/api/v1/namespaces/${this.namespace}/pods`;
+  }
+
+  podPath({ metadata }: Pod): string {
+    return `${this.podsPath()}/${metadata.name}`;
+  }
+
+  create<T extends KubeObject>(path: string, body: unknown): Promise<T> {
+    return this.#expect<T>(path, 'POST', body);
+  }
+
+  get<T>(path: string): Promise<T> {
+    return this.#expect<T>(path, 'GET');
+  }
+
+  patch<T>(path: string, body: unknown): Promise<T> {
+    return this.#expect<T>(path, 'PATCH', body);
+  }
+
+  delete<T>(path: string, body?: unknown): Promise<T> {
+    return this.#expect<T>(path, 'DELETE', body);
+  }
+
+  /** Done when the test ends, last first. */
+  defer(end: () => Promise<void>): void {
+    this.#disposables.defer(end);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#disposables.disposeAsync();
+  }
+
+  async #expect<T>(path: string, method: 'GET' | 'POST' | 'PATCH' | 'DELETE', body?: unknown): Promise<T> {
+    const contentType = method === 'PATCH' ? 'application/strategic-merge-patch+json' : 'application/json';
+    const answer = await this.#api.request(path, { method, contentType, ...(body === undefined ? {} : { body }) });
+    if (answer.status < 300) return answer.body as T; // by the caller's word
+    throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  }
+}
+
+/** What a Pod is made of before the server has seen it. */
+export interface PodDraft {
+  metadata: {
+    name: string;
+    labels: Record<string, string>;
+    annotations?: Record<string, string>;
+    ownerReferences?: unknown[];
+    finalizers?: string[];
+  };
+  spec: { nodeName: string; terminationGracePeriodSeconds: number; containers: unknown[]; [field: string]: unknown };
+}
+
+async function transportFor(connection: Connection, onRequest: (record: RequestRecord) => void): Promise<Transport> {
+  const { ca, caKey } = pkiFiles(pkiDirectory(connection.directory));
+  const { certificate, key } = await issueClient(readCredential(ca, caKey), { user: 'machinist' });
+  const credentials = { headers: {}, connection: { tls: { ca: connection.ca, cert: certificate, key } } };
+  const endpoint = {
+    url: connection.url,
+    namespace: undefined,
+    credentials: () => Promise.resolve(credentials),
+    refused: () => undefined,
+  };
+  return new Transport({ endpoint, clock: new SystemClock(), userAgent: 'machinist/test drain', onRequest });
+}
+
+async function targetOf(
+  transport: Transport,
+  intercept: Interceptor | undefined,
+  disposables: AsyncDisposableStack,
+): Promise<Target> {
+  const set = new InformerSet();
+  const informer = <T extends KubeObject>(
+    resource: Resource<T>,
+    indexes: Record<string, (object: T) => string[]>,
+  ): ReflectedInformer<T> =>
+    set.add(
+      new ReflectedInformer<T>({
+        source: new HttpListWatch({ transport, resource }),
+        clock: new SystemClock(),
+        log: silentLogger,
+        cluster: 'target',
+        indexes,
+        freeze: true,
+      }),
+    );
+  const gate = { admit: () => Promise.resolve({ remainingMs: Infinity, fencingToken: 0n }) };
+  const target: Target = {
+    cluster: 'target',
+    reader: new HttpReader(transport),
+    writer: new GatedWriter({ transport, gate, cluster: 'target', observer: set, intercept }),
+    nodes: informer<Node>(nodes, { providerID: () => [], machineName: () => [] }),
+    volumeAttachments: informer<VolumeAttachment>(volumeAttachments, {
+      node: ({ spec }) => [spec.nodeName],
+      persistentVolume: ({ spec }) => [spec.source.persistentVolumeName ?? ''],
+    }),
+  };
+  const stop = new AbortController();
+  const running = set.run(stop.signal);
+  disposables.defer(async () => {
+    stop.abort();
+    await running;
+  });
+  await set.waitForSync(AbortSignal.timeout(20_000));
+  return target;
+}
