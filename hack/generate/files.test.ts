@@ -1,0 +1,41 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+
+import { expect, test } from '@jest/globals';
+
+import { DEFINITIONS } from './crds/all.ts';
+import type { Schema } from './crds/schema.ts';
+import { generatedFiles } from './files.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+
+test('all generated files are current: otherwise run `npm run generate`', async () => {
+  const files = await generatedFiles();
+
+  for (const [file, want] of files) {
+    const have = await readFile(path.join(ROOT, file), 'utf8');
+    expect({ file, isCurrent: have === want }).toEqual({ file, isCurrent: true });
+  }
+});
+
+test.each(['crds', 'test/crds-original'])('%s holds nothing but what is generated', async (folder) => {
+  const files = await generatedFiles();
+
+  const have = await readdir(path.join(ROOT, folder));
+
+  expect(have.map((name) => `${folder}/${name}`).filter((file) => !files.has(file))).toEqual([]);
+});
+
+test('every field of the CRDs has a description', () => {
+  const without = DEFINITIONS.flatMap(({ kind, properties }) => undescribed(properties, kind));
+
+  expect(without).toEqual([]);
+});
+
+function undescribed(properties: Record<string, Schema>, path: string): string[] {
+  return Object.entries(properties).flatMap(([name, schema]) => [
+    ...(schema.description === undefined ? [`${path}.${name}`] : []),
+    ...undescribed(schema.properties ?? {}, `${path}.${name}`),
+    ...undescribed(schema.items?.properties ?? {}, `${path}.${name}[]`),
+  ]);
+}
