@@ -1,0 +1,171 @@
+import type { EventEmitter } from 'node:events';
+
+import type { Clock } from '../clock/clock.ts';
+import { withDeadline } from '../clock/deadline.ts';
+import type { Logger } from '../log/logger.ts';
+
+/** A part of the process that is started and stopped. */
+export interface Member {
+  readonly name: string;
+  /** Resolves when it runs; rejects when it cannot. `signal` is aborted when the process is to stop before that. */
+  start(signal: AbortSignal): Promise<void>;
+  /**
+   * Starts nothing more, lets what runs go on for at most `graceMs`, aborts it, and resolves when it has ended. Also called
+   * when `start` failed or was aborted half-way.
+   */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** What a lifecycle needs of the operating system's process; `process` itself, outside tests. */
+export interface HostProcess extends Pick<EventEmitter, 'on' | 'off'> {
+  exit(code: number): void;
+}
+
+/** What a lifecycle is made of. */
+export interface LifecycleParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly host: HostProcess;
+  /** What running calls get after SIGTERM before they are aborted; 20 s unless told otherwise. */
+  readonly graceMs?: number;
+}
+
+interface StopRequest {
+  readonly reason: string;
+  readonly graceMs: number;
+}
+
+interface Started {
+  readonly member: Member;
+  /** Settles when `start` has; never rejects. */
+  readonly settled: Promise<unknown>;
+}
+
+const GRACE_MS = 20_000;
+/** What a member gets after the grace, to end what was aborted and to say goodbye. */
+const END_MS = 10_000;
+const SIGNALS = { SIGTERM: 15, SIGINT: 2 } as const;
+const KEEP_ALIVE_MS = 3_600_000;
+
+/**
+ * Starts the stages of a process in order and stops them in reverse; the members of a stage start and stop together.
+ *
+ * | event                                  | what happens                                                        |
+ * |----------------------------------------|---------------------------------------------------------------------|
+ * | SIGTERM, SIGINT                        | stop with grace, exit code 0                                        |
+ * | a second signal                        | exit at once, code 128 + signal                                     |
+ * | `fatal`, a start that fails            | stop without grace, exit code 1                                     |
+ * | uncaught exception, unhandled rejection| logged with stack, then as `fatal`                                  |
+ * | a stop that does not end in time       | logged, the stages below are stopped all the same, exit code 1      |
+ *
+ * A Lease is released inside the stop of the member whose mutations it guards (leadership.ts), so a stop that hangs leaves
+ * it to run out.
+ */
+export class Lifecycle {
+  readonly #parts: LifecycleParts;
+  readonly #stages: (readonly Member[])[] = [];
+  readonly #starting = new AbortController();
+  readonly #requested = Promise.withResolvers<StopRequest>();
+  #isStopping = false;
+  #signals = 0;
+  #exitCode = 0;
+
+  constructor(parts: LifecycleParts) {
+    this.#parts = parts;
+  }
+
+  /** Adds members that start after all those added before, and stop before them. Only before `run`. */
+  add(...members: readonly Member[]): void {
+    this.#stages.push(members);
+  }
+
+  /** Ends the process: it cannot do its work any more. Returns at once; may be called at any time, also from timers. */
+  fatal(reason: string, err?: unknown): void {
+    this.#exitCode = 1;
+    this.#parts.log.error(err === undefined ? { reason } : { reason, err }, 'ending the process');
+    this.#request({ reason, graceMs: 0 });
+  }
+
+  /** Runs the process to its end and resolves with the exit code. Never rejects. May be called once. */
+  async run(): Promise<number> {
+    const { log } = this.#parts;
+    const release = this.#listen();
+    const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS); // the clock's timers keep no process alive
+    const started: Started[][] = [];
+    const starting = this.#startAll(started);
+    const { reason, graceMs } = await this.#requested.promise;
+    log.info({ reason, ms: graceMs }, 'stopping');
+    this.#starting.abort(new Error(`the process is stopping: ${reason}`));
+    for (const stage of started.toReversed()) await this.#stopStage(stage, graceMs);
+    await starting;
+    clearInterval(keepAlive);
+    release();
+    log.info({ code: this.#exitCode }, 'stopped');
+    return this.#exitCode;
+  }
+
+  /** Never rejects: a failure is fatal. */
+  async #startAll(started: Started[][]): Promise<void> {
+    for (const members of this.#stages) {
+      if (this.#isStopping) return;
+      const starts = members.map((member) => ({ member, settled: this.#start(member) }));
+      started.push(starts);
+      await Promise.all(starts.map(({ settled }) => settled));
+    }
+  }
+
+  async #start(member: Member): Promise<void> {
+    try {
+      await member.start(this.#starting.signal);
+      this.#parts.log.debug({ member: member.name }, 'started');
+    } catch (err) {
+      if (!this.#isStopping) this.fatal(`starting ${member.name}`, err);
+    }
+  }
+
+  async #stopStage(stage: readonly Started[], graceMs: number): Promise<void> {
+    const { clock, log } = this.#parts;
+    const stops = stage.map(async ({ member, settled }) => {
+      const what = `stopping ${member.name}`;
+      try {
+        await withDeadline(clock, graceMs + END_MS, what, async () => {
+          await settled;
+          await member.stop(graceMs);
+        });
+        log.debug({ member: member.name }, 'ended');
+      } catch (err) {
+        this.#exitCode = 1;
+        log.error({ member: member.name, err }, 'did not end in time');
+      }
+    });
+    await Promise.all(stops);
+  }
+
+  #request(request: StopRequest): void {
+    this.#isStopping = true;
+    this.#requested.resolve(request); // the first one counts
+  }
+
+  /** Returns what takes the listeners away again. */
+  #listen(): () => void {
+    const { graceMs = GRACE_MS, host, log } = this.#parts;
+    const onSignal = (signal: keyof typeof SIGNALS): void => {
+      this.#signals += 1;
+      if (this.#signals > 1) {
+        log.warn({ reason: signal }, 'exited at once: second signal');
+        return host.exit(128 + SIGNALS[signal]);
+      }
+      this.#request({ reason: signal, graceMs });
+    };
+    const listeners = {
+      SIGTERM: () => onSignal('SIGTERM'),
+      SIGINT: () => onSignal('SIGINT'),
+      uncaughtException: (err: unknown) => this.fatal('uncaught exception', err),
+      unhandledRejection: (err: unknown) => this.fatal('unhandled rejection', err),
+    };
+    for (const [event, listener] of Object.entries(listeners)) host.on(event, listener);
+    return () => {
+      for (const [event, listener] of Object.entries(listeners)) host.off(event, listener);
+    };
+  }
+}

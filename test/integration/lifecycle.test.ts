@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+import { describe, expect, test } from '@jest/globals';
+
+import { eventually } from '../expect/eventually.ts';
+
+const PROGRAM = join(import.meta.dirname, '../processes/lifecycle-program.ts');
+
+function run(mode: string) {
+  const child = spawn(process.execPath, [PROGRAM, mode], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    output += chunk;
+  });
+  const ended = once(child, 'close');
+  return {
+    child,
+    says: (word: string) => eventually(() => output.includes(word), { describe: word }),
+    async end() {
+      const [code] = (await ended) as [number | null]; // the arguments of `close`
+      return { code, words: output.trim().split('\n') };
+    },
+    [Symbol.dispose]: () => void child.kill('SIGKILL'),
+  };
+}
+
+describe('a real process', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'stops with grace and code 0 on %s, although nothing else keeps it alive',
+    async (signal) => {
+      using program = run('runs');
+      await program.says('started');
+
+      program.child.kill(signal);
+
+      expect(await program.end()).toEqual({ code: 0, words: ['started', 'stopping 20000', 'ended'] });
+    },
+  );
+
+  test.each(['throws', 'rejects'])('that %s unnoticed stops its members and exits with 1', async (mode) => {
+    using program = run(mode);
+
+    expect(await program.end()).toEqual({ code: 1, words: ['started', 'stopping 0', 'ended'] });
+  });
+
+  test('exits at once on a second signal', async () => {
+    using program = run('hangs');
+    await program.says('started');
+    program.child.kill('SIGTERM');
+    await program.says('stopping');
+
+    program.child.kill('SIGTERM');
+
+    expect(await program.end()).toEqual({ code: 143, words: ['started', 'stopping 20000'] });
+  });
+});

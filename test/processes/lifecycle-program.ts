@@ -1,0 +1,32 @@
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { createLogger } from '../../pkg/log/logger.ts';
+import { Lifecycle } from '../../pkg/process/lifecycle.ts';
+
+/**
+ * A process with one member that tells on standard output what happens to it. Its argument: `runs`, `throws` (in a timer),
+ * `rejects` (nobody awaits it), or `hangs` (its stop never ends).
+ */
+const [mode] = process.argv.slice(2);
+const say = (word: string): boolean => process.stdout.write(`${word}\n`);
+const lifecycle = new Lifecycle({ clock: new SystemClock(), log: createLogger('silent'), host: process });
+
+lifecycle.add({
+  name: 'member',
+  async start() {
+    say('started');
+    if (mode === 'throws') {
+      setTimeout(() => {
+        throw new Error('bug');
+      }, 1);
+    }
+    if (mode === 'rejects') void Promise.reject(new Error('bug'));
+  },
+  async stop(graceMs) {
+    say(`stopping ${graceMs}`);
+    if (mode === 'hangs') await new Promise(() => undefined);
+  },
+});
+
+const code = await lifecycle.run();
+say('ended');
+process.exit(code);
