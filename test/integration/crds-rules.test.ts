@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import { BROKEN_OBJECTS } from '../broken-objects.ts';
+import { forCreation, machine, machineClass, machineDeployment, machineSet } from '../builders.ts';
+import { connect, namespace, type TestNamespace } from '../env/environment.ts';
+import { causesOf, CrdsApi, type Item } from './crds-api.ts';
+
+const DRY_RUN = '&dryRun=All';
+
+let ns: TestNamespace;
+let api: CrdsApi;
+beforeAll(async () => {
+  ns = await namespace();
+  api = new CrdsApi(connect(), ns.name);
+  for (const object of [machine(), machineSet(), machineDeployment(), machineClass()]) {
+    expect(await api.create({ ...forCreation(object), metadata: { name: 'sound' } } as Item)).toMatchObject({
+      status: 201,
+    });
+  }
+});
+afterAll(async () => {
+  await api[Symbol.asyncDispose]();
+  await ns[Symbol.asyncDispose]();
+});
+
+describe('what no controller could obey', () => {
+  test.each(BROKEN_OBJECTS)('$object.kind: $what is refused at $field', async ({ object, field, message }) => {
+    const item = { ...forCreation(object), metadata: { name: 'broken' } };
+
+    const answer = await api.create(item, DRY_RUN);
+
+    expect(answer).toMatchObject({ status: 422 });
+    expect(causesOf(answer)).toContainEqual(
+      expect.objectContaining({ field, message: expect.stringContaining(message) as unknown }),
+    );
+  });
+
+  test.each(BROKEN_OBJECTS)('$object.kind: a change to $what is refused', async ({ object, field, message }) => {
+    const item = { ...forCreation(object), metadata: { name: 'sound' } };
+    const { body } = await api.get(item);
+    const { metadata } = body as Item;
+
+    const answer = await api.replace(item, { ...item, metadata }, { query: DRY_RUN });
+
+    expect(answer).toMatchObject({ status: 422 });
+    expect(causesOf(answer)).toContainEqual(
+      expect.objectContaining({ field, message: expect.stringContaining(message) as unknown }),
+    );
+  });
+});
+
+describe('what can be obeyed', () => {
+  test.each([
+    {
+      what: 'a percentage above 100',
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '200%', maxUnavailable: '0%' } },
+    },
+    {
+      what: 'no surge and nothing unavailable',
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 0 } },
+    },
+    { what: 'Recreate alone', strategy: { type: 'Recreate' } },
+    {
+      what: 'in-place updates by hand',
+      strategy: {
+        type: 'InPlaceUpdate',
+        inPlaceUpdate: { maxSurge: 0, maxUnavailable: '10%', orchestrationType: 'Manual' },
+      },
+    },
+  ])('$what is taken', async ({ strategy }) => {
+    const item = {
+      ...forCreation(machineDeployment((d) => (d.spec.strategy = strategy))),
+      metadata: { name: 'taken' },
+    };
+
+    expect(await api.create(item, DRY_RUN)).toMatchObject({ status: 201 });
+  });
+
+  test.each(['0', '0s', '300ms', '1h2m3.5s', '+5m', '.5h', '1.m', '5µs', '72h0m0s', '2562047h47m16.854775807s'])(
+    'duration %s is taken',
+    async (drainTimeout) => {
+      const item = {
+        ...forCreation(machine((m) => (m.spec.drainTimeout = drainTimeout))),
+        metadata: { name: 'taken' },
+      };
+
+      expect(await api.create(item, DRY_RUN)).toMatchObject({ status: 201 });
+    },
+  );
+
+  test('a selector of expressions that the template satisfies is taken', async () => {
+    const object = machineSet((s) => {
+      s.spec.selector = {
+        matchExpressions: [
+          { key: 'pool', operator: 'In', values: ['b', 'a'] },
+          { key: 'pool', operator: 'NotIn', values: ['b'] },
+          { key: 'zone', operator: 'NotIn', values: ['a'] },
+          { key: 'pool', operator: 'Exists' },
+          { key: 'zone', operator: 'DoesNotExist' },
+        ],
+      };
+    });
+
+    expect(await api.create({ ...forCreation(object), metadata: { name: 'taken' } }, DRY_RUN)).toMatchObject({
+      status: 201,
+    });
+  });
+
+  test('the hash label can be given to template and selector one after the other', async () => {
+    const item = { kind: 'MachineSet', metadata: { name: 'sound' } };
+    const labels = { 'machine-template-hash': '1' };
+
+    const inTemplate = await api.patch(item, { spec: { template: { metadata: { labels } } } });
+    const inSelector = await api.patch(item, { spec: { selector: { matchLabels: labels } } });
+
+    expect([inTemplate.status, inSelector.status]).toEqual([200, 200]);
+  });
+});
