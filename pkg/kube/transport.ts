@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts';
+import { untilAborted } from '../clock/deadline.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
 import type { Address } from './address.ts';
 import { Deadline } from './deadline.ts';
@@ -163,7 +164,7 @@ export class Transport {
   async #send(call: Call, lane: Lane, signal: AbortSignal, timeouts: { headersTimeout: number; bodyTimeout: number }) {
     signal.throwIfAborted();
     const { dispatcher, headers } = await this.#dispatchers.use(lane);
-    return dispatcher.request({
+    const answer = dispatcher.request({
       origin: this.#origin,
       path: `${this.#prefix}${call.address.path}${call.query ?? ''}`,
       method: call.method,
@@ -177,6 +178,8 @@ export class Transport {
       signal,
       ...timeouts,
     });
+    // While it waits for a connection, undici hears of an abort only afterwards (and then sends nothing).
+    return untilAborted(answer, signal);
   }
 
   #refusal(code: number, retryAfter: string | undefined, text: string): ApiError {

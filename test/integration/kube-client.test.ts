@@ -1,0 +1,503 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import type { KubeObject } from '../../pkg/apis/meta.ts';
+import { GateClosedError } from '../../pkg/gate/gate.ts';
+import type { Gate } from '../../pkg/gate/gate.ts';
+import type { New } from '../../pkg/kube/client.ts';
+import { ApiError, mayHaveHappened } from '../../pkg/kube/errors.ts';
+import { MutationCounter } from '../../pkg/kube/interceptor.ts';
+import { mergePatch, mergePatchIfUnchanged, statusPatch, strategicPatch } from '../../pkg/kube/patch.ts';
+import { machineDeployments, machines, nodes, podDisruptionBudgets, pods, secrets } from '../../pkg/kube/resource.ts';
+import type { Resource } from '../../pkg/kube/resource.ts';
+import { createThrottle } from '../../pkg/kube/throttle.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { Pod, Secret } from '../../pkg/apis/wire.ts';
+import { connect, namespace } from '../env/environment.ts';
+import type { TestNamespace } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { FaultProxy } from '../proxy/fault-proxy.ts';
+import { httpProxyFor, KubeSession } from './kube-session.ts';
+
+let ns: TestNamespace;
+let kube: KubeSession;
+beforeAll(async () => {
+  ns = await namespace();
+  kube = new KubeSession(connect());
+});
+afterAll(async () => {
+  await kube[Symbol.asyncDispose]();
+  await ns[Symbol.asyncDispose]();
+});
+
+const WRONG_UID = '11111111-1111-1111-1111-111111111111';
+let made = 0;
+const uniqueName = (): string => `k-${process.pid}-${++made}`;
+
+function newSecret(name = uniqueName(), data: Record<string, string> = {}): New<Secret> {
+  return { metadata: { name, namespace: ns.name }, stringData: data };
+}
+
+function newMachine(name = uniqueName()): New<Machine> {
+  return {
+    metadata: { name, namespace: ns.name, labels: { app: 'test' } },
+    spec: { class: { kind: 'MachineClass', name: 'class' }, nodeTemplate: {} },
+  };
+}
+
+function create<T extends KubeObject>(resource: Resource<T>, object: New<T>): Promise<T> {
+  return kube.writer.create('create', resource, object);
+}
+
+const refOf = ({ metadata: { namespace: inNamespace, name } }: KubeObject) => ({
+  name,
+  ...(inNamespace === undefined ? {} : { namespace: inNamespace }),
+});
+
+describe('reads', () => {
+  test('answers with the object as it is on the wire', async () => {
+    const secret = await create(secrets, newSecret(uniqueName(), { a: 'b' }));
+
+    const read = await kube.reader.get(secrets, refOf(secret));
+
+    expect(read.data).toEqual({ a: 'Yg==' });
+    expect(read.metadata.creationTimestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+  });
+
+  test('says NotFound for what does not exist', async () => {
+    await expect(kube.reader.get(secrets, { namespace: ns.name, name: 'none' })).rejects.toMatchObject({
+      name: 'ApiError',
+      code: 404,
+      reason: 'NotFound',
+    });
+  });
+
+  test('lists by label, by field and in pages', async () => {
+    const label = uniqueName();
+    for (let i = 0; i < 3; i++) {
+      const secret = newSecret();
+      secret.metadata.labels = { batch: label };
+      await create(secrets, secret);
+    }
+    const labelSelector = `batch=${label}`;
+
+    const all = await kube.reader.list(secrets, { namespace: ns.name, labelSelector });
+    const page = await kube.reader.list(secrets, { namespace: ns.name, labelSelector, limit: 2 });
+    const rest = await kube.reader.list(secrets, {
+      namespace: ns.name,
+      labelSelector,
+      limit: 2,
+      continue: page.metadata.continue ?? '',
+    });
+    const name = all.items[1]?.metadata.name ?? '';
+    const one = await kube.reader.list(secrets, { namespace: ns.name, fieldSelector: `metadata.name=${name}` });
+
+    expect(all.items).toHaveLength(3);
+    expect([...page.items, ...rest.items].map(({ metadata }) => metadata.name)).toEqual(
+      all.items.map(({ metadata }) => metadata.name),
+    );
+    expect(one.items.map(({ metadata }) => metadata.name)).toEqual([name]);
+  });
+});
+
+describe('preconditions', () => {
+  test('a POST of a taken name is AlreadyExists', async () => {
+    const secret = await create(secrets, newSecret());
+
+    await expect(create(secrets, newSecret(secret.metadata.name))).rejects.toMatchObject({
+      code: 409,
+      reason: 'AlreadyExists',
+    });
+  });
+
+  test.each([
+    { kind: 'Secret', make: () => create<KubeObject>(secrets, newSecret()), resource: secrets as Resource<KubeObject> },
+    {
+      kind: 'Machine',
+      make: () => create<KubeObject>(machines, newMachine()),
+      resource: machines as Resource<KubeObject>,
+    },
+  ])(
+    'a merge patch with a wrong UID or an old version of a $kind is a Conflict and changes nothing',
+    async ({ make, resource }) => {
+      const object = await make();
+      const stale = { metadata: { ...object.metadata, uid: WRONG_UID } };
+      const labelled = await kube.writer.patch(
+        'change',
+        resource,
+        refOf(object),
+        mergePatch(object, { metadata: { labels: { a: '1' } } }),
+      );
+
+      const wrongUid = kube.writer.patch(
+        'change',
+        resource,
+        refOf(object),
+        mergePatch(stale, { metadata: { labels: { a: '2' } } }),
+      );
+      const oldVersion = kube.writer.patch(
+        'change',
+        resource,
+        refOf(object),
+        mergePatchIfUnchanged(object, { metadata: { labels: { a: '3' } } }),
+      );
+
+      await expect(wrongUid).rejects.toMatchObject({ reason: 'Conflict' });
+      await expect(oldVersion).rejects.toMatchObject({ code: 409, reason: 'Conflict' });
+      expect((await kube.reader.get(resource, refOf(object))).metadata.labels).toEqual(labelled.metadata.labels);
+    },
+  );
+
+  test('an ordinary refusal of the schema stays Invalid', async () => {
+    const machine = await create(machines, newMachine());
+    const patch = mergePatch(machine, { spec: { class: 'a string' } });
+
+    await expect(kube.writer.patch('change', machines, refOf(machine), patch)).rejects.toMatchObject({
+      reason: 'Invalid',
+    });
+  });
+
+  test('a status patch of an old version is a Conflict, also on a custom resource', async () => {
+    const machine = await create(machines, newMachine());
+    const first = await kube.writer.patch(
+      'change',
+      machines,
+      refOf(machine),
+      statusPatch(machine, { node: 'n1' }),
+    );
+    const late = kube.writer.patch(
+      'change',
+      machines,
+      refOf(machine),
+      statusPatch(machine, { lastOperation: { description: 'late' } }),
+    );
+
+    await expect(late).rejects.toMatchObject({ code: 409, reason: 'Conflict' });
+    const read = await kube.reader.get(machines, refOf(machine));
+    expect(read.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
+  });
+
+  test('a scale patch of an old version is a Conflict', async () => {
+    const deployment = await create(machineDeployments, {
+      metadata: { name: uniqueName(), namespace: ns.name },
+      spec: {
+        replicas: 1,
+        strategy: { type: 'Recreate' },
+        selector: { matchLabels: { app: 'x' } },
+        template: { metadata: { labels: { app: 'x' } }, spec: { class: { kind: 'MachineClass', name: 'c' } } },
+      },
+    });
+    const body = (replicas: number) => ({
+      type: 'merge' as const,
+      subresource: 'scale' as const,
+      body: { metadata: { resourceVersion: deployment.metadata.resourceVersion }, spec: { replicas } },
+    });
+    await kube.writer.patch('change', machineDeployments, refOf(deployment), body(2));
+
+    const late = kube.writer.patch('change', machineDeployments, refOf(deployment), body(3));
+
+    await expect(late).rejects.toMatchObject({ code: 409, reason: 'Conflict' });
+  });
+
+  test.each([
+    { what: 'UID', of: { uid: WRONG_UID } },
+    { what: 'version', of: { resourceVersion: '1' } },
+  ])('a DELETE with a wrong $what is a Conflict', async ({ of }) => {
+    const { metadata } = await create(secrets, newSecret());
+    const { uid, resourceVersion, name } = metadata;
+
+    const refused = kube.writer.delete(
+      'destroy',
+      secrets,
+      { namespace: ns.name, name },
+      { uid, resourceVersion, ...of },
+    );
+
+    await expect(refused).rejects.toMatchObject({ code: 409, reason: 'Conflict' });
+    await kube.reader.get(secrets, { namespace: ns.name, name });
+  });
+
+  // The server itself tries for 10 s before it says so.
+  test('an eviction of another UID is a Conflict', async () => {
+    const pod = await create(pods, newPod());
+    const other = { ...pod, metadata: { ...pod.metadata, uid: WRONG_UID } };
+
+    await expect(kube.writer.evict(other)).rejects.toMatchObject({ code: 409, reason: 'Conflict' });
+    await kube.writer.evict(pod, { gracePeriodSeconds: 0 });
+    await expect(kube.reader.get(pods, refOf(pod))).rejects.toMatchObject({ reason: 'NotFound' });
+  }, 20_000);
+
+  test('a strategic patch of a Node merges conditions by type and refuses another UID', async () => {
+    const node = await create(nodes, { metadata: { name: uniqueName() } });
+    const ready = { type: 'Ready', status: 'True', reason: 'r', message: 'm' };
+    const draining = { type: 'Terminating', status: 'True', reason: 'd', message: 'd' };
+    await kube.writer.patch(
+      'change',
+      nodes,
+      refOf(node),
+      strategicPatch(node, { status: { conditions: [ready] } }, 'status'),
+    );
+
+    const both = await kube.writer.patch(
+      'change',
+      nodes,
+      refOf(node),
+      strategicPatch(node, { status: { conditions: [draining] } }, 'status'),
+    );
+    const stale = { metadata: { ...node.metadata, uid: WRONG_UID } };
+    const refused = kube.writer.patch(
+      'change',
+      nodes,
+      refOf(node),
+      strategicPatch(stale, { metadata: { labels: { a: 'b' } } }),
+    );
+
+    expect(both.status?.conditions?.map(({ type }) => type).toSorted()).toEqual(['Ready', 'Terminating']);
+    await expect(refused).rejects.toMatchObject({ reason: 'Conflict' });
+    await kube.writer.delete('destroy', nodes, refOf(node), { uid: node.metadata.uid });
+  });
+});
+
+function newPod(): New<Pod> {
+  return {
+    metadata: { name: uniqueName(), namespace: ns.name, labels: { app: 'guarded' } },
+    spec: { containers: [{ name: 'c', image: 'none' }], nodeName: 'no-such-node' },
+  };
+}
+
+describe('writes', () => {
+  test('keep what they do not name, known to us or not', async () => {
+    const pod = newPod();
+    (pod.spec as unknown as Record<string, unknown>)['hostname'] = 'keeper';
+    pod.metadata.annotations = { keep: 'me' };
+    const before = await create(pods, pod);
+
+    const after = await kube.writer.patch(
+      'change',
+      pods,
+      refOf(before),
+      mergePatch(before, { metadata: { annotations: { add: 'ed' } } }),
+    );
+
+    expect(after.metadata.annotations).toEqual({ keep: 'me', add: 'ed' });
+    expect(after.spec).toEqual(before.spec);
+    await kube.writer.delete('destroy', pods, refOf(before), { uid: before.metadata.uid }, { gracePeriodSeconds: 0 });
+  });
+
+  test('a DELETE resolves with the object while finalizers hold it, then with nothing', async () => {
+    const machine = newMachine();
+    machine.metadata.finalizers = ['machine.sapcloud.io/machine-controller'];
+    const { metadata } = await create(machines, machine);
+    const ref = { namespace: ns.name, name: metadata.name };
+
+    const held = await kube.writer.delete('destroy', machines, ref, { uid: metadata.uid });
+    expect(held?.metadata.deletionTimestamp).toBeDefined();
+
+    const released = mergePatchIfUnchanged(held as Machine, { metadata: { finalizers: null } });
+    await kube.writer.patch('destroy', machines, ref, released);
+    await expect(kube.writer.delete('destroy', machines, ref, { uid: metadata.uid })).rejects.toMatchObject({
+      reason: 'NotFound',
+    });
+
+    const secret = await create(secrets, newSecret());
+    expect(await kube.writer.delete('destroy', secrets, refOf(secret), { uid: secret.metadata.uid })).toBeUndefined();
+  });
+
+  test('an eviction that a PodDisruptionBudget forbids is TooManyRequests at once', async () => {
+    const pod = await create(pods, newPod());
+    const running = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+    await kube.writer.patch('change', pods, refOf(pod), strategicPatch(pod, { status: running }, 'status'));
+    const budget = await create(podDisruptionBudgets, {
+      metadata: { name: uniqueName(), namespace: ns.name },
+      spec: { minAvailable: 1, selector: { matchLabels: { app: 'guarded' } } },
+    });
+    await eventually(
+      async () => (await kube.reader.get(podDisruptionBudgets, refOf(budget))).status?.expectedPods === 1,
+    );
+    const sent = kube.count('create', 'pods/eviction');
+
+    await expect(kube.writer.evict(pod)).rejects.toMatchObject({ code: 429, reason: 'TooManyRequests' });
+
+    expect(kube.count('create', 'pods/eviction')).toBe(sent + 1);
+    await kube.writer.delete('destroy', pods, refOf(pod), { uid: pod.metadata.uid }, { gracePeriodSeconds: 0 });
+  });
+
+  test('ask the gate first, with their intent, and send nothing when it is closed', async () => {
+    const asked: unknown[] = [];
+    const gate: Gate = {
+      admit: async (intent, clusters) => {
+        asked.push([intent, clusters]);
+        throw new GateClosedError('frozen', 'control', 'frozen');
+      },
+    };
+    await using fenced = new KubeSession(connect(), { writer: { gate } });
+
+    await expect(fenced.writer.create('create', secrets, newSecret())).rejects.toBeInstanceOf(GateClosedError);
+    await expect(
+      fenced.writer.evict({ metadata: { name: 'p', namespace: ns.name, uid: 'u' } } as Pod),
+    ).rejects.toBeInstanceOf(GateClosedError);
+
+    expect(asked).toEqual([
+      ['create', ['control']],
+      ['destroy', ['control']],
+    ]);
+    expect(fenced.requests).toEqual([]);
+  });
+
+  test('a write ends with the admission', async () => {
+    await using proxy = await FaultProxy.start(connect().url);
+    const gate: Gate = { admit: async () => ({ remainingMs: 300, fencingToken: 1n }) };
+    await using fenced = new KubeSession(connect(), { url: proxy.url, writer: { gate } });
+    proxy.set('swallow-to-client');
+    const fromMs = kube.clock.monotonicMs();
+
+    const late = fenced.writer.create('create', secrets, newSecret());
+
+    await expect(late).rejects.toMatchObject({ reason: 'DeadlineExceeded' });
+    expect(kube.clock.monotonicMs() - fromMs).toBeLessThan(1_000);
+  });
+
+  test('a lost answer is not learnt from', async () => {
+    const counter = new MutationCounter({ n: 1, point: 'after' }, () => {
+      throw new ApiError(0, 'Unreachable', 'answer lost');
+    });
+    await using lossy = new KubeSession(connect(), { writer: { intercept: counter.intercept, observer: undefined } });
+    const secret = newSecret();
+
+    const lost = await lossy.writer.create('create', secrets, secret).catch((err: unknown) => err);
+
+    expect(mayHaveHappened(lost)).toBe(true);
+    await kube.reader.get(secrets, { namespace: ns.name, name: secret.metadata.name });
+  });
+});
+
+describe('requests', () => {
+  test('a hundred at once use at most 16 connections, and the next hundred the same ones', async () => {
+    await using proxy = await FaultProxy.start(connect().url);
+    await using many = new KubeSession(connect(), { url: proxy.url });
+    const hundred = () =>
+      Promise.all(Array.from({ length: 100 }, () => many.reader.list(secrets, { namespace: ns.name, limit: 1 })));
+
+    await hundred();
+    const first = proxy.accepted;
+    await hundred();
+
+    expect(first).toBeLessThanOrEqual(16);
+    expect(proxy.accepted).toBe(first);
+  });
+
+  test('end at their deadline while the network stalls, and the next finds a new connection', async () => {
+    await using proxy = await FaultProxy.start(connect().url);
+    await using slow = new KubeSession(connect(), { url: proxy.url });
+    const read = (timeoutMs: number) => slow.reader.list(secrets, { namespace: ns.name, limit: 1, timeoutMs });
+    await read(5_000);
+    proxy.set('stall');
+
+    await expect(read(200)).rejects.toMatchObject({ code: 0, reason: 'DeadlineExceeded' });
+    proxy.set('up');
+    await read(5_000);
+  });
+
+  test('end with the reason of their signal', async () => {
+    await using proxy = await FaultProxy.start(connect().url);
+    await using slow = new KubeSession(connect(), { url: proxy.url });
+    await slow.reader.list(secrets, { namespace: ns.name, limit: 1 });
+    proxy.set('swallow-to-client');
+    const leaving = new AbortController();
+    const reading = slow.reader.get(secrets, { namespace: ns.name, name: 'x' }, { signal: leaving.signal });
+    setTimeout(() => leaving.abort(reason), 100);
+    const reason = new Error('leaving');
+
+    await expect(reading).rejects.toBe(reason);
+  });
+
+  test('reads survive a broken connection, writes say that they may have happened', async () => {
+    await using proxy = await FaultProxy.start(connect().url);
+    await using broken = new KubeSession(connect(), { url: proxy.url });
+    await broken.reader.list(secrets, { namespace: ns.name, limit: 1 });
+    proxy.cut();
+    await broken.reader.list(secrets, { namespace: ns.name, limit: 1 });
+    proxy.set('refuse');
+
+    const refused = broken.writer.create('create', secrets, newSecret());
+
+    await expect(refused).rejects.toMatchObject({ code: 0, reason: 'Unreachable' });
+    expect(mayHaveHappened(await refused.catch((err: unknown) => err))).toBe(true);
+    expect(broken.count('create', 'secrets')).toBe(1);
+  });
+
+  test('wait out a 429 as long as Retry-After says, writes too', async () => {
+    await using proxy = await httpProxyFor(connect());
+    await using throttled = new KubeSession(connect(), { url: proxy.url });
+    proxy.inject({ matches: ({ resource }) => resource === 'secrets', status: 429, retryAfterSeconds: 1, times: 2 });
+    const fromMs = kube.clock.monotonicMs();
+
+    await throttled.writer.create('create', secrets, newSecret());
+
+    const tookMs = kube.clock.monotonicMs() - fromMs;
+    expect(tookMs).toBeGreaterThan(1_950);
+    expect(tookMs).toBeLessThan(4_000);
+    expect(proxy.counts().get('create secrets')).toBe(3);
+  });
+
+  test('hand a 429 to the caller when its Retry-After is beyond the deadline', async () => {
+    await using proxy = await httpProxyFor(connect());
+    await using throttled = new KubeSession(connect(), { url: proxy.url });
+    proxy.inject({ matches: () => true, status: 429, retryAfterSeconds: 60 });
+
+    await expect(throttled.reader.list(secrets, { namespace: ns.name, timeoutMs: 3_000 })).rejects.toMatchObject({
+      reason: 'TooManyRequests',
+      retryAfterMs: 60_000,
+    });
+  });
+
+  test('a write is not repeated after 500, a read neither', async () => {
+    await using proxy = await httpProxyFor(connect());
+    await using failing = new KubeSession(connect(), { url: proxy.url });
+    proxy.inject({ matches: () => true, status: 500, reason: 'InternalError' });
+
+    await expect(failing.writer.create('create', secrets, newSecret())).rejects.toMatchObject({ code: 500 });
+    await expect(failing.reader.list(secrets)).rejects.toMatchObject({ code: 500 });
+    expect([...proxy.counts().values()]).toEqual([1, 1]);
+  });
+
+  test('asks for credentials anew after 401', async () => {
+    await using proxy = await httpProxyFor(connect());
+    let refusals = 0;
+    const { ca, admin } = connect();
+    const credentials = { headers: {}, connection: { tls: { ca, cert: admin.certificate, key: admin.key } } };
+    const endpoint = {
+      url: proxy.url,
+      namespace: undefined,
+      credentials: async () => credentials,
+      refused: () => {
+        refusals += 1;
+      },
+    };
+    await using refused = new KubeSession(connect(), { transport: { endpoint } });
+    proxy.inject({ matches: () => true, status: 401, reason: 'Unauthorized', times: 1 });
+
+    await refused.writer.create('create', secrets, newSecret());
+
+    expect(refusals).toBe(1);
+  });
+
+  test('keep to the rate limit, leases excepted', async () => {
+    const clock = kube.clock;
+    await using limited = new KubeSession(connect(), {
+      transport: { throttle: createThrottle({ qps: 20, burst: 1, clock }) },
+    });
+    const fromMs = clock.monotonicMs();
+
+    await Promise.all(Array.from({ length: 6 }, () => limited.reader.list(secrets, { namespace: ns.name, limit: 1 })));
+
+    expect(clock.monotonicMs() - fromMs).toBeGreaterThan(200);
+  });
+
+  test('tell the time of the server', async () => {
+    await kube.reader.list(secrets, { namespace: ns.name, limit: 1 });
+
+    const { date, code, verb, resource } = kube.requests.at(-1) ?? {};
+    expect({ code, verb, resource }).toEqual({ code: 200, verb: 'list', resource: 'secrets' });
+    expect(Math.abs(Date.parse(date ?? '') - Date.now())).toBeLessThan(3_000);
+  });
+});
