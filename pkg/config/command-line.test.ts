@@ -51,8 +51,16 @@ describe('command line', () => {
 
   test.each([
     { title: 'of the other half', argv: ['--safety-up=3'], says: '--safety-up has no effect in machine-controller' },
-    { title: 'of klog', argv: ['--logtostderr=true'], says: '--logtostderr is accepted for compatibility and has no effect' },
-    { title: 'without effect here', argv: ['--min-resync-period=1h'], says: '--min-resync-period is accepted for compatibility and has no effect' },
+    {
+      title: 'of klog',
+      argv: ['--logtostderr=true'],
+      says: '--logtostderr is accepted for compatibility and has no effect',
+    },
+    {
+      title: 'without effect here',
+      argv: ['--min-resync-period=1h'],
+      says: '--min-resync-period is accepted for compatibility and has no effect',
+    },
   ])('warns of a flag $title', async ({ argv, says }) => {
     expect((await parse(argv, 'machine-controller')).warnings).toEqual([says]);
   });

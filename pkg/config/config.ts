@@ -18,10 +18,7 @@ export interface Config {
     readonly namespace: string;
   };
   readonly controllers: ReadonlySet<ControllerName>;
-  readonly drivers: {
-    readonly addresses: readonly DriverAddress[];
-    readonly tls: { readonly caFile: string; readonly certFile: string; readonly keyFile: string };
-  };
+  readonly drivers: readonly ProviderAddress[];
   readonly machine: {
     readonly creationTimeoutMs: number;
     readonly healthTimeoutMs: number;
@@ -61,7 +58,7 @@ export interface Config {
 }
 
 /** A provider and where its driver listens. */
-export interface DriverAddress {
+export interface ProviderAddress {
   readonly provider: string;
   readonly address: string;
 }
@@ -94,10 +91,7 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
       namespace: text('namespace'),
     },
     controllers: controllersFrom(program, list('controllers')),
-    drivers: {
-      addresses: driversFrom(list('driver')),
-      tls: { caFile: text('driver-ca-file'), certFile: text('driver-cert-file'), keyFile: text('driver-key-file') },
-    },
+    drivers: driversFrom(list('driver')),
     machine: machineFrom(program, read),
     sets: {
       concurrency: number(program === 'machinist run' ? 'machine-set-concurrent-syncs' : 'concurrent-syncs'),
@@ -174,7 +168,7 @@ function controllersFrom(program: Program, names: readonly string[]): ReadonlySe
   return new Set(CONTROLLERS.filter((known) => names.includes(known)));
 }
 
-function driversFrom(items: readonly string[]): DriverAddress[] {
+function driversFrom(items: readonly string[]): ProviderAddress[] {
   const drivers = items.map((item) => {
     const [, provider, address] = /^([^=]+)=((?:unix|dns):\/\/\/.+)$/.exec(item) ?? [];
     if (provider === undefined || address === undefined) {
@@ -192,7 +186,7 @@ function driversFrom(items: readonly string[]): DriverAddress[] {
   return drivers;
 }
 
-function refuseContradictions({ clusters, leader, safety, drivers }: Config): void {
+function refuseContradictions({ clusters, leader, safety }: Config): void {
   if (clusters.targetKubeconfig === 'none' && clusters.controlKubeconfig === '') {
     throw new FlagError(
       '--control-kubeconfig: is needed when --target-kubeconfig is none, because there is no target whose cluster it could share',
@@ -216,12 +210,6 @@ function refuseContradictions({ clusters, leader, safety, drivers }: Config): vo
   if (safety.down > safety.up) {
     throw new FlagError(
       '--safety-down: must not be greater than --safety-up, or a MachineSet would be unfrozen only below its own size',
-    );
-  }
-  const { certFile, keyFile } = drivers.tls;
-  if ((certFile === '') !== (keyFile === '')) {
-    throw new FlagError(
-      `--driver-${certFile === '' ? 'cert' : 'key'}-file: is needed together with --driver-${certFile === '' ? 'key' : 'cert'}-file`,
     );
   }
 }

@@ -73,31 +73,7 @@ export const FLAGS: readonly Flag[] = [
     default: '',
     group: 'Drivers',
     programs: MACHINES,
-    help: 'Driver of a provider, as <provider>=<address>; may be repeated. Addresses: unix:///path, or dns:///host:port with TLS.',
-  },
-  {
-    name: 'driver-ca-file',
-    kind: 'string',
-    default: '',
-    group: 'Drivers',
-    programs: MACHINES,
-    help: 'CA certificates that a driver at a dns:/// address must be signed by.',
-  },
-  {
-    name: 'driver-cert-file',
-    kind: 'string',
-    default: '',
-    group: 'Drivers',
-    programs: MACHINES,
-    help: 'Client certificate shown to drivers at dns:/// addresses.',
-  },
-  {
-    name: 'driver-key-file',
-    kind: 'string',
-    default: '',
-    group: 'Drivers',
-    programs: MACHINES,
-    help: 'Private key of --driver-cert-file.',
+    help: 'Driver of a provider, as <provider>=<address>; may be repeated. Addresses: unix:///path, or dns:///host:port?ca=FILE&cert=FILE&key=FILE with mutual TLS.',
   },
 
   {

@@ -1,0 +1,84 @@
+import type { SystemClock } from '../clock/system-clock.ts';
+import { ServerTime } from '../clock/server-time.ts';
+import type { Cluster } from '../gate/gate.ts';
+import type { ProbedCluster } from '../gate/cluster-freeze.ts';
+import { loadEndpoint } from '../kube/config.ts';
+import { isNotFound } from '../kube/errors.ts';
+import { HttpReader } from '../kube/http-reader.ts';
+import type { Resource } from '../kube/resource.ts';
+import { createThrottle } from '../kube/throttle.ts';
+import { Transport } from '../kube/transport.ts';
+import type { RequestRecord } from '../kube/transport.ts';
+import type { KubeObject } from '../apis/meta.ts';
+import type { Logger } from '../log/logger.ts';
+import type { KubeMetrics } from '../metrics/kube.ts';
+
+/** The way to one API server. */
+export interface ClusterAccess {
+  readonly cluster: Cluster;
+  readonly transport: Transport;
+  readonly reader: HttpReader;
+  readonly probed: ProbedCluster;
+}
+
+/** How the way to an API server is made. */
+export interface ClusterOptions {
+  readonly cluster: Cluster;
+  /** As `EndpointSource.kubeconfig`. */
+  readonly kubeconfig: string;
+  /** Read to see whether the server answers; an object of this kind that nobody has. */
+  readonly probe: { readonly resource: Resource<KubeObject>; readonly namespace: string | undefined };
+  readonly userAgent: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly qps: number;
+  readonly burst: number;
+  readonly clock: SystemClock;
+  readonly log: Logger;
+  readonly metrics: KubeMetrics;
+  readonly onRequest?: ((record: RequestRecord) => void) | undefined;
+}
+
+/** Name of the object that probes ask for, as in the original; that it does not exist is a good answer. */
+const PROBED_NAME = 'dummy-name';
+
+/** Opens the way to one API server; nothing is sent yet. Throws ConfigError. */
+export async function openCluster(options: ClusterOptions): Promise<ClusterAccess> {
+  const { cluster, clock, log, metrics, probe } = options;
+  const endpoint = await loadEndpoint({ kubeconfig: options.kubeconfig, clock, env: options.env });
+  const serverTime = new ServerTime({
+    clock,
+    reanchored: (skewMs) => log.warn({ cluster, ms: skewMs }, 'moved our clock to the time of the API server'),
+  });
+  const transport = new Transport({
+    endpoint,
+    clock,
+    userAgent: options.userAgent,
+    throttle: createThrottle({ qps: options.qps, burst: options.burst, clock }),
+    metrics,
+    onRequest: (record) => {
+      serverTime.observe(record);
+      options.onRequest?.(record);
+    },
+  });
+  const reader = new HttpReader(transport);
+  return {
+    cluster,
+    transport,
+    reader,
+    probed: {
+      cluster,
+      async probe(signal) {
+        const { resource, namespace } = probe;
+        try {
+          await reader.get(
+            resource,
+            { ...(namespace === undefined ? {} : { namespace }), name: PROBED_NAME },
+            { signal },
+          );
+        } catch (err) {
+          if (!isNotFound(err)) throw err;
+        }
+      },
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import type { KubeObject } from '../apis/meta.ts';
+import type { Informer } from '../cache/lister.ts';
+import type { Identity } from '../kube/client.ts';
+import type { WriteObserver } from '../kube/gated-writer.ts';
+import type { Resource } from '../kube/resource.ts';
+
+/** Hands the answers of our own writes to the caches that hold such objects, so that the next pass reads them. */
+export class OwnWrites implements WriteObserver {
+  readonly #informers = new Map<string, Pick<Informer<KubeObject>, 'wrote' | 'deleted'>>();
+
+  /** From now on `informer` learns of writes to `resource`. */
+  feed<T extends KubeObject>(resource: Resource<T>, informer: Informer<T>): void {
+    // The map is keyed by resource, so that an informer only ever gets objects of its own type.
+    this.#informers.set(nameOf(resource), informer as unknown as Informer<KubeObject>);
+  }
+
+  wrote<T extends KubeObject>(resource: Resource<T>, object: T): void {
+    this.#informers.get(nameOf(resource))?.wrote(object);
+  }
+
+  deleted(resource: Resource<KubeObject>, object: Identity): void {
+    this.#informers.get(nameOf(resource))?.deleted(object);
+  }
+}
+
+function nameOf(resource: Resource<KubeObject>): string {
+  return `${resource.group}/${resource.plural}`;
+}
