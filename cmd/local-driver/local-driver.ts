@@ -2,7 +2,7 @@ import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { FencingFile } from '../../pkg/driver/fencing-file.ts';
 import { FencingGuard } from '../../pkg/driver/fencing.ts';
 import { DriverServer } from '../../pkg/driver/grpc/server.ts';
-import { count, driverCommand, untilTerminated } from '../../pkg/drivers/command.ts';
+import { count, driverCommand, runCommand, untilTerminated } from '../../pkg/drivers/command.ts';
 import type { CommonOptions } from '../../pkg/drivers/command.ts';
 import { LocalDriver } from '../../pkg/drivers/local/driver.ts';
 import { StateDirectory } from '../../pkg/drivers/state-directory.ts';
@@ -21,12 +21,12 @@ its token is written <<BOOTSTRAP_TOKEN>>. Machines outlive the driver and are fo
 
 /** Runs the local driver until SIGTERM; its machines run on. */
 export async function runLocalDriver(argv: readonly string[]): Promise<void> {
-  await driverCommand('local-driver', DESCRIPTION)
+  const command = driverCommand('local-driver', DESCRIPTION)
     .requiredOption('--state-directory <path>', 'where machines, their logs and fencing tokens are kept')
     .requiredOption('--kubelet-binary <file>', 'the program kubemark')
     .option('--capacity <n>', 'machines that may exist at once, about 80 MB each', count, 50)
-    .action(serve)
-    .parseAsync(argv, { from: 'user' });
+    .action(serve);
+  await runCommand(command, argv);
 }
 
 async function serve(options: Options): Promise<void> {

@@ -6,7 +6,14 @@ import type { Command } from 'commander';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import type { Capabilities } from '../../pkg/driver/driver.ts';
 import { DriverServer } from '../../pkg/driver/grpc/server.ts';
-import { count, driverCommand, durationMs, durationOption, untilTerminated } from '../../pkg/drivers/command.ts';
+import {
+  count,
+  driverCommand,
+  durationMs,
+  durationOption,
+  runCommand,
+  untilTerminated,
+} from '../../pkg/drivers/command.ts';
 import type { CommonOptions } from '../../pkg/drivers/command.ts';
 import { ControlServer } from '../../pkg/drivers/sim/control-server.ts';
 import type { ControlAddress } from '../../pkg/drivers/sim/control-server.ts';
@@ -37,7 +44,7 @@ interface Options extends CommonOptions {
 
 /** Runs the simulated cloud until SIGTERM. */
 export async function runSimDriver(argv: readonly string[]): Promise<void> {
-  await command().parseAsync(argv, { from: 'user' });
+  await runCommand(command(), argv);
 }
 
 function command(): Command {

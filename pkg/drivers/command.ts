@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { formatDuration, parseDuration } from '../apis/duration.ts';
+import { messageOf } from '../driver/errno.ts';
 import { DriverAddressError, parseDriverAddress } from '../driver/grpc/address.ts';
 import type { DriverAddress } from '../driver/grpc/address.ts';
 import type { LogLevel } from '../log/logger.ts';
@@ -47,6 +48,16 @@ export function durationMs(text: string): number {
 export function count(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Expected a whole number, at least 0.');
   return Number(text);
+}
+
+/** Runs a command. What it throws is told in one line, without a stack, and ends the process with exit code 1. */
+export async function runCommand(command: Command, argv: readonly string[]): Promise<void> {
+  try {
+    await command.parseAsync(argv, { from: 'user' });
+  } catch (err) {
+    process.stderr.write(`error: ${messageOf(err)}\n`);
+    process.exitCode = 1;
+  }
 }
 
 /** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */

@@ -3,6 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
 import { messageOf } from '../../driver/errno.ts';
+import { PrivateSocket } from '../../driver/grpc/private-socket.ts';
 import type { Logger } from '../../log/logger.ts';
 import { controlRoutes } from './control-routes.ts';
 import type { Route } from './control-routes.ts';
@@ -17,9 +18,11 @@ export type ControlAddress = { readonly path: string } | { readonly port: number
  */
 export class ControlServer implements AsyncDisposable {
   readonly #server: Server;
+  readonly #socket: PrivateSocket | undefined;
 
-  private constructor(server: Server) {
+  private constructor(server: Server, socket: PrivateSocket | undefined) {
     this.#server = server;
+    this.#socket = socket;
   }
 
   /** Resolves when it listens. */
@@ -31,11 +34,16 @@ export class ControlServer implements AsyncDisposable {
         response.destroy();
       });
     });
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen('path' in address ? address : { host: '127.0.0.1', port: address.port }, resolve);
-    });
-    return new ControlServer(server);
+    const listen = (at: { path: string } | { host: string; port: number }): Promise<void> =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(at, resolve);
+      });
+    if ('port' in address) {
+      await listen({ host: '127.0.0.1', port: address.port });
+      return new ControlServer(server, undefined);
+    }
+    return new ControlServer(server, await PrivateSocket.bind(address.path, (path) => listen({ path })));
   }
 
   /** The port listened on; undefined for a socket. */
@@ -45,6 +53,7 @@ export class ControlServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#socket?.remove();
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
   }

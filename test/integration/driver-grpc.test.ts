@@ -1,0 +1,417 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ServerError, Status, createChannel, createClient, createServer } from 'nice-grpc';
+
+import { createPki, pkiFiles } from '../../hack/control-plane/pki.ts';
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import type { Driver, DriverCall } from '../../pkg/driver/driver.ts';
+import { DriverError } from '../../pkg/driver/error.ts';
+import { FencingGuard } from '../../pkg/driver/fencing.ts';
+import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
+import { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
+import {
+  HealthDefinition,
+  HealthCheckResponse_ServingStatus as Serving,
+} from '../../pkg/driver/grpc/gen/grpc/health/v1/health.ts';
+import { DriverServiceDefinition } from '../../pkg/driver/grpc/gen/machine/driver/v1/driver.ts';
+import type { DriverServiceImplementation } from '../../pkg/driver/grpc/gen/machine/driver/v1/driver.ts';
+import { DriverServer } from '../../pkg/driver/grpc/server.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
+import { callOf, classOf, requestOf } from '../drivers/requests.ts';
+import { serve } from '../drivers/served.ts';
+
+const vm = { providerID: 'test:///1', nodeName: 'm-1', addresses: [{ type: 'InternalIP', address: '10.0.0.1' }] };
+const request = requestOf('m-1', classOf('test', { size: 'small' }));
+
+/** A driver whose methods all answer well, but for `methods`. */
+function driverWith(methods: Partial<Driver>): Driver {
+  return {
+    capabilities: async () => ({
+      contractVersion: 'v1',
+      name: 'test',
+      idempotentCreate: true,
+      listScope: 'class',
+      methods: new Set(['InitializeMachine', 'ListMachines', 'GetVolumeIDs'] as const),
+    }),
+    createMachine: async () => ({ ...vm, lastKnownState: undefined }),
+    initializeMachine: async () => vm,
+    getMachineStatus: async () => vm,
+    deleteMachine: async () => ({ lastKnownState: undefined }),
+    listMachines: async () => [],
+    getVolumeIDs: async () => [],
+    close: async () => undefined,
+    ...methods,
+  };
+}
+
+async function unexpected(): Promise<never> {
+  throw new Error('was called');
+}
+
+/** Resolves when the call is given up, then rejects as a well-behaved driver does. */
+const hang = (gaveUp: PromiseWithResolvers<void>) => (_request: unknown, call: DriverCall) =>
+  new Promise<never>((_resolve, reject) => {
+    call.signal.addEventListener('abort', () => {
+      gaveUp.resolve();
+      reject(call.signal.reason as Error);
+    });
+  });
+
+describe('a driver behind gRPC', () => {
+  test('gets the whole request and gives the whole answer', async () => {
+    let seen: unknown;
+    await using served = await serve(
+      driverWith({
+        createMachine: async (received, { cluster, fencingToken, timeoutMs }) => {
+          seen = { received, cluster, fencingToken, timeoutMs };
+          return { ...vm, lastKnownState: 'step 2' };
+        },
+      }),
+    );
+
+    const created = await served.client.createMachine(request, callOf({ fencingToken: 2n ** 63n, timeoutMs: 12_345 }));
+
+    expect(created).toEqual({ ...vm, lastKnownState: 'step 2' });
+    expect(seen).toEqual({
+      received: { ...request, secretData: { userData: Buffer.from('#!/bin/sh') } },
+      cluster: 'c-1',
+      fencingToken: 2n ** 63n,
+      timeoutMs: 12_345,
+    });
+  });
+
+  test('gives result and failure together', async () => {
+    await using served = await serve(
+      driverWith({
+        getMachineStatus: async () => {
+          throw new DriverError('Uninitialized', 'not yet', { result: { providerID: 'test:///1', nodeName: 'm-1' } });
+        },
+      }),
+    );
+
+    await expect(served.client.getMachineStatus(request, callOf())).rejects.toMatchObject({
+      code: 'Uninitialized',
+      result: { providerID: 'test:///1', nodeName: 'm-1' },
+      unanswered: false,
+    });
+  });
+
+  test('makes an unexpected exception Internal, in band', async () => {
+    await using served = await serve(
+      driverWith({ deleteMachine: () => Promise.reject(new TypeError('cannot read tags')) }),
+    );
+
+    await expect(served.client.deleteMachine(request, callOf())).rejects.toMatchObject({
+      code: 'Internal',
+      detail: 'cannot read tags',
+      unanswered: false,
+    });
+  });
+
+  test('is stopped at the deadline, and the caller does not know what happened', async () => {
+    const gaveUp = Promise.withResolvers<void>();
+    await using served = await serve(driverWith({ createMachine: hang(gaveUp) }));
+    await served.client.capabilities(callOf().signal);
+    const startedMs = performance.now();
+
+    const err = await served.client
+      .createMachine(request, callOf({ timeoutMs: 200 }))
+      .catch((reason: unknown) => reason);
+
+    expect(err).toMatchObject({ code: 'Unavailable', unanswered: true });
+    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    await gaveUp.promise;
+  });
+
+  test('is stopped when the caller gives up', async () => {
+    const gaveUp = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
+    const caller = new AbortController();
+    await using served = await serve(
+      driverWith({
+        createMachine: (received, call) => {
+          started.resolve();
+          return hang(gaveUp)(received, call);
+        },
+      }),
+    );
+    const outcome = served.client
+      .createMachine(request, callOf({ signal: caller.signal }))
+      .catch((err: unknown) => err);
+    await started.promise;
+
+    caller.abort(new Error('machine is being deleted'));
+
+    expect(await outcome).toMatchObject({ code: 'Canceled', unanswered: true });
+    await gaveUp.promise;
+  });
+
+  test('sends nothing for a call that was given up before', async () => {
+    let calls = 0;
+    await using served = await serve(
+      driverWith({
+        deleteMachine: async () => {
+          calls++;
+          return { lastKnownState: undefined };
+        },
+      }),
+    );
+
+    const outcome = served.client.deleteMachine(request, callOf({ signal: AbortSignal.abort() }));
+
+    await expect(outcome).rejects.toMatchObject({ code: 'Canceled', unanswered: false });
+    expect(calls).toBe(0);
+  });
+
+  test('lists 1,201 VMs in pages, each once', async () => {
+    const vms = Array.from({ length: 1_201 }, (_, i) => ({
+      providerID: `test:///${(i * 7919) % 1201}`,
+      machineName: `m-${i}`,
+      machineUID: i % 2 === 0 ? `u-${i}` : undefined,
+    }));
+    let lists = 0;
+    await using served = await serve(
+      driverWith({
+        listMachines: async () => {
+          lists++;
+          return vms;
+        },
+      }),
+    );
+
+    const listed = await served.client.listMachines(request, callOf());
+
+    expect(listed.toSorted((a, b) => a.machineName.localeCompare(b.machineName))).toEqual(
+      vms.toSorted((a, b) => a.machineName.localeCompare(b.machineName)),
+    );
+    expect(lists).toBe(3);
+  });
+
+  test('is not asked for methods that it does not announce', async () => {
+    const announced = await driverWith({}).capabilities(callOf().signal);
+    await using served = await serve(
+      driverWith({
+        capabilities: async () => ({ ...announced, methods: new Set() }),
+        initializeMachine: unexpected,
+        getVolumeIDs: unexpected,
+      }),
+    );
+
+    await expect(served.client.initializeMachine(request, callOf())).rejects.toMatchObject({ code: 'Unimplemented' });
+    await expect(served.client.getVolumeIDs([{}], callOf())).rejects.toMatchObject({ code: 'Unimplemented' });
+  });
+
+  test('is asked anew what it can do after each reconnection', async () => {
+    const announced = await driverWith({}).capabilities(callOf().signal);
+    await using first = await serve(driverWith({}));
+    expect((await first.client.capabilities(callOf().signal)).methods.size).toBe(3);
+
+    await first.server.close();
+    const clock = new SystemClock();
+    await using second = await DriverServer.start({
+      driver: driverWith({ capabilities: async () => ({ ...announced, methods: new Set() }) }),
+      address: parseDriverAddress(`unix://${first.socket}`),
+      fencing: await FencingGuard.open({ clock }),
+      clock,
+      log: silentLogger,
+    });
+
+    expect(second.address).toBe(first.server.address);
+    await expect(first.client.listMachines(request, callOf())).rejects.toMatchObject({ code: 'Unimplemented' });
+  });
+
+  test('names volumes by their specs', async () => {
+    await using served = await serve(
+      driverWith({
+        getVolumeIDs: async (specs) =>
+          specs.map((spec) => (spec as { csi: { volumeHandle: string } }).csi.volumeHandle),
+      }),
+    );
+
+    expect(await served.client.getVolumeIDs([{ csi: { volumeHandle: 'vol-1' } }], callOf())).toEqual(['vol-1']);
+  });
+
+  test('serves the health of the driver until it stops', async () => {
+    await using served = await serve(driverWith({}));
+    const health = createClient(HealthDefinition, createChannel(`unix://${served.socket}`));
+    const watched = health.watch({ service: 'machine.driver.v1.DriverService' })[Symbol.asyncIterator]();
+
+    expect(await health.check({ service: '' })).toEqual({ status: Serving.SERVING });
+    await expect(health.check({ service: 'x' })).rejects.toMatchObject({ code: Status.NOT_FOUND });
+    expect((await watched.next()).value).toEqual({ status: Serving.SERVING });
+    const closed = served.server.close();
+    expect((await watched.next()).value).toEqual({ status: Serving.NOT_SERVING });
+
+    await watched.return?.();
+    await closed;
+  });
+
+  test('cannot be reached by other users of the host', async () => {
+    await using served = await serve(driverWith({}));
+
+    expect((await stat(served.socket)).mode & 0o777).toBe(0o600);
+  });
+
+  test('does not take the socket of a driver that listens', async () => {
+    await using served = await serve(driverWith({}));
+    const clock = new SystemClock();
+
+    const second = DriverServer.start({
+      driver: driverWith({}),
+      address: parseDriverAddress(`unix://${served.socket}`),
+      fencing: await FencingGuard.open({ clock }),
+      clock,
+      log: silentLogger,
+    });
+
+    await expect(second).rejects.toThrow('another process listens');
+    await expect(served.client.getMachineStatus(request, callOf())).resolves.toEqual(vm);
+  });
+
+  test('closes although a call hangs and does not heed its signal', async () => {
+    const served = await serve(driverWith({ createMachine: () => new Promise(() => undefined) }));
+    const outcome = served.client.createMachine(request, callOf({ timeoutMs: 60_000 })).catch((err: unknown) => err);
+    await served.client.getMachineStatus(request, callOf());
+
+    await served.server.close();
+
+    expect(await outcome).toMatchObject({ code: 'Unavailable', unanswered: true });
+    await served[Symbol.asyncDispose]();
+  }, 15_000);
+});
+
+async function missing(): Promise<never> {
+  throw new ServerError(Status.UNIMPLEMENTED, 'no such method');
+}
+
+/** Serves raw answers. */
+async function serveRaw(methods: Partial<DriverServiceImplementation>) {
+  const directory = await mkdtemp(join(tmpdir(), 'raw-'));
+  const server = createServer();
+  server.add(DriverServiceDefinition, {
+    getCapabilities: async () => ({ contractVersion: 'v1', name: 'raw' }),
+    createMachine: missing,
+    initializeMachine: missing,
+    getMachineStatus: missing,
+    deleteMachine: missing,
+    listMachines: missing,
+    getVolumeIDs: missing,
+    ...methods,
+  });
+  await server.listen(`unix://${directory}/s`);
+  const address = parseDriverAddress(`unix://${directory}/s`);
+  const client = new GrpcDriver({ address, clock: new SystemClock(), log: silentLogger });
+  return {
+    client,
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      server.forceShutdown();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+describe('a gRPC server that does not keep the contract', () => {
+  test.each([Status.NOT_FOUND, Status.INTERNAL, Status.RESOURCE_EXHAUSTED, Status.CANCELLED])(
+    'is not believed when it fails with gRPC status %d',
+    async (status) => {
+      await using raw = await serveRaw({
+        getMachineStatus: () => Promise.reject(new ServerError(status, 'from a proxy')),
+        deleteMachine: () => Promise.reject(new ServerError(status, 'from a proxy')),
+      });
+
+      await expect(raw.client.getMachineStatus(request, callOf())).rejects.toMatchObject({ code: 'Unavailable' });
+      await expect(raw.client.deleteMachine(request, callOf())).rejects.toMatchObject({
+        code: 'Unavailable',
+        unanswered: true,
+      });
+    },
+  );
+
+  test('is taken at its word when it lacks a method', async () => {
+    await using raw = await serveRaw({});
+
+    await expect(raw.client.getMachineStatus(request, callOf())).rejects.toMatchObject({ code: 'Unimplemented' });
+  });
+
+  test('does not make a VM without id', async () => {
+    await using raw = await serveRaw({ createMachine: async () => ({}) });
+
+    await expect(raw.client.createMachine(request, callOf())).rejects.toMatchObject({
+      code: 'Internal',
+      unanswered: true,
+    });
+  });
+
+  test.each<{ what: string; methods: Partial<DriverServiceImplementation>; why: string }>([
+    {
+      what: 'speaks another version',
+      methods: { getCapabilities: async () => ({ contractVersion: 'v2', name: 'raw' }) },
+      why: 'speaks contract version "v2"',
+    },
+    {
+      what: 'does not know the contract',
+      methods: { getCapabilities: () => Promise.reject(new ServerError(Status.UNIMPLEMENTED, 'unknown service')) },
+      why: 'unknown service',
+    },
+  ])('is not used when it $what', async ({ methods, why }) => {
+    await using raw = await serveRaw({ ...methods, createMachine: async () => ({ vm: { providerId: 'x' } }) });
+
+    const err = await raw.client.createMachine(request, callOf()).catch((reason: unknown) => reason);
+
+    // Not Unimplemented: that would say "this VM cannot be asked for".
+    expect(err).toMatchObject({ code: 'Unavailable', unanswered: false, detail: expect.stringContaining(why) });
+  });
+});
+
+async function serveTcp(query: string) {
+  const clock = new SystemClock();
+  const address = parseDriverAddress(`dns:///127.0.0.1:0${query}`);
+  const fencing = await FencingGuard.open({ clock });
+  return await DriverServer.start({ driver: driverWith({}), address, fencing, clock, log: silentLogger });
+}
+
+function connectTcp(server: DriverServer, query: string): GrpcDriver {
+  const address = parseDriverAddress(`${server.address}${query}`);
+  return new GrpcDriver({ address, clock: new SystemClock(), log: silentLogger });
+}
+
+describe('a driver on TCP', () => {
+  let directory: string;
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'tls-'));
+    await createPki(directory, ['localhost', '127.0.0.1']);
+  });
+
+  afterAll(async () => {
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  test('answers a client whose certificate it trusts, and no other', async () => {
+    const files = pkiFiles(directory);
+    await using server = await serveTcp(`?ca=${files.ca}&cert=${files.server}&key=${files.serverKey}`);
+    const own = `?ca=${files.ca}&cert=${files.kubeletClient}&key=${files.kubeletClientKey}&serverName=localhost`;
+    const trusted = connectTcp(server, own);
+    const stranger = connectTcp(server, '');
+
+    await expect(trusted.getMachineStatus(request, callOf())).resolves.toEqual(vm);
+    await expect(stranger.getMachineStatus(request, callOf())).rejects.toMatchObject({ code: 'Unavailable' });
+
+    await trusted.close();
+    await stranger.close();
+  });
+
+  test('may do without TLS on loopback', async () => {
+    await using server = await serveTcp('');
+    const client = connectTcp(server, '');
+
+    await expect(client.getMachineStatus(request, callOf())).resolves.toEqual(vm);
+
+    await client.close();
+  });
+});

@@ -1,0 +1,159 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+
+import type { Node, Pod } from '../../pkg/apis/wire.ts';
+import type { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
+import { ControlClient } from '../../pkg/drivers/sim/control-client.ts';
+import { connect as connectCluster, namespace } from '../env/environment.ts';
+import { DriverProcess } from '../drivers/driver-process.ts';
+import { callOf, classOf, connect, requestOf } from '../drivers/requests.ts';
+import { eventually } from '../expect/eventually.ts';
+
+const machineClass = classOf('sim', { zone: 'zone-7', nodeLabels: { pool: 'blue' } });
+
+describe('the simulated cloud', () => {
+  let directory: string;
+  let running: DriverProcess;
+  let driver: GrpcDriver;
+  let control: ControlClient;
+
+  const start = async (...more: string[]): Promise<void> => {
+    running = await DriverProcess.start('sim-driver', [
+      `--address=unix://${directory}/driver.sock`,
+      `--control=unix://${directory}/control.sock`,
+      `--state-directory=${directory}/state`,
+      '--create-latency=10ms',
+      '--delete-latency=10ms',
+      ...more,
+    ]);
+    driver = connect(join(directory, 'driver.sock'));
+    control = new ControlClient({ path: join(directory, 'control.sock') });
+  };
+  const stop = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
+    await driver.close();
+    await control[Symbol.asyncDispose]();
+    await running.end(signal);
+  };
+
+  /** Provider id of the VM that was made, undefined when there was no answer. */
+  const create = (name: string): Promise<string | undefined> =>
+    driver.createMachine(requestOf(name, machineClass), callOf()).then(
+      (vm) => vm.providerID,
+      () => undefined,
+    );
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'sim-'));
+  });
+
+  afterEach(async () => {
+    await stop('SIGKILL');
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  test('does what its control API says', async () => {
+    await start();
+    await control.setFaults([{ method: 'CreateMachine', effect: 'fail', code: 'ResourceExhausted', times: 1 }]);
+
+    await expect(driver.createMachine(requestOf('m-1', machineClass), callOf())).rejects.toMatchObject({
+      code: 'ResourceExhausted',
+    });
+    const { providerID } = await driver.createMachine(requestOf('m-1', machineClass), callOf());
+    await control.plant({ machineName: 'm-2', namespace: 'shoot', className: 'sim-class' });
+    expect((await control.vms()).map((vm) => vm.machineName)).toEqual(['m-1', 'm-2']);
+    expect(await driver.listMachines(requestOf('m-1', machineClass), callOf())).toHaveLength(2);
+
+    await control.vanish(providerID);
+    await expect(driver.getMachineStatus(requestOf('m-1', machineClass), callOf())).rejects.toMatchObject({
+      code: 'NotFound',
+    });
+    expect(await control.calls()).toEqual({ CreateMachine: 2, ListMachines: 1, GetMachineStatus: 1 });
+
+    await control.set({ quota: 0, latencyMs: { list: 1 } });
+    expect(await control.settings()).toMatchObject({ quota: 0, latencyMs: { list: 1, create: 10 } });
+    await control.reset();
+    expect(await control.vms()).toEqual([]);
+    expect(await control.settings()).toMatchObject({ quota: null });
+    await expect(control.setFaults([{ method: '*', effect: 'fail', code: 'Teapot' as 'OK' }])).rejects.toThrow('code');
+    await expect(control.vanish('sim:///none')).rejects.toThrow('does not exist');
+  });
+
+  test('loses and doubles nothing when it is killed while it makes VMs', async () => {
+    await start();
+    const names = Array.from({ length: 40 }, (_, i) => `m-${i}`);
+    const interrupted = Promise.all(names.map(create));
+    await eventually(async () => (await control.vms()).length > 0);
+    await running.end('SIGKILL');
+    const before = await interrupted;
+    await stop('SIGKILL');
+
+    await start();
+    const after = await Promise.all(names.map(create));
+
+    // Whoever got an answer finds the same VM; nobody got two.
+    expect(before.map((id, i) => id ?? after[i])).toEqual(after);
+    expect(new Set(after).size).toBe(40);
+    expect((await control.vms()).length).toBe(40);
+  });
+
+  test('makes Nodes of VMs, and lets them fail and go', async () => {
+    const cluster = connectCluster();
+    const api = cluster.api();
+    const name = `sim-${Math.random().toString(36).slice(2, 8)}`;
+    const node = async (): Promise<Node> => {
+      const answer = await api.request(`/api/v1/nodes/${name}`);
+      if (answer.status !== 200) throw new Error(`${answer.status}`);
+      return answer.body as Node;
+    };
+    const ready = async (): Promise<string | undefined> =>
+      (await node()).status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+    await start(`--kubeconfig=${cluster.kubeconfig}`, '--join-delay=50ms', '--node-leases', '--pod-stop-time=100ms');
+
+    const { providerID } = await driver.createMachine(requestOf(name, machineClass), callOf());
+    const joined = await eventually(node);
+    expect(joined.spec?.providerID).toBe(providerID);
+    expect(joined.metadata.labels).toMatchObject({ pool: 'blue', 'topology.kubernetes.io/zone': 'zone-7' });
+    expect(await ready()).toBe('True');
+
+    await using ns = await namespace(cluster);
+    const pods = `/api/v1/namespaces/${ns.name}/pods`;
+    const pod = { metadata: { name: 'p' }, spec: { nodeName: name, containers: [{ name: 'c', image: 'i' }] } };
+    expect((await api.request(pods, { method: 'POST', body: pod })).status).toBe(201);
+    await eventually(async () => ((await api.request(`${pods}/p`)).body as Pod).status?.phase === 'Running');
+    await api.request(`${pods}/p`, { method: 'DELETE' });
+    await eventually(async () => (await api.request(`${pods}/p`)).status === 404);
+
+    await control.setReadiness(name, 'not-ready');
+    expect(await ready()).toBe('False');
+    await control.setReadiness(name, 'ready');
+    expect(await ready()).toBe('True');
+    await control.power(providerID, 'off');
+    await eventually(async () => (await ready()) === 'Unknown');
+    await control.power(providerID, 'on');
+    await eventually(async () => (await ready()) === 'True');
+    await control.removeNode(name);
+    expect((await api.request(`/api/v1/nodes/${name}`)).status).toBe(404);
+    await api.close();
+  });
+
+  test('makes no Node of a VM that was deleted before it could join', async () => {
+    const cluster = connectCluster();
+    const api = cluster.api();
+    await start(`--kubeconfig=${cluster.kubeconfig}`, '--join-delay=200ms');
+    const [gone, stays] = ['gone', 'stays'].map((word) => `sim-${word}-${Math.random().toString(36).slice(2, 8)}`);
+    const goneRequest = requestOf(gone ?? '', machineClass);
+    await driver.createMachine(goneRequest, callOf());
+
+    await driver.deleteMachine(goneRequest, callOf());
+    await driver.createMachine(requestOf(stays ?? '', machineClass), callOf());
+
+    // The later VM has joined, so the earlier one would have, too.
+    await eventually(async () => (await api.request(`/api/v1/nodes/${stays}`)).status === 200);
+    expect((await api.request(`/api/v1/nodes/${gone}`)).status).toBe(404);
+    await control.removeNode(stays ?? '');
+    await api.close();
+  });
+});
