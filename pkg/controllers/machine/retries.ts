@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock/clock.ts';
-import type { DriverError } from '../../driver/error.ts';
+import type { DriverCode, DriverError } from '../../driver/error.ts';
 import { retryDelayMs, retryOf, type RetriedCall, type Retry } from '../../driver/retry.ts';
 
 /** A provider that says a retry cannot succeed is still asked now and then: a VM must never be forgotten. */
@@ -59,9 +59,10 @@ export class Retries {
     return Math.max(0, (attempt?.notBeforeMs ?? 0) - nowMs, (exhaustion?.notBeforeMs ?? 0) - nowMs);
   }
 
-  /** Why the call must wait: its own last failure, or that of its class. */
+  /** Why the call must wait: its own last failure, or that of its class; undefined also for one that was restored. */
   failureOf(input: CallInput): DriverError | undefined {
-    return this.#current(input)?.error ?? this.#exhaustionFor(input)?.error;
+    const attempt = this.#current(input);
+    return attempt === undefined ? this.#exhaustionFor(input)?.error : attempt.error;
   }
 
   /** Remembers a failure; returns what follows from its code. */
@@ -83,10 +84,10 @@ export class Retries {
    * Takes over a failure that another process has recorded `agoMs` ago. Without effect when this process knows better. How
    * often it had failed is lost, so that the shortest wait applies.
    */
-  restore(input: CallInput, error: DriverError, agoMs: number): void {
+  restore(input: CallInput, code: DriverCode, agoMs: number): void {
     if (this.#attempts.get(input.machineUID)?.has(input.call) === true) return;
-    const retry = retryOf(input.call, error.code, this.#resourceExhaustedMs);
-    this.#remember(input, error, 1, Math.max(0, retry.firstMs - Math.max(0, agoMs)));
+    const retry = retryOf(input.call, code, this.#resourceExhaustedMs);
+    this.#remember(input, undefined, 1, Math.max(0, retry.firstMs - Math.max(0, agoMs)));
   }
 
   /** The Machine is gone. */
@@ -103,7 +104,7 @@ export class Retries {
     return call === 'create' ? this.#exhausted.get(classUID) : undefined;
   }
 
-  #remember({ machineUID, call, fingerprint }: CallInput, error: DriverError, failures: number, waitMs: number): void {
+  #remember({ machineUID, call, fingerprint }: CallInput, error: DriverError | undefined, failures: number, waitMs: number): void {
     const attempts = this.#attempts.get(machineUID) ?? new Map<RetriedCall, Attempt>();
     attempts.set(call, { failures, fingerprint, error, notBeforeMs: this.#clock.monotonicMs() + waitMs });
     this.#attempts.set(machineUID, attempts);

@@ -9,10 +9,10 @@ export type MachineCopy = Machine & { status: MachineStatus };
 /** What steps say about the last operation; when it was said is added here. */
 export type Operation = Pick<LastOperation, 'type' | 'state' | 'description' | 'errorCode'>;
 
-/** A copy of a cached Machine for one pass. */
+/** A copy of a cached Machine for one pass. The CRD makes neither spec nor status mandatory; the copy has both. */
 export function copyOf(machine: Machine): MachineCopy {
-  const copy = structuredClone(machine);
-  return { ...copy, status: copy.status ?? {} };
+  const { spec, status, ...rest } = structuredClone(machine) as Partial<Machine> & Pick<Machine, 'metadata'>;
+  return { ...rest, spec: spec ?? {}, status: status ?? {} };
 }
 
 /** The phase; '' while no VM was confirmed. */

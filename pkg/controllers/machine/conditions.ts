@@ -1,0 +1,62 @@
+import type { Machine, MachineCondition } from '../../apis/machine/v1alpha1/machine.ts';
+import type { ConditionStatus } from '../../apis/machine/v1alpha1/phases.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { toTimestamp } from '../../clock/clock.ts';
+import { deletionStageOf, hasReached } from './deletion/stage.ts';
+import { explain, type Explanation } from './explain.ts';
+import { phaseOf } from './status.ts';
+
+/** Types of `status.machineConditions`. `Drained` exists only while the machine is deleted. */
+export type MachineConditionType = 'VMCreated' | 'NodeJoined' | 'Healthy' | 'Drained';
+
+/**
+ * The machine's story as conditions, for `kubectl describe` and `kubectl wait`. Display only: nothing is decided from them,
+ * because the original prunes them. They are written along with other changes of the status, never for their own sake.
+ */
+export function machineConditions(machine: Machine, nowMs: number): MachineCondition[] {
+  const explanation = explain(machine, nowMs);
+  const conditions = [vmCreated(machine, explanation), nodeJoined(machine, explanation), healthy(machine, explanation)];
+  if (isBeingDeleted(machine)) conditions.push(drained(machine, explanation));
+  const known = new Map((machine.status?.machineConditions ?? []).map((condition) => [condition.type, condition]));
+  return conditions.map((condition) => {
+    const old = known.get(condition.type);
+    const hasTurned = old?.lastTransitionTime === undefined || old.status !== condition.status;
+    return { ...condition, lastTransitionTime: hasTurned ? toTimestamp(nowMs) : (old.lastTransitionTime ?? '') };
+  });
+}
+
+function vmCreated(machine: Machine, { reason, message }: Explanation): MachineCondition {
+  const { providerID = '' } = machine.spec;
+  return providerID === ''
+    ? condition('VMCreated', 'False', reason, message)
+    : condition('VMCreated', 'True', 'VMCreated', `VM ${providerID} exists.`);
+}
+
+/** The mirror of the Node's conditions is empty until it has joined, and stays filled from then on. */
+function nodeJoined(machine: Machine, { reason, message }: Explanation): MachineCondition {
+  return (machine.status?.conditions ?? []).length === 0
+    ? condition('NodeJoined', 'False', reason, message)
+    : condition('NodeJoined', 'True', 'NodeJoined', 'The Node has joined.');
+}
+
+function healthy(machine: Machine, { reason, message }: Explanation): MachineCondition {
+  const phase = phaseOf(machine);
+  const status: ConditionStatus =
+    phase === 'Running' || phase === 'Available' ? 'True' : phase === 'Unknown' ? 'Unknown' : 'False';
+  return condition('Healthy', status, reason, message);
+}
+
+function drained(machine: Machine, { reason, message }: Explanation): MachineCondition {
+  return hasReached(deletionStageOf(machine), 'detach-volumes')
+    ? condition('Drained', 'True', 'Drained', 'Nothing is left to drain.')
+    : condition('Drained', 'False', reason, message);
+}
+
+function condition(
+  type: MachineConditionType,
+  status: ConditionStatus,
+  reason: string,
+  message: string,
+): MachineCondition {
+  return { type, status, reason, message };
+}

@@ -1,0 +1,191 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import type { Secret } from '../../apis/wire.ts';
+import type { Activities } from '../../activity/activity.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { Clock } from '../../clock/clock.ts';
+import type { Drain } from '../../drain/drain.ts';
+import type { Drivers } from '../../driver/drivers.ts';
+import type { Gate } from '../../gate/gate.ts';
+import type { Trust } from '../../gate/leader-gate.ts';
+import type { Reader, Writer } from '../../kube/client.ts';
+import { isNotFound } from '../../kube/errors.ts';
+import { machines as machineResource } from '../../kube/resource.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { MachineMetrics } from '../../metrics/machine.ts';
+import { next, runSteps, stop, type StepResult } from '../../reconcile/result.ts';
+import type { Targets } from '../../targets/targets.ts';
+import { BootstrapTokens } from './bootstrap-tokens.ts';
+import type { MachineContext, MachineStep, MachineWorld } from './context.ts';
+import { deleteNode } from './deletion/delete-node.ts';
+import { deleteVM } from './deletion/delete-vm.ts';
+import { detachVolumes } from './deletion/detach-volumes.ts';
+import { drain } from './deletion/drain.ts';
+import { findNode } from './deletion/find-node.ts';
+import { markTerminating } from './deletion/mark-terminating.ts';
+import { releaseFinalizer } from './deletion/release-finalizer.ts';
+import { revokeToken } from './deletion/revoke-token.ts';
+import { settleCreation } from './deletion/settle-creation.ts';
+import type { MachineEventSink } from './events.ts';
+import { Fleet } from './fleet.ts';
+import { hooks } from './hooks.ts';
+import { MachineMemory } from './memory.ts';
+import { nodeAccess } from './node-access.ts';
+import { PassNotes } from './pass.ts';
+import { Retries } from './retries.ts';
+import type { MachineSettings } from './settings.ts';
+import { copyOf } from './status.ts';
+import { creationTimeout } from './steps/creation-timeout.ts';
+import { finalizer } from './steps/finalizer.ts';
+import { health } from './steps/health.ts';
+import { healthTimeout } from './steps/health-timeout.ts';
+import { identity } from './steps/identity.ts';
+import { initialize } from './steps/initialize.ts';
+import { launch } from './steps/launch.ts';
+import { nodeDeleted } from './steps/node-deleted.ts';
+import { nodeSync } from './steps/node-sync.ts';
+import { pending } from './steps/pending.ts';
+import { resolve } from './steps/resolve.ts';
+import { settled } from './steps/settled.ts';
+import { staleNode } from './steps/stale-node.ts';
+import { writeMachine } from './write.ts';
+
+/** Where a machine will run: the seam for a scheduler that places machines on one of several providers. */
+const placed: MachineStep = { name: 'placed', run: () => next };
+
+/** The life of a machine, from its creation on. Every pass runs through the list until a step ends it. */
+export const CREATION: readonly MachineStep[] = [
+  finalizer,
+  nodeDeleted,
+  health,
+  healthTimeout,
+  creationTimeout,
+  nodeSync,
+  settled,
+  resolve,
+  placed,
+  launch,
+  staleNode,
+  identity,
+  initialize,
+  pending,
+];
+
+/** The end of a machine. The stage in its status says which step has something to do. */
+export const DELETION: readonly MachineStep[] = [
+  markTerminating,
+  settleCreation,
+  findNode,
+  hooks('pre-drain'),
+  drain,
+  detachVolumes,
+  hooks('pre-terminate'),
+  revokeToken,
+  deleteVM,
+  deleteNode,
+  releaseFinalizer,
+];
+
+/** What the machine controller is made of. */
+export interface MachineParts {
+  /** With MACHINE_INDEXES of ../node-index. */
+  readonly machines: Lister<Machine>;
+  readonly classes: Lister<MachineClass>;
+  /** Content of the Secrets that MachineClasses name. */
+  readonly secrets: Lister<Secret>;
+  /** For the limit of replacements; without them each MachineSet has one of its own. */
+  readonly sets?: Lister<MachineSet> | undefined;
+  readonly deployments?: Lister<MachineDeployment> | undefined;
+  /** Live reads of the control cluster. */
+  readonly reader: Reader;
+  readonly writer: Writer;
+  readonly targets: Targets;
+  readonly activities: Activities;
+  readonly drivers: Drivers;
+  readonly drain: Drain;
+  readonly gate: Gate;
+  readonly trust: Trust;
+  readonly recorder: MachineEventSink;
+  readonly metrics: MachineMetrics;
+  readonly clock: Clock;
+  readonly settings: MachineSettings;
+  /** Uniform in [0, 1); spreads retries. */
+  readonly random?: () => number;
+}
+
+/**
+ * Turns Machines into VMs and Nodes, and back. A pass takes one copy, runs the steps on it and writes it once: at most one
+ * patch of the object and one of its status, each only when something changed.
+ */
+export class MachineController {
+  readonly #parts: MachineParts;
+  readonly #world: MachineWorld;
+  readonly #tokens: BootstrapTokens;
+
+  constructor(parts: MachineParts) {
+    const { clock, settings, writer } = parts;
+    this.#parts = parts;
+    this.#tokens = new BootstrapTokens({ clock, extraGroups: settings.bootstrapTokenExtraGroups });
+    this.#world = {
+      ...parts,
+      fleet: new Fleet(parts),
+      retries: new Retries({ ...parts, resourceExhaustedRetryMs: settings.resourceExhaustedRetryMs }),
+      memory: new MachineMemory(),
+      readMachine: (machine, signal) => this.#read(machine, signal),
+      deleteMachine: async ({ metadata: { name, namespace = '', uid } }, signal) => {
+        await writer.delete('destroy', machineResource, { namespace, name }, { uid }, { signal }).catch(ignoreNotFound);
+      },
+    };
+  }
+
+  /** One pass over one Machine. What it throws is retried with back-off. */
+  async reconcile(key: string, signal: AbortSignal, log: Logger): Promise<StepResult> {
+    const observed = this.#parts.machines.get(key);
+    if (observed === undefined) return stop;
+
+    using pass = new PassNotes();
+    const ctx = this.#context(key, observed, pass, signal, log);
+    const steps = isBeingDeleted(observed) ? DELETION : CREATION;
+    const [run] = await Promise.allSettled([runSteps(steps, ctx)]);
+
+    // Written even after a failed step: the status then says what failed.
+    await writeMachine(this.#parts.writer, ctx);
+    pass.complete(ctx.machine, (event) => this.#parts.recorder.event(event));
+    if (run.status === 'rejected') throw run.reason;
+    return pass.resultOf(run.value);
+  }
+
+  /** Drops what was remembered of a Machine that is gone. */
+  forget({ metadata: { uid } }: Machine): void {
+    this.#tokens.forget(uid);
+    this.#world.retries.forget(uid);
+    this.#world.memory.forget(uid);
+  }
+
+  #context(key: string, observed: Machine, pass: PassNotes, signal: AbortSignal, log: Logger): MachineContext {
+    const target = this.#parts.targets.of(observed);
+    return {
+      ...this.#world,
+      key,
+      observed,
+      machine: copyOf(observed),
+      signal,
+      log,
+      pass,
+      target,
+      nodes: target === undefined ? undefined : nodeAccess(target),
+      tokens: target === undefined ? undefined : this.#tokens.of(target),
+    };
+  }
+
+  async #read({ metadata: { name, namespace = '' } }: Machine, signal: AbortSignal): Promise<Machine | undefined> {
+    return await this.#parts.reader.get(machineResource, { namespace, name }, { signal }).catch(ignoreNotFound);
+  }
+}
+
+function ignoreNotFound(err: unknown): undefined {
+  if (!isNotFound(err)) throw err;
+}

@@ -1,0 +1,48 @@
+import { FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { parseGoBool } from '../../../apis/go-bool.ts';
+import { CONTROL } from '../../../gate/gate.ts';
+import { requeue, type StepResult } from '../../../reconcile/result.ts';
+import type { MachineContext } from '../context.ts';
+import { setFailure, setOperation } from '../status.ts';
+import { deletionStageOf, describeStage, hasReached, type DeletionStage } from './stage.ts';
+
+/** Whether the copy is at this stage. */
+export function isAt({ machine }: MachineContext, stage: DeletionStage): boolean {
+  return deletionStageOf(machine) === stage;
+}
+
+/** Moves the copy on. The marker is written with whatever else the pass changes. */
+export function advance({ machine, clock }: MachineContext, stage: DeletionStage, text = ''): void {
+  const description = describeStage(stage, text);
+  setOperation(machine, { type: 'Delete', state: 'Processing', description }, clock.now());
+}
+
+/** Shows why the copy stays at a stage; much the same text again is no write. True when it is news. */
+export function stay({ machine, observed, clock }: MachineContext, stage: DeletionStage, text: string): boolean {
+  const description = describeStage(stage, text);
+  setFailure(machine, { type: 'Delete', state: 'Failed', description }, clock.now());
+  return machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
+}
+
+/**
+ * Before something that cannot be undone its marker must have been written: whoever takes over then knows that it may have
+ * happened. Returns the result that ends the pass while that is not so.
+ */
+export function untilRecorded({ observed }: MachineContext, stage: DeletionStage): StepResult | undefined {
+  return hasReached(deletionStageOf(observed), stage) ? undefined : requeue(0, 'the marker to be recorded');
+}
+
+/** Whether the user asked for a deletion that waits for nothing. */
+export function isForced({ machine }: MachineContext): boolean {
+  return parseGoBool(machine.metadata.labels?.[FORCE_DELETION_LABEL]) === true;
+}
+
+/**
+ * Whether the Node is left to itself: a deletion that is forced goes on although the target cluster cannot be reached (it is
+ * hibernated, or deleted), as long as the control cluster can.
+ */
+export function isNodeAbandoned(ctx: MachineContext): boolean {
+  const { nodes, trust } = ctx;
+  if (nodes === undefined || !isForced(ctx)) return false;
+  return trust.trustedForMs([CONTROL]) > 0 && trust.trustedForMs([nodes.cluster]) === 0;
+}

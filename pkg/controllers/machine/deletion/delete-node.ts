@@ -1,0 +1,49 @@
+import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { belongsTo, type NodeAccess } from '../node-access.ts';
+import { advance, isAt, isNodeAbandoned, stay } from './cursor.ts';
+
+/**
+ * Takes our finalizer from the machine's Nodes and deletes them: by name, by machine-name label and by provider id, so that
+ * one that joined late goes too. A Node that the cache does not know is looked for live.
+ */
+export const deleteNode: MachineStep = {
+  name: 'delete-node',
+
+  async run(ctx) {
+    if (!isAt(ctx, 'delete-node')) return next;
+    const { nodes, machine, pass } = ctx;
+    if (nodes !== undefined && isNodeAbandoned(ctx)) {
+      const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+      if (name !== '') pass.event('NodeLeftBehind', `Node ${name} was not deleted: its cluster cannot be reached.`);
+    } else if (nodes !== undefined) await remove(ctx, nodes);
+    advance(ctx, 'release-finalizer');
+    return next;
+  },
+};
+
+async function remove(ctx: MachineContext, nodes: NodeAccess): Promise<void> {
+  const { signal, log } = ctx;
+  try {
+    for (const node of await nodesOf(ctx, nodes)) {
+      await nodes.remove(node, signal);
+      log.info({ node: node.metadata.name }, 'deleted a node');
+    }
+  } catch (err) {
+    if (!(err instanceof GateClosedError)) {
+      stay(ctx, 'delete-node', `Could not delete the Node: ${err instanceof Error ? err.message : String(err)}.`);
+    }
+    throw err;
+  }
+}
+
+async function nodesOf({ machine, signal }: MachineContext, nodes: NodeAccess): Promise<readonly Node[]> {
+  const cached = nodes.ofMachine(machine);
+  const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+  if (cached.length > 0 || name === '' || nodes.get(name) !== undefined) return cached;
+  const live = await nodes.read(name, signal);
+  return live !== undefined && belongsTo(live, machine) ? [live] : [];
+}

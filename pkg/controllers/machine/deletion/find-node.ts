@@ -1,0 +1,91 @@
+import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { VirtualMachine } from '../../../driver/driver.ts';
+import { DriverError, type DriverCode } from '../../../driver/error.ts';
+import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { isUnresolved, resolveClass } from '../class-resolution.ts';
+import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
+import { inputOf } from '../steps/launch.ts';
+import { advance, isAt, isNodeAbandoned, stay } from './cursor.ts';
+
+/** Answers that say as much as can be known: the drain finds out whether there is a Node, the driver deletes what is left. */
+const ENOUGH: ReadonlySet<DriverCode> = new Set(['NotFound', 'Unimplemented', 'Uninitialized']);
+
+/**
+ * Finds out the Node's name: from label `node`, from Nodes that show the machine's name or provider id, and only then from
+ * the provider. Without its class a machine goes on with what is known.
+ */
+export const findNode: MachineStep = {
+  name: 'find-node',
+
+  run(ctx) {
+    const { machine, nodes } = ctx;
+    if (!isAt(ctx, 'vm-status')) return next;
+    if (nodes === undefined || isNodeAbandoned(ctx)) {
+      advance(ctx, 'delete-vm', nodes === undefined ? 'There is no target cluster, so nothing is drained.' : '');
+      return next;
+    }
+    const known = machine.metadata.labels?.[NODE_LABEL] ?? '';
+    const node = known === '' ? nodes.ofMachine(machine)[0] : undefined;
+    if (node !== undefined) name(ctx, node.metadata.name);
+    if (known !== '' || node !== undefined) {
+      advance(ctx, 'drain');
+      return next;
+    }
+    const resolved = resolveClass(ctx, machine);
+    if (!isUnresolved(resolved)) return ask(ctx, resolved);
+    advance(ctx, 'drain');
+    return next;
+  },
+};
+
+function name({ machine }: MachineContext, nodeName: string): void {
+  machine.metadata.labels = { ...machine.metadata.labels, [NODE_LABEL]: nodeName };
+}
+
+function ask(ctx: MachineContext, resolved: ResolvedClass): StepResult {
+  const { machine, observed, key, activities, retries } = ctx;
+  const { uid } = machine.metadata;
+  const activity = activities.get<VirtualMachine>(uid, 'status');
+  switch (activity?.state) {
+    case undefined: {
+      const waitMs = retries.waitMs(inputOf(ctx, resolved, 'status-of-deleted'));
+      if (waitMs > 0) return requeue(waitMs, 'the provider to tell of the VM');
+      const { driver, machineClass, secretData } = resolved;
+      activities.startOrGet({ uid, key }, 'status', (signal) =>
+        driver.getStatus({ machine: observed, machineClass, secretData }, signal),
+      );
+      return waitFor('the provider to tell of the VM');
+    }
+    case 'running':
+      return waitFor('the provider to tell of the VM');
+    case 'failed':
+      activities.forget(uid, 'status');
+      return failed(ctx, resolved, activity.error);
+    case 'done':
+      found(ctx, activity.result);
+      return next;
+  }
+}
+
+function found(ctx: MachineContext, { nodeName, providerID }: Partial<VirtualMachine>): void {
+  const { machine, activities, pass } = ctx;
+  if (nodeName !== undefined && nodeName !== '') name(ctx, nodeName);
+  if ((machine.spec.providerID ?? '') === '' && providerID !== undefined && providerID !== '') {
+    machine.spec.providerID = providerID;
+  }
+  pass.afterWrite(() => activities.forget(machine.metadata.uid, 'status'));
+  advance(ctx, 'drain');
+}
+
+function failed(ctx: MachineContext, resolved: ResolvedClass, error: unknown): StepResult {
+  const { retries } = ctx;
+  if (!(error instanceof DriverError)) throw error;
+  if (ENOUGH.has(error.code)) {
+    found(ctx, error.result ?? {});
+    return next;
+  }
+  const input = inputOf(ctx, resolved, 'status-of-deleted');
+  retries.failed(input, error);
+  stay(ctx, 'vm-status', `Cloud provider message - ${error.message}.`);
+  return requeue(retries.waitMs(input), 'the provider to tell of the VM');
+}

@@ -1,0 +1,22 @@
+import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import { next, waitFor } from '../../../reconcile/result.ts';
+import type { MachineStep } from '../context.ts';
+import { beginPhase } from '../status.ts';
+import { advance } from './cursor.ts';
+import { deletionStageOf } from './stage.ts';
+
+/** Begins a deletion, or finds it begun: by us, or by the original, at any stage. A preservation ends with it. */
+export const markTerminating: MachineStep = {
+  name: 'mark-terminating',
+
+  run(ctx) {
+    const { machine, clock } = ctx;
+    if (machine.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) return waitFor('other finalizers');
+    if (deletionStageOf(machine) !== undefined) return next;
+
+    beginPhase(machine, 'Terminating', clock.now());
+    delete machine.status.currentStatus?.preserveExpiryTime;
+    advance(ctx, 'vm-status');
+    return next;
+  },
+};

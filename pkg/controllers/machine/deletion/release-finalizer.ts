@@ -1,0 +1,15 @@
+import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import { waitFor } from '../../../reconcile/result.ts';
+import type { MachineStep } from '../context.ts';
+
+/** Lets the Machine object go: nothing is left of what it stood for. */
+export const releaseFinalizer: MachineStep = {
+  name: 'release-finalizer',
+
+  run({ machine, pass, log }) {
+    machine.metadata.finalizers = (machine.metadata.finalizers ?? []).filter((name) => name !== MACHINE_FINALIZER);
+    pass.intent = 'destroy';
+    pass.afterWrite(() => log.info({}, 'machine is gone'));
+    return waitFor('the object to be gone');
+  },
+};

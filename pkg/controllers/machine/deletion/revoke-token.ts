@@ -1,0 +1,26 @@
+import { fromTimestamp } from '../../../clock/clock.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { MachineStep } from '../context.ts';
+import { creationTimeoutMsOf } from '../settings.ts';
+import { removeTokens } from '../steps/bootstrap.ts';
+import { isAt, isNodeAbandoned } from './cursor.ts';
+
+/**
+ * Deletes the bootstrap token before the VM, so that a VM that boots while it is deleted cannot join any more. Tokens of
+ * machines older than their longest life have expired.
+ */
+export const revokeToken: MachineStep = {
+  name: 'revoke-token',
+
+  async run(ctx) {
+    const { machine, settings, clock, log } = ctx;
+    if (!isAt(ctx, 'delete-vm') || isNodeAbandoned(ctx)) return next;
+    const ageMs = clock.now() - (fromTimestamp(machine.metadata.creationTimestamp) ?? 0);
+    if (ageMs > 2 * creationTimeoutMsOf(machine, settings)) return next;
+    await removeTokens(ctx).catch((err: unknown) => {
+      // It expires by itself: no reason to keep a VM that costs money.
+      log.warn({ err }, 'could not delete the bootstrap token of a deleted machine');
+    });
+    return next;
+  },
+};

@@ -1,0 +1,205 @@
+import { NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
+import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
+import { deletionStageOf, textOfStage, type DeletionStage } from './deletion/stage.ts';
+import { describeConditions } from './node-health.ts';
+import { phaseOf } from './status.ts';
+
+/** Where a machine stands, in words. Conditions, the command line and the console tell the same story. */
+export interface Explanation {
+  readonly phase: MachinePhase | '';
+  /** One word, CamelCase; changes when something happened, not as time passes. */
+  readonly reason: string;
+  /** One sentence. Does not change as time passes either. */
+  readonly message: string;
+  /** What must happen before the machine moves on; undefined when nothing has to. */
+  readonly waitingFor: string | undefined;
+  /** For how long it has stood like this; undefined when that is not recorded. */
+  readonly sinceMs: number | undefined;
+  /** What comes then, or what to do. */
+  readonly nextStep: string;
+}
+
+type Story = Pick<Explanation, 'reason' | 'message' | 'waitingFor' | 'nextStep'>;
+
+/** Explains a Machine as it was read; `nowMs` (ms since the epoch) is only needed for `sinceMs`. */
+export function explain(machine: Machine, nowMs: number): Explanation {
+  const story = isBeingDeleted(machine) ? deletionStory(machine) : lifeStory(machine);
+  const since = sinceOf(machine);
+  return { phase: phaseOf(machine), ...story, sinceMs: since === undefined ? undefined : Math.max(0, nowMs - since) };
+}
+
+function lifeStory(machine: Machine): Story {
+  const phase = phaseOf(machine);
+  switch (phase) {
+    case '':
+      return isFailure(machine) ? cannotStartStory(machine) : creatingStory(machine);
+    case 'CrashLoopBackOff':
+      return createFailedStory(machine);
+    case 'Pending':
+      return pendingStory(machine);
+    case 'Available':
+      return story('Available', `VM ${vmOf(machine)} exists.`, undefined, 'Nothing: there is no Node to wait for.');
+    case 'Running':
+      return story('Running', `Node ${nodeOf(machine)} is healthy.`, undefined, 'Nothing, all is well.');
+    case 'Unknown':
+      return unknownStory(machine);
+    case 'Failed':
+      return failedStory(machine);
+    case 'Terminating':
+      return story('Terminating', 'The machine is about to be deleted.', 'its deletion', 'Its Node is drained.');
+    case 'InPlaceUpdating':
+    case 'InPlaceUpdateSuccessful':
+    case 'InPlaceUpdateFailed':
+      return inPlaceStory(machine, phase);
+  }
+}
+
+function creatingStory({ spec }: Machine): Story {
+  return (spec.providerID ?? '') === ''
+    ? story('Creating', 'The provider makes the VM.', 'the VM to be created', 'The VM boots and joins as a Node.')
+    : story('Initializing', `VM ${spec.providerID ?? ''} is set up.`, 'the VM to be initialized', 'It joins as a Node.');
+}
+
+function cannotStartStory(machine: Machine): Story {
+  return story(
+    'CannotCreate',
+    descriptionOf(machine),
+    'the MachineClass or its Secret to be corrected',
+    'The VM is created as soon as they are right.',
+  );
+}
+
+function createFailedStory(machine: Machine): Story {
+  const code = machine.status?.lastOperation?.errorCode;
+  return story(
+    code ?? 'CreateFailed',
+    descriptionOf(machine),
+    'the next attempt',
+    'The attempt is repeated, each time later; at the creation timeout the machine becomes Failed.',
+  );
+}
+
+function pendingStory(machine: Machine): Story {
+  const conditions = machine.status?.conditions ?? [];
+  const name = nodeOf(machine);
+  if (conditions.length === 0) {
+    return story(
+      'WaitingForNode',
+      `VM ${vmOf(machine)} exists, Node ${name} has not joined yet.`,
+      `Node ${name} to join`,
+      'Its health is checked; without it the machine becomes Failed at the creation timeout.',
+    );
+  }
+  const bad = conditions.filter(({ type, status }) => type === 'Ready' && status !== 'True');
+  return bad.length > 0
+    ? story('NodeNotReady', `Node ${name} has joined, ${describeConditions(bad)}.`, `Node ${name} to become healthy`, 'It becomes Running.')
+    : story(
+        'NodeNotUsable',
+        `Node ${name} has joined and is not usable yet.`,
+        'its conditions, and taint node.gardener.cloud/critical-components-not-ready to go',
+        'It becomes Running.',
+      );
+}
+
+function unknownStory(machine: Machine): Story {
+  return story(
+    'Unhealthy',
+    descriptionOf(machine) || `Node ${nodeOf(machine)} is not healthy.`,
+    `Node ${nodeOf(machine)} to become healthy`,
+    machine.spec.disableHealthTimeout === true
+      ? 'Nothing: disableHealthTimeout keeps it.'
+      : 'At the health timeout it becomes Failed and is replaced.',
+  );
+}
+
+function failedStory(machine: Machine): Story {
+  const owner = controllerOf(machine);
+  return owner === undefined
+    ? story('Failed', descriptionOf(machine), undefined, 'Delete the Machine: nothing replaces it by itself.')
+    : story('Failed', descriptionOf(machine), `${owner.kind} ${owner.name}`, 'It is deleted, and replaced by a new one.');
+}
+
+function inPlaceStory(machine: Machine, phase: MachinePhase): Story {
+  return phase === 'InPlaceUpdateFailed'
+    ? story(phase, descriptionOf(machine), 'somebody to look at the Node', 'At the health timeout it becomes Failed.')
+    : story(phase, descriptionOf(machine), 'the update on the Node', 'It becomes Running.');
+}
+
+const DELETION_STORIES: Record<DeletionStage, { reason: string; failed: string; what: string; then: string }> = {
+  'vm-status': {
+    reason: 'LocatingVM',
+    failed: 'LocatingVMFailed',
+    what: 'the provider to tell of the VM',
+    then: 'The Node is drained.',
+  },
+  drain: {
+    reason: 'Draining',
+    failed: 'DrainFailed',
+    what: 'the pods to leave',
+    then: 'The VM is deleted; after the drain timeout pods are deleted too.',
+  },
+  'detach-volumes': {
+    reason: 'DetachingVolumes',
+    failed: 'DetachFailed',
+    what: 'the volumes to be let go',
+    then: 'The VM is deleted.',
+  },
+  'delete-vm': {
+    reason: 'DeletingVM',
+    failed: 'VMDeletionFailed',
+    what: 'the provider to delete the VM',
+    then: 'The Node object is deleted.',
+  },
+  'delete-node': {
+    reason: 'DeletingNode',
+    failed: 'NodeDeletionFailed',
+    what: 'the Node object to be deleted',
+    then: 'The Machine is gone.',
+  },
+  'release-finalizer': {
+    reason: 'Releasing',
+    failed: 'Releasing',
+    what: 'the finalizer to be removed',
+    then: 'The Machine is gone.',
+  },
+};
+
+function deletionStory(machine: Machine): Story {
+  const stage = deletionStageOf(machine);
+  if (stage === undefined) {
+    return story('DeletionRequested', 'Deletion was asked for.', 'the machine controller', 'The Node is drained.');
+  }
+  const { reason, failed, what, then } = DELETION_STORIES[stage];
+  const text = textOfStage(descriptionOf(machine));
+  const message = text === '' ? `Waiting for ${what}.` : text;
+  return story(isFailure(machine) ? failed : reason, message, what, then);
+}
+
+function story(reason: string, message: string, waitingFor: string | undefined, nextStep: string): Story {
+  return { reason, message, waitingFor, nextStep };
+}
+
+function isFailure({ status }: Machine): boolean {
+  return status?.lastOperation?.state === 'Failed';
+}
+
+function descriptionOf({ status }: Machine): string {
+  return status?.lastOperation?.description ?? '';
+}
+
+function nodeOf({ metadata }: Machine): string {
+  return metadata.labels?.[NODE_LABEL] ?? '';
+}
+
+function vmOf({ spec }: Machine): string {
+  return spec.providerID ?? '';
+}
+
+function sinceOf(machine: Machine): number | undefined {
+  const { metadata, status } = machine;
+  if (isBeingDeleted(machine)) return fromTimestamp(metadata.deletionTimestamp);
+  return fromTimestamp(status?.currentStatus?.lastUpdateTime) ?? fromTimestamp(metadata.creationTimestamp);
+}

@@ -1,0 +1,41 @@
+import type { DrainProgress } from '../../drain/drain.ts';
+
+/** What this process knows of a drain that it runs. */
+export interface DrainRecord {
+  /** Why pods are deleted instead of evicted; undefined for a normal drain. */
+  readonly force: ForceReason | undefined;
+  /** Monotonic. */
+  readonly startedMs: number;
+  progress: DrainProgress | undefined;
+  /** It was aborted, because a forced one takes its place. */
+  isSuperseded: boolean;
+  /** When a drain that failed may be tried again, monotonic. */
+  retryAtMs?: number;
+}
+
+/** Why a drain is forced: asked for by label, past its timeout, or the Node cannot end its pods by itself. */
+export type ForceReason = 'label' | 'timeout' | 'not-ready' | 'readonly-filesystem';
+
+/** What this process remembers of Machines between passes, by UID. Losing it costs repeated questions, never a VM. */
+export class MachineMemory {
+  /** Drains under way, or waiting to be tried again. */
+  readonly drains = new Map<string, DrainRecord>();
+  /** CreateMachine calls that got no answer: until when (monotonic) they must not be repeated. */
+  readonly unanswered = new Map<string, number>();
+  readonly #told = new Map<string, Set<string>>();
+
+  /** True the first time that this is to be told of this Machine. */
+  isNews(uid: string, what: string): boolean {
+    const told = this.#told.get(uid) ?? new Set();
+    if (told.has(what)) return false;
+    this.#told.set(uid, told.add(what));
+    return true;
+  }
+
+  /** The Machine is gone. */
+  forget(uid: string): void {
+    this.drains.delete(uid);
+    this.unanswered.delete(uid);
+    this.#told.delete(uid);
+  }
+}

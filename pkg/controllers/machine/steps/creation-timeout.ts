@@ -1,0 +1,56 @@
+import { formatDuration } from '../../../apis/duration.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
+import { next, stop } from '../../../reconcile/result.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { creationTimeoutMsOf } from '../settings.ts';
+import { isBeingCreated, phaseOf, setOperation } from '../status.ts';
+import { becomeFailed, clustersOf } from './fail.ts';
+
+/**
+ * Fails a machine that got no VM in time, or whose VM did not become a healthy Node in time; each has the whole timeout: the
+ * first is counted from the Machine's creation, the second from when the VM was confirmed. Its MachineSet replaces it.
+ */
+export const creationTimeout: MachineStep = {
+  name: 'creation-timeout',
+
+  async run(ctx) {
+    const { machine, settings, clock, trust, pass } = ctx;
+    const startMs = startOf(ctx);
+    if (startMs === undefined) return next;
+
+    const timeoutMs = creationTimeoutMsOf(machine, settings);
+    const leftMs = Math.max(startMs + timeoutMs - clock.now(), trust.graceLeftMs(clustersOf(ctx)));
+    if (leftMs > 0) {
+      pass.alsoAfter(leftMs, phaseOf(machine) === 'Pending' ? 'the Node to join' : 'the VM to be created');
+      return next;
+    }
+    await becomeFailed(ctx);
+    explainFailure(ctx, startMs, timeoutMs);
+    return stop;
+  },
+};
+
+/** Undefined for a machine that has nothing to wait for. */
+function startOf({ machine }: MachineContext): number | undefined {
+  const created = fromTimestamp(machine.metadata.creationTimestamp);
+  if (isBeingCreated(machine)) return created;
+  if (phaseOf(machine) !== 'Pending') return undefined;
+  return fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? created;
+}
+
+/** A failure of the provider says more than the timeout; autoscalers read its code. */
+function explainFailure({ machine, observed, clock, pass, log, metrics, classes }: MachineContext, startMs: number, timeoutMs: number): void {
+  const { name, namespace = '' } = machine.metadata;
+  const { lastOperation } = machine.status;
+  const description = `Machine ${name} failed to join the cluster in ${formatDuration(timeoutMs)}.`;
+  const hasCause = lastOperation?.type === 'Create' && lastOperation.state === 'Failed';
+  if (!hasCause) {
+    setOperation(machine, { type: lastOperation?.type ?? 'Create', state: 'Failed', description }, clock.now());
+  }
+  pass.event('CreationTimeout', hasCause ? `${description} ${lastOperation.description ?? ''}` : description);
+  pass.afterWrite(() => {
+    log.warn({ ms: clock.now() - startMs }, 'machine failed by creation timeout');
+    if (phaseOf(observed) !== 'Pending') return;
+    metrics.failedToJoin(machine, classes.get(`${namespace}/${machine.spec.class?.name ?? ''}`));
+  });
+}

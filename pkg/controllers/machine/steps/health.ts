@@ -1,0 +1,90 @@
+import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { awaitsCriticalComponents, badConditions, conditionsChanged, describeConditions } from '../node-health.ts';
+import { watchedConditionsOf } from '../settings.ts';
+import { beginPhase, phaseOf, setOperation } from '../status.ts';
+import { removeTokens } from './bootstrap.ts';
+
+/** Phases that others end. */
+const LEFT_ALONE: ReadonlySet<string> = new Set(['InPlaceUpdating', 'InPlaceUpdateFailed', 'Terminating']);
+
+/**
+ * Mirrors the Node's conditions and moves between Running and Unknown. Never ends the pass.
+ *
+ * | Node                                       | phase                                    | becomes |
+ * |--------------------------------------------|------------------------------------------|---------|
+ * | missing, was seen before                   | Running                                  | Unknown |
+ * | unhealthy                                  | Running                                  | Unknown |
+ * | healthy                                    | any but Running, in-place, Terminating   | Running |
+ * | healthy, critical components are not ready | Pending                                  | Pending |
+ */
+export const health: MachineStep = {
+  name: 'health',
+
+  async run(ctx) {
+    const { machine, nodes } = ctx;
+    const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+    if (nodes === undefined || name === '' || phaseOf(machine) === '') return next;
+
+    const node = nodes.get(name);
+    if (node !== undefined) await examine(ctx, node);
+    else if ((machine.status.conditions ?? []).length > 0) becomeUnknown(ctx, 'Node object went missing.');
+    return next;
+  },
+};
+
+async function examine(ctx: MachineContext, node: Node): Promise<void> {
+  const { machine, settings } = ctx;
+  const conditions = node.status?.conditions ?? [];
+  if (conditionsChanged(machine.status.conditions ?? [], conditions)) {
+    machine.status.conditions = structuredClone(conditions);
+  }
+  const phase = phaseOf(machine);
+  if (LEFT_ALONE.has(phase)) return;
+
+  const bad = badConditions(conditions, watchedConditionsOf(machine, settings));
+  if (bad.length > 0) becomeUnknown(ctx, `Node conditions: ${describeConditions(bad)}.`);
+  else if (conditions.length > 0 && phase !== 'Running') {
+    if (phase !== 'Pending' || !awaitsCriticalComponents(node)) await becomeRunning(ctx, node);
+  } else if (conditions.length === 0) becomeUnknown(ctx, 'Node reports no conditions.');
+}
+
+/** Only a Running machine can: the others have not been well yet, or are past it. */
+function becomeUnknown({ machine, clock, pass, log }: MachineContext, why: string): void {
+  if (phaseOf(machine) !== 'Running') return;
+  const description = `Machine ${machine.metadata.name} is unhealthy - changing MachineState to Unknown. ${why}`;
+  beginPhase(machine, 'Unknown', clock.now());
+  setOperation(machine, { type: 'HealthCheck', state: 'Processing', description }, clock.now());
+  pass.event('Unhealthy', why);
+  pass.afterWrite(() => log.info({ why }, 'machine became unhealthy'));
+}
+
+async function becomeRunning(ctx: MachineContext, node: Node): Promise<void> {
+  const { machine, clock, pass, log, metrics, classes } = ctx;
+  const { name, namespace = '', creationTimestamp } = machine.metadata;
+  const { type, state } = machine.status.lastOperation ?? {};
+  const isFirstTime = type === 'Create' && state !== 'Successful';
+  beginPhase(machine, 'Running', clock.now());
+  const description = `Machine ${name} successfully ${isFirstTime ? 'joined' : 're-joined'} the cluster`;
+  const operation = { type: isFirstTime ? 'Create' : 'HealthCheck', state: 'Successful', description } as const;
+  setOperation(machine, operation, clock.now());
+  if (!isFirstTime) {
+    pass.event('NodeRejoined', `Node ${node.metadata.name} is healthy again.`);
+    return;
+  }
+
+  await removeTokens(ctx).catch((err: unknown) => {
+    // It expires by itself, and the deletion of the machine tries again.
+    log.warn({ err }, 'could not delete the bootstrap token of a machine that joined');
+  });
+  const tookMs = clock.now() - (fromTimestamp(creationTimestamp) ?? clock.now());
+  const machineClass = classes.get(`${namespace}/${machine.spec.class?.name ?? ''}`);
+  pass.event('NodeJoined', `Node ${node.metadata.name} joined ${Math.round(tookMs / 1_000)} s after the machine was created.`);
+  pass.afterWrite(() => {
+    metrics.joined(machine, machineClass, tookMs);
+    log.info({ node: node.metadata.name, ms: tookMs }, 'machine joined');
+  });
+}

@@ -1,0 +1,36 @@
+import { DEFAULT_PRIORITY, NODE_LABEL, PRIORITY_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { next, requeue } from '../../../reconcile/result.ts';
+import type { MachineStep } from '../context.ts';
+import { inputOf } from './launch.ts';
+import { setFailure } from '../status.ts';
+
+/**
+ * Records which VM this machine has: provider id, the Node's name (with a target cluster), and a priority for scaling down
+ * where the machine has none. A driver that tells neither is asked again later.
+ */
+export const identity: MachineStep = {
+  name: 'identity',
+
+  run(ctx) {
+    const { machine, target, launched, resolved, activities, retries, clock } = ctx;
+    if (launched === undefined || resolved === undefined) return next;
+    const { providerID, nodeName } = launched;
+    if (providerID === '' || (target !== undefined && nodeName === '')) {
+      const error = new DriverError('Internal', `driver returned no ${providerID === '' ? 'provider id' : 'node name'}`);
+      const input = inputOf(ctx, resolved, 'create');
+      retries.failed(input, error);
+      activities.forget(machine.metadata.uid, 'create');
+      const description = `Cloud provider message - ${error.message}`;
+      setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
+      return requeue(retries.waitMs(input), 'the driver to tell of the VM');
+    }
+    const { metadata, spec } = machine;
+    spec.providerID = providerID;
+    if (target !== undefined) metadata.labels = { ...metadata.labels, [NODE_LABEL]: nodeName };
+    if ((metadata.annotations?.[PRIORITY_ANNOTATION] ?? '') === '') {
+      metadata.annotations = { ...metadata.annotations, [PRIORITY_ANNOTATION]: DEFAULT_PRIORITY };
+    }
+    return next;
+  },
+};

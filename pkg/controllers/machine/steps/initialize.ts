@@ -1,0 +1,76 @@
+import { DriverError } from '../../../driver/error.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
+import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
+import { creationTimeoutMsOf } from '../settings.ts';
+import { beginPhase, setFailure } from '../status.ts';
+import { startingData } from './bootstrap.ts';
+import { inputOf, keepState } from './launch.ts';
+
+/** When to try again after the gate was closed. */
+const GATE_RETRY_MS = 5_000;
+
+/**
+ * Has a new VM initialized by drivers that do this in a step of its own, once the VM's identity is recorded. A driver that
+ * does not know the call has nothing to initialize.
+ */
+export const initialize: MachineStep = {
+  name: 'initialize',
+
+  run(ctx) {
+    const { machine, observed, launched, resolved, activities, retries, metrics, pass } = ctx;
+    if (launched?.needsInitialize !== true || resolved === undefined) return next;
+    if (observed.spec.providerID !== machine.spec.providerID) return waitFor('the identity of the VM to be seen');
+
+    const { uid } = machine.metadata;
+    const activity = activities.get<number>(uid, 'initialize');
+    switch (activity?.state) {
+      case undefined:
+        return start(ctx, resolved);
+      case 'running':
+        return waitFor('the VM to be initialized');
+      case 'failed':
+        activities.forget(uid, 'initialize');
+        return failed(ctx, resolved, activity.error);
+      case 'done':
+        retries.succeeded(inputOf(ctx, resolved, 'initialize'));
+        pass.afterWrite(() => metrics.initialized(machine, resolved.machineClass, activity.result));
+        return next;
+    }
+  },
+};
+
+function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
+  const { machine, observed, key, activities, retries } = ctx;
+  const waitMs = retries.waitMs(inputOf(ctx, resolved, 'initialize'));
+  if (waitMs > 0) return requeue(waitMs, 'the next attempt to initialize the VM');
+
+  const { uid } = machine.metadata;
+  activities.startOrGet({ uid, key }, 'initialize', async (signal) => {
+    const { driver, machineClass, secretData } = resolved;
+    const startedMs = ctx.clock.monotonicMs();
+    const data = await startingData(ctx, secretData, 'before', signal);
+    const timeoutMs = creationTimeoutMsOf(observed, ctx.settings);
+    try {
+      await driver.initialize({ machine: observed, machineClass, secretData: data }, signal, timeoutMs);
+    } catch (err) {
+      if (!DriverError.hasCode(err, 'Unimplemented')) throw err;
+    }
+    return ctx.clock.monotonicMs() - startedMs;
+  });
+  return waitFor('the VM to be initialized');
+}
+
+function failed(ctx: MachineContext, resolved: ResolvedClass, error: unknown): StepResult {
+  const { machine, clock, retries, pass } = ctx;
+  if (error instanceof GateClosedError) return requeue(GATE_RETRY_MS, 'the clusters to be reachable');
+  if (!(error instanceof DriverError)) throw error;
+  const input = inputOf(ctx, resolved, 'initialize');
+  const retry = retries.failed(input, error);
+  keepState(ctx, error, retry.clearsLastKnownState);
+  const description = `Provider error: ${error.message}. Initialize VM Instance`;
+  beginPhase(machine, 'CrashLoopBackOff', clock.now());
+  setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
+  pass.event('InitializeFailed', description);
+  return requeue(retries.waitMs(input), 'the next attempt to initialize the VM');
+}

@@ -1,0 +1,52 @@
+import type { NodeAddress } from '../../../apis/machine/v1alpha1/machine.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { Launched, MachineContext, MachineStep } from '../context.ts';
+import { beginPhase, isBeingCreated, setOperation } from '../status.ts';
+
+/** Confirms the VM: Pending, until its Node is healthy; without target cluster Available, with addresses, for good. */
+export const pending: MachineStep = {
+  name: 'pending',
+
+  run(ctx) {
+    const { machine, target, launched, clock, pass, activities } = ctx;
+    if (launched === undefined) return next;
+    if (launched.lastKnownState !== undefined) machine.status.lastKnownState = launched.lastKnownState;
+    if (target === undefined) machine.status.addresses = addressesOf(machine.status.addresses ?? [], launched);
+    if (isBeingCreated(machine)) {
+      beginPhase(machine, target === undefined ? 'Available' : 'Pending', clock.now());
+      const operation =
+        target === undefined
+          ? ({ state: 'Successful', description: 'Created machine on cloud provider' } as const)
+          : ({ state: 'Processing', description: 'Creating machine on cloud provider' } as const);
+      setOperation(machine, { type: 'Create', ...operation }, clock.now());
+      tell(ctx, launched);
+    }
+    // The result is kept until it is recorded, or a lost write would cost another call.
+    pass.afterWrite(() => {
+      activities.forget(machine.metadata.uid, 'create');
+      activities.forget(machine.metadata.uid, 'initialize');
+    });
+    return next;
+  },
+};
+
+function tell({ machine, clock, pass, log, metrics, memory, resolved }: MachineContext, launched: Launched): void {
+  const { uid, creationTimestamp } = machine.metadata;
+  const tookMs = clock.now() - (fromTimestamp(creationTimestamp) ?? clock.now());
+  const isNew = launched.how === 'created';
+  if (isNew) pass.event('VMCreated', `VM ${launched.providerID} was created.`);
+  else pass.event('VMAdopted', `VM ${launched.providerID} exists already and was taken over.`);
+  pass.afterWrite(() => {
+    memory.unanswered.delete(uid);
+    log.info({ providerID: launched.providerID, ms: tookMs }, isNew ? 'created a VM' : 'adopted a VM');
+    if (isNew) metrics.created(machine, resolved?.machineClass, tookMs);
+  });
+}
+
+/** Everything that the driver ever told, and the Node's name; each once, in a fixed order. */
+function addressesOf(known: readonly NodeAddress[], { addresses, nodeName }: Launched): NodeAddress[] {
+  const hostname = nodeName === '' ? [] : [{ type: 'Hostname', address: nodeName }];
+  const byText = new Map([...known, ...addresses, ...hostname].map((one) => [`${one.type}/${one.address}`, one]));
+  return [...byText].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, { type, address }]) => ({ type, address }));
+}

@@ -1,0 +1,17 @@
+import { next, stop } from '../../../reconcile/result.ts';
+import type { MachineStep } from '../context.ts';
+import { isBeingCreated, phaseOf } from '../status.ts';
+
+/**
+ * Ends the pass of a machine that has its VM, or will get none any more: a Failed machine is replaced, not created again. The
+ * steps behind this one make the VM.
+ */
+export const settled: MachineStep = {
+  name: 'settled',
+
+  run({ machine }) {
+    const phase = phaseOf(machine);
+    if (phase === 'Failed' || phase === 'Terminating') return stop;
+    return isBeingCreated(machine) || (machine.spec.providerID ?? '') === '' ? next : stop;
+  },
+};

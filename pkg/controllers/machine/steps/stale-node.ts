@@ -1,0 +1,38 @@
+import { fromTimestamp } from '../../../clock/clock.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { next, stop } from '../../../reconcile/result.ts';
+import type { Launched, MachineContext, MachineStep } from '../context.ts';
+import { setOperation } from '../status.ts';
+import { becomeFailed } from './fail.ts';
+
+/**
+ * Fails a machine whose new VM has the name of a Node that was there before: two kubelets would share it. The provider id is
+ * kept, the Node's name is not, so that the deletion finds the VM and leaves the Node alone. The Node is read live; one that
+ * joined while CreateMachine was still running is no stale one.
+ */
+export const staleNode: MachineStep = {
+  name: 'stale-node',
+
+  async run(ctx) {
+    const { machine, nodes, launched, signal, clock, pass } = ctx;
+    if (launched?.how !== 'created' || nodes === undefined) return next;
+    const { nodeName, providerID } = launched;
+    if (nodeName === machine.metadata.name || nodes.get(nodeName) === undefined) return next;
+
+    const node = await nodes.read(nodeName, signal);
+    if (node === undefined || !isStale(node, launched, ctx)) return next;
+    await becomeFailed(ctx);
+    machine.spec.providerID = providerID;
+    setOperation(machine, { type: 'Create', state: 'Failed', description: 'VM using old node obj' }, clock.now());
+    pass.event('StaleNode', `VM ${providerID} has the name of Node ${nodeName}, which existed before: it is given up.`);
+    return stop;
+  },
+};
+
+function isStale(node: Node, { providerID }: Launched, { machine }: MachineContext): boolean {
+  const nodeProviderID = node.spec?.providerID ?? '';
+  if (nodeProviderID === providerID) return false;
+  if (nodeProviderID !== '') return true;
+  const nodeMs = fromTimestamp(node.metadata.creationTimestamp) ?? 0;
+  return nodeMs < (fromTimestamp(machine.metadata.creationTimestamp) ?? 0);
+}

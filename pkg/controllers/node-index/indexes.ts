@@ -1,0 +1,27 @@
+import { MACHINE_NAME_LABEL, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { Node, VolumeAttachment } from '../../apis/wire.ts';
+import type { IndexFunctions } from '../../cache/store.ts';
+
+/** Indexes of Machines that lookups need: by label `node`, by provider id, by name, by the name of their class. */
+export const MACHINE_INDEXES = {
+  node: ({ metadata }) => present(metadata.labels?.[NODE_LABEL]),
+  providerID: ({ spec }) => present(spec?.providerID),
+  name: ({ metadata }) => [metadata.name],
+  class: ({ spec }) => present(spec?.class?.name),
+} satisfies IndexFunctions<Machine>;
+
+/** Indexes of Nodes: by provider id, and by the Machine's name that they show. */
+export const NODE_INDEXES = {
+  providerID: ({ spec }) => present(spec?.providerID),
+  machineName: ({ metadata }) => present(metadata.labels?.[MACHINE_NAME_LABEL]),
+} satisfies IndexFunctions<Node>;
+
+/** Index of VolumeAttachments by the name of their Node. */
+export const VOLUME_ATTACHMENT_INDEXES = {
+  node: ({ spec }) => present(spec.nodeName),
+} satisfies IndexFunctions<VolumeAttachment>;
+
+function present(value: string | undefined): string[] {
+  return value === undefined || value === '' ? [] : [value];
+}

@@ -1,0 +1,194 @@
+import { Counter, Gauge } from 'prom-client';
+import type { Registry } from 'prom-client';
+
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
+import { DEPLOYMENT_NAME_LABEL, NODE_LABEL, ZONE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
+import { fromTimestamp } from '../clock/clock.ts';
+
+/** What the gauges of a Machine's state are read from, at each scrape. */
+export interface MachineSource {
+  list(): readonly Machine[];
+}
+
+/** What happened to machines. Durations in milliseconds; the class may be unknown. */
+export interface MachineMetrics {
+  /** A VM was created, so long after the Machine. */
+  created(machine: Machine, machineClass: MachineClass | undefined, durationMs: number): void;
+  /** A VM was initialized. */
+  initialized(machine: Machine, machineClass: MachineClass | undefined, durationMs: number): void;
+  /** A machine became Running for the first time, so long after it was made. */
+  joined(machine: Machine, machineClass: MachineClass | undefined, durationMs: number): void;
+  /** A VM was deleted, so long after that was asked for. */
+  deleted(machine: Machine, machineClass: MachineClass | undefined, durationMs: number): void;
+  /** A Node was drained. */
+  drained(machine: Machine, durationMs: number): void;
+  /** A VM did not become a Node in time. */
+  failedToJoin(machine: Machine, machineClass: MachineClass | undefined): void;
+}
+
+const MACHINE_LABELS = ['namespace', 'machine_deployment', 'instance_type', 'zone'] as const;
+type MachineLabel = (typeof MACHINE_LABELS)[number];
+
+/** Values of the phase gauge; every other phase is 0, as in the original. */
+const PHASE_VALUES: Readonly<Record<string, number>> = {
+  Terminating: -4,
+  Failed: -3,
+  CrashLoopBackOff: -2,
+  Unknown: -1,
+  Pending: 0,
+  Running: 1,
+};
+const CONDITION_VALUES: Readonly<Record<string, number>> = { True: 1, False: 0, Unknown: 2 };
+
+/**
+ * Declares the machine controller's metrics in `registry`: names, labels and values of the original. What tells of single
+ * Machines is read from `source` at each scrape, so that nothing is left of a Machine that is gone.
+ */
+export function machineMetrics(registry: Registry, source: MachineSource): MachineMetrics {
+  declareState(registry, source);
+  const durations = declareDurations(registry);
+  const drains = new Gauge({
+    name: 'mcm_machine_drain_duration_seconds',
+    help: 'Duration of the last successful drain.',
+    labelNames: ['namespace', 'machine_deployment'],
+    registers: [registry],
+  });
+  const failedJoins = new Counter({
+    name: 'mcm_machine_num_failed_join',
+    help: 'Machines whose VM did not become a Node within the creation timeout.',
+    labelNames: MACHINE_LABELS,
+    registers: [registry],
+  });
+  return {
+    ...durations,
+    drained(machine, durationMs) {
+      const deployment = machine.metadata.labels?.[DEPLOYMENT_NAME_LABEL];
+      if (deployment === undefined) return;
+      drains.set(
+        { namespace: machine.metadata.namespace ?? '', machine_deployment: deployment },
+        wholeSeconds(durationMs),
+      );
+    },
+    failedToJoin(machine, machineClass) {
+      const labels = labelsOf(machine, machineClass);
+      if (labels !== undefined) failedJoins.inc(labels);
+    },
+  };
+}
+
+type Durations = Pick<MachineMetrics, 'created' | 'initialized' | 'joined' | 'deleted'>;
+
+function declareDurations(registry: Registry): Durations {
+  const duration = (name: string, help: string): Durations[keyof Durations] => {
+    const gauge = new Gauge({
+      name: `mcm_machine_${name}_duration_seconds`,
+      help,
+      labelNames: MACHINE_LABELS,
+      registers: [registry],
+    });
+    return (machine, machineClass, durationMs) => {
+      const labels = labelsOf(machine, machineClass);
+      if (labels !== undefined) gauge.set(labels, wholeSeconds(durationMs));
+    };
+  };
+  return {
+    created: duration('create', 'Time from the creation of the last Machine until its VM was created.'),
+    initialized: duration('initialize', 'Duration of the last InitializeMachine.'),
+    joined: duration('join', 'Time from the creation of the last Machine until it was Running.'),
+    deleted: duration('delete', 'Time from the deletion of the last Machine until its VM was deleted.'),
+  };
+}
+
+function declareState(registry: Registry, source: MachineSource): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'mcm_machine_items_total',
+    help: 'Machines in the namespace.',
+    registers,
+    collect() {
+      this.set(source.list().length);
+    },
+  });
+  new Gauge({
+    name: 'mcm_machine_current_status_phase',
+    help: 'Phase of a Machine: -4 Terminating, -3 Failed, -2 CrashLoopBackOff, -1 Unknown, 0 Pending and any other, 1 Running.',
+    labelNames: ['name', 'namespace'],
+    registers,
+    collect() {
+      this.reset();
+      for (const machine of source.list()) {
+        this.set(nameOf(machine), PHASE_VALUES[machine.status?.currentStatus?.phase ?? ''] ?? 0);
+      }
+    },
+  });
+  new Gauge({
+    name: 'mcm_machine_info',
+    help: 'A Machine; the value is always 1.',
+    labelNames: [
+      'name',
+      'namespace',
+      'createdAt',
+      'spec_provider_id',
+      'spec_class_api_group',
+      'spec_class_kind',
+      'spec_class_name',
+      'node_name',
+    ],
+    registers,
+    collect() {
+      this.reset();
+      for (const machine of source.list()) this.set(infoOf(machine), 1);
+    },
+  });
+  new Gauge({
+    name: 'mcm_machine_status_condition',
+    help: 'Condition of a Machine\'s Node: 1 True, 0 False, 2 Unknown.',
+    labelNames: ['name', 'namespace', 'condition'],
+    registers,
+    collect() {
+      this.reset();
+      for (const machine of source.list()) {
+        for (const { type, status } of machine.status?.conditions ?? []) {
+          this.set({ ...nameOf(machine), condition: type }, CONDITION_VALUES[status] ?? 2);
+        }
+      }
+    },
+  });
+}
+
+function nameOf({ metadata }: Machine): { name: string; namespace: string } {
+  return { name: metadata.name, namespace: metadata.namespace ?? '' };
+}
+
+function infoOf(machine: Machine): Record<string, string> {
+  const { metadata, spec } = machine;
+  return {
+    ...nameOf(machine),
+    createdAt: String(wholeSeconds(fromTimestamp(metadata.creationTimestamp) ?? 0)),
+    spec_provider_id: spec.providerID ?? '',
+    spec_class_api_group: spec.class?.apiGroup ?? '',
+    spec_class_kind: spec.class?.kind ?? '',
+    spec_class_name: spec.class?.name ?? '',
+    node_name: metadata.labels?.[NODE_LABEL] ?? '',
+  };
+}
+
+/**
+ * Undefined for a Machine without the MachineDeployment's name in label `name`: it has no series, as in the original. A class
+ * without nodeTemplate has no instance type to tell, and is no reason to fail.
+ */
+function labelsOf(machine: Machine, machineClass: MachineClass | undefined): Record<MachineLabel, string> | undefined {
+  const deployment = machine.metadata.labels?.[DEPLOYMENT_NAME_LABEL];
+  if (deployment === undefined) return undefined;
+  return {
+    namespace: machine.metadata.namespace ?? '',
+    machine_deployment: deployment,
+    instance_type: machineClass?.nodeTemplate?.instanceType ?? '',
+    zone: machine.spec.nodeTemplate?.metadata?.labels?.[ZONE_LABEL] ?? '',
+  };
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.floor(ms / 1_000);
+}
