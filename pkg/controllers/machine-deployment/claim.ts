@@ -1,0 +1,47 @@
+import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { ApiError, isNotFound } from '../../kube/errors.ts';
+import type { Patch } from '../../kube/patch.ts';
+import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import { adoptPatch, controllerReference, releasePatch, sortByClaim } from '../../reconcile/ownership.ts';
+import { CONTROLLER_INDEX, NO_CONTROLLER } from '../machine-set/controller-index.ts';
+import type { MachineDeploymentParts } from './parts.ts';
+
+type ClaimParts = Pick<MachineDeploymentParts, 'machineSets' | 'reader' | 'writer'>;
+
+/** Adopts the sets that `deployment` selects and nobody controls, and releases those that it no longer selects. */
+export async function claimSets(parts: ClaimParts, deployment: MachineDeployment, signal: AbortSignal): Promise<void> {
+  const { uid } = deployment.metadata;
+  const { adopt, release } = sortByClaim(deployment, [
+    ...parts.machineSets.byIndex(CONTROLLER_INDEX, uid),
+    ...parts.machineSets.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
+  ]);
+  for (const set of release) await patchSet(parts, set, releasePatch(set, uid), signal);
+  if (adopt.length === 0 || !(await mayAdopt(parts, deployment, signal))) return;
+
+  const reference = controllerReference(deployment, API_VERSION, 'MachineDeployment');
+  for (const set of adopt) await patchSet(parts, set, adoptPatch(set, reference), signal);
+}
+
+/** What is gone, or about to go, must not gain sets: they would be deleted with it. Only a live read tells. */
+async function mayAdopt({ reader }: ClaimParts, deployment: MachineDeployment, signal: AbortSignal): Promise<boolean> {
+  const { namespace, name, uid } = deployment.metadata;
+  try {
+    const live = await reader.get(machineDeployments, { namespace: namespace ?? '', name }, { signal });
+    return live.metadata.uid === uid && !isBeingDeleted(live);
+  } catch (err) {
+    if (isNotFound(err)) return false;
+    throw err;
+  }
+}
+
+async function patchSet({ writer }: ClaimParts, set: MachineSet, patch: Patch, signal: AbortSignal): Promise<void> {
+  const { namespace, name } = set.metadata;
+  try {
+    await writer.patch('change', machineSets, { namespace: namespace ?? '', name }, patch, { signal });
+  } catch (err) {
+    if (!isNotFound(err) && !ApiError.is(err, 'Invalid')) throw err;
+  }
+}

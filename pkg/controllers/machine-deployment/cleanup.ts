@@ -1,0 +1,43 @@
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { isNotFound } from '../../kube/errors.ts';
+import { machineSets } from '../../kube/resource.ts';
+import { oldestFirst } from './new-set.ts';
+import type { MachineDeploymentParts } from './parts.ts';
+import type { OwnedSet } from './status.ts';
+
+/**
+ * The old sets that are beyond the history limit: of the oldest ones too many, those that have, and want, no Machine. One that
+ * is not empty yet still takes a place among them.
+ */
+export function setsToForget(oldSets: readonly OwnedSet[], limit: number | null | undefined): MachineSet[] {
+  if (limit === undefined || limit === null) return [];
+  const machinesBySet = new Map(oldSets.map(({ set, machines }) => [set, machines]));
+  const kept = oldestFirst(oldSets.map(({ set }) => set).filter((set) => !isBeingDeleted(set)));
+  return kept
+    .slice(0, Math.max(0, kept.length - limit))
+    .filter((set) => isEmpty(set, machinesBySet.get(set)?.length ?? 0));
+}
+
+/** Deletes old sets beyond the history limit. The first error ends it. */
+export async function cleanUpSets(
+  { writer }: Pick<MachineDeploymentParts, 'writer'>,
+  oldSets: readonly OwnedSet[],
+  limit: number | null | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { metadata } of setsToForget(oldSets, limit)) {
+    const { namespace, name, uid, resourceVersion } = metadata;
+    try {
+      const ref = { namespace: namespace ?? '', name };
+      await writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal });
+    } catch (err) {
+      if (!isNotFound(err)) throw err;
+    }
+  }
+}
+
+function isEmpty({ metadata, spec, status }: MachineSet, existing: number): boolean {
+  const isObserved = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  return existing === 0 && (status?.replicas ?? 0) === 0 && (spec.replicas ?? 0) === 0 && isObserved;
+}

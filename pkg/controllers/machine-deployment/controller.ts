@@ -1,0 +1,246 @@
+import { revisionHistoryLimitOf, rollbackRevisionOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineDeployment, MachineDeploymentStatus } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { describeFieldErrors, validateMachineDeployment } from '../../apis/machine/v1alpha1/validation.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { MINUTE_MS } from '../../clock/clock.ts';
+import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
+import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import { requeue, stop } from '../../reconcile/result.ts';
+import type { StepResult } from '../../reconcile/result.ts';
+import { invalidSpec } from '../machine-set/events.ts';
+import { StatusPace } from '../machine-set/status-pace.ts';
+import { claimSets } from './claim.ts';
+import { cleanUpSets } from './cleanup.ts';
+import { finishDeletion } from './deletion.ts';
+import { selectsAll } from './events.ts';
+import { newSetChange } from './new-set.ts';
+import type { MachineDeploymentParts } from './parts.ts';
+import { beginningOf, deadlineLookMs, pauseProgress, progressOf } from './progress.ts';
+import type { Progress } from './progress.ts';
+import { resizeSets } from './resize.ts';
+import { rollBack } from './rollback.ts';
+import { createSet, recreate, rollingUpdate } from './rollout.ts';
+import type { RolloutPass, RolloutResult } from './rollout.ts';
+import { isScalingEvent, scale } from './scaling.ts';
+import type { ScalingFacts } from './scaling.ts';
+import { UNBORN } from './set-facts.ts';
+import { annotatedSurge, grownSize } from './size-rule.ts';
+import { statusChange, statusOf } from './status.ts';
+import { observe } from './world.ts';
+import type { World } from './world.ts';
+
+/** Without events a MachineDeployment is looked at again after this time, in case one was missed; the look writes nothing. */
+const RESYNC_MS = 10 * MINUTE_MS;
+
+/** What a pass did, for the status. */
+interface Acted extends RolloutResult {
+  /** A rollout judges its progress; scaling and pausing leave the condition alone. */
+  readonly isRollout: boolean;
+}
+
+/** Keeps the Machines of each MachineDeployment at its number and rolls them to its template. */
+export class MachineDeploymentController {
+  readonly #parts: MachineDeploymentParts;
+  readonly #pace: StatusPace;
+
+  constructor(parts: MachineDeploymentParts) {
+    this.#parts = parts;
+    this.#pace = new StatusPace(parts.clock);
+  }
+
+  /** One pass over one MachineDeployment. What it throws is retried with backoff. */
+  async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
+    const cached = this.#cached(key);
+    if (cached === undefined) {
+      this.#pace.forget(key);
+      return stop;
+    }
+    if (isBeingDeleted(cached)) return this.#delete(key, cached, signal);
+
+    const errors = validateMachineDeployment(cached);
+    if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);
+
+    const deployment = await this.#withFinalizer(cached, signal);
+    await claimSets(this.#parts, deployment, signal);
+    const acted = await this.#act(await this.#withNewSetInStep(deployment, signal), signal);
+    return this.#report(key, deployment, acted, signal);
+  }
+
+  /** What was stored before a schema asked for a spec may have none. */
+  #cached(key: string): MachineDeployment | undefined {
+    const deployment = this.#parts.machineDeployments.get(key);
+    return deployment === undefined || (deployment.spec as unknown) !== undefined
+      ? deployment
+      : { ...deployment, spec: { template: {} } };
+  }
+
+  async #withFinalizer(deployment: MachineDeployment, signal: AbortSignal): Promise<MachineDeployment> {
+    const finalizers = deployment.metadata.finalizers ?? [];
+    if (finalizers.includes(MACHINE_FINALIZER)) return deployment;
+    const patch = mergePatchIfUnchanged(deployment, { metadata: { finalizers: [...finalizers, MACHINE_FINALIZER] } });
+    return this.#parts.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
+  }
+
+  /** Brings what needs no rollout to the new set, and its revision back to the MachineDeployment. */
+  async #withNewSetInStep(deployment: MachineDeployment, signal: AbortSignal): Promise<World> {
+    const world = observe(this.#parts, deployment);
+    const { newSet, oldSets } = world;
+    if (newSet === undefined || isBeingDeleted(newSet)) return world;
+
+    const change = newSetChange(deployment, newSet, oldSets);
+    if (change !== undefined) {
+      await this.#parts.writer.patch('change', machineSets, refOf(newSet), mergePatchIfUnchanged(newSet, change), {
+        signal,
+      });
+      return observe(this.#parts, deployment);
+    }
+    const revision = newSet.metadata.annotations?.[REVISION_ANNOTATION];
+    if (revision === undefined || revision === deployment.metadata.annotations?.[REVISION_ANNOTATION]) return world;
+    const patch = mergePatch(deployment, { metadata: { annotations: { [REVISION_ANNOTATION]: revision } } });
+    const patched = await this.#parts.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
+    return observe(this.#parts, patched);
+  }
+
+  async #act(world: World, signal: AbortSignal): Promise<Acted> {
+    const { deployment } = world;
+    const pass: RolloutPass = { parts: this.#parts, world, signal };
+    const isPaused = deployment.spec.paused === true;
+    if (!isPaused && rollbackRevisionOf(deployment) !== undefined) return this.#rollBack(pass);
+    const facts = scalingFactsOf(world);
+    if (isPaused || isScalingEvent(facts)) return this.#scale(pass, facts);
+
+    switch (deployment.spec.strategy?.type) {
+      case 'RollingUpdate':
+        return { ...(await rollingUpdate(pass)), isRollout: true };
+      case 'Recreate':
+        return { ...(await recreate(pass)), isRollout: true };
+      default:
+        return { isRollout: false };
+    }
+  }
+
+  async #scale({ world, signal }: RolloutPass, facts: ScalingFacts): Promise<Acted> {
+    const { deployment, newSet, oldSets } = world;
+    const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
+    await resizeSets(this.#parts, deployment, sets, scale(facts), signal);
+    if (facts.isPaused) {
+      await cleanUpSets(this.#parts, oldSets.map(world.owned), revisionHistoryLimitOf(deployment), signal);
+    }
+    return { isRollout: false };
+  }
+
+  /** Without the set of the present template there would be no revision to leave. */
+  async #rollBack(pass: RolloutPass): Promise<Acted> {
+    const { world, signal } = pass;
+    if (world.newSet === undefined && !world.isFrozen) {
+      const isRolling = world.deployment.spec.strategy?.type === 'RollingUpdate';
+      const { facts, limits } = world;
+      return {
+        ...(await createSet(pass, isRolling ? grownSize(UNBORN, facts.oldSets, limits) : 0)),
+        isRollout: true,
+      };
+    }
+    await rollBack(this.#parts, world, signal);
+    return { isRollout: false };
+  }
+
+  async #report(key: string, acted: MachineDeployment, outcome: Acted, signal: AbortSignal): Promise<StepResult> {
+    const statusWaitMs = await this.#writeStatus(key, acted, undefined, outcome, signal);
+    if (outcome.error !== undefined) throw outcome.error;
+    const deployment = this.#cached(key) ?? acted;
+    const lookMs = outcome.isRollout
+      ? deadlineLookMs(deployment, deployment.status ?? {}, this.#parts.clock.now())
+      : undefined;
+    const waits = [RESYNC_MS, lookMs, statusWaitMs, outcome.again === true ? 0 : undefined];
+    return requeue(Math.min(...waits.filter((ms) => ms !== undefined)), 'changes of its machine sets');
+  }
+
+  /** The spec cannot be obeyed: said once, by condition and Event; the sets stay as they are. */
+  async #reject(key: string, deployment: MachineDeployment, errors: string, signal: AbortSignal): Promise<StepResult> {
+    const isKnown = deployment.status?.conditions?.some(
+      ({ type, message }) => type === 'InvalidSpec' && message === errors,
+    );
+    if (isKnown !== true) {
+      this.#parts.recorder.event(invalidSpec(deployment, errors));
+      if (hasEmptySelector(deployment)) this.#parts.recorder.event(selectsAll(deployment));
+    }
+    const waitMs = await this.#writeStatus(key, deployment, errors, { isRollout: false }, signal);
+    return waitMs === undefined ? stop : requeue(waitMs, 'its next status');
+  }
+
+  async #delete(key: string, deployment: MachineDeployment, signal: AbortSignal): Promise<StepResult> {
+    if (!(deployment.metadata.finalizers ?? []).includes(MACHINE_FINALIZER)) return stop;
+    const result = await finishDeletion(this.#parts, deployment, signal);
+    if (result.kind === 'next') return stop;
+    const waitMs = await this.#writeStatus(key, deployment, undefined, { isRollout: false }, signal);
+    return waitMs === undefined ? result : requeue(waitMs, 'its machine sets to go');
+  }
+
+  /** Writes the status if it changed; returns after which time to come back when it is too early for another write. */
+  async #writeStatus(
+    key: string,
+    acted: MachineDeployment,
+    invalid: string | undefined,
+    outcome: Acted,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const deployment = this.#cached(key);
+    if (deployment === undefined || deployment.metadata.uid !== acted.metadata.uid) return undefined;
+    const { clock, writer } = this.#parts;
+    const { newSet, oldSets, owned } = observe(this.#parts, deployment);
+    const change = statusChange(
+      deployment.status,
+      statusOf({
+        deployment,
+        observedGeneration: acted.metadata.generation ?? 0,
+        newSet: newSet && owned(newSet),
+        oldSets: oldSets.map(owned),
+        collisionCount: deployment.status?.collisionCount,
+        invalid,
+        nowMs: clock.now(),
+        progress: (counts) => this.#progress(deployment, counts, outcome, newSet !== undefined),
+      }),
+    );
+    if (change === undefined) return undefined;
+    const waitMs = this.#pace.waitMs(key);
+    if (waitMs > 0) return waitMs;
+    this.#pace.written(key);
+    await writer.patch('change', machineDeployments, refOf(deployment), statusPatch(deployment, change), { signal });
+    return undefined;
+  }
+
+  #progress(
+    deployment: MachineDeployment,
+    counts: MachineDeploymentStatus,
+    { announced, isRollout }: Acted,
+    hasNewSet: boolean,
+  ): Progress | undefined {
+    const pause = isBeingDeleted(deployment) ? undefined : pauseProgress(deployment);
+    if (pause !== undefined || !isRollout) return pause;
+    if (announced !== undefined) return announced;
+    const progress = progressOf(deployment, counts, this.#parts.clock.now());
+    return progress ?? (hasNewSet ? beginningOf(deployment, counts) : undefined);
+  }
+}
+
+function scalingFactsOf({ facts, limits, deployment, isFrozen }: World): ScalingFacts {
+  const { spec } = deployment;
+  return {
+    ...facts,
+    strategy: spec.strategy?.type ?? '',
+    // Only a RollingUpdate has a surge to spread.
+    limits: { ...limits, surge: annotatedSurge(spec) },
+    isPaused: spec.paused === true,
+    isFrozen,
+  };
+}
+
+function hasEmptySelector({ spec }: MachineDeployment): boolean {
+  const { matchLabels, matchExpressions } = spec.selector ?? { matchLabels: { absent: '' } };
+  return Object.keys(matchLabels ?? {}).length + (matchExpressions ?? []).length === 0;
+}
+
+function refOf({ metadata }: { metadata: { namespace?: string; name: string } }): { namespace: string; name: string } {
+  return { namespace: metadata.namespace ?? '', name: metadata.name };
+}

@@ -1,0 +1,49 @@
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { isNotFound } from '../../kube/errors.ts';
+import { mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import { next, waitFor } from '../../reconcile/result.ts';
+import type { StepResult } from '../../reconcile/result.ts';
+import { atOnce } from '../machine-set/at-once.ts';
+import type { MachineDeploymentParts } from './parts.ts';
+import { claimedSets } from './world.ts';
+
+/** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
+const ORPHAN_FINALIZER = 'orphan';
+/** How many sets are deleted at once. */
+const DELETIONS_AT_ONCE = 10;
+
+/**
+ * Deletes the sets of a MachineDeployment that is being deleted, and lets it go (`next`) when none is left: first the
+ * Machines vanish, then the sets, then the MachineDeployment. With `--cascade=orphan` its sets stay.
+ */
+export async function finishDeletion(
+  parts: Pick<MachineDeploymentParts, 'machineSets' | 'writer'>,
+  deployment: MachineDeployment,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const finalizers = deployment.metadata.finalizers ?? [];
+  if (finalizers.includes(ORPHAN_FINALIZER)) return waitFor('its machine sets to be orphaned');
+
+  const sets = claimedSets(parts, deployment);
+  if (sets.length > 0) {
+    const living = sets.filter((set) => !isBeingDeleted(set));
+    await atOnce(DELETIONS_AT_ONCE, living, async ({ metadata }) => {
+      const { namespace, name, uid, resourceVersion } = metadata;
+      try {
+        const ref = { namespace: namespace ?? '', name };
+        await parts.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal });
+      } catch (err) {
+        if (!isNotFound(err)) throw err;
+      }
+    });
+    return waitFor('its machine sets to go');
+  }
+  const { namespace, name } = deployment.metadata;
+  const rest = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
+  const patch = mergePatchIfUnchanged(deployment, { metadata: { finalizers: rest } });
+  await parts.writer.patch('change', machineDeployments, { namespace: namespace ?? '', name }, patch, { signal });
+  return next;
+}

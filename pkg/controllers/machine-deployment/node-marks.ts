@@ -1,0 +1,121 @@
+import { NODE_LABEL, PREFER_NO_SCHEDULE_KEY } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { Node, Taint } from '../../apis/wire.ts';
+import { isNotFound } from '../../kube/errors.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { machineSets, nodes } from '../../kube/resource.ts';
+import type { Target } from '../../targets/targets.ts';
+import { atOnce } from '../machine-set/at-once.ts';
+import { textOf } from '../machine-set/events.ts';
+import type { MachineDeploymentParts } from './parts.ts';
+
+/** Keeps the autoscaler from removing a Node. */
+const SCALE_DOWN_DISABLED = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
+/** Says that the annotation above is ours to remove. */
+const SCALE_DOWN_DISABLED_BY_US = 'cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm';
+/** Makes the scheduler prefer Nodes of the new template. */
+const TAINT: Taint = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
+
+/** How many Nodes are written at once, and at most in one pass: scaling must not wait behind a thousand Nodes. */
+const NODES_AT_ONCE = 20;
+const NODES_A_PASS = 100;
+
+/** What a Node should carry because of a rollout; undefined leaves it alone. */
+export interface Marks {
+  readonly taint?: boolean;
+  readonly holdScaleDown?: boolean;
+}
+
+/** What is missing on a Node for it to carry `marks`; undefined when nothing is. */
+export function missingMarks(node: Node, marks: Marks, isPreserved: boolean): Marks | undefined {
+  const taint = marks.taint !== undefined && marks.taint !== hasTaint(node) ? { taint: marks.taint } : {};
+  const annotations = node.metadata.annotations ?? {};
+  const isHeld = annotations[SCALE_DOWN_DISABLED] === 'true' && annotations[SCALE_DOWN_DISABLED_BY_US] === 'true';
+  const isOurs = annotations[SCALE_DOWN_DISABLED_BY_US] !== undefined;
+  const changesHold =
+    (marks.holdScaleDown === true && !isHeld) || (marks.holdScaleDown === false && isOurs && !isPreserved);
+  const hold = changesHold && marks.holdScaleDown !== undefined ? { holdScaleDown: marks.holdScaleDown } : {};
+  const missing: Marks = { ...taint, ...hold };
+  return Object.keys(missing).length === 0 ? undefined : missing;
+}
+
+/**
+ * Brings the Nodes of `machines` to carry `marks`, as far as the cache shows that they do not. Returns false when some are
+ * left for another pass. A Node that cannot be written is logged and left: a rollout does not stop for a hint.
+ */
+export async function markNodes(
+  { targets, log }: Pick<MachineDeploymentParts, 'targets' | 'log'>,
+  machines: readonly Machine[],
+  marks: Marks,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const behind = machines.flatMap((machine) => {
+    const target = targets.of(machine);
+    const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+    const node = name === '' ? undefined : target?.nodes.get(name);
+    if (target === undefined || node === undefined) return [];
+    const isPreserved = (machine.status?.currentStatus?.preserveExpiryTime ?? '') !== '';
+    const missing = missingMarks(node, marks, isPreserved);
+    return missing === undefined ? [] : [{ target, node, missing }];
+  });
+  let failed = 0;
+  await atOnce(NODES_AT_ONCE, behind.slice(0, NODES_A_PASS), async ({ target, node, missing }) => {
+    try {
+      await markNode(target, node, missing, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      if (isNotFound(err)) return;
+      failed += 1;
+      log.debug({ node: node.metadata.name, reason: textOf(err) }, 'could not mark a node for the rollout');
+    }
+  });
+  if (failed > 0) log.warn({ nodes: failed }, 'some nodes could not be marked for the rollout');
+  return behind.length <= NODES_A_PASS;
+}
+
+/** Notes on the set that its Nodes carry the taint (once per set, as in the original), or no longer. */
+export async function noteTaint(
+  { writer }: Pick<MachineDeploymentParts, 'writer'>,
+  set: MachineSet,
+  isTainted: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace, name } = set.metadata;
+  const patch = mergePatch(set, { metadata: { annotations: { [PREFER_NO_SCHEDULE_KEY]: isTainted ? 'True' : null } } });
+  await writer.patch('change', machineSets, { namespace: namespace ?? '', name }, patch, { signal });
+}
+
+/** Whether the Nodes of this set were given the taint. */
+export function isTaintNoted({ metadata }: MachineSet): boolean {
+  return metadata.annotations?.[PREFER_NO_SCHEDULE_KEY] !== undefined;
+}
+
+async function markNode(
+  target: Target,
+  cached: Node,
+  { taint, holdScaleDown }: Marks,
+  signal: AbortSignal,
+): Promise<void> {
+  const ref = { name: cached.metadata.name };
+  const hold = holdScaleDown === true ? 'true' : null;
+  const annotations =
+    holdScaleDown === undefined ? {} : { [SCALE_DOWN_DISABLED]: hold, [SCALE_DOWN_DISABLED_BY_US]: hold };
+  if (taint === undefined) {
+    await target.writer.patch('change', nodes, ref, mergePatch(cached, { metadata: { annotations } }), { signal });
+    return;
+  }
+  // Taints have no merge key: the list is replaced as a whole, and only as it was read.
+  const live = await target.reader.get(nodes, ref, { signal });
+  if (live.metadata.uid !== cached.metadata.uid) return;
+  const others = (live.spec?.taints ?? []).filter(({ key }) => key !== TAINT.key);
+  const patch = mergePatchIfUnchanged(live, {
+    metadata: { annotations },
+    spec: { taints: taint ? [...others, TAINT] : others },
+  });
+  await target.writer.patch('change', nodes, ref, patch, { signal });
+}
+
+function hasTaint(node: Node): boolean {
+  return node.spec?.taints?.some(({ key }) => key === TAINT.key) ?? false;
+}

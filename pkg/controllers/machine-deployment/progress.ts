@@ -1,0 +1,150 @@
+import type {
+  MachineDeployment,
+  MachineDeploymentCondition,
+  MachineDeploymentStatus,
+} from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { progressDeadlineMsOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
+import { textOf } from '../machine-set/events.ts';
+
+/** What of condition `Progressing` is decided anew in a pass; cluster-autoscalers read these very reasons. */
+export type Progress = Pick<MachineDeploymentCondition, 'status' | 'reason' | 'message'> & {
+  /** Shows a new lastUpdateTime even if nothing else changed: the deadline counts from it. */
+  readonly refresh: boolean;
+};
+
+/** A rollout is on: the set of the new template exists. */
+const NEW_SET_CREATED = 'NewMachineSetCreated';
+const FOUND_NEW_SET = 'FoundNewMachineSet';
+export const NEW_SET_AVAILABLE = 'NewMachineSetAvailable';
+const SET_UPDATED = 'MachineSetUpdated';
+const DEADLINE_EXCEEDED = 'ProgressDeadlineExceeded';
+const SET_CREATE_ERROR = 'MachineSetCreateError';
+const PAUSED = 'DeploymentPaused';
+const RESUMED = 'DeploymentResumed';
+
+/** Grace on top of the remaining time, so that the deadline is surely past when it is looked at. */
+const DEADLINE_SLACK_MS = 1_000;
+
+/** The present condition `Progressing`. */
+export function progressingOf(deployment: MachineDeployment): MachineDeploymentCondition | undefined {
+  return deployment.status?.conditions?.find(({ type }) => type === 'Progressing');
+}
+
+/** Every desired Machine is of the new template and available, and no other exists. */
+export function isComplete({ metadata, spec }: MachineDeployment, status: MachineDeploymentStatus): boolean {
+  const replicas = spec.replicas ?? 0;
+  return (
+    (status.updatedReplicas ?? 0) === replicas &&
+    (status.replicas ?? 0) === replicas &&
+    (status.availableReplicas ?? 0) === replicas &&
+    (status.observedGeneration ?? 0) >= (metadata.generation ?? 0)
+  );
+}
+
+/**
+ * What a rollout says of its progress, given the status that is about to be written; undefined leaves the condition alone.
+ * Once a rollout was complete, scaling does not make it one again.
+ */
+export function progressOf(
+  deployment: MachineDeployment,
+  next: MachineDeploymentStatus,
+  nowMs: number,
+): Progress | undefined {
+  const current = progressingOf(deployment);
+  const isRolledOut = current?.reason === NEW_SET_AVAILABLE && (next.replicas ?? 0) === (next.updatedReplicas ?? 0);
+  if (isRolledOut) return undefined;
+
+  const { name } = deployment.metadata;
+  if (isComplete(deployment, next)) {
+    const message = `Machine deployment ${name} has successfully progressed.`;
+    return { status: 'True', reason: NEW_SET_AVAILABLE, message, refresh: false };
+  }
+  if (hasProgressed(deployment.status ?? {}, next)) {
+    const message = `Machine deployment ${name} is progressing.`;
+    return { status: 'True', reason: SET_UPDATED, message, refresh: true };
+  }
+  if (isTimedOut(deployment, nowMs)) {
+    const message = `Machine deployment ${name} has timed out progressing.`;
+    return { status: 'False', reason: DEADLINE_EXCEEDED, message, refresh: false };
+  }
+  return undefined;
+}
+
+/**
+ * What is said of a rollout that has just begun, or of a set that was found without having been told of: also when the pass
+ * that created the set could not tell.
+ */
+export function beginningOf(deployment: MachineDeployment, counts: MachineDeploymentStatus): Progress | undefined {
+  const current = progressingOf(deployment);
+  if (current === undefined) return found(deployment);
+  const isNewRollout = current.reason === NEW_SET_AVAILABLE && (counts.replicas ?? 0) !== (counts.updatedReplicas ?? 0);
+  return isNewRollout || current.reason === SET_CREATE_ERROR ? created(deployment) : undefined;
+}
+
+/** The set of the new template has been created. */
+export function created({ metadata }: MachineDeployment): Progress {
+  const message = `Created new machine set of machine deployment ${metadata.name}`;
+  return { status: 'True', reason: NEW_SET_CREATED, message, refresh: false };
+}
+
+/** The set of the new template could not be created. */
+export function creationFailed(err: unknown): Progress {
+  return { status: 'False', reason: SET_CREATE_ERROR, message: textOf(err), refresh: false };
+}
+
+function found({ metadata }: MachineDeployment): Progress {
+  const message = `Found new machine set of machine deployment ${metadata.name}`;
+  return { status: 'True', reason: FOUND_NEW_SET, message, refresh: false };
+}
+
+/** After which time to look whether an unfinished rollout has missed its deadline; undefined when it has none. */
+export function deadlineLookMs(
+  deployment: MachineDeployment,
+  next: MachineDeploymentStatus,
+  nowMs: number,
+): number | undefined {
+  const deadlineMs = deadlineOf(deployment);
+  if (deadlineMs === undefined || isComplete(deployment, next) || isTimedOut(deployment, nowMs)) return undefined;
+  return Math.max(0, deadlineMs - nowMs) + DEADLINE_SLACK_MS;
+}
+
+function hasProgressed(before: MachineDeploymentStatus, next: MachineDeploymentStatus): boolean {
+  const [updated, updatedBefore] = [next.updatedReplicas ?? 0, before.updatedReplicas ?? 0];
+  const [old, oldBefore] = [(next.replicas ?? 0) - updated, (before.replicas ?? 0) - updatedBefore];
+  return (
+    updated > updatedBefore ||
+    old < oldBefore ||
+    (next.readyReplicas ?? 0) > (before.readyReplicas ?? 0) ||
+    (next.availableReplicas ?? 0) > (before.availableReplicas ?? 0)
+  );
+}
+
+function isTimedOut(deployment: MachineDeployment, nowMs: number): boolean {
+  if (progressingOf(deployment)?.reason === DEADLINE_EXCEEDED) return true;
+  const deadlineMs = deadlineOf(deployment);
+  return deadlineMs !== undefined && deadlineMs < nowMs;
+}
+
+/** When the rollout should have made its next step; undefined without a deadline or a rollout. */
+function deadlineOf(deployment: MachineDeployment): number | undefined {
+  const deadlineMs = progressDeadlineMsOf(deployment);
+  const current = progressingOf(deployment);
+  const sinceMs = fromTimestamp(current?.lastUpdateTime);
+  if (deadlineMs === undefined || sinceMs === undefined || current?.reason === NEW_SET_AVAILABLE) return undefined;
+  return sinceMs + deadlineMs;
+}
+
+/** What pausing and resuming say; undefined when it is said already, or a missed deadline must stay visible. */
+export function pauseProgress(deployment: MachineDeployment): Progress | undefined {
+  const current = progressingOf(deployment);
+  if (current?.reason === DEADLINE_EXCEEDED) return undefined;
+  const isNoted = current?.reason === PAUSED;
+  if (deployment.spec.paused === true && !isNoted) {
+    return { status: 'Unknown', reason: PAUSED, message: 'Deployment is paused', refresh: false };
+  }
+  if (deployment.spec.paused !== true && isNoted) {
+    return { status: 'Unknown', reason: RESUMED, message: 'Deployment is resumed', refresh: false };
+  }
+  return undefined;
+}

@@ -1,0 +1,73 @@
+import { rollbackRevisionOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { TEMPLATE_HASH_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
+import { mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { machineDeployments } from '../../kube/resource.ts';
+import { replacing } from '../machine-set/merge-change.ts';
+import { revisionNotFound, rolledBack, templateUnchanged } from './events.ts';
+import { isTaintNoted, markNodes, noteTaint } from './node-marks.ts';
+import type { MachineDeploymentParts } from './parts.ts';
+import { copiedAnnotations, revisionOf } from './revision.ts';
+import type { World } from './world.ts';
+
+/** The set of `revision`; of revision 0 the one before the last. */
+export function rollbackTarget(sets: readonly MachineSet[], revision: number): MachineSet | undefined {
+  const latestFirst = sets.filter((set) => revisionOf(set) > 0).toSorted((a, b) => revisionOf(b) - revisionOf(a));
+  return revision === 0 ? latestFirst[1] : latestFirst.find((set) => revisionOf(set) === revision);
+}
+
+/**
+ * Puts the template of an earlier revision back into the MachineDeployment and clears `rollbackTo`, in one write. What
+ * follows is an ordinary rollout: the set of that template is the new one again.
+ */
+export async function rollBack(
+  parts: Pick<MachineDeploymentParts, 'writer' | 'recorder' | 'targets' | 'log'>,
+  world: World,
+  signal: AbortSignal,
+): Promise<void> {
+  const { deployment, newSet, oldSets } = world;
+  const revision = rollbackRevisionOf(deployment) ?? 0;
+  const target = rollbackTarget(newSet === undefined ? oldSets : [newSet, ...oldSets], revision);
+  if (target === undefined) {
+    await write(parts, deployment, {}, signal);
+    parts.recorder.event(revisionNotFound(deployment));
+    return;
+  }
+  if (isTaintNoted(target)) {
+    if (!(await markNodes(parts, world.machinesOf(target), { taint: false }, signal))) return;
+    await noteTaint(parts, target, false, signal);
+  }
+  if (equalTemplate(target.spec.template, deployment.spec.template)) {
+    await write(parts, deployment, {}, signal);
+    parts.recorder.event(templateUnchanged(deployment, revisionOf(target)));
+    return;
+  }
+  await write(parts, deployment, rollbackChange(deployment, target), signal);
+  parts.recorder.event(rolledBack(deployment, revisionOf(target)));
+}
+
+/** Template and copied annotations of `target`, as a merge patch of the MachineDeployment. */
+export function rollbackChange(
+  deployment: MachineDeployment,
+  target: MachineSet,
+): { metadata?: { annotations: Record<string, string | null> }; spec: { template: unknown } } {
+  const { [TEMPLATE_HASH_LABEL]: _hash, ...labels } = target.spec.template?.metadata?.labels ?? {};
+  const template = { ...target.spec.template, metadata: { ...target.spec.template?.metadata, labels } };
+  const wanted = copiedAnnotations(target);
+  const gone = Object.keys(copiedAnnotations(deployment)).filter((key) => wanted[key] === undefined);
+  const annotations = { ...wanted, ...Object.fromEntries(gone.map((key) => [key, null])) };
+  return { metadata: { annotations }, spec: { template: replacing(deployment.spec.template, template) } };
+}
+
+async function write(
+  { writer }: Pick<MachineDeploymentParts, 'writer'>,
+  deployment: MachineDeployment,
+  change: { metadata?: Record<string, unknown>; spec?: Record<string, unknown> },
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace, name } = deployment.metadata;
+  const patch = mergePatchIfUnchanged(deployment, { ...change, spec: { ...change.spec, rollbackTo: null } });
+  await writer.patch('change', machineDeployments, { namespace: namespace ?? '', name }, patch, { signal });
+}

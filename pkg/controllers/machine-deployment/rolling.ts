@@ -1,0 +1,48 @@
+import { byAge, sumOf } from './set-facts.ts';
+import type { Resizes, SetFacts } from './set-facts.ts';
+import { grownSize } from './size-rule.ts';
+import type { Limits } from './size-rule.ts';
+
+/**
+ * What the new set of a RollingUpdate should grow to, or shrink to when it is larger than desired. A frozen
+ * MachineDeployment raises nothing.
+ */
+export function growNewSet(newSet: SetFacts, oldSets: readonly SetFacts[], limits: Limits, isFrozen: boolean): Resizes {
+  const size = newSet.size > limits.replicas ? limits.replicas : grownSize(newSet, oldSets, limits);
+  if (size === newSet.size || (size > newSet.size && isFrozen)) return new Map();
+  return new Map([[newSet.name, size]]);
+}
+
+/**
+ * What the old sets of a RollingUpdate may give up now, oldest set first:
+ *
+ * 1. Machines that are not available anyway;
+ * 2. available ones, as long as at least `replicas - unavailable` stay available over all sets.
+ *
+ * A Machine of the new set that is not available yet counts as if it never will be.
+ */
+export function shrinkOldSets(newSet: SetFacts, oldSets: readonly SetFacts[], limits: Limits): Resizes {
+  const old = oldSets.filter(({ size }) => size > 0).toSorted(byAge);
+  const leastAvailable = limits.replicas - limits.unavailable;
+  const all = [newSet, ...old];
+  let budget = sumOf(all, ({ size }) => size) - leastAvailable - (newSet.size - newSet.available);
+  let spare = sumOf(all, ({ available }) => available) - leastAvailable;
+
+  const sizes = new Map<string, number>();
+  for (const { name, size, available } of old) {
+    const loss = clamp(size - available, budget);
+    budget -= loss;
+    if (loss > 0) sizes.set(name, size - loss);
+  }
+  for (const { name, size } of old) {
+    const left = sizes.get(name) ?? size;
+    const loss = clamp(left, spare); // all that are left are available, or nothing is to spare
+    spare -= loss;
+    if (loss > 0) sizes.set(name, left - loss);
+  }
+  return sizes;
+}
+
+function clamp(wanted: number, limit: number): number {
+  return Math.max(0, Math.min(wanted, limit));
+}

@@ -1,0 +1,103 @@
+import { revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { cleanUpSets } from './cleanup.ts';
+import { createNewSet, isFailure } from './create-set.ts';
+import { isTaintNoted, markNodes, noteTaint } from './node-marks.ts';
+import type { MachineDeploymentParts } from './parts.ts';
+import { created, creationFailed, isComplete } from './progress.ts';
+import type { Progress } from './progress.ts';
+import { recreateStep } from './recreate.ts';
+import { resizeSets } from './resize.ts';
+import { growNewSet, shrinkOldSets } from './rolling.ts';
+import { UNBORN } from './set-facts.ts';
+import { grownSize } from './size-rule.ts';
+import type { World } from './world.ts';
+
+/** One pass of a rollout. */
+export interface RolloutPass {
+  readonly parts: MachineDeploymentParts;
+  readonly world: World;
+  readonly signal: AbortSignal;
+}
+
+/** How a pass of a rollout ended. */
+export interface RolloutResult {
+  /** What it has to say of the progress. */
+  readonly announced?: Progress;
+  /** Has to be retried, after the status has been written. */
+  readonly error?: unknown;
+  /** There is more to do at once. */
+  readonly again?: boolean;
+}
+
+/** One step of a RollingUpdate: create the new set, or grow it, or shrink old ones; when all is done, tidy up. */
+export async function rollingUpdate(pass: RolloutPass): Promise<RolloutResult> {
+  const { parts, world, signal } = pass;
+  const { deployment, newSet, oldSets, facts, limits, isFrozen } = world;
+  if (newSet === undefined || facts.newSet === undefined) {
+    return isFrozen ? {} : createSet(pass, grownSize(UNBORN, facts.oldSets, limits));
+  }
+  const grown = growNewSet(facts.newSet, facts.oldSets, limits, isFrozen);
+  if (await resizeSets(parts, deployment, [newSet], { sizes: grown }, signal)) return {};
+
+  // The autoscaler must know before the first old Machine goes; the new set's growth need not wait for it.
+  if (!(await markNodesOfRollout(pass, true))) return { again: true };
+  const shrunk = shrinkOldSets(facts.newSet, facts.oldSets, limits);
+  if (await resizeSets(parts, deployment, oldSets, { sizes: shrunk }, signal)) return {};
+  return finishRollout(pass);
+}
+
+/** One step of a Recreate: empty the old sets, wait for the last of their Machines, create or fill the new set. */
+export async function recreate(pass: RolloutPass): Promise<RolloutResult> {
+  const { parts, world, signal } = pass;
+  const { deployment, newSet, oldSets, facts, limits, isFrozen } = world;
+  if (!(await markNodesOfRollout(pass, false))) return { again: true };
+  const step = recreateStep(facts.oldSets);
+  if (step.kind === 'wait') return {};
+  if (step.kind === 'shrink') {
+    await resizeSets(parts, deployment, oldSets, { sizes: step.sizes }, signal);
+    return {};
+  }
+  if (newSet === undefined) return isFrozen ? {} : createSet(pass, limits.replicas);
+  const isRaise = (newSet.spec.replicas ?? 0) < limits.replicas;
+  const sizes = new Map(isRaise && isFrozen ? [] : [[newSet.metadata.name, limits.replicas] as const]);
+  if (await resizeSets(parts, deployment, [newSet], { sizes }, signal)) return {};
+  return finishRollout(pass);
+}
+
+/** Creates the new set; a name that is taken by a stranger is avoided in the next pass. */
+export async function createSet({ parts, world, signal }: RolloutPass, replicas: number): Promise<RolloutResult> {
+  const { deployment, oldSets } = world;
+  try {
+    const set = await createNewSet(parts, deployment, oldSets, replicas, signal);
+    return set === undefined ? { again: true } : { announced: created(deployment) };
+  } catch (error) {
+    return isFailure(error, signal) ? { announced: creationFailed(error), error } : { error };
+  }
+}
+
+/** Puts on the Nodes what a rollout puts there; false when some are left for the next pass. */
+async function markNodesOfRollout({ parts, world, signal }: RolloutPass, taints: boolean): Promise<boolean> {
+  const active = world.oldSets.filter((set) => (set.spec.replicas ?? 0) > 0 && world.machinesOf(set).length > 0);
+  if (active.length === 0) return true;
+  const hold = parts.holdsScaleDownDuringRollout ? { holdScaleDown: true } : {};
+  for (const set of active) {
+    const isDue = taints && !isTaintNoted(set);
+    const marks = isDue ? { taint: true, ...hold } : hold;
+    if (!(await markNodes(parts, world.machinesOf(set), marks, signal))) return false;
+    if (isDue) await noteTaint(parts, set, true, signal);
+  }
+  return world.newSet === undefined || markNodes(parts, world.machinesOf(world.newSet), hold, signal);
+}
+
+/** Takes the marks off the Nodes and old sets out of the history, once everything is of the new template. */
+async function finishRollout({ parts, world, signal }: RolloutPass): Promise<RolloutResult> {
+  const { deployment, newSet, oldSets } = world;
+  if (newSet === undefined || !isComplete(deployment, deployment.status ?? {})) return {};
+
+  const release = parts.holdsScaleDownDuringRollout ? { holdScaleDown: false } : {};
+  const marks = isTaintNoted(newSet) ? { taint: false, ...release } : release;
+  const isDone = await markNodes(parts, world.machinesOf(newSet), marks, signal);
+  if (isDone && isTaintNoted(newSet)) await noteTaint(parts, newSet, false, signal);
+  await cleanUpSets(parts, oldSets.map(world.owned), revisionHistoryLimitOf(deployment), signal);
+  return isDone ? {} : { again: true };
+}

@@ -1,0 +1,122 @@
+import { byAge, sumOf } from './set-facts.ts';
+import type { Resizes, SetFacts } from './set-facts.ts';
+import { grownSize } from './size-rule.ts';
+import type { Limits } from './size-rule.ts';
+
+/** What scaling depends on. */
+export interface ScalingFacts {
+  /** The set of the present template, if it exists. */
+  readonly newSet: SetFacts | undefined;
+  readonly oldSets: readonly SetFacts[];
+  readonly strategy: string;
+  readonly limits: Limits;
+  readonly isPaused: boolean;
+  /** Held back by the overshoot safety: no set is raised. */
+  readonly isFrozen: boolean;
+}
+
+/** What scaling changes. */
+export interface Scaling {
+  readonly sizes: Resizes;
+  /** Sets that take note of the present replicas, by which the next change of replicas will be seen. */
+  readonly noted: readonly string[];
+}
+
+/**
+ * Whether the number of replicas was changed since the sets were last scaled: an active set (one with Machines to keep)
+ * noted another number, or nothing is active although Machines are wanted. While Machines of old sets are still going, an
+ * empty new set is the business of the rollout, which keeps to the surge.
+ */
+export function isScalingEvent({ newSet, oldSets, limits }: ScalingFacts): boolean {
+  if (newSet === undefined) return false;
+  const active = [newSet, ...oldSets].filter(isActive);
+  if (active.length === 0) return limits.replicas > 0 && sumOf(oldSets, ({ existing }) => existing) === 0;
+  return active.some(({ desiredNote }) => desiredNote !== undefined && desiredNote !== limits.replicas);
+}
+
+/**
+ * Spreads a changed number of replicas over the sets.
+ *
+ * | active sets | what happens |
+ * |---|---|
+ * | none or one | it gets all replicas; during a rollout an old one is not raised, the new set grows instead |
+ * | several, the new one has all | the old ones go to 0 |
+ * | several, more wanted | the new set gets the difference, at most up to the replicas |
+ * | several, fewer wanted | each gives up its share, the largest what rounding leaves |
+ *
+ * With a strategy other than RollingUpdate several active sets only take note: the rollout itself moves the Machines.
+ */
+export function scale(facts: ScalingFacts): Scaling {
+  const { newSet, oldSets } = facts;
+  const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
+  const active = sets.filter(isActive);
+  const sizes = active.length > 1 ? spread(facts, active) : scaleOnly(facts, active[0]);
+  const before = new Map(sets.map(({ name, size }) => [name, size]));
+  const changed = [...sizes].filter(([name, size]) => size !== before.get(name));
+  const held = facts.isFrozen ? changed.filter(([name, size]) => size > (before.get(name) ?? 0)) : [];
+
+  const noted = new Set([...active.map(({ name }) => name), ...sizes.keys()]);
+  // A set that is held back keeps its old note, or the change of replicas would be forgotten.
+  for (const [name] of held) noted.delete(name);
+  return { sizes: new Map(changed.filter((change) => !held.includes(change))), noted: [...noted] };
+}
+
+function isActive({ size }: SetFacts): boolean {
+  return size > 0;
+}
+
+function scaleOnly({ newSet, oldSets, strategy, limits, isPaused }: ScalingFacts, active?: SetFacts): Resizes {
+  const target = active ?? newSet ?? oldSets.toSorted(byAge).at(-1);
+  if (target === undefined) return new Map();
+  const isRollout = newSet !== undefined && target !== newSet && strategy === 'RollingUpdate' && !isPaused;
+  const size = isRollout ? Math.min(target.size, limits.replicas) : limits.replicas;
+  return new Map([[target.name, size]]);
+}
+
+function spread({ newSet, oldSets, strategy, limits }: ScalingFacts, active: readonly SetFacts[]): Resizes {
+  const { replicas, surge } = limits;
+  if (newSet !== undefined && isSaturated(newSet, replicas)) {
+    return new Map(active.filter((set) => set !== newSet).map(({ name }) => [name, 0]));
+  }
+  if (strategy === 'Recreate') return new Map();
+
+  const allowed = replicas === 0 ? 0 : replicas + surge;
+  const total = sumOf(active, ({ size }) => size);
+  if (total > allowed) return shrinkInProportion(active, limits, total - allowed, allowed);
+  if (strategy !== 'RollingUpdate') return new Map();
+  if (newSet !== undefined) return new Map([[newSet.name, grownSize(newSet, oldSets, limits)]]);
+
+  const newest = active.toSorted(byAge).at(-1);
+  return newest === undefined ? new Map() : new Map([[newest.name, newest.size + Math.max(0, replicas - total)]]);
+}
+
+function isSaturated({ size, desiredNote, available }: SetFacts, replicas: number): boolean {
+  return size === replicas && desiredNote === replicas && available === replicas;
+}
+
+/** Takes `excess` from the sets, largest first, so that exactly `allowed` stay. */
+function shrinkInProportion(
+  active: readonly SetFacts[],
+  { replicas }: Limits,
+  excess: number,
+  allowed: number,
+): Resizes {
+  const existing = sumOf(active, (set) => set.existing);
+  const sizes = new Map<string, number>();
+  let left = excess;
+  const largestFirst = active.toSorted((a, b) => b.size - a.size || byAge(a, b));
+  for (const { name, size, maxNote } of largestFirst) {
+    const whole = maxNote ?? existing;
+    const share = replicas === 0 || whole <= 0 ? size : size - Math.round((size * allowed) / whole);
+    const loss = Math.max(0, Math.min(share, left, size));
+    left -= loss;
+    sizes.set(name, size - loss);
+  }
+  for (const { name } of largestFirst) {
+    const size = sizes.get(name) ?? 0;
+    const loss = Math.min(size, left);
+    left -= loss;
+    sizes.set(name, size - loss);
+  }
+  return sizes;
+}

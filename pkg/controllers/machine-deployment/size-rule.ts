@@ -1,0 +1,52 @@
+import { resolveIntOrPercent } from '../../apis/int-or-percent.ts';
+import type { MachineDeploymentSpec } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { sumOf } from './set-facts.ts';
+import type { SetFacts } from './set-facts.ts';
+
+/** How far a rollout may go, resolved to numbers of Machines. */
+export interface Limits {
+  /** How many Machines there should be. */
+  readonly replicas: number;
+  /** How many may exist beyond that. */
+  readonly surge: number;
+  /** How many may be missing. */
+  readonly unavailable: number;
+}
+
+/**
+ * Resolves the limits of a MachineDeployment: surge rounds up, unavailable rounds down and is at most `replicas`. When both
+ * come to nothing one Machine may be missing, or no rollout would ever move.
+ *
+ * | strategy | surge | unavailable |
+ * |---|---|---|
+ * | RollingUpdate, InPlaceUpdate Auto | as written | as written |
+ * | InPlaceUpdate Manual | 0 | as written |
+ * | Recreate | 0 | 0 |
+ */
+export function limitsOf(spec: MachineDeploymentSpec): Limits {
+  const replicas = spec.replicas ?? 0;
+  const { type, rollingUpdate, inPlaceUpdate } = spec.strategy ?? {};
+  const limits = type === 'InPlaceUpdate' ? inPlaceUpdate : type === 'RollingUpdate' ? rollingUpdate : undefined;
+  if (limits === undefined) return { replicas, surge: 0, unavailable: 0 };
+
+  const isManual = type === 'InPlaceUpdate' && inPlaceUpdate?.orchestrationType === 'Manual';
+  const surge = isManual ? 0 : (resolveIntOrPercent(limits.maxSurge ?? 0, replicas, 'up') ?? 0);
+  const unavailable = resolveIntOrPercent(limits.maxUnavailable ?? 0, replicas, 'down') ?? 0;
+  return { replicas, surge, unavailable: Math.min(replicas, surge === 0 && unavailable === 0 ? 1 : unavailable) };
+}
+
+/** The surge that annotations and proportional scaling work with: only a RollingUpdate has one. */
+export function annotatedSurge(spec: MachineDeploymentSpec): number {
+  return spec.strategy?.type === 'RollingUpdate' ? limitsOf(spec).surge : 0;
+}
+
+/**
+ * The next size of the new set, so that all sets together stay within replicas plus surge; never smaller than it is.
+ *
+ * A set counts with what it should have or what it has, whichever is more: Machines that are still going hold back growth
+ * (they may hold quota), and Machines that are still to be made are not granted a second time.
+ */
+export function grownSize(newSet: SetFacts, oldSets: readonly SetFacts[], { replicas, surge }: Limits): number {
+  const room = replicas + surge - sumOf([newSet, ...oldSets], (set) => Math.max(set.size, set.existing));
+  return newSet.size + Math.max(0, Math.min(room, replicas - newSet.size));
+}

@@ -1,0 +1,163 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type {
+  MachineDeployment,
+  MachineDeploymentCondition,
+  MachineDeploymentStatus,
+} from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { toTimestamp } from '../../clock/clock.ts';
+import { countMachines } from '../machine-set/machine-state.ts';
+import type { MachineCounts } from '../machine-set/machine-state.ts';
+import { LISTED_FAILED_MACHINES } from '../machine-set/status.ts';
+import type { Progress } from './progress.ts';
+import { limitsOf } from './size-rule.ts';
+
+/** A set, and the Machines that it controls. */
+export interface OwnedSet {
+  readonly set: MachineSet;
+  readonly machines: readonly Machine[];
+}
+
+/** What the status of a MachineDeployment is computed from. */
+export interface StatusFacts {
+  readonly deployment: MachineDeployment;
+  /** The generation that was acted upon. */
+  readonly observedGeneration: number;
+  readonly newSet: OwnedSet | undefined;
+  readonly oldSets: readonly OwnedSet[];
+  readonly collisionCount: number | null | undefined;
+  /** Why the spec cannot be obeyed. */
+  readonly invalid: string | undefined;
+  readonly nowMs: number;
+  /** What is said of the progress, given the counts. */
+  progress(counts: MachineDeploymentStatus): Progress | undefined;
+}
+
+/** The status as it should be. Conditions of other writers are kept. */
+export function statusOf(facts: StatusFacts): MachineDeploymentStatus {
+  const { newSet, oldSets, deployment } = facts;
+  const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
+  const counted = sets.map(({ machines }) => countMachines(machines));
+  const sum = (count: keyof MachineCounts): number => counted.reduce((total, counts) => total + counts[count], 0);
+  const wanted = sets.reduce((total, { set }) => total + (set.spec.replicas ?? 0), 0);
+  const available = sum('available');
+
+  const counts: MachineDeploymentStatus = {
+    observedGeneration: facts.observedGeneration,
+    replicas: sum('replicas'),
+    updatedReplicas: newSet === undefined ? 0 : newSet.machines.length,
+    readyReplicas: sum('ready'),
+    availableReplicas: available,
+    unavailableReplicas: Math.max(0, wanted - available),
+    preservedFailedReplicas: sum('preservedFailed'),
+    collisionCount: facts.collisionCount ?? null,
+    failedMachines: sets.flatMap(({ set }) => set.status?.failedMachines ?? []).slice(0, LISTED_FAILED_MACHINES),
+  };
+  return { ...counts, conditions: conditionsOf(deployment, counts, sets, facts) };
+}
+
+/** The members that differ from the stored status, as a merge patch; undefined when nothing does. */
+export function statusChange(
+  stored: MachineDeploymentStatus | undefined,
+  wanted: MachineDeploymentStatus,
+): Record<string, unknown> | undefined {
+  const change = Object.fromEntries(
+    Object.entries(wanted)
+      .filter(([member, value]) => !isSame(stored?.[member as keyof MachineDeploymentStatus], value))
+      .map(([member, value]) => [member, Array.isArray(value) && value.length === 0 ? null : value]),
+  );
+  return Object.keys(change).length === 0 ? undefined : change;
+}
+
+function conditionsOf(
+  deployment: MachineDeployment,
+  counts: MachineDeploymentStatus,
+  sets: readonly OwnedSet[],
+  facts: StatusFacts,
+): MachineDeploymentCondition[] {
+  let conditions = deployment.status?.conditions ?? [];
+  const set = (
+    type: string,
+    condition: Omit<MachineDeploymentCondition, 'type'> | undefined,
+    refresh = false,
+  ): void => {
+    conditions = withCondition(conditions, type, condition, refresh, facts.nowMs);
+  };
+  const { invalid } = facts;
+  if (invalid !== undefined) {
+    const isNews = conditions.find(({ type }) => type === 'InvalidSpec')?.message !== invalid;
+    set('InvalidSpec', { status: 'True', reason: 'ValidationFailed', message: invalid }, isNews);
+    return conditions;
+  }
+  set('InvalidSpec', undefined);
+
+  set('Available', availability(deployment, counts));
+  const progress = facts.progress(counts);
+  if (progress !== undefined) {
+    const { refresh, ...condition } = progress;
+    set('Progressing', condition, refresh);
+  }
+  set('ReplicaFailure', replicaFailure(sets));
+  return conditions;
+}
+
+function availability(
+  { spec }: MachineDeployment,
+  { availableReplicas = 0, preservedFailedReplicas = 0 }: MachineDeploymentStatus,
+): Omit<MachineDeploymentCondition, 'type'> {
+  const { replicas, unavailable } = limitsOf(spec);
+  return availableReplicas >= Math.max(0, replicas - unavailable - preservedFailedReplicas)
+    ? { status: 'True', reason: 'MinimumReplicasAvailable', message: 'Deployment has minimum availability.' }
+    : {
+        status: 'False',
+        reason: 'MinimumReplicasUnavailable',
+        message: 'Deployment does not have minimum availability.',
+      };
+}
+
+/** The failure of the new set, or of the first set that has one. */
+function replicaFailure(sets: readonly OwnedSet[]): Omit<MachineDeploymentCondition, 'type'> | undefined {
+  const failures = sets.map(({ set }) =>
+    set.status?.machineSetCondition?.find(({ type }) => type === 'ReplicaFailure'),
+  );
+  const failure = failures.find((condition) => condition !== undefined);
+  if (failure === undefined) return undefined;
+  const { status, reason, message } = failure;
+  return {
+    status,
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+  };
+}
+
+/** Equal status and reason change nothing, unless `refresh`; an equal status keeps its lastTransitionTime. */
+function withCondition(
+  conditions: readonly MachineDeploymentCondition[],
+  type: string,
+  wanted: Omit<MachineDeploymentCondition, 'type'> | undefined,
+  refresh: boolean,
+  nowMs: number,
+): MachineDeploymentCondition[] {
+  const before = conditions.find((condition) => condition.type === type);
+  if (wanted === undefined) return conditions.filter((condition) => condition.type !== type);
+  if (before?.status === wanted.status && before.reason === wanted.reason && !refresh) return [...conditions];
+
+  const now = toTimestamp(nowMs);
+  const since = before?.status === wanted.status ? before.lastTransitionTime : undefined;
+  const condition = { type, ...wanted, lastUpdateTime: now, lastTransitionTime: since ?? now };
+  if (before === undefined) return [...conditions, condition];
+  return conditions.map((other) => (other.type === type ? condition : other));
+}
+
+/** Go writers leave zero values out, or write them as null. */
+function isSame(stored: unknown, wanted: unknown): boolean {
+  return (isEmpty(stored) && isEmpty(wanted)) || isDeepStrictEqual(stored, wanted);
+}
+
+function isEmpty(value: unknown): boolean {
+  return (
+    value === undefined || value === null || value === 0 || value === '' || (Array.isArray(value) && value.length === 0)
+  );
+}

@@ -1,0 +1,103 @@
+import { labelMatcher } from '../../apis/label-selector.ts';
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
+import { NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { controllerOf, isBeingDeleted, keyOf } from '../../apis/meta.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import type { Informer } from '../../cache/lister.ts';
+import type { Priority, Queue } from '../../workqueue/queue.ts';
+
+/** What tells the MachineDeployment controller that there is work. */
+export interface WakeParts {
+  readonly machineDeployments: Informer<MachineDeployment>;
+  readonly machineSets: Informer<MachineSet>;
+  readonly machines: Informer<Machine>;
+  readonly queue: Queue;
+}
+
+/**
+ * Enqueues a MachineDeployment when it changes, when a set changes that it controls, controlled or could adopt, and when a
+ * Machine of such a set begins or ceases to count. Machines are watched directly: a rollout that waited for the status of
+ * its sets would lose a write and a watch on every step.
+ */
+export function wakeMachineDeployments({ machineDeployments, machineSets, machines, queue }: WakeParts): void {
+  machineDeployments.onChange((old, current) => {
+    const deployment = current ?? old;
+    if (deployment !== undefined)
+      queue.add(keyOf(deployment), priorityFor(machineDeployments, isBeingDeleted(deployment)));
+  });
+  machineSets.onChange((old, current) => {
+    const set = current ?? old;
+    if (set === undefined) return;
+    const priority = priorityFor(machineSets, isBeingDeleted(set));
+    const owners = [
+      ownerOf(machineDeployments, 'MachineDeployment', old),
+      ownerOf(machineDeployments, 'MachineDeployment', current),
+    ];
+    for (const key of new Set(owners.map((owner) => owner && keyOf(owner))))
+      if (key !== undefined) queue.add(key, priority);
+    if (current !== undefined && controllerOf(current) === undefined && !isBeingDeleted(current)) {
+      for (const deployment of deploymentsSelecting(machineDeployments, current))
+        queue.add(keyOf(deployment), priority);
+    }
+  });
+  machines.onChange((old, current) => {
+    if (old !== undefined && current !== undefined && countsAlike(old, current)) return;
+    for (const machine of [old, current]) {
+      const set = ownerOf(machineSets, 'MachineSet', machine);
+      const deployment = ownerOf(machineDeployments, 'MachineDeployment', set);
+      if (deployment !== undefined) queue.add(keyOf(deployment), machines.hasSynced ? 'normal' : 'low');
+    }
+  });
+}
+
+/** Whether a Machine means the same to its MachineDeployment as before. */
+function countsAlike(old: Machine, current: Machine): boolean {
+  return (
+    old.metadata.uid === current.metadata.uid &&
+    phaseOf(old) === phaseOf(current) &&
+    isBeingDeleted(old) === isBeingDeleted(current) &&
+    controllerOf(old)?.uid === controllerOf(current)?.uid &&
+    old.metadata.labels?.[NODE_LABEL] === current.metadata.labels?.[NODE_LABEL] &&
+    old.status?.currentStatus?.preserveExpiryTime === current.status?.currentStatus?.preserveExpiryTime &&
+    inPlaceReason(old) === inPlaceReason(current)
+  );
+}
+
+function inPlaceReason({ status }: Machine): string | undefined {
+  return status?.conditions?.find(({ type }) => type === 'InPlaceUpdate')?.reason;
+}
+
+/** The owner that controls `object`, if the cache shows it under that very UID. */
+function ownerOf<T extends KubeObject>(
+  owners: Informer<T>,
+  kind: string,
+  object: KubeObject | undefined,
+): T | undefined {
+  const reference = object && controllerOf(object);
+  if (object === undefined || reference?.kind !== kind || reference.apiVersion !== API_VERSION) return undefined;
+  const owner = owners.get(keyOf({ metadata: { namespace: object.metadata.namespace ?? '', name: reference.name } }));
+  return owner?.metadata.uid === reference.uid ? owner : undefined;
+}
+
+function deploymentsSelecting(machineDeployments: Informer<MachineDeployment>, set: MachineSet): MachineDeployment[] {
+  return machineDeployments.list().filter(({ metadata, spec }) => {
+    if (metadata.namespace !== set.metadata.namespace) return false;
+    const { selector } = (spec as Partial<typeof spec> | undefined) ?? {};
+    if (Object.keys(selector?.matchLabels ?? {}).length + (selector?.matchExpressions ?? []).length === 0) return false;
+    try {
+      return labelMatcher(selector)(set.metadata.labels);
+    } catch {
+      return false; // an invalid selector selects nothing; the condition tells of it
+    }
+  });
+}
+
+/** The first list must not delay what users do; deletions go first. */
+function priorityFor(informer: Informer<MachineDeployment> | Informer<MachineSet>, isDeletion: boolean): Priority {
+  if (isDeletion) return 'high';
+  return informer.hasSynced ? 'normal' : 'low';
+}

@@ -1,0 +1,62 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { sortByClaim } from '../../reconcile/ownership.ts';
+import { CONTROLLER_INDEX } from '../machine-set/controller-index.ts';
+import { findNewSet, oldestFirst } from './new-set.ts';
+import type { MachineDeploymentParts } from './parts.ts';
+import { factsOf } from './set-facts.ts';
+import type { SetFacts } from './set-facts.ts';
+import { limitsOf } from './size-rule.ts';
+import type { Limits } from './size-rule.ts';
+import type { OwnedSet } from './status.ts';
+
+/** A MachineDeployment and all that it owns, as the caches show it at one moment, our own writes included. */
+export interface World {
+  readonly deployment: MachineDeployment;
+  /** The set of the present template. */
+  readonly newSet: MachineSet | undefined;
+  /** All other sets, oldest first. */
+  readonly oldSets: readonly MachineSet[];
+  readonly facts: {
+    readonly newSet: SetFacts | undefined;
+    readonly oldSets: readonly SetFacts[];
+  };
+  readonly limits: Limits;
+  /** Held back by the overshoot safety: no set is created or raised. */
+  readonly isFrozen: boolean;
+  readonly machinesOf: (set: MachineSet) => readonly Machine[];
+  readonly owned: (set: MachineSet) => OwnedSet;
+}
+
+/** Looks at the caches. */
+export function observe(
+  parts: Pick<MachineDeploymentParts, 'machineSets' | 'machines'>,
+  deployment: MachineDeployment,
+): World {
+  const sets = claimedSets(parts, deployment);
+  const newSet = findNewSet(deployment, sets);
+  const oldSets = oldestFirst(sets.filter((set) => set !== newSet));
+  const machinesOf = (set: MachineSet): readonly Machine[] =>
+    parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid);
+  const facts = (set: MachineSet): SetFacts => factsOf(set, machinesOf(set));
+  return {
+    deployment,
+    newSet,
+    oldSets,
+    facts: { newSet: newSet && facts(newSet), oldSets: oldSets.map(facts) },
+    limits: limitsOf(deployment.spec),
+    isFrozen: deployment.metadata.labels?.[FREEZE_LABEL] === 'True',
+    machinesOf,
+    owned: (set) => ({ set, machines: machinesOf(set) }),
+  };
+}
+
+/** The sets that `deployment` controls and selects; nothing is adopted or released. */
+export function claimedSets(
+  { machineSets }: Pick<MachineDeploymentParts, 'machineSets'>,
+  deployment: MachineDeployment,
+): readonly MachineSet[] {
+  return sortByClaim(deployment, machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid)).claimed;
+}

@@ -1,0 +1,76 @@
+import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { ApiError, isNotFound } from '../../kube/errors.ts';
+import { machines, machineSets } from '../../kube/resource.ts';
+import { adoptPatch, controllerReference, releasePatch, sortByClaim } from '../../reconcile/ownership.ts';
+import { atOnce } from './at-once.ts';
+import { CONTROLLER_INDEX, NO_CONTROLLER } from './controller-index.ts';
+import type { MachineSetParts } from './parts.ts';
+
+/** How many Machines are patched at once. */
+const PATCHES_AT_ONCE = 20;
+
+/** The Machines of `set` as the cache shows them, nothing adopted or released. */
+export function claimedMachines(parts: Pick<MachineSetParts, 'machines'>, set: MachineSet): readonly Machine[] {
+  return sortByClaim(set, parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid)).claimed;
+}
+
+/**
+ * Adopts the Machines that `set` selects and nobody controls, and releases those that it controls and no longer selects.
+ * Whoever is not adopted or released now is so by the retry: any error but "not found" is thrown.
+ */
+export async function claimMachines(
+  parts: Pick<MachineSetParts, 'machines' | 'reader' | 'writer'>,
+  set: MachineSet,
+  signal: AbortSignal,
+): Promise<void> {
+  const { adopt, release } = sortByClaim(set, [
+    ...parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid),
+    ...parts.machines.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
+  ]);
+  await atOnce(PATCHES_AT_ONCE, release, (machine) => releaseMachine(parts, set, machine, signal));
+  if (adopt.length === 0 || !(await mayAdopt(parts, set, signal))) return;
+
+  const reference = controllerReference(set, API_VERSION, 'MachineSet');
+  await atOnce(PATCHES_AT_ONCE, adopt, async (machine) => {
+    const ref = { namespace: machine.metadata.namespace ?? '', name: machine.metadata.name };
+    await ignoreNotFound(parts.writer.patch('change', machines, ref, adoptPatch(machine, reference), { signal }));
+  });
+}
+
+/** A set that is gone, or about to go, must not gain Machines: they would be deleted with it. Only a live read tells. */
+async function mayAdopt(
+  { reader }: Pick<MachineSetParts, 'reader'>,
+  set: MachineSet,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const ref = { namespace: set.metadata.namespace ?? '', name: set.metadata.name };
+  const live = await ignoreNotFound(reader.get(machineSets, ref, { signal }));
+  return live !== undefined && live.metadata.uid === set.metadata.uid && !isBeingDeleted(live);
+}
+
+async function releaseMachine(
+  { writer }: Pick<MachineSetParts, 'writer'>,
+  set: MachineSet,
+  machine: Machine,
+  signal: AbortSignal,
+): Promise<void> {
+  const ref = { namespace: machine.metadata.namespace ?? '', name: machine.metadata.name };
+  try {
+    await writer.patch('change', machines, ref, releasePatch(machine, set.metadata.uid), { signal });
+  } catch (err) {
+    // Invalid: the Machine is on its way out, or another one of that name; it is not ours either way.
+    if (!isNotFound(err) && !ApiError.is(err, 'Invalid')) throw err;
+  }
+}
+
+async function ignoreNotFound<T>(promise: Promise<T>): Promise<T | undefined> {
+  try {
+    return await promise;
+  } catch (err) {
+    if (isNotFound(err)) return undefined;
+    throw err;
+  }
+}

@@ -1,0 +1,212 @@
+import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import {
+  FREEZE_LABEL,
+  LAST_SCALER_CHANGE_ANNOTATION,
+  MACHINE_FINALIZER,
+  NODE_LABEL,
+  SCALE_UP_DISABLED_LABEL,
+} from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet, MachineSetSpec } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { describeFieldErrors, validateMachineSet } from '../../apis/machine/v1alpha1/validation.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
+import { GateClosedError } from '../../gate/gate.ts';
+import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
+import { machineSets } from '../../kube/resource.ts';
+import { requeue, stop } from '../../reconcile/result.ts';
+import type { StepResult } from '../../reconcile/result.ts';
+import { claimedMachines, claimMachines } from './claim.ts';
+import { finishDeletion } from './deletion.ts';
+import { invalidSpec, textOf } from './events.ts';
+import type { MachineSetParts } from './parts.ts';
+import { isKeptWhenFailed } from './preservation.ts';
+import { planReplicas } from './replica-plan.ts';
+import { DELETIONS_A_PASS, scaleDown } from './scale-down.ts';
+import { scaleUp } from './scale-up.ts';
+import { StatusPace } from './status-pace.ts';
+import { statusChange } from './status.ts';
+import { pushTemplate } from './template-push.ts';
+import { unseenCreations } from './unseen-creations.ts';
+
+/** A set without events is looked at again after this time, in case one was missed; the look writes nothing. */
+const RESYNC_MS = 10 * MINUTE_MS;
+/** When to look again at a Failed Machine whose Node works: its controller is about to take it back. */
+const RECOVERY_LOOK_MS = 15_000;
+
+/** How the management of replicas ended. */
+interface Managed {
+  /** Missing Machines could not be created: shown as condition ReplicaFailure, then retried. */
+  readonly failure?: unknown;
+  /** Anything else that has to be retried. */
+  readonly error?: unknown;
+  /** Run again after this time, although nothing failed. */
+  readonly againMs?: number;
+}
+
+/** Keeps as many Machines alive as each MachineSet asks for. */
+export class MachineSetController {
+  readonly #parts: MachineSetParts;
+  readonly #pace: StatusPace;
+  /** Sets that have been seen: a key tells of no UID any more once its set is gone. */
+  readonly #uids = new Map<string, string>();
+
+  constructor(parts: MachineSetParts) {
+    this.#parts = parts;
+    this.#pace = new StatusPace(parts.clock);
+  }
+
+  /** One pass over one set. What it throws is retried with backoff. */
+  async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
+    const cached = this.#cached(key);
+    this.#forgetOthers(key, cached?.metadata.uid);
+    if (cached === undefined) return stop;
+    if (isBeingDeleted(cached)) return this.#delete(key, cached, signal);
+
+    const errors = validateMachineSet(cached);
+    if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);
+
+    const set = await this.#withFinalizer(cached, signal);
+    await claimMachines(this.#parts, set, signal);
+    await pushTemplate(this.#parts, set, claimedMachines(this.#parts, set), signal);
+    const managed = await this.#manageReplicas(key, set, signal);
+    return this.#report(key, set, managed, signal);
+  }
+
+  /** The set as the cache shows it. What was stored before a schema asked for a spec may have none. */
+  #cached(key: string): MachineSet | undefined {
+    const set = this.#parts.machineSets.get(key);
+    return set === undefined || (set.spec as MachineSetSpec | undefined) !== undefined ? set : { ...set, spec: {} };
+  }
+
+  #forgetOthers(key: string, uid: string | undefined): void {
+    const before = this.#uids.get(key);
+    if (before !== undefined && before !== uid) {
+      this.#parts.expectations.forget(before);
+      this.#pace.forget(key);
+    }
+    if (uid === undefined) this.#uids.delete(key);
+    else this.#uids.set(key, uid);
+  }
+
+  async #withFinalizer(set: MachineSet, signal: AbortSignal): Promise<MachineSet> {
+    const finalizers = set.metadata.finalizers ?? [];
+    if (finalizers.includes(MACHINE_FINALIZER)) return set;
+    const patch = mergePatchIfUnchanged(set, { metadata: { finalizers: [...finalizers, MACHINE_FINALIZER] } });
+    return this.#parts.writer.patch('change', machineSets, refOf(set), patch, { signal });
+  }
+
+  async #manageReplicas(key: string, set: MachineSet, signal: AbortSignal): Promise<Managed> {
+    const claimed = claimedMachines(this.#parts, set);
+    const plan = planReplicas(this.#facts(set, claimed));
+    if (plan.create > 0) return this.#create(key, set, signal);
+    if (plan.victims.length === 0) return {};
+    try {
+      const victims = plan.victims.slice(0, DELETIONS_A_PASS);
+      const { recovered } = await scaleDown(this.#parts, set, victims, signal);
+      if (recovered > 0) return { againMs: RECOVERY_LOOK_MS };
+      // A plan of failed Machines becomes a plan of creations as soon as their deletion has begun.
+      return { againMs: 0 };
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  async #create(key: string, set: MachineSet, signal: AbortSignal): Promise<Managed> {
+    const pending = await unseenCreations(this.#parts, set, signal);
+    try {
+      await scaleUp(this.#parts, { set, pending, signal, missing: () => this.#missing(key, set.metadata.uid) });
+    } catch (err) {
+      // A closed gate, or the end of the process, is no failure of this set.
+      return err instanceof GateClosedError || signal.aborted ? { error: err } : { failure: err };
+    }
+    return this.#missing(key, set.metadata.uid) > 0 ? { againMs: 0 } : {};
+  }
+
+  /** How many Machines the set that the cache shows now wants to create. */
+  #missing(key: string, uid: string): number {
+    const set = this.#cached(key);
+    if (set === undefined || set.metadata.uid !== uid || isBeingDeleted(set)) return 0;
+    return planReplicas(this.#facts(set, claimedMachines(this.#parts, set))).create;
+  }
+
+  #facts(set: MachineSet, machines: readonly Machine[]): Parameters<typeof planReplicas>[0] {
+    const nowMs = this.#parts.clock.now();
+    return {
+      desired: replicasOf(set),
+      machines,
+      isFrozen: set.metadata.labels?.[FREEZE_LABEL] === 'True',
+      isScaleUpDisabled: set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined,
+      scalerChangedAtMs: fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]),
+      nowMs,
+      isKept: (machine) => isKeptWhenFailed(machine, this.#nodeOf(machine), nowMs),
+    };
+  }
+
+  #nodeOf(machine: Machine): Parameters<typeof isKeptWhenFailed>[1] {
+    const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+    if (name === '') return undefined;
+    return this.#parts.targets.of(machine)?.nodes.get(name) ?? 'missing';
+  }
+
+  async #report(key: string, set: MachineSet, managed: Managed, signal: AbortSignal): Promise<StepResult> {
+    const statusWaitMs = await this.#writeStatus(key, set, undefined, managed.failure, signal);
+    if (managed.failure !== undefined) throw managed.failure;
+    if (managed.error !== undefined) throw managed.error;
+    const waits = [RESYNC_MS, managed.againMs, statusWaitMs].filter((ms) => ms !== undefined);
+    return requeue(Math.min(...waits), 'changes of its machines');
+  }
+
+  /** The spec cannot be obeyed: said once, by condition and Event; the Machines stay as they are. */
+  async #reject(key: string, set: MachineSet, errors: string, signal: AbortSignal): Promise<StepResult> {
+    const isKnown = set.status?.machineSetCondition?.some(
+      ({ type, message }) => type === 'InvalidSpec' && message === errors,
+    );
+    if (isKnown !== true) this.#parts.recorder.event(invalidSpec(set, errors));
+    const waitMs = await this.#writeStatus(key, set, errors, undefined, signal);
+    return waitMs === undefined ? stop : requeue(waitMs, 'its next status');
+  }
+
+  async #delete(key: string, set: MachineSet, signal: AbortSignal): Promise<StepResult> {
+    if (!(set.metadata.finalizers ?? []).includes(MACHINE_FINALIZER)) return stop;
+    const [deletion] = await Promise.allSettled([finishDeletion(this.#parts, set, signal)]);
+    const isGone = deletion.status === 'fulfilled' && deletion.value.kind === 'next';
+    const waitMs = isGone ? undefined : await this.#writeStatus(key, set, undefined, undefined, signal);
+    if (deletion.status === 'rejected') throw deletion.reason;
+    if (waitMs === undefined) return deletion.value;
+    const { value } = deletion;
+    return requeue(value.kind === 'requeue' ? Math.min(waitMs, value.afterMs) : waitMs, 'its machines to go');
+  }
+
+  /** Writes the status if it changed; returns after which time to come back when it is too early for another write. */
+  async #writeStatus(
+    key: string,
+    acted: MachineSet,
+    invalid: string | undefined,
+    failure: unknown,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const { writer, clock } = this.#parts;
+    const set = this.#cached(key);
+    if (set === undefined || set.metadata.uid !== acted.metadata.uid) return undefined;
+
+    const change = statusChange({
+      set,
+      observedGeneration: acted.metadata.generation ?? 0,
+      machines: claimedMachines(this.#parts, set),
+      failure: failure === undefined ? undefined : textOf(failure),
+      invalid,
+      nowMs: clock.now(),
+    });
+    if (change === undefined) return undefined;
+    const waitMs = this.#pace.waitMs(key);
+    if (waitMs > 0) return waitMs;
+    this.#pace.written(key);
+    await writer.patch('change', machineSets, refOf(set), statusPatch(set, change), { signal });
+    return undefined;
+  }
+}
+
+function refOf({ metadata }: MachineSet): { namespace: string; name: string } {
+  return { namespace: metadata.namespace ?? '', name: metadata.name };
+}

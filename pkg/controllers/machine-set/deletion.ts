@@ -1,0 +1,52 @@
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { machineSets } from '../../kube/resource.ts';
+import { next, requeue, waitFor } from '../../reconcile/result.ts';
+import type { StepResult } from '../../reconcile/result.ts';
+import { atOnce } from './at-once.ts';
+import { claimedMachines } from './claim.ts';
+import type { MachineSetParts } from './parts.ts';
+import { deleteMachine, DELETIONS_A_PASS } from './scale-down.ts';
+import { unseenCreations } from './unseen-creations.ts';
+
+/** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
+const ORPHAN_FINALIZER = 'orphan';
+/** When to look again whether a POST without an answer has left a Machine behind. */
+const UNSEEN_LOOK_MS = 5_000;
+
+/**
+ * Deletes the Machines of a set that is being deleted, and then lets the set go (`next`). Holding the set back until its
+ * last Machine is gone keeps the garbage collector from deleting Machines whose owner has vanished. A frozen set is no
+ * exception. With `--cascade=orphan` its Machines stay.
+ */
+export async function finishDeletion(
+  parts: MachineSetParts,
+  set: MachineSet,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const finalizers = set.metadata.finalizers ?? [];
+  if (finalizers.includes(ORPHAN_FINALIZER)) return waitFor('its machines to be orphaned');
+
+  const claimed = claimedMachines(parts, set);
+  if (claimed.length > 0) {
+    const living = claimed.filter((machine) => !isBeingDeleted(machine));
+    await atOnce(DELETIONS_A_PASS, living.slice(0, DELETIONS_A_PASS), (machine) =>
+      deleteMachine(parts, set, machine, signal),
+    );
+    return living.length > DELETIONS_A_PASS ? requeue(0, 'its machines to go') : waitFor('its machines to go');
+  }
+  if ((await unseenCreations(parts, set, signal)).length > 0) return requeue(UNSEEN_LOOK_MS, 'unanswered creations');
+
+  const rest = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
+  const patch = mergePatchIfUnchanged(set, { metadata: { finalizers: rest } });
+  await parts.writer.patch(
+    'change',
+    machineSets,
+    { namespace: set.metadata.namespace ?? '', name: set.metadata.name },
+    patch,
+    { signal },
+  );
+  return next;
+}

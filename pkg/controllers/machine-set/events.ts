@@ -1,0 +1,44 @@
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import type { EventType } from '../../events/correlator.ts';
+
+/** One Kubernetes Event to tell of `object`. */
+export interface ObjectEvent<T extends KubeObject> {
+  readonly object: T;
+  readonly type: EventType;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Source component of these Events, as in the original. */
+export const MACHINE_SET_EVENT_SOURCE = 'machineset-controller';
+
+/** A Machine has been created. */
+export function createdMachine(object: MachineSet, name: string): ObjectEvent<MachineSet> {
+  return { object, type: 'Normal', reason: 'SuccessfulCreate', message: `Created Machine: ${name}` };
+}
+
+/** A Machine could not be created. */
+export function failedToCreate(object: MachineSet, err: unknown): ObjectEvent<MachineSet> {
+  return { object, type: 'Warning', reason: 'FailedCreate', message: `Error creating: ${textOf(err)}` };
+}
+
+/** The deletion of a Machine has begun. */
+export function deletedMachine(object: MachineSet, name: string): ObjectEvent<MachineSet> {
+  return { object, type: 'Normal', reason: 'SuccessfulDelete', message: `Deleted Machine: ${name}` };
+}
+
+/** A Machine could not be deleted. */
+export function failedToDelete(object: MachineSet, name: string, err: unknown): ObjectEvent<MachineSet> {
+  return { object, type: 'Warning', reason: 'FailedDelete', message: `Error deleting Machine ${name}: ${textOf(err)}` };
+}
+
+/** The spec cannot be obeyed; nothing is done until it changes. */
+export function invalidSpec<T extends KubeObject>(object: T, message: string): ObjectEvent<T> {
+  return { object, type: 'Warning', reason: 'InvalidSpec', message };
+}
+
+/** What went wrong, in words. */
+export function textOf(err: unknown): string {
+  return err instanceof Error ? err.message : String(err);
+}

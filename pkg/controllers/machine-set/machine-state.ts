@@ -1,0 +1,68 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { UPDATE_RESULT_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
+
+/**
+ * A Machine on its way out: it counts for no replica. A deletionTimestamp is enough, because between a DELETE and the
+ * first status write the phase still tells of better days.
+ */
+export function isTerminating(machine: Machine): boolean {
+  return isBeingDeleted(machine) || phaseOf(machine) === 'Terminating';
+}
+
+/** Counts as available: `Running`, or `Available` without a target cluster. `minReadySeconds` has no effect. */
+export function isAvailable(machine: Machine): boolean {
+  const phase = phaseOf(machine);
+  return !isTerminating(machine) && (phase === 'Running' || phase === 'Available');
+}
+
+/** Counts as ready: `Running`. */
+export function isReady(machine: Machine): boolean {
+  return !isTerminating(machine) && phaseOf(machine) === 'Running';
+}
+
+/** Failed, and not already on its way out. */
+export function isFailed(machine: Machine): boolean {
+  return !isTerminating(machine) && phaseOf(machine) === 'Failed';
+}
+
+/** Until when a Machine is preserved, in ms since the epoch; undefined when it is not, or not yet. */
+export function preservedUntilMs(machine: Machine): number | undefined {
+  return fromTimestamp(machine.status?.currentStatus?.preserveExpiryTime);
+}
+
+/** Preserved at this moment: nothing but a lack of other victims ends it. */
+export function isPreserved(machine: Machine, nowMs: number): boolean {
+  return (preservedUntilMs(machine) ?? -Infinity) > nowMs;
+}
+
+/** Failed with an expiry time set, even a past one: what `preservedFailedReplicas` counts. */
+export function isPreservedFailed(machine: Machine): boolean {
+  return isFailed(machine) && preservedUntilMs(machine) !== undefined;
+}
+
+/** Just handed over by an in-place update: it is protected until its new set has been resized. */
+export function isJustUpdated(machine: Machine): boolean {
+  return machine.metadata.labels?.[UPDATE_RESULT_LABEL] === 'successful';
+}
+
+/** How many Machines there are, by what they are good for. */
+export interface MachineCounts {
+  /** All, whatever their phase. */
+  readonly replicas: number;
+  readonly ready: number;
+  readonly available: number;
+  readonly preservedFailed: number;
+}
+
+/** Counts Machines as the status of MachineSets and MachineDeployments shows them. */
+export function countMachines(machines: readonly Machine[]): MachineCounts {
+  return {
+    replicas: machines.length,
+    ready: machines.filter(isReady).length,
+    available: machines.filter(isAvailable).length,
+    preservedFailed: machines.filter(isPreservedFailed).length,
+  };
+}

@@ -1,0 +1,30 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { Informer, Lister } from '../../cache/lister.ts';
+import type { Clock } from '../../clock/clock.ts';
+import type { ObjectEvents } from '../../events/event-sink.ts';
+import type { Reader, Writer } from '../../kube/client.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { MachineSetMetrics } from '../../metrics/machine-set.ts';
+import type { Expectations } from '../../reconcile/expectations.ts';
+import type { Targets } from '../../targets/targets.ts';
+
+/** What the MachineSet controller is made of. */
+export interface MachineSetParts {
+  readonly machineSets: Lister<MachineSet>;
+  /** With the index CONTROLLER_INDEX. */
+  readonly machines: Informer<Machine>;
+  /** Live reads of the control cluster. */
+  readonly reader: Reader;
+  readonly writer: Writer;
+  readonly targets: Targets;
+  readonly expectations: Expectations;
+  readonly recorder: ObjectEvents<MachineSet>;
+  readonly metrics: MachineSetMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Node conditions that make a Node unhealthy unless False, for Machines that name none themselves. */
+  readonly nodeConditions: readonly string[];
+  /** The five characters that make a Machine's name unique; `randomSuffix` but in tests. */
+  readonly newSuffix: () => string;
+}

@@ -1,0 +1,98 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { PRIORITY_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { isFailed, isJustUpdated, isTerminating } from './machine-state.ts';
+import { inVictimOrder, markedAtMs } from './victim-order.ts';
+
+/** What a MachineSet's number of Machines depends on. */
+export interface ReplicaFacts {
+  /** How many Machines there should be. */
+  readonly desired: number;
+  /** The Machines of the set, terminating ones included. */
+  readonly machines: readonly Machine[];
+  /** Held back by the overshoot safety. */
+  readonly isFrozen: boolean;
+  /** An old set of an in-place update: its Machines move on, they are not replaced. */
+  readonly isScaleUpDisabled: boolean;
+  /** When the autoscaler last changed the number of replicas. */
+  readonly scalerChangedAtMs: number | undefined;
+  readonly nowMs: number;
+  /** Whether a Failed Machine has to stay because somebody wants to look at it. */
+  isKept(machine: Machine): boolean;
+}
+
+/** Why a Machine has to go. */
+export type VictimReason = 'surplus' | 'marked' | 'failed';
+
+/** A Machine that has to go. */
+export interface Victim {
+  readonly machine: Machine;
+  readonly reason: VictimReason;
+}
+
+/** What has to be done about the number of Machines: either some are created, or some are deleted, or nothing. */
+export interface ReplicaPlan {
+  /** How many Machines are missing. */
+  readonly create: number;
+  /** Machines to delete, most dispensable first; each at most once. */
+  readonly victims: readonly Victim[];
+  /** Why missing Machines are not created. */
+  readonly heldBack: 'frozen' | 'scale-up-disabled' | undefined;
+}
+
+/**
+ * Decides what a MachineSet does about its number of Machines (MCM's rules):
+ *
+ * | living Machines | then |
+ * |---|---|
+ * | fewer than desired | create the difference, unless frozen or scale-up-disabled; failed ones wait until the set is full |
+ * | enough | delete the surplus by deletion rank, what the autoscaler marked, and the Failed ones that nobody preserves |
+ *
+ * Terminating Machines count for nothing; the replacement of a Failed one is created as soon as its deletion has begun.
+ * Machines that an in-place update has just handed over are never victims.
+ */
+export function planReplicas(facts: ReplicaFacts): ReplicaPlan {
+  const living = facts.machines.filter((machine) => !isTerminating(machine));
+  const missing = facts.desired - living.length;
+  if (missing > 0) {
+    const heldBack = holdBackReason(facts);
+    return { create: heldBack === undefined ? missing : 0, victims: [], heldBack };
+  }
+  return { create: 0, victims: victimsAmong(living, facts), heldBack: undefined };
+}
+
+function holdBackReason({ isFrozen, isScaleUpDisabled }: ReplicaFacts): ReplicaPlan['heldBack'] {
+  if (isFrozen) return 'frozen';
+  return isScaleUpDisabled ? 'scale-up-disabled' : undefined;
+}
+
+function victimsAmong(living: readonly Machine[], facts: ReplicaFacts): Victim[] {
+  const candidates = living.filter((machine) => !isJustUpdated(machine));
+  const surplus = Math.max(0, candidates.length - facts.desired);
+  const victims = new Map<string, Victim>();
+  const condemn = (machines: readonly Machine[], reason: VictimReason): void => {
+    for (const machine of machines) {
+      if (!victims.has(machine.metadata.name)) victims.set(machine.metadata.name, { machine, reason });
+    }
+  };
+
+  if (surplus > 0) condemn(inVictimOrder(candidates, facts.nowMs).slice(0, surplus), 'surplus');
+  condemn(
+    candidates.filter((machine) => isMarked(machine, facts.scalerChangedAtMs)),
+    'marked',
+  );
+  condemn(
+    candidates.filter((machine) => isFailed(machine) && !facts.isKept(machine)),
+    'failed',
+  );
+  return [...victims.values()];
+}
+
+/**
+ * The autoscaler lowers the replicas and marks its choice in two writes by two writers; a mark that is not newer than the
+ * change belongs to it, so the Machine goes even if the number has been raised again in between.
+ */
+function isMarked(machine: Machine, scalerChangedAtMs: number | undefined): boolean {
+  const markedMs = markedAtMs(machine);
+  if (scalerChangedAtMs === undefined || markedMs === undefined) return false;
+  return machine.metadata.annotations?.[PRIORITY_ANNOTATION] === '1' && markedMs <= scalerChangedAtMs;
+}

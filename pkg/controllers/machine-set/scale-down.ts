@@ -1,0 +1,71 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { keyOf } from '../../apis/meta.ts';
+import { GateClosedError } from '../../gate/gate.ts';
+import { isConflict, isNotFound } from '../../kube/errors.ts';
+import { machines } from '../../kube/resource.ts';
+import { atOnce } from './at-once.ts';
+import { deletedMachine, failedToDelete } from './events.ts';
+import { hasRecovered } from './live-look.ts';
+import { isFailed } from './machine-state.ts';
+import type { MachineSetParts } from './parts.ts';
+import type { Victim } from './replica-plan.ts';
+
+/** A pass deletes at most so many Machines, all at once; then the plan is made anew, because replicas may have risen. */
+export const DELETIONS_A_PASS = 50;
+
+type ScaleDownParts = Pick<MachineSetParts, 'writer' | 'recorder' | 'metrics' | 'targets' | 'nodeConditions' | 'log'>;
+
+/** How a round of deletions ended. */
+export interface ScaleDownResult {
+  /** Failed Machines that stay because their Node works again. */
+  readonly recovered: number;
+}
+
+/**
+ * Deletes `victims`. Each DELETE holds only for the very Machine, at the very resourceVersion, from which it was decided:
+ * one that changed meanwhile is decided anew. Afterwards the first error is thrown; a conflict is one.
+ */
+export async function scaleDown(
+  parts: ScaleDownParts,
+  set: MachineSet,
+  victims: readonly Victim[],
+  signal: AbortSignal,
+): Promise<ScaleDownResult> {
+  let recovered = 0;
+  await atOnce(DELETIONS_A_PASS, victims, async ({ machine, reason }) => {
+    if (reason === 'failed' && (await hasRecovered(parts, machine, signal))) {
+      recovered += 1;
+      parts.log.info({ machine: keyOf(machine) }, 'kept a failed machine whose node works again');
+      return;
+    }
+    await deleteMachine(parts, set, machine, signal);
+  });
+  return { recovered };
+}
+
+/** Deletes one Machine on behalf of its set, and tells of it. One that is gone already is fine. */
+export async function deleteMachine(
+  parts: ScaleDownParts,
+  set: MachineSet,
+  machine: Machine,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name, namespace, uid, resourceVersion } = machine.metadata;
+  try {
+    await parts.writer.delete(
+      'destroy',
+      machines,
+      { namespace: namespace ?? '', name },
+      { uid, resourceVersion },
+      { signal },
+    );
+  } catch (err) {
+    if (isNotFound(err)) return;
+    const isNews = !isConflict(err) && !(err instanceof GateClosedError) && !signal.aborted;
+    if (isNews) parts.recorder.event(failedToDelete(set, name, err));
+    throw err;
+  }
+  parts.recorder.event(deletedMachine(set, name));
+  if (isFailed(machine) && machine.status?.lastOperation?.type === 'HealthCheck') parts.metrics.staleMachines.inc();
+}

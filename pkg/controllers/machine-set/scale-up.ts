@@ -1,0 +1,96 @@
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { controllerOf } from '../../apis/meta.ts';
+import { GateClosedError } from '../../gate/gate.ts';
+import { ApiError, isAlreadyExists, isNotFound } from '../../kube/errors.ts';
+import { machines } from '../../kube/resource.ts';
+import { createdMachine, failedToCreate } from './events.ts';
+import { machineName, newMachine } from './new-machine.ts';
+import type { MachineSetParts } from './parts.ts';
+
+/** How many POSTs are under way at once, at most. */
+const CREATIONS_AT_ONCE = 50;
+/** A pass ends after so many, for everything else that the set needs; the next one goes on. */
+export const CREATIONS_A_PASS = 200;
+
+/** One round of creations. */
+export interface ScaleUp {
+  readonly set: MachineSet;
+  /** Names that were asked for earlier and whose fate is unknown: they are asked for again before new ones are chosen. */
+  readonly pending: readonly string[];
+  readonly signal: AbortSignal;
+  /** How many Machines are missing at this moment; asked before every batch, so that falling replicas stop the rest. */
+  missing(): number;
+}
+
+type ScaleUpParts = Pick<MachineSetParts, 'machines' | 'reader' | 'writer' | 'expectations' | 'recorder' | 'newSuffix'>;
+
+/**
+ * Creates what is missing in batches of 1, 2, 4, 8, … A failure in a batch ends the round, so that a broken template or a
+ * full quota costs few requests; the error is thrown. Returns the number created.
+ *
+ * Every POST has a name that we chose and remembered before sending it. When an answer is lost the same name is asked for
+ * again, so that no Machine is made twice: "already exists" is then the success.
+ */
+export async function scaleUp(parts: ScaleUpParts, round: ScaleUp): Promise<number> {
+  const pending = [...round.pending];
+  let created = 0;
+  for (let width = 1; created < CREATIONS_A_PASS; width = Math.min(2 * width, CREATIONS_AT_ONCE)) {
+    const count = Math.min(width, round.missing(), CREATIONS_A_PASS - created);
+    if (count <= 0) break;
+    const names = Array.from({ length: count }, () => pending.shift() ?? freshName(parts, round.set));
+    const results = await Promise.allSettled(names.map((name) => createOne(parts, round, name)));
+    created += results.filter(({ status }) => status === 'fulfilled').length;
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+  return created;
+}
+
+/** Creates one Machine under `name`; throws what a retry has to repair. */
+async function createOne(parts: ScaleUpParts, round: ScaleUp, name: string): Promise<void> {
+  const { set, signal } = round;
+  const owner = set.metadata.uid;
+  parts.expectations.expect(owner, name);
+  try {
+    await parts.writer.create('create', machines, newMachine(set, name), { signal });
+  } catch (err) {
+    if (isAlreadyExists(err)) return takeExisting(parts, round, name);
+    if (wasRefused(err)) parts.expectations.settled(owner, name);
+    if (!(err instanceof GateClosedError) && !signal.aborted) parts.recorder.event(failedToCreate(set, err));
+    throw err;
+  }
+  parts.expectations.settled(owner, name);
+  parts.recorder.event(createdMachine(set, name));
+}
+
+/** The name is taken: by our own POST whose answer we never got, or by a stranger; then another name is tried. */
+async function takeExisting(parts: ScaleUpParts, round: ScaleUp, name: string): Promise<void> {
+  const { set, signal } = round;
+  const live = await parts.reader
+    .get(machines, { namespace: set.metadata.namespace ?? '', name }, { signal })
+    .catch((err: unknown) => {
+      if (isNotFound(err)) return undefined;
+      throw err;
+    });
+  parts.expectations.settled(set.metadata.uid, name);
+  if (live !== undefined && controllerOf(live)?.uid !== set.metadata.uid) {
+    return createOne(parts, round, freshName(parts, set));
+  }
+  if (live === undefined) return; // made by us, and deleted by somebody meanwhile
+  parts.machines.wrote(live);
+  parts.recorder.event(createdMachine(set, name));
+}
+
+/** Whether the server surely did not, and will not, create anything. Everything else may have happened. */
+function wasRefused(err: unknown): boolean {
+  if (err instanceof GateClosedError) return true;
+  return err instanceof ApiError && err.code >= 400 && err.code < 500;
+}
+
+function freshName({ newSuffix, machines: cache }: ScaleUpParts, set: MachineSet): string {
+  const namespace = set.metadata.namespace ?? '';
+  for (;;) {
+    const name = machineName(set, newSuffix());
+    if (cache.get(`${namespace}/${name}`) === undefined) return name;
+  }
+}

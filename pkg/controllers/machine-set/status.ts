@@ -1,0 +1,150 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import { PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine, MachineSummary } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet, MachineSetCondition, MachineSetStatus } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { MachineSetConditionType } from '../../apis/machine/v1alpha1/phases.ts';
+import { controllerOf } from '../../apis/meta.ts';
+import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
+import { countMachines, isPreservedFailed } from './machine-state.ts';
+
+/** How many failed Machines are listed; thousands of them would outgrow what etcd stores in one object. */
+export const LISTED_FAILED_MACHINES = 100;
+
+/** What a set's status is computed from. */
+export interface StatusFacts {
+  readonly set: MachineSet;
+  /** The generation that was acted upon. */
+  readonly observedGeneration: number;
+  /** The claimed Machines, terminating ones included. */
+  readonly machines: readonly Machine[];
+  /** Why Machines could not be created or claimed in this pass. */
+  readonly failure: string | undefined;
+  /** Why the spec cannot be obeyed. */
+  readonly invalid: string | undefined;
+  readonly nowMs: number;
+}
+
+/**
+ * The members of `/status` that have to change, as a merge patch (null removes a member); undefined when the stored
+ * status already says it all. Conditions of other writers are kept.
+ */
+export function statusChange(facts: StatusFacts): Record<string, unknown> | undefined {
+  const stored = facts.set.status ?? {};
+  const wanted = statusOf(facts);
+  const change = Object.fromEntries(
+    Object.entries(wanted)
+      .filter(([member, value]) => !isSame(stored[member as keyof MachineSetStatus], value))
+      .map(([member, value]) => [member, Array.isArray(value) && value.length === 0 ? null : value]),
+  );
+  if (Object.keys(change).length === 0) return undefined;
+  return { ...change, lastOperation: { lastUpdateTime: toTimestamp(facts.nowMs) } };
+}
+
+function statusOf(facts: StatusFacts): Omit<MachineSetStatus, 'lastOperation'> {
+  const { set, machines } = facts;
+  const counts = countMachines(machines);
+  const templateLabels = Object.entries(set.spec.template?.metadata?.labels ?? {});
+  const failed = failedMachines(machines);
+  return {
+    replicas: counts.replicas,
+    fullyLabeledReplicas: machines.filter(({ metadata }) =>
+      templateLabels.every(([label, value]) => metadata.labels?.[label] === value),
+    ).length,
+    readyReplicas: counts.ready,
+    availableReplicas: counts.available,
+    preservedFailedReplicas: counts.preservedFailed,
+    autoPreserveFailedMachineCount: machines.filter(
+      ({ metadata }) => metadata.annotations?.[PRESERVE_ANNOTATION] === 'auto-preserved',
+    ).length,
+    observedGeneration: facts.observedGeneration,
+    failedMachines: failed.slice(0, LISTED_FAILED_MACHINES),
+    machineSetCondition: conditionsOf(facts, failed.length),
+  };
+}
+
+/** Machines whose last operation failed, newest failure first; preserved ones are listed nowhere. */
+function failedMachines(machines: readonly Machine[]): MachineSummary[] {
+  return machines
+    .filter((machine) => machine.status?.lastOperation?.state === 'Failed' && !isPreservedFailed(machine))
+    .map((machine) => ({ machine, failedMs: fromTimestamp(machine.status?.lastOperation?.lastUpdateTime) ?? 0 }))
+    .toSorted((a, b) => b.failedMs - a.failedMs || (a.machine.metadata.name < b.machine.metadata.name ? -1 : 1))
+    .map(({ machine }) => summaryOf(machine));
+}
+
+/** Absent and null members are left out: the server drops them, and the next comparison must find what was written. */
+function summaryOf(machine: Machine): MachineSummary {
+  const lastOperation = Object.fromEntries(
+    Object.entries(machine.status?.lastOperation ?? {}).filter(([, value]) => !isEmpty(value)),
+  );
+  const { providerID } = machine.spec;
+  const ownerRef = controllerOf(machine)?.name;
+  return {
+    name: machine.metadata.name,
+    ...(isEmpty(providerID) ? {} : { providerID }),
+    ...(ownerRef === undefined ? {} : { ownerRef }),
+    lastOperation,
+  };
+}
+
+function conditionsOf(facts: StatusFacts, failedCount: number): MachineSetCondition[] {
+  const stored = facts.set.status?.machineSetCondition ?? [];
+  const wanted = [replicaFailure(facts), invalidSpec(facts), truncation(failedCount)];
+  const ours: ReadonlySet<string> = new Set<MachineSetConditionType>(OWN_CONDITIONS);
+
+  return [
+    ...stored.filter(({ type }) => !ours.has(type)),
+    ...wanted
+      .filter((condition) => condition !== undefined)
+      .map((condition) => keepTime(stored, condition, facts.nowMs)),
+  ].toSorted((a, b) => position(stored, a.type) - position(stored, b.type));
+}
+
+/** The conditions that this controller owns; `Frozen` belongs to the overshoot safety. */
+const OWN_CONDITIONS = ['ReplicaFailure', 'InvalidSpec', 'FailedMachinesTruncated'] as const;
+
+function replicaFailure({ set, machines, failure }: StatusFacts): MachineSetCondition | undefined {
+  if (failure === undefined) return undefined;
+  const before = set.status?.machineSetCondition?.find(({ type }) => type === 'ReplicaFailure');
+  if (before !== undefined) return before; // the first error is told until there is none
+  const surplus = machines.length - (set.spec.replicas ?? 0);
+  const reason = surplus < 0 ? 'FailedCreate' : surplus > 0 ? 'FailedDelete' : '';
+  return { type: 'ReplicaFailure', status: 'True', ...(reason === '' ? {} : { reason }), message: failure };
+}
+
+function invalidSpec({ invalid }: StatusFacts): MachineSetCondition | undefined {
+  if (invalid === undefined) return undefined;
+  return { type: 'InvalidSpec', status: 'True', reason: 'ValidationFailed', message: invalid };
+}
+
+function truncation(failedCount: number): MachineSetCondition | undefined {
+  if (failedCount <= LISTED_FAILED_MACHINES) return undefined;
+  const message = `${failedCount} machines have failed, the newest ${LISTED_FAILED_MACHINES} are listed`;
+  return { type: 'FailedMachinesTruncated', status: 'True', reason: 'TooManyFailedMachines', message };
+}
+
+function keepTime(
+  stored: readonly MachineSetCondition[],
+  condition: MachineSetCondition,
+  nowMs: number,
+): MachineSetCondition {
+  const before = stored.find(({ type }) => type === condition.type);
+  const since = before?.status === condition.status ? before.lastTransitionTime : undefined;
+  return { ...condition, lastTransitionTime: since ?? toTimestamp(nowMs) };
+}
+
+function position(stored: readonly MachineSetCondition[], type: string): number {
+  const index = stored.findIndex((condition) => condition.type === type);
+  return index < 0 ? stored.length : index;
+}
+
+/** Go writers leave zero values out, or write them as null. */
+function isEmpty(value: unknown): boolean {
+  return (
+    value === undefined || value === null || value === '' || value === 0 || (Array.isArray(value) && value.length === 0)
+  );
+}
+
+function isSame(stored: unknown, wanted: unknown): boolean {
+  return (isEmpty(stored) && isEmpty(wanted)) || isDeepStrictEqual(stored, wanted);
+}

@@ -1,0 +1,91 @@
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import {
+  DEFAULT_PRIORITY,
+  MARKED_FOR_DELETION_TIME_ANNOTATION,
+  PRESERVE_ANNOTATION,
+  PRIORITY_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
+import { isPreserved, isTerminating, preservedUntilMs } from './machine-state.ts';
+
+/** One reason to delete a Machine before another: of two Machines the one with the smaller value goes first. */
+export interface VictimCriterion {
+  readonly name: string;
+  of(machine: Machine, nowMs: number): number;
+}
+
+/** Phases that are not named here rank 0, as in the original. */
+const PHASE_RANK: Partial<Record<MachinePhase, number>> = {
+  Terminating: 0,
+  Failed: 1,
+  CrashLoopBackOff: 2,
+  Unknown: 3,
+  Pending: 4,
+  Available: 5,
+  Running: 6,
+};
+
+/** Which Machines go first; a later criterion counts only among Machines that all earlier ones hold equal. */
+export const victimCriteria: readonly VictimCriterion[] = [
+  { name: 'not preserved before preserved', of: (machine, nowMs) => (isPreserved(machine, nowMs) ? 1 : 0) },
+  {
+    name: 'preserved automatically before preserved by a user',
+    of: (machine, nowMs) =>
+      isPreserved(machine, nowMs) && machine.metadata.annotations?.[PRESERVE_ANNOTATION] !== 'auto-preserved' ? 1 : 0,
+  },
+  {
+    name: 'preserved for a shorter time first',
+    of: (machine, nowMs) => (isPreserved(machine, nowMs) ? (preservedUntilMs(machine) ?? 0) : 0),
+  },
+  { name: 'smaller priority first', of: priorityOf },
+  { name: 'marked by the autoscaler before unmarked, earlier mark first', of: (m) => markedAtMs(m) ?? Infinity },
+  {
+    name: 'worse phase first',
+    of: (machine) => {
+      const phase = isTerminating(machine) ? 'Terminating' : phaseOf(machine);
+      return phase === '' ? 0 : (PHASE_RANK[phase] ?? 0);
+    },
+  },
+  { name: 'older first', of: (machine) => fromTimestamp(machine.metadata.creationTimestamp) ?? 0 },
+];
+
+/** The deletion priority that a user or an autoscaler gave; anything that is no integer counts as the default. */
+function priorityOf(machine: Machine): number {
+  const text = machine.metadata.annotations?.[PRIORITY_ANNOTATION] ?? '';
+  return Number(/^[+-]?\d+$/.test(text) ? text : DEFAULT_PRIORITY);
+}
+
+/** When the autoscaler chose this Machine for deletion. */
+export function markedAtMs(machine: Machine): number | undefined {
+  return fromTimestamp(machine.metadata.annotations?.[MARKED_FOR_DELETION_TIME_ANNOTATION]);
+}
+
+/**
+ * The Machines in the order in which they are given up. The order is total: what all criteria hold equal is decided by
+ * name, so two passes never choose differently.
+ */
+export function inVictimOrder(
+  machines: readonly Machine[],
+  nowMs: number,
+  criteria: readonly VictimCriterion[] = victimCriteria,
+): Machine[] {
+  const ranked = machines.map((machine) => ({ machine, rank: criteria.map((c) => c.of(machine, nowMs)) }));
+  ranked.sort((a, b) => compareRanks(a.rank, b.rank) || compareNames(a.machine, b.machine));
+  return ranked.map(({ machine }) => machine);
+}
+
+function compareRanks(a: readonly number[], b: readonly number[]): number {
+  for (const [i, left] of a.entries()) {
+    const right = b[i] ?? 0;
+    if (left !== right) return left < right ? -1 : 1;
+  }
+  return 0;
+}
+
+function compareNames(a: Machine, b: Machine): number {
+  const [left, right] = [a.metadata.name, b.metadata.name];
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}

@@ -1,0 +1,136 @@
+import { Gauge } from 'prom-client';
+import type { Registry } from 'prom-client';
+
+import type { IntOrPercent, MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
+import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds } from './object-labels.ts';
+
+/** Labels that name a MachineDeployment. */
+const NAMED = ['name', 'namespace'] as const;
+
+/** Gauges with labels NAMED, by what is read from a MachineDeployment; undefined leaves the series out. */
+const VALUES: readonly { name: string; help: string; of: (object: MachineDeployment) => number | undefined }[] = [
+  {
+    name: 'info_spec_paused',
+    help: 'Whether the rollout is paused.',
+    of: ({ spec }) => (spec.paused === true ? 1 : 0),
+  },
+  { name: 'info_spec_replicas', help: 'Desired machines.', of: ({ spec }) => spec.replicas ?? 0 },
+  { name: 'info_spec_min_ready_seconds', help: 'minReadySeconds.', of: ({ spec }) => spec.minReadySeconds ?? 0 },
+  {
+    name: 'info_spec_revision_history_limit',
+    help: 'How many old machine sets are kept.',
+    of: ({ spec }) => spec.revisionHistoryLimit ?? undefined,
+  },
+  {
+    name: 'info_spec_progress_deadline_seconds',
+    help: 'Seconds without progress after which a rollout is reported as stuck.',
+    of: ({ spec }) => spec.progressDeadlineSeconds ?? undefined,
+  },
+  {
+    name: 'info_spec_rollback_to_revision',
+    help: 'Revision that is to be rolled back to.',
+    of: ({ spec }) => (spec.rollbackTo ? (spec.rollbackTo.revision ?? 0) : undefined),
+  },
+  {
+    name: 'info_spec_rolling_update_max_surge',
+    help: 'maxSurge of a rolling update; a percentage shows as 0.',
+    of: (object) => rollingLimit(object, 'maxSurge'),
+  },
+  {
+    name: 'info_spec_rolling_update_max_unavailable',
+    help: 'maxUnavailable of a rolling update; a percentage shows as 0.',
+    of: (object) => rollingLimit(object, 'maxUnavailable'),
+  },
+  {
+    name: 'status_available_replicas',
+    help: 'Available machines.',
+    of: ({ status }) => status?.availableReplicas ?? 0,
+  },
+  {
+    name: 'status_unavailable_replicas',
+    help: 'Machines that are missing or not available.',
+    of: ({ status }) => status?.unavailableReplicas ?? 0,
+  },
+  { name: 'status_ready_replicas', help: 'Ready machines.', of: ({ status }) => status?.readyReplicas ?? 0 },
+  {
+    name: 'status_updated_replicas',
+    help: 'Machines of the new template.',
+    of: ({ status }) => status?.updatedReplicas ?? 0,
+  },
+  { name: 'status_replicas', help: 'Machines, whatever their phase.', of: ({ status }) => status?.replicas ?? 0 },
+  {
+    name: 'status_collision_count',
+    help: 'How often the name of a new machine set was taken.',
+    of: ({ status }) => status?.collisionCount ?? undefined,
+  },
+];
+
+/**
+ * Declares the metrics of MachineDeployments in `registry`; `list` is asked at each scrape, so deleted ones leave no
+ * series.
+ */
+export function machineDeploymentMetrics(registry: Registry, list: () => readonly MachineDeployment[]): void {
+  const registers = [registry];
+  const each = <L extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[],
+    series: (object: MachineDeployment) => Iterable<readonly [Partial<Record<L, string>>, number]>,
+  ): void => {
+    void new Gauge({
+      name: `mcm_machine_deployment_${name}`,
+      help,
+      labelNames: [...labelNames],
+      registers,
+      collect() {
+        this.reset();
+        for (const object of list()) for (const [labels, value] of series(object)) this.set(labels, value);
+      },
+    });
+  };
+
+  void new Gauge({
+    name: 'mcm_machine_deployment_items_total',
+    help: 'Number of machine deployments.',
+    registers,
+    collect() {
+      this.set(list().length);
+    },
+  });
+  each('info', 'Machine deployments and their strategy.', [...NAMED, 'createdAt', 'spec_strategy_type'], (object) => [
+    [
+      {
+        ...nameOf(object),
+        createdAt: seconds(object.metadata.creationTimestamp),
+        spec_strategy_type: object.spec.strategy?.type ?? '',
+      },
+      1,
+    ],
+  ]);
+  for (const { name, help, of } of VALUES) {
+    each(name, help, NAMED, (object) => {
+      const value = of(object);
+      return value === undefined ? [] : [[nameOf(object), value]];
+    });
+  }
+  each('status_condition', 'Conditions: 1 True, 0 False, 2 Unknown.', [...NAMED, 'condition'], (object) =>
+    (object.status?.conditions ?? []).map(
+      ({ type, status }) => [{ ...nameOf(object), condition: type }, conditionValue(status)] as const,
+    ),
+  );
+  each('failed_machines', 'Machines whose last operation failed.', [...NAMED, ...FAILED_MACHINE_LABELS], (object) =>
+    (object.status?.failedMachines ?? []).map(
+      (machine) => [{ ...nameOf(object), ...failedMachineLabels(machine) }, 1] as const,
+    ),
+  );
+}
+
+function nameOf({ metadata }: MachineDeployment): { name: string; namespace: string } {
+  return { name: metadata.name, namespace: metadata.namespace ?? '' };
+}
+
+function rollingLimit({ spec }: MachineDeployment, limit: 'maxSurge' | 'maxUnavailable'): number | undefined {
+  if (spec.strategy?.type !== 'RollingUpdate') return undefined;
+  const value: IntOrPercent | undefined = spec.strategy.rollingUpdate?.[limit];
+  return typeof value === 'number' ? value : 0;
+}
