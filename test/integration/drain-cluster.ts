@@ -1,10 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 
 import type { Api } from '../../hack/control-plane/api.ts';
-import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
-import { pkiDirectory, type Connection } from '../../hack/control-plane/connection.ts';
-import { issueClient, pkiFiles, readCredential } from '../../hack/control-plane/pki.ts';
+import type { Connection } from '../../hack/control-plane/connection.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node, Pod, VolumeAttachment } from '../../pkg/apis/wire.ts';
 import { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
@@ -27,10 +24,11 @@ import { silentLogger } from '../../pkg/log/logger.ts';
 import type { Target } from '../../pkg/targets/targets.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
+import { openGate } from './kube-session.ts';
+import { asMachinist, grant } from './shipped-roles.ts';
 
 /** Time in drains under test runs so many times faster: evictions are repeated every 0.5 s instead of 20 s. */
 const SPEED = 40;
-const RBAC = join(import.meta.dirname, '../../deploy/rbac');
 
 /** A clock whose time passes faster than that of the world; both began at the same moment. */
 export class FastClock implements Clock {
@@ -102,11 +100,15 @@ export class DrainCluster implements AsyncDisposable {
     const api = connection.api();
     opening.defer(() => api.close());
     const ns = opening.use(await namespace(connection));
-    const manifests = readManifests(RBAC).filter(({ metadata }) => metadata.name.startsWith('machinist-target'));
-    await applyManifests(api, manifests);
+    await grant(api, 'target', ns.name);
 
     const sent: RequestRecord[] = [];
-    const transport = await transportFor(connection, (record) => sent.push(record));
+    const transport = new Transport({
+      endpoint: await asMachinist(connection),
+      clock: new SystemClock(),
+      userAgent: 'machinist/test drain',
+      onRequest: (record) => sent.push(record),
+    });
     opening.defer(() => transport.close());
     const target = await targetOf(transport, intercept, opening);
     const podsOf = (_: Target, nodeName: string): HttpListWatch<Pod> =>
@@ -272,19 +274,6 @@ export interface PodDraft {
   spec: { nodeName: string; terminationGracePeriodSeconds: number; containers: unknown[]; [field: string]: unknown };
 }
 
-async function transportFor(connection: Connection, onRequest: (record: RequestRecord) => void): Promise<Transport> {
-  const { ca, caKey } = pkiFiles(pkiDirectory(connection.directory));
-  const { certificate, key } = await issueClient(readCredential(ca, caKey), { user: 'machinist' });
-  const credentials = { headers: {}, connection: { tls: { ca: connection.ca, cert: certificate, key } } };
-  const endpoint = {
-    url: connection.url,
-    namespace: undefined,
-    credentials: () => Promise.resolve(credentials),
-    refused: () => undefined,
-  };
-  return new Transport({ endpoint, clock: new SystemClock(), userAgent: 'machinist/test drain', onRequest });
-}
-
 async function targetOf(
   transport: Transport,
   intercept: Interceptor | undefined,
@@ -305,11 +294,10 @@ async function targetOf(
         freeze: true,
       }),
     );
-  const gate = { admit: () => Promise.resolve({ remainingMs: Infinity, fencingToken: 0n }) };
   const target: Target = {
     cluster: 'target',
     reader: new HttpReader(transport),
-    writer: new GatedWriter({ transport, gate, cluster: 'target', observer: set, intercept }),
+    writer: new GatedWriter({ transport, gate: openGate, cluster: 'target', observer: set, intercept }),
     nodes: informer<Node>(nodes, { providerID: () => [], machineName: () => [] }),
     volumeAttachments: informer<VolumeAttachment>(volumeAttachments, {
       node: ({ spec }) => [spec.nodeName],

@@ -5,6 +5,7 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { MINUTE_MS } from '../../clock/clock.ts';
 import type { Clock } from '../../clock/clock.ts';
+import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Writer } from '../../kube/client.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineClasses } from '../../kube/resource.ts';
@@ -13,7 +14,6 @@ import { requeue, stop, waitFor } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
 import { CLASS_INDEX } from './class-index.ts';
 import { releasedUnproven } from './events.ts';
-import type { MachineClassEventSink } from './events.ts';
 import { decideHold } from './hold.ts';
 import type { HoldDecision, OwnerlessVMs } from './hold.ts';
 
@@ -28,7 +28,7 @@ export interface MachineClassParts {
    * without a Machine. What it throws counts as `unknown`.
    */
   readonly ownerlessVMs: (machineClass: MachineClass, sinceMs: number, signal: AbortSignal) => Promise<OwnerlessVMs>;
-  readonly recorder: MachineClassEventSink;
+  readonly recorder: ObjectEvents<MachineClass>;
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -8,11 +8,6 @@ export interface MachineClassEvent {
   readonly message: string;
 }
 
-/** Takes Events; never throws and never makes its caller wait. */
-export interface MachineClassEventSink {
-  event(event: MachineClassEvent): void;
-}
-
 /** The class is let go although VMs that nobody owns may be left at the provider. */
 export function releasedUnproven(object: MachineClass, isKnown: boolean, waitedMinutes: number): MachineClassEvent {
   const state = isKnown

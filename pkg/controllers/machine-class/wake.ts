@@ -1,5 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
-
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
@@ -40,11 +38,14 @@ export function wakeMachineClasses({ classes, machines, queue, machineQueue }: W
   });
 }
 
-/** Metadata matters to Machines only by the finalizer, without which they do not start. */
+/**
+ * Metadata matters to Machines only by the finalizer, without which they do not start. Compared as text: the server always
+ * writes members in the same order, and a difference too many costs one look.
+ */
 function isSameForMachines(old: MachineClass, current: MachineClass): boolean {
-  return isDeepStrictEqual(concern(old), concern(current));
+  return textOf(old) === textOf(current);
 }
 
-function concern({ metadata, ...content }: MachineClass): unknown[] {
-  return [metadata.uid, metadata.finalizers, metadata.deletionTimestamp, { ...content, kind: '', apiVersion: '' }];
+function textOf({ metadata, kind: _kind, apiVersion: _apiVersion, ...content }: MachineClass): string {
+  return JSON.stringify([metadata.uid, metadata.finalizers, metadata.deletionTimestamp, content]);
 }
