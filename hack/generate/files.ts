@@ -1,12 +1,16 @@
 import { apiReference } from './api-reference.ts';
 import { crdFiles } from './crds/all.ts';
+import { driverContractFiles } from './driver-contract.ts';
+import { errorCodesReference } from './error-codes-reference.ts';
 import { flagsReference } from './flags-reference.ts';
 
 /** All generated files of the project: path from its root → text. */
 export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ...crdFiles(),
+    ...(await driverContractFiles()),
     ['docs/reference/api.md', await apiReference()],
+    ['docs/reference/error-codes.md', await errorCodesReference()],
     ['docs/reference/flags.md', await flagsReference()],
   ]);
 }

@@ -54,7 +54,7 @@ function gated(answer: (call: DriverCall) => Promise<unknown>, interceptor?: Mut
     provider: 'sim',
     driver: Object.fromEntries(names.map((name) => [name, method])) as unknown as Driver,
     gate,
-    clusters: ['control', 'target'],
+    clustersOf: () => ['control', 'target'],
     clusterID: 'c-1',
     clock,
     metrics: driverMetrics(registry),

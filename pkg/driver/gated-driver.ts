@@ -8,6 +8,7 @@ import type {
   Driver,
   DriverCall,
   ListedMachine,
+  MachineOrStub,
   MachineRequest,
   VirtualMachine,
 } from './driver.ts';
@@ -40,8 +41,8 @@ export interface GatedDriverParts {
   readonly provider: string;
   readonly driver: Driver;
   readonly gate: Gate;
-  /** The clusters that must be alive before a VM is made or deleted. */
-  readonly clusters: readonly Cluster[];
+  /** The clusters that must be alive before the machine's VM is made or deleted; see concernedClusters. */
+  readonly clustersOf: (machine: MachineOrStub) => readonly Cluster[];
   /** Identity of the control cluster at the provider. */
   readonly clusterID: string;
   readonly clock: Clock;
@@ -115,7 +116,8 @@ export class GatedDriver implements MachineDriver {
     timeoutMs: number,
     send: (call: DriverCall) => Promise<T>,
   ): Promise<T> {
-    const { gate, clusters, clusterID: cluster, interceptor } = this.#parts;
+    const { gate, clock, clusterID: cluster, interceptor } = this.#parts;
+    const clusters = this.#parts.clustersOf(machine);
     const admission = await gate.admit('destroy', clusters, signal);
     const call = {
       timeoutMs: Math.max(timeoutMs, LEAST_MUTATION_TIMEOUT_MS),
@@ -123,7 +125,7 @@ export class GatedDriver implements MachineDriver {
       cluster,
     };
     return await this.#measure(operation, async () => {
-      using fence = new FenceWatch(this.#parts, admission);
+      using fence = new FenceWatch({ gate, clusters, clock }, admission);
       const bounds = { operation, isMutation: true, signal, fenced: fence.signal };
       const sendOnce = (): Promise<T> => this.#bounded(bounds, call, send);
       const text = `DRIVER ${OPERATIONS[operation]} ${machine.metadata.namespace ?? ''}/${machine.metadata.name}`;

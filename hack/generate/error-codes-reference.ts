@@ -1,0 +1,111 @@
+import { formatDuration } from '../../pkg/apis/duration.ts';
+import { DRIVER_CODES, type DriverCode } from '../../pkg/driver/error.ts';
+import { retryOf, type RetriedCall } from '../../pkg/driver/retry.ts';
+import { table } from './table.ts';
+
+interface Meaning {
+  readonly cause: string;
+  readonly remedy: string;
+}
+
+/** What users can do about each code. */
+const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
+  Canceled: {
+    cause: 'The call was given up, for instance because the machine is being deleted.',
+    remedy: 'None: the VM is asked for by name before anything else happens.',
+  },
+  Unknown: { cause: 'The driver knows no better.', remedy: "Look into the driver's log." },
+  InvalidArgument: {
+    cause: "The class's `providerSpec` or Secret is wrong; the message names the member.",
+    remedy: 'Correct the MachineClass or the Secret: the call is then repeated at once.',
+  },
+  DeadlineExceeded: {
+    cause: 'The provider did not answer the driver in time.',
+    remedy: "None, unless it lasts: then look at the provider's status.",
+  },
+  NotFound: {
+    cause: 'There is no VM of this machine.',
+    remedy: 'None: it is made, or counts as deleted. Only this code means that a VM is gone.',
+  },
+  AlreadyExists: {
+    cause: 'Something of that name exists at the provider and is not this VM.',
+    remedy: 'Remove it at the provider.',
+  },
+  PermissionDenied: {
+    cause: 'The credentials are valid and do not suffice.',
+    remedy: 'Grant what the message names, or put other credentials into the Secret.',
+  },
+  ResourceExhausted: {
+    cause: 'A quota is used up, or the zone has no capacity left.',
+    remedy: 'Raise the quota or use another zone. All machines of the class wait together.',
+  },
+  FailedPrecondition: {
+    cause:
+      'Something must be put right first; also: the call came from a manager that has been replaced (fencing token).',
+    remedy: 'Do what the message says. After a Lease was deleted, drivers accept a new count after an hour.',
+  },
+  Aborted: { cause: 'Stopped halfway, or still going on.', remedy: 'None: it is asked again.' },
+  OutOfRange: {
+    cause: 'Several VMs match one machine.',
+    remedy: 'None: VMs that no machine owns are looked for at once, and removed.',
+  },
+  Unimplemented: {
+    cause: 'The driver does not have this method.',
+    remedy: 'None where the method is optional; else use a newer driver.',
+  },
+  Internal: { cause: 'A fault of the driver or the provider.', remedy: "Look into the driver's log." },
+  Unavailable: {
+    cause:
+      'The provider cannot be reached, or the driver cannot be: it is down, was restarted, or did not answer in time.',
+    remedy: 'See that the driver runs and that `--driver` names its address.',
+  },
+  DataLoss: { cause: 'Data is lost for good.', remedy: 'Delete the machine.' },
+  Unauthenticated: { cause: 'The credentials are not accepted.', remedy: 'Put new credentials into the Secret.' },
+  Uninitialized: {
+    cause: 'The VM exists and has not been completed yet.',
+    remedy: 'None: it is initialized. If it lasts, the initialization fails; see the event.',
+  },
+};
+
+const CALLS: readonly { readonly call: RetriedCall; readonly title: string }[] = [
+  { call: 'create', title: 'create' },
+  { call: 'initialize', title: 'initialize' },
+  { call: 'delete', title: 'delete' },
+];
+
+/** docs/reference/error-codes.md, from the codes and the table of retries. */
+export async function errorCodesReference(): Promise<string> {
+  return `# Error codes
+
+Generated from \`pkg/driver/error.ts\` and \`pkg/driver/retry.ts\`.
+
+## Drivers
+
+What a driver answers when a call fails. The code's name stands in \`status.lastOperation.errorCode\` of the Machine and, with the provider's own
+words, in \`status.lastOperation.description\`. Numbers are those of the contract (\`proto/machine/driver/v1/driver.proto\`) and of the
+metric label \`error_code\`.
+
+The wait before the call is repeated begins at 5 s (15 s for \`ResourceExhausted\`) and doubles with each failure in a row, up to what the last columns
+say; it is shortened at random by up to a half, and never shorter than the provider asked for. A change of the Machine, its MachineClass or the Secret
+ends the wait.
+
+${await table(
+  ['code', 'number', 'cause', 'remedy', ...CALLS.map(({ title }) => `longest wait: ${title}`)],
+  DRIVER_CODES.filter((code) => code !== 'OK').map((code) => [
+    `\`${code}\``,
+    String(DRIVER_CODES.indexOf(code)),
+    MEANINGS[code].cause,
+    MEANINGS[code].remedy,
+    ...CALLS.map(({ call }) => waitOf(call, code)),
+  ]),
+)}`;
+}
+
+function waitOf(call: RetriedCall, code: DriverCode): string {
+  // These are no failures: the machine goes on.
+  if (code === 'NotFound' && call === 'delete') return '–';
+  if (code === 'Unimplemented' && call === 'initialize') return '–';
+  if (code === 'Uninitialized' && call === 'create') return '–';
+  if (code === 'ResourceExhausted' && call === 'create') return '`--resource-exhausted-retry`';
+  return formatDuration(retryOf(call, code).maxMs);
+}

@@ -1,0 +1,18 @@
+import { parseGoBool } from '../apis/go-bool.ts';
+import { FORCE_DELETION_LABEL } from '../apis/machine/v1alpha1/labels.ts';
+import { CONTROL } from '../gate/gate.ts';
+import type { Cluster } from '../gate/gate.ts';
+import type { MachineOrStub } from './driver.ts';
+
+/**
+ * The clusters that must be alive before a driver mutation for this machine: the control cluster and its target. A machine that
+ * is being deleted by force does not wait for its target, which may be hibernated or gone for good.
+ */
+export function concernedClusters(machine: MachineOrStub, target: Cluster | undefined): readonly Cluster[] {
+  return target === undefined || isDeletedByForce(machine) ? [CONTROL] : [CONTROL, target];
+}
+
+function isDeletedByForce({ metadata }: MachineOrStub): boolean {
+  if (!('deletionTimestamp' in metadata) || metadata.deletionTimestamp === undefined) return false;
+  return parseGoBool(metadata.labels?.[FORCE_DELETION_LABEL] ?? '') === true;
+}
