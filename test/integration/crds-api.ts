@@ -36,6 +36,14 @@ export class CrdsApi {
     return this.#api.request(`${path}?fieldValidation=Strict${query}`, { method: 'POST', body: item });
   }
 
+  /** POST of something that a test starts from. Throws when it is refused. */
+  async createAll(items: readonly Item[]): Promise<void> {
+    for (const item of items) {
+      const { status, body } = await this.create(item);
+      if (status !== 201) throw new Error(`creating ${item.kind} ${item.metadata.name}: ${JSON.stringify(body)}`);
+    }
+  }
+
   get(item: Item, subresource?: string): Promise<ApiAnswer> {
     return this.#api.request(this.#pathOf(item, subresource));
   }

@@ -12,11 +12,8 @@ let api: CrdsApi;
 beforeAll(async () => {
   ns = await namespace();
   api = new CrdsApi(connect(), ns.name);
-  for (const object of [machine(), machineSet(), machineDeployment(), machineClass()]) {
-    expect(await api.create({ ...forCreation(object), metadata: { name: 'sound' } } as Item)).toMatchObject({
-      status: 201,
-    });
-  }
+  const sound = [machine(), machineSet(), machineDeployment(), machineClass()];
+  await api.createAll(sound.map((object) => ({ ...forCreation(object), metadata: { name: 'sound' } })));
 });
 afterAll(async () => {
   await api[Symbol.asyncDispose]();
