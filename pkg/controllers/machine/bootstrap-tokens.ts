@@ -189,7 +189,11 @@ async function read(target: Target, name: string, signal: AbortSignal): Promise<
   }
 }
 
-async function discard(target: Target, { name, uid }: { name: string; uid: string }, signal: AbortSignal): Promise<void> {
+async function discard(
+  target: Target,
+  { name, uid }: { name: string; uid: string },
+  signal: AbortSignal,
+): Promise<void> {
   try {
     await target.writer.delete('destroy', secrets, { namespace: NAMESPACE, name }, { uid }, { signal });
   } catch (err) {

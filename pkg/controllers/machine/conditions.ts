@@ -17,11 +17,11 @@ export function machineConditions(machine: Machine, nowMs: number): MachineCondi
   const explanation = explain(machine, nowMs);
   const conditions = [vmCreated(machine, explanation), nodeJoined(machine, explanation), healthy(machine, explanation)];
   if (isBeingDeleted(machine)) conditions.push(drained(machine, explanation));
-  const known = new Map((machine.status?.machineConditions ?? []).map((condition) => [condition.type, condition]));
-  return conditions.map((condition) => {
-    const old = known.get(condition.type);
-    const hasTurned = old?.lastTransitionTime === undefined || old.status !== condition.status;
-    return { ...condition, lastTransitionTime: hasTurned ? toTimestamp(nowMs) : (old.lastTransitionTime ?? '') };
+  const known = new Map((machine.status?.machineConditions ?? []).map((old) => [old.type, old]));
+  return conditions.map((current) => {
+    const old = known.get(current.type);
+    const turnedAt = old?.status === current.status ? old.lastTransitionTime : undefined;
+    return { ...current, lastTransitionTime: turnedAt ?? toTimestamp(nowMs) };
   });
 }
 

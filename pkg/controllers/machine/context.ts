@@ -1,6 +1,5 @@
 import type { Machine, NodeAddress } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import type { Secret } from '../../apis/wire.ts';
 import type { Activities } from '../../activity/activity.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
@@ -13,6 +12,7 @@ import type { Logger } from '../../log/logger.ts';
 import type { MachineMetrics } from '../../metrics/machine.ts';
 import type { Step } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
+import type { SecretContents } from '../secret/secret-contents.ts';
 import type { Fleet } from './fleet.ts';
 import type { MachineMemory } from './memory.ts';
 import type { NodeAccess } from './node-access.ts';
@@ -30,7 +30,7 @@ export interface MachineWorld {
   readonly machines: Lister<Machine>;
   readonly classes: Lister<MachineClass>;
   /** Content of the Secrets that MachineClasses name. */
-  readonly secrets: Lister<Secret>;
+  readonly secrets: Pick<SecretContents, 'of'>;
   readonly activities: Activities;
   readonly drivers: Drivers;
   readonly drain: Drain;
@@ -41,9 +41,9 @@ export interface MachineWorld {
   readonly retries: Retries;
   readonly memory: MachineMemory;
   /** Live read of a Machine; undefined when the server says NotFound. */
-  readMachine(machine: Machine, signal: AbortSignal): Promise<Machine | undefined>;
+  readonly readMachine: (machine: Machine, signal: AbortSignal) => Promise<Machine | undefined>;
   /** DELETE of exactly this Machine; gone already is fine. */
-  deleteMachine(machine: Machine, signal: AbortSignal): Promise<void>;
+  readonly deleteMachine: (machine: Machine, signal: AbortSignal) => Promise<void>;
 }
 
 /** The class of a machine, and what a call about its VM needs. */

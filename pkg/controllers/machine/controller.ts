@@ -3,7 +3,6 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import type { Secret } from '../../apis/wire.ts';
 import type { Activities } from '../../activity/activity.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
@@ -18,6 +17,7 @@ import type { Logger } from '../../log/logger.ts';
 import type { MachineMetrics } from '../../metrics/machine.ts';
 import { next, runSteps, stop, type StepResult } from '../../reconcile/result.ts';
 import type { Targets } from '../../targets/targets.ts';
+import type { SecretContents } from '../secret/secret-contents.ts';
 import { BootstrapTokens } from './bootstrap-tokens.ts';
 import type { MachineContext, MachineStep, MachineWorld } from './context.ts';
 import { deleteNode } from './deletion/delete-node.ts';
@@ -95,7 +95,7 @@ export interface MachineParts {
   readonly machines: Lister<Machine>;
   readonly classes: Lister<MachineClass>;
   /** Content of the Secrets that MachineClasses name. */
-  readonly secrets: Lister<Secret>;
+  readonly secrets: Pick<SecretContents, 'of'>;
   /** For the limit of replacements; without them each MachineSet has one of its own. */
   readonly sets?: Lister<MachineSet> | undefined;
   readonly deployments?: Lister<MachineDeployment> | undefined;

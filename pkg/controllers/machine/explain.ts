@@ -26,9 +26,9 @@ type Story = Pick<Explanation, 'reason' | 'message' | 'waitingFor' | 'nextStep'>
 
 /** Explains a Machine as it was read; `nowMs` (ms since the epoch) is only needed for `sinceMs`. */
 export function explain(machine: Machine, nowMs: number): Explanation {
-  const story = isBeingDeleted(machine) ? deletionStory(machine) : lifeStory(machine);
+  const told = isBeingDeleted(machine) ? deletionStory(machine) : lifeStory(machine);
   const since = sinceOf(machine);
-  return { phase: phaseOf(machine), ...story, sinceMs: since === undefined ? undefined : Math.max(0, nowMs - since) };
+  return { phase: phaseOf(machine), ...told, sinceMs: since === undefined ? undefined : Math.max(0, nowMs - since) };
 }
 
 function lifeStory(machine: Machine): Story {
@@ -50,9 +50,7 @@ function lifeStory(machine: Machine): Story {
       return failedStory(machine);
     case 'Terminating':
       return story('Terminating', 'The machine is about to be deleted.', 'its deletion', 'Its Node is drained.');
-    case 'InPlaceUpdating':
-    case 'InPlaceUpdateSuccessful':
-    case 'InPlaceUpdateFailed':
+    default:
       return inPlaceStory(machine, phase);
   }
 }
@@ -60,7 +58,12 @@ function lifeStory(machine: Machine): Story {
 function creatingStory({ spec }: Machine): Story {
   return (spec.providerID ?? '') === ''
     ? story('Creating', 'The provider makes the VM.', 'the VM to be created', 'The VM boots and joins as a Node.')
-    : story('Initializing', `VM ${spec.providerID ?? ''} is set up.`, 'the VM to be initialized', 'It joins as a Node.');
+    : story(
+        'Initializing',
+        `VM ${spec.providerID ?? ''} is set up.`,
+        'the VM to be initialized',
+        'It joins as a Node.',
+      );
 }
 
 function cannotStartStory(machine: Machine): Story {
@@ -95,7 +98,12 @@ function pendingStory(machine: Machine): Story {
   }
   const bad = conditions.filter(({ type, status }) => type === 'Ready' && status !== 'True');
   return bad.length > 0
-    ? story('NodeNotReady', `Node ${name} has joined, ${describeConditions(bad)}.`, `Node ${name} to become healthy`, 'It becomes Running.')
+    ? story(
+        'NodeNotReady',
+        `Node ${name} has joined, ${describeConditions(bad)}.`,
+        `Node ${name} to become healthy`,
+        'It becomes Running.',
+      )
     : story(
         'NodeNotUsable',
         `Node ${name} has joined and is not usable yet.`,
@@ -119,7 +127,12 @@ function failedStory(machine: Machine): Story {
   const owner = controllerOf(machine);
   return owner === undefined
     ? story('Failed', descriptionOf(machine), undefined, 'Delete the Machine: nothing replaces it by itself.')
-    : story('Failed', descriptionOf(machine), `${owner.kind} ${owner.name}`, 'It is deleted, and replaced by a new one.');
+    : story(
+        'Failed',
+        descriptionOf(machine),
+        `${owner.kind} ${owner.name}`,
+        'It is deleted, and replaced by a new one.',
+      );
 }
 
 function inPlaceStory(machine: Machine, phase: MachinePhase): Story {
@@ -128,42 +141,42 @@ function inPlaceStory(machine: Machine, phase: MachinePhase): Story {
     : story(phase, descriptionOf(machine), 'the update on the Node', 'It becomes Running.');
 }
 
-const DELETION_STORIES: Record<DeletionStage, { reason: string; failed: string; what: string; then: string }> = {
+const DELETION_STORIES: Record<DeletionStage, { reason: string; failed: string; what: string; after: string }> = {
   'vm-status': {
     reason: 'LocatingVM',
     failed: 'LocatingVMFailed',
     what: 'the provider to tell of the VM',
-    then: 'The Node is drained.',
+    after: 'The Node is drained.',
   },
   drain: {
     reason: 'Draining',
     failed: 'DrainFailed',
     what: 'the pods to leave',
-    then: 'The VM is deleted; after the drain timeout pods are deleted too.',
+    after: 'The VM is deleted; after the drain timeout pods are deleted too.',
   },
   'detach-volumes': {
     reason: 'DetachingVolumes',
     failed: 'DetachFailed',
     what: 'the volumes to be let go',
-    then: 'The VM is deleted.',
+    after: 'The VM is deleted.',
   },
   'delete-vm': {
     reason: 'DeletingVM',
     failed: 'VMDeletionFailed',
     what: 'the provider to delete the VM',
-    then: 'The Node object is deleted.',
+    after: 'The Node object is deleted.',
   },
   'delete-node': {
     reason: 'DeletingNode',
     failed: 'NodeDeletionFailed',
     what: 'the Node object to be deleted',
-    then: 'The Machine is gone.',
+    after: 'The Machine is gone.',
   },
   'release-finalizer': {
     reason: 'Releasing',
     failed: 'Releasing',
     what: 'the finalizer to be removed',
-    then: 'The Machine is gone.',
+    after: 'The Machine is gone.',
   },
 };
 
@@ -172,10 +185,10 @@ function deletionStory(machine: Machine): Story {
   if (stage === undefined) {
     return story('DeletionRequested', 'Deletion was asked for.', 'the machine controller', 'The Node is drained.');
   }
-  const { reason, failed, what, then } = DELETION_STORIES[stage];
+  const { reason, failed, what, after } = DELETION_STORIES[stage];
   const text = textOfStage(descriptionOf(machine));
   const message = text === '' ? `Waiting for ${what}.` : text;
-  return story(isFailure(machine) ? failed : reason, message, what, then);
+  return story(isFailure(machine) ? failed : reason, message, what, after);
 }
 
 function story(reason: string, message: string, waitingFor: string | undefined, nextStep: string): Story {

@@ -44,7 +44,9 @@ export function nodeAccess(target: Target): NodeAccess {
     },
 
     async patch(node, change, signal) {
-      await target.writer.patch('change', nodes, { name: node.metadata.name }, strategicPatch(node, change), { signal });
+      await target.writer.patch('change', nodes, { name: node.metadata.name }, strategicPatch(node, change), {
+        signal,
+      });
     },
 
     remove: (node, signal) => remove(target, node, signal),

@@ -39,7 +39,8 @@ export function nodeChange(machine: Machine, node: Node): NodeChange | undefined
   const current = node.metadata;
 
   const labels = changesOf(template.labels, applied?.labels ?? {}, current.labels ?? {});
-  if (current.labels?.[MACHINE_NAME_LABEL] !== machine.metadata.name) labels[MACHINE_NAME_LABEL] = machine.metadata.name;
+  if (current.labels?.[MACHINE_NAME_LABEL] !== machine.metadata.name)
+    labels[MACHINE_NAME_LABEL] = machine.metadata.name;
   const annotations = changesOf(template.annotations, applied?.annotations ?? {}, current.annotations ?? {});
   if (current.annotations?.[NOT_MANAGED_ANNOTATION] !== undefined) annotations[NOT_MANAGED_ANNOTATION] = null;
   const taints = taintsOf(template.taints, applied?.taints ?? [], node.spec?.taints ?? []);
@@ -86,7 +87,8 @@ function taintsOf(
 
 function overwrite(taint: Taint, wanted: Taint | undefined): Taint {
   if (wanted === undefined) return taint;
-  const isSame = (taint.value ?? '') === (wanted.value ?? '') && (wanted.timeAdded ?? taint.timeAdded) === taint.timeAdded;
+  const isSame =
+    (taint.value ?? '') === (wanted.value ?? '') && (wanted.timeAdded ?? taint.timeAdded) === taint.timeAdded;
   return isSame ? taint : wanted;
 }
 

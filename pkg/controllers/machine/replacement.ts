@@ -59,9 +59,7 @@ function fateOf(machine: Machine): 'leaving' | 'coming' | 'updating' | 'staying'
     case 'InPlaceUpdateSuccessful':
     case 'InPlaceUpdateFailed':
       return 'updating';
-    case 'Running':
-    case 'Available':
-    case 'Unknown':
+    default:
       return 'staying';
   }
 }

@@ -104,7 +104,12 @@ export class Retries {
     return call === 'create' ? this.#exhausted.get(classUID) : undefined;
   }
 
-  #remember({ machineUID, call, fingerprint }: CallInput, error: DriverError | undefined, failures: number, waitMs: number): void {
+  #remember(
+    { machineUID, call, fingerprint }: CallInput,
+    error: DriverError | undefined,
+    failures: number,
+    waitMs: number,
+  ): void {
     const attempts = this.#attempts.get(machineUID) ?? new Map<RetriedCall, Attempt>();
     attempts.set(call, { failures, fingerprint, error, notBeforeMs: this.#clock.monotonicMs() + waitMs });
     this.#attempts.set(machineUID, attempts);

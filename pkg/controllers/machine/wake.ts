@@ -1,24 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
-import type { Node, Secret } from '../../apis/wire.ts';
+import type { Node } from '../../apis/wire.ts';
 import type { Activities } from '../../activity/activity.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
 import { machinesOfNode } from '../node-index/machines-of-node.ts';
-import { secretKeysOf } from './class-resolution.ts';
 import type { MachineController } from './controller.ts';
 import { conditionsChanged } from './node-health.ts';
-import { isBeingCreated } from './status.ts';
 
 /** What tells the machine controller that there is work. */
 export interface WakeParts {
   /** With MACHINE_INDEXES of ../node-index. */
   readonly machines: Informer<Machine>;
-  readonly classes: Informer<MachineClass>;
-  readonly secrets: Informer<Secret>;
   /** Of every target cluster. */
   readonly nodes: readonly Informer<Node>[];
   readonly queue: Queue;
@@ -27,24 +22,13 @@ export interface WakeParts {
 }
 
 /**
- * Enqueues a Machine when it changes, when its Node does, and, while it waits for them, when its class or the class's Secrets
- * change. Ended activities enqueue their Machine by themselves.
+ * Enqueues a Machine when it changes and when its Node does. Ended activities enqueue their Machine by themselves; changes of
+ * classes and Secrets are told by their own controllers.
  */
 export function wakeMachines(parts: WakeParts): void {
-  const { machines, classes, secrets, nodes } = parts;
+  const { machines, nodes } = parts;
   machines.onChange((old, current) => wakeMachine(parts, old, current));
   for (const informer of nodes) wakeByNodes(parts, informer);
-  classes.onChange((old, current) => {
-    const machineClass = current ?? old;
-    if (machineClass !== undefined && hasMeaning(old, current)) wakeWaiting(parts, machineClass);
-  });
-  secrets.onChange((old, current) => {
-    const secret = current ?? old;
-    if (secret === undefined || (old !== undefined && current !== undefined && isDeepStrictEqual(old.data, current.data))) return;
-    for (const machineClass of classes.list()) {
-      if (secretKeysOf(machineClass).includes(keyOf(secret))) wakeWaiting(parts, machineClass);
-    }
-  });
 }
 
 /** Enqueues the Machines of one target's Nodes; for targets that come up later. */
@@ -70,18 +54,6 @@ function wakeMachine(
     activities.forgetAll(keyOf(old), current?.metadata.uid);
   }
   if (current !== undefined) queue.add(keyOf(current), priorityOf(current, machines.hasSynced));
-}
-
-/** Only those that wait for the class: a running machine needs it no more until it is deleted. */
-function wakeWaiting({ machines, queue }: WakeParts, { metadata }: MachineClass): void {
-  for (const machine of machines.byIndex('class', metadata.name)) {
-    if (machine.metadata.namespace !== metadata.namespace) continue;
-    if (isBeingDeleted(machine) || isBeingCreated(machine)) queue.add(keyOf(machine), priorityOf(machine, true));
-  }
-}
-
-function hasMeaning(old: MachineClass | undefined, current: MachineClass | undefined): boolean {
-  return old?.metadata.resourceVersion !== current?.metadata.resourceVersion;
 }
 
 /** Heartbeats and images are no news: with them 2,000 Nodes would mean 7 passes a second for nothing. */

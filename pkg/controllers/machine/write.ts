@@ -29,7 +29,13 @@ type Fields = Record<string, unknown>;
  */
 export async function writeMachine(
   writer: Writer,
-  { observed, machine, clock, pass, signal }: Pick<MachineContext, 'observed' | 'machine' | 'clock' | 'pass' | 'signal'>,
+  {
+    observed,
+    machine,
+    clock,
+    pass,
+    signal,
+  }: Pick<MachineContext, 'observed' | 'machine' | 'clock' | 'pass' | 'signal'>,
 ): Promise<void> {
   const hasNews = statusChange(observed, machine) !== undefined;
   if (hasNews) machine.status.machineConditions = machineConditions(machine, clock.now());

@@ -3,12 +3,11 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node, VolumeAttachment } from '../../apis/wire.ts';
 import type { IndexFunctions } from '../../cache/store.ts';
 
-/** Indexes of Machines that lookups need: by label `node`, by provider id, by name, by the name of their class. */
+/** Indexes of Machines that lookups need: by label `node`, by provider id, by name. */
 export const MACHINE_INDEXES = {
   node: ({ metadata }) => present(metadata.labels?.[NODE_LABEL]),
   providerID: ({ spec }) => present(spec?.providerID),
   name: ({ metadata }) => [metadata.name],
-  class: ({ spec }) => present(spec?.class?.name),
 } satisfies IndexFunctions<Machine>;
 
 /** Indexes of Nodes: by provider id, and by the Machine's name that they show. */

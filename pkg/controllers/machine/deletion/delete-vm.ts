@@ -2,13 +2,14 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { GateClosedError } from '../../../gate/gate.ts';
+import { CONTROL, GateClosedError } from '../../../gate/gate.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import { keepState, inputOf } from '../steps/launch.ts';
+import { clustersOf } from '../steps/fail.ts';
+import { inputOf, keepState } from '../steps/launch.ts';
 import { phaseOf } from '../status.ts';
-import { advance, isAt, stay, untilRecorded } from './cursor.ts';
+import { advance, isAt, isNodeAbandoned, stay, untilRecorded } from './cursor.ts';
 
 /** When to try again after the gate was closed. */
 const GATE_RETRY_MS = 5_000;
@@ -21,10 +22,10 @@ const GATE_RETRY_MS = 5_000;
 export const deleteVM: MachineStep = {
   name: 'delete-vm',
 
-  run(ctx) {
+  async run(ctx) {
     if (!isAt(ctx, 'delete-vm')) return next;
     const { machine, observed, pass } = ctx;
-    const resolved = resolveClass(ctx, machine);
+    const resolved = await resolveClass(ctx, machine);
     if (isUnresolved(resolved)) {
       if (wasNeverLaunched(observed)) {
         advance(ctx, 'delete-node', 'No VM was ever asked for.');
@@ -62,10 +63,11 @@ function look(ctx: MachineContext, resolved: ResolvedClass): StepResult {
     case undefined: {
       const waitMs = retries.waitMs(inputOf(ctx, resolved, 'delete'));
       if (waitMs > 0) return requeue(waitMs, 'the next attempt to delete the VM');
-      const { driver, machineClass, secretData } = resolved;
-      activities.startOrGet({ uid, key }, 'delete', (signal) =>
-        driver.delete({ machine: observed, machineClass, secretData }, signal),
-      );
+      activities.startOrGet({ uid, key }, 'delete', async (signal) => {
+        const { driver, machineClass, secretData } = resolved;
+        await ctx.gate.admit('destroy', isNodeAbandoned(ctx) ? [CONTROL] : clustersOf(ctx), signal);
+        return await driver.delete({ machine: observed, machineClass, secretData }, signal);
+      });
       return waitFor('the VM to be deleted');
     }
     case 'running':
@@ -74,7 +76,7 @@ function look(ctx: MachineContext, resolved: ResolvedClass): StepResult {
       activities.forget(uid, 'delete');
       if (!DriverError.hasCode(activity.error, 'NotFound')) return failed(ctx, resolved, activity.error);
       return deleted(ctx, resolved, activity.error.lastKnownState);
-    case 'done':
+    default:
       return deleted(ctx, resolved, activity.result.lastKnownState);
   }
 }

@@ -18,17 +18,18 @@ export const detachVolumes: MachineStep = {
     const { machine, nodes, signal, log } = ctx;
     if (!isAt(ctx, 'detach-volumes')) return next;
     const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
-    const attached = nodes === undefined || isNodeAbandoned(ctx) ? [] : nodes.attachments(name);
-    if (attached.length === 0) {
+    const attached = isNodeAbandoned(ctx) ? [] : (nodes?.attachments(name) ?? []);
+    if (nodes === undefined || attached.length === 0) {
       advance(ctx, 'delete-vm', textOfStage(machine.status.lastOperation?.description ?? ''));
       return next;
     }
     const unrecorded = untilRecorded(ctx, 'detach-volumes');
     if (unrecorded !== undefined) return unrecorded;
 
-    const results = await Promise.allSettled(attached.map((attachment) => nodes?.detach(attachment, signal)));
+    const results = await Promise.allSettled(attached.map((attachment) => nodes.detach(attachment, signal)));
     for (const result of results) {
-      if (result.status === 'rejected') log.warn({ err: result.reason, node: name }, 'could not delete a VolumeAttachment');
+      if (result.status === 'rejected')
+        log.warn({ err: result.reason, node: name }, 'could not delete a VolumeAttachment');
     }
     return requeue(RETRY_MS, 'VolumeAttachments to go');
   },

@@ -106,7 +106,6 @@ function start(ctx: MachineContext, target: Target, node: Node, force: ForceReas
 
 function requestOf(ctx: MachineContext, target: Target, node: Node, force: ForceReason | undefined): DrainRequest {
   const { machine, settings, clock } = ctx;
-  const resolved = resolveClass(ctx, machine);
   const { name, uid } = node.metadata;
   return {
     target,
@@ -124,9 +123,10 @@ function requestOf(ctx: MachineContext, target: Target, node: Node, force: Force
     maxEvictRetries: force === undefined ? maxEvictRetriesOf(machine, settings) : 1,
     pvDetachTimeoutMs: settings.pvDetachTimeoutMs,
     pvReattachTimeoutMs: settings.pvReattachTimeoutMs,
-    ...(!isUnresolved(resolved) && {
-      volumeIDOf: async (spec: unknown, signal: AbortSignal) => (await resolved.driver.volumeIDs([spec], signal))[0],
-    }),
+    volumeIDOf: async (spec: unknown, signal: AbortSignal) => {
+      const resolved = await resolveClass({ ...ctx, signal }, machine);
+      return isUnresolved(resolved) ? undefined : (await resolved.driver.volumeIDs([spec], signal))[0];
+    },
   };
 }
 

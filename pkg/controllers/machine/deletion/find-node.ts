@@ -17,7 +17,7 @@ const ENOUGH: ReadonlySet<DriverCode> = new Set(['NotFound', 'Unimplemented', 'U
 export const findNode: MachineStep = {
   name: 'find-node',
 
-  run(ctx) {
+  async run(ctx) {
     const { machine, nodes } = ctx;
     if (!isAt(ctx, 'vm-status')) return next;
     if (nodes === undefined || isNodeAbandoned(ctx)) {
@@ -31,7 +31,7 @@ export const findNode: MachineStep = {
       advance(ctx, 'drain');
       return next;
     }
-    const resolved = resolveClass(ctx, machine);
+    const resolved = await resolveClass(ctx, machine);
     if (!isUnresolved(resolved)) return ask(ctx, resolved);
     advance(ctx, 'drain');
     return next;
@@ -61,7 +61,7 @@ function ask(ctx: MachineContext, resolved: ResolvedClass): StepResult {
     case 'failed':
       activities.forget(uid, 'status');
       return failed(ctx, resolved, activity.error);
-    case 'done':
+    default:
       found(ctx, activity.result);
       return next;
   }

@@ -45,18 +45,18 @@ interface Brokenness {
 export function brokenness(node: Node, nowMs: number): Brokenness | undefined {
   const found: Brokenness[] = [];
   for (const { type, status, lastTransitionTime } of node.status?.conditions ?? []) {
-    const inMs = (fromTimestamp(lastTransitionTime as string | undefined) ?? nowMs) + BROKEN_AFTER_MS - nowMs;
+    const inMs = (fromTimestamp(lastTransitionTime) ?? nowMs) + BROKEN_AFTER_MS - nowMs;
     if (type === 'Ready' && status !== 'True') found.push({ reason: 'not-ready', inMs });
     if (type === 'ReadonlyFilesystem' && status !== 'False') found.push({ reason: 'readonly-filesystem', inMs });
   }
   return found.toSorted((a, b) => a.inMs - b.inMs)[0];
 }
 
-async function isStillBroken({ observed, nodes, readMachine, clock, signal }: MachineContext, node: Node): Promise<boolean> {
-  const [machine, live] = await Promise.all([
-    readMachine(observed, signal),
-    nodes?.read(node.metadata.name, signal),
-  ]);
+async function isStillBroken(
+  { observed, nodes, readMachine, clock, signal }: MachineContext,
+  node: Node,
+): Promise<boolean> {
+  const [machine, live] = await Promise.all([readMachine(observed, signal), nodes?.read(node.metadata.name, signal)]);
   if (machine?.metadata.uid !== observed.metadata.uid || !isBeingDeleted(machine)) return false;
   if (live?.metadata.uid !== node.metadata.uid) return false;
   return (brokenness(live, clock.now())?.inMs ?? 1) <= 0;

@@ -26,7 +26,7 @@ export async function startingData(
   const values: { machineName: string; token?: string } = { machineName: machine.metadata.name };
   if (tokens !== undefined && wantsToken(userData)) {
     const lifetimeMs = creationTimeoutMsOf(machine, settings);
-    values.token = await (made === 'now' ? tokens.ensure : tokens.find)(machine, lifetimeMs, signal);
+    values.token = await tokens[made === 'now' ? 'ensure' : 'find'](machine, lifetimeMs, signal);
   }
   return { ...secretData, [USER_DATA]: fillUserData(userData, values) };
 }

@@ -39,7 +39,11 @@ function startOf({ machine }: MachineContext): number | undefined {
 }
 
 /** A failure of the provider says more than the timeout; autoscalers read its code. */
-function explainFailure({ machine, observed, clock, pass, log, metrics, classes }: MachineContext, startMs: number, timeoutMs: number): void {
+function explainFailure(
+  { machine, observed, clock, pass, log, metrics, classes }: MachineContext,
+  startMs: number,
+  timeoutMs: number,
+): void {
   const { name, namespace = '' } = machine.metadata;
   const { lastOperation } = machine.status;
   const description = `Machine ${name} failed to join the cluster in ${formatDuration(timeoutMs)}.`;

@@ -43,7 +43,8 @@ async function replace(ctx: MachineContext, timeoutMs: number): Promise<StepResu
   const { machine, observed, fleet, pass, clock, log } = ctx;
   const grant = fleet.condemn(observed);
   if (grant === undefined) {
-    if (ctx.memory.isNews(machine.metadata.uid, 'ReplacementDelayed')) pass.event('ReplacementDelayed', 'Others of its MachineDeployment are being replaced; this one waits.');
+    if (ctx.memory.isNews(machine.metadata.uid, 'ReplacementDelayed'))
+      pass.event('ReplacementDelayed', 'Others of its MachineDeployment are being replaced; this one waits.');
     return requeue(REPLACEMENT_RETRY_MS, 'other replacements to end');
   }
   // Held until the write has been made and is visible to the next pass.
@@ -54,14 +55,25 @@ async function replace(ctx: MachineContext, timeoutMs: number): Promise<StepResu
 
   await becomeFailed(ctx);
   const description = `Machine ${machine.metadata.name} health checks failing since last ${formatDuration(timeoutMs)}, changing MachineState to Failed. ${machine.status.lastOperation?.description ?? ''}`;
-  setOperation(machine, { type: machine.status.lastOperation?.type ?? 'HealthCheck', state: 'Failed', description }, clock.now());
+  setOperation(
+    machine,
+    { type: machine.status.lastOperation?.type ?? 'HealthCheck', state: 'Failed', description },
+    clock.now(),
+  );
   pass.event('HealthTimeout', `The Node was not healthy for ${formatDuration(timeoutMs)}.`);
   pass.afterWrite(() => log.warn({}, 'machine failed by health timeout'));
   return stop;
 }
 
 /** What speaks against it, read live; undefined when nothing does. */
-async function lastLook({ machine, observed, nodes, settings, readMachine, signal }: MachineContext): Promise<string | undefined> {
+async function lastLook({
+  machine,
+  observed,
+  nodes,
+  settings,
+  readMachine,
+  signal,
+}: MachineContext): Promise<string | undefined> {
   const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
   const [live, node] = await Promise.all([
     readMachine(observed, signal),

@@ -82,7 +82,10 @@ async function becomeRunning(ctx: MachineContext, node: Node): Promise<void> {
   });
   const tookMs = clock.now() - (fromTimestamp(creationTimestamp) ?? clock.now());
   const machineClass = classes.get(`${namespace}/${machine.spec.class?.name ?? ''}`);
-  pass.event('NodeJoined', `Node ${node.metadata.name} joined ${Math.round(tookMs / 1_000)} s after the machine was created.`);
+  pass.event(
+    'NodeJoined',
+    `Node ${node.metadata.name} joined ${Math.round(tookMs / 1_000)} s after the machine was created.`,
+  );
   pass.afterWrite(() => {
     metrics.joined(machine, machineClass, tookMs);
     log.info({ node: node.metadata.name, ms: tookMs }, 'machine joined');

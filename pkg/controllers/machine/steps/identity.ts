@@ -17,7 +17,10 @@ export const identity: MachineStep = {
     if (launched === undefined || resolved === undefined) return next;
     const { providerID, nodeName } = launched;
     if (providerID === '' || (target !== undefined && nodeName === '')) {
-      const error = new DriverError('Internal', `driver returned no ${providerID === '' ? 'provider id' : 'node name'}`);
+      const error = new DriverError(
+        'Internal',
+        `driver returned no ${providerID === '' ? 'provider id' : 'node name'}`,
+      );
       const input = inputOf(ctx, resolved, 'create');
       retries.failed(input, error);
       activities.forget(machine.metadata.uid, 'create');

@@ -5,6 +5,7 @@ import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
 import { beginPhase, setFailure } from '../status.ts';
 import { startingData } from './bootstrap.ts';
+import { clustersOf } from './fail.ts';
 import { inputOf, keepState } from './launch.ts';
 
 /** When to try again after the gate was closed. */
@@ -32,7 +33,7 @@ export const initialize: MachineStep = {
       case 'failed':
         activities.forget(uid, 'initialize');
         return failed(ctx, resolved, activity.error);
-      case 'done':
+      default:
         retries.succeeded(inputOf(ctx, resolved, 'initialize'));
         pass.afterWrite(() => metrics.initialized(machine, resolved.machineClass, activity.result));
         return next;
@@ -49,6 +50,7 @@ function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
   activities.startOrGet({ uid, key }, 'initialize', async (signal) => {
     const { driver, machineClass, secretData } = resolved;
     const startedMs = ctx.clock.monotonicMs();
+    await ctx.gate.admit('destroy', clustersOf(ctx), signal);
     const data = await startingData(ctx, secretData, 'before', signal);
     const timeoutMs = creationTimeoutMsOf(observed, ctx.settings);
     try {
@@ -62,7 +64,7 @@ function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
 }
 
 function failed(ctx: MachineContext, resolved: ResolvedClass, error: unknown): StepResult {
-  const { machine, clock, retries, pass } = ctx;
+  const { machine, observed, clock, retries, pass } = ctx;
   if (error instanceof GateClosedError) return requeue(GATE_RETRY_MS, 'the clusters to be reachable');
   if (!(error instanceof DriverError)) throw error;
   const input = inputOf(ctx, resolved, 'initialize');
@@ -71,6 +73,8 @@ function failed(ctx: MachineContext, resolved: ResolvedClass, error: unknown): S
   const description = `Provider error: ${error.message}. Initialize VM Instance`;
   beginPhase(machine, 'CrashLoopBackOff', clock.now());
   setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
-  pass.event('InitializeFailed', description);
+  if (machine.status.lastOperation?.description !== observed.status?.lastOperation?.description) {
+    pass.event('InitializeFailed', description);
+  }
   return requeue(retries.waitMs(input), 'the next attempt to initialize the VM');
 }

@@ -1,5 +1,6 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { DRIVER_CODES, DriverError, type DriverCode } from '../../../driver/error.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
@@ -9,6 +10,7 @@ import type { CallInput } from '../retries.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
 import { beginPhase, setFailure } from '../status.ts';
 import { startingData } from './bootstrap.ts';
+import { clustersOf } from './fail.ts';
 
 /** A CreateMachine without answer may have made a VM that the provider does not show yet. */
 const UNANSWERED_MS = 120_000;
@@ -36,7 +38,7 @@ export const launch: MachineStep = {
       case 'failed':
         activities.forget(uid, 'create');
         return failed(ctx, resolved, input, activity.error);
-      case 'done':
+      default:
         retries.succeeded(input);
         if (activity.result === undefined) return notFoundYet(ctx);
         ctx.launched = activity.result;
@@ -82,6 +84,8 @@ async function findOrCreate(
   const canInitialize = methods.has('InitializeMachine');
   const found = await findVM(machine, resolved, canInitialize, signal);
   if (found !== undefined || !(mayCreate || idempotentCreate)) return found;
+  if (!isStillWanted(ctx, machine)) throw new DriverError('Canceled', 'the machine is being deleted');
+  await ctx.gate.admit('destroy', clustersOf(ctx), signal);
 
   const data = await startingData(ctx, secretData, 'now', signal);
   const vm = await driver.create(
@@ -90,6 +94,12 @@ async function findOrCreate(
     creationTimeoutMsOf(machine, ctx.settings),
   );
   return { ...vm, how: 'created', needsInitialize: canInitialize };
+}
+
+/** Work may have waited for its turn: a machine that is deleted meanwhile needs no VM any more. */
+function isStillWanted({ machines, key }: MachineContext, { metadata }: Machine): boolean {
+  const current = machines.get(key);
+  return current?.metadata.uid === metadata.uid && !isBeingDeleted(current);
 }
 
 async function findVM(
@@ -144,7 +154,8 @@ async function failed(
 
 /** The driver's scratch state: what it sent along, or as the code says. */
 export function keepState({ machine }: Pick<MachineContext, 'machine'>, error: DriverError, clears: boolean): void {
-  if (error.lastKnownState !== undefined && error.lastKnownState !== '') machine.status.lastKnownState = error.lastKnownState;
+  if (error.lastKnownState !== undefined && error.lastKnownState !== '')
+    machine.status.lastKnownState = error.lastKnownState;
   else if (clears) delete machine.status.lastKnownState;
 }
 

@@ -14,8 +14,8 @@ import { USER_DATA } from './bootstrap.ts';
 export const resolve: MachineStep = {
   name: 'resolve',
 
-  run(ctx) {
-    const resolved = resolveClass(ctx, ctx.machine);
+  async run(ctx) {
+    const resolved = await resolveClass(ctx, ctx.machine);
     const problem = isUnresolved(resolved) ? resolved.problem : problemOf(resolved);
     if (isUnresolved(resolved) || problem !== undefined) {
       tell(ctx, problem ?? '');
