@@ -163,21 +163,30 @@ const NO_GENERATED_CLIENTS = `data:text/javascript,${encodeURIComponent(
 
 /**
  * client-node's KubeConfig without its generated clients and models. They cost 42 MB (127 MB against 85 MB with undici)
- * and serve only `makeApiClient`, which is never called here. Where module hooks do not reach, everything is loaded.
+ * and serve only `makeApiClient`, which is never called here.
  */
 async function kubeConfigClass(): Promise<typeof KubeConfig> {
-  const hooks = registerHooks({
-    resolve(specifier, context, nextResolve) {
-      const isGenerated =
-        specifier === './gen/index.js' && context.parentURL?.endsWith('/@kubernetes/client-node/dist/config.js');
-      if (isGenerated) return { url: NO_GENERATED_CLIENTS, format: 'module', shortCircuit: true };
-      return nextResolve(specifier, context);
-    },
-  });
+  const hooks = leaveOutGeneratedClients();
   try {
     const module = await import('@kubernetes/client-node/dist/config.js');
     return module.KubeConfig;
   } finally {
-    hooks.deregister();
+    hooks?.deregister();
+  }
+}
+
+/** Undefined where module hooks are not to be had (Jest refuses them): everything is loaded then, at the price of memory. */
+function leaveOutGeneratedClients(): ReturnType<typeof registerHooks> | undefined {
+  try {
+    return registerHooks({
+      resolve(specifier, context, nextResolve) {
+        const isGenerated =
+          specifier === './gen/index.js' && context.parentURL?.endsWith('/@kubernetes/client-node/dist/config.js');
+        if (isGenerated) return { url: NO_GENERATED_CLIENTS, format: 'module', shortCircuit: true };
+        return nextResolve(specifier, context);
+      },
+    });
+  } catch {
+    return undefined;
   }
 }

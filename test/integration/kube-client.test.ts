@@ -158,12 +158,7 @@ describe('preconditions', () => {
 
   test('a status patch of an old version is a Conflict, also on a custom resource', async () => {
     const machine = await create(machines, newMachine());
-    const first = await kube.writer.patch(
-      'change',
-      machines,
-      refOf(machine),
-      statusPatch(machine, { node: 'n1' }),
-    );
+    const first = await kube.writer.patch('change', machines, refOf(machine), statusPatch(machine, { node: 'n1' }));
     const late = kube.writer.patch(
       'change',
       machines,

@@ -95,6 +95,11 @@ export class HttpFaultProxy implements AsyncDisposable {
     };
   }
 
+  /** Breaks all connections; new ones are accepted. */
+  cut(): void {
+    this.#server.closeAllConnections();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#server.closeAllConnections();
     this.#impersonating.destroy();

@@ -5,6 +5,7 @@ export interface ApiRequest {
   readonly resource: string;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
+  readonly query: URLSearchParams;
   readonly userAgent: string;
 }
 
@@ -27,6 +28,7 @@ export function requestOf(method: string, url: string, userAgent = ''): ApiReque
     resource: plural === undefined ? pathname : [plural, ...sub].join('/'),
     namespace: isNamespaced ? below[1] : undefined,
     name,
+    query: searchParams,
     userAgent,
   };
 }

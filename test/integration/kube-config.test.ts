@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { loadEndpoint } from '../../pkg/kube/config.ts';
+import type { Endpoint } from '../../pkg/kube/endpoint.ts';
+import { HttpReader } from '../../pkg/kube/http-reader.ts';
+import { secrets } from '../../pkg/kube/resource.ts';
+import { Transport } from '../../pkg/kube/transport.ts';
+import { connect, namespace } from '../env/environment.ts';
+import type { TestNamespace } from '../env/environment.ts';
+
+const clock = new SystemClock();
+let folder: string;
+let ns: TestNamespace;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'machinist-kubeconfig-'));
+  ns = await namespace();
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await ns[Symbol.asyncDispose]();
+});
+
+/** How the server answers a read: undefined when it lets it pass. */
+async function refusalOf(endpoint: Endpoint): Promise<string | undefined> {
+  const transport = new Transport({ endpoint, clock, userAgent: 'machinist/test' });
+  try {
+    await new HttpReader(transport).list(secrets, { namespace: ns.name, limit: 1 });
+    return undefined;
+  } catch (err) {
+    return (err as { reason: string }).reason;
+  } finally {
+    await transport.close();
+  }
+}
+
+async function serviceAccountToken(): Promise<string> {
+  const api = connect().api();
+  try {
+    const path = `/api/v1/namespaces/${ns.name}/serviceaccounts/default/token`;
+    const { body } = await api.request(path, { method: 'POST', body: { spec: { expirationSeconds: 3_600 } } });
+    return (body as { status: { token: string } }).status.token;
+  } finally {
+    await api.close();
+  }
+}
+
+function kubeconfigWith(user: object): string {
+  const path = join(folder, 'kubeconfig');
+  const { url, ca } = connect();
+  const cluster = { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') };
+  const config = {
+    clusters: [{ name: 'c', cluster }],
+    users: [{ name: 'u', user }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: 'shoot--a--b' } }],
+    'current-context': 'x',
+  };
+  writeFileSync(path, JSON.stringify(config));
+  return path;
+}
+
+describe('loadEndpoint', () => {
+  test('takes a kubeconfig with client certificates', async () => {
+    const endpoint = await loadEndpoint({ kubeconfig: connect().kubeconfig, clock, env: {} });
+
+    expect(endpoint.url).toBe(connect().url);
+    expect(await refusalOf(endpoint)).toBeUndefined();
+  });
+
+  test('reads a tokenFile beside the kubeconfig, and again once its token was refused', async () => {
+    writeFileSync(join(folder, 'token'), 'old\n');
+    const kubeconfig = kubeconfigWith({ tokenFile: 'token', token: 'ignored' });
+    const endpoint = await loadEndpoint({ kubeconfig, clock, env: {} });
+    expect(endpoint.namespace).toBe('shoot--a--b');
+    await endpoint.credentials();
+
+    writeFileSync(join(folder, 'token'), `${await serviceAccountToken()}\n`);
+
+    // Known to the server, but a plain service account may not list Secrets.
+    expect(await refusalOf(endpoint)).toBe('Forbidden');
+  });
+
+  test('runs a credential plugin once for many, and again once its token was refused', async () => {
+    const log = join(folder, 'plugin.log');
+    const token = await serviceAccountToken();
+    const script = `echo run >> ${log}; if [ $(wc -l < ${log}) -gt 1 ]; then T=${token}; else T=wrong; fi; echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"'$T'"}}'`;
+    const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args: ['-c', script] };
+    const endpoint = await loadEndpoint({ kubeconfig: kubeconfigWith({ exec }), clock, env: {} });
+    const [one, two] = await Promise.all([endpoint.credentials(), endpoint.credentials()]);
+
+    expect(one).toBe(two);
+    expect(one.headers['Authorization']).toBe('Bearer wrong');
+    expect(await refusalOf(endpoint)).toBe('Forbidden');
+  });
+
+  test.each([{ kubeconfig: 'inClusterConfig' }, { kubeconfig: '' }])(
+    'takes the service account of the pod for "$kubeconfig"',
+    async ({ kubeconfig }) => {
+      const { hostname, port } = new URL(connect().url);
+      writeFileSync(join(folder, 'token'), await serviceAccountToken());
+      writeFileSync(join(folder, 'ca.crt'), connect().ca);
+      writeFileSync(join(folder, 'namespace'), 'garden');
+      const env = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
+
+      const endpoint = await loadEndpoint({ kubeconfig, clock, env, serviceAccount: folder });
+
+      expect(endpoint.namespace).toBe('garden');
+      expect(await refusalOf(endpoint)).toBe('Forbidden');
+    },
+  );
+
+  test('falls back to the default kubeconfig outside of a cluster', async () => {
+    const endpoint = await loadEndpoint({ kubeconfig: '', clock, env: { KUBECONFIG: connect().kubeconfig } });
+
+    expect(await refusalOf(endpoint)).toBeUndefined();
+  });
+
+  test.each([
+    { source: { kubeconfig: '/does/not/exist', env: {} }, says: /reading kubeconfig \/does\/not\/exist: ENOENT/ },
+    { source: { kubeconfig: 'inClusterConfig', env: {} }, says: /service account: KUBERNETES_SERVICE_HOST/ },
+    { source: { kubeconfig: '', env: {} }, says: /no service account and no kubeconfig/ },
+  ])('says what is wrong with $source', async ({ source, says }) => {
+    await expect(loadEndpoint({ ...source, clock })).rejects.toThrow(says);
+  });
+});
