@@ -102,7 +102,7 @@ function declareDurations(registry: Registry): Durations {
 
 function declareState(registry: Registry, source: MachineSource): void {
   const registers = [registry];
-  new Gauge({
+  void new Gauge({
     name: 'mcm_machine_items_total',
     help: 'Machines in the namespace.',
     registers,
@@ -110,7 +110,7 @@ function declareState(registry: Registry, source: MachineSource): void {
       this.set(source.list().length);
     },
   });
-  new Gauge({
+  void new Gauge({
     name: 'mcm_machine_current_status_phase',
     help: 'Phase of a Machine: -4 Terminating, -3 Failed, -2 CrashLoopBackOff, -1 Unknown, 0 Pending and any other, 1 Running.',
     labelNames: ['name', 'namespace'],
@@ -122,7 +122,7 @@ function declareState(registry: Registry, source: MachineSource): void {
       }
     },
   });
-  new Gauge({
+  void new Gauge({
     name: 'mcm_machine_info',
     help: 'A Machine; the value is always 1.',
     labelNames: [
@@ -141,9 +141,9 @@ function declareState(registry: Registry, source: MachineSource): void {
       for (const machine of source.list()) this.set(infoOf(machine), 1);
     },
   });
-  new Gauge({
+  void new Gauge({
     name: 'mcm_machine_status_condition',
-    help: 'Condition of a Machine\'s Node: 1 True, 0 False, 2 Unknown.',
+    help: "Condition of a Machine's Node: 1 True, 0 False, 2 Unknown.",
     labelNames: ['name', 'namespace', 'condition'],
     registers,
     collect() {

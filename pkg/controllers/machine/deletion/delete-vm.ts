@@ -56,20 +56,11 @@ export function wasNeverLaunched(observed: Machine): boolean {
 }
 
 function look(ctx: MachineContext, resolved: ResolvedClass): StepResult {
-  const { machine, observed, key, activities, retries } = ctx;
+  const { machine, activities } = ctx;
   const { uid } = machine.metadata;
   const activity = activities.get<{ lastKnownState: string | undefined }>(uid, 'delete');
-  switch (activity?.state) {
-    case undefined: {
-      const waitMs = retries.waitMs(inputOf(ctx, resolved, 'delete'));
-      if (waitMs > 0) return requeue(waitMs, 'the next attempt to delete the VM');
-      activities.startOrGet({ uid, key }, 'delete', async (signal) => {
-        const { driver, machineClass, secretData } = resolved;
-        await ctx.gate.admit('destroy', isNodeAbandoned(ctx) ? [CONTROL] : clustersOf(ctx), signal);
-        return await driver.delete({ machine: observed, machineClass, secretData }, signal);
-      });
-      return waitFor('the VM to be deleted');
-    }
+  if (activity === undefined) return start(ctx, resolved);
+  switch (activity.state) {
     case 'running':
       return waitFor('the VM to be deleted');
     case 'failed':
@@ -79,6 +70,19 @@ function look(ctx: MachineContext, resolved: ResolvedClass): StepResult {
     default:
       return deleted(ctx, resolved, activity.result.lastKnownState);
   }
+}
+
+function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
+  const { observed, key, activities, retries } = ctx;
+  const { uid } = observed.metadata;
+  const waitMs = retries.waitMs(inputOf(ctx, resolved, 'delete'));
+  if (waitMs > 0) return requeue(waitMs, 'the next attempt to delete the VM');
+  activities.startOrGet({ uid, key }, 'delete', async (signal) => {
+    const { driver, machineClass, secretData } = resolved;
+    await ctx.gate.admit('destroy', isNodeAbandoned(ctx) ? [CONTROL] : clustersOf(ctx), signal);
+    return await driver.delete({ machine: observed, machineClass, secretData }, signal);
+  });
+  return waitFor('the VM to be deleted');
 }
 
 function deleted(ctx: MachineContext, { machineClass }: ResolvedClass, state: string | undefined): StepResult {

@@ -43,19 +43,11 @@ function name({ machine }: MachineContext, nodeName: string): void {
 }
 
 function ask(ctx: MachineContext, resolved: ResolvedClass): StepResult {
-  const { machine, observed, key, activities, retries } = ctx;
+  const { machine, activities } = ctx;
   const { uid } = machine.metadata;
   const activity = activities.get<VirtualMachine>(uid, 'status');
-  switch (activity?.state) {
-    case undefined: {
-      const waitMs = retries.waitMs(inputOf(ctx, resolved, 'status-of-deleted'));
-      if (waitMs > 0) return requeue(waitMs, 'the provider to tell of the VM');
-      const { driver, machineClass, secretData } = resolved;
-      activities.startOrGet({ uid, key }, 'status', (signal) =>
-        driver.getStatus({ machine: observed, machineClass, secretData }, signal),
-      );
-      return waitFor('the provider to tell of the VM');
-    }
+  if (activity === undefined) return start(ctx, resolved);
+  switch (activity.state) {
     case 'running':
       return waitFor('the provider to tell of the VM');
     case 'failed':
@@ -65,6 +57,17 @@ function ask(ctx: MachineContext, resolved: ResolvedClass): StepResult {
       found(ctx, activity.result);
       return next;
   }
+}
+
+function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
+  const { observed, key, activities, retries } = ctx;
+  const waitMs = retries.waitMs(inputOf(ctx, resolved, 'status-of-deleted'));
+  if (waitMs > 0) return requeue(waitMs, 'the provider to tell of the VM');
+  const { driver, machineClass, secretData } = resolved;
+  activities.startOrGet({ uid: observed.metadata.uid, key }, 'status', (signal) =>
+    driver.getStatus({ machine: observed, machineClass, secretData }, signal),
+  );
+  return waitFor('the provider to tell of the VM');
 }
 
 function found(ctx: MachineContext, { nodeName, providerID }: Partial<VirtualMachine>): void {

@@ -25,9 +25,8 @@ export const initialize: MachineStep = {
 
     const { uid } = machine.metadata;
     const activity = activities.get<number>(uid, 'initialize');
-    switch (activity?.state) {
-      case undefined:
-        return start(ctx, resolved);
+    if (activity === undefined) return start(ctx, resolved);
+    switch (activity.state) {
       case 'running':
         return waitFor('the VM to be initialized');
       case 'failed':

@@ -30,9 +30,8 @@ export const launch: MachineStep = {
     const { uid } = machine.metadata;
     const input = inputOf(ctx, resolved, 'create');
     const activity = activities.get<Launched | undefined>(uid, 'create');
-    switch (activity?.state) {
-      case undefined:
-        return start(ctx, resolved, input);
+    if (activity === undefined) return start(ctx, resolved, input);
+    switch (activity.state) {
       case 'running':
         return waitFor('the VM to be created');
       case 'failed':
