@@ -1,0 +1,39 @@
+import { expect, test } from '@jest/globals';
+
+import { PREFER_NO_SCHEDULE_KEY } from '../../apis/machine/v1alpha1/labels.ts';
+import { node } from '../../../test/builders.ts';
+import { missingMarks } from './node-marks.ts';
+
+const HELD = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
+const HELD_BY_US = 'cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm';
+
+test.each([
+  { title: 'gets the taint', annotations: [], marks: { taint: true }, want: { taint: true } },
+  { title: 'has the taint', annotations: [], tainted: true, marks: { taint: true }, want: undefined },
+  { title: 'loses the taint', annotations: [], tainted: true, marks: { taint: false }, want: { taint: false } },
+  { title: 'is held', annotations: [], marks: { holdScaleDown: true }, want: { holdScaleDown: true } },
+  { title: 'is held by a user', annotations: [HELD], marks: { holdScaleDown: true }, want: { holdScaleDown: true } },
+  { title: 'is held by us', annotations: [HELD, HELD_BY_US], marks: { holdScaleDown: true }, want: undefined },
+  {
+    title: 'is let go',
+    annotations: [HELD, HELD_BY_US],
+    marks: { holdScaleDown: false },
+    want: { holdScaleDown: false },
+  },
+  { title: 'stays held by a user', annotations: [HELD], marks: { holdScaleDown: false }, want: undefined },
+  {
+    title: 'stays held while its machine is preserved',
+    annotations: [HELD, HELD_BY_US],
+    preserved: true,
+    marks: { holdScaleDown: false },
+    want: undefined,
+  },
+  { title: 'needs nothing', annotations: [], marks: {}, want: undefined },
+])('a node that $title is written: $want', ({ annotations, tainted, preserved, marks, want }) => {
+  const n = node((built) => {
+    for (const key of annotations) built.metadata.annotations[key] = 'true';
+    if (tainted) built.spec.taints = [{ key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' }];
+  });
+
+  expect(missingMarks(n, marks, preserved ?? false)).toEqual(want);
+});

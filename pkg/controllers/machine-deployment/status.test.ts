@@ -1,0 +1,240 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { MachineDeploymentStatus } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
+import type { BuiltMachineDeployment } from '../../../test/builders.ts';
+import { beginningOf, deadlineLookMs, isComplete, pauseProgress, progressOf } from './progress.ts';
+import { statusChange, statusOf } from './status.ts';
+import type { OwnedSet, StatusFacts } from './status.ts';
+
+const SINCE = '2026-01-01T00:00:00Z';
+const NOW = Date.parse('2026-01-01T00:10:00Z');
+const NOW_TEXT = '2026-01-01T00:10:00Z';
+
+const deployment = (change?: (d: BuiltMachineDeployment) => void): BuiltMachineDeployment =>
+  machineDeployment((d) => {
+    d.spec.replicas = 3;
+    d.status = { observedGeneration: 1, replicas: 3, updatedReplicas: 3, readyReplicas: 3, availableReplicas: 3 };
+    change?.(d);
+  });
+const progressing =
+  (reason: string, status: 'True' | 'False' | 'Unknown' = 'True') =>
+  (d: BuiltMachineDeployment): void => {
+    d.status.conditions = [{ type: 'Progressing', status, reason, lastUpdateTime: SINCE, lastTransitionTime: SINCE }];
+  };
+const owned = (size: number, machines: number, available = machines): OwnedSet => ({
+  set: machineSet((s) => {
+    s.spec.replicas = size;
+  }),
+  machines: Array.from({ length: machines }, (_unused, i) =>
+    machine((m) => {
+      m.metadata.name = `m-${i}`;
+      if (i >= available) m.status.currentStatus.phase = 'Pending';
+    }),
+  ),
+});
+
+function status(facts: Partial<StatusFacts>): MachineDeploymentStatus {
+  return statusOf({
+    deployment: deployment(),
+    observedGeneration: 1,
+    newSet: owned(3, 3),
+    oldSets: [],
+    collisionCount: undefined,
+    invalid: undefined,
+    nowMs: NOW,
+    progress: () => undefined,
+    ...facts,
+  });
+}
+
+describe('counts', () => {
+  test('are sums over all sets; unavailable counts from what the sets should have', () => {
+    expect(status({ newSet: owned(3, 2, 1), oldSets: [owned(2, 4, 2)], observedGeneration: 7 })).toMatchObject({
+      observedGeneration: 7,
+      replicas: 6,
+      updatedReplicas: 2,
+      readyReplicas: 3,
+      availableReplicas: 3,
+      unavailableReplicas: 2,
+    });
+  });
+
+  test('that are stored already are not written again', () => {
+    const stored = deployment((d) => {
+      d.status.conditions = [{ type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable' }];
+    });
+
+    expect(statusChange(stored.status, status({ deployment: stored }))).toBeUndefined();
+  });
+});
+
+describe('conditions', () => {
+  test.each([
+    { title: 'enough', available: 3, preserved: 0, limit: 0, want: 'True' },
+    { title: 'as many missing as allowed', available: 2, preserved: 0, limit: 1, want: 'True' },
+    { title: 'more missing than allowed', available: 1, preserved: 0, limit: 1, want: 'False' },
+    { title: 'more missing, but preserved', available: 1, preserved: 1, limit: 1, want: 'True' },
+  ])('Available with $title is $want', ({ available, preserved, limit, want }) => {
+    const set = owned(3, 3, available);
+    const machines = set.machines.map((m, i) =>
+      i < available || i >= available + preserved
+        ? m
+        : { ...m, status: { ...m.status, currentStatus: { phase: 'Failed' as const, preserveExpiryTime: SINCE } } },
+    );
+    const d = deployment((built) => {
+      built.spec.strategy.rollingUpdate = { maxSurge: 1, maxUnavailable: limit };
+    });
+
+    expect(status({ deployment: d, newSet: { ...set, machines } }).conditions).toMatchObject([
+      { type: 'Available', status: want },
+    ]);
+  });
+
+  test('an equal status keeps its transition time, a condition of another writer stays', () => {
+    const d = deployment((built) => {
+      built.status.conditions = [
+        { type: 'Available', status: 'True', reason: 'Other', lastTransitionTime: SINCE, lastUpdateTime: SINCE },
+        { type: 'Frozen', status: 'True', reason: 'OverShootingReplicaCount' },
+      ];
+    });
+
+    expect(status({ deployment: d }).conditions).toEqual([
+      {
+        type: 'Available',
+        status: 'True',
+        reason: 'MinimumReplicasAvailable',
+        message: 'Deployment has minimum availability.',
+        lastTransitionTime: SINCE,
+        lastUpdateTime: NOW_TEXT,
+      },
+      { type: 'Frozen', status: 'True', reason: 'OverShootingReplicaCount' },
+    ]);
+  });
+
+  test('the failure of a set is told, and taken back', () => {
+    const failing = owned(3, 3);
+    failing.set.status = {
+      machineSetCondition: [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'quota' }],
+    };
+    const told = status({ oldSets: [failing] });
+    const d = deployment((built) => {
+      built.status.conditions = told.conditions ?? [];
+    });
+
+    expect(told.conditions).toContainEqual(expect.objectContaining({ type: 'ReplicaFailure', message: 'quota' }));
+    expect(status({ deployment: d }).conditions?.map(({ type }) => type)).toEqual(['Available']);
+  });
+
+  test('an invalid spec is told, whenever what is wrong changes', () => {
+    const d = deployment((built) => {
+      built.status.conditions = [{ type: 'InvalidSpec', status: 'True', reason: 'ValidationFailed', message: 'a' }];
+    });
+
+    expect(status({ deployment: d, invalid: 'b' }).conditions).toMatchObject([{ type: 'InvalidSpec', message: 'b' }]);
+    expect(status({ deployment: d }).conditions).toMatchObject([{ type: 'Available' }]);
+  });
+});
+
+describe('progress', () => {
+  const counts = (more: MachineDeploymentStatus): MachineDeploymentStatus => ({
+    observedGeneration: 1,
+    replicas: 3,
+    updatedReplicas: 3,
+    readyReplicas: 3,
+    availableReplicas: 3,
+    ...more,
+  });
+  const rolling = (d: BuiltMachineDeployment): void => {
+    progressing('MachineSetUpdated')(d);
+    d.status = { ...d.status, replicas: 4, updatedReplicas: 1, readyReplicas: 3, availableReplicas: 3 };
+  };
+
+  test.each([
+    { title: 'all is of the new template', change: rolling, next: {}, reason: 'NewMachineSetAvailable' },
+    {
+      title: 'a new machine is there',
+      change: rolling,
+      next: { replicas: 4, updatedReplicas: 2 },
+      reason: 'MachineSetUpdated',
+    },
+    {
+      title: 'an old one is gone',
+      change: rolling,
+      next: { replicas: 3, updatedReplicas: 1 },
+      reason: 'MachineSetUpdated',
+    },
+    { title: 'nothing happened', change: rolling, next: { replicas: 4, updatedReplicas: 1 }, reason: undefined },
+    {
+      title: 'nothing happened for too long',
+      change: (d: BuiltMachineDeployment): void => {
+        rolling(d);
+        d.spec.progressDeadlineSeconds = 599;
+      },
+      next: { replicas: 4, updatedReplicas: 1 },
+      reason: 'ProgressDeadlineExceeded',
+    },
+    {
+      title: 'it was complete, and is scaled',
+      change: progressing('NewMachineSetAvailable'),
+      next: { replicas: 2, updatedReplicas: 2, availableReplicas: 2 },
+      reason: undefined,
+    },
+    {
+      title: 'all is there but the generation is newer',
+      change: (d: BuiltMachineDeployment): void => {
+        progressing('MachineSetUpdated')(d);
+        d.metadata.generation = 2;
+      },
+      next: {},
+      reason: undefined,
+    },
+  ])('when $title says $reason', ({ change, next, reason }) => {
+    expect(progressOf(deployment(change), counts(next), NOW)?.reason).toBe(reason);
+  });
+
+  test.each([
+    { title: 'never told', change: undefined, next: {}, reason: 'FoundNewMachineSet' },
+    {
+      title: 'complete before a new template',
+      change: progressing('NewMachineSetAvailable'),
+      next: { updatedReplicas: 0 },
+      reason: 'NewMachineSetCreated',
+    },
+    { title: 'complete', change: progressing('NewMachineSetAvailable'), next: {}, reason: undefined },
+    {
+      title: 'not created at first',
+      change: progressing('MachineSetCreateError', 'False'),
+      next: {},
+      reason: 'NewMachineSetCreated',
+    },
+  ])('a set that was $title begins with $reason', ({ change, next, reason }) => {
+    expect(beginningOf(deployment(change), counts(next))?.reason).toBe(reason);
+  });
+
+  test('the deadline is looked at a second after it', () => {
+    const d = deployment((built) => {
+      rolling(built);
+      built.spec.progressDeadlineSeconds = 660;
+    });
+
+    expect(deadlineLookMs(d, d.status, NOW)).toBe(61_000);
+    expect(deadlineLookMs(deployment(rolling), deployment(rolling).status, NOW)).toBeUndefined();
+    expect(isComplete(deployment(), deployment().status)).toBe(true);
+  });
+
+  test.each([
+    { title: 'is paused', paused: true, reason: 'MachineSetUpdated', want: 'DeploymentPaused' },
+    { title: 'stays paused', paused: true, reason: 'DeploymentPaused', want: undefined },
+    { title: 'is resumed', paused: false, reason: 'DeploymentPaused', want: 'DeploymentResumed' },
+    { title: 'goes on', paused: false, reason: 'DeploymentResumed', want: undefined },
+    { title: 'is paused after its deadline', paused: true, reason: 'ProgressDeadlineExceeded', want: undefined },
+  ])('a rollout that $title says $want', ({ paused, reason, want }) => {
+    const d = deployment((built) => {
+      progressing(reason)(built);
+      built.spec.paused = paused;
+    });
+
+    expect(pauseProgress(d)?.reason).toBe(want);
+  });
+});

@@ -1,0 +1,200 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+
+import {
+  MARKED_FOR_DELETION_TIME_ANNOTATION,
+  PRIORITY_ANNOTATION,
+  UPDATE_RESULT_LABEL,
+} from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
+import { machine } from '../../../test/builders.ts';
+import type { BuiltMachine } from '../../../test/builders.ts';
+import { planReplicas } from './replica-plan.ts';
+import type { ReplicaFacts, ReplicaPlan } from './replica-plan.ts';
+
+const NOW = Date.parse('2026-01-02T00:00:00Z');
+const PAST = '2026-01-01T12:00:00Z';
+
+const named = (name: string, phase: MachinePhase | '' = 'Running', change?: (m: BuiltMachine) => void): BuiltMachine =>
+  machine((m) => {
+    m.metadata.name = name;
+    m.status.currentStatus.phase = phase;
+    change?.(m);
+  });
+const being = (name: string, change?: (m: BuiltMachine) => void): BuiltMachine =>
+  named(name, 'Running', (m) => {
+    m.metadata.deletionTimestamp = PAST;
+    change?.(m);
+  });
+const marked = (name: string, time: string, priority = '1'): BuiltMachine =>
+  named(name, 'Running', (m) => {
+    m.metadata.annotations[PRIORITY_ANNOTATION] = priority;
+    m.metadata.annotations[MARKED_FOR_DELETION_TIME_ANNOTATION] = time;
+  });
+const updated = (name: string, phase: MachinePhase = 'Running'): BuiltMachine =>
+  named(name, phase, (m) => {
+    m.metadata.labels[UPDATE_RESULT_LABEL] = 'successful';
+  });
+
+function plan(facts: Partial<ReplicaFacts> & Pick<ReplicaFacts, 'desired' | 'machines'>): ReplicaPlan {
+  return planReplicas({
+    isFrozen: false,
+    isScaleUpDisabled: false,
+    scalerChangedAtMs: undefined,
+    nowMs: NOW,
+    isKept: () => false,
+    ...facts,
+  });
+}
+
+const victimsOf = ({ victims }: ReplicaPlan): string[] =>
+  victims.map(({ machine: m, reason }) => `${m.metadata.name} ${reason}`);
+
+describe('a set below its size', () => {
+  test.each([
+    { title: 'creates what is missing', machines: [named('a')], create: 2 },
+    { title: 'does not count machines on their way out', machines: [named('a'), being('b')], create: 2 },
+    { title: 'does not count the phase Terminating', machines: [named('a'), named('b', 'Terminating')], create: 2 },
+    { title: 'counts failed machines, which wait until it is full', machines: [named('a', 'Failed')], create: 2 },
+  ])('$title', ({ machines, create }) => {
+    expect(plan({ desired: 3, machines })).toEqual({ create, victims: [], heldBack: undefined });
+  });
+
+  test('creates and deletes nothing while frozen', () => {
+    expect(plan({ desired: 3, machines: [named('a', 'Failed')], isFrozen: true })).toEqual({
+      create: 0,
+      victims: [],
+      heldBack: 'frozen',
+    });
+  });
+
+  test('creates nothing while scaling up is disabled', () => {
+    expect(plan({ desired: 1, machines: [], isScaleUpDisabled: true }).heldBack).toBe('scale-up-disabled');
+  });
+});
+
+describe('a set of its size', () => {
+  test('deletes failed machines, whose replacement follows once they are going', () => {
+    expect(victimsOf(plan({ desired: 2, machines: [named('a'), named('b', 'Failed')] }))).toEqual(['b failed']);
+    expect(plan({ desired: 2, machines: [named('a'), being('b')] }).create).toBe(1);
+  });
+
+  test('keeps failed machines that are preserved', () => {
+    const got = plan({ desired: 1, machines: [named('a', 'Failed')], isKept: () => true });
+
+    expect(got).toEqual({ create: 0, victims: [], heldBack: undefined });
+  });
+
+  test('deletes failed machines also while frozen', () => {
+    expect(victimsOf(plan({ desired: 1, machines: [named('a', 'Failed')], isFrozen: true }))).toEqual(['a failed']);
+  });
+
+  test.each([
+    { title: 'marked before the scaler changed the replicas', target: marked('a', PAST), gone: true },
+    { title: 'marked after it', target: marked('a', '2026-01-01T13:00:01Z'), gone: false },
+    { title: 'of another priority', target: marked('a', PAST, '2'), gone: false },
+    { title: 'with a priority that is 1 only as a number', target: marked('a', PAST, '+1'), gone: false },
+    { title: 'without a mark', target: named('a'), gone: false },
+  ])('a machine $title goes: $gone', ({ target, gone }) => {
+    const scalerChangedAtMs = Date.parse('2026-01-01T13:00:00Z');
+
+    expect(victimsOf(plan({ desired: 1, machines: [target], scalerChangedAtMs }))).toEqual(gone ? ['a marked'] : []);
+  });
+});
+
+describe('a set above its size', () => {
+  test('deletes the surplus by rank, and each machine once', () => {
+    const machines = [named('a'), named('b', 'Failed'), marked('c', PAST), named('d')];
+
+    const got = plan({ desired: 2, machines, scalerChangedAtMs: NOW });
+
+    expect(victimsOf(got)).toEqual(['c surplus', 'b surplus']);
+  });
+
+  test('never deletes what an in-place update has just handed over', () => {
+    const machines = [updated('a', 'Failed'), updated('b'), named('c')];
+
+    expect(victimsOf(plan({ desired: 0, machines }))).toEqual(['c surplus']);
+  });
+});
+
+describe('over any history', () => {
+  const event = fc.oneof(
+    fc.record({ do: fc.constant('scale' as const), to: fc.integer({ min: 0, max: 8 }) }),
+    fc.record({ do: fc.constant('fail' as const), which: fc.nat(7) }),
+    fc.record({ do: fc.constant('run' as const), which: fc.nat(7) }),
+    fc.record({ do: fc.constant('gone' as const), which: fc.nat(7) }),
+    fc.record({ do: fc.constant('freeze' as const), on: fc.boolean() }),
+    // A pass that dies after a few of its writes.
+    fc.record({ do: fc.constant('pass' as const), writes: fc.integer({ min: 0, max: 8 }) }),
+  );
+
+  test('no more machines live than are wanted, nothing is deleted twice, and it converges', () => {
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+        const world = new Model();
+        for (const e of events) world.apply(e);
+        world.isFrozen = false;
+        for (let i = 0; i < 4; i++) world.pass(Infinity);
+
+        expect(world.living()).toHaveLength(world.desired);
+        expect(world.living().filter((m) => m.status.currentStatus.phase === 'Failed')).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  type Event = typeof event extends fc.Arbitrary<infer E> ? E : never;
+
+  /** The API server and the machine controller, as far as a set sees them. */
+  class Model {
+    desired = 0;
+    isFrozen = false;
+    readonly #deleted = new Set<string>();
+    #machines: BuiltMachine[] = [];
+    #next = 0;
+
+    living(): BuiltMachine[] {
+      return this.#machines.filter((m) => m.metadata.deletionTimestamp === undefined);
+    }
+
+    apply(e: Event): void {
+      const living = this.living();
+      switch (e.do) {
+        case 'scale':
+          this.desired = e.to;
+          return;
+        case 'freeze':
+          this.isFrozen = e.on;
+          return;
+        case 'fail':
+        case 'run': {
+          const m = living[e.which];
+          if (m !== undefined) m.status.currentStatus.phase = e.do === 'fail' ? 'Failed' : 'Running';
+          return;
+        }
+        case 'gone': {
+          const going = this.#machines.filter((m) => m.metadata.deletionTimestamp !== undefined)[e.which];
+          this.#machines = this.#machines.filter((m) => m !== going);
+          return;
+        }
+        case 'pass':
+          this.pass(e.writes);
+      }
+    }
+
+    pass(writes: number): void {
+      const before = this.living().length;
+      const { create, victims } = plan({ desired: this.desired, machines: this.#machines, isFrozen: this.isFrozen });
+      expect(create === 0 || victims.length === 0).toBe(true);
+      expect(before + create).toBeLessThanOrEqual(Math.max(before, this.desired));
+
+      for (const { machine: victim } of victims.slice(0, writes)) {
+        expect(this.#deleted.has(victim.metadata.name)).toBe(false);
+        this.#deleted.add(victim.metadata.name);
+        victim.metadata.deletionTimestamp = PAST;
+      }
+      for (let i = 0; i < Math.min(create, writes); i++) this.#machines.push(named(`m-${this.#next++}`, 'Pending'));
+    }
+  }
+});

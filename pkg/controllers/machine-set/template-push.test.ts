@@ -1,0 +1,91 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineSpec } from '../../apis/machine/v1alpha1/machine.ts';
+import { machine, machineSet } from '../../../test/builders.ts';
+import type { BuiltMachine } from '../../../test/builders.ts';
+import { templateChange } from './template-push.ts';
+
+const CLASS = { class: { kind: 'MachineClass', name: 'class-1' } };
+
+function change(template: MachineSpec, mutate: (m: BuiltMachine) => void = () => undefined): unknown {
+  const set = machineSet((s) => {
+    s.spec.template.spec = { ...CLASS, ...template };
+  });
+  return templateChange(set, machine(mutate));
+}
+
+describe('what the template of a set pushes into a machine', () => {
+  test.each([
+    { title: 'nothing, when nothing differs', template: {}, spec: {}, want: undefined },
+    {
+      title: 'nothing, when only emptiness is spelled differently',
+      template: { nodeTemplate: { metadata: { labels: {} }, spec: { taints: [] } } },
+      spec: {},
+      want: undefined,
+    },
+    {
+      title: 'nothing, when only the spelling of a duration differs',
+      template: { drainTimeout: '2h0m0s' },
+      spec: { drainTimeout: '120m' },
+      want: undefined,
+    },
+    {
+      title: 'node labels that were added, changed and removed',
+      template: { nodeTemplate: { metadata: { labels: { a: '2', c: '3' } } } },
+      spec: { nodeTemplate: { metadata: { labels: { a: '1', b: '1' }, annotations: { x: 'y' } } } },
+      want: { nodeTemplate: { metadata: { labels: { a: '2', b: null, c: '3' }, annotations: null } } },
+    },
+    {
+      title: 'taints as a whole list',
+      template: { nodeTemplate: { spec: { taints: [{ key: 'b', effect: 'NoSchedule' }] } } },
+      spec: { nodeTemplate: { spec: { taints: [{ key: 'a', effect: 'NoSchedule' }] } } },
+      want: { nodeTemplate: { spec: { taints: [{ key: 'b', effect: 'NoSchedule' }] } } },
+    },
+    {
+      title: 'a node template that is gone',
+      template: {},
+      spec: { nodeTemplate: { metadata: { labels: { a: '1' } } } },
+      want: { nodeTemplate: null },
+    },
+    {
+      title: 'timeouts that were set and unset',
+      template: { drainTimeout: '2h', disableHealthTimeout: false },
+      spec: { healthTimeout: '10m' },
+      want: { drainTimeout: '2h', disableHealthTimeout: false, healthTimeout: null },
+    },
+    {
+      title: 'the class kind, not its name',
+      template: { class: { kind: 'Other', name: 'class-2' } },
+      spec: {},
+      want: { class: { kind: 'Other' } },
+    },
+  ])('$title', ({ template, spec, want }) => {
+    expect(
+      change(template, (m) => {
+        m.spec = { ...m.spec, ...spec };
+      }),
+    ).toEqual(want);
+  });
+
+  test('a machine that is lost only follows the class kind', () => {
+    const template = { drainTimeout: '2h', class: { kind: 'Other', name: 'class-1' } };
+
+    for (const phase of ['Failed', 'Terminating'] as const) {
+      expect(
+        change(template, (m) => {
+          m.status.currentStatus.phase = phase;
+        }),
+      ).toEqual({ class: { kind: 'Other' } });
+    }
+  });
+
+  test('a creation timeout that a machine was created with stays its own', () => {
+    expect(
+      change({ creationTimeout: '20m' }, (m) => {
+        m.metadata.annotations[EFFECTIVE_CREATION_TIMEOUT_ANNOTATION] = '40m';
+        m.spec.creationTimeout = '40m';
+      }),
+    ).toBeUndefined();
+  });
+});
