@@ -81,6 +81,12 @@ describe('a drain', () => {
     for (let i = 0; i < 3; i++) await cluster.pod(name);
     await cluster.budget(2, { healthy: 3, allowed: 1 });
     let fewest = 3;
+    const reasons = new Set<string>();
+
+    const drained = cluster.drain(cluster.request(node, {}, 40 * 60_000), never, ({ blocked }) => {
+      for (const { reason, detail } of blocked) reasons.add(`${reason} ${detail}`);
+    });
+    await eventually(() => reasons.size > 0, { describe: 'an eviction to be refused' });
     // A pod ends, and only then its replacement runs elsewhere.
     cluster.endPods(name, 0, async () => {
       const left = (await cluster.podsOf(name)).filter((p) => p.metadata.deletionTimestamp === undefined);
@@ -88,11 +94,7 @@ describe('a drain', () => {
       fewest = Math.min(fewest, left.length + elsewhere.length);
       await cluster.pod(other.metadata.name);
     });
-    const reasons = new Set<string>();
-
-    const outcome = await cluster.drain(cluster.request(node, {}, 40 * 60_000), never, ({ blocked }) => {
-      for (const { reason, detail } of blocked) reasons.add(`${reason} ${detail}`);
-    });
+    const outcome = await drained;
 
     expect(outcome).toEqual({ kind: 'drained' });
     expect(fewest).toBe(2);
