@@ -48,6 +48,7 @@ export const machineDeployments = resource<MachineDeployment>(
 export const machineClasses = resource<MachineClass>(GROUP, VERSION, 'machineclasses', 'MachineClass');
 export const secrets = resource<Secret>('', 'v1', 'secrets', 'Secret');
 export const events = resource<Event>('', 'v1', 'events', 'Event');
+export const namespaces = resource<KubeObject>('', 'v1', 'namespaces', 'Namespace', false);
 export const nodes = resource<Node>('', 'v1', 'nodes', 'Node', false);
 export const pods = resource<Pod>('', 'v1', 'pods', 'Pod');
 export const persistentVolumes = resource<PersistentVolume>('', 'v1', 'persistentvolumes', 'PersistentVolume', false);

@@ -11,7 +11,7 @@ export class OwnWrites implements WriteObserver {
   /** From now on `informer` learns of writes to `resource`. */
   feed<T extends KubeObject>(resource: Resource<T>, informer: Informer<T>): void {
     // The map is keyed by resource, so that an informer only ever gets objects of its own type.
-    this.#informers.set(nameOf(resource), informer as unknown as Informer<KubeObject>);
+    this.#informers.set(nameOf(resource), informer);
   }
 
   wrote<T extends KubeObject>(resource: Resource<T>, object: T): void {

@@ -72,7 +72,7 @@ export async function demo(options: DemoOptions): Promise<number> {
 
 /** A child that died also aborts the demo; only a person's signal is a good end. */
 function isFailure(err: unknown): boolean {
-  return !(err instanceof DemoError) || !/^stopped by SIG/.test(err.message);
+  return !(err instanceof DemoError) || !err.message.startsWith('stopped by SIG');
 }
 
 async function runDemo(options: DemoOptions, stop: AbortController, undo: (() => Promise<void>)[]): Promise<void> {
@@ -201,6 +201,10 @@ async function applyObjects(running: Running): Promise<void> {
   );
 }
 
+function isEmpty({ machines, nodes }: Snapshot): boolean {
+  return machines.length === 0 && nodes.length === 0;
+}
+
 /** The end of `--once`: everything that was made must go again, the Nodes included. */
 async function checkRemoval(
   running: Running,
@@ -210,7 +214,6 @@ async function checkRemoval(
   say('deleting the MachineDeployment; every machine and Node must go…');
   await kubectlRun(running, ['delete', 'machinedeployment', WORKERS, '--wait=false']);
   const signal = deadline(running, 'the machines were not removed');
-  const isEmpty = ({ machines, nodes }: Snapshot): boolean => machines.length === 0 && nodes.length === 0;
   await follow(read, isEmpty, tell, signal);
   say('no machine and no Node is left');
 }

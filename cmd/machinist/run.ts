@@ -1,0 +1,29 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import type { ParsedCommandLine } from '../../pkg/config/command-line.ts';
+import { DriverAddressError } from '../../pkg/driver/grpc/address.ts';
+import { ConfigError } from '../../pkg/kube/config.ts';
+import { createLogger } from '../../pkg/log/logger.ts';
+import { buildManager } from '../../pkg/parts/manager.ts';
+import { version } from './version.ts';
+
+/** From this verbosity on each pass is logged. */
+const DEBUG_VERBOSITY = 4;
+
+/** Runs the controllers until the process is told to stop, and ends it with the exit code. */
+export async function run({ config, warnings }: ParsedCommandLine): Promise<void> {
+  const log = createLogger(config.verbosity >= DEBUG_VERBOSITY ? 'debug' : 'info');
+  for (const warning of warnings) log.warn({ warning }, 'ignored a flag');
+  try {
+    const identity = `${hostname()}_${randomBytes(4).toString('hex')}`;
+    const options = { config, identity, version: version(), env: process.env, clock: new SystemClock(), log };
+    const lifecycle = await buildManager(options, process);
+    process.exit(await lifecycle.run());
+  } catch (err) {
+    if (!(err instanceof ConfigError) && !(err instanceof DriverAddressError)) throw err;
+    log.error({ err: err.message }, 'could not start');
+    process.exit(1);
+  }
+}

@@ -1,0 +1,36 @@
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import type { Drivers } from '../../driver/drivers.ts';
+import type { Reader } from '../../kube/client.ts';
+import { machines } from '../../kube/resource.ts';
+import type { SecretContents } from '../secret/secret-contents.ts';
+import type { OwnerlessVMs } from './hold.ts';
+
+/** What is needed to look for VMs that nobody owns. */
+export interface OwnerlessParts {
+  readonly drivers: Drivers;
+  readonly secrets: Pick<SecretContents, 'of'>;
+  readonly reader: Reader;
+  readonly namespace: string;
+}
+
+/**
+ * Asks the driver for its VMs, and after that, live, which Machines exist: a VM made in between belongs to a Machine that is
+ * seen. With drivers that list the whole cluster a VM of another class counts too, which only holds the class a while longer.
+ * Throws DriverError and ApiError.
+ */
+export async function lookForOwnerlessVMs(
+  { drivers, secrets, reader, namespace }: OwnerlessParts,
+  machineClass: MachineClass,
+  signal: AbortSignal,
+): Promise<OwnerlessVMs> {
+  const driver = drivers.resolve(machineClass);
+  if (driver === undefined) return 'unknown';
+  const { methods } = await driver.capabilities(signal);
+  if (!methods.has('ListMachines')) return 'unsupported';
+  const { data } = await secrets.of(machineClass, signal);
+  const vms = await driver.list({ machineClass, secretData: data }, signal);
+  if (vms.length === 0) return 'none';
+  const { items } = await reader.list(machines, { namespace, signal });
+  const names = new Set(items.map(({ metadata }) => metadata.name));
+  return vms.every(({ machineName }) => names.has(machineName)) ? 'none' : 'some';
+}

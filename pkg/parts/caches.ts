@@ -1,0 +1,120 @@
+import type { KubeObject } from '../apis/meta.ts';
+import type { CachedKind } from '../cache/barrier.ts';
+import { ReflectedInformer } from '../cache/reflected-informer.ts';
+import type { IndexFunctions } from '../cache/store.ts';
+import type { Transform } from '../cache/transform.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { Freezes } from '../gate/freeze.ts';
+import { ApiError, isNotFound } from '../kube/errors.ts';
+import { HttpListWatch } from '../kube/list-watch.ts';
+import type { Resource } from '../kube/resource.ts';
+import type { Logger } from '../log/logger.ts';
+import type { KubeMetrics } from '../metrics/kube.ts';
+import type { Member } from '../process/lifecycle.ts';
+import type { ClusterAccess } from './cluster.ts';
+import { OwnWrites } from './own-writes.ts';
+
+/** Which objects a cache holds, and how. */
+export interface CacheOptions<T extends KubeObject> {
+  readonly namespace?: string;
+  readonly metadataOnly?: true;
+  readonly indexes?: IndexFunctions<T>;
+  readonly transform?: Transform<T>;
+}
+
+/** The installation lacks something without which a cache can never be filled. */
+export class NotServedError extends Error {
+  override readonly name = 'NotServedError';
+}
+
+/** All caches of one cluster: they start together, learn of our own writes, and tell that the cluster lives. */
+export class Caches implements Member {
+  readonly name: string;
+  readonly ownWrites = new OwnWrites();
+  readonly #access: ClusterAccess;
+  readonly #parts: { clock: Clock; log: Logger; metrics: KubeMetrics; freezes: Freezes };
+  readonly #stopping = new AbortController();
+  readonly #informers: { run: (signal: AbortSignal) => Promise<void>; wait: (signal: AbortSignal) => Promise<void> }[] =
+    [];
+  readonly #kinds: CachedKind[] = [];
+  readonly #synced: { readonly kind: string; readonly hasSynced: boolean }[] = [];
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(access: ClusterAccess, parts: { clock: Clock; log: Logger; metrics: KubeMetrics; freezes: Freezes }) {
+    this.name = `caches of ${access.cluster}`;
+    this.#access = access;
+    this.#parts = parts;
+  }
+
+  /** Adds a cache; only before `start`. */
+  add<T extends KubeObject>(resource: Resource<T>, options: CacheOptions<T> = {}): ReflectedInformer<T> {
+    const { cluster, transport, reader } = this.#access;
+    const { clock, log, metrics, freezes } = this.#parts;
+    const { namespace, metadataOnly, indexes, transform } = options;
+    const informer = new ReflectedInformer<T>({
+      source: new HttpListWatch({ transport, resource, selection: { namespace, metadataOnly } }),
+      clock,
+      log,
+      cluster,
+      metrics,
+      indexes,
+      transform,
+      onAlive: () => freezes.sawLife(cluster),
+    });
+    this.ownWrites.feed(resource, informer);
+    this.#informers.push({ run: (signal) => informer.run(signal), wait: (signal) => informer.waitForSync(signal) });
+    this.#kinds.push({ resource, namespace, reader, informer });
+    this.#synced.push({
+      kind: resource.kind,
+      get hasSynced() {
+        return informer.hasSynced;
+      },
+    });
+    return informer;
+  }
+
+  /** For reachPresent. */
+  get kinds(): readonly CachedKind[] {
+    return this.#kinds;
+  }
+
+  /** For the readiness check. */
+  get synced(): readonly { readonly kind: string; readonly hasSynced: boolean }[] {
+    return this.#synced;
+  }
+
+  /** Resolves when all caches are filled. Throws NotServedError when a kind is not served or we may not read it. */
+  async start(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#kinds.map((kind) => this.#requireServed(kind, signal)));
+    const stopping = this.#stopping.signal;
+    this.#running = Promise.all(this.#informers.map(({ run }) => run(stopping)));
+    await Promise.all(this.#informers.map(({ wait }) => wait(signal)));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('the process is stopping'));
+    await this.#running;
+  }
+
+  /** An unreachable server is waited for; a refusal would last for ever and is said at once. */
+  async #requireServed({ resource, namespace, reader }: CachedKind, signal: AbortSignal): Promise<void> {
+    const what = `${resource.plural}.${resource.group === '' ? 'core' : resource.group}`;
+    try {
+      await reader.list(resource, { ...(namespace === undefined ? {} : { namespace }), limit: 1, signal });
+    } catch (err) {
+      signal.throwIfAborted();
+      if (isNotFound(err)) {
+        throw new NotServedError(`the ${this.#access.cluster} cluster does not serve ${what}: apply crds/`, {
+          cause: err,
+        });
+      }
+      if (ApiError.is(err, 'Forbidden', 'Unauthorized')) {
+        throw new NotServedError(
+          `the ${this.#access.cluster} cluster does not let us read ${what}: apply deploy/rbac/ (${err.message})`,
+          { cause: err },
+        );
+      }
+      this.#parts.log.warn({ cluster: this.#access.cluster, err }, 'cluster not reachable yet');
+    }
+  }
+}

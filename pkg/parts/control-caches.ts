@@ -1,0 +1,102 @@
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
+import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
+import type { KubeObject } from '../apis/meta.ts';
+import type { Node, VolumeAttachment } from '../apis/wire.ts';
+import type { Informer } from '../cache/lister.ts';
+import { CLASS_INDEX, classIndex } from '../controllers/machine-class/class-index.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../controllers/machine-set/controller-index.ts';
+import { MACHINE_INDEXES, NODE_INDEXES, VOLUME_ATTACHMENT_INDEXES } from '../controllers/node-index/indexes.ts';
+import { SECRET_INDEX, secretIndex } from '../controllers/secret/secret-references.ts';
+import {
+  machineClasses,
+  machineDeployments,
+  machines,
+  machineSets,
+  nodes,
+  secrets,
+  volumeAttachments,
+} from '../kube/resource.ts';
+import { trimNode, trimVolumeAttachment } from '../targets/trim.ts';
+import type { Base } from './base.ts';
+import { Caches } from './caches.ts';
+
+/** Caches of Machines and of what decides over them. */
+export interface ControlCaches {
+  readonly caches: Caches;
+  readonly machines: Informer<Machine>;
+  /** Undefined in a process that runs only the machine half: its permissions do not cover them. */
+  readonly sets: Informer<MachineSet> | undefined;
+  readonly deployments: Informer<MachineDeployment> | undefined;
+  /** Undefined in a process that runs only the manager half. */
+  readonly classes: Informer<MachineClass> | undefined;
+  /** Metadata only. */
+  readonly secrets: Informer<KubeObject> | undefined;
+}
+
+/** Caches of one target cluster. */
+export interface TargetCaches {
+  readonly caches: Caches;
+  readonly nodes: Informer<Node>;
+  /** Undefined in a process that drains nothing. */
+  readonly volumeAttachments: Informer<VolumeAttachment> | undefined;
+}
+
+/** Which halves of the product run in this process. */
+export interface Halves {
+  /** MachineDeployments and MachineSets. */
+  readonly sets: boolean;
+  /** Machines, MachineClasses and Secrets. */
+  readonly machines: boolean;
+}
+
+/** The halves that the configured controllers belong to. */
+export function halvesOf({ config: { controllers } }: Base): Halves {
+  return {
+    sets: controllers.has('machine-deployment') || controllers.has('machine-set'),
+    machines: controllers.has('machine') || controllers.has('machine-class') || controllers.has('secret'),
+  };
+}
+
+/** The caches of the control cluster that these halves read. */
+export function makeControlCaches(base: Base, halves: Halves): ControlCaches {
+  const { clock, log, metrics, freezes, control } = base;
+  const { namespace } = base.config.clusters;
+  const caches = new Caches(control, { clock, log, metrics: metrics.kube, freezes });
+  return {
+    caches,
+    machines: caches.add(machines, {
+      namespace,
+      indexes: { ...MACHINE_INDEXES, [CLASS_INDEX]: classIndex, [CONTROLLER_INDEX]: controllerIndex },
+    }),
+    sets: halves.sets
+      ? caches.add(machineSets, { namespace, indexes: { [CONTROLLER_INDEX]: controllerIndex } })
+      : undefined,
+    deployments: halves.sets ? caches.add(machineDeployments, { namespace }) : undefined,
+    classes: halves.machines
+      ? caches.add(machineClasses, { namespace, indexes: { [SECRET_INDEX]: secretIndex } })
+      : undefined,
+    secrets: halves.machines ? caches.add<KubeObject>(secrets, { namespace, metadataOnly: true }) : undefined,
+  };
+}
+
+/** The caches of the target cluster that these halves read; undefined without a target cluster. */
+export function makeTargetCaches(base: Base, halves: Halves): TargetCaches | undefined {
+  const { clock, log, metrics, freezes, target } = base;
+  if (target === undefined) return undefined;
+  const caches = new Caches(target, { clock, log, metrics: metrics.kube, freezes });
+  return {
+    caches,
+    nodes: caches.add(nodes, { indexes: NODE_INDEXES, transform: trimNode }),
+    volumeAttachments: halves.machines
+      ? caches.add(volumeAttachments, {
+          indexes: {
+            ...VOLUME_ATTACHMENT_INDEXES,
+            persistentVolume: ({ spec }) => [spec.source.persistentVolumeName ?? ''].filter((name) => name !== ''),
+          },
+          transform: trimVolumeAttachment,
+        })
+      : undefined,
+  };
+}

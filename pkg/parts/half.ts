@@ -1,0 +1,71 @@
+import type { CachedKind } from '../cache/barrier.ts';
+import { reachPresent } from '../cache/barrier.ts';
+import type { VolumeAttachment } from '../apis/wire.ts';
+import type { Informer } from '../cache/lister.ts';
+import type { LeaderGate } from '../gate/leader-gate.ts';
+import { GatedWriter } from '../kube/gated-writer.ts';
+import type { Led } from '../process/leadership.ts';
+import { singleTarget } from '../targets/single-target.ts';
+import type { Targets } from '../targets/targets.ts';
+import type { Base } from './base.ts';
+import type { Caches } from './caches.ts';
+import type { TargetCaches } from './control-caches.ts';
+import type { ClusterAccess } from './cluster.ts';
+
+/** Something that works under a leadership and ends with it. */
+export interface Stoppable {
+  stop(graceMs: number): Promise<void>;
+}
+
+/** A writer to one cluster under one leadership; its answers go to that cluster's caches. */
+export function writerOf({ hooks }: Base, access: ClusterAccess, caches: Caches, gate: LeaderGate): GatedWriter {
+  return new GatedWriter({
+    transport: access.transport,
+    gate,
+    cluster: access.cluster,
+    observer: caches.ownWrites,
+    intercept: hooks?.intercept,
+  });
+}
+
+/** The target cluster as controllers of one leadership see it. */
+export function targetsOf(base: Base, caches: TargetCaches | undefined, gate: LeaderGate): Targets {
+  const { target } = base;
+  if (target === undefined || caches === undefined) return singleTarget(undefined);
+  return singleTarget({
+    cluster: target.cluster,
+    reader: target.reader,
+    writer: writerOf(base, target, caches.caches, gate),
+    nodes: caches.nodes,
+    volumeAttachments: caches.volumeAttachments ?? noVolumeAttachments,
+  });
+}
+
+/** In a process that drains nothing nobody asks for them. */
+const noVolumeAttachments: Informer<VolumeAttachment> = {
+  get: () => undefined,
+  list: () => [],
+  byIndex: () => [],
+  onChange: () => undefined,
+  hasSynced: true,
+  resourceVersion: undefined,
+  waitFor: () => Promise.resolve(),
+  wrote: () => undefined,
+  deleted: () => undefined,
+};
+
+/**
+ * Work of one leadership: first the caches are brought up to the present, then `wake` fills the queues and goes on to; at
+ * the end everything that may still mutate is stopped.
+ */
+export function ledBy(kinds: readonly CachedKind[], wake: () => void, workers: readonly Stoppable[]): Led {
+  return {
+    async begin(signal) {
+      await reachPresent(kinds, signal);
+      wake();
+    },
+    async end(graceMs) {
+      await Promise.all(workers.map((worker) => worker.stop(graceMs)));
+    },
+  };
+}

@@ -1,0 +1,191 @@
+import { ActivityRegistry } from '../activity/registry.ts';
+import { MachineController } from '../controllers/machine/controller.ts';
+import { wakeMachines } from '../controllers/machine/wake.ts';
+import { MachineClassController } from '../controllers/machine-class/controller.ts';
+import { lookForOwnerlessVMs } from '../controllers/machine-class/ownerless-vms.ts';
+import { wakeMachineClasses } from '../controllers/machine-class/wake.ts';
+import { SecretController } from '../controllers/secret/controller.ts';
+import { SecretContents } from '../controllers/secret/secret-contents.ts';
+import { wakeSecrets } from '../controllers/secret/wake.ts';
+import { createDrainer } from '../drain/drainer.ts';
+import { DrainLimits } from '../drain/limits.ts';
+import { podsOnNode } from '../drain/node-pods.ts';
+import { concernedClusters } from '../driver/concerned-clusters.ts';
+import { ConfiguredDrivers } from '../driver/drivers.ts';
+import { GatedDriver } from '../driver/gated-driver.ts';
+import { parseDriverAddress } from '../driver/grpc/address.ts';
+import { GrpcDriver } from '../driver/grpc/client.ts';
+import { eventsAbout } from '../events/event-sink.ts';
+import type { Recorder } from '../events/recorder.ts';
+import type { LeaderGate } from '../gate/leader-gate.ts';
+import { HttpListWatch } from '../kube/list-watch.ts';
+import { machineClasses, machines as machineResource, namespaces, pods } from '../kube/resource.ts';
+import { machineMetrics } from '../metrics/machine.ts';
+import type { Led } from '../process/leadership.ts';
+import type { KeyedQueue } from '../workqueue/keyed-queue.ts';
+import type { Base } from './base.ts';
+import type { ControlCaches, TargetCaches } from './control-caches.ts';
+import { ledBy, targetsOf, writerOf } from './half.ts';
+import { makeLoop } from './loop.ts';
+
+/** How many of each kind of long work run at once. Drains have their own place, so that they never hold up the rest. */
+const ACTIVITY_LIMITS = { create: 200, initialize: 200, status: 200, delete: 200, drain: 1_000, detach: 200 };
+
+/** Machines, MachineClasses and Secrets: the work under Lease `machine-controller`. */
+export function makeMachineHalf(
+  base: Base,
+  control: ControlCaches,
+  target: TargetCaches | undefined,
+  gate: LeaderGate,
+  recorder: Recorder,
+): Led {
+  const { config, clock, log, registry, metrics } = base;
+  const { machines, classes, secrets, sets, deployments } = control;
+  if (classes === undefined || secrets === undefined) throw new Error('the machine half needs caches of its kinds');
+  const { reader } = base.control;
+  const writer = writerOf(base, base.control, control.caches, gate);
+  const contents = new SecretContents({ reader, secrets, classes, clock });
+  const drivers = lazyDrivers(base, gate);
+
+  const queues = new Map<string, KeyedQueue>();
+  const activities = new ActivityRegistry({
+    clock,
+    log,
+    metrics: metrics.activity,
+    limits: ACTIVITY_LIMITS,
+    enqueue: (key) => queues.get('machine')?.add(key),
+  });
+  const machineController = new MachineController({
+    machines,
+    classes,
+    secrets: contents,
+    sets,
+    deployments,
+    reader,
+    writer,
+    targets: targetsOf(base, target, gate),
+    activities,
+    drivers: drivers.drivers,
+    drain: makeDrain(base),
+    gate,
+    trust: gate,
+    recorder: eventsAbout(machineResource, recorder),
+    metrics: machineMetrics(registry, machines),
+    clock,
+    settings: config.machine,
+  });
+  const classController = new MachineClassController({
+    classes,
+    machines,
+    writer,
+    ownerlessVMs: (machineClass, _sinceMs, signal) =>
+      lookForOwnerlessVMs(
+        { drivers: drivers.drivers, secrets: contents, reader, namespace: config.clusters.namespace },
+        machineClass,
+        signal,
+      ),
+    recorder: eventsAbout(machineClasses, recorder),
+    clock,
+    log,
+  });
+  const secretController = new SecretController({ secrets, classes, writer });
+
+  const loopParts = { clock, log, queueMetrics: metrics.queue, reconcileMetrics: metrics.reconcile };
+  const { concurrency } = config.machine;
+  const machineQueue = makeLoop(loopParts, {
+    controller: 'machine',
+    queue: 'machine',
+    concurrency,
+    reconcile: (key, signal, passLog) => machineController.reconcile(key, signal, passLog),
+  });
+  queues.set('machine', machineQueue);
+  const classQueue = makeLoop(loopParts, {
+    controller: 'machine-class',
+    queue: 'machineclass',
+    concurrency,
+    reconcile: (key, signal) => classController.reconcile(key, signal),
+  });
+  const secretQueue = makeLoop(loopParts, {
+    controller: 'secret',
+    queue: 'secret',
+    concurrency,
+    reconcile: (key, signal) => secretController.reconcile(key, signal),
+  });
+
+  const wake = (): void => {
+    const { controllers } = config;
+    if (controllers.has('machine-class')) wakeMachineClasses({ classes, machines, queue: classQueue, machineQueue });
+    if (controllers.has('secret')) wakeSecrets({ secrets, classes, machines, queue: secretQueue, machineQueue });
+    if (controllers.has('machine')) {
+      const nodes = target === undefined ? [] : [target.nodes];
+      wakeMachines({ machines, nodes, queue: machineQueue, activities, controller: machineController });
+    }
+  };
+  const kinds = [...control.caches.kinds, ...(target?.caches.kinds ?? [])];
+  const led = ledBy(kinds, wake, [machineQueue, classQueue, secretQueue, activities]);
+  return {
+    async begin(signal) {
+      await drivers.identify(signal);
+      await led.begin(signal);
+    },
+    async end(graceMs) {
+      await led.end(graceMs);
+      await drivers.close();
+    },
+  };
+}
+
+function makeDrain(base: Base): ReturnType<typeof createDrainer> {
+  const { clock, log, target: access } = base;
+  return createDrainer({
+    clock,
+    log,
+    limits: new DrainLimits(),
+    podsOf: (target, nodeName) => {
+      if (access === undefined || access.cluster !== target.cluster) {
+        throw new Error(`no way to the pods of cluster ${target.cluster}`);
+      }
+      const selection = { fieldSelector: podsOnNode(nodeName) };
+      return new HttpListWatch({ transport: access.transport, resource: pods, selection });
+    },
+  });
+}
+
+/** The configured drivers; the identity of the control cluster, under which they tag VMs, is read when leadership begins. */
+function lazyDrivers(
+  base: Base,
+  gate: LeaderGate,
+): { drivers: ConfiguredDrivers; identify(signal: AbortSignal): Promise<void>; close(): Promise<void> } {
+  const { config, clock, log, metrics, hooks, control } = base;
+  let clusterID: string | undefined;
+  const clients = config.drivers.map(({ provider, address }) => ({
+    provider,
+    driver: new GrpcDriver({ address: parseDriverAddress(address), clock, log }),
+  }));
+  const gated = clients.map(
+    ({ provider, driver }) =>
+      new GatedDriver({
+        provider,
+        driver,
+        gate,
+        clustersOf: (machine) => concernedClusters(machine, base.target?.cluster),
+        get clusterID() {
+          if (clusterID === undefined) throw new Error('calling a driver before the identity of the cluster is known');
+          return clusterID;
+        },
+        clock,
+        metrics: metrics.driver,
+        ...(hooks?.interceptDriver === undefined ? {} : { interceptor: hooks.interceptDriver }),
+      }),
+  );
+  return {
+    drivers: new ConfiguredDrivers(gated),
+    async identify(signal) {
+      if (clients.length === 0) return;
+      clusterID = (await control.reader.get(namespaces, { name: 'kube-system' }, { signal })).metadata.uid;
+    },
+    async close() {
+      await Promise.all(clients.map(({ driver }) => driver.close()));
+    },
+  };
+}

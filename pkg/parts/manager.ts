@@ -1,0 +1,152 @@
+import type { CachedKind } from '../cache/barrier.ts';
+import { reachPresent } from '../cache/barrier.ts';
+import { EventRecorder } from '../events/recorder.ts';
+import { OpenFence } from '../gate/fence.ts';
+import { LeaderGate } from '../gate/leader-gate.ts';
+import { Checks, cachesSynced, clustersReachable, leadership as leadershipCheck } from '../health/checks.ts';
+import { HealthServer } from '../health/server.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/elector.ts';
+import { type Led, underLease } from '../process/leadership.ts';
+import { type HostProcess, Lifecycle, type Member } from '../process/lifecycle.ts';
+import { type Base, makeBase, type ManagerOptions } from './base.ts';
+import type { ClusterAccess } from './cluster.ts';
+import { halvesOf, makeControlCaches, makeTargetCaches } from './control-caches.ts';
+import { writerOf } from './half.ts';
+import { type Leadership, makeLeadership } from './leadership.ts';
+import { makeMachineHalf } from './machine-half.ts';
+import { makeSetHalf } from './set-half.ts';
+
+/*
+ * The composition root: builds every part once, in the order in which data flows.
+ *
+ *  kube-apiserver ──watch──▶ cache ──key──▶ workqueue ──▶ reconcile ──▶ steps ──▶ gate ──▶ kube client (patch)
+ *                               ▲ read-only ────────────────────────────┘   └──▶ activity ──▶ gate ──▶ driver ──▶ cloud
+ */
+
+const RECORDER_STOP_MS = 2_000;
+
+/**
+ * A process with the configured controllers, not yet started: `run` starts it and resolves with the exit code. Throws ConfigError
+ * for an unusable kubeconfig and DriverAddressError for an unusable address.
+ */
+export async function buildManager(options: ManagerOptions, host: HostProcess): Promise<Lifecycle> {
+  const base = await makeBase(options);
+  const { clock, log, config, freezes } = base;
+  const lifecycle = new Lifecycle({ clock, log, host });
+  const halves = halvesOf(base);
+  const control = makeControlCaches(base, halves);
+  const target = makeTargetCaches(base, halves);
+  const caches = [control.caches, ...(target === undefined ? [] : [target.caches])];
+
+  // Events only report: they need no leadership, so that also the end of one can be told.
+  const reporting = new LeaderGate({ ...gateParts(base), fence: new OpenFence({ clock }) });
+  const writer = writerOf(base, base.control, control.caches, reporting);
+  const recorder = (component: string): EventRecorder =>
+    new EventRecorder({ source: { component }, writer, clock, log, metrics: base.metrics.event });
+  const recorders = {
+    sets: recorder('machineset-controller'),
+    deployments: recorder(MANAGER_LEASE),
+    machines: recorder(MACHINE_LEASE),
+  };
+
+  const lead = (name: string, announcer: EventRecorder): Leadership =>
+    makeLeadership({
+      name,
+      identity: options.identity,
+      config,
+      transport: base.control.transport,
+      freezes,
+      clock,
+      log,
+      gateMetrics: base.metrics.gate,
+      leaderMetrics: base.metrics.leader,
+      recorder: () => announcer,
+      lost: (reason) => lifecycle.fatal(reason),
+    });
+  const work: { leadership: Leadership; led: Led }[] = [];
+  if (halves.sets) {
+    const leadership = lead(MANAGER_LEASE, recorders.deployments);
+    work.push({ leadership, led: makeSetHalf(base, control, target, leadership.gate, recorders) });
+  }
+  if (halves.machines) {
+    const leadership = lead(MACHINE_LEASE, recorders.machines);
+    work.push({ leadership, led: makeMachineHalf(base, control, target, leadership.gate, recorders.machines) });
+  }
+
+  lifecycle.add(connectionsMember(base));
+  lifecycle.add(
+    healthMember(
+      base,
+      caches,
+      work.map(({ leadership }) => leadership),
+    ),
+  );
+  lifecycle.add(freezesMember(base, caches));
+  lifecycle.add(...caches);
+  lifecycle.add(...Object.entries(recorders).map(([name, one]) => recorderMember(name, one)));
+  lifecycle.add(...work.map(({ leadership: { name, elector }, led }) => underLease(name, elector, led)));
+  return lifecycle;
+}
+
+function gateParts({
+  clock,
+  freezes,
+  metrics,
+  config,
+}: Base): Omit<ConstructorParameters<typeof LeaderGate>[0], 'fence'> {
+  return { clock, freezes, metrics: metrics.gate, graceMs: config.safety.graceMs };
+}
+
+function healthMember(
+  base: Base,
+  caches: readonly { synced: Iterable<{ kind: string; hasSynced: boolean }> }[],
+  leaderships: readonly Leadership[],
+): Member {
+  const { config, registry, log, freezes, clock } = base;
+  const checks = new Checks();
+  checks.add(cachesSynced(() => caches.flatMap(({ synced }) => [...synced])));
+  checks.add(
+    clustersReachable(
+      () => freezes.states(),
+      () => clock.monotonicMs(),
+    ),
+  );
+  for (const { name, elector } of leaderships) if (elector !== undefined) checks.add(leadershipCheck(name, elector));
+  const server = new HealthServer({ ...config.server, checks, registry, log });
+  return {
+    name: 'health server',
+    start: async () => void (await server.start()),
+    stop: () => server.stop(),
+  };
+}
+
+/** Probing begins before anything else is done, and a cluster that comes back is caught up with before it counts as alive. */
+function freezesMember(base: Base, caches: readonly { kinds: readonly CachedKind[] }[]): Member {
+  const { freezes, control, target } = base;
+  return {
+    name: 'cluster probes',
+    async start() {
+      const clusters = new Set<ClusterAccess>([control, ...(target === undefined ? [] : [target])]);
+      for (const { probed } of clusters) {
+        const kinds = caches.flatMap((one) => one.kinds);
+        freezes.add({ ...probed, catchUp: (signal) => reachPresent(kinds, signal) });
+      }
+    },
+    stop: () => freezes.stop(),
+  };
+}
+
+function recorderMember(name: string, recorder: EventRecorder): Member {
+  return { name: `events of ${name}`, start: () => Promise.resolve(), stop: () => recorder.stop(RECORDER_STOP_MS) };
+}
+
+/** Added first, so that connections are closed when everything else has ended. */
+function connectionsMember({ control, target }: Base): Member {
+  return {
+    name: 'connections',
+    start: () => Promise.resolve(),
+    async stop() {
+      for (const access of new Set([control, target])) await access?.transport.close();
+    },
+  };
+}
