@@ -18,8 +18,10 @@ export class SimCloud {
   readonly #clock: Clock;
   readonly #journal: Journal | undefined;
   readonly #vms = new Map<string, SimVM>();
-  /** VMs that are gone, for reads that are stale. */
-  #gone: { readonly vm: SimVM; readonly atMs: number }[] = [];
+  /** Provider ids by machine name: with thousands of VMs nothing may look through all of them. */
+  readonly #named = new Map<string, Set<string>>();
+  /** VMs that are gone, for reads that are stale; the oldest first. */
+  readonly #gone: { readonly vm: SimVM; readonly atMs: number }[] = [];
   readonly #listeners: ((vm: SimVM, event: CloudEvent) => void)[] = [];
   /** Count of VMs ever made: provider ids are never used again, also after a restart. */
   #made = 0;
@@ -28,10 +30,10 @@ export class SimCloud {
     this.#clock = parts.clock;
     this.#journal = parts.journal;
     for (const entry of parts.journal?.entries ?? []) {
-      if (entry.op === 'remove') this.#vms.delete(entry.providerID);
+      if (entry.op === 'remove') this.#forget(entry.providerID);
       else {
         if (!this.#vms.has(entry.vm.providerID)) this.#made++;
-        this.#vms.set(entry.vm.providerID, entry.vm);
+        this.#remember(entry.vm);
       }
     }
   }
@@ -50,7 +52,15 @@ export class SimCloud {
 
   /** The VMs of a machine: one, none, or several after a fault. */
   of(machine: MachineIdentity): readonly SimVM[] {
-    return this.all().filter((vm) => isVMOf(vm, machine));
+    const known = machine.providerID === undefined ? undefined : this.#vms.get(machine.providerID);
+    const named = this.named(machine.name).filter((vm) => vm !== known);
+    return [...(known === undefined ? [] : [known]), ...named].filter((vm) => isVMOf(vm, machine));
+  }
+
+  /** The VMs of that name, whosever they are; also those whose Node has it. */
+  named(name: string): readonly SimVM[] {
+    const ids = [...(this.#named.get(name) ?? [])];
+    return ids.map((id) => this.#vms.get(id)).filter((vm) => vm !== undefined);
   }
 
   /** What existed `agoMs` ago, as an eventually consistent API shows it. */
@@ -88,8 +98,9 @@ export class SimCloud {
     if (vm === undefined) return false;
     const atMs = this.#clock.now();
     this.#journal?.append({ op: 'remove', providerID, atMs });
-    this.#vms.delete(providerID);
-    this.#gone = [...this.#gone.filter((entry) => atMs - entry.atMs < HISTORY_MS), { vm, atMs }];
+    this.#forget(providerID);
+    this.#gone.push({ vm, atMs });
+    while (atMs - (this.#gone[0]?.atMs ?? atMs) > HISTORY_MS) this.#gone.shift();
     this.#tell(vm, event);
     return true;
   }
@@ -101,8 +112,23 @@ export class SimCloud {
 
   #put(vm: SimVM, event: CloudEvent): void {
     this.#journal?.append({ op: 'put', vm });
-    this.#vms.set(vm.providerID, vm);
+    this.#remember(vm);
     this.#tell(vm, event);
+  }
+
+  #remember(vm: SimVM): void {
+    this.#vms.set(vm.providerID, vm);
+    const named = this.#named.get(vm.machineName) ?? new Set();
+    this.#named.set(vm.machineName, named.add(vm.providerID));
+  }
+
+  #forget(providerID: string): void {
+    const vm = this.#vms.get(providerID);
+    if (vm === undefined) return;
+    this.#vms.delete(providerID);
+    const named = this.#named.get(vm.machineName);
+    named?.delete(providerID);
+    if (named?.size === 0) this.#named.delete(vm.machineName);
   }
 
   #tell(vm: SimVM, event: CloudEvent): void {

@@ -72,6 +72,7 @@ export class Faults {
 
   /** The rule that applies to this call, if any. `machine` is empty for lists and volumes. */
   next(method: Method, machine: string): FaultRule | undefined {
+    if (this.#rules.length === 0) return undefined;
     const key = `${method}/${machine}`;
     const attempt = (this.#attempts.get(key) ?? 0) + 1;
     this.#attempts.set(key, attempt);

@@ -73,8 +73,7 @@ export class PodKeeper {
   #look(pod: Pod): void {
     const { cloud, clock, stopMs } = this.#parts;
     const nodeName = pod.spec?.nodeName;
-    const isRunning = cloud.all().some((vm) => vm.machineName === nodeName && vm.power === 'on');
-    if (!isRunning) return;
+    if (nodeName === undefined || !cloud.named(nodeName).some((vm) => vm.power === 'on')) return;
 
     const deadlineMs = fromTimestamp(pod.metadata.deletionTimestamp);
     if (deadlineMs === undefined) {
