@@ -106,13 +106,13 @@ describe('the new set', () => {
   });
 });
 
-describe('an existing new set', () => {
-  const inStep = (change?: (s: BuiltMachineSet) => void): BuiltMachineSet =>
-    set('new', (s) => {
-      s.metadata.annotations[REVISION_ANNOTATION] = '1';
-      change?.(s);
-    });
+const inStep = (change?: (s: BuiltMachineSet) => void): BuiltMachineSet =>
+  set('new', (s) => {
+    s.metadata.annotations[REVISION_ANNOTATION] = '1';
+    change?.(s);
+  });
 
+describe('an existing new set', () => {
   test('that is in step is left alone', () => {
     expect(newSetChange(deployment(), inStep(), [])).toBeUndefined();
   });

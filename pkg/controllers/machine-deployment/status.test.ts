@@ -34,7 +34,7 @@ const owned = (size: number, machines: number, available = machines): OwnedSet =
   ),
 });
 
-function status(facts: Partial<StatusFacts>): MachineDeploymentStatus {
+function computed(facts: Partial<StatusFacts>): MachineDeploymentStatus {
   return statusOf({
     deployment: deployment(),
     observedGeneration: 1,
@@ -50,7 +50,7 @@ function status(facts: Partial<StatusFacts>): MachineDeploymentStatus {
 
 describe('counts', () => {
   test('are sums over all sets; unavailable counts from what the sets should have', () => {
-    expect(status({ newSet: owned(3, 2, 1), oldSets: [owned(2, 4, 2)], observedGeneration: 7 })).toMatchObject({
+    expect(computed({ newSet: owned(3, 2, 1), oldSets: [owned(2, 4, 2)], observedGeneration: 7 })).toMatchObject({
       observedGeneration: 7,
       replicas: 6,
       updatedReplicas: 2,
@@ -65,7 +65,7 @@ describe('counts', () => {
       d.status.conditions = [{ type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable' }];
     });
 
-    expect(statusChange(stored.status, status({ deployment: stored }))).toBeUndefined();
+    expect(statusChange(stored.status, computed({ deployment: stored }))).toBeUndefined();
   });
 });
 
@@ -86,7 +86,7 @@ describe('conditions', () => {
       built.spec.strategy.rollingUpdate = { maxSurge: 1, maxUnavailable: limit };
     });
 
-    expect(status({ deployment: d, newSet: { ...set, machines } }).conditions).toMatchObject([
+    expect(computed({ deployment: d, newSet: { ...set, machines } }).conditions).toMatchObject([
       { type: 'Available', status: want },
     ]);
   });
@@ -99,7 +99,7 @@ describe('conditions', () => {
       ];
     });
 
-    expect(status({ deployment: d }).conditions).toEqual([
+    expect(computed({ deployment: d }).conditions).toEqual([
       {
         type: 'Available',
         status: 'True',
@@ -117,13 +117,13 @@ describe('conditions', () => {
     failing.set.status = {
       machineSetCondition: [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'quota' }],
     };
-    const told = status({ oldSets: [failing] });
+    const told = computed({ oldSets: [failing] });
     const d = deployment((built) => {
       built.status.conditions = told.conditions ?? [];
     });
 
     expect(told.conditions).toContainEqual(expect.objectContaining({ type: 'ReplicaFailure', message: 'quota' }));
-    expect(status({ deployment: d }).conditions?.map(({ type }) => type)).toEqual(['Available']);
+    expect(computed({ deployment: d }).conditions?.map(({ type }) => type)).toEqual(['Available']);
   });
 
   test('an invalid spec is told, whenever what is wrong changes', () => {
@@ -131,25 +131,26 @@ describe('conditions', () => {
       built.status.conditions = [{ type: 'InvalidSpec', status: 'True', reason: 'ValidationFailed', message: 'a' }];
     });
 
-    expect(status({ deployment: d, invalid: 'b' }).conditions).toMatchObject([{ type: 'InvalidSpec', message: 'b' }]);
-    expect(status({ deployment: d }).conditions).toMatchObject([{ type: 'Available' }]);
+    expect(computed({ deployment: d, invalid: 'b' }).conditions).toMatchObject([{ type: 'InvalidSpec', message: 'b' }]);
+    expect(computed({ deployment: d }).conditions).toMatchObject([{ type: 'Available' }]);
   });
 });
 
-describe('progress', () => {
-  const counts = (more: MachineDeploymentStatus): MachineDeploymentStatus => ({
-    observedGeneration: 1,
-    replicas: 3,
-    updatedReplicas: 3,
-    readyReplicas: 3,
-    availableReplicas: 3,
-    ...more,
-  });
-  const rolling = (d: BuiltMachineDeployment): void => {
-    progressing('MachineSetUpdated')(d);
-    d.status = { ...d.status, replicas: 4, updatedReplicas: 1, readyReplicas: 3, availableReplicas: 3 };
-  };
+const counts = (more: MachineDeploymentStatus): MachineDeploymentStatus => ({
+  observedGeneration: 1,
+  replicas: 3,
+  updatedReplicas: 3,
+  readyReplicas: 3,
+  availableReplicas: 3,
+  ...more,
+});
 
+const rolling = (d: BuiltMachineDeployment): void => {
+  progressing('MachineSetUpdated')(d);
+  d.status = { ...d.status, replicas: 4, updatedReplicas: 1, readyReplicas: 3, availableReplicas: 3 };
+};
+
+describe('progress', () => {
   test.each([
     { title: 'all is of the new template', change: rolling, next: {}, reason: 'NewMachineSetAvailable' },
     {

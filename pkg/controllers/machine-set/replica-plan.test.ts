@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 
 import {
   MARKED_FOR_DELETION_TIME_ANNOTATION,
@@ -186,11 +186,11 @@ describe('over any history', () => {
     pass(writes: number): void {
       const before = this.living().length;
       const { create, victims } = plan({ desired: this.desired, machines: this.#machines, isFrozen: this.isFrozen });
-      expect(create === 0 || victims.length === 0).toBe(true);
-      expect(before + create).toBeLessThanOrEqual(Math.max(before, this.desired));
+      must(create === 0 || victims.length === 0, 'either create or delete');
+      must(before + create <= Math.max(before, this.desired), 'not more than wanted');
 
       for (const { machine: victim } of victims.slice(0, writes)) {
-        expect(this.#deleted.has(victim.metadata.name)).toBe(false);
+        must(!this.#deleted.has(victim.metadata.name), 'not deleted twice');
         this.#deleted.add(victim.metadata.name);
         victim.metadata.deletionTimestamp = PAST;
       }
@@ -198,3 +198,7 @@ describe('over any history', () => {
     }
   }
 });
+
+function must(holds: boolean, what: string): void {
+  if (!holds) throw new Error(`violated: ${what}`);
+}

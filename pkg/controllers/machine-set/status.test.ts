@@ -9,7 +9,7 @@ import type { StatusFacts } from './status.ts';
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const SINCE = '2026-01-01T00:00:00Z';
 
-const set = (change?: (s: BuiltMachineSet) => void): BuiltMachineSet => machineSet(change);
+const set = (mutate?: (s: BuiltMachineSet) => void): BuiltMachineSet => machineSet(mutate);
 const failed = (name: string, at = SINCE): BuiltMachine =>
   machine((m) => {
     m.metadata.name = name;
