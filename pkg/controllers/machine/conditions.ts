@@ -26,7 +26,7 @@ export function machineConditions(machine: Machine, nowMs: number): MachineCondi
 }
 
 function vmCreated(machine: Machine, { reason, message }: Explanation): MachineCondition {
-  const { providerID = '' } = machine.spec;
+  const { providerID = '' } = machine.spec ?? {};
   return providerID === ''
     ? condition('VMCreated', 'False', reason, message)
     : condition('VMCreated', 'True', 'VMCreated', `VM ${providerID} exists.`);

@@ -56,11 +56,11 @@ function lifeStory(machine: Machine): Story {
 }
 
 function creatingStory({ spec }: Machine): Story {
-  return (spec.providerID ?? '') === ''
+  return (spec?.providerID ?? '') === ''
     ? story('Creating', 'The provider makes the VM.', 'the VM to be created', 'The VM boots and joins as a Node.')
     : story(
         'Initializing',
-        `VM ${spec.providerID ?? ''} is set up.`,
+        `VM ${spec?.providerID ?? ''} is set up.`,
         'the VM to be initialized',
         'It joins as a Node.',
       );
@@ -208,7 +208,7 @@ function nodeOf({ metadata }: Machine): string {
 }
 
 function vmOf({ spec }: Machine): string {
-  return spec.providerID ?? '';
+  return spec?.providerID ?? '';
 }
 
 function sinceOf(machine: Machine): number | undefined {

@@ -363,7 +363,7 @@ export class FakeWorld {
     else if (writes.length > 0) {
       this.#version += 1;
       const metadata = { ...machine.metadata, resourceVersion: String(this.#version) };
-      this.machines.put({ ...structuredClone(machine), metadata });
+      this.machines.put({ ...machine, metadata });
     }
     return writes;
   }

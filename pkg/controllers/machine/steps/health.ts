@@ -40,7 +40,7 @@ async function examine(ctx: MachineContext, node: Node): Promise<void> {
   const { machine, settings } = ctx;
   const conditions = node.status?.conditions ?? [];
   if (conditionsChanged(machine.status.conditions ?? [], conditions)) {
-    machine.status.conditions = structuredClone(conditions);
+    machine.status.conditions = [...conditions];
   }
   const phase = phaseOf(machine);
   if (LEFT_ALONE.has(phase)) return;

@@ -1,0 +1,67 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+
+import { machine } from '../../../../test/builders.ts';
+import { DELETION_STAGES, deletionStageOf, describeStage, hasReached, textOfStage } from './stage.ts';
+
+function terminating(description: string): ReturnType<typeof machine> {
+  return machine((m) => {
+    m.status.currentStatus.phase = 'Terminating';
+    m.status.lastOperation = { type: 'Delete', state: 'Processing', description };
+  });
+}
+
+describe('the stage of a deletion', () => {
+  // Texts as the original writes them.
+  test.each([
+    { description: 'Set machine status to termination. Now, getting VM Status', stage: 'vm-status' },
+    { description: 'Initiate node drain', stage: 'drain' },
+    { description: 'VM was not found at provider. Moving forward to node drain. Initiate node drain', stage: 'drain' },
+    { description: 'Drain failed due to - timeout. Will retry in next sync. Initiate node drain', stage: 'drain' },
+    { description: 'Force Drain successful. Delete Volume Attachments', stage: 'detach-volumes' },
+    { description: 'Drain successful. Initiate VM deletion', stage: 'delete-vm' },
+    { description: 'VM deletion was successful. Initiate node object deletion', stage: 'delete-node' },
+    { description: 'Initiate machine object finalizer removal', stage: 'release-finalizer' },
+    { description: 'Deleting machine from cloud provider', stage: undefined },
+    { description: '', stage: undefined },
+  ])('"$description" is $stage', ({ description, stage }) => {
+    expect(deletionStageOf(terminating(description))).toBe(stage);
+  });
+
+  test('is not begun in another phase, whatever the description says', () => {
+    const running = machine((m) => {
+      m.status.lastOperation.description = 'Initiate VM deletion';
+    });
+
+    expect(deletionStageOf(running)).toBeUndefined();
+  });
+
+  test('is not led astray by a marker inside an error text', () => {
+    const description = describeStage('delete-vm', 'provider said: Initiate machine object finalizer removal');
+
+    expect(deletionStageOf(terminating(description))).toBe('delete-vm');
+    expect(description).not.toContain('Initiate machine object finalizer removal');
+  });
+
+  test('survives any free text', () => {
+    const text = fc.oneof(fc.string(), fc.constantFrom(...DELETION_STAGES.map((stage) => describeStage(stage))));
+    fc.assert(
+      fc.property(fc.constantFrom(...DELETION_STAGES), fc.array(text), (stage, texts) => {
+        const description = describeStage(stage, texts.join(' '));
+        expect(deletionStageOf(terminating(description))).toBe(stage);
+      }),
+    );
+  });
+
+  test('gives back its free text', () => {
+    expect(textOfStage(describeStage('drain', 'Waiting for 1 pod.'))).toBe('Waiting for 1 pod.');
+    expect(textOfStage(describeStage('drain'))).toBe('');
+  });
+
+  test('is reached when it is the present one or lies behind', () => {
+    expect(hasReached('drain', 'drain')).toBe(true);
+    expect(hasReached('delete-vm', 'drain')).toBe(true);
+    expect(hasReached('vm-status', 'drain')).toBe(false);
+    expect(hasReached(undefined, 'vm-status')).toBe(false);
+  });
+});

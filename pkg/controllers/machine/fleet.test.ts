@@ -1,0 +1,82 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { Store } from '../../cache/store.ts';
+import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
+import { Fleet } from './fleet.ts';
+
+const apiVersion = 'machine.sapcloud.io/v1alpha1';
+
+function fleetOf(annotation?: string): { fleet: Fleet; add: (name: string, set: string) => Machine } {
+  const machines = new Store<Machine>();
+  const sets = new Store<MachineSet>();
+  const deployments = new Store<MachineDeployment>();
+  const deployment = machineDeployment((d) => {
+    d.spec.replicas = 10;
+    if (annotation !== undefined) d.metadata.annotations['machine.sapcloud.io/max-replacements'] = annotation;
+  });
+  deployments.put(deployment);
+  for (const name of ['old', 'new']) {
+    const owner = {
+      apiVersion,
+      kind: 'MachineDeployment',
+      name: 'deployment-1',
+      uid: deployment.metadata.uid,
+      controller: true,
+    };
+    sets.put(machineSet((s) => Object.assign(s.metadata, { name, ownerReferences: [owner] })));
+  }
+  const add = (name: string, set: string): Machine => {
+    const owner = { apiVersion, kind: 'MachineSet', name: set, uid: `uid-of-machineset-${set}`, controller: true };
+    const one = machine((m) => Object.assign(m.metadata, { name, ownerReferences: [owner] }));
+    one.status.currentStatus.phase = 'Unknown';
+    machines.put(one);
+    return one;
+  };
+  return { fleet: new Fleet({ machines, sets, deployments }), add };
+}
+
+describe('replacements of a MachineDeployment', () => {
+  test('are granted one at a time, over all its sets', () => {
+    const { fleet, add } = fleetOf();
+    const [a, b] = [add('a', 'old'), add('b', 'new')];
+
+    const grant = fleet.condemn(a);
+
+    expect(grant).toBeDefined();
+    expect(fleet.condemn(b)).toBeUndefined();
+    grant?.[Symbol.dispose]();
+    expect(fleet.condemn(b)).toBeDefined();
+  });
+
+  test('are granted as often at once as its annotation says', () => {
+    const { fleet, add } = fleetOf('20%');
+    const machines = ['a', 'b', 'c'].map((name) => add(name, 'old'));
+
+    expect(machines.map((one) => fleet.condemn(one) !== undefined)).toEqual([true, true, false]);
+  });
+
+  test('are stopped by 0', () => {
+    const { fleet, add } = fleetOf('0');
+
+    expect(fleet.condemn(add('a', 'old'))).toBeUndefined();
+  });
+
+  test('of sets that are not cached are limited by set', () => {
+    const machines = new Store<Machine>();
+    const fleet = new Fleet({ machines });
+    const { add } = fleetOf();
+    const [a, b, c] = [add('a', 'old'), add('b', 'old'), add('c', 'new')];
+    for (const one of [a, b, c]) machines.put(one);
+
+    expect([a, b, c].map((one) => fleet.condemn(one) !== undefined)).toEqual([true, false, true]);
+  });
+
+  test('of a machine without owner are not limited', () => {
+    const fleet = new Fleet({ machines: new Store<Machine>() });
+
+    expect(fleet.condemn(machine())).toBeDefined();
+  });
+});

@@ -1,0 +1,75 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { NodeCondition } from '../../apis/wire.ts';
+import { node } from '../../../test/builders.ts';
+import { awaitsCriticalComponents, conditionsChanged, describeConditions, isHealthy } from './node-health.ts';
+
+const WATCHED = ['KernelDeadlock', 'DiskPressure'];
+
+const c = (type: string, status: string, reason?: string, message?: string): NodeCondition => ({
+  type,
+  status,
+  ...(reason !== undefined && { reason }),
+  ...(message !== undefined && { message }),
+});
+
+describe('health of a Node', () => {
+  test.each([
+    { what: 'no condition at all', conditions: [], healthy: false },
+    { what: 'Ready', conditions: [c('Ready', 'True')], healthy: true },
+    { what: 'not Ready', conditions: [c('Ready', 'False')], healthy: false },
+    { what: 'Ready Unknown', conditions: [c('Ready', 'Unknown')], healthy: false },
+    { what: 'Ready absent, others fine', conditions: [c('DiskPressure', 'False')], healthy: true },
+    { what: 'a watched one True', conditions: [c('Ready', 'True'), c('DiskPressure', 'True')], healthy: false },
+    { what: 'a watched one Unknown', conditions: [c('Ready', 'True'), c('DiskPressure', 'Unknown')], healthy: false },
+    { what: 'another one True', conditions: [c('Ready', 'True'), c('MemoryPressure', 'True')], healthy: true },
+  ])('$what: $healthy', ({ conditions, healthy }) => {
+    expect(isHealthy(conditions, WATCHED)).toBe(healthy);
+  });
+
+  test.each([
+    { what: 'nothing', before: [c('Ready', 'True')], after: [c('Ready', 'True')], changed: false },
+    {
+      what: 'a message',
+      before: [c('Ready', 'True', 'a', 'x')],
+      after: [c('Ready', 'True', 'a', 'y')],
+      changed: false,
+    },
+    { what: 'a reason', before: [c('Ready', 'True', 'a')], after: [c('Ready', 'True', 'b')], changed: false },
+    { what: 'a status', before: [c('Ready', 'True')], after: [c('Ready', 'False')], changed: true },
+    { what: 'a new type', before: [c('Ready', 'True')], after: [c('Ready', 'True'), c('A', 'True')], changed: true },
+    {
+      what: 'a type that went',
+      before: [c('Ready', 'True'), c('A', 'True')],
+      after: [c('Ready', 'True')],
+      changed: true,
+    },
+    { what: 'one type for another', before: [c('A', 'True')], after: [c('B', 'True')], changed: true },
+    {
+      what: 'the reason of an in-place update',
+      before: [c('InPlaceUpdate', 'True', 'SelectedForUpdate')],
+      after: [c('InPlaceUpdate', 'True', 'DrainSuccessful')],
+      changed: true,
+    },
+  ])('$what is news: $changed', ({ before, after, changed }) => {
+    expect(conditionsChanged(before, after)).toBe(changed);
+  });
+
+  test('waits for critical components only with effect NoSchedule', () => {
+    const key = 'node.gardener.cloud/critical-components-not-ready';
+    const withTaint = (effect: string): ReturnType<typeof node> =>
+      node((n) => {
+        n.spec.taints = [{ key, effect }];
+      });
+
+    expect(awaitsCriticalComponents(withTaint('NoSchedule'))).toBe(true);
+    expect(awaitsCriticalComponents(withTaint('NoExecute'))).toBe(false);
+    expect(awaitsCriticalComponents(node())).toBe(false);
+  });
+
+  test('is described in words', () => {
+    expect(describeConditions([c('Ready', 'Unknown', 'NodeStatusUnknown'), c('A', 'True')])).toBe(
+      'Ready is Unknown (NodeStatusUnknown), A is True',
+    );
+  });
+});

@@ -1,0 +1,138 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { FakeClock } from '../../clock/fake-clock.ts';
+import { DriverError } from '../../driver/error.ts';
+import { Retries, type CallInput } from './retries.ts';
+
+const input = (change: Partial<CallInput> = {}): CallInput => ({
+  machineUID: 'm-1',
+  call: 'create',
+  fingerprint: '1/1/x',
+  classUID: 'class-1',
+  ...change,
+});
+
+function start(): { clock: FakeClock; retries: Retries } {
+  const clock = new FakeClock();
+  return { clock, retries: new Retries({ clock, resourceExhaustedRetryMs: 600_000, random: () => 1 }) };
+}
+
+describe('repeating a failed call', () => {
+  test('waits twice as long each time, up to the wait of its code', () => {
+    const { clock, retries } = start();
+    const waits = [1, 2, 3, 4, 5, 6, 7].map(() => {
+      retries.failed(input(), new DriverError('Internal', 'x'));
+      const waitMs = retries.waitMs(input());
+      clock.advance(waitMs);
+      return waitMs;
+    });
+
+    expect(waits).toEqual([5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 180_000]);
+  });
+
+  test('starts over after a success', () => {
+    const { retries } = start();
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    retries.succeeded(input());
+
+    expect(retries.waitMs(input())).toBe(0);
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    expect(retries.waitMs(input())).toBe(5_000);
+  });
+
+  test('does not wait when the input has changed', () => {
+    const { retries } = start();
+    retries.failed(input(), new DriverError('InvalidArgument', 'no such image'));
+
+    expect(retries.waitMs(input({ fingerprint: '2/1/x' }))).toBe(0);
+    expect(retries.failureOf(input({ fingerprint: '2/1/x' }))).toBeUndefined();
+  });
+
+  test('comes no sooner than the provider asked for', () => {
+    const { retries } = start();
+    retries.failed(input(), new DriverError('Unavailable', 'x', { retryAfterMs: 42_000 }));
+
+    expect(retries.waitMs(input())).toBe(42_000);
+  });
+
+  test('goes on, rarely, although the driver says it is of no use', () => {
+    const { retries } = start();
+    retries.failed(input(), new DriverError('Internal', 'x', { terminal: true }));
+
+    expect(retries.waitMs(input())).toBe(600_000);
+  });
+
+  test('keeps the calls of one machine apart', () => {
+    const { retries } = start();
+    retries.failed(input(), new DriverError('Internal', 'x'));
+
+    expect(retries.waitMs(input({ call: 'delete' }))).toBe(0);
+    expect(retries.waitMs(input({ machineUID: 'm-2' }))).toBe(0);
+  });
+
+  test('takes over what another process has recorded', () => {
+    const { retries } = start();
+    retries.restore(input(), 'ResourceExhausted', 4_000);
+
+    expect(retries.waitMs(input())).toBe(11_000);
+    expect(retries.failureOf(input())).toBeUndefined();
+  });
+
+  test('knows better than what was recorded', () => {
+    const { clock, retries } = start();
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    clock.advance(5_000);
+    retries.restore(input(), 'Internal', 0);
+
+    expect(retries.waitMs(input())).toBe(0);
+  });
+});
+
+describe('ResourceExhausted', () => {
+  const exhausted = new DriverError('ResourceExhausted', 'no quota');
+  const other = input({ machineUID: 'm-2' });
+
+  test('makes all machines of the class wait, and tells them why', () => {
+    const { retries } = start();
+    retries.failed(input(), exhausted);
+
+    expect(retries.waitMs(other)).toBe(15_000);
+    expect(retries.failureOf(other)).toBe(exhausted);
+    expect(retries.waitMs(input({ machineUID: 'm-3', classUID: 'class-2' }))).toBe(0);
+    expect(retries.waitMs(input({ machineUID: 'm-2', call: 'delete' }))).toBe(0);
+  });
+
+  test('counts calls that were under way together as one', () => {
+    const { retries } = start();
+    for (const machineUID of ['m-1', 'm-2', 'm-3']) retries.failed(input({ machineUID }), exhausted);
+
+    expect(retries.waitMs(input({ machineUID: 'm-4' }))).toBe(15_000);
+  });
+
+  test('doubles with each try that fails after the wait', () => {
+    const { clock, retries } = start();
+    retries.failed(input(), exhausted);
+    clock.advance(15_000);
+    retries.failed(other, exhausted);
+
+    expect(retries.waitMs(input({ machineUID: 'm-3' }))).toBe(30_000);
+  });
+
+  test('ends for the class with the first success', () => {
+    const { retries } = start();
+    retries.failed(input(), exhausted);
+    retries.succeeded(other);
+
+    expect(retries.waitMs(input({ machineUID: 'm-3' }))).toBe(0);
+    expect(retries.waitMs(input())).toBe(15_000);
+  });
+
+  test('is forgotten with its machine', () => {
+    const { retries } = start();
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    retries.forget('m-1');
+
+    expect(retries.waitMs(input())).toBe(0);
+  });
+});

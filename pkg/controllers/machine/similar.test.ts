@@ -1,0 +1,49 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { LastOperation } from '../../apis/machine/v1alpha1/machine.ts';
+import { isSimilar } from './similar.ts';
+
+const NOW_MS = Date.parse('2026-01-01T01:00:00Z');
+const ERROR = 'Cloud provider message - machine codes error: code = [Internal] message = [request 1a2b3c failed]';
+
+function operation(change: Partial<LastOperation>): LastOperation {
+  return {
+    type: 'Create',
+    state: 'Failed',
+    errorCode: 'Internal',
+    description: ERROR,
+    lastUpdateTime: '2026-01-01T00:59:00Z',
+    ...change,
+  };
+}
+
+describe('similar operations', () => {
+  test.each([
+    { what: 'the same', change: {}, similar: true },
+    { what: 'another request id', change: { description: ERROR.replace('1a2b3c', '9x8y7z') }, similar: true },
+    { what: 'another text', change: { description: 'quota of 3 exceeded' }, similar: false },
+    { what: 'another code', change: { errorCode: 'Aborted' }, similar: false },
+    { what: 'another state', change: { state: 'Processing' }, similar: false },
+    { what: 'another type', change: { type: 'Delete' }, similar: false },
+  ] as const)('$what: $similar', ({ change, similar }) => {
+    expect(isSimilar(operation({}), operation(change), NOW_MS)).toBe(similar);
+  });
+
+  test('are written again after 30 minutes', () => {
+    const old = operation({ lastUpdateTime: '2026-01-01T00:29:59Z' });
+
+    expect(isSimilar(old, operation({}), NOW_MS)).toBe(false);
+  });
+
+  test('need a first one', () => {
+    expect(isSimilar(undefined, operation({}), NOW_MS)).toBe(false);
+  });
+
+  test('count bytes, not characters', () => {
+    // 3 of 4 characters are equal, but only 3 of 6 bytes on average.
+    const left = operation({ description: 'aaa\u{1F600}' });
+    const right = operation({ description: 'aaa' });
+
+    expect(isSimilar(left, right, NOW_MS)).toBe(false);
+  });
+});
