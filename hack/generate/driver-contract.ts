@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { glob, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
 const execute = promisify(execFile);
 const ROOT = path.resolve(import.meta.dirname, '../..');
-const BUF = path.join(ROOT, 'node_modules/.bin/buf');
+const BUF = createRequire(import.meta.url).resolve('@bufbuild/buf/bin/buf');
 
 /** The TypeScript of the driver contract, as buf.gen.yaml says: path from the project's root → text. Works offline. */
 export async function driverContractFiles(): Promise<ReadonlyMap<string, string>> {
