@@ -20,7 +20,8 @@ const programs = {
 /** Installs if needed, then runs `command` and ends with its exit code. */
 exports.main = function main([command, ...args], ownNode) {
   const program = programs[command];
-  if (program === undefined) fail(`unknown command "${command}": one of ${Object.keys(programs).join(', ')} is expected`);
+  if (program === undefined)
+    fail(`unknown command "${command}": one of ${Object.keys(programs).join(', ')} is expected`);
   installIfNeeded();
   runWith(findNode(ownNode), [...program, ...args]);
 };
@@ -39,7 +40,8 @@ function installIfNeeded() {
     stdio: ['ignore', 'inherit', 'pipe'],
     encoding: 'utf8',
   });
-  if (done.error !== undefined) fail(`npm could not be started (${done.error.message}): install npm, which comes with Node, and try again`);
+  if (done.error !== undefined)
+    fail(`npm could not be started (${done.error.message}): install npm, which comes with Node, and try again`);
   if (done.status !== 0) {
     if (/ENOSPC/.test(done.stderr)) fail('The disk is full: free about 1 GB where this checkout lies, then try again.');
     if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT/.test(done.stderr)) {

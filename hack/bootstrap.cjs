@@ -9,7 +9,13 @@ var OWN_NODE = [24, 12];
 
 var major = Number(process.versions.node.split('.')[0]);
 if (major < OLDEST_NODE) {
-  console.error('Machinist needs Node ' + OLDEST_NODE + ' or newer to install itself; this is Node ' + process.versions.node + '. Install a newer Node and try again.');
+  console.error(
+    'Machinist needs Node ' +
+      OLDEST_NODE +
+      ' or newer to install itself; this is Node ' +
+      process.versions.node +
+      '. Install a newer Node and try again.',
+  );
   process.exit(1);
 }
 require('./bootstrap-install.cjs').main(process.argv.slice(2), OWN_NODE);

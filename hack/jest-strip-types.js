@@ -4,6 +4,5 @@ import { stripTypeScriptTypes } from 'node:module';
 /** Jest transformer: Node's own type stripping, so that tests run the bytes that Node runs. */
 export default {
   process: (source) => ({ code: stripTypeScriptTypes(source, { mode: 'strip' }) }),
-  getCacheKey: (source, path) =>
-    createHash('sha256').update(process.version).update(path).update(source).digest('hex'),
+  getCacheKey: (source, path) => createHash('sha256').update(process.version).update(path).update(source).digest('hex'),
 };

@@ -4,7 +4,7 @@ import { isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { withLock } from './build-lock.ts';
-import { ControlPlaneError } from './error.ts';
+import { ControlPlaneError, explainFileError } from './error.ts';
 import { errnoOf } from './errno.ts';
 import { goBuild, type BuildProgress } from './go-build.ts';
 import { isAtLeast, parseVersion, pinnedVersion, programSpec, type ProgramName, type ProgramSpec } from './programs.ts';
@@ -67,7 +67,11 @@ export function cachePath(spec: ProgramSpec, env: Environment): string {
 }
 
 /** True when this process built it, false when another one did so meanwhile. */
-function buildOnce(spec: ProgramSpec, path: string, options: BinariesOptions & { env: Environment }): Promise<boolean> {
+async function buildOnce(
+  spec: ProgramSpec,
+  path: string,
+  options: BinariesOptions & { env: Environment },
+): Promise<boolean> {
   if (process.platform === 'win32') {
     throw new ControlPlaneError(
       'unsupported-platform',
@@ -84,7 +88,12 @@ function buildOnce(spec: ProgramSpec, path: string, options: BinariesOptions & {
     await goBuild(spec, path, { env: options.env, progress, signal: options.signal });
     return true;
   };
-  return withLock(join(cacheDirectory(options.env), 'build.lock'), build, { signal: options.signal, onWait });
+  const lock = join(cacheDirectory(options.env), 'build.lock');
+  try {
+    return await withLock(lock, build, { signal: options.signal, onWait });
+  } catch (err) {
+    throw explainFileError(err);
+  }
 }
 
 interface Elsewhere {

@@ -40,6 +40,8 @@ export class Component {
   #child: ChildProcess | undefined;
   #ended: Promise<void> = Promise.resolve();
   #isExpectedToEnd = false;
+  /** Where in the log file the output of the present start begins. */
+  #outputOffset = 0;
 
   constructor(options: ComponentOptions) {
     this.name = options.name;
@@ -110,6 +112,7 @@ export class Component {
   #spawn(): ChildProcess {
     const { program, args, directory, run, log, logFile } = this.#options;
     const output = openSync(logFile, 'a', 0o600);
+    this.#outputOffset = fstatSync(output).size;
     const child = spawn(program, args, { cwd: directory, stdio: ['ignore', output, output], detached: true });
     closeSync(output);
     child.unref();
@@ -133,18 +136,19 @@ export class Component {
   }
 
   #startFailed(how: string): ControlPlaneError {
-    const tail = lastLines(this.logFile);
-    if (/no space left on device/i.test(tail)) {
+    const output = outputSince(this.logFile, this.#outputOffset);
+    const tail = output.trim().split('\n').slice(-TAIL_LINES).join('\n');
+    if (/no space left on device/i.test(output)) {
       const remedy = `free some room (its directory is ${this.#options.directory}) and try again`;
       return new ControlPlaneError('disk-full', `The disk is full, ${this.name} cannot start: ${remedy}.`);
     }
-    const code = /address already in use/i.test(tail) ? 'address-in-use' : 'start-failed';
+    const code = /address already in use/i.test(output) ? 'address-in-use' : 'start-failed';
     return new ControlPlaneError(code, `starting ${this.name}: ${how}; its last lines were:\n${tail}`);
   }
 }
 
-/** The end of a log file, for an error message; empty when there is none. */
-function lastLines(path: string): string {
+/** What was written to a log file since `offset`, at most its last 16 KB; empty when there is no such file. */
+function outputSince(path: string, offset: number): string {
   let file: number;
   try {
     file = openSync(path, 'r');
@@ -154,9 +158,10 @@ function lastLines(path: string): string {
   }
   try {
     const { size } = fstatSync(file);
-    const buffer = Buffer.alloc(Math.min(size, TAIL_BYTES));
-    readSync(file, buffer, 0, buffer.length, size - buffer.length);
-    return buffer.toString().trim().split('\n').slice(-TAIL_LINES).join('\n');
+    const from = Math.max(offset, size - TAIL_BYTES);
+    const buffer = Buffer.alloc(Math.max(size - from, 0));
+    readSync(file, buffer, 0, buffer.length, from);
+    return buffer.toString();
   } finally {
     closeSync(file);
   }

@@ -11,7 +11,7 @@ import { resolvePrograms, type BinariesOptions, type Program } from './binaries.
 import { bootstrapRbac } from './bootstrap-rbac.ts';
 import { Component } from './component.ts';
 import { Connection, pkiDirectory } from './connection.ts';
-import { ControlPlaneError } from './error.ts';
+import { ControlPlaneError, explainFileError } from './error.ts';
 import { cleanUpDeadRuns, openRun, type LedgerOptions, type LedgerRun } from './ledger.ts';
 import { createPki, pkiFiles, type PkiFiles } from './pki.ts';
 import { freePort } from './ports.ts';
@@ -47,6 +47,14 @@ export interface ControlPlaneOptions extends LedgerOptions {
  * left behind then.
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  try {
+    return await startUnexplained(options);
+  } catch (err) {
+    throw explainFileError(err);
+  }
+}
+
+async function startUnexplained(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { log = () => undefined, signal, env, controllerManager = true } = options;
   const { ended, removed } = await cleanUpDeadRuns(options);
   for (const what of [...ended, ...removed]) log(`cleaned up after a dead process: ${what}`);

@@ -1,7 +1,10 @@
+import { errnoOf, messageOf } from './errno.ts';
+
 /**
  * Why the control plane is not there:
  * - `go-missing`, `go-too-old`: no program was found and it cannot be built here;
  * - `no-network`: the Go modules could not be fetched; `disk-full`: no room to build or to run;
+ * - `not-writable`: the cache, the ledger or the temporary folder cannot be written;
  * - `build-failed`: the Go compiler said no for another reason;
  * - `unsupported-platform`: the programs do not exist for this operating system;
  * - `start-failed`: a program ended or did not become ready (the message has its last lines);
@@ -13,6 +16,7 @@ export type ControlPlaneErrorCode =
   | 'go-too-old'
   | 'no-network'
   | 'disk-full'
+  | 'not-writable'
   | 'build-failed'
   | 'unsupported-platform'
   | 'start-failed'
@@ -31,5 +35,35 @@ export class ControlPlaneError extends Error {
 
   static hasCode(err: unknown, ...codes: ControlPlaneErrorCode[]): err is ControlPlaneError {
     return err instanceof ControlPlaneError && codes.includes(err.code);
+  }
+}
+
+/** Where files go, and what moves them elsewhere. */
+const ELSEWHERE = 'XDG_CACHE_HOME (programs), XDG_STATE_HOME (what runs), TMPDIR (data)';
+
+/** Gives a full disk and a folder that cannot be written their sentence; anything else comes back as it is. */
+export function explainFileError(err: unknown): unknown {
+  const errno = errnoOf(err);
+  if (errno === 'ENOENT' && !messageOf(err).includes('mkdir')) return err;
+  switch (errno) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new ControlPlaneError(
+        'disk-full',
+        `The disk is full (${messageOf(err)}): free some room, or choose another one by ${ELSEWHERE}.`,
+        { cause: err },
+      );
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+    case 'ENOTDIR':
+    case 'ENOENT': // what mkdir -p says on a read-only file system
+      return new ControlPlaneError(
+        'not-writable',
+        `A folder cannot be written (${messageOf(err)}): choose another one by ${ELSEWHERE}.`,
+        { cause: err },
+      );
+    default:
+      return err;
   }
 }

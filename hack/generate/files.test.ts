@@ -32,10 +32,10 @@ test('every field of the CRDs has a description', () => {
   expect(without).toEqual([]);
 });
 
-function undescribed(properties: Record<string, Schema>, path: string): string[] {
+function undescribed(properties: Record<string, Schema>, prefix: string): string[] {
   return Object.entries(properties).flatMap(([name, schema]) => [
-    ...(schema.description === undefined ? [`${path}.${name}`] : []),
-    ...undescribed(schema.properties ?? {}, `${path}.${name}`),
-    ...undescribed(schema.items?.properties ?? {}, `${path}.${name}[]`),
+    ...(schema.description === undefined ? [`${prefix}.${name}`] : []),
+    ...undescribed(schema.properties ?? {}, `${prefix}.${name}`),
+    ...undescribed(schema.items?.properties ?? {}, `${prefix}.${name}[]`),
   ]);
 }

@@ -1,4 +1,4 @@
-import { Command, CommanderError, Option } from 'commander';
+import { type Command, type CommanderError, Option } from 'commander';
 
 import { configFrom, type Config } from './config.ts';
 import { defaultOf, type Flag, FLAGS, IGNORED_FLAGS, type Program } from './flags.ts';

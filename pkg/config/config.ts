@@ -121,10 +121,10 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
 }
 
 interface ValueReader {
-  text(name: string): string;
-  number(name: string): number;
-  bool(name: string): boolean;
-  list(name: string): readonly string[];
+  readonly text: (name: string) => string;
+  readonly number: (name: string) => number;
+  readonly bool: (name: string) => boolean;
+  readonly list: (name: string) => readonly string[];
 }
 
 function reader(values: ReadonlyMap<string, FlagValue>): ValueReader {

@@ -10,6 +10,7 @@ import { Freezes } from '../gate/freeze.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { Logger } from '../log/logger.ts';
 import { activityMetrics } from '../metrics/activity.ts';
+import { clockMetrics } from '../metrics/clock.ts';
 import { driverMetrics } from '../metrics/driver.ts';
 import { eventMetrics } from '../metrics/events.ts';
 import { gateMetrics } from '../metrics/gate.ts';
@@ -86,6 +87,7 @@ export async function makeBase(options: ManagerOptions): Promise<Base> {
     clock,
     log,
     metrics: metrics.kube,
+    clockMetrics: clockMetrics(registry),
     onRequest: options.hooks?.onRequest,
   };
   const isOneCluster = controlKubeconfig === '' || controlKubeconfig === targetKubeconfig;

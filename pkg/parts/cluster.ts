@@ -11,6 +11,7 @@ import { Transport } from '../kube/transport.ts';
 import type { RequestRecord } from '../kube/transport.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Logger } from '../log/logger.ts';
+import type { ClockMetrics } from '../metrics/clock.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
 
 /** The way to one API server. */
@@ -35,6 +36,7 @@ export interface ClusterOptions {
   readonly clock: SystemClock;
   readonly log: Logger;
   readonly metrics: KubeMetrics;
+  readonly clockMetrics: ClockMetrics;
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
 }
 
@@ -47,7 +49,11 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterAcces
   const endpoint = await loadEndpoint({ kubeconfig: options.kubeconfig, clock, env: options.env });
   const serverTime = new ServerTime({
     clock,
-    reanchored: (skewMs) => log.warn({ cluster, ms: skewMs }, 'moved our clock to the time of the API server'),
+    reanchored: (skewMs) => {
+      log.warn({ cluster, ms: skewMs }, 'moved our clock to the time of the API server');
+      options.clockMetrics.reanchors.inc();
+      options.clockMetrics.lastSkew.set(skewMs / 1_000);
+    },
   });
   const transport = new Transport({
     endpoint,

@@ -1,5 +1,8 @@
 import type { CachedKind } from '../cache/barrier.ts';
 import { reachPresent } from '../cache/barrier.ts';
+import { MACHINE_EVENT_SOURCE } from '../controllers/machine/events.ts';
+import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../controllers/machine-deployment/events.ts';
+import { MACHINE_SET_EVENT_SOURCE } from '../controllers/machine-set/events.ts';
 import { EventRecorder } from '../events/recorder.ts';
 import { OpenFence } from '../gate/fence.ts';
 import { LeaderGate } from '../gate/leader-gate.ts';
@@ -44,9 +47,9 @@ export async function buildManager(options: ManagerOptions, host: HostProcess): 
   const recorder = (component: string): EventRecorder =>
     new EventRecorder({ source: { component }, writer, clock, log, metrics: base.metrics.event });
   const recorders = {
-    sets: recorder('machineset-controller'),
-    deployments: recorder(MANAGER_LEASE),
-    machines: recorder(MACHINE_LEASE),
+    sets: recorder(MACHINE_SET_EVENT_SOURCE),
+    deployments: recorder(MACHINE_DEPLOYMENT_EVENT_SOURCE),
+    machines: recorder(MACHINE_EVENT_SOURCE),
   };
 
   const lead = (name: string, announcer: EventRecorder): Leadership =>

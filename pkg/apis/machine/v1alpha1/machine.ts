@@ -1,4 +1,4 @@
-import type { ObjectMeta, OwnerReference } from '../../meta.ts';
+import type { ObjectMeta } from '../../meta.ts';
 import type { NodeCondition, NodeSpec } from '../../wire.ts';
 import type { ConditionStatus, MachinePhase, OperationState, OperationType } from './phases.ts';
 
@@ -122,16 +122,3 @@ export interface MachineSummary {
   ownerRef?: string;
   lastOperation?: LastOperation;
 }
-
-/** A Machine that is about to be created: the server fills in the rest of the metadata. */
-export type NewMachine = Omit<Machine, 'metadata'> & {
-  metadata: {
-    name: string;
-    namespace: string;
-    generateName?: string;
-    labels?: Record<string, string>;
-    annotations?: Record<string, string>;
-    finalizers?: string[];
-    ownerReferences?: OwnerReference[];
-  };
-};
