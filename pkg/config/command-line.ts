@@ -36,15 +36,17 @@ export function withFlags(
 }
 
 /**
- * Go spellings of flags: `_` for `-`, and one dash. Values are left alone.
+ * Go spellings of flags: `_` for `-`, and one dash. Values are left alone. Of a flag that is not in the table the value is split
+ * off, so that a mistyped name is compared with the known ones without it.
  */
 export function normalizeFlags(argv: readonly string[]): string[] {
   const known = new Set([...FLAGS.map((flag) => flag.name), ...IGNORED_FLAGS]);
-  return argv.map((argument) => {
+  return argv.flatMap((argument) => {
     const [, dashes, name = '', rest = ''] = /^(--?)([A-Za-z][\w-]*)(=.*)?$/s.exec(argument) ?? [];
-    if (dashes === undefined) return argument;
+    if (dashes === undefined) return [argument];
     const dashed = name.replaceAll('_', '-');
-    return known.has(dashed) ? `--${dashed}${rest}` : argument;
+    if (known.has(dashed)) return [`--${dashed}${rest}`];
+    return dashes === '--' && rest !== '' ? [`--${name}`, rest.slice(1)] : [argument];
   });
 }
 
