@@ -2,7 +2,7 @@ import { keyOf } from '../apis/meta.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Clock } from '../clock/clock.ts';
 import { ApiError, isExpired } from '../kube/errors.ts';
-import { errorOfStatus } from '../kube/failure.ts';
+import { errorOfStatus, isSilence } from '../kube/failure.ts';
 import type { ListWatch } from '../kube/list-watch.ts';
 import type { WatchEvent } from '../kube/watch.ts';
 import type { Logger } from '../log/logger.ts';
@@ -60,7 +60,7 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
  * | state  | does                                    | then                                                                    |
  * |--------|-----------------------------------------|-------------------------------------------------------------------------|
  * | list   | WatchList; or a list and then a watch   | watch; refused (400, 422) → list without WatchList                      |
- * | watch  | resumes at the sink's resourceVersion   | ended or broken → watch; 410 → list; very short or failed → pause first |
+ * | watch  | resumes at the sink's resourceVersion   | ended or broken → watch; 410 or all silent → list; failed → pause first |
  *
  * The first list takes what the server has cached ('0'); a later one is not older than the sink; one that the server
  * refuses as expired or too new makes the next a quorum read.
@@ -187,6 +187,11 @@ export class Reflector<T extends KubeObject> {
       return round.listed ? this.#backoff.next() : 0;
     }
     this.#count('failed');
+    if (isSilence(err) && !round.progressed) {
+      // A watch from a version that the server has not reached is silent for ever: an etcd restored from a backup.
+      this.#mustList = true;
+      this.#listReason = 'silent';
+    }
     if (this.#mustList && this.#streams && isRefusedStream(err)) {
       this.#streams = false;
       this.#log.info({ err }, 'server refused WatchList');

@@ -1,6 +1,6 @@
 import type { KubeObject, List, ObjectMeta } from '../apis/meta.ts';
 import type { Pod } from '../apis/wire.ts';
-import type { Intent } from '../gate/gate.ts';
+import type { Cluster, Intent } from '../gate/gate.ts';
 import type { Patch } from './patch.ts';
 import type { Resource } from './resource.ts';
 
@@ -19,6 +19,12 @@ export interface Identity {
 export interface CallOptions {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
+}
+
+/** A mutation's own options. */
+export interface WriteOptions extends CallOptions {
+  /** Clusters that it concerns besides the one it is written to (a Machine's target): the gate is asked about them too. */
+  readonly clusters?: readonly Cluster[];
 }
 
 /** What a list selects, and how fresh it must be: without `resourceVersion` it is a quorum read. */
@@ -50,7 +56,7 @@ export interface Preconditions {
 }
 
 /** How an object is deleted. */
-export interface DeleteOptions extends CallOptions {
+export interface DeleteOptions extends WriteOptions {
   readonly gracePeriodSeconds?: number;
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
 }
@@ -65,7 +71,7 @@ export interface Writer {
     intent: Intent,
     resource: Resource<T>,
     object: New<T>,
-    options?: CallOptions,
+    options?: WriteOptions,
   ): Promise<T>;
   /** PATCH of fields that we own; `patch` carries its preconditions (see patch.ts). */
   patch<T extends KubeObject>(
@@ -73,7 +79,7 @@ export interface Writer {
     resource: Resource<T>,
     ref: ObjectRef,
     patch: Patch,
-    options?: CallOptions,
+    options?: WriteOptions,
   ): Promise<T>;
   /** DELETE. Resolves with the object while finalizers hold it, with undefined when it is gone. */
   delete<T extends KubeObject>(
@@ -84,5 +90,5 @@ export interface Writer {
     options?: DeleteOptions,
   ): Promise<T | undefined>;
   /** Eviction of exactly this pod (UID precondition). TooManyRequests: a PodDisruptionBudget forbids it now. */
-  evict(pod: Pod, options?: CallOptions & { readonly gracePeriodSeconds?: number }): Promise<void>;
+  evict(pod: Pod, options?: WriteOptions & { readonly gracePeriodSeconds?: number }): Promise<void>;
 }

@@ -58,8 +58,17 @@ const CONNECTION_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'UND_ER
 
 /** Whether a read that failed like this is worth repeating at once: the connection was refused or broke. */
 export function isConnectionFailure(err: unknown): boolean {
+  return CONNECTION_CODES.has(codeOf(err));
+}
+
+/** Whether a watch ended because nothing came, not even a bookmark. */
+export function isSilence(err: unknown): boolean {
+  return codeOf(err) === 'UND_ERR_BODY_TIMEOUT';
+}
+
+function codeOf(err: unknown): string {
   const cause = err instanceof ApiError ? err.cause : err;
-  return CONNECTION_CODES.has(String((cause as { code?: unknown } | undefined)?.code));
+  return String((cause as { code?: unknown } | undefined)?.code);
 }
 
 function parseStatus(text: string): Status | undefined {

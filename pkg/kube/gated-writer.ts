@@ -2,7 +2,7 @@ import type { KubeObject, Status } from '../apis/meta.ts';
 import type { Pod } from '../apis/wire.ts';
 import type { Cluster, Gate, Intent } from '../gate/gate.ts';
 import { addressOf } from './address.ts';
-import type { CallOptions, DeleteOptions, Identity, New, ObjectRef, Preconditions, Writer } from './client.ts';
+import type { WriteOptions, DeleteOptions, Identity, New, ObjectRef, Preconditions, Writer } from './client.ts';
 import { ApiError, isNotFound } from './errors.ts';
 import type { Interceptor } from './interceptor.ts';
 import type { Patch, PatchType } from './patch.ts';
@@ -44,7 +44,7 @@ export class GatedWriter implements Writer {
     intent: Intent,
     resource: Resource<T>,
     object: New<T>,
-    options: CallOptions = {},
+    options: WriteOptions = {},
   ): Promise<T> {
     const { namespace, name } = object.metadata;
     const created = await this.#send<T>(
@@ -67,7 +67,7 @@ export class GatedWriter implements Writer {
     resource: Resource<T>,
     ref: ObjectRef,
     patch: Patch,
-    options: CallOptions = {},
+    options: WriteOptions = {},
   ): Promise<T> {
     const { type, body, subresource } = patch;
     const address = addressOf(resource, { ...ref, subresource });
@@ -121,7 +121,7 @@ export class GatedWriter implements Writer {
     return undefined;
   }
 
-  async evict(pod: Pod, options: CallOptions & { readonly gracePeriodSeconds?: number } = {}): Promise<void> {
+  async evict(pod: Pod, options: WriteOptions & { readonly gracePeriodSeconds?: number } = {}): Promise<void> {
     const { name, namespace, uid } = pod.metadata;
     const { gracePeriodSeconds } = options;
     await this.#send<Status>(
@@ -143,10 +143,10 @@ export class GatedWriter implements Writer {
     );
   }
 
-  #send<T>(intent: Intent, { signal, timeoutMs }: CallOptions, call: Call, text: string): Promise<T> {
+  #send<T>(intent: Intent, { signal, timeoutMs, clusters = [] }: WriteOptions, call: Call, text: string): Promise<T> {
     const { transport, gate, cluster, intercept } = this.#options;
     const admit = async (waiting: AbortSignal): Promise<number> =>
-      (await gate.admit(intent, [cluster], waiting)).remainingMs;
+      (await gate.admit(intent, [cluster, ...clusters], waiting)).remainingMs;
     const send = (): Promise<T> => transport.request<T>({ ...call, signal, timeoutMs, admit });
     return intercept === undefined ? send() : intercept({ text }, send);
   }

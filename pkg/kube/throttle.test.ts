@@ -17,7 +17,7 @@ describe('createThrottle', () => {
   });
 
   test('gives up with the reason of the signal', async () => {
-    const throttle = createThrottle({ qps: 1, burst: 1, clock: new SystemClock() });
+    const throttle = createThrottle({ qps: 8, burst: 1, clock: new SystemClock() });
     await throttle.acquire(never);
     const leaving = new AbortController();
     const waiting = throttle.acquire(leaving.signal);

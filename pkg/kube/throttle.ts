@@ -18,7 +18,8 @@ const REFILL_MS = 250;
 
 /**
  * A token bucket of `burst` requests, refilled at `qps` a second; 0 = off. The library behind it admits about 400 a second
- * at most, so a higher limit is met all the same. `waited` is told of each wait.
+ * at most, so a higher limit is met all the same. Who gives up while waiting still uses up a token. `waited` is told of
+ * each wait.
  */
 export function createThrottle(options: {
   qps: number;

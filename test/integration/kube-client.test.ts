@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
 
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import { GateClosedError } from '../../pkg/gate/gate.ts';
@@ -12,6 +13,7 @@ import type { Resource } from '../../pkg/kube/resource.ts';
 import { createThrottle } from '../../pkg/kube/throttle.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Pod, Secret } from '../../pkg/apis/wire.ts';
+import { kubeMetrics } from '../../pkg/metrics/kube.ts';
 import { connect, namespace } from '../env/environment.ts';
 import type { TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -326,13 +328,15 @@ describe('writes', () => {
     };
     await using fenced = new KubeSession(connect(), { writer: { gate } });
 
-    await expect(fenced.writer.create('create', secrets, newSecret())).rejects.toBeInstanceOf(GateClosedError);
+    await expect(fenced.writer.create('create', secrets, newSecret(), { clusters: ['target'] })).rejects.toBeInstanceOf(
+      GateClosedError,
+    );
     await expect(
       fenced.writer.evict({ metadata: { name: 'p', namespace: ns.name, uid: 'u' } } as Pod),
     ).rejects.toBeInstanceOf(GateClosedError);
 
     expect(asked).toEqual([
-      ['create', ['control']],
+      ['create', ['control', 'target']],
       ['destroy', ['control']],
     ]);
     expect(fenced.requests).toEqual([]);
@@ -486,6 +490,18 @@ describe('requests', () => {
     await Promise.all(Array.from({ length: 6 }, () => limited.reader.list(secrets, { namespace: ns.name, limit: 1 })));
 
     expect(clock.monotonicMs() - fromMs).toBeGreaterThan(200);
+  });
+
+  test('count in the metrics under the names and labels of the original', async () => {
+    const registry = new Registry();
+    await using counted = new KubeSession(connect(), { transport: { metrics: kubeMetrics(registry) } });
+    await counted.reader.get(secrets, { namespace: ns.name, name: 'none' }).catch(() => undefined);
+
+    const { host } = new URL(connect().url);
+    const url = `${connect().url}/api/v1/namespaces/%7Bnamespace%7D/secrets/%7Bname%7D`;
+    const text = await registry.metrics();
+    expect(text).toContain(`rest_client_requests_total{code="404",method="GET",host="${host}"} 1`);
+    expect(text).toContain(`rest_client_request_latency_seconds_bucket{le="0.512",verb="GET",url="${url}"} 1`);
   });
 
   test('tell the time of the server', async () => {
