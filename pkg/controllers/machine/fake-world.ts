@@ -221,6 +221,8 @@ export class FakeWorld {
   memory = new MachineMemory();
   retries: Retries;
   hasTarget = true;
+  /** Writes fail, as with a conflict: nothing of a pass is kept. */
+  losesWrites = false;
   closedGate: GateClosedError | undefined;
   graceLeftMs = 0;
   trustedForMs: (clusters: readonly Cluster[]) => number = () => 24 * 60 * MINUTE;
@@ -253,9 +255,9 @@ export class FakeWorld {
     using pass = new PassNotes();
     const ctx = this.context(observed, pass);
     const [run] = await Promise.allSettled([runSteps(steps, ctx)]);
-    const writes = this.#write(observed, ctx.machine);
     const events: MachineEvent[] = [];
-    pass.complete(ctx.machine, (event) => events.push(event));
+    const writes = this.losesWrites ? [] : this.#write(observed, ctx.machine);
+    if (!this.losesWrites) pass.complete(ctx.machine, (event) => events.push(event));
     this.events.push(...events);
     const result = run.status === 'fulfilled' ? pass.resultOf(run.value) : { kind: 'next' as const };
     const error = run.status === 'rejected' ? (run.reason as unknown) : undefined;

@@ -1,0 +1,392 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
+import { GateClosedError } from '../../gate/gate.ts';
+import { machine, node } from '../../../test/builders.ts';
+import { CREATION } from './controller.ts';
+import { FakeWorld } from './fake-world.ts';
+
+const MINUTE = 60_000;
+const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
+const NODE_FINALIZER = 'node.machine.sapcloud.io/machine-controller';
+const READY = { type: 'Ready', status: 'True' };
+const NOT_READY = { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown' };
+const TAINT = { key: 'node.gardener.cloud/critical-components-not-ready', effect: 'NoSchedule' };
+
+interface Setup {
+  readonly phase: MachinePhase;
+  readonly mirrored?: readonly { type: string; status: string }[];
+  readonly conditions?: readonly { type: string; status: string }[];
+  readonly taints?: readonly { key: string; effect: string }[];
+  readonly noNode?: boolean;
+}
+
+function start({ phase, mirrored = [READY], conditions = [READY], taints = [], noNode = false }: Setup): FakeWorld {
+  const world = new FakeWorld();
+  world.machines.put(
+    machine((m) => {
+      m.metadata.finalizers = [FINALIZER];
+      m.metadata.annotations = { 'machinepriority.machine.sapcloud.io': '3' };
+      m.status.currentStatus.phase = phase;
+      m.status.conditions = [...mirrored];
+    }),
+  );
+  if (noNode) return world;
+  world.nodes.cache.put(
+    node((n) => {
+      n.metadata.finalizers = [NODE_FINALIZER];
+      n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-1';
+      n.status.conditions = [...conditions];
+      n.spec.taints = [...taints];
+    }),
+  );
+  return world;
+}
+
+const current = (world: FakeWorld): Machine => world.machines.get('default/m-1') as Machine;
+
+describe('health', () => {
+  test.each([
+    { what: 'a healthy Node', phase: 'Running', after: 'Running' },
+    { what: 'a healthy Node', phase: 'Pending', after: 'Running' },
+    { what: 'a healthy Node', phase: 'Unknown', after: 'Running' },
+    { what: 'a healthy Node', phase: 'Failed', after: 'Running' },
+    { what: 'a healthy Node', phase: 'InPlaceUpdateSuccessful', after: 'Running' },
+    { what: 'a healthy Node', phase: 'InPlaceUpdating', after: 'InPlaceUpdating' },
+    { what: 'a healthy Node', phase: 'InPlaceUpdateFailed', after: 'InPlaceUpdateFailed' },
+    { what: 'an unhealthy Node', phase: 'Running', conditions: [NOT_READY], after: 'Unknown' },
+    { what: 'an unhealthy Node', phase: 'Pending', conditions: [NOT_READY], after: 'Pending' },
+    { what: 'a Node without conditions', phase: 'Running', conditions: [], after: 'Unknown' },
+    { what: 'a Node without critical components', phase: 'Pending', taints: [TAINT], after: 'Pending' },
+    { what: 'a Node without critical components', phase: 'Unknown', taints: [TAINT], after: 'Running' },
+    { what: 'no Node any more', phase: 'Running', noNode: true, after: 'Unknown' },
+    { what: 'no Node yet', phase: 'Running', mirrored: [], noNode: true, after: 'Running' },
+    { what: 'no Node any more', phase: 'Pending', noNode: true, after: 'Pending' },
+  ] as (Setup & { what: string; after: string })[])(
+    'with $what: $phase becomes $after',
+    async ({ after, ...setup }) => {
+      const world = start(setup);
+
+      const { machine: seen } = await world.pass(CREATION);
+
+      expect(seen.status?.currentStatus?.phase).toBe(after);
+    },
+  );
+
+  test('mirrors conditions only when they say something new', async () => {
+    const world = start({ phase: 'Running', conditions: [{ ...READY, message: 'a new heartbeat' } as typeof READY] });
+    expect((await world.pass(CREATION)).writes).toEqual([]);
+
+    world.nodes.cache.put(
+      node((n) => {
+        n.metadata.resourceVersion = '2';
+        n.metadata.finalizers = [NODE_FINALIZER];
+        n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-1';
+        n.status.conditions = [READY, { type: 'MemoryPressure', status: 'True' }];
+      }),
+    );
+    const { writes, machine: seen } = await world.pass(CREATION);
+    expect(writes).toEqual(['status']);
+    expect(seen.status?.conditions).toHaveLength(2);
+  });
+
+  test('tells of a machine that came back that it re-joined', async () => {
+    const world = start({ phase: 'Unknown' });
+    const { machine: seen, events } = await world.pass(CREATION);
+
+    expect(seen.status?.lastOperation).toMatchObject({
+      type: 'HealthCheck',
+      state: 'Successful',
+      description: 'Machine m-1 successfully re-joined the cluster',
+    });
+    expect(events.map(({ reason }) => reason)).toEqual(['NodeRejoined']);
+    expect(world.tokenCalls).toEqual([]);
+  });
+
+  test('keeps a preservation', async () => {
+    const world = start({ phase: 'Running', conditions: [NOT_READY] });
+    world.machines.put(
+      machine((m) => {
+        Object.assign(m, current(world));
+        m.metadata = { ...m.metadata, resourceVersion: '2' };
+        m.status.currentStatus = { phase: 'Running', preserveExpiryTime: '2026-02-01T00:00:00Z' };
+      }),
+    );
+
+    const { machine: seen } = await world.pass(CREATION);
+
+    expect(seen.status?.currentStatus).toMatchObject({ phase: 'Unknown', preserveExpiryTime: '2026-02-01T00:00:00Z' });
+  });
+});
+
+describe('the health timeout', () => {
+  async function unknownFor(ms: number): Promise<FakeWorld> {
+    const world = start({ phase: 'Running', conditions: [NOT_READY] });
+    await world.pass(CREATION);
+    world.clock.advance(ms);
+    return world;
+  }
+
+  test('sets a timer, and fails the machine when it is over', async () => {
+    const world = await unknownFor(9 * MINUTE);
+    expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue', afterMs: MINUTE });
+    expect(current(world).status?.currentStatus?.phase).toBe('Unknown');
+
+    world.clock.advance(MINUTE);
+    const { machine: seen, events, writes } = await world.pass(CREATION);
+
+    expect(seen.status).toMatchObject({
+      currentStatus: { phase: 'Failed' },
+      lastOperation: { type: 'HealthCheck', state: 'Failed' },
+    });
+    expect(events.map(({ reason }) => reason)).toEqual(['HealthTimeout']);
+    expect(writes).toEqual(['status']);
+  });
+
+  test('spares a machine whose Node works when looked at live', async () => {
+    const world = await unknownFor(10 * MINUTE);
+    world.nodes.live.set('m-1', node());
+
+    const { machine: seen, result } = await world.pass(CREATION);
+
+    expect(seen.status?.currentStatus?.phase).toBe('Unknown');
+    expect(result).toMatchObject({ kind: 'requeue', waitingFor: 'the recovery of the Node to be seen' });
+  });
+
+  test('fails a machine whose Node is gone also when looked at live', async () => {
+    const world = await unknownFor(10 * MINUTE);
+    world.nodes.live.set('m-1', undefined);
+
+    expect((await world.pass(CREATION)).machine.status?.currentStatus?.phase).toBe('Failed');
+  });
+
+  test.each([
+    { what: 'of another version', live: machine((m) => Object.assign(m.metadata, { resourceVersion: '999' })) },
+    { what: 'of another UID', live: machine((m) => Object.assign(m.metadata, { uid: 'other' })) },
+    { what: 'gone', live: undefined },
+  ])('decides nothing from a cached machine that is $what at the server', async ({ live }) => {
+    const world = await unknownFor(10 * MINUTE);
+    world.liveMachines.set('default/m-1', live);
+
+    const { machine: seen, result } = await world.pass(CREATION);
+
+    expect(seen.status?.currentStatus?.phase).toBe('Unknown');
+    expect(result).toMatchObject({ kind: 'requeue' });
+  });
+
+  test('does not count time before we could trust what we see', async () => {
+    const world = await unknownFor(60 * MINUTE);
+    world.trustedForMs = () => 4 * MINUTE;
+
+    expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue', afterMs: 6 * MINUTE });
+    expect(current(world).status?.currentStatus?.phase).toBe('Unknown');
+  });
+
+  test('waits for the grace after a freeze', async () => {
+    const world = await unknownFor(60 * MINUTE);
+    world.graceLeftMs = 90_000;
+
+    expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue', afterMs: 90_000 });
+  });
+
+  test('is refused by the gate without a proof of life', async () => {
+    const world = await unknownFor(10 * MINUTE);
+    world.closedGate = new GateClosedError('unproven', 'target', 'no sign of life');
+
+    const { error, writes } = await world.pass(CREATION);
+
+    expect(error).toBe(world.closedGate);
+    expect(writes).toEqual([]);
+  });
+
+  test('can be disabled', async () => {
+    const world = await unknownFor(60 * MINUTE);
+    const { spec, ...rest } = current(world);
+    world.machines.put({
+      ...rest,
+      metadata: { ...rest.metadata, resourceVersion: '500' },
+      spec: { ...spec, disableHealthTimeout: true },
+    });
+
+    expect((await world.pass(CREATION)).machine.status?.currentStatus?.phase).toBe('Unknown');
+  });
+
+  test('replaces one machine of a set at a time, and tells the others once', async () => {
+    const world = await unknownFor(10 * MINUTE);
+    const owner = {
+      apiVersion: 'machine.sapcloud.io/v1alpha1',
+      kind: 'MachineSet',
+      name: 's',
+      uid: 's',
+      controller: true,
+    };
+    const mine = current(world);
+    world.machines.put({ ...mine, metadata: { ...mine.metadata, resourceVersion: '500', ownerReferences: [owner] } });
+    world.machines.put(
+      machine((m) => {
+        m.metadata.name = 'm-2';
+        m.metadata.ownerReferences = [owner];
+        m.status.currentStatus.phase = 'Pending';
+      }),
+    );
+
+    const seen = [await world.pass(CREATION), await world.pass(CREATION)];
+
+    expect(seen.map(({ machine: m }) => m.status?.currentStatus?.phase)).toEqual(['Unknown', 'Unknown']);
+    expect(seen.map(({ events }) => events.map(({ reason }) => reason))).toEqual([['ReplacementDelayed'], []]);
+  });
+});
+
+describe('the creation timeout', () => {
+  test('of a VM counts from when it was confirmed, not from the creation of the machine', async () => {
+    const world = start({ phase: 'Pending', mirrored: [], noNode: true });
+    world.machines.put(
+      machine((m) => {
+        Object.assign(m, current(world));
+        m.metadata = { ...m.metadata, resourceVersion: '2', creationTimestamp: '2025-12-31T23:30:00Z' };
+        m.status.currentStatus = { phase: 'Pending', timeoutActive: true, lastUpdateTime: '2026-01-01T00:00:00Z' };
+        m.status.lastOperation = {
+          type: 'Create',
+          state: 'Processing',
+          description: 'Creating machine on cloud provider',
+        };
+      }),
+    );
+    expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue', afterMs: 20 * MINUTE });
+
+    world.clock.advance(20 * MINUTE);
+    const { machine: seen } = await world.pass(CREATION);
+
+    expect(seen.status).toMatchObject({
+      currentStatus: { phase: 'Failed' },
+      lastOperation: {
+        type: 'Create',
+        state: 'Failed',
+        description: 'Machine m-1 failed to join the cluster in 20m0s.',
+      },
+    });
+    expect(seen.status?.currentStatus).not.toHaveProperty('timeoutActive');
+    expect(world.measured).toEqual(['failedToJoin']);
+  });
+
+  test.each([
+    { source: 'the annotation', annotation: '1m', spec: '2m', wantMs: MINUTE },
+    { source: 'the spec', annotation: 'soon', spec: '2m', wantMs: 2 * MINUTE },
+    { source: 'the flag', annotation: undefined, spec: undefined, wantMs: 20 * MINUTE },
+  ])('comes from $source', async ({ annotation, spec, wantMs }) => {
+    const world = start({ phase: 'Pending', noNode: true });
+    world.machines.put(
+      machine((m) => {
+        Object.assign(m, current(world));
+        m.metadata = { ...m.metadata, resourceVersion: '2' };
+        if (annotation !== undefined) {
+          m.metadata.annotations['node.machine.sapcloud.io/effective-creation-timeout'] = annotation;
+        }
+        m.spec = { ...m.spec, ...(spec !== undefined && { creationTimeout: spec }) };
+      }),
+    );
+
+    expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue', afterMs: wantMs });
+  });
+
+  test('is off for a Running machine', async () => {
+    const world = start({ phase: 'Running' });
+    world.clock.advance(600 * MINUTE);
+
+    expect((await world.pass(CREATION)).machine.status?.currentStatus?.phase).toBe('Running');
+  });
+});
+
+describe('the Node of a machine', () => {
+  test('gets finalizer, name and template in one patch, before the machine is Running', async () => {
+    const world = start({ phase: 'Pending', noNode: true });
+    world.nodes.cache.put(node());
+
+    await world.pass(CREATION);
+
+    expect(world.nodes.done).toEqual(['patch m-1']);
+    expect(world.nodes.patches).toEqual([
+      { metadata: { finalizers: [NODE_FINALIZER], labels: { 'node.gardener.cloud/machine-name': 'm-1' } } },
+    ]);
+    expect(current(world).status?.currentStatus?.phase).toBe('Running');
+  });
+
+  test('gets taints from a live read, with its resourceVersion', async () => {
+    const world = start({ phase: 'Running' });
+    world.machines.put(
+      machine((m) => {
+        Object.assign(m, current(world));
+        m.metadata = { ...m.metadata, resourceVersion: '2' };
+        m.spec = { ...m.spec, nodeTemplate: { spec: { taints: [{ key: 'a', effect: 'NoSchedule' }] } } };
+      }),
+    );
+    world.nodes.live.set(
+      'm-1',
+      node((n) => {
+        n.metadata.resourceVersion = '77';
+        n.metadata.finalizers = [NODE_FINALIZER];
+        n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-1';
+        n.spec.taints = [{ key: 'somebody', effect: 'NoExecute' }];
+      }),
+    );
+
+    await world.pass(CREATION);
+
+    expect(world.nodes.patches[0]).toMatchObject({
+      metadata: { resourceVersion: '77' },
+      spec: {
+        taints: [
+          { key: 'somebody', effect: 'NoExecute' },
+          { key: 'a', effect: 'NoSchedule' },
+        ],
+      },
+    });
+  });
+
+  test('that is deleted takes its machine along, and nothing else happens to it', async () => {
+    const world = start({ phase: 'Running' });
+    world.nodes.cache.put(
+      node((n) => {
+        n.metadata.resourceVersion = '2';
+        n.metadata.finalizers = [NODE_FINALIZER];
+        n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-1';
+        n.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+        n.status.conditions = [NOT_READY];
+      }),
+    );
+
+    const { writes, events } = await world.pass(CREATION);
+
+    expect(world.deletedMachines).toEqual(['uid-of-machine-m-1']);
+    expect(writes).toEqual([]);
+    expect(world.nodes.done).toEqual([]);
+    expect(events.map(({ reason }) => reason)).toEqual(['NodeDeleted']);
+  });
+
+  test('that another, older machine has is left alone', async () => {
+    const world = start({ phase: 'Running', noNode: true });
+    world.nodes.cache.put(node());
+    world.machines.put(
+      machine((m) => {
+        m.metadata.name = 'm-0';
+        m.metadata.creationTimestamp = '2025-12-31T00:00:00Z';
+      }),
+    );
+
+    await world.pass(CREATION);
+
+    expect(world.nodes.patches).toEqual([]);
+  });
+
+  test('that cannot be patched does not keep its machine from being written', async () => {
+    const world = start({ phase: 'Pending', noNode: true });
+    world.nodes.cache.put(node());
+    world.nodes.failure = new Error('conflict');
+
+    const { error, writes } = await world.pass(CREATION);
+
+    expect(error).toBe(world.nodes.failure);
+    expect(writes).toEqual(['status']);
+  });
+});
