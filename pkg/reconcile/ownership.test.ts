@@ -105,7 +105,7 @@ describe('patches', () => {
   test('adoption adds our controller reference and keeps foreign ones', () => {
     expect(adoptPatch(machine({ refs: [plain] }), reference)).toEqual({
       type: 'merge',
-      body: { metadata: { ownerReferences: [plain, reference], ...preconditions } },
+      body: { metadata: { ownerReferences: [reference, plain], ...preconditions } },
     });
     expect(reference).toEqual({
       apiVersion: 'machine.sapcloud.io/v1alpha1',
@@ -120,7 +120,7 @@ describe('patches', () => {
   test('adoption turns a plain reference of ours into the controller, not into a second one', () => {
     const patch = adoptPatch(machine({ refs: [owner(OURS, false), plain] }), reference);
 
-    expect(patch.body).toEqual({ metadata: { ownerReferences: [plain, reference], ...preconditions } });
+    expect(patch.body).toEqual({ metadata: { ownerReferences: [reference, plain], ...preconditions } });
   });
 
   test('release takes only our reference away', () => {

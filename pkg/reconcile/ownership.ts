@@ -71,10 +71,10 @@ export function controllerReference(owner: SelectingOwner, apiVersion: string, k
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }
 
-/** Makes `owner` the controller of `object`, keeping foreign references. Fails (409) when the object changed meanwhile. */
+/** Makes the owner the first reference, where cluster-autoscalers look for it, and keeps foreign ones behind it. Fails (409) when the object changed meanwhile. */
 export function adoptPatch(object: KubeObject, reference: OwnerReference): Patch {
   const others = (object.metadata.ownerReferences ?? []).filter((ref) => ref.uid !== reference.uid);
-  return mergePatchIfUnchanged(object, { metadata: { ownerReferences: [...others, reference] } });
+  return mergePatchIfUnchanged(object, { metadata: { ownerReferences: [reference, ...others] } });
 }
 
 /** Takes the references of the owner with this UID away, and only those. Fails (409) when the object changed meanwhile. */

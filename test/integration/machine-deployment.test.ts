@@ -1,0 +1,367 @@
+import { describe, expect, test } from '@jest/globals';
+
+import {
+  DESIRED_REPLICAS_ANNOTATION,
+  FREEZE_LABEL,
+  MACHINE_FINALIZER,
+  MAX_REPLICAS_ANNOTATION,
+  PREFER_NO_SCHEDULE_KEY,
+  REVISION_ANNOTATION,
+  TEMPLATE_HASH_LABEL,
+} from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { MachineDeployment, RollingLimits } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
+import { ApiError } from '../../pkg/kube/errors.ts';
+import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
+import { eventually } from '../expect/eventually.ts';
+import { MachineSetWorld } from './machine-set-world.ts';
+
+const HELD = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
+const CLASS_2 = { spec: { template: { spec: { class: { kind: 'MachineClass', name: 'c2' } } } } };
+
+const limited =
+  (limits: RollingLimits) =>
+  ({ spec }: Pick<MachineDeployment, 'spec'>): void => {
+    spec.strategy = { type: 'RollingUpdate', rollingUpdate: limits };
+  };
+const recreating = ({ spec }: Pick<MachineDeployment, 'spec'>): void => {
+  spec.strategy = { type: 'Recreate' };
+};
+
+const condition = async (world: MachineSetWorld, type: string): Promise<unknown> =>
+  (await world.get(machineDeployments, 'd')).status?.conditions?.find((c) => c.type === type);
+
+/** Waits until all is of the present template, and said so. */
+const complete = (world: MachineSetWorld, replicas: number, className = 'c'): Promise<unknown> =>
+  eventually(
+    async () => {
+      const { status, metadata } = await world.get(machineDeployments, 'd');
+      expect(status).toMatchObject({
+        observedGeneration: metadata.generation,
+        replicas,
+        updatedReplicas: replicas,
+        availableReplicas: replicas,
+      });
+      expect(world.running().map(({ spec }) => spec.class?.name)).toEqual(Array(replicas).fill(className));
+      expect(world.machines.list()).toHaveLength(replicas);
+    },
+    { timeoutMs: 30_000, describe: `${replicas} machines of class ${className}` },
+  );
+const setsBySize = async (world: MachineSetWorld): Promise<MachineSet[]> =>
+  (await world.list(machineSets)).toSorted((a, b) => (b.spec.replicas ?? 0) - (a.spec.replicas ?? 0));
+const setOf = async (world: MachineSetWorld, className: string): Promise<MachineSet> => {
+  const set = (await world.list(machineSets)).find(({ spec }) => spec.template?.spec?.class?.name === className);
+  if (set === undefined) throw new Error(`no machine set of class ${className}`);
+  return set;
+};
+
+describe('a machine deployment', () => {
+  test('creates one set with hash, notes and revision, and its machines', async () => {
+    await using world = await MachineSetWorld.start();
+    const deployment = await world.createDeployment(3, limited({ maxSurge: '50%', maxUnavailable: 0 }));
+    await complete(world, 3);
+
+    const [set, ...others] = await world.list(machineSets);
+    const hash = set?.metadata.labels?.[TEMPLATE_HASH_LABEL] ?? '';
+    expect(others).toEqual([]);
+    expect(set).toMatchObject({
+      metadata: {
+        labels: { pool: 'd', [TEMPLATE_HASH_LABEL]: expect.stringMatching(/^\d+$/) },
+        annotations: {
+          [REVISION_ANNOTATION]: '1',
+          [DESIRED_REPLICAS_ANNOTATION]: '3',
+          [MAX_REPLICAS_ANNOTATION]: '5',
+        },
+        finalizers: [MACHINE_FINALIZER],
+        ownerReferences: [{ kind: 'MachineDeployment', name: 'd', uid: deployment.metadata.uid, controller: true }],
+      },
+      spec: { replicas: 3, selector: { matchLabels: { pool: 'd', [TEMPLATE_HASH_LABEL]: hash } } },
+    });
+    expect(world.running()[0]?.metadata.labels).toMatchObject({ pool: 'd', [TEMPLATE_HASH_LABEL]: hash });
+    await eventually(async () => {
+      expect(await condition(world, 'Progressing')).toMatchObject({ status: 'True', reason: 'NewMachineSetAvailable' });
+      expect(await condition(world, 'Available')).toMatchObject({ status: 'True', reason: 'MinimumReplicasAvailable' });
+    });
+    const { metadata } = await world.get(machineDeployments, 'd');
+    expect(metadata.annotations?.[REVISION_ANNOTATION]).toBe('1');
+    expect(metadata.finalizers).toEqual([MACHINE_FINALIZER]);
+    expect(world.events.map(({ reason }) => reason)).toContain('ScalingMachineSet');
+  });
+
+  test('passes changes that need no new machines through to the machines', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createDeployment(2);
+    await complete(world, 2);
+    await world.patch(machineDeployments, 'd', {
+      metadata: { annotations: { note: 'x' } },
+      spec: { template: { spec: { drainTimeout: '1h', nodeTemplate: { metadata: { labels: { a: '1' } } } } } },
+    });
+
+    await eventually(async () => {
+      for (const { spec } of await world.list(machines)) {
+        expect(spec).toMatchObject({ drainTimeout: '1h', nodeTemplate: { metadata: { labels: { a: '1' } } } });
+      }
+    });
+    expect((await world.list(machineSets)).map(({ metadata }) => metadata.annotations?.['note'])).toEqual(['x']);
+    expect(world.manager.count('create', 'machines')).toBe(2);
+  });
+
+  test('scales its set up, down, and to nothing', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createDeployment(3);
+    for (const replicas of [3, 6, 1, 0, 2]) {
+      await world.patch(machineDeployments, 'd', { spec: { replicas } });
+      await complete(world, replicas);
+    }
+
+    expect(world.manager.count('create', 'machines')).toBe(8);
+    expect(await world.list(machineSets)).toHaveLength(1);
+  });
+
+  test('goes after its machines and sets', async () => {
+    await using world = await MachineSetWorld.start({ stopMs: 200 });
+    await world.createDeployment(3);
+    await complete(world, 3);
+    await world.delete(machineDeployments, 'd');
+
+    await eventually(async () => {
+      await expect(world.get(machineDeployments, 'd')).rejects.toThrow(ApiError);
+    });
+    expect(await world.list(machineSets)).toEqual([]);
+    expect(await world.list(machines)).toEqual([]);
+  });
+
+  test('creates no set while frozen', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createDeployment(2, ({ metadata }) => {
+      metadata.labels = { [FREEZE_LABEL]: 'True' };
+    });
+    await eventually(async () => (await world.get(machineDeployments, 'd')).status?.observedGeneration === 1);
+    expect(await world.list(machineSets)).toEqual([]);
+
+    await world.patch(machineDeployments, 'd', { metadata: { labels: { [FREEZE_LABEL]: null } } });
+    await complete(world, 2);
+  });
+
+  test('tells what is stuck when its deadline has passed', async () => {
+    await using world = await MachineSetWorld.start({ startMs: 600_000 });
+    await world.createDeployment(1, ({ spec }) => {
+      spec.progressDeadlineSeconds = 1;
+    });
+
+    await eventually(async () => {
+      expect(await condition(world, 'Progressing')).toMatchObject({
+        status: 'False',
+        reason: 'ProgressDeadlineExceeded',
+      });
+    });
+    expect(await condition(world, 'Available')).toMatchObject({
+      status: 'False',
+      reason: 'MinimumReplicasUnavailable',
+    });
+  });
+
+  test('avoids a name that another set has taken', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.killManager();
+    await world.createDeployment(1);
+    await world.startManager();
+    const taken = await eventually(async () => {
+      const [set] = await world.list(machineSets);
+      return set ?? false;
+    });
+    await world.killManager();
+    await world.patch(machineSets, (taken as MachineSet).metadata.name, {
+      metadata: { ownerReferences: [], labels: { pool: 'x', [TEMPLATE_HASH_LABEL]: 'x' } },
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: { pool: 'x' } },
+        template: { metadata: { labels: { pool: 'x' } } },
+      },
+    });
+    await world.startManager();
+
+    await eventually(async () => expect(await world.list(machineSets)).toHaveLength(2));
+    expect((await world.get(machineDeployments, 'd')).status?.collisionCount).toBe(1);
+  });
+});
+
+describe('a rolling update', () => {
+  test.each([
+    { replicas: 6, maxSurge: 1, maxUnavailable: 0, most: 7, least: 6 },
+    { replicas: 6, maxSurge: 0, maxUnavailable: 1, most: 6, least: 5 },
+    { replicas: 10, maxSurge: '30%', maxUnavailable: '25%', most: 13, least: 8 },
+    { replicas: 5, maxSurge: 0, maxUnavailable: 0, most: 5, least: 4 },
+    { replicas: 5, maxSurge: '100%', maxUnavailable: '100%', most: 10, least: 0 },
+  ])(
+    'of $replicas with surge $maxSurge and unavailable $maxUnavailable has at most $most and at least $least',
+    async ({ replicas, maxSurge, maxUnavailable, most, least }) => {
+      await using world = await MachineSetWorld.start({ startMs: 40, stopMs: 60 });
+      await world.createDeployment(replicas, limited({ maxSurge, maxUnavailable }));
+      await complete(world, replicas);
+      world.moments.length = 0;
+      await world.patch(machineDeployments, 'd', CLASS_2);
+      await complete(world, replicas, 'c2');
+
+      expect(Math.max(...world.moments.map(({ existing }) => existing))).toBeLessThanOrEqual(most);
+      expect(Math.min(...world.moments.map(({ available }) => available))).toBeGreaterThanOrEqual(least);
+      expect(world.manager.count('create', 'machines')).toBe(2 * replicas);
+      expect((await setsBySize(world)).map(({ spec }) => spec.replicas)).toEqual([replicas, 0]);
+      await eventually(async () => {
+        expect(await condition(world, 'Progressing')).toMatchObject({ reason: 'NewMachineSetAvailable' });
+      });
+    },
+  );
+
+  test('keeps its limits when the manager dies again and again', async () => {
+    await using world = await MachineSetWorld.start({ startMs: 30, stopMs: 30 });
+    await world.createDeployment(5, limited({ maxSurge: 1, maxUnavailable: 1 }));
+    await complete(world, 5);
+    world.moments.length = 0;
+    await world.patch(machineDeployments, 'd', CLASS_2);
+    for (let n = 1; n <= 8; n++) {
+      await world.killManager();
+      let writes = 0;
+      await world.startManager({
+        intercept: async (_mutation, send) => {
+          if (++writes > n) throw new ApiError(0, 'Unreachable', 'the process is gone');
+          const answer = await send();
+          if (writes === n) throw new ApiError(0, 'Unreachable', 'the answer is lost');
+          return answer;
+        },
+      });
+      await eventually(() => writes >= n || world.running().every(({ spec }) => spec.class?.name === 'c2'));
+    }
+    await world.killManager();
+    await world.startManager();
+    await complete(world, 5, 'c2');
+
+    expect(Math.max(...world.moments.map(({ existing }) => existing))).toBeLessThanOrEqual(6);
+    expect(Math.min(...world.moments.map(({ available }) => available))).toBeGreaterThanOrEqual(4);
+  });
+
+  test('gives up machines that do not run before those that do', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createDeployment(3, limited({ maxSurge: 0, maxUnavailable: 1 }));
+    await complete(world, 3);
+    const [unwell, ...well] = world.running();
+    await world.setPhase(unwell?.metadata.name ?? '', 'Unknown');
+    await world.killManager();
+    await world.startManager();
+    world.moments.length = 0;
+    await world.patch(machineDeployments, 'd', CLASS_2);
+    await complete(world, 3, 'c2');
+
+    expect(well).toHaveLength(2);
+    expect(Math.min(...world.moments.map(({ available }) => available))).toBeGreaterThanOrEqual(2);
+  });
+
+  test('that is scaled on the way ends at the new number', async () => {
+    await using world = await MachineSetWorld.start({ startMs: 60, stopMs: 60 });
+    await world.createDeployment(6, limited({ maxSurge: 2, maxUnavailable: 1 }));
+    await complete(world, 6);
+    await world.patch(machineDeployments, 'd', CLASS_2);
+    await eventually(async () => ((await setOf(world, 'c2')).spec.replicas ?? 0) > 0);
+    await world.patch(machineDeployments, 'd', { spec: { replicas: 10 } });
+    await eventually(async () => ((await setOf(world, 'c2')).spec.replicas ?? 0) > 4);
+    expect((await setOf(world, 'c')).spec.replicas).toBeLessThanOrEqual(6);
+    await world.patch(machineDeployments, 'd', { spec: { replicas: 4 } });
+
+    await complete(world, 4, 'c2');
+  });
+
+  test('waits while paused, scales all the same, and goes on when resumed', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createDeployment(3);
+    await complete(world, 3);
+    await world.patch(machineDeployments, 'd', { spec: { ...CLASS_2.spec, paused: true } });
+    await eventually(async () => {
+      expect(await condition(world, 'Progressing')).toMatchObject({ status: 'Unknown', reason: 'DeploymentPaused' });
+    });
+    await world.patch(machineDeployments, 'd', { spec: { replicas: 4 } });
+    await eventually(() => expect(world.running()).toHaveLength(4));
+    expect(await world.list(machineSets)).toHaveLength(1);
+
+    await world.patch(machineDeployments, 'd', { spec: { paused: false } });
+    await complete(world, 4, 'c2');
+  });
+
+  test('marks the nodes while it lasts', async () => {
+    await using world = await MachineSetWorld.start({ startMs: 50, stopMs: 400, withNodes: true });
+    await world.createDeployment(3);
+    await complete(world, 3);
+    await world.patch(machineDeployments, 'd', CLASS_2);
+    await eventually(
+      async () => {
+        const list = (await world.user.reader.list(nodes, { labelSelector: `world=${world.namespace.name}` })).items;
+        const tainted = list.filter(({ spec }) => spec?.taints?.some(({ key }) => key === PREFER_NO_SCHEDULE_KEY));
+        expect(tainted.length).toBeGreaterThan(1);
+        expect(tainted.map(({ metadata }) => metadata.annotations?.[HELD])).toEqual(tainted.map(() => 'true'));
+      },
+      { intervalMs: 5 },
+    );
+    expect((await setOf(world, 'c')).metadata.annotations?.[PREFER_NO_SCHEDULE_KEY]).toBe('True');
+    await complete(world, 3, 'c2');
+
+    await eventually(async () => {
+      const list = (await world.user.reader.list(nodes, { labelSelector: `world=${world.namespace.name}` })).items;
+      expect(list).toHaveLength(3);
+      expect(list.filter(({ metadata }) => metadata.annotations?.[HELD] !== undefined)).toEqual([]);
+    });
+  });
+
+  test('that is rolled back uses the set of the earlier template again', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createDeployment(2);
+    await complete(world, 2);
+    const first = await setOf(world, 'c');
+    await world.patch(machineDeployments, 'd', CLASS_2);
+    await complete(world, 2, 'c2');
+    await world.patch(machineDeployments, 'd', { spec: { rollbackTo: { revision: 0 } } });
+    await complete(world, 2, 'c');
+
+    const { spec, metadata } = await world.get(machineDeployments, 'd');
+    expect(spec.rollbackTo ?? undefined).toBeUndefined();
+    expect((await setOf(world, 'c')).metadata.uid).toBe(first.metadata.uid);
+    await eventually(async () => {
+      expect((await setOf(world, 'c')).metadata.annotations?.[REVISION_ANNOTATION]).toBe('3');
+    });
+    expect(metadata.labels).toEqual(undefined);
+    expect(world.events.map(({ reason }) => reason)).toContain('DeploymentRollback');
+  });
+
+  test('forgets old sets beyond the history limit', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createDeployment(1, ({ spec }) => {
+      spec.revisionHistoryLimit = 1;
+    });
+    for (const name of ['c', 'c2', 'c3', 'c4']) {
+      await world.patch(machineDeployments, 'd', {
+        spec: { template: { spec: { class: { kind: 'MachineClass', name } } } },
+      });
+      await complete(world, 1, name);
+    }
+
+    await eventually(async () => {
+      const classes = (await world.list(machineSets)).map(({ spec }) => spec.template?.spec?.class?.name);
+      expect(classes.toSorted()).toEqual(['c3', 'c4']);
+    });
+  });
+});
+
+describe('a recreation', () => {
+  test('makes no new machine before the last old one is gone', async () => {
+    await using world = await MachineSetWorld.start({ startMs: 30, stopMs: 100 });
+    await world.createDeployment(4, recreating);
+    await complete(world, 4);
+    const mixed: number[] = [];
+    world.machines.onChange(() => {
+      mixed.push(new Set(world.machines.list().map(({ spec }) => spec.class?.name)).size);
+    });
+    await world.patch(machineDeployments, 'd', CLASS_2);
+    await complete(world, 4, 'c2');
+
+    expect(Math.max(...mixed)).toBe(1);
+    expect(world.manager.count('create', 'machines')).toBe(8);
+  });
+});

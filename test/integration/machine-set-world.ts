@@ -1,0 +1,383 @@
+import { Registry } from 'prom-client';
+
+import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
+import type { MachinePhase } from '../../pkg/apis/machine/v1alpha1/phases.ts';
+import { isBeingDeleted, keyOf } from '../../pkg/apis/meta.ts';
+import type { KubeObject } from '../../pkg/apis/meta.ts';
+import type { Node } from '../../pkg/apis/wire.ts';
+import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
+import { toTimestamp } from '../../pkg/clock/clock.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/controllers/machine-set/controller-index.ts';
+import { MachineDeploymentController } from '../../pkg/controllers/machine-deployment/controller.ts';
+import { wakeMachineDeployments } from '../../pkg/controllers/machine-deployment/wake.ts';
+import { MachineSetController } from '../../pkg/controllers/machine-set/controller.ts';
+import type { ObjectEvent } from '../../pkg/controllers/machine-set/events.ts';
+import { randomSuffix } from '../../pkg/controllers/machine-set/new-machine.ts';
+import { wakeMachineSets } from '../../pkg/controllers/machine-set/wake.ts';
+import { isConflict, isNotFound } from '../../pkg/kube/errors.ts';
+import type { GatedWriterOptions } from '../../pkg/kube/gated-writer.ts';
+import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../pkg/kube/patch.ts';
+import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
+import type { Resource } from '../../pkg/kube/resource.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
+import { machineSetMetrics } from '../../pkg/metrics/machine-set.ts';
+import { queueMetrics } from '../../pkg/metrics/queue.ts';
+import { reconcileMetrics } from '../../pkg/metrics/reconcile.ts';
+import { makeLoop } from '../../pkg/parts/loop.ts';
+import { Expectations } from '../../pkg/reconcile/expectations.ts';
+import type { Targets } from '../../pkg/targets/targets.ts';
+import type { KeyedQueue } from '../../pkg/workqueue/keyed-queue.ts';
+import { connect, namespace } from '../env/environment.ts';
+import type { TestNamespace } from '../env/environment.ts';
+import { KubeSession } from './kube-session.ts';
+
+/** How the machine half behaves in a test. */
+export interface HalfOptions {
+  /** How long a Machine takes to run, and to go. */
+  readonly startMs?: number;
+  readonly stopMs?: number;
+  /** Whether each Machine gets a Node. */
+  readonly withNodes?: boolean;
+}
+
+/** What was alive at one moment, as the watch told it. */
+export interface Moment {
+  readonly existing: number;
+  readonly available: number;
+}
+
+/**
+ * The sets and deployments controllers on the real API server, in a namespace of their own, beside a stand-in for the
+ * machine controller that moves Machines to Running and lets deleted ones go: what is left out is only the cloud.
+ */
+export class MachineSetWorld implements AsyncDisposable {
+  readonly namespace: TestNamespace;
+  /** Does what users do, and watches. */
+  readonly user: KubeSession;
+  readonly machines: ReflectedInformer<Machine>;
+  /** Every state that the watch showed. */
+  readonly moments: Moment[] = [];
+  readonly events: ObjectEvent<KubeObject>[] = [];
+  readonly #half: HalfOptions;
+  readonly #timers = new Set<NodeJS.Timeout>();
+  /** What has been started for which UID. */
+  readonly #driven = new Set<string>();
+  #manager: Manager | undefined;
+
+  private constructor(ns: TestNamespace, half: HalfOptions) {
+    this.namespace = ns;
+    this.#half = half;
+    this.user = new KubeSession(connect());
+    this.machines = this.user.informer(machines, { namespace: ns.name });
+  }
+
+  /** A running world; `await using world = await MachineSetWorld.start()`. */
+  static async start(half: HalfOptions = {}): Promise<MachineSetWorld> {
+    const world = new MachineSetWorld(await namespace(), half);
+    await world.machines.waitForSync(world.user.signal);
+    world.machines.onChange((_old, current) => {
+      world.moments.push(momentOf(world.machines.list()));
+      if (current !== undefined) world.#drive(current);
+    });
+    await world.startManager();
+    return world;
+  }
+
+  /** The manager's client; its requests can be counted. */
+  get manager(): KubeSession {
+    if (this.#manager === undefined) throw new Error('no manager runs');
+    return this.#manager.session;
+  }
+
+  /** Starts a manager, as after a crash: nothing but the API server knows what the one before did. */
+  async startManager(writer: Partial<GatedWriterOptions> = {}): Promise<void> {
+    this.#manager = await Manager.start(this.namespace.name, this.events, writer);
+  }
+
+  /** Ends the manager between two writes. */
+  async killManager(): Promise<void> {
+    await this.#manager?.[Symbol.asyncDispose]();
+    this.#manager = undefined;
+  }
+
+  /** A set of `replicas`, with changes. */
+  createSet(
+    replicas: number,
+    change: (set: Pick<MachineSet, 'metadata' | 'spec'>) => void = () => undefined,
+  ): Promise<MachineSet> {
+    const labels = { set: 's' };
+    const set = {
+      metadata: { name: 's', namespace: this.namespace.name },
+      spec: { replicas, selector: { matchLabels: labels }, template: templateOf(labels) },
+    };
+    change(set as unknown as MachineSet); // the server fills in the rest of the metadata
+    return this.user.writer.create('create', machineSets, set);
+  }
+
+  /** A rolling deployment of `replicas`, with changes. */
+  createDeployment(
+    replicas: number,
+    change: (deployment: Pick<MachineDeployment, 'metadata' | 'spec'>) => void = () => undefined,
+  ): Promise<MachineDeployment> {
+    const labels = { pool: 'd' };
+    const deployment = {
+      metadata: { name: 'd', namespace: this.namespace.name },
+      spec: {
+        replicas,
+        selector: { matchLabels: labels },
+        template: templateOf(labels),
+        strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      },
+    };
+    change(deployment as unknown as MachineDeployment); // the server fills in the rest of the metadata
+    return this.user.writer.create('create', machineDeployments, deployment);
+  }
+
+  /** What the API server has now. */
+  async get<T extends KubeObject>(resource: Resource<T>, name: string): Promise<T> {
+    return this.user.reader.get(resource, { namespace: this.namespace.name, name });
+  }
+
+  async list<T extends KubeObject>(resource: Resource<T>): Promise<T[]> {
+    return (await this.user.reader.list(resource, { namespace: this.namespace.name })).items;
+  }
+
+  /** Changes an object as a user would. */
+  async patch<T extends KubeObject>(resource: Resource<T>, name: string, change: Record<string, unknown>): Promise<T> {
+    const object = await this.get(resource, name);
+    return this.user.writer.patch(
+      'change',
+      resource,
+      { namespace: this.namespace.name, name },
+      mergePatch(object, change),
+    );
+  }
+
+  async delete<T extends KubeObject>(resource: Resource<T>, name: string): Promise<void> {
+    const { uid } = (await this.get(resource, name)).metadata;
+    await this.user.writer.delete('destroy', resource, { namespace: this.namespace.name, name }, { uid });
+  }
+
+  /** Moves a Machine to a phase, as the machine controller would. */
+  async setPhase(
+    name: string,
+    phase: MachinePhase,
+    lastOperation: object = { type: 'HealthCheck', state: 'Failed' },
+  ): Promise<void> {
+    await this.#setPhase(await this.get(machines, name), phase, lastOperation);
+  }
+
+  /** Makes the Node of a Machine Ready, as its kubelet would. */
+  async setReady(name: string): Promise<void> {
+    const node = await this.user.reader.get(nodes, { name });
+    const now = toTimestamp(this.user.clock.now());
+    const ready = {
+      type: 'Ready',
+      status: 'True',
+      reason: 'KubeletReady',
+      lastHeartbeatTime: now,
+      lastTransitionTime: now,
+    };
+    await this.user.writer.patch('change', nodes, { name }, statusPatch(node, { conditions: [ready] }));
+  }
+
+  /** Machines that live: nobody has asked for their deletion. */
+  living(): Machine[] {
+    return this.machines.list().filter((machine) => !isBeingDeleted(machine));
+  }
+
+  /** Living Machines that run. */
+  running(): Machine[] {
+    return this.living().filter((machine) => machine.status?.currentStatus?.phase === 'Running');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.killManager();
+    for (const timer of this.#timers) clearTimeout(timer);
+    await this.#clear();
+    await this.user[Symbol.asyncDispose]();
+    await this.namespace[Symbol.asyncDispose]();
+  }
+
+  #drive(machine: Machine): void {
+    const { startMs = 0, stopMs = 0, withNodes = false } = this.#half;
+    const turn = `${machine.metadata.uid} ${isBeingDeleted(machine) ? 'stop' : 'start'}`;
+    if (this.#driven.has(turn)) return;
+    this.#driven.add(turn);
+    if (isBeingDeleted(machine)) {
+      this.#after(stopMs, async () => {
+        if (withNodes) await this.#removeNode(machine);
+        await this.#patchIfThere(machine, { metadata: { finalizers: [] } });
+      });
+      return;
+    }
+    this.#after(startMs, async () => {
+      if (withNodes) await this.#addNode(machine);
+      const latest = await this.get(machines, machine.metadata.name);
+      if (isBeingDeleted(latest)) return;
+      await this.#setPhase(latest, 'Running', { type: 'Create', state: 'Successful' });
+    });
+  }
+
+  #after(delayMs: number, run: () => Promise<void>): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      run().catch((err: unknown) => {
+        if (isConflict(err)) this.#after(5, run);
+        else if (!isNotFound(err) && !this.user.signal.aborted) throw err;
+      });
+    }, delayMs);
+    this.#timers.add(timer);
+  }
+
+  async #setPhase(machine: Machine, phase: MachinePhase, lastOperation: object): Promise<void> {
+    const now = toTimestamp(this.user.clock.now());
+    const patch = statusPatch(machine, {
+      currentStatus: { phase, lastUpdateTime: now },
+      lastOperation: { ...lastOperation, lastUpdateTime: now, description: phase },
+    });
+    await this.user.writer.patch('change', machines, refOf(machine), patch);
+  }
+
+  async #patchIfThere(machine: Machine, change: Record<string, unknown>): Promise<void> {
+    await this.user.writer.patch('change', machines, refOf(machine), mergePatch(machine, change));
+  }
+
+  async #addNode(machine: Machine): Promise<void> {
+    const { name } = machine.metadata;
+    const node = { metadata: { name, labels: { world: this.namespace.name } } };
+    await this.user.writer.create('create', nodes, node as never); // a Node needs no more to be created
+    await this.#patchIfThere(machine, { metadata: { labels: { node: name } } });
+  }
+
+  async #removeNode(machine: Machine): Promise<void> {
+    const node = await this.user.reader.get(nodes, { name: machine.metadata.name });
+    await this.user.writer.delete('destroy', nodes, { name: node.metadata.name }, { uid: node.metadata.uid });
+  }
+
+  /** Finalizers would keep the namespace for ever. */
+  async #clear(): Promise<void> {
+    const kinds: readonly Resource<KubeObject>[] = [machineDeployments, machineSets, machines];
+    for (const resource of kinds) {
+      for (const object of await this.list(resource)) {
+        const ref = refOf(object);
+        const none = mergePatchIfUnchanged({ metadata: { ...object.metadata } }, { metadata: { finalizers: [] } });
+        await this.user.writer.patch('change', resource, ref, none).catch(ignoreLate);
+        await this.user.writer.delete('destroy', resource, ref, { uid: object.metadata.uid }).catch(ignoreLate);
+      }
+    }
+    const mine = await this.user.reader.list(nodes, { labelSelector: `world=${this.namespace.name}` });
+    for (const { metadata } of mine.items) {
+      await this.user.writer.delete('destroy', nodes, { name: metadata.name }, { uid: metadata.uid }).catch(ignoreLate);
+    }
+  }
+}
+
+/** The sets and deployments half of the product, as one process would run it. */
+class Manager implements AsyncDisposable {
+  readonly session: KubeSession;
+  readonly #queues: readonly KeyedQueue[];
+
+  private constructor(session: KubeSession, queues: readonly KeyedQueue[]) {
+    this.session = session;
+    this.#queues = queues;
+  }
+
+  static async start(
+    ns: string,
+    events: ObjectEvent<KubeObject>[],
+    writer: Partial<GatedWriterOptions>,
+  ): Promise<Manager> {
+    const session = new KubeSession(connect(), { writer });
+    const selection = { namespace: ns };
+    const indexes = { [CONTROLLER_INDEX]: controllerIndex };
+    const informers = {
+      machines: session.informer(machines, selection, { indexes }),
+      machineSets: session.informer(machineSets, selection, { indexes }),
+      machineDeployments: session.informer(machineDeployments, selection),
+      nodes: session.informer(nodes, { labelSelector: `world=${ns}` }),
+    };
+    await session.informers.waitForSync(session.signal);
+
+    const registry = new Registry();
+    const parts = {
+      ...informers,
+      reader: session.reader,
+      writer: session.writer,
+      targets: targetsOf(session, informers.nodes),
+      expectations: new Expectations({ clock: session.clock }),
+      recorder: { event: (event: ObjectEvent<KubeObject>) => void events.push(event) },
+      metrics: machineSetMetrics(registry, () => informers.machineSets.list()),
+      clock: session.clock,
+      log: silentLogger,
+      nodeConditions: [],
+      newSuffix: randomSuffix,
+      holdsScaleDownDuringRollout: true,
+    };
+    const sets = new MachineSetController(parts);
+    const deployments = new MachineDeploymentController(parts);
+    const loop = {
+      clock: session.clock,
+      log: silentLogger,
+      queueMetrics: queueMetrics(registry),
+      reconcileMetrics: reconcileMetrics(registry),
+    };
+    const setQueue = makeLoop(loop, {
+      controller: 'machine-set',
+      queue: 'machineset',
+      concurrency: 5,
+      reconcile: (key, signal) => sets.reconcile(key, signal),
+    });
+    const deploymentQueue = makeLoop(loop, {
+      controller: 'machine-deployment',
+      queue: 'machinedeployment',
+      concurrency: 5,
+      reconcile: (key, signal) => deployments.reconcile(key, signal),
+    });
+    wakeMachineSets({ ...informers, queue: setQueue });
+    wakeMachineDeployments({ ...informers, queue: deploymentQueue });
+    return new Manager(session, [setQueue, deploymentQueue]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#queues.map((queue) => queue.stop(0)));
+    await this.session[Symbol.asyncDispose]();
+  }
+}
+
+function targetsOf(session: KubeSession, informer: ReflectedInformer<Node>): Targets {
+  const target = { cluster: 'control', reader: session.reader, writer: session.writer, nodes: informer } as never;
+  return { of: () => target, all: () => [target] };
+}
+
+function momentOf(list: readonly Machine[]): Moment {
+  const available = list.filter((m) => !isBeingDeleted(m) && m.status?.currentStatus?.phase === 'Running');
+  return { existing: list.length, available: available.length };
+}
+
+function templateOf(labels: Record<string, string>): NonNullable<MachineSet['spec']['template']> {
+  return { metadata: { labels: { ...labels } }, spec: { class: { kind: 'MachineClass', name: 'c' } } };
+}
+
+function refOf(object: KubeObject): { namespace: string; name: string } {
+  return { namespace: object.metadata.namespace ?? '', name: object.metadata.name };
+}
+
+function ignoreLate(err: unknown): void {
+  if (!isNotFound(err) && !isConflict(err)) throw err;
+}
+
+/** The reference of a set, as the server shows it. */
+export function isOwnedBy(machine: Machine, set: MachineSet): boolean {
+  return (machine.metadata.ownerReferences ?? []).some(
+    ({ apiVersion, uid, controller }) => apiVersion === API_VERSION && uid === set.metadata.uid && controller === true,
+  );
+}
+
+/** `namespace/name` of each, in order. */
+export function keysOf(objects: readonly KubeObject[]): string[] {
+  return objects.map(keyOf).toSorted();
+}

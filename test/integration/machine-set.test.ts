@@ -1,0 +1,298 @@
+import { describe, expect, test } from '@jest/globals';
+
+import {
+  EFFECTIVE_CREATION_TIMEOUT_ANNOTATION,
+  FREEZE_LABEL,
+  MACHINE_FINALIZER,
+  PRIORITY_ANNOTATION,
+} from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted } from '../../pkg/apis/meta.ts';
+import { ApiError } from '../../pkg/kube/errors.ts';
+import { machines, machineSets } from '../../pkg/kube/resource.ts';
+import { eventually } from '../expect/eventually.ts';
+import { isOwnedBy, keysOf, MachineSetWorld } from './machine-set-world.ts';
+
+const running = (world: MachineSetWorld, count: number): Promise<unknown> =>
+  eventually(
+    () => {
+      expect(world.running()).toHaveLength(count);
+      expect(world.machines.list()).toHaveLength(count);
+    },
+    { timeoutMs: 20_000, describe: `exactly ${count} machines, all running` },
+  );
+
+describe('a machine set', () => {
+  test('creates its machines, each with its owner, finalizer, labels and annotations', async () => {
+    await using world = await MachineSetWorld.start();
+    const set = await world.createSet(3, ({ metadata, spec }) => {
+      metadata.annotations = { [EFFECTIVE_CREATION_TIMEOUT_ANNOTATION]: '40m' };
+      if (spec.template?.metadata) spec.template.metadata.annotations = { note: 'x' };
+    });
+
+    await running(world, 3);
+
+    for (const machine of await world.list(machines)) {
+      expect(machine.metadata.name).toMatch(/^s-[bcdfghjklmnpqrstvwxz2-9]{5}$/);
+      expect(machine).toMatchObject({
+        metadata: {
+          generateName: 's-',
+          labels: { set: 's' },
+          annotations: { note: 'x', [EFFECTIVE_CREATION_TIMEOUT_ANNOTATION]: '40m' },
+          finalizers: [MACHINE_FINALIZER],
+        },
+        spec: { class: { kind: 'MachineClass', name: 'c' }, creationTimeout: '40m' },
+      });
+      expect(isOwnedBy(machine, set)).toBe(true);
+    }
+    await eventually(async () => {
+      expect((await world.get(machineSets, 's')).status).toMatchObject({
+        replicas: 3,
+        fullyLabeledReplicas: 3,
+        readyReplicas: 3,
+        availableReplicas: 3,
+        observedGeneration: 1,
+      });
+    });
+    expect((await world.get(machineSets, 's')).metadata.finalizers).toEqual([MACHINE_FINALIZER]);
+    expect(world.events.filter(({ reason }) => reason === 'SuccessfulCreate')).toHaveLength(3);
+  });
+
+  test('scales up to exactly what is wanted, and down by rank', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createSet(3);
+    await running(world, 3);
+    await world.patch(machineSets, 's', { spec: { replicas: 5 } });
+    await running(world, 5);
+    const chosen = world.running()[2]?.metadata.name ?? '';
+    await world.patch(machines, chosen, { metadata: { annotations: { [PRIORITY_ANNOTATION]: '1' } } });
+    await world.patch(machineSets, 's', { spec: { replicas: 4 } });
+    await running(world, 4);
+
+    expect(world.running().map(({ metadata }) => metadata.name)).not.toContain(chosen);
+
+    await world.patch(machineSets, 's', { spec: { replicas: 1 } });
+    await running(world, 1);
+    expect(world.manager.count('create', 'machines')).toBe(5);
+    expect(world.manager.count('delete', 'machines')).toBe(4);
+    expect(world.events.filter(({ reason }) => reason === 'SuccessfulDelete')).toHaveLength(4);
+  });
+
+  test('replaces a deleted machine at once, not when it is gone', async () => {
+    await using world = await MachineSetWorld.start({ stopMs: 1_500 });
+    await world.createSet(2);
+    await running(world, 2);
+    const [victim] = world.running();
+    await world.delete(machines, victim?.metadata.name ?? '');
+
+    await eventually(() => {
+      expect(world.running()).toHaveLength(2);
+      expect(world.machines.list()).toHaveLength(3);
+    });
+    await running(world, 2);
+  });
+
+  test('replaces a failed machine, and nothing else', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createSet(3);
+    await running(world, 3);
+    const [victim, ...others] = world.running();
+    await world.setPhase(victim?.metadata.name ?? '', 'Failed');
+
+    await eventually(() => world.manager.count('create', 'machines') === 4);
+    await running(world, 3);
+
+    expect(keysOf(world.running())).toEqual(expect.arrayContaining(keysOf(others)));
+    expect(keysOf(world.running())).not.toContain(`${world.namespace.name}/${victim?.metadata.name}`);
+  });
+
+  test('keeps a machine that failed its health check but whose node works again', async () => {
+    await using world = await MachineSetWorld.start({ withNodes: true });
+    await world.createSet(1);
+    await running(world, 1);
+    const name = world.running()[0]?.metadata.name ?? '';
+    await world.setReady(name);
+    await world.setPhase(name, 'Failed');
+    await eventually(async () => (await world.get(machineSets, 's')).status?.failedMachines?.length === 1);
+
+    expect(world.machines.list().map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined]);
+    expect(world.manager.count('get', 'nodes')).toBeGreaterThan(0);
+  });
+
+  test('adopts what it selects, keeps foreign owners, and really releases what it no longer selects', async () => {
+    await using world = await MachineSetWorld.start();
+    const set = await world.createSet(1);
+    await running(world, 1);
+    const foreign = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: '00000000-0000-0000-0000-000000000001' };
+    const name = world.running()[0]?.metadata.name ?? '';
+    await world.patch(machines, name, { metadata: { labels: { set: 'other' } } });
+    await eventually(async () => {
+      expect((await world.get(machines, name)).metadata.ownerReferences ?? []).toEqual([]);
+    });
+    await eventually(() => expect(world.running()).toHaveLength(2));
+    await world.patch(machineSets, 's', { spec: { replicas: 2 } });
+    await eventually(() => expect(world.running()).toHaveLength(3));
+
+    await world.patch(machineSets, 's', { spec: { replicas: 3 } });
+    await world.patch(machines, name, { metadata: { labels: { set: 's' }, ownerReferences: [foreign] } });
+
+    await eventually(async () => {
+      const adopted = await world.get(machines, name);
+      expect(isOwnedBy(adopted, set)).toBe(true);
+      expect(adopted.metadata.ownerReferences).toContainEqual(foreign);
+    });
+    await running(world, 3);
+  });
+
+  test('pushes node template, timeouts and class kind into existing machines', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createSet(3);
+    await running(world, 3);
+    const nodeTemplate = { metadata: { labels: { a: '1' } } };
+    await world.patch(machineSets, 's', {
+      spec: { template: { spec: { nodeTemplate, drainTimeout: '1h', class: { kind: 'Other', name: 'other' } } } },
+    });
+
+    await eventually(async () => {
+      for (const { spec } of await world.list(machines)) {
+        expect(spec).toMatchObject({ nodeTemplate, drainTimeout: '1h', class: { kind: 'Other', name: 'c' } });
+      }
+    });
+    expect(world.manager.count('create', 'machines')).toBe(3);
+  });
+
+  test('creates nothing while frozen', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createSet(3, ({ metadata }) => {
+      metadata.labels = { [FREEZE_LABEL]: 'True' };
+    });
+    await eventually(async () => (await world.get(machineSets, 's')).status?.observedGeneration === 1);
+    expect(world.machines.list()).toEqual([]);
+
+    await world.patch(machineSets, 's', { metadata: { labels: { [FREEZE_LABEL]: null } } });
+    await running(world, 3);
+  });
+
+  test('goes only after its last machine', async () => {
+    await using world = await MachineSetWorld.start({ stopMs: 300 });
+    await world.createSet(3);
+    await running(world, 3);
+    await world.delete(machineSets, 's');
+
+    await eventually(() => expect(world.machines.list().every(isBeingDeleted)).toBe(true));
+    expect(isBeingDeleted(await world.get(machineSets, 's'))).toBe(true);
+    await eventually(async () => {
+      await expect(world.get(machineSets, 's')).rejects.toThrow(ApiError);
+    });
+    expect(world.machines.list()).toEqual([]);
+    expect(world.manager.count('create', 'machines')).toBe(3);
+  });
+});
+
+describe('sixty machines', () => {
+  test('are made by exactly sixty requests, and few status writes', async () => {
+    await using world = await MachineSetWorld.start({ startMs: 50 });
+    await world.createSet(60);
+    await running(world, 60);
+
+    expect(world.manager.count('create', 'machines')).toBe(60);
+    expect(world.manager.count('delete', 'machines')).toBe(0);
+    expect(world.manager.count('get', 'machinesets')).toBe(0);
+    expect(world.manager.count('patch', 'machinesets')).toBeLessThan(20);
+    expect(Math.max(...world.moments.map(({ existing }) => existing))).toBe(60);
+  });
+
+  test('scaled 60, 20, 50 cost no needless creation', async () => {
+    await using world = await MachineSetWorld.start({ startMs: 100, stopMs: 100 });
+    await world.createSet(60);
+    await running(world, 60);
+    await world.patch(machineSets, 's', { spec: { replicas: 20 } });
+    await running(world, 20);
+    await world.patch(machineSets, 's', { spec: { replicas: 50 } });
+    await running(world, 50);
+
+    expect(world.manager.count('create', 'machines')).toBe(90);
+    expect(world.manager.count('delete', 'machines')).toBe(40);
+  });
+
+  test('changed quickly never cost more than obeying each step', async () => {
+    await using world = await MachineSetWorld.start({ startMs: 100, stopMs: 100 });
+    await world.createSet(60);
+    await eventually(() => world.machines.list().length > 5, { intervalMs: 1 });
+    await world.patch(machineSets, 's', { spec: { replicas: 20 } });
+    await world.patch(machineSets, 's', { spec: { replicas: 50 } });
+    await running(world, 50);
+
+    expect(world.manager.count('create', 'machines')).toBeLessThanOrEqual(90);
+    expect(world.manager.count('create', 'machines') - world.manager.count('delete', 'machines')).toBe(50);
+  });
+});
+
+describe('when answers are lost', () => {
+  test('a machine whose creation was not answered is not made twice', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.killManager();
+    let lost = 0;
+    await world.startManager({
+      intercept: async ({ text }, send) => {
+        const answer = await send();
+        if (text.startsWith('POST machines ') && ++lost % 2 === 0) {
+          throw new ApiError(0, 'DeadlineExceeded', 'no answer within the deadline');
+        }
+        return answer;
+      },
+    });
+    await world.createSet(10);
+
+    await running(world, 10);
+
+    expect(Math.max(...world.moments.map(({ existing }) => existing))).toBe(10);
+  });
+
+  test('a creation that never reached the server is made under another try', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.killManager();
+    let failures = 0;
+    await world.startManager({
+      intercept: async ({ text }, send) => {
+        if (text.startsWith('POST machines ') && failures++ < 2)
+          throw new ApiError(0, 'Unreachable', 'connection refused');
+        return send();
+      },
+    });
+    await world.createSet(3);
+
+    await eventually(async () => {
+      expect((await world.get(machineSets, 's')).status?.machineSetCondition).toMatchObject([
+        { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'connection refused' },
+      ]);
+    });
+    await running(world, 3);
+    await eventually(async () => {
+      expect((await world.get(machineSets, 's')).status?.machineSetCondition ?? []).toEqual([]);
+    });
+    expect(Math.max(...world.moments.map(({ existing }) => existing))).toBe(3);
+  });
+
+  test('a manager that dies after any write is continued by the next one', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createSet(4);
+    for (const replicas of [6, 2, 5]) {
+      for (let n = 1; n <= 4; n++) {
+        await world.killManager();
+        let writes = 0;
+        await world.startManager({
+          intercept: async (_mutation, send) => {
+            if (++writes > n) throw new ApiError(0, 'Unreachable', 'the process is gone');
+            return send();
+          },
+        });
+        await world.patch(machineSets, 's', { spec: { replicas } });
+        await eventually(() => writes > n || world.living().length === replicas);
+      }
+      await world.killManager();
+      await world.startManager();
+      await running(world, replicas);
+    }
+    expect(Math.max(...world.moments.map(({ existing }) => existing))).toBeLessThanOrEqual(6 + 4);
+  });
+});
