@@ -3,6 +3,7 @@ import { crdFiles } from './crds/all.ts';
 import { driverContractFiles } from './driver-contract.ts';
 import { errorCodesReference } from './error-codes-reference.ts';
 import { flagsReference } from './flags-reference.ts';
+import { metricsReference } from './metrics-reference.ts';
 
 /** All generated files of the project: path from its root → text. */
 export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
@@ -12,5 +13,6 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/api.md', await apiReference()],
     ['docs/reference/error-codes.md', await errorCodesReference()],
     ['docs/reference/flags.md', await flagsReference()],
+    ['docs/reference/metrics.md', await metricsReference()],
   ]);
 }
