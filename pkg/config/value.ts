@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 
 import { parseDuration } from '../apis/duration.ts';
+import { parseGoBool } from '../apis/go-bool.ts';
 import type { Flag } from './flags.ts';
 
 /** A flag's value once parsed: durations in milliseconds, lists split and trimmed. */
@@ -11,10 +12,6 @@ export class FlagError extends Error {
   override readonly name = 'FlagError';
 }
 
-/** Spellings of Go's strconv.ParseBool. */
-const TRUE = new Set(['1', 't', 'T', 'TRUE', 'true', 'True']);
-const FALSE = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
-
 /** Parses what was typed for `flag`. Throws FlagError. */
 export function parseValue(flag: Flag, text: string): FlagValue {
   const refuse = (allowed: string): never => {
@@ -24,8 +21,7 @@ export function parseValue(flag: Flag, text: string): FlagValue {
 
   switch (flag.kind) {
     case 'bool':
-      if (TRUE.has(text)) return true;
-      return FALSE.has(text) ? false : refuse('true or false');
+      return parseGoBool(text) ?? refuse('true or false');
     case 'int':
       return (
         inRange(flag, /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN) ?? refuse(`a whole number${range(flag)}`)
