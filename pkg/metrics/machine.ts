@@ -166,10 +166,10 @@ function infoOf(machine: Machine): Record<string, string> {
   return {
     ...nameOf(machine),
     createdAt: String(wholeSeconds(fromTimestamp(metadata.creationTimestamp) ?? 0)),
-    spec_provider_id: spec.providerID ?? '',
-    spec_class_api_group: spec.class?.apiGroup ?? '',
-    spec_class_kind: spec.class?.kind ?? '',
-    spec_class_name: spec.class?.name ?? '',
+    spec_provider_id: spec?.providerID ?? '',
+    spec_class_api_group: spec?.class?.apiGroup ?? '',
+    spec_class_kind: spec?.class?.kind ?? '',
+    spec_class_name: spec?.class?.name ?? '',
     node_name: metadata.labels?.[NODE_LABEL] ?? '',
   };
 }
@@ -185,7 +185,7 @@ function labelsOf(machine: Machine, machineClass: MachineClass | undefined): Rec
     namespace: machine.metadata.namespace ?? '',
     machine_deployment: deployment,
     instance_type: machineClass?.nodeTemplate?.instanceType ?? '',
-    zone: machine.spec.nodeTemplate?.metadata?.labels?.[ZONE_LABEL] ?? '',
+    zone: machine.spec?.nodeTemplate?.metadata?.labels?.[ZONE_LABEL] ?? '',
   };
 }
 

@@ -399,13 +399,12 @@ describe('a provider that fails', () => {
 
   test('is not blamed for a closed gate', async () => {
     const world = start();
-    world.closedGate = new GateClosedError('frozen', 'target', 'cluster target could not be reached');
+    world.driver.failures['create'] = [new GateClosedError('frozen', 'target', 'cluster target could not be reached')];
 
     const { machine: seen, result } = await run(world);
 
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 5 * SECOND });
     expect(seen.status).toEqual({});
-    world.closedGate = undefined;
     world.clock.advance(5 * SECOND);
     expect((await run(world)).machine.status?.currentStatus?.phase).toBe('Pending');
   });

@@ -74,6 +74,19 @@ describe('replacements of a MachineDeployment', () => {
     expect([a, b, c].map((one) => fleet.condemn(one) !== undefined)).toEqual([true, false, true]);
   });
 
+  test('of sets that are not cached are limited by label, as in the original', () => {
+    const machines = new Store<Machine>();
+    const fleet = new Fleet({ machines });
+    const { add } = fleetOf();
+    const [a, b] = [add('a', 'old'), add('b', 'new')];
+    for (const one of [a, b]) {
+      Object.assign(one.metadata, { labels: { name: 'deployment-1' } });
+      machines.put(one);
+    }
+
+    expect([a, b].map((one) => fleet.condemn(one) !== undefined)).toEqual([true, false]);
+  });
+
   test('of a machine without owner are not limited', () => {
     const fleet = new Fleet({ machines: new Store<Machine>() });
 

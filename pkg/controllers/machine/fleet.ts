@@ -1,5 +1,5 @@
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
-import { MAX_REPLACEMENTS_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { DEPLOYMENT_NAME_LABEL, MAX_REPLACEMENTS_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
@@ -14,7 +14,7 @@ interface Pool {
   readonly others: readonly Machine[];
 }
 
-/** What the fleet is read from. Without sets and deployments every MachineSet named by an owner reference is a pool of its own. */
+/** What the fleet is read from. A process that reads no sets knows a MachineDeployment by label `name`, or its sets one by one. */
 export interface FleetParts {
   readonly machines: Lister<Machine>;
   readonly sets?: Lister<MachineSet> | undefined;
@@ -55,25 +55,41 @@ export class Fleet {
   #poolOf(machine: Machine): Pool | undefined {
     const setRef = ownerOf(machine, 'MachineSet');
     if (setRef === undefined) return undefined;
-    const { namespace = '', uid } = machine.metadata;
-    const set = this.#sibling(this.#parts.sets, namespace, setRef);
-    const deploymentRef = set === undefined ? undefined : ownerOf(set, 'MachineDeployment');
-    const deployment =
-      deploymentRef === undefined ? undefined : this.#sibling(this.#parts.deployments, namespace, deploymentRef);
-    const key = deploymentRef?.uid ?? setRef.uid;
-    const setUIDs = deploymentRef === undefined ? new Set([setRef.uid]) : this.#setsOf(deploymentRef.uid);
-    const others = this.#parts.machines
-      .list()
-      .filter((other) => other.metadata.uid !== uid && setUIDs.has(ownerOf(other, 'MachineSet')?.uid ?? ''));
-    const annotation = deployment?.metadata.annotations?.[MAX_REPLACEMENTS_ANNOTATION];
-    return { key, others, limit: replacementLimit(annotation, deployment?.spec.replicas ?? 0) };
+    const { sets } = this.#parts;
+    return sets === undefined ? this.#poolByName(machine, setRef.uid) : this.#poolByOwner(machine, sets, setRef);
   }
 
-  #setsOf(deploymentUID: string): ReadonlySet<string> {
-    const sets = this.#parts.sets?.list() ?? [];
-    return new Set(
-      sets.filter((set) => ownerOf(set, 'MachineDeployment')?.uid === deploymentUID).map((set) => set.metadata.uid),
-    );
+  /** A process that does not read sets knows the MachineDeployment by the label that the original goes by, if it is there. */
+  #poolByName(machine: Machine, setUID: string): Pool {
+    const name = machine.metadata.labels?.[DEPLOYMENT_NAME_LABEL];
+    const isMate = (other: Machine): boolean =>
+      name === undefined
+        ? ownerOf(other, 'MachineSet')?.uid === setUID
+        : other.metadata.labels?.[DEPLOYMENT_NAME_LABEL] === name;
+    const key = name === undefined ? setUID : `${machine.metadata.namespace ?? ''}/${name}`;
+    return { key, limit: replacementLimit(undefined, 0), others: this.#othersOf(machine, isMate) };
+  }
+
+  #poolByOwner(machine: Machine, sets: Lister<MachineSet>, setRef: { name: string; uid: string }): Pool {
+    const { namespace = '' } = machine.metadata;
+    const set = this.#sibling(sets, namespace, setRef);
+    const ref = set === undefined ? undefined : ownerOf(set, 'MachineDeployment');
+    const deployment = ref === undefined ? undefined : this.#sibling(this.#parts.deployments, namespace, ref);
+    const mates = sets.list().filter((one) => ref !== undefined && ownerOf(one, 'MachineDeployment')?.uid === ref.uid);
+    const setUIDs = new Set([setRef.uid, ...mates.map((one) => one.metadata.uid)]);
+    const annotation = deployment?.metadata.annotations?.[MAX_REPLACEMENTS_ANNOTATION];
+    return {
+      key: ref?.uid ?? setRef.uid,
+      limit: replacementLimit(annotation, deployment?.spec.replicas ?? 0),
+      others: this.#othersOf(machine, (other) => setUIDs.has(ownerOf(other, 'MachineSet')?.uid ?? '')),
+    };
+  }
+
+  #othersOf({ metadata }: Machine, isMate: (other: Machine) => boolean): Machine[] {
+    return this.#parts.machines
+      .list()
+      .filter((other) => other.metadata.uid !== metadata.uid && other.metadata.namespace === metadata.namespace)
+      .filter(isMate);
   }
 
   #sibling<T extends KubeObject>(

@@ -2,14 +2,13 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { CONTROL, GateClosedError } from '../../../gate/gate.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import { clustersOf } from '../steps/fail.ts';
 import { inputOf, keepState } from '../steps/launch.ts';
 import { phaseOf } from '../status.ts';
-import { advance, isAt, isNodeAbandoned, stay, untilRecorded } from './cursor.ts';
+import { advance, isAt, stay, untilRecorded } from './cursor.ts';
 
 /** When to try again after the gate was closed. */
 const GATE_RETRY_MS = 5_000;
@@ -77,11 +76,10 @@ function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
   const { uid } = observed.metadata;
   const waitMs = retries.waitMs(inputOf(ctx, resolved, 'delete'));
   if (waitMs > 0) return requeue(waitMs, 'the next attempt to delete the VM');
-  activities.startOrGet({ uid, key }, 'delete', async (signal) => {
-    const { driver, machineClass, secretData } = resolved;
-    await ctx.gate.admit('destroy', isNodeAbandoned(ctx) ? [CONTROL] : clustersOf(ctx), signal);
-    return await driver.delete({ machine: observed, machineClass, secretData }, signal);
-  });
+  const { driver, machineClass, secretData } = resolved;
+  activities.startOrGet({ uid, key }, 'delete', (signal) =>
+    driver.delete({ machine: observed, machineClass, secretData }, signal),
+  );
   return waitFor('the VM to be deleted');
 }
 

@@ -5,7 +5,6 @@ import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
 import { beginPhase, setFailure } from '../status.ts';
 import { startingData } from './bootstrap.ts';
-import { clustersOf } from './fail.ts';
 import { inputOf, keepState } from './launch.ts';
 
 /** When to try again after the gate was closed. */
@@ -49,7 +48,6 @@ function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
   activities.startOrGet({ uid, key }, 'initialize', async (signal) => {
     const { driver, machineClass, secretData } = resolved;
     const startedMs = ctx.clock.monotonicMs();
-    await ctx.gate.admit('destroy', clustersOf(ctx), signal);
     const data = await startingData(ctx, secretData, 'before', signal);
     const timeoutMs = creationTimeoutMsOf(observed, ctx.settings);
     try {

@@ -10,7 +10,6 @@ import type { CallInput } from '../retries.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
 import { beginPhase, setFailure } from '../status.ts';
 import { startingData } from './bootstrap.ts';
-import { clustersOf } from './fail.ts';
 
 /** A CreateMachine without answer may have made a VM that the provider does not show yet. */
 const UNANSWERED_MS = 120_000;
@@ -84,8 +83,6 @@ async function findOrCreate(
   const found = await findVM(machine, resolved, canInitialize, signal);
   if (found !== undefined || !(mayCreate || idempotentCreate)) return found;
   if (!isStillWanted(ctx, machine)) throw new DriverError('Canceled', 'the machine is being deleted');
-  await ctx.gate.admit('destroy', clustersOf(ctx), signal);
-
   const data = await startingData(ctx, secretData, 'now', signal);
   const vm = await driver.create(
     { machine, machineClass, secretData: data },

@@ -1,0 +1,149 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import type { Node } from '../../apis/wire.ts';
+import type { Activities } from '../../activity/activity.ts';
+import type { ChangeHandler, Informer } from '../../cache/lister.ts';
+import { Store } from '../../cache/store.ts';
+import { machine, node } from '../../../test/builders.ts';
+import { MACHINE_INDEXES } from '../node-index/indexes.ts';
+import type { MachineController } from './controller.ts';
+import { wakeMachines } from './wake.ts';
+
+/** A cache that a test fills. */
+class Filled<T extends KubeObject> extends Store<T> implements Pick<Informer<T>, 'onChange' | 'hasSynced'> {
+  readonly #handlers: ChangeHandler<T>[] = [];
+  readonly hasSynced = true;
+
+  onChange(handler: ChangeHandler<T>): void {
+    this.#handlers.push(handler);
+  }
+
+  see(object: T): void {
+    for (const { old, current } of this.put(object)) for (const tell of this.#handlers) tell(old, current);
+  }
+
+  lose(key: string): void {
+    for (const { old, current } of this.remove(key)) for (const tell of this.#handlers) tell(old, current);
+  }
+}
+
+function start(): { machines: Filled<Machine>; nodes: Filled<Node>; woken: string[]; forgotten: string[] } {
+  const machines = new Filled<Machine>(MACHINE_INDEXES);
+  const nodes = new Filled<Node>();
+  const woken: string[] = [];
+  const forgotten: string[] = [];
+  wakeMachines({
+    // What a Filled lacks of an Informer nobody asks for here.
+    machines: machines as unknown as Informer<Machine>,
+    nodes: [nodes as unknown as Informer<Node>],
+    queue: { add: (key, priority) => void woken.push(`${key} ${priority ?? 'normal'}`), addAfter: () => undefined },
+    activities: {
+      forgetAll: (key: string, except?: string) => void forgotten.push(`${key} ${except ?? ''}`),
+    } as Activities,
+    controller: { forget: (one: Machine) => void forgotten.push(one.metadata.uid) } as MachineController,
+  });
+  return { machines, nodes, woken, forgotten };
+}
+
+describe('a Machine', () => {
+  test('is looked at when it changes, first of all when it is deleted', () => {
+    const { machines, woken } = start();
+    machines.see(machine());
+    machines.see(machine((m) => Object.assign(m.metadata, { resourceVersion: '2', deletionTimestamp: 'x' })));
+
+    expect(woken).toEqual(['default/m-1 normal', 'default/m-1 high']);
+  });
+
+  test('is forgotten when it is gone, and when another takes its name', () => {
+    const { machines, woken, forgotten } = start();
+    machines.see(machine());
+    machines.lose('default/m-1');
+    machines.see(machine((m) => Object.assign(m.metadata, { uid: 'second' })));
+
+    expect(forgotten).toEqual(['uid-of-machine-m-1', 'default/m-1 ']);
+    expect(woken).toHaveLength(2);
+  });
+});
+
+describe('the Node of a Machine', () => {
+  const appear = (change: (n: ReturnType<typeof node>) => void): string[] => {
+    const { machines, nodes, woken } = start();
+    machines.see(machine());
+    woken.length = 0;
+    nodes.see(node(change));
+    return woken;
+  };
+
+  test.each([
+    { what: 'its name', change: (n: ReturnType<typeof node>) => (n.spec = {}) },
+    {
+      what: 'its provider id',
+      change: (n: ReturnType<typeof node>) => (n.metadata.name = 'other'),
+    },
+    {
+      what: 'its machine-name label',
+      change: (n: ReturnType<typeof node>) => {
+        n.metadata.name = 'other';
+        n.spec = {};
+        n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-1';
+      },
+    },
+  ])('wakes it when it appears, found by $what', ({ change }) => {
+    expect(appear(change)).toEqual(['default/m-1 normal']);
+  });
+
+  test('of nobody wakes nobody', () => {
+    const woken = appear((n) => {
+      n.metadata.name = 'other';
+      n.spec = { providerID: 'sim:///other' };
+    });
+
+    expect(woken).toEqual([]);
+  });
+
+  const heartbeat = (n: ReturnType<typeof node>): void => {
+    const [ready] = n.status.conditions;
+    if (ready !== undefined) ready.lastHeartbeatTime = '2026-01-01T00:05:00Z';
+  };
+  test.each([
+    { what: 'a heartbeat', change: heartbeat, wakes: 0 },
+    { what: 'an image', change: (n: ReturnType<typeof node>) => void (n.status.images = []), wakes: 0 },
+    { what: 'a condition', change: (n: ReturnType<typeof node>) => void n.status.conditions.pop(), wakes: 1 },
+    { what: 'a label', change: (n: ReturnType<typeof node>) => void (n.metadata.labels['a'] = 'b'), wakes: 1 },
+    {
+      what: 'a taint',
+      change: (n: ReturnType<typeof node>) => void (n.spec.taints = [{ key: 'a', effect: 'NoSchedule' }]),
+      wakes: 1,
+    },
+    {
+      what: 'its deletion',
+      change: (n: ReturnType<typeof node>) => void (n.metadata.deletionTimestamp = 'x'),
+      wakes: 1,
+    },
+  ])('wakes it $wakes times for $what', ({ change, wakes }) => {
+    const { machines, nodes, woken } = start();
+    machines.see(machine());
+    nodes.see(node());
+    woken.length = 0;
+    nodes.see(
+      node((n) => {
+        n.metadata.resourceVersion = '2';
+        change(n);
+      }),
+    );
+
+    expect(woken).toHaveLength(wakes);
+  });
+
+  test('wakes it when it is gone', () => {
+    const { machines, nodes, woken } = start();
+    machines.see(machine());
+    nodes.see(node());
+    woken.length = 0;
+    nodes.lose('m-1');
+
+    expect(woken).toEqual(['default/m-1 normal']);
+  });
+});
