@@ -3,11 +3,13 @@ import { describe, expect, test } from '@jest/globals';
 import {
   DESIRED_REPLICAS_ANNOTATION,
   FREEZE_LABEL,
+  LAST_SCALER_CHANGE_ANNOTATION,
   MACHINE_FINALIZER,
   MAX_REPLICAS_ANNOTATION,
   PREFER_NO_SCHEDULE_KEY,
   REVISION_ANNOTATION,
   TEMPLATE_HASH_LABEL,
+  TRIGGER_DELETION_ANNOTATION,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment, RollingLimits } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
@@ -300,7 +302,9 @@ describe('a rolling update', () => {
       },
       { intervalMs: 5 },
     );
-    expect((await setOf(world, 'c')).metadata.annotations?.[PREFER_NO_SCHEDULE_KEY]).toBe('True');
+    await eventually(async () => {
+      expect((await setOf(world, 'c')).metadata.annotations?.[PREFER_NO_SCHEDULE_KEY]).toBe('True');
+    });
     await complete(world, 3, 'c2');
 
     await eventually(async () => {
@@ -344,8 +348,40 @@ describe('a rolling update', () => {
 
     await eventually(async () => {
       const classes = (await world.list(machineSets)).map(({ spec }) => spec.template?.spec?.class?.name);
-      expect(classes.toSorted()).toEqual(['c3', 'c4']);
+      expect(new Set(classes)).toEqual(new Set(['c3', 'c4']));
     });
+  });
+});
+
+describe('what an autoscaler chose', () => {
+  test.each([
+    { title: 'with times', entry: (name: string) => `${name}~2026-01-01T00:00:00Z` },
+    { title: 'by bare names', entry: (name: string) => name },
+  ])('$title goes, and nothing else', async ({ entry }) => {
+    await using world = await MachineSetWorld.start();
+    await world.createDeployment(5);
+    await complete(world, 5);
+    const names = world.running().map(({ metadata }) => metadata.name);
+    const chosen = [names[1] ?? '', names[3] ?? ''];
+    await world.patch(machineDeployments, 'd', {
+      metadata: {
+        annotations: {
+          [TRIGGER_DELETION_ANNOTATION]: chosen.map(entry).join(','),
+          [LAST_SCALER_CHANGE_ANNOTATION]: '2026-01-01T00:00:00Z',
+        },
+      },
+      spec: { replicas: 3 },
+    });
+    await complete(world, 3);
+
+    const left = names.filter((name) => !chosen.includes(name));
+    expect(new Set(world.running().map(({ metadata }) => metadata.name))).toEqual(new Set(left));
+    expect(world.manager.count('create', 'machines')).toBe(5);
+    await eventually(async () => {
+      const { annotations } = (await world.get(machineDeployments, 'd')).metadata;
+      expect(annotations?.[TRIGGER_DELETION_ANNOTATION]).toBeUndefined();
+    });
+    expect((await world.list(machineSets))[0]?.metadata.annotations?.[TRIGGER_DELETION_ANNOTATION]).toBeUndefined();
   });
 });
 

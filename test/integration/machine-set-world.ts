@@ -249,7 +249,7 @@ export class MachineSetWorld implements AsyncDisposable {
   async #addNode(machine: Machine): Promise<void> {
     const { name } = machine.metadata;
     const node = { metadata: { name, labels: { world: this.namespace.name } } };
-    await this.user.writer.create('create', nodes, node as never); // a Node needs no more to be created
+    await this.user.writer.create('create', nodes, node);
     await this.#patchIfThere(machine, { metadata: { labels: { node: name } } });
   }
 

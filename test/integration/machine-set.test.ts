@@ -4,6 +4,7 @@ import {
   EFFECTIVE_CREATION_TIMEOUT_ANNOTATION,
   FREEZE_LABEL,
   MACHINE_FINALIZER,
+  PRESERVE_ANNOTATION,
   PRIORITY_ANNOTATION,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../pkg/apis/meta.ts';
@@ -116,6 +117,29 @@ describe('a machine set', () => {
 
     expect(world.machines.list().map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined]);
     expect(world.manager.count('get', 'nodes')).toBeGreaterThan(0);
+  });
+
+  test('preserves as many failed machines as it may, and replaces the others', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createSet(3, ({ spec }) => {
+      spec.autoPreserveFailedMachineMax = 1;
+    });
+    await running(world, 3);
+    const [first, second] = world.running().map(({ metadata }) => metadata.name);
+    await world.setPhase(first ?? '', 'Failed');
+    await eventually(async () => {
+      expect((await world.get(machines, first ?? '')).metadata.annotations?.[PRESERVE_ANNOTATION]).toBe(
+        'auto-preserved',
+      );
+    });
+    await world.setPhase(second ?? '', 'Failed');
+    await eventually(() => world.manager.count('create', 'machines') === 4);
+    await eventually(() => expect(world.running()).toHaveLength(2));
+
+    const left = world.machines.list().map(({ metadata }) => metadata.name);
+    expect(left).toContain(first);
+    expect(left).toHaveLength(3);
+    await eventually(async () => (await world.get(machineSets, 's')).status?.autoPreserveFailedMachineCount === 1);
   });
 
   test('adopts what it selects, keeps foreign owners, and really releases what it no longer selects', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 
+import { REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { machine, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachineSet } from '../../../test/builders.ts';
 import { setsToForget } from './cleanup.ts';
@@ -22,6 +23,15 @@ test.each([
   { title: 'without a limit keeps all', sets: [a, b, c], limit: undefined, want: [] },
   { title: 'forgets the oldest beyond the limit', sets: [c, b, a], limit: 1, want: ['a', 'b'] },
   { title: 'forgets all at 0', sets: [a, b, c], limit: 0, want: ['a', 'b', 'c'] },
+  {
+    title: 'goes by revision among sets of the same second',
+    sets: [
+      empty('a', 1, (s) => (s.metadata.annotations[REVISION_ANNOTATION] = '10')),
+      empty('b', 1, (s) => (s.metadata.annotations[REVISION_ANNOTATION] = '9')),
+    ],
+    limit: 1,
+    want: ['b'],
+  },
   { title: 'keeps a set with a machine', sets: [{ ...a, machines: [machine()] }, b, c], limit: 1, want: ['b'] },
   {
     title: 'keeps a set that wants machines',

@@ -1,9 +1,10 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { machineSets } from '../../kube/resource.ts';
-import { oldestFirst } from './new-set.ts';
 import type { MachineDeploymentParts } from './parts.ts';
+import { revisionOf } from './revision.ts';
 import type { OwnedSet } from './status.ts';
 
 /**
@@ -13,7 +14,9 @@ import type { OwnedSet } from './status.ts';
 export function setsToForget(oldSets: readonly OwnedSet[], limit: number | null | undefined): MachineSet[] {
   if (limit === undefined || limit === null) return [];
   const machinesBySet = new Map(oldSets.map(({ set, machines }) => [set, machines]));
-  const kept = oldestFirst(oldSets.map(({ set }) => set).filter((set) => !isBeingDeleted(set)));
+  // Sets of the same second are told apart by revision; the sort is stable.
+  const byRevision = oldSets.map(({ set }) => set).toSorted((a, b) => revisionOf(a) - revisionOf(b));
+  const kept = byRevision.filter((set) => !isBeingDeleted(set)).toSorted((a, b) => createdMs(a) - createdMs(b));
   return kept
     .slice(0, Math.max(0, kept.length - limit))
     .filter((set) => isEmpty(set, machinesBySet.get(set)?.length ?? 0));
@@ -40,4 +43,8 @@ export async function cleanUpSets(
 function isEmpty({ metadata, spec, status }: MachineSet, existing: number): boolean {
   const isObserved = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   return existing === 0 && (status?.replicas ?? 0) === 0 && (spec.replicas ?? 0) === 0 && isObserved;
+}
+
+function createdMs({ metadata }: MachineSet): number {
+  return fromTimestamp(metadata.creationTimestamp) ?? 0;
 }

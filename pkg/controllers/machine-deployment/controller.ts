@@ -1,5 +1,9 @@
 import { revisionHistoryLimitOf, rollbackRevisionOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  MACHINE_FINALIZER,
+  REVISION_ANNOTATION,
+  TRIGGER_DELETION_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment, MachineDeploymentStatus } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { describeFieldErrors, validateMachineDeployment } from '../../apis/machine/v1alpha1/validation.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
@@ -8,6 +12,7 @@ import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../kube/patch
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
 import { requeue, stop } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
+import { CONTROLLER_INDEX } from '../machine-set/controller-index.ts';
 import { invalidSpec } from '../machine-set/events.ts';
 import { StatusPace } from '../machine-set/status-pace.ts';
 import { claimSets } from './claim.ts';
@@ -22,12 +27,13 @@ import { resizeSets } from './resize.ts';
 import { rollBack } from './rollback.ts';
 import { createSet, recreate, rollingUpdate } from './rollout.ts';
 import type { RolloutPass, RolloutResult } from './rollout.ts';
+import { takeHandoff } from './scaler-handoff.ts';
 import { isScalingEvent, scale } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
 import { UNBORN } from './set-facts.ts';
 import { annotatedSurge, grownSize } from './size-rule.ts';
 import { statusChange, statusOf } from './status.ts';
-import { observe } from './world.ts';
+import { claimedSets, observe } from './world.ts';
 import type { World } from './world.ts';
 
 /** Without events a MachineDeployment is looked at again after this time, in case one was missed; the look writes nothing. */
@@ -63,7 +69,8 @@ export class MachineDeploymentController {
 
     const deployment = await this.#withFinalizer(cached, signal);
     await claimSets(this.#parts, deployment, signal);
-    const acted = await this.#act(await this.#withNewSetInStep(deployment, signal), signal);
+    const marked = await this.#withHandoff(deployment, signal);
+    const acted = await this.#act(await this.#withNewSetInStep(marked, signal), signal);
     return this.#report(key, deployment, acted, signal);
   }
 
@@ -82,13 +89,22 @@ export class MachineDeploymentController {
     return this.#parts.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
   }
 
+  /** The Machines that an autoscaler has chosen are marked before any set shrinks. */
+  async #withHandoff(deployment: MachineDeployment, signal: AbortSignal): Promise<MachineDeployment> {
+    if (deployment.metadata.annotations?.[TRIGGER_DELETION_ANNOTATION] === undefined) return deployment;
+    const owned = claimedSets(this.#parts, deployment).flatMap((set) =>
+      this.#parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid),
+    );
+    return takeHandoff(this.#parts, deployment, owned, this.#parts.clock.now(), signal);
+  }
+
   /** Brings what needs no rollout to the new set, and its revision back to the MachineDeployment. */
   async #withNewSetInStep(deployment: MachineDeployment, signal: AbortSignal): Promise<World> {
     const world = observe(this.#parts, deployment);
     const { newSet, oldSets } = world;
     if (newSet === undefined || isBeingDeleted(newSet)) return world;
 
-    const change = newSetChange(deployment, newSet, oldSets);
+    const change = newSetChange(deployment, newSet, oldSets, isScalingEvent(scalingFactsOf(world)));
     if (change !== undefined) {
       await this.#parts.writer.patch('change', machineSets, refOf(newSet), mergePatchIfUnchanged(newSet, change), {
         signal,
@@ -108,7 +124,11 @@ export class MachineDeploymentController {
     const isPaused = deployment.spec.paused === true;
     if (!isPaused && rollbackRevisionOf(deployment) !== undefined) return this.#rollBack(pass);
     const facts = scalingFactsOf(world);
-    if (isPaused || isScalingEvent(facts)) return this.#scale(pass, facts);
+    if (isPaused || isScalingEvent(facts)) {
+      const hasScaled = await this.#scale(pass, facts);
+      // What the overshoot safety does not let grow must not keep the rest from shrinking.
+      if (isPaused || hasScaled || !world.isFrozen) return { isRollout: false };
+    }
 
     switch (deployment.spec.strategy?.type) {
       case 'RollingUpdate':
@@ -120,14 +140,13 @@ export class MachineDeploymentController {
     }
   }
 
-  async #scale({ world, signal }: RolloutPass, facts: ScalingFacts): Promise<Acted> {
-    const { deployment, newSet, oldSets } = world;
-    const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
-    await resizeSets(this.#parts, deployment, sets, scale(facts), signal);
+  async #scale({ world, signal }: RolloutPass, facts: ScalingFacts): Promise<boolean> {
+    const hasScaled = await resizeSets(this.#parts, world, scale(facts), signal);
     if (facts.isPaused) {
-      await cleanUpSets(this.#parts, oldSets.map(world.owned), revisionHistoryLimitOf(deployment), signal);
+      const limit = revisionHistoryLimitOf(world.deployment);
+      await cleanUpSets(this.#parts, world.oldSets.map(world.owned), limit, signal);
     }
-    return { isRollout: false };
+    return hasScaled;
   }
 
   /** Without the set of the present template there would be no revision to leave. */

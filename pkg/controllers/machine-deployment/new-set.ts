@@ -1,6 +1,7 @@
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import {
   DESIRED_REPLICAS_ANNOTATION,
+  LAST_SCALER_CHANGE_ANNOTATION,
   MACHINE_FINALIZER,
   MAX_REPLICAS_ANNOTATION,
   TEMPLATE_HASH_LABEL,
@@ -84,14 +85,20 @@ export function newSetFor(
 
 /**
  * What of the MachineDeployment has to reach its new set without a rollout, as a merge patch: annotations, revision, node
- * template, machine configuration, class kind and two counts; undefined when the set is in step.
+ * template, machine configuration, class kind and two counts; undefined when the set is in step. While it `isScaling`, the time
+ * of the autoscaler's change is left to the write of its size (see resize.ts).
  */
 export function newSetChange(
   deployment: MachineDeployment,
   newSet: MachineSet,
   oldSets: readonly MachineSet[],
+  isScaling = false,
 ): Record<string, unknown> | undefined {
-  const annotations = newSetAnnotations(deployment, newSet, oldSets);
+  const { [LAST_SCALER_CHANGE_ANNOTATION]: scalerTime, ...others } = newSetAnnotations(deployment, newSet, oldSets);
+  const annotations = {
+    ...others,
+    ...(scalerTime === undefined || isScaling ? {} : { [LAST_SCALER_CHANGE_ANNOTATION]: scalerTime }),
+  };
   const template = templateSpecChange(deployment, newSet);
   const spec: Record<string, unknown> = template === undefined ? {} : { template: { spec: template } };
   for (const count of ['minReadySeconds', 'autoPreserveFailedMachineMax'] as const) {

@@ -32,35 +32,35 @@ export interface RolloutResult {
 /** One step of a RollingUpdate: create the new set, or grow it, or shrink old ones; when all is done, tidy up. */
 export async function rollingUpdate(pass: RolloutPass): Promise<RolloutResult> {
   const { parts, world, signal } = pass;
-  const { deployment, newSet, oldSets, facts, limits, isFrozen } = world;
+  const { newSet, facts, limits, isFrozen } = world;
   if (newSet === undefined || facts.newSet === undefined) {
     return isFrozen ? {} : createSet(pass, grownSize(UNBORN, facts.oldSets, limits));
   }
   const grown = growNewSet(facts.newSet, facts.oldSets, limits, isFrozen);
-  if (await resizeSets(parts, deployment, [newSet], { sizes: grown }, signal)) return {};
+  if (await resizeSets(parts, world, { sizes: grown }, signal)) return {};
 
   // The autoscaler must know before the first old Machine goes; the new set's growth need not wait for it.
   if (!(await markNodesOfRollout(pass, true))) return { again: true };
   const shrunk = shrinkOldSets(facts.newSet, facts.oldSets, limits);
-  if (await resizeSets(parts, deployment, oldSets, { sizes: shrunk }, signal)) return {};
+  if (await resizeSets(parts, world, { sizes: shrunk }, signal)) return {};
   return finishRollout(pass);
 }
 
 /** One step of a Recreate: empty the old sets, wait for the last of their Machines, create or fill the new set. */
 export async function recreate(pass: RolloutPass): Promise<RolloutResult> {
   const { parts, world, signal } = pass;
-  const { deployment, newSet, oldSets, facts, limits, isFrozen } = world;
+  const { newSet, facts, limits, isFrozen } = world;
   if (!(await markNodesOfRollout(pass, false))) return { again: true };
   const step = recreateStep(facts.oldSets);
   if (step.kind === 'wait') return {};
   if (step.kind === 'shrink') {
-    await resizeSets(parts, deployment, oldSets, { sizes: step.sizes }, signal);
+    await resizeSets(parts, world, { sizes: step.sizes }, signal);
     return {};
   }
   if (newSet === undefined) return isFrozen ? {} : createSet(pass, limits.replicas);
   const isRaise = (newSet.spec.replicas ?? 0) < limits.replicas;
   const sizes = new Map(isRaise && isFrozen ? [] : [[newSet.metadata.name, limits.replicas] as const]);
-  if (await resizeSets(parts, deployment, [newSet], { sizes }, signal)) return {};
+  if (await resizeSets(parts, world, { sizes }, signal)) return {};
   return finishRollout(pass);
 }
 

@@ -16,6 +16,7 @@ import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { machineSets } from '../../kube/resource.ts';
 import { requeue, stop } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
+import { preserveFailed } from './auto-preserve.ts';
 import { claimedMachines, claimMachines } from './claim.ts';
 import { finishDeletion } from './deletion.ts';
 import { invalidSpec, textOf } from './events.ts';
@@ -69,6 +70,7 @@ export class MachineSetController {
     const set = await this.#withFinalizer(cached, signal);
     await claimMachines(this.#parts, set, signal);
     await pushTemplate(this.#parts, set, claimedMachines(this.#parts, set), signal);
+    await preserveFailed(this.#parts, set, claimedMachines(this.#parts, set), signal);
     const managed = await this.#manageReplicas(key, set, signal);
     return this.#report(key, set, managed, signal);
   }

@@ -1,0 +1,65 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { machine } from '../../../test/builders.ts';
+import type { BuiltMachine } from '../../../test/builders.ts';
+import { autoPreservation } from './auto-preserve.ts';
+
+const failed = (day: number, value?: string, change?: (m: BuiltMachine) => void): BuiltMachine =>
+  machine((m) => {
+    m.metadata.name = `m-${day}`;
+    m.metadata.creationTimestamp = `2026-01-0${day}T00:00:00Z`;
+    m.status.currentStatus.phase = 'Failed';
+    if (value !== undefined) m.metadata.annotations[PRESERVE_ANNOTATION] = value;
+    change?.(m);
+  });
+const running = (day: number, value?: string): BuiltMachine =>
+  failed(day, value, (m) => (m.status.currentStatus.phase = 'Running'));
+const leaving = (day: number): BuiltMachine =>
+  failed(day, undefined, (m) => (m.metadata.deletionTimestamp = '2026-01-09T00:00:00Z'));
+
+describe('of failed machines', () => {
+  test.each([
+    { title: 'none is preserved without room', machines: [failed(1)], allowed: 0, preserve: [], release: [] },
+    {
+      title: 'the newest are, into the room',
+      machines: [failed(1), failed(3), failed(2)],
+      allowed: 2,
+      preserve: ['m-3', 'm-2'],
+      release: [],
+    },
+    {
+      title: 'those preserved already take room',
+      machines: [failed(1, 'auto-preserved'), failed(2)],
+      allowed: 1,
+      preserve: [],
+      release: [],
+    },
+    {
+      title: 'those that somebody decided about are left alone',
+      machines: [failed(1, 'now'), failed(2, 'when-failed'), failed(3, 'false'), failed(4, 'other')],
+      allowed: 9,
+      preserve: ['m-4'],
+      release: [],
+    },
+    {
+      title: 'those that run or go are not',
+      machines: [running(1), leaving(2)],
+      allowed: 9,
+      preserve: [],
+      release: [],
+    },
+    {
+      title: 'the oldest are released when there are too many, whatever their phase',
+      machines: [failed(3, 'auto-preserved'), running(1, 'auto-preserved'), failed(2, 'auto-preserved')],
+      allowed: 1,
+      preserve: [],
+      release: ['m-1', 'm-2'],
+    },
+  ])('$title', ({ machines, allowed, preserve, release }) => {
+    const got = autoPreservation(machines, allowed);
+
+    expect(got.preserve.map(({ metadata }) => metadata.name)).toEqual(preserve);
+    expect(got.release.map(({ metadata }) => metadata.name)).toEqual(release);
+  });
+});
