@@ -47,7 +47,7 @@ function installIfNeeded() {
     if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT/.test(done.stderr)) {
       fail('npm could not reach its package registry: check the network or the proxy settings of npm, then try again.');
     }
-    fail(`npm ci failed with exit code ${done.status}:\n${done.stderr.trim()}`);
+    fail(`npm ci failed with exit code ${done.status}:\n${done.stderr.trim().split('\n').slice(0, 20).join('\n')}`);
   }
   writeFileSync(stamp, wanted);
 }
