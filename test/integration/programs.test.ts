@@ -146,6 +146,19 @@ describe('looking for a program', () => {
     });
   });
 
+  test('says which folder cannot be written', async () => {
+    goThatBuilds();
+    writeFileSync(join(root, 'file'), '');
+    options.env['XDG_CACHE_HOME'] = join(root, 'file/cache');
+
+    const looking = resolveProgram('kubemark', options);
+
+    await expect(looking).rejects.toMatchObject({
+      code: 'not-writable',
+      message: expect.stringContaining('file/cache'),
+    });
+  });
+
   test.each([
     {
       words: 'compile: writing output: write /tmp/x: no space left on device',
