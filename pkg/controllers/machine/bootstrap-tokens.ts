@@ -28,6 +28,9 @@ export interface TokenAccess {
   remove(machine: Machine, spare: (legacyID: string) => boolean, signal: AbortSignal): Promise<void>;
 }
 
+/** Where tokens are kept. */
+type TokenTarget = Pick<Target, 'reader' | 'writer'>;
+
 /** What is known of one machine's own token. */
 type Known =
   | { readonly state: 'live'; readonly name: string; readonly uid: string; readonly token: string; expiresMs: number }
@@ -49,7 +52,7 @@ export class BootstrapTokens {
   }
 
   /** The tokens of one target. */
-  of(target: Target): TokenAccess {
+  of(target: TokenTarget): TokenAccess {
     return {
       ensure: (machine, lifetimeMs, signal) => this.#ensure(target, machine, lifetimeMs, signal),
       find: (machine, lifetimeMs, signal) => this.#find(target, machine, lifetimeMs, signal),
@@ -62,7 +65,7 @@ export class BootstrapTokens {
     this.#known.delete(machineUID);
   }
 
-  async #ensure(target: Target, machine: Machine, lifetimeMs: number, signal: AbortSignal): Promise<string> {
+  async #ensure(target: TokenTarget, machine: Machine, lifetimeMs: number, signal: AbortSignal): Promise<string> {
     const known = this.#known.get(machine.metadata.uid);
     if (known?.state === 'live' && this.#isFresh(known.expiresMs, lifetimeMs)) return known.token;
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
@@ -74,7 +77,7 @@ export class BootstrapTokens {
 
   /** The Secret of that id: made now, or made for this machine before; undefined when it is somebody else's. */
   async #claim(
-    target: Target,
+    target: TokenTarget,
     machine: Machine,
     id: string,
     lifetimeMs: number,
@@ -90,7 +93,7 @@ export class BootstrapTokens {
     return taken?.metadata.annotations?.[MACHINE_UID_ANNOTATION] === machine.metadata.uid ? taken : undefined;
   }
 
-  async #find(target: Target, machine: Machine, lifetimeMs: number, signal: AbortSignal): Promise<string> {
+  async #find(target: TokenTarget, machine: Machine, lifetimeMs: number, signal: AbortSignal): Promise<string> {
     if (this.#known.get(machine.metadata.uid)?.state !== 'live') {
       const legacyID = legacyTokenID(machine.metadata.name);
       const legacy = legacyID === undefined ? undefined : await read(target, tokenSecretName(legacyID), signal);
@@ -101,7 +104,7 @@ export class BootstrapTokens {
 
   /** A retry may come so late that the token of the first try would expire before the VM has joined. */
   async #keepAlive(
-    target: Target,
+    target: TokenTarget,
     machine: Machine,
     secret: Secret,
     lifetimeMs: number,
@@ -125,7 +128,7 @@ export class BootstrapTokens {
   }
 
   async #remove(
-    target: Target,
+    target: TokenTarget,
     machine: Machine,
     spare: (legacyID: string) => boolean,
     signal: AbortSignal,
@@ -140,7 +143,7 @@ export class BootstrapTokens {
 
   /** Another process made the token, or nobody did. */
   async #removeUnknown(
-    target: Target,
+    target: TokenTarget,
     uid: string,
     machineName: string,
     spare: (legacyID: string) => boolean,
@@ -180,7 +183,7 @@ export class BootstrapTokens {
   }
 }
 
-async function read(target: Target, name: string, signal: AbortSignal): Promise<Secret | undefined> {
+async function read(target: TokenTarget, name: string, signal: AbortSignal): Promise<Secret | undefined> {
   try {
     return await target.reader.get(secrets, { namespace: NAMESPACE, name }, { signal });
   } catch (err) {
@@ -190,7 +193,7 @@ async function read(target: Target, name: string, signal: AbortSignal): Promise<
 }
 
 async function discard(
-  target: Target,
+  target: TokenTarget,
   { name, uid }: { name: string; uid: string },
   signal: AbortSignal,
 ): Promise<void> {

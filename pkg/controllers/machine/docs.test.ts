@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { describe, expect, test } from '@jest/globals';
+
+import { CREATION, DELETION } from './controller.ts';
+import { describeStage, DELETION_STAGES } from './deletion/stage.ts';
+import { MACHINE_EVENTS } from './events.ts';
+
+const DOCS = join(import.meta.dirname, '../../../docs');
+
+/** First cells of the rows of the tables under a heading, without backticks; second cells with them. */
+function rows(file: string, heading: string): string[][] {
+  const section = readFileSync(join(DOCS, file), 'utf8').split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+  return section
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !line.startsWith('| --'))
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+    .slice(1)
+    .map((cells) => cells.slice(1, -1));
+}
+
+describe('the documentation', () => {
+  test('has every Event of Machines, and no other', () => {
+    const documented = Object.fromEntries(
+      rows('reference/events.md', 'Machines').map(([reason, type]) => [reason, type]),
+    );
+
+    expect(documented).toEqual(MACHINE_EVENTS);
+  });
+
+  test.each([
+    { heading: 'Creation', steps: CREATION },
+    { heading: 'Deletion', steps: DELETION },
+  ])('has the steps of "$heading" in their order', ({ heading, steps }) => {
+    const documented = rows('concepts/machine-lifecycle.md', heading).map(([name]) => name);
+
+    expect(documented).toEqual(steps.map(({ name }) => name));
+  });
+
+  test('has the marker of every stage', () => {
+    const documented = new Set(rows('concepts/machine-lifecycle.md', 'Deletion').map(([, marker]) => marker));
+
+    for (const stage of DELETION_STAGES) expect(documented).toContain(`\`${describeStage(stage)}\``);
+  });
+});

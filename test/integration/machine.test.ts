@@ -1,0 +1,299 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { NODE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Secret } from '../../pkg/apis/wire.ts';
+import { tokenID, tokenSecretName } from '../../pkg/controllers/machine/token-id.ts';
+import { mergePatch, statusPatch, strategicPatch } from '../../pkg/kube/patch.ts';
+import { events, machineClasses, machines, nodes, secrets } from '../../pkg/kube/resource.ts';
+import { privateControlPlane } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { MachineWorld } from './machine-world.ts';
+
+const EVENT = 'create events 201';
+
+/** Requests by what they are, most first read order left out: the order of independent ones is free. */
+function counted(requests: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const request of requests) counts[request] = (counts[request] ?? 0) + 1;
+  return counts;
+}
+
+describe('a Machine on a real API server', () => {
+  test('becomes a Node with 8 requests, and goes with 9', async () => {
+    await using world = await MachineWorld.open();
+    world.takeRequests();
+    const name = await world.create();
+    const running = await world.inPhase(name, 'Running');
+    await eventually(() => world.session.count('create', 'events') === 2);
+
+    expect(running.spec.providerID).toMatch(/^sim:/);
+    expect(running.metadata.labels).toEqual({ node: name });
+    expect(running.status?.machineConditions?.map(({ type, status }) => `${type}=${status}`)).toEqual([
+      'VMCreated=True',
+      'NodeJoined=True',
+      'Healthy=True',
+    ]);
+    const node = await world.user.reader.get(nodes, { name });
+    expect(node.metadata.finalizers).toContain(NODE_FINALIZER);
+    expect(node.metadata.labels?.['node.gardener.cloud/machine-name']).toBe(name);
+    expect(counted(world.takeRequests())).toEqual({
+      'get secrets 200': 1, // the class's, once for all machines of the class
+      'create secrets 201': 1,
+      'delete secrets 200': 1,
+      'patch machines 200': 1,
+      'patch machines/status 200': 2,
+      'patch nodes 200': 1,
+      [EVENT]: 2,
+    });
+
+    await world.delete(name);
+    await world.gone(name);
+    await eventually(() => world.session.count('create', 'events') === 2);
+
+    expect(await world.isMissing(() => world.user.reader.get(nodes, { name }))).toBe(true);
+    expect(world.cloud.cloud.all()).toEqual([]);
+    const deletion = world.takeRequests();
+    expect(counted(deletion)).toEqual({
+      'patch machines/status 200': 2,
+      'patch nodes/status 200': 1,
+      'patch nodes 200': 2, // cordon; our finalizer
+      'delete nodes 200': 1,
+      'patch machines 200': 1,
+      [EVENT]: 2,
+    });
+  });
+
+  test('tells its story as Events', async () => {
+    await using world = await MachineWorld.open();
+    const name = await world.create();
+    const { uid } = (await world.inPhase(name, 'Running')).metadata;
+    await world.delete(name);
+    await world.gone(name);
+
+    const reasons = await eventually(async () => {
+      const { items } = await world.user.reader.list(events, { namespace: world.namespace });
+      const told = items.filter(({ involvedObject }) => involvedObject.uid === uid).map(({ reason }) => reason);
+      expect(told).toHaveLength(4);
+      return told;
+    });
+    expect(new Set(reasons)).toEqual(new Set(['VMCreated', 'NodeJoined', 'Drained', 'VMDeleted']));
+  });
+
+  test('costs nothing while nothing happens', async () => {
+    await using world = await MachineWorld.open();
+    const name = await world.create();
+    await world.inPhase(name, 'Running');
+    await eventually(() => world.session.count('create', 'events') === 2);
+    world.takeRequests();
+    const { metadata } = await world.user.reader.get(nodes, { name });
+    const heartbeat = { status: { conditions: [{ type: 'Ready', lastHeartbeatTime: '2030-01-01T00:00:00Z' }] } };
+    await world.user.writer.patch('change', nodes, { name }, strategicPatch({ metadata }, heartbeat, 'status'));
+    await eventually(() => world.nodes.get(name)?.metadata.resourceVersion !== metadata.resourceVersion);
+
+    expect(world.takeRequests()).toEqual([]);
+  });
+
+  test('goes with its Node when somebody deletes that', async () => {
+    await using world = await MachineWorld.open();
+    const name = await world.create();
+    await world.inPhase(name, 'Running');
+    const { uid } = (await world.user.reader.get(nodes, { name })).metadata;
+
+    await world.user.writer.delete('destroy', nodes, { name }, { uid });
+    await world.gone(name);
+
+    expect(await world.isMissing(() => world.user.reader.get(nodes, { name }))).toBe(true);
+    expect(world.cloud.cloud.all()).toEqual([]);
+  });
+
+  test('becomes Unknown and Running again with its Node', async () => {
+    await using world = await MachineWorld.open();
+    const name = await world.create();
+    await world.inPhase(name, 'Running');
+
+    await world.cloud.nodes?.setReadiness(name, 'unknown');
+    const unknown = await world.inPhase(name, 'Unknown');
+    expect(unknown.status?.conditions?.find(({ type }) => type === 'Ready')?.status).toBe('Unknown');
+    await world.cloud.nodes?.setReadiness(name, 'ready');
+    const back = await world.inPhase(name, 'Running');
+    expect(back.status?.lastOperation).toMatchObject({ type: 'HealthCheck', state: 'Successful' });
+    expect(back.status?.lastOperation).not.toHaveProperty('errorCode');
+  });
+
+  test('fails by health timeout after a live look', async () => {
+    await using world = await MachineWorld.open({ settings: { healthTimeoutMs: 1_000 } });
+    const name = await world.create();
+    await world.inPhase(name, 'Running');
+    world.takeRequests();
+
+    await world.cloud.nodes?.setReadiness(name, 'unknown');
+    const failed = await world.inPhase(name, 'Failed');
+
+    expect(failed.status?.lastOperation).toMatchObject({ type: 'HealthCheck', state: 'Failed' });
+    expect(counted(world.takeRequests())).toMatchObject({ 'get machines 200': 1, 'get nodes 200': 1 });
+  });
+
+  test('enforces its node template, taints of others left alone', async () => {
+    await using world = await MachineWorld.open();
+    const name = await world.create((m) => {
+      m.spec.nodeTemplate = {
+        metadata: { labels: { tier: 'a', drop: 'x' }, annotations: { note: 'b' } },
+        spec: { taints: [{ key: 'ours', effect: 'NoSchedule', value: '1' }] },
+      };
+    });
+    await world.inPhase(name, 'Running');
+    const node = await world.user.reader.get(nodes, { name });
+    expect(node.metadata.labels).toMatchObject({ tier: 'a', drop: 'x' });
+    expect(node.metadata.annotations).toMatchObject({ note: 'b' });
+    expect(node.spec?.taints).toContainEqual({ key: 'ours', effect: 'NoSchedule', value: '1' });
+
+    const taints = [...(node.spec?.taints ?? []), { key: 'theirs', effect: 'NoSchedule' }];
+    await world.user.writer.patch('change', nodes, { name }, strategicPatch(node, { spec: { taints } }));
+    const machine = await world.read(name);
+    const template = { metadata: { labels: { tier: 'c', drop: null } }, spec: { taints: [] } };
+    await world.user.writer.patch(
+      'change',
+      machines,
+      { namespace: world.namespace, name },
+      mergePatch(machine, { spec: { nodeTemplate: template } }),
+    );
+
+    await eventually(async () => {
+      const now = await world.user.reader.get(nodes, { name });
+      expect(now.metadata.labels?.['tier']).toBe('c');
+      expect(now.metadata.labels).not.toHaveProperty('drop');
+      expect(now.spec?.taints?.map(({ key }) => key)).toEqual(['theirs']);
+    });
+  });
+
+  test('waits for its class, and is healed by it', async () => {
+    await using world = await MachineWorld.open();
+    const name = await world.create((m) => {
+      m.spec.class = { kind: 'MachineClass', name: 'class-2' };
+    });
+    await eventually(async () => {
+      const { status } = await world.read(name);
+      expect(status?.lastOperation?.description).toContain('class-2 not found');
+      expect(status?.machineConditions?.[0]).toMatchObject({
+        type: 'VMCreated',
+        status: 'False',
+        reason: 'CannotCreate',
+      });
+    });
+
+    const ref = { namespace: world.namespace, name: 'class-1' };
+    const { providerSpec, nodeTemplate, secretRef, provider, metadata } = await world.user.reader.get(
+      machineClasses,
+      ref,
+    );
+    const { namespace, finalizers } = metadata;
+    await world.user.writer.create('create', machineClasses, {
+      metadata: { name: 'class-2', namespace: namespace ?? '', finalizers: finalizers ?? [] },
+      providerSpec,
+      ...(provider !== undefined && { provider }),
+      ...(nodeTemplate !== undefined && { nodeTemplate }),
+      ...(secretRef !== undefined && { secretRef }),
+    });
+    await world.inPhase(name, 'Running');
+  });
+
+  test('that never got a VM goes without its class', async () => {
+    await using world = await MachineWorld.open();
+    const name = await world.create((m) => {
+      m.spec.class = { kind: 'MachineClass', name: 'typo' };
+    });
+    await eventually(async () => (await world.read(name)).status?.lastOperation?.state === 'Failed');
+    await world.delete(name);
+    await world.gone(name);
+  });
+
+  test('takes over a deletion that the original has begun', async () => {
+    await using world = await MachineWorld.open();
+    const name = await world.create((m) => {
+      m.metadata.finalizers = ['keep.example/for-the-test'];
+    });
+    await world.inPhase(name, 'Running');
+    const status = {
+      currentStatus: { phase: 'Terminating', lastUpdateTime: '2026-01-01T00:00:00Z' },
+      lastOperation: {
+        type: 'Delete',
+        state: 'Processing',
+        description: 'Drain successful. Initiate VM deletion',
+        lastUpdateTime: '2026-01-01T00:00:00Z',
+      },
+    };
+    const ref = { namespace: world.namespace, name };
+    await world.user.writer.patch('change', machines, ref, statusPatch(await world.read(name), status));
+    await eventually(
+      () => world.machines.get(`${ref.namespace}/${name}`)?.status?.currentStatus?.phase === 'Terminating',
+    );
+    world.takeRequests();
+    await world.delete(name);
+    await eventually(async () => {
+      expect((await world.read(name)).metadata.finalizers).toEqual(['keep.example/for-the-test']);
+    });
+
+    expect(counted(world.takeRequests())).not.toHaveProperty('patch nodes/status 200'); // no drain
+    expect(world.cloud.cloud.all()).toEqual([]);
+    expect(await world.isMissing(() => world.user.reader.get(nodes, { name }))).toBe(true);
+    const kept = await world.read(name);
+    await world.user.writer.patch('change', machines, ref, mergePatch(kept, { metadata: { finalizers: [] } }));
+    await world.gone(name);
+  });
+
+  test('lives and goes under the definitions of the original, which prune what we add', async () => {
+    await using plane = await privateControlPlane({ crds: 'original' });
+    await using world = await MachineWorld.open({ connection: plane.connection });
+    const name = await world.create();
+    const running = await world.inPhase(name, 'Running');
+    expect(running.status).not.toHaveProperty('machineConditions');
+
+    await world.delete(name);
+    await world.gone(name);
+    expect(world.cloud.cloud.all()).toEqual([]);
+  });
+});
+
+describe('bootstrap tokens', () => {
+  const kubeSystem = 'kube-system';
+  const decode = (secret: Secret, key: string): string => Buffer.from(secret.data?.[key] ?? '', 'base64').toString();
+  /** VMs that never join keep their tokens. */
+  async function boot(world: MachineWorld): Promise<{ name: string; uid: string }> {
+    world.cloud.driver.settings = {
+      ...world.cloud.driver.settings,
+      latencyMs: { ...world.cloud.driver.settings.latencyMs, join: 3_600_000 },
+    };
+    const name = await world.create();
+    const { uid } = (await world.inPhase(name, 'Pending')).metadata;
+    return { name, uid };
+  }
+
+  test('are made for one machine, live as long as its creation timeout, and go with it', async () => {
+    await using world = await MachineWorld.open({ settings: { bootstrapTokenExtraGroups: 'system:bootstrappers:x' } });
+    const { name, uid } = await boot(world);
+    const ref = { namespace: kubeSystem, name: tokenSecretName(tokenID(uid, 0)) };
+
+    const token = await world.user.reader.get(secrets, ref);
+
+    expect(token.type).toBe('bootstrap.kubernetes.io/token');
+    expect(token.metadata.annotations).toEqual({ 'machine.sapcloud.io/machine-uid': uid });
+    expect(decode(token, 'token-id')).toBe(tokenID(uid, 0));
+    expect(decode(token, 'token-secret')).toMatch(/^[a-z0-9]{16}$/);
+    expect(decode(token, 'usage-bootstrap-authentication')).toBe('true');
+    expect(decode(token, 'usage-bootstrap-signing')).toBe('true');
+    expect(decode(token, 'auth-extra-groups')).toBe('system:bootstrappers:x');
+    const lifeMs = Date.parse(decode(token, 'expiration')) - Date.parse(token.metadata.creationTimestamp);
+    expect(Math.abs(lifeMs - 20 * 60_000)).toBeLessThan(5_000);
+
+    await world.delete(name);
+    await world.gone(name);
+    expect(await world.isMissing(() => world.user.reader.get(secrets, ref))).toBe(true);
+  });
+
+  test('are not made for user data without a place for one', async () => {
+    await using world = await MachineWorld.open({ userData: '#cloud-config' });
+    await boot(world);
+
+    expect(world.session.count('create', 'secrets')).toBe(0);
+  });
+});
