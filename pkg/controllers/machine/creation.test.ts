@@ -257,6 +257,9 @@ describe('a class that cannot be used', () => {
 
     expect(result).toMatchObject({ waitingFor: 'the finalizer of the MachineClass' });
     expect(world.driver.calls).toEqual([]);
+    expect(world.writes).toBe(0);
+    world.clock.advance(30 * SECOND);
+    expect((await run(world)).machine.status?.lastOperation?.description).toContain('has no finalizer');
   });
 
   test('does not stop the creation timeout', async () => {
@@ -373,9 +376,16 @@ describe('a provider that fails', () => {
     await run(world);
     expect(world.driver.calls).toEqual(['status', 'create', 'status']);
 
-    world.clock.advance(110 * SECOND);
+    for (let waitedMs = 10 * SECOND; waitedMs < 115 * SECOND; waitedMs += 15 * SECOND) {
+      await run(world);
+      await run(world);
+      world.clock.advance(15 * SECOND);
+    }
+    expect(world.driver.calls.filter((call) => call === 'create')).toHaveLength(1);
+    expect(world.driver.calls.filter((call) => call === 'status').length).toBeLessThan(10);
+    world.clock.advance(15 * SECOND);
     await run(world);
-    expect(world.driver.calls).toEqual(['status', 'create', 'status', 'status', 'create']);
+    expect(world.driver.calls.filter((call) => call === 'create')).toHaveLength(2);
   });
 
   test('at the creation timeout leaves the machine Failed, with the code that autoscalers read', async () => {
@@ -406,6 +416,37 @@ describe('a provider that fails', () => {
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 5 * SECOND });
     expect(seen.status).toEqual({});
     world.clock.advance(5 * SECOND);
+    expect((await run(world)).machine.status?.currentStatus?.phase).toBe('Pending');
+  });
+
+  test('is not blamed, nor asked again by events, for a call that we ended ourselves', async () => {
+    const world = start();
+    world.driver.failures['create'] = [new DriverError('Canceled', 'CreateMachine was given up', { unanswered: true })];
+    for (let i = 0; i < 5; i++) await run(world);
+
+    expect(world.machines.get('default/m-1')?.status).toEqual({});
+    expect(world.driver.calls).toEqual(['status', 'create']);
+  });
+
+  test('is shown although the write that should show it was lost', async () => {
+    const world = start();
+    world.driver.failures['create'] = [new DriverError('Internal', 'x', { lastKnownState: 'nic made' })];
+    await world.pass(CREATION);
+    await world.settle();
+    world.losesWrites = true;
+    await world.pass(CREATION);
+    world.losesWrites = false;
+    const { machine: seen } = await world.pass(CREATION);
+
+    expect(seen.status).toMatchObject({ currentStatus: { phase: 'CrashLoopBackOff' }, lastKnownState: 'nic made' });
+  });
+
+  test('that made the VM in the last moment is not held against the machine', async () => {
+    const world = start();
+    await world.pass(CREATION);
+    await world.settle();
+    world.clock.advance(20 * MINUTE);
+
     expect((await run(world)).machine.status?.currentStatus?.phase).toBe('Pending');
   });
 

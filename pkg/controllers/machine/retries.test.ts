@@ -63,6 +63,16 @@ describe('repeating a failed call', () => {
     expect(retries.waitMs(input())).toBe(600_000);
   });
 
+  test('can be postponed, which is no failure', () => {
+    const { retries } = start();
+    retries.postpone(input(), 3_000);
+
+    expect(retries.waitMs(input())).toBe(3_000);
+    expect(retries.failureOf(input())).toBeUndefined();
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    expect(retries.waitMs(input())).toBe(5_000);
+  });
+
   test('keeps the calls of one machine apart', () => {
     const { retries } = start();
     retries.failed(input(), new DriverError('Internal', 'x'));
@@ -98,7 +108,8 @@ describe('ResourceExhausted', () => {
     retries.failed(input(), exhausted);
 
     expect(retries.waitMs(other)).toBe(15_000);
-    expect(retries.failureOf(other)).toBe(exhausted);
+    expect(retries.failureOf(other)).toEqual({ error: exhausted, isOwn: false });
+    expect(retries.failureOf(input())).toEqual({ error: exhausted, isOwn: true });
     expect(retries.waitMs(input({ machineUID: 'm-3', classUID: 'class-2' }))).toBe(0);
     expect(retries.waitMs(input({ machineUID: 'm-2', call: 'delete' }))).toBe(0);
   });

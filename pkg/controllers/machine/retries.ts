@@ -59,10 +59,16 @@ export class Retries {
     return Math.max(0, (attempt?.notBeforeMs ?? 0) - nowMs, (exhaustion?.notBeforeMs ?? 0) - nowMs);
   }
 
-  /** Why the call must wait: its own last failure, or that of its class; undefined also for one that was restored. */
-  failureOf(input: CallInput): DriverError | undefined {
+  /** Why the call must wait, if this process knows: its own last failure, or one that it shares with its class. */
+  failureOf(input: CallInput): { readonly error: DriverError; readonly isOwn: boolean } | undefined {
     const attempt = this.#current(input);
-    return attempt === undefined ? this.#exhaustionFor(input)?.error : attempt.error;
+    const error = attempt === undefined ? this.#exhaustionFor(input)?.error : attempt.error;
+    return error === undefined ? undefined : { error, isOwn: attempt !== undefined };
+  }
+
+  /** The call was not made, or was no failure of the provider: it is made after `delayMs`, however often somebody looks. */
+  postpone(input: CallInput, delayMs: number): void {
+    this.#remember(input, undefined, this.#current(input)?.failures ?? 0, delayMs);
   }
 
   /** Remembers a failure; returns what follows from its code. */

@@ -2,16 +2,13 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { GateClosedError } from '../../../gate/gate.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import { inputOf, keepState } from '../steps/launch.ts';
+import type { CallInput } from '../retries.ts';
+import { GIVEN_UP_RETRY_MS, inputOf, keepState, wasGivenUp } from '../steps/launch.ts';
 import { phaseOf } from '../status.ts';
 import { advance, isAt, stay, untilRecorded } from './cursor.ts';
-
-/** When to try again after the gate was closed. */
-const GATE_RETRY_MS = 5_000;
 
 /**
  * Has the driver delete the VM, as an activity; also when it is said not to exist, because something of it may. Only success
@@ -74,8 +71,12 @@ function look(ctx: MachineContext, resolved: ResolvedClass): StepResult {
 function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
   const { observed, key, activities, retries } = ctx;
   const { uid } = observed.metadata;
-  const waitMs = retries.waitMs(inputOf(ctx, resolved, 'delete'));
-  if (waitMs > 0) return requeue(waitMs, 'the next attempt to delete the VM');
+  const input = inputOf(ctx, resolved, 'delete');
+  const waitMs = retries.waitMs(input);
+  if (waitMs > 0) {
+    showAgain(ctx, input);
+    return requeue(waitMs, 'the next attempt to delete the VM');
+  }
   const { driver, machineClass, secretData } = resolved;
   activities.startOrGet({ uid, key }, 'delete', (signal) =>
     driver.delete({ machine: observed, machineClass, secretData }, signal),
@@ -101,13 +102,23 @@ function deleted(ctx: MachineContext, { machineClass }: ResolvedClass, state: st
 }
 
 function failed(ctx: MachineContext, resolved: ResolvedClass, error: unknown): StepResult {
-  const { retries, pass } = ctx;
-  if (error instanceof GateClosedError) return requeue(GATE_RETRY_MS, 'the clusters to be reachable');
-  if (!(error instanceof DriverError)) throw error;
+  const { retries } = ctx;
   const input = inputOf(ctx, resolved, 'delete');
-  const retry = retries.failed(input, error);
-  keepState(ctx, error, retry.clearsLastKnownState);
-  const text = `Cloud provider message - ${error.message}.`;
-  if (stay(ctx, 'delete-vm', text)) pass.event('VMDeletionFailed', text);
+  if (wasGivenUp(error)) {
+    retries.postpone(input, GIVEN_UP_RETRY_MS);
+    return requeue(GIVEN_UP_RETRY_MS, 'the clusters to be reachable');
+  }
+  if (!(error instanceof DriverError)) throw error;
+  retries.failed(input, error);
+  showAgain(ctx, input);
   return requeue(retries.waitMs(input), 'the next attempt to delete the VM');
+}
+
+/** Shows a failure in every pass while the next attempt is waited for; much the same again is no write and no Event. */
+function showAgain(ctx: MachineContext, input: CallInput): void {
+  const failure = ctx.retries.failureOf(input);
+  if (failure === undefined) return;
+  keepState(ctx, 'delete', failure.error);
+  const text = `Cloud provider message - ${failure.error.message}.`;
+  if (stay(ctx, 'delete-vm', text)) ctx.pass.event('VMDeletionFailed', text);
 }

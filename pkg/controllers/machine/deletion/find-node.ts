@@ -4,6 +4,7 @@ import { DriverError, type DriverCode } from '../../../driver/error.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
+import type { CallInput } from '../retries.ts';
 import { inputOf } from '../steps/launch.ts';
 import { advance, isAt, isNodeAbandoned, stay } from './cursor.ts';
 
@@ -61,8 +62,12 @@ function ask(ctx: MachineContext, resolved: ResolvedClass): StepResult {
 
 function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
   const { observed, key, activities, retries } = ctx;
-  const waitMs = retries.waitMs(inputOf(ctx, resolved, 'status-of-deleted'));
-  if (waitMs > 0) return requeue(waitMs, 'the provider to tell of the VM');
+  const input = inputOf(ctx, resolved, 'status-of-deleted');
+  const waitMs = retries.waitMs(input);
+  if (waitMs > 0) {
+    showAgain(ctx, input);
+    return requeue(waitMs, 'the provider to tell of the VM');
+  }
   const { driver, machineClass, secretData } = resolved;
   activities.startOrGet({ uid: observed.metadata.uid, key }, 'status', (signal) =>
     driver.getStatus({ machine: observed, machineClass, secretData }, signal),
@@ -89,6 +94,12 @@ function failed(ctx: MachineContext, resolved: ResolvedClass, error: unknown): S
   }
   const input = inputOf(ctx, resolved, 'status-of-deleted');
   retries.failed(input, error);
-  stay(ctx, 'vm-status', `Cloud provider message - ${error.message}.`);
+  showAgain(ctx, input);
   return requeue(retries.waitMs(input), 'the provider to tell of the VM');
+}
+
+/** Shows a failure in every pass while the next attempt is waited for; much the same again is no write. */
+function showAgain(ctx: MachineContext, input: CallInput): void {
+  const failure = ctx.retries.failureOf(input);
+  if (failure !== undefined) stay(ctx, 'vm-status', `Cloud provider message - ${failure.error.message}.`);
 }

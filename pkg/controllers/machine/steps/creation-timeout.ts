@@ -30,10 +30,12 @@ export const creationTimeout: MachineStep = {
   },
 };
 
-/** Undefined for a machine that has nothing to wait for. */
-function startOf({ machine }: MachineContext): number | undefined {
+/** Undefined for a machine that has nothing to wait for, or has got its VM a moment ago. */
+function startOf({ machine, activities }: MachineContext): number | undefined {
   const created = fromTimestamp(machine.metadata.creationTimestamp);
-  if (isBeingCreated(machine)) return created;
+  if (isBeingCreated(machine)) {
+    return activities.get(machine.metadata.uid, 'create')?.state === 'done' ? undefined : created;
+  }
   if (phaseOf(machine) !== 'Pending') return undefined;
   return fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? created;
 }

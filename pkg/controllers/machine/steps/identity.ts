@@ -2,8 +2,7 @@ import { DEFAULT_PRIORITY, NODE_LABEL, PRIORITY_ANNOTATION } from '../../../apis
 import { DriverError } from '../../../driver/error.ts';
 import { next, requeue } from '../../../reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
-import { inputOf } from './launch.ts';
-import { setFailure } from '../status.ts';
+import { inputOf, showAgain } from './launch.ts';
 
 /**
  * Records which VM this machine has: provider id, the Node's name (with a target cluster), and a priority for scaling down
@@ -13,7 +12,7 @@ export const identity: MachineStep = {
   name: 'identity',
 
   run(ctx) {
-    const { machine, target, launched, resolved, activities, retries, clock } = ctx;
+    const { machine, target, launched, resolved, activities, retries } = ctx;
     if (launched === undefined || resolved === undefined) return next;
     const { providerID, nodeName } = launched;
     if (providerID === '' || (target !== undefined && nodeName === '')) {
@@ -24,8 +23,7 @@ export const identity: MachineStep = {
       const input = inputOf(ctx, resolved, 'create');
       retries.failed(input, error);
       activities.forget(machine.metadata.uid, 'create');
-      const description = `Cloud provider message - ${error.message}`;
-      setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
+      showAgain(ctx, input);
       return requeue(retries.waitMs(input), 'the driver to tell of the VM');
     }
     const { metadata, spec } = machine;

@@ -1,14 +1,11 @@
 import { DriverError } from '../../../driver/error.ts';
-import { GateClosedError } from '../../../gate/gate.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
+import type { CallInput } from '../retries.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
 import { beginPhase, setFailure } from '../status.ts';
 import { startingData } from './bootstrap.ts';
-import { inputOf, keepState } from './launch.ts';
-
-/** When to try again after the gate was closed. */
-const GATE_RETRY_MS = 5_000;
+import { GIVEN_UP_RETRY_MS, inputOf, keepState, wasGivenUp } from './launch.ts';
 
 /**
  * Has a new VM initialized by drivers that do this in a step of its own, once the VM's identity is recorded. A driver that
@@ -41,9 +38,12 @@ export const initialize: MachineStep = {
 
 function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
   const { machine, observed, key, activities, retries } = ctx;
-  const waitMs = retries.waitMs(inputOf(ctx, resolved, 'initialize'));
-  if (waitMs > 0) return requeue(waitMs, 'the next attempt to initialize the VM');
-
+  const input = inputOf(ctx, resolved, 'initialize');
+  const waitMs = retries.waitMs(input);
+  if (waitMs > 0) {
+    showAgain(ctx, input);
+    return requeue(waitMs, 'the next attempt to initialize the VM');
+  }
   const { uid } = machine.metadata;
   activities.startOrGet({ uid, key }, 'initialize', async (signal) => {
     const { driver, machineClass, secretData } = resolved;
@@ -61,17 +61,28 @@ function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
 }
 
 function failed(ctx: MachineContext, resolved: ResolvedClass, error: unknown): StepResult {
-  const { machine, observed, clock, retries, pass } = ctx;
-  if (error instanceof GateClosedError) return requeue(GATE_RETRY_MS, 'the clusters to be reachable');
-  if (!(error instanceof DriverError)) throw error;
+  const { retries } = ctx;
   const input = inputOf(ctx, resolved, 'initialize');
-  const retry = retries.failed(input, error);
-  keepState(ctx, error, retry.clearsLastKnownState);
+  if (wasGivenUp(error)) {
+    retries.postpone(input, GIVEN_UP_RETRY_MS);
+    return requeue(GIVEN_UP_RETRY_MS, 'the clusters to be reachable');
+  }
+  if (!(error instanceof DriverError)) throw error;
+  retries.failed(input, error);
+  showAgain(ctx, input);
+  return requeue(retries.waitMs(input), 'the next attempt to initialize the VM');
+}
+
+/** Shows a failure in every pass while the next attempt is waited for; the same again is no write and no Event. */
+function showAgain(ctx: MachineContext, input: CallInput): void {
+  const { machine, observed, clock, retries, pass } = ctx;
+  const failure = retries.failureOf(input);
+  if (failure === undefined) return;
+  const { error } = failure;
+  keepState(ctx, 'initialize', error);
   const description = `Provider error: ${error.message}. Initialize VM Instance`;
   beginPhase(machine, 'CrashLoopBackOff', clock.now());
   setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
-  if (machine.status.lastOperation?.description !== observed.status?.lastOperation?.description) {
-    pass.event('InitializeFailed', description);
-  }
-  return requeue(retries.waitMs(input), 'the next attempt to initialize the VM');
+  if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
+  pass.event('InitializeFailed', description);
 }

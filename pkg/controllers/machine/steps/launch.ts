@@ -4,6 +4,8 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { DRIVER_CODES, DriverError, type DriverCode } from '../../../driver/error.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
+import { retryOf, type RetriedCall } from '../../../driver/retry.ts';
+import { ApiError } from '../../../kube/errors.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Launched, MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { CallInput } from '../retries.ts';
@@ -13,8 +15,10 @@ import { startingData } from './bootstrap.ts';
 
 /** A CreateMachine without answer may have made a VM that the provider does not show yet. */
 const UNANSWERED_MS = 120_000;
-/** When to try again after the gate was closed. */
-const GATE_RETRY_MS = 5_000;
+/** Meanwhile it is looked for so often. */
+const UNANSWERED_LOOK_MS = 15_000;
+/** When to try again after a call was given up by ourselves. */
+export const GIVEN_UP_RETRY_MS = 5_000;
 
 /**
  * Gets the VM, as an activity: GetMachineStatus first, CreateMachine only if there is none. A failure is shown in the status
@@ -38,7 +42,7 @@ export const launch: MachineStep = {
         return failed(ctx, resolved, input, activity.error);
       default:
         retries.succeeded(input);
-        if (activity.result === undefined) return notFoundYet(ctx);
+        if (activity.result === undefined) return notFoundYet(ctx, input);
         ctx.launched = activity.result;
         return next;
     }
@@ -59,8 +63,7 @@ function start(ctx: MachineContext, resolved: ResolvedClass, input: CallInput): 
   restoreFailure(ctx, input);
   const waitMs = retries.waitMs(input);
   if (waitMs > 0) {
-    const failure = retries.failureOf(input);
-    if (failure !== undefined) show(ctx, failure);
+    showAgain(ctx, input);
     return requeue(waitMs, 'the next attempt to create the VM');
   }
   const { uid } = machine.metadata;
@@ -130,33 +133,59 @@ async function failed(
   input: CallInput,
   error: unknown,
 ): Promise<StepResult> {
-  const { machine, clock, retries, memory, signal } = ctx;
-  if (error instanceof GateClosedError) return requeue(GATE_RETRY_MS, 'the clusters to be reachable');
+  const { retries } = ctx;
+  if (error instanceof DriverError && error.unanswered) await keepFromRepeating(ctx, resolved);
+  if (wasGivenUp(error)) {
+    retries.postpone(input, GIVEN_UP_RETRY_MS);
+    return requeue(GIVEN_UP_RETRY_MS, 'the clusters to be reachable');
+  }
   if (!(error instanceof DriverError)) {
-    const text = error instanceof Error ? error.message : String(error);
-    const description = `Could not prepare the creation of the VM: ${text}`;
-    setFailure(machine, { type: 'Create', state: 'Failed', description }, clock.now());
+    tellOfPreparation(ctx, error);
     throw error;
   }
-  const retry = retries.failed(input, error);
-  if (error.unanswered) {
-    const { idempotentCreate } = await resolved.driver.capabilities(signal).catch(() => ({ idempotentCreate: false }));
-    if (!idempotentCreate) memory.unanswered.set(machine.metadata.uid, clock.monotonicMs() + UNANSWERED_MS);
-  }
-  keepState(ctx, error, retry.clearsLastKnownState);
-  show(ctx, error);
+  retries.failed(input, error);
+  showAgain(ctx, input);
   return requeue(retries.waitMs(input), 'the next attempt to create the VM');
 }
 
-/** The driver's scratch state: what it sent along, or as the code says. */
-export function keepState({ machine }: Pick<MachineContext, 'machine'>, error: DriverError, clears: boolean): void {
-  if (error.lastKnownState !== undefined && error.lastKnownState !== '')
-    machine.status.lastKnownState = error.lastKnownState;
-  else if (clears) delete machine.status.lastKnownState;
+/** Whether it was we who ended a call, at a closed gate or at the end of the process: no fault of the provider. */
+export function wasGivenUp(error: unknown): boolean {
+  if (error instanceof GateClosedError) return true;
+  return DriverError.hasCode(error, 'Canceled') && error.unanswered;
 }
 
-/** Shows a failure of the provider; the same again is no write and no Event. */
-function show({ machine, observed, clock, pass, log }: MachineContext, error: DriverError): void {
+async function keepFromRepeating(
+  { machine, memory, clock, signal }: MachineContext,
+  { driver }: ResolvedClass,
+): Promise<void> {
+  const { idempotentCreate } = await driver.capabilities(signal).catch(() => ({ idempotentCreate: false }));
+  if (!idempotentCreate) memory.unanswered.set(machine.metadata.uid, clock.monotonicMs() + UNANSWERED_MS);
+}
+
+/** The API server refused what a creation needs beforehand: the bootstrap token. */
+function tellOfPreparation({ machine, clock }: MachineContext, error: unknown): void {
+  if (!(error instanceof ApiError)) return;
+  const description = `Could not prepare the creation of the VM: ${error.message}`;
+  setFailure(machine, { type: 'Create', state: 'Failed', description }, clock.now());
+}
+
+/** The driver's scratch state: what it sent along, or as the code says. */
+export function keepState({ machine }: Pick<MachineContext, 'machine'>, call: RetriedCall, error: DriverError): void {
+  const { lastKnownState = '' } = error;
+  if (lastKnownState !== '') machine.status.lastKnownState = lastKnownState;
+  else if (retryOf(call, error.code).clearsLastKnownState) delete machine.status.lastKnownState;
+}
+
+/**
+ * Shows a failure of the provider in every pass while the next attempt is waited for: a write that was lost is made up for. The
+ * same again is no write and no Event.
+ */
+export function showAgain(ctx: MachineContext, input: CallInput): void {
+  const { machine, observed, clock, pass, log, retries } = ctx;
+  const failure = retries.failureOf(input);
+  if (failure === undefined) return;
+  const { error, isOwn } = failure;
+  if (isOwn) keepState(ctx, 'create', error);
   const description = `Cloud provider message - ${error.message}`;
   beginPhase(machine, 'CrashLoopBackOff', clock.now());
   setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
@@ -175,9 +204,11 @@ function restoreFailure({ machine, retries, clock }: MachineContext, input: Call
 }
 
 /** The driver shows no VM, but the answer to a CreateMachine is missing and the provider may be slow to show it. */
-function notFoundYet({ machine, activities, memory, clock }: MachineContext): StepResult {
+function notFoundYet({ machine, activities, memory, retries, clock }: MachineContext, input: CallInput): StepResult {
   const { uid } = machine.metadata;
   activities.forget(uid, 'create');
   const leftMs = (memory.unanswered.get(uid) ?? 0) - clock.monotonicMs();
-  return requeue(Math.max(0, leftMs), 'an unanswered creation to show');
+  const waitMs = Math.max(0, Math.min(leftMs, UNANSWERED_LOOK_MS));
+  retries.postpone(input, waitMs);
+  return requeue(waitMs, 'an unanswered creation to show');
 }
