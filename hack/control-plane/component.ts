@@ -39,7 +39,7 @@ export class Component {
   readonly #options: ComponentOptions;
   #child: ChildProcess | undefined;
   #ended: Promise<void> = Promise.resolve();
-  #isExpectedToEnd = false;
+  #isExpectedToEnd = true;
   /** Where in the log file the output of the present start begins. */
   #outputOffset = 0;
 
@@ -67,7 +67,10 @@ export class Component {
     while (performance.now() - startedMs < START_DEADLINE_MS) {
       if (this.#child !== child) throw this.#startFailed('it ended');
       try {
-        if (await this.#options.isReady()) return;
+        if (await this.#options.isReady()) {
+          this.#isExpectedToEnd = false;
+          return;
+        }
         lastAnswer = 'it is not ready';
       } catch (err) {
         lastAnswer = messageOf(err);
@@ -117,7 +120,7 @@ export class Component {
     closeSync(output);
     child.unref();
     this.#child = child;
-    this.#isExpectedToEnd = false;
+    this.#isExpectedToEnd = true; // until it serves: start itself says how it ended
     if (child.pid !== undefined) run.register(this.name, child.pid);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#ended = promise;

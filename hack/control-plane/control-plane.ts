@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -113,7 +113,7 @@ export class ControlPlane {
     process.once('exit', this.#onExit);
   }
 
-  /** Ends all processes at once (nothing of their data is kept) and removes the directory. May be called again. */
+  /** Ends all processes at once, those recorded in `run` too (no data is kept), and removes the directory. May be called again. */
   stop(): Promise<void> {
     process.off('exit', this.#onExit);
     this.#stopped ??= end(this.run, this.#components);
@@ -250,6 +250,5 @@ function makeDirectory(wanted: string | undefined): string {
 
 async function end(run: LedgerRun, components: readonly Component[]): Promise<void> {
   await Promise.all(components.map((c) => c.stop('SIGKILL')));
-  rmSync(run.directory, { recursive: true, force: true });
-  run.close();
+  await run.end();
 }

@@ -60,6 +60,7 @@ export class LedgerRun {
   readonly #id: string;
   readonly #owner: ProcessIdentity;
   #processes: RecordedProcess[] = [];
+  #isClosed = false;
 
   constructor(file: string, id: string, directory: string, owner: ProcessIdentity) {
     this.directory = directory;
@@ -83,7 +84,14 @@ export class LedgerRun {
     this.#write();
   }
 
-  /** Ends the recorded processes, removes the directory and forgets the run, all without waiting: for the end of a process. */
+  /** Ends the recorded processes, waits until they are gone, removes the directory and forgets the run. */
+  async end(): Promise<void> {
+    await Promise.all(this.#processes.map((recorded) => endProcess(recorded)));
+    rmSync(this.directory, { recursive: true, force: true, maxRetries: 5 });
+    this.close();
+  }
+
+  /** The same without waiting: for the last moment of a process. */
   endNow(): void {
     for (const recorded of this.#processes) {
       if (livenessOf(recorded) === 'alive') tryKill(recorded.pid);
@@ -94,10 +102,12 @@ export class LedgerRun {
 
   /** Forgets the run: to be called when all its processes have ended and its directory is gone. */
   close(): void {
+    this.#isClosed = true;
     rmSync(this.#file, { force: true });
   }
 
   #write(): void {
+    if (this.#isClosed) return; // the end of a process may be noticed after that of the run
     const run: RecordedRun = {
       id: this.#id,
       directory: this.directory,
@@ -152,7 +162,7 @@ async function cleanUp(file: string, run: RecordedRun, report: Record<keyof Clea
   }
   for (const recorded of run.processes) {
     if (livenessOf(recorded) !== 'alive') continue;
-    if (await end(recorded)) report.ended.push(`${recorded.name} ${recorded.pid}`);
+    if (await endProcess(recorded)) report.ended.push(`${recorded.name} ${recorded.pid}`);
     else return void report.left.push(`${run.directory}: ${recorded.name} (pid ${recorded.pid}) cannot be ended`);
   }
   if (isMarked(run)) {
@@ -163,7 +173,8 @@ async function cleanUp(file: string, run: RecordedRun, report: Record<keyof Clea
 }
 
 /** Kills a process and waits until it is gone; false when it belongs to someone else or survives. */
-async function end(recorded: RecordedProcess): Promise<boolean> {
+async function endProcess(recorded: RecordedProcess): Promise<boolean> {
+  if (livenessOf(recorded) !== 'alive') return true;
   if (!tryKill(recorded.pid)) return false;
   for (let waitedMs = 0; waitedMs < GONE_DEADLINE_MS; waitedMs += 10) {
     if (livenessOf(recorded) === 'dead') return true;

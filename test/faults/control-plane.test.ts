@@ -140,13 +140,14 @@ describe('the end of a control plane', () => {
   afterAll(() => rmSync(ledger, { recursive: true, force: true }));
 
   test('leaves no process, no directory and no record', async () => {
-    const plane = await startControlPlane({ ledger });
-    const pids = [plane.etcd, plane.apiserver, plane.controllerManager].map((c) => c?.pid ?? 0);
+    const plane = await startControlPlane({ ledger, programs: ['kubemark'] });
+    const kubelet = await startKubelet(plane, 'machine', await bootstrapToken(plane.connection));
+    const pids = [plane.etcd, plane.apiserver, plane.controllerManager, kubelet].map((c) => c?.pid ?? 0);
     expect(pids.map((pid) => identityOf(pid)?.pid)).toEqual(pids);
 
     await plane.stop();
 
-    expect(pids.map((pid) => identityOf(pid))).toEqual([undefined, undefined, undefined]);
+    expect(pids.map((pid) => identityOf(pid))).toEqual([undefined, undefined, undefined, undefined]);
     expect(existsSync(plane.directory)).toBe(false);
     expect(readdirSync(ledger)).toEqual([]);
   });
@@ -166,6 +167,18 @@ describe('the end of a control plane', () => {
     expect(log).toContain(`cleaned up after a dead process: ${killed.directory}`);
     expect(identityOf(bystander.apiserver.pid ?? 0)).toBeDefined();
     expect(identityOf(next.apiserver.pid ?? 0)).toBeDefined();
+  });
+
+  test('of one program is told to the log', async () => {
+    const log: string[] = [];
+    await using plane = await startControlPlane({ ledger, controllerManager: false, log: (line) => log.push(line) });
+
+    process.kill(plane.etcd.pid ?? 0, 'SIGKILL');
+
+    await eventually(() =>
+      expect(log).toContainEqual(expect.stringMatching(/^etcd ended \(SIGKILL\); its output is in /)),
+    );
+    expect(plane.etcd.pid).toBeUndefined();
   });
 
   test('comes by itself when the start is aborted', async () => {

@@ -137,7 +137,9 @@ describe('cleaning up after dead runs', () => {
     expect(identityOf(pid)).toBeDefined();
 
     const other = openRun(ledger, { ledger });
+    other.register('kubelet', pid);
     other.close();
+    other.unregister(pid);
 
     expect(readdirSync(ledger).filter((name) => name.endsWith('.json'))).toEqual([]);
   });
