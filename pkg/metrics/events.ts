@@ -2,7 +2,7 @@ import { Counter } from 'prom-client';
 import type { Registry } from 'prom-client';
 
 /** What became of an Event. limited: too many about one object. overflow: the queue was full. failed: the server refused it. */
-export type EventFate = 'written' | 'limited' | 'overflow' | 'failed';
+type EventFate = 'written' | 'limited' | 'overflow' | 'failed';
 
 /** What is counted about Events. */
 export interface EventMetrics {

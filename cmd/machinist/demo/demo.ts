@@ -23,6 +23,7 @@ import { areUp, follow, type Snapshot, snapshot } from './watch-machines.ts';
 const root = path.resolve(import.meta.dirname, '../../..');
 /** How long machines may take to come up, or to go, before `--once` calls it a failure. */
 const PATIENCE_MS = 5 * 60_000;
+const KEEP_ALIVE_MS = 3_600_000;
 
 /** Users that deploy/rbac binds to the shipped roles. */
 const MANAGER_USER = 'machinist';
@@ -53,6 +54,8 @@ export async function demo(options: DemoOptions): Promise<number> {
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
   const undo: (() => Promise<void>)[] = [];
+  // The clock's timers keep no process alive; while something is being removed nothing else may.
+  const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS);
   try {
     await runDemo(options, stop, undo);
     return 0;
@@ -65,6 +68,7 @@ export async function demo(options: DemoOptions): Promise<number> {
     if (undo.length > 0) say('removing everything…');
     for (const step of undo.toReversed()) await step();
     if (undo.length > 0) say('done');
+    clearInterval(keepAlive);
     process.off('SIGINT', interrupt);
     process.off('SIGTERM', interrupt);
   }

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../pkg/apis/wire.ts';
@@ -58,10 +60,7 @@ export async function follow(
       tell(name, line);
     }
     if (isDone(now)) return now;
-    await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(resolve, POLL_MS);
-      signal.addEventListener('abort', () => (clearTimeout(timer), reject(signal.reason as Error)), { once: true });
-    });
+    await sleep(POLL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 }
 
