@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 
+import type { Connection } from '../../hack/control-plane/connection.ts';
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
@@ -62,21 +63,23 @@ export class MachineSetWorld implements AsyncDisposable {
   readonly moments: Moment[] = [];
   readonly events: ObjectEvent<KubeObject>[] = [];
   readonly #half: HalfOptions;
+  readonly #connection: Connection;
   readonly #timers = new Set<NodeJS.Timeout>();
   /** What has been started for which UID. */
   readonly #driven = new Set<string>();
   #manager: Manager | undefined;
 
-  private constructor(ns: TestNamespace, half: HalfOptions) {
+  private constructor(ns: TestNamespace, half: HalfOptions, connection: Connection) {
     this.namespace = ns;
     this.#half = half;
-    this.user = new KubeSession(connect());
+    this.#connection = connection;
+    this.user = new KubeSession(connection);
     this.machines = this.user.informer(machines, { namespace: ns.name });
   }
 
   /** A running world; `await using world = await MachineSetWorld.start()`. */
-  static async start(half: HalfOptions = {}): Promise<MachineSetWorld> {
-    const world = new MachineSetWorld(await namespace(), half);
+  static async start(half: HalfOptions = {}, connection: Connection = connect()): Promise<MachineSetWorld> {
+    const world = new MachineSetWorld(await namespace(connection), half, connection);
     await world.machines.waitForSync(world.user.signal);
     world.machines.onChange((_old, current) => {
       world.moments.push(momentOf(world.machines.list()));
@@ -94,7 +97,7 @@ export class MachineSetWorld implements AsyncDisposable {
 
   /** Starts a manager, as after a crash: nothing but the API server knows what the one before did. */
   async startManager(writer: Partial<GatedWriterOptions> = {}): Promise<void> {
-    this.#manager = await Manager.start(this.namespace.name, this.events, writer);
+    this.#manager = await Manager.start(this.#connection, this.namespace.name, this.events, writer);
   }
 
   /** Ends the manager between two writes. */
@@ -287,11 +290,12 @@ class Manager implements AsyncDisposable {
   }
 
   static async start(
+    connection: Connection,
     ns: string,
     events: ObjectEvent<KubeObject>[],
     writer: Partial<GatedWriterOptions>,
   ): Promise<Manager> {
-    const session = new KubeSession(connect(), { writer });
+    const session = new KubeSession(connection, { writer });
     const selection = { namespace: ns };
     const indexes = { [CONTROLLER_INDEX]: controllerIndex };
     const informers = {

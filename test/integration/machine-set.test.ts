@@ -156,7 +156,8 @@ describe('a machine set', () => {
     await world.patch(machineSets, 's', { spec: { replicas: 2 } });
     await eventually(() => expect(world.running()).toHaveLength(3));
 
-    await world.patch(machineSets, 's', { spec: { replicas: 3 } });
+    // Frozen, so that the room for it is not filled first.
+    await world.patch(machineSets, 's', { metadata: { labels: { [FREEZE_LABEL]: 'True' } }, spec: { replicas: 3 } });
     await world.patch(machines, name, { metadata: { labels: { set: 's' }, ownerReferences: [foreign] } });
 
     await eventually(async () => {

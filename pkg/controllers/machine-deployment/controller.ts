@@ -31,6 +31,7 @@ import { takeHandoff } from './scaler-handoff.ts';
 import { isScalingEvent, scale } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
 import { UNBORN } from './set-facts.ts';
+import type { SetFacts } from './set-facts.ts';
 import { annotatedSurge, grownSize } from './size-rule.ts';
 import { statusChange, statusOf } from './status.ts';
 import { claimedSets, observe } from './world.ts';
@@ -43,7 +44,13 @@ const RESYNC_MS = 10 * MINUTE_MS;
 interface Acted extends RolloutResult {
   /** A rollout judges its progress; scaling and pausing leave the condition alone. */
   readonly isRollout: boolean;
+  /** Why the spec is obeyed in part only. */
+  readonly unsupported?: string;
 }
+
+/** Said of a MachineDeployment whose new template would have to reach its Machines in place. */
+const IN_PLACE_UNSUPPORTED =
+  'the new template is not rolled out: strategy InPlaceUpdate is not supported yet, set spec.strategy.type to RollingUpdate or Recreate';
 
 /** Keeps the Machines of each MachineDeployment at its number and rolls them to its template. */
 export class MachineDeploymentController {
@@ -64,7 +71,7 @@ export class MachineDeploymentController {
     }
     if (isBeingDeleted(cached)) return this.#delete(key, cached, signal);
 
-    const errors = validateMachineDeployment(cached);
+    const errors = validateMachineDeployment(this.#parts.machineDeployments.get(key) ?? cached);
     if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);
 
     const deployment = await this.#withFinalizer(cached, signal);
@@ -136,8 +143,16 @@ export class MachineDeploymentController {
       case 'Recreate':
         return { ...(await recreate(pass)), isRollout: true };
       default:
-        return { isRollout: false };
+        return this.#inPlace(pass, facts);
     }
+  }
+
+  /** Without Machines of another template an in-place update is a rollout like any other. */
+  async #inPlace(pass: RolloutPass, facts: ScalingFacts): Promise<Acted> {
+    const isOld = ({ size, existing }: SetFacts): boolean => size > 0 || existing > 0;
+    if (!facts.oldSets.some(isOld)) return { ...(await rollingUpdate(pass)), isRollout: true };
+    await this.#scale(pass, facts);
+    return { isRollout: false, unsupported: IN_PLACE_UNSUPPORTED };
   }
 
   async #scale({ world, signal }: RolloutPass, facts: ScalingFacts): Promise<boolean> {
@@ -177,13 +192,6 @@ export class MachineDeploymentController {
 
   /** The spec cannot be obeyed: said once, by condition and Event; the sets stay as they are. */
   async #reject(key: string, deployment: MachineDeployment, errors: string, signal: AbortSignal): Promise<StepResult> {
-    const isKnown = deployment.status?.conditions?.some(
-      ({ type, message }) => type === 'InvalidSpec' && message === errors,
-    );
-    if (isKnown !== true) {
-      this.#parts.recorder.event(invalidSpec(deployment, errors));
-      if (hasEmptySelector(deployment)) this.#parts.recorder.event(selectsAll(deployment));
-    }
     const waitMs = await this.#writeStatus(key, deployment, errors, { isRollout: false }, signal);
     return waitMs === undefined ? stop : requeue(waitMs, 'its next status');
   }
@@ -217,6 +225,7 @@ export class MachineDeploymentController {
         oldSets: oldSets.map(owned),
         collisionCount: deployment.status?.collisionCount,
         invalid,
+        unsupported: outcome.unsupported,
         nowMs: clock.now(),
         progress: (counts) => this.#progress(deployment, counts, outcome, newSet !== undefined),
       }),
@@ -226,7 +235,16 @@ export class MachineDeploymentController {
     if (waitMs > 0) return waitMs;
     this.#pace.written(key);
     await writer.patch('change', machineDeployments, refOf(deployment), statusPatch(deployment, change), { signal });
+    this.#tellOnce(deployment, invalid ?? outcome.unsupported);
     return undefined;
+  }
+
+  /** What condition InvalidSpec has just begun to say is also an Event. */
+  #tellOnce(deployment: MachineDeployment, message: string | undefined): void {
+    const told = deployment.status?.conditions?.find(({ type }) => type === 'InvalidSpec')?.message;
+    if (message === undefined || message === told) return;
+    this.#parts.recorder.event(invalidSpec(deployment, message));
+    if (hasEmptySelector(deployment)) this.#parts.recorder.event(selectsAll(deployment));
   }
 
   #progress(

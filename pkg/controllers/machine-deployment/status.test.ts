@@ -42,6 +42,7 @@ function computed(facts: Partial<StatusFacts>): MachineDeploymentStatus {
     oldSets: [],
     collisionCount: undefined,
     invalid: undefined,
+    unsupported: undefined,
     nowMs: NOW,
     progress: () => undefined,
     ...facts,
@@ -149,6 +150,13 @@ const rolling = (d: BuiltMachineDeployment): void => {
   progressing('MachineSetUpdated')(d);
   d.status = { ...d.status, replicas: 4, updatedReplicas: 1, readyReplicas: 3, availableReplicas: 3 };
 };
+
+test('what is obeyed in part only is told beside the rest', () => {
+  expect(computed({ unsupported: 'not yet' }).conditions).toMatchObject([
+    { type: 'InvalidSpec', status: 'True', reason: 'StrategyNotSupported', message: 'not yet' },
+    { type: 'Available', status: 'True' },
+  ]);
+});
 
 describe('progress', () => {
   test.each([

@@ -30,6 +30,8 @@ export interface StatusFacts {
   readonly collisionCount: number | null | undefined;
   /** Why the spec cannot be obeyed. */
   readonly invalid: string | undefined;
+  /** Why the spec is obeyed in part only. */
+  readonly unsupported: string | undefined;
   readonly nowMs: number;
   /** What is said of the progress, given the counts. */
   progress(counts: MachineDeploymentStatus): Progress | undefined;
@@ -85,14 +87,16 @@ function conditionsOf(
   ): void => {
     conditions = withCondition(conditions, type, condition, refresh, facts.nowMs);
   };
-  const { invalid } = facts;
+  const { invalid, unsupported } = facts;
+  const told = conditions.find(({ type }) => type === 'InvalidSpec')?.message;
   if (invalid !== undefined) {
-    const isNews = conditions.find(({ type }) => type === 'InvalidSpec')?.message !== invalid;
-    set('InvalidSpec', { status: 'True', reason: 'ValidationFailed', message: invalid }, isNews);
+    set('InvalidSpec', { status: 'True', reason: 'ValidationFailed', message: invalid }, told !== invalid);
     return conditions;
   }
-  set('InvalidSpec', undefined);
-
+  set(
+    'InvalidSpec',
+    unsupported === undefined ? undefined : { status: 'True', reason: 'StrategyNotSupported', message: unsupported },
+  );
   set('Available', availability(deployment, counts));
   const progress = facts.progress(counts);
   if (progress !== undefined) {

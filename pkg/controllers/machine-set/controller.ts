@@ -28,7 +28,7 @@ import { scaleUp } from './scale-up.ts';
 import { StatusPace } from './status-pace.ts';
 import { statusChange } from './status.ts';
 import { pushTemplate } from './template-push.ts';
-import { unseenCreations } from './unseen-creations.ts';
+import { settleWhenSeen, unseenCreations } from './unseen-creations.ts';
 
 /** A set without events is looked at again after this time, in case one was missed; the look writes nothing. */
 const RESYNC_MS = 10 * MINUTE_MS;
@@ -55,6 +55,7 @@ export class MachineSetController {
   constructor(parts: MachineSetParts) {
     this.#parts = parts;
     this.#pace = new StatusPace(parts.clock);
+    settleWhenSeen(parts);
   }
 
   /** One pass over one set. What it throws is retried with backoff. */
@@ -64,7 +65,7 @@ export class MachineSetController {
     if (cached === undefined) return stop;
     if (isBeingDeleted(cached)) return this.#delete(key, cached, signal);
 
-    const errors = validateMachineSet(cached);
+    const errors = validateMachineSet(this.#parts.machineSets.get(key) ?? cached);
     if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);
 
     const set = await this.#withFinalizer(cached, signal);
@@ -161,10 +162,6 @@ export class MachineSetController {
 
   /** The spec cannot be obeyed: said once, by condition and Event; the Machines stay as they are. */
   async #reject(key: string, set: MachineSet, errors: string, signal: AbortSignal): Promise<StepResult> {
-    const isKnown = set.status?.machineSetCondition?.some(
-      ({ type, message }) => type === 'InvalidSpec' && message === errors,
-    );
-    if (isKnown !== true) this.#parts.recorder.event(invalidSpec(set, errors));
     const waitMs = await this.#writeStatus(key, set, errors, undefined, signal);
     return waitMs === undefined ? stop : requeue(waitMs, 'its next status');
   }
@@ -205,6 +202,8 @@ export class MachineSetController {
     if (waitMs > 0) return waitMs;
     this.#pace.written(key);
     await writer.patch('change', machineSets, refOf(set), statusPatch(set, change), { signal });
+    const told = set.status?.machineSetCondition?.find(({ type }) => type === 'InvalidSpec')?.message;
+    if (invalid !== undefined && invalid !== told) this.#parts.recorder.event(invalidSpec(set, invalid));
     return undefined;
   }
 }

@@ -1,4 +1,5 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { controllerOf } from '../../apis/meta.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { machines } from '../../kube/resource.ts';
 import type { MachineSetParts } from './parts.ts';
@@ -28,4 +29,19 @@ export async function unseenCreations(
       parts.expectations.settled(owner, name);
     }
   }
+}
+
+/**
+ * From now on a creation is settled as soon as the cache shows its Machine, however briefly: one whose answer was lost may
+ * come and go between two passes that look, and would then hold back the deletion of its set.
+ */
+export function settleWhenSeen({
+  machines: cache,
+  expectations,
+}: Pick<MachineSetParts, 'machines' | 'expectations'>): void {
+  cache.onChange((_old, current) => {
+    if (current === undefined) return;
+    const owner = controllerOf(current);
+    if (owner !== undefined) expectations.settled(owner.uid, current.metadata.name);
+  });
 }
