@@ -1,11 +1,9 @@
 import { Counter } from 'prom-client';
 import type { Registry } from 'prom-client';
 
-/** What became of an Event. limited: too many about one object. overflow: the queue was full. failed: the server refused it. */
-type EventFate = 'written' | 'limited' | 'overflow' | 'failed';
-
 /** What is counted about Events. */
 export interface EventMetrics {
+  /** By what became of them. limited: too many about one object. overflow: the queue was full. failed: the server refused it. */
   readonly events: Counter<'fate'>;
 }
 
