@@ -1,0 +1,67 @@
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
+import { machines } from '../../pkg/kube/resource.ts';
+import type { KubeSession } from '../integration/kube-session.ts';
+import { NAMESPACE } from './manifests.ts';
+
+/** All Machines, by name, between two changes. */
+export type Moment = ReadonlyMap<string, Machine>;
+
+/**
+ * Every state that the Machines have been in since it began, in the order of the server: one watch, no change left out. What it
+ * does not show has never happened.
+ */
+export class History implements AsyncDisposable {
+  /** The first is the state in the beginning. */
+  readonly moments: Moment[];
+  readonly #ending = new AbortController();
+  readonly #watching: Promise<void>;
+
+  private constructor(source: HttpListWatch<Machine>, first: Moment, resourceVersion: string) {
+    this.moments = [first];
+    this.#watching = this.#watch(source, resourceVersion);
+  }
+
+  /** Begins with the present. */
+  static async begin({ transport, signal }: KubeSession): Promise<History> {
+    const source = new HttpListWatch({ transport, resource: machines, selection: { namespace: NAMESPACE } });
+    const { items, metadata } = await source.list({ signal });
+    return new History(source, new Map(items.map((one) => [one.metadata.name, one])), metadata.resourceVersion);
+  }
+
+  /** Phases of one machine, in order, without repetition; `Gone` when it no longer exists. */
+  phasesOf(name: string): readonly string[] {
+    const all = this.moments
+      .slice(this.moments.findIndex((moment) => moment.has(name)))
+      .map((moment) => moment.get(name)?.status?.currentStatus?.phase ?? (moment.has(name) ? '' : 'Gone'));
+    return all.filter((phase, i) => phase !== all[i - 1]);
+  }
+
+  /** Names of all machines that there were. */
+  get names(): readonly string[] {
+    return [...new Set(this.moments.flatMap((moment) => [...moment.keys()]))].toSorted();
+  }
+
+  async #watch(source: HttpListWatch<Machine>, resourceVersion: string): Promise<void> {
+    const { signal } = this.#ending;
+    try {
+      for await (const event of source.watch({ signal, resourceVersion })) {
+        if (event.type === 'ERROR') throw new Error(`the watch ended: ${JSON.stringify(event.object)}`);
+        if (event.type === 'BOOKMARK') continue;
+        const next = new Map(this.moments.at(-1));
+        if (event.type === 'DELETED') next.delete(event.object.metadata.name);
+        else next.set(event.object.metadata.name, event.object);
+        this.moments.push(next);
+      }
+      throw new Error('the watch ended by itself');
+    } catch (err) {
+      if (!signal.aborted) throw err;
+    }
+  }
+
+  /** Ends the watch; rejects when it had broken off before, because then something may be missing. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.abort(new Error('the history ends'));
+    await this.#watching;
+  }
+}

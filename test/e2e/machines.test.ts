@@ -1,0 +1,191 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { eventually } from '../expect/eventually.ts';
+import { running } from './fleet.ts';
+import { History } from './history.ts';
+import { machineLeftovers } from './leftovers.ts';
+import { machine, machineClass, NAMESPACE, userDataSecret } from './manifests.ts';
+import { onOneInstallation } from './scenario.ts';
+import type { Installation } from './installation.ts';
+
+const scenario = onOneInstallation();
+
+describe('a machine that is made by hand', () => {
+  test(
+    'runs with a Ready Node, and when it is deleted nothing of it is left',
+    scenario(async (installation) => {
+      const { kubectl } = installation;
+      await using history = await History.begin(installation.admin);
+
+      await installation.apply(machine('by-hand'));
+      await running(installation, ['by-hand']);
+
+      const made = JSON.parse(await kubectl('get', 'machine', 'by-hand', '-o', 'json')) as Record<string, unknown>;
+      const [vm] = installation.vms.list();
+      expect(made).toMatchObject({
+        metadata: { labels: { node: 'by-hand' } },
+        spec: { providerID: vm?.providerID },
+        status: {
+          currentStatus: { phase: 'Running' },
+          lastOperation: { type: 'Create', state: 'Successful' },
+          machineConditions: expect.arrayContaining([
+            expect.objectContaining({ type: 'VMCreated', status: 'True' }),
+            expect.objectContaining({ type: 'NodeJoined', status: 'True' }),
+            expect.objectContaining({ type: 'Healthy', status: 'True' }),
+          ]),
+        },
+      });
+      expect(await machineLeftovers(installation)).toEqual([
+        'Machine by-hand',
+        'Node by-hand',
+        `VM ${vm?.providerID} of by-hand`,
+        `kubelet ${vm?.process?.pid}`,
+      ]);
+
+      await kubectl('delete', 'machine', 'by-hand', '--timeout=30s');
+
+      expect(await machineLeftovers(installation)).toEqual([]);
+      expect(history.phasesOf('by-hand')).toEqual(['', 'Pending', 'Running', 'Terminating', 'Gone']);
+      expect(await reasons(installation, 'by-hand')).toEqual(['VMCreated', 'NodeJoined', 'Drained', 'VMDeleted']);
+    }),
+  );
+
+  test(
+    'lets its pods end in their own time before its VM goes',
+    scenario(async (installation) => {
+      const { kubectl } = installation;
+      await installation.apply(machine('busy'));
+      await running(installation, ['busy']);
+      await installation.apply(slowPod('slow', 'busy'));
+      await kubectl('wait', 'pod/slow', '--for=condition=Ready', '--timeout=30s');
+
+      await kubectl('delete', 'machine', 'busy', '--wait=false');
+      await eventually(async () => expect(await kubectl('describe', 'machine', 'busy')).toMatch(/Reason: +Draining/));
+      const whileDraining = await machineLeftovers(installation);
+      const node = await kubectl('get', 'node', 'busy', '-o', 'jsonpath={.spec.unschedulable}');
+      await kubectl('wait', 'machine/busy', '--for=delete', '--timeout=60s');
+
+      expect(whileDraining).toEqual(expect.arrayContaining(['Node busy', expect.stringMatching(/^VM .* of busy$/)]));
+      expect(node).toBe('true');
+      expect(await kubectl('get', 'pods', '-o', 'name')).toBe('');
+      const drained = await kubectl('get', 'events', '--field-selector=reason=Drained,involvedObject.name=busy');
+      expect(drained).toContain('machine/busy');
+    }),
+  );
+});
+
+/** A mistake in what a machine is made from, how it shows, and what mends it. */
+interface Mistake {
+  readonly name: string;
+  readonly breakIt: (installation: Installation) => Promise<unknown>;
+  readonly mendIt: (installation: Installation) => Promise<unknown>;
+  readonly phase: string;
+  readonly reason: string;
+  readonly event: string;
+  readonly says: string;
+}
+
+const MISTAKES: readonly Mistake[] = [
+  {
+    name: 'a provider spec that the provider refuses',
+    breakIt: (i) => i.apply(machineClass('special', { providerSpec: { size: 42 } })),
+    mendIt: (i) => i.kubectl('patch', 'machineclass', 'special', '--type=json', '-p', replace('/providerSpec', {})),
+    phase: 'CrashLoopBackOff',
+    reason: 'InvalidArgument',
+    event: 'CreateFailed',
+    says: 'providerSpec.size',
+  },
+  {
+    name: 'a class that does not exist',
+    breakIt: async () => undefined,
+    mendIt: (i) => i.apply(machineClass('special')),
+    phase: '',
+    reason: 'CannotCreate',
+    event: 'InvalidClass',
+    says: `MachineClass ${NAMESPACE}/special not found: create it.`,
+  },
+  {
+    name: 'a class of a provider without driver',
+    breakIt: (i) => i.apply(machineClass('special', { provider: 'loca' })),
+    mendIt: (i) => i.apply(machineClass('special')),
+    phase: '',
+    reason: 'CannotCreate',
+    event: 'InvalidClass',
+    says: 'No driver is configured for provider "loca"',
+  },
+  {
+    name: 'a Secret that does not exist',
+    breakIt: (i) => i.apply(machineClass('special', { secretRef: { name: 'missing', namespace: NAMESPACE } })),
+    mendIt: (i) => i.apply(userDataSecret(i.userData, 'missing')),
+    phase: '',
+    reason: 'CannotCreate',
+    event: 'InvalidClass',
+    says: `Secret ${NAMESPACE}/missing of MachineClass ${NAMESPACE}/special has no key userData: create it.`,
+  },
+  {
+    name: 'user data that no machine can start with',
+    breakIt: (i) => i.apply(machineClass('special'), userDataSecret('#!/bin/sh\n')),
+    mendIt: (i) => i.apply(userDataSecret(i.userData)),
+    phase: 'CrashLoopBackOff',
+    reason: 'InvalidArgument',
+    event: 'CreateFailed',
+    says: 'userData',
+  },
+];
+
+describe('a mistake shows in phase, status, conditions and events, and is healed by mending it alone:', () => {
+  test.each(MISTAKES)('$name', async (mistake) => {
+    await scenario(async (installation) => {
+      const { kubectl } = installation;
+      await mistake.breakIt(installation);
+
+      await installation.apply(machine('hopeful', 'special'));
+
+      await eventually(async () => {
+        const [told] = await installation.machines();
+        expect(told?.status).toMatchObject({
+          lastOperation: { type: 'Create', state: 'Failed', description: expect.stringContaining(mistake.says) },
+          machineConditions: expect.arrayContaining([
+            expect.objectContaining({ type: 'VMCreated', status: 'False', reason: mistake.reason }),
+          ]),
+        });
+        expect(told?.status?.currentStatus?.phase ?? '').toBe(mistake.phase);
+        const described = await kubectl('describe', 'machine', 'hopeful');
+        expect(described).toMatch(new RegExp(`Warning +${mistake.event} .*machine-controller`));
+        expect(described).toContain(mistake.says);
+      });
+      expect(installation.vms.list()).toEqual([]);
+
+      await mistake.mendIt(installation);
+
+      await running(installation, ['hopeful']);
+    })();
+  });
+});
+
+function replace(path: string, value: unknown): string {
+  return JSON.stringify([{ op: 'replace', path, value }]);
+}
+
+/** Reasons of the Events on a Machine, in the order in which they were first told. */
+async function reasons(installation: Installation, name: string): Promise<readonly string[]> {
+  const selector = `--field-selector=involvedObject.kind=Machine,involvedObject.name=${name}`;
+  const sorted = '--sort-by={.firstTimestamp}';
+  const text = await installation.kubectl('get', 'events', selector, sorted, '-o', 'jsonpath={.items[*].reason}');
+  return text.split(' ');
+}
+
+/** A pod on this Node that takes some seconds to end. */
+function slowPod(name: string, nodeName: string) {
+  const lifecycle = { preStop: { sleep: { seconds: 4 } } };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: NAMESPACE },
+    spec: {
+      nodeName,
+      terminationGracePeriodSeconds: 20,
+      containers: [{ name: 'main', image: 'example.org/main', lifecycle }],
+    },
+  };
+}
