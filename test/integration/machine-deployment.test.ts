@@ -105,7 +105,7 @@ describe('a machine deployment', () => {
       }
     });
     expect((await world.list(machineSets)).map(({ metadata }) => metadata.annotations?.['note'])).toEqual(['x']);
-    expect(world.manager.count('create', 'machines')).toBe(2);
+    expect(world.succeeded('create', 'machines')).toBe(2);
   });
 
   test('scales its set up, down, and to nothing', async () => {
@@ -116,7 +116,7 @@ describe('a machine deployment', () => {
       await complete(world, replicas);
     }
 
-    expect(world.manager.count('create', 'machines')).toBe(8);
+    expect(world.succeeded('create', 'machines')).toBe(8);
     expect(await world.list(machineSets)).toHaveLength(1);
   });
 
@@ -207,7 +207,7 @@ describe('a rolling update', () => {
 
       expect(Math.max(...world.moments.map(({ existing }) => existing))).toBeLessThanOrEqual(most);
       expect(Math.min(...world.moments.map(({ available }) => available))).toBeGreaterThanOrEqual(least);
-      expect(world.manager.count('create', 'machines')).toBe(2 * replicas);
+      expect(world.succeeded('create', 'machines')).toBe(2 * replicas);
       expect((await setsBySize(world)).map(({ spec }) => spec.replicas)).toEqual([replicas, 0]);
       await eventually(async () => {
         expect(await condition(world, 'Progressing')).toMatchObject({ reason: 'NewMachineSetAvailable' });
@@ -376,7 +376,7 @@ describe('what an autoscaler chose', () => {
 
     const left = names.filter((name) => !chosen.includes(name));
     expect(new Set(world.running().map(({ metadata }) => metadata.name))).toEqual(new Set(left));
-    expect(world.manager.count('create', 'machines')).toBe(5);
+    expect(world.succeeded('create', 'machines')).toBe(5);
     await eventually(async () => {
       const { annotations } = (await world.get(machineDeployments, 'd')).metadata;
       expect(annotations?.[TRIGGER_DELETION_ANNOTATION]).toBeUndefined();
@@ -398,7 +398,7 @@ describe('a recreation', () => {
     await complete(world, 4, 'c2');
 
     expect(Math.max(...mixed)).toBe(1);
-    expect(world.manager.count('create', 'machines')).toBe(8);
+    expect(world.succeeded('create', 'machines')).toBe(8);
   });
 });
 

@@ -95,6 +95,12 @@ export class MachineSetWorld implements AsyncDisposable {
     return this.#manager.session;
   }
 
+  /** How many of the manager's requests succeeded; the others met a change of somebody else. */
+  succeeded(verb: 'create' | 'delete', resource: string): number {
+    const { requests } = this.manager;
+    return requests.filter((r) => r.verb === verb && r.resource === resource && (r.code ?? 0) < 300).length;
+  }
+
   /** Starts a manager, as after a crash: nothing but the API server knows what the one before did. */
   async startManager(writer: Partial<GatedWriterOptions> = {}): Promise<void> {
     this.#manager = await Manager.start(this.#connection, this.namespace.name, this.events, writer);
