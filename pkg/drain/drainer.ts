@@ -20,7 +20,7 @@ import { TargetChanges } from './target-changes.ts';
 import { VolumeLookup } from './volumes.ts';
 
 /** Time that a drain has when its deadline is past or near: enough to look, and to find nothing to do. */
-const SHORTEST_DRAIN_MS = 5_000;
+const SHORTEST_DRAIN_MS = 15_000;
 /** A pod made so long after the barrier can no longer be a mistake of a scheduler that had not seen it. */
 const SCHEDULER_LAG_MS = 10_000;
 /** Time between two live reads of a Node that the cache says is gone and the server says is there. */
