@@ -83,11 +83,13 @@ export class SimCloud {
     return made;
   }
 
-  /** Changes a VM that exists; undefined when it does not. */
+  /** Changes a VM that exists; undefined when it does not. What is as asked already is neither journalled nor told. */
   change(providerID: string, changes: Partial<Pick<SimVM, 'power' | 'initialized'>>): SimVM | undefined {
     const vm = this.#vms.get(providerID);
     if (vm === undefined) return undefined;
-    const changed = { ...vm, ...changes };
+    const { power = vm.power, initialized = vm.initialized } = changes;
+    if (power === vm.power && initialized === vm.initialized) return vm;
+    const changed = { ...vm, power, initialized };
     this.#put(changed, 'changed');
     return changed;
   }

@@ -54,6 +54,17 @@ describe('SimDriver', () => {
     expect(cloud.size).toBe(1);
   });
 
+  test('tells nobody of an initialization that changes nothing', async () => {
+    const { driver, cloud } = simulated();
+    await driver.createMachine(requestFor('m-1'), call);
+    const told: string[] = [];
+    cloud.onEvent((_vm, event) => told.push(event));
+
+    await expect(driver.initializeMachine(requestFor('m-1'), call)).resolves.toMatchObject({ nodeName: 'm-1' });
+
+    expect(told).toEqual([]);
+  });
+
   test('hangs until it is given up', async () => {
     const { driver, cloud } = simulated({ rules: [{ method: 'CreateMachine', effect: 'hang' }] });
     const caller = new AbortController();
