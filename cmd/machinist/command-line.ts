@@ -13,7 +13,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .exitOverride();
 
   withFlags(program.command('run').description('Run the controllers.'), 'machinist run', run);
-  program.addCommand(demoCommand());
+  program.addCommand(demoCommand().copyInheritedSettings(program));
 
   await parse(program, argv);
 }

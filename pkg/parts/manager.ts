@@ -7,10 +7,10 @@ import { EventRecorder } from '../events/recorder.ts';
 import { OpenFence } from '../gate/fence.ts';
 import { LeaderGate } from '../gate/leader-gate.ts';
 import { Checks, cachesSynced, clustersReachable, leadership as leadershipCheck } from '../health/checks.ts';
-import { HealthServer } from '../health/server.ts';
+import { HealthServer, HealthServerError } from '../health/server.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/elector.ts';
 import { type Led, underLease } from '../process/leadership.ts';
-import { type HostProcess, Lifecycle, type Member } from '../process/lifecycle.ts';
+import { CannotStartError, type HostProcess, Lifecycle, type Member } from '../process/lifecycle.ts';
 import { type Base, makeBase, type ManagerOptions } from './base.ts';
 import type { ClusterAccess } from './cluster.ts';
 import { halvesOf, makeControlCaches, makeTargetCaches } from './control-caches.ts';
@@ -118,7 +118,13 @@ function healthMember(
   const server = new HealthServer({ ...config.server, checks, registry, log });
   return {
     name: 'health server',
-    start: async () => void (await server.start()),
+    async start() {
+      try {
+        await server.start();
+      } catch (err) {
+        throw err instanceof HealthServerError ? new CannotStartError(err.message, { cause: err }) : err;
+      }
+    },
     stop: () => server.stop(),
   };
 }

@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../clock/fake-clock.ts';
 import { silentLogger } from '../log/logger.ts';
 import { underLease } from './leadership.ts';
-import { Lifecycle, type Member } from './lifecycle.ts';
+import { CannotStartError, Lifecycle, type Member } from './lifecycle.ts';
 
 class TestHost extends EventEmitter {
   readonly exits: number[] = [];
@@ -157,6 +157,17 @@ describe('a process', () => {
 
     expect(await lifecycle.run()).toBe(1);
     expect(story).toEqual(['server started', 'caches stopped, 0 ms grace', 'server stopped, 0 ms grace']);
+  });
+
+  test('tells in one sentence, without a stack, what somebody has to mend before it can start', async () => {
+    const lines: unknown[] = [];
+    const log = { ...silentLogger, error: (fields: object, msg: string) => void lines.push({ ...fields, msg }) };
+    const lifecycle = new Lifecycle({ clock: new FakeClock(), log, host: new TestHost() });
+    const refuse = (): Promise<void> => Promise.reject(new CannotStartError('the port is in use'));
+    lifecycle.add({ name: 'server', start: refuse, stop: () => Promise.resolve() });
+
+    expect(await lifecycle.run()).toBe(1);
+    expect(lines).toEqual([{ err: 'the port is in use', msg: 'could not start' }]);
   });
 
   test('goes on stopping when a member does not end in time, with code 1', async () => {

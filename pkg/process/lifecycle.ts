@@ -21,6 +21,11 @@ export interface HostProcess extends Pick<EventEmitter, 'on' | 'off'> {
   exit(code: number): void;
 }
 
+/** Why a member cannot start, told to the person who can mend it: the message says it all, so it is logged without a stack. */
+export class CannotStartError extends Error {
+  override readonly name = 'CannotStartError';
+}
+
 /** What a lifecycle is made of. */
 export interface LifecycleParts {
   readonly clock: Clock;
@@ -81,8 +86,10 @@ export class Lifecycle {
 
   /** Ends the process: it cannot do its work any more. Returns at once; may be called at any time, also from timers. */
   fatal(reason: string, err?: unknown): void {
+    const { log } = this.#parts;
     this.#exitCode = 1;
-    this.#parts.log.error(err === undefined ? { reason } : { reason, err }, 'ending the process');
+    if (err instanceof CannotStartError) log.error({ err: err.message }, 'could not start');
+    else log.error(err === undefined ? { reason } : { reason, err }, 'ending the process');
     this.#request({ reason, graceMs: 0 });
   }
 
