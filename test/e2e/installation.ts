@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
-import { applyManifests, readManifests, type Manifest } from '../../hack/control-plane/apply.ts';
+import { applyManifests, parseManifests, readManifests, type Manifest } from '../../hack/control-plane/apply.ts';
 import { Component } from '../../hack/control-plane/component.ts';
 import { startControlPlane, type ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { kubeconfig, writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
@@ -94,10 +94,11 @@ export class Installation implements AsyncDisposable {
 
   async #install(): Promise<void> {
     const api = this.plane.connection.api();
-    for (const folder of ['crds', 'deploy/rbac']) {
-      if (folder === 'deploy/rbac') await this.kubectl('create', 'namespace', NAMESPACE);
-      await applyManifests(api, readManifests(join(ROOT, folder)));
-    }
+    await applyManifests(api, [
+      ...readManifests(join(ROOT, 'crds')),
+      ...parseManifests(readFileSync(join(ROOT, 'deploy/manifests/service-account.yaml'), 'utf8')),
+      ...readManifests(join(ROOT, 'deploy/rbac')),
+    ]);
     await api.close();
     const address = await this.#startDriver();
     await this.#startManager(address);

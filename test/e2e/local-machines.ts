@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { LedgerRun } from '../../hack/control-plane/ledger.ts';
@@ -71,12 +71,5 @@ export class LocalMachines {
   /** Ends all of them; the driver must have ended before. */
   async endAll(): Promise<void> {
     if (existsSync(this.#stateDirectory)) await endAll(this.#stateDirectory);
-  }
-
-  /** What a machine's kubelet has printed last. */
-  logOf(machineName: string): string {
-    const folder = join(this.#stateDirectory, 'vms');
-    const name = readdirSync(folder).find((id) => id.startsWith(`${machineName}-`));
-    return name === undefined ? '' : readFileSync(join(folder, name, 'kubelet.log'), 'utf8');
   }
 }

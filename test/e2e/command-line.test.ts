@@ -1,0 +1,182 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import { freePort } from '../../hack/control-plane/ports.ts';
+import { leases } from '../../pkg/kube/resource.ts';
+import { connect, namespace } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { KubeSession } from '../integration/kube-session.ts';
+import { grant, type RoleFile } from '../integration/shipped-roles.ts';
+import { Program } from './program.ts';
+
+const PROGRAMS = ['machinist', 'machine-controller-manager', 'machine-controller'] as const;
+const MANAGER = 'machine-controller-manager';
+const MACHINE = 'machine-controller';
+
+describe('the command line', () => {
+  test.each([
+    { command: 'machinist', args: ['run', '--help'] },
+    { command: MANAGER, args: ['--help'] },
+    { command: MACHINE, args: ['--help'] },
+  ])('of $command explains its flags', async ({ command, args }) => {
+    const { code, stdout } = await Program.run(command, args);
+
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /Clusters:[^]*--target-kubeconfig[^]*Safety:[^]*Leader election:[^]*--port <int>|--port <n>/,
+    );
+  });
+
+  test.each(PROGRAMS)('of %s tells the version', async (command) => {
+    const { code, stdout } = await Program.run(command, ['--version']);
+
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
+  });
+
+  test.each([
+    { command: 'machinist', args: ['bogus'], says: "error: unknown command 'bogus'" },
+    { command: 'machinist', args: ['run', '--prot=1'], says: 'Did you mean --port?' },
+    { command: 'machinist', args: ['run', '--machine-drain-timeout=5'], says: '--machine-drain-timeout: "5"' },
+    { command: 'machinist', args: ['run', '--leader-elect-lease-duration=5s'], says: '--leader-elect-lease-duration:' },
+    { command: 'machinist', args: ['run', '--driver=local=/tmp/socket'], says: '--driver: "local=/tmp/socket"' },
+    {
+      command: 'machinist',
+      args: ['demo', '--machines', '0'],
+      says: "option '--machines <n>' argument '0' is invalid",
+    },
+    {
+      command: 'machinist',
+      args: ['demo', '--machines', 'x'],
+      says: "option '--machines <n>' argument 'x' is invalid",
+    },
+    { command: 'machinist', args: ['demo', '--driver', 'x'], says: 'Allowed choices are local, sim.' },
+    { command: 'machinist', args: ['demo', '--forever'], says: "unknown option '--forever'" },
+    { command: MANAGER, args: ['--nope'], says: "unknown option '--nope'" },
+    { command: MACHINE, args: ['--port', 'http'], says: '--port: "http"' },
+  ])('refuses $command $args with code 2, and says why', async ({ command, args, says }) => {
+    const { code, stdout, stderr } = await Program.run(command, args);
+
+    expect(code).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).toContain(says);
+    expect(stderr.trimEnd().split('\n').length).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('a manager that cannot start says why in one sentence:', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'machinist-command-line-'));
+  });
+  afterAll(async () => {
+    await rm(folder, { recursive: true });
+  });
+
+  test.each(PROGRAMS)('%s, whose kubeconfig is missing', async (command) => {
+    const { code, stdout } = await Program.run(command, flagsOf(command, ['--target-kubeconfig=/nowhere/kubeconfig']));
+
+    expect(code).toBe(1);
+    expect(errorsIn(stdout)).toEqual([
+      expect.stringMatching(/^reading kubeconfig \/nowhere\/kubeconfig: .*no such file/),
+    ]);
+  });
+
+  test('whose kubeconfig is none', async () => {
+    const file = join(folder, 'broken');
+    await writeFile(file, 'hello: [');
+
+    const { code, stdout } = await Program.run(MANAGER, [`--target-kubeconfig=${file}`]);
+
+    expect(code).toBe(1);
+    expect(errorsIn(stdout)).toEqual([expect.stringContaining(file)]);
+  });
+
+  test.each(PROGRAMS)('%s, whose port is taken', async (command) => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    const { port } = taken.address() as AddressInfo; // a TCP server
+    const own = `--target-kubeconfig=${connect().kubeconfig}`;
+
+    const { code, stdout } = await Program.run(
+      command,
+      flagsOf(command, [own, '--address=127.0.0.1', `--port=${port}`]),
+    );
+    taken.close();
+
+    expect(code).toBe(1);
+    expect(errorsIn(stdout)).toEqual([
+      `listening on 127.0.0.1:${port}: the port is in use; choose another with --port`,
+    ]);
+  });
+});
+
+/** A program, its permissions and the Leases that it takes. */
+const LEADERS: readonly { command: string; roles: readonly RoleFile[]; takes: readonly string[] }[] = [
+  { command: 'machinist', roles: ['control', 'target'], takes: [MACHINE, MANAGER] },
+  { command: MANAGER, roles: ['control-manager', 'target-manager'], takes: [MANAGER] },
+  { command: MACHINE, roles: ['control-machine-controller', 'target'], takes: [MACHINE] },
+];
+
+describe('a manager that runs', () => {
+  test.each(LEADERS)(
+    '($command) takes its own Leases, and on SIGTERM ends soon with code 0 and gives them up',
+    async ({ command, roles, takes }) => {
+      const connection = connect();
+      await using own = await namespace();
+      await using session = new KubeSession(connection);
+      const api = connection.api();
+      for (const role of roles) await grant(api, role, own.name);
+      await api.close();
+      const holders = async (): Promise<Record<string, string>> => {
+        const { items } = await session.reader.list(leases, { namespace: own.name });
+        return Object.fromEntries(items.map(({ metadata, spec }) => [metadata.name, spec?.holderIdentity ?? '']));
+      };
+      await using program = new Program(
+        command,
+        flagsOf(command, [
+          `--namespace=${own.name}`,
+          `--target-kubeconfig=${await connection.kubeconfigFor({ user: 'machinist' })}`,
+          '--address=127.0.0.1',
+          `--port=${await freePort()}`,
+        ]),
+      );
+      await eventually(async () => expect(Object.keys(await holders()).toSorted()).toEqual(takes), {
+        timeoutMs: 20_000,
+        describe: () => `Leases of ${command}, which says:\n${program.stdout}`,
+      });
+      const held = Object.values(await holders());
+
+      program.kill('SIGTERM');
+      const askedMs = performance.now();
+      const { code, stdout } = await program.ended();
+      const tookMs = performance.now() - askedMs;
+
+      expect(held).not.toContain('');
+      expect(code).toBe(0);
+      expect(errorsIn(stdout)).toEqual([]);
+      expect(tookMs).toBeLessThan(5_000);
+      expect(Object.values(await holders())).toEqual(takes.map(() => ''));
+    },
+  );
+});
+
+/** Flags with the subcommand that the one-process program needs. */
+function flagsOf(command: string, flags: readonly string[]): readonly string[] {
+  return command === 'machinist' ? ['run', ...flags] : flags;
+}
+
+/** What was logged as an error; with a stack it is no string. */
+function errorsIn(log: string): readonly unknown[] {
+  return log
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as { level: string; err?: unknown })
+    .filter(({ level }) => level === 'error')
+    .map(({ err }) => err);
+}

@@ -1,0 +1,75 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join, resolve } from 'node:path';
+
+import { eventually } from '../expect/eventually.ts';
+
+/** The checkout: what the programs run from. */
+export const ROOT = resolve(import.meta.dirname, '../..');
+
+/** How a program ended. */
+export interface Ending {
+  /** Null when a signal ended it. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** One of the project's commands as a process, as a user starts it. Disposing kills it. */
+export class Program implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+  #stdout = '';
+  #stderr = '';
+
+  /** `command` is a folder of cmd/. */
+  constructor(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    this.#child = spawn(process.execPath, [join(ROOT, 'cmd', command, 'main.ts'), ...args], {
+      cwd: ROOT,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (this.#stdout += chunk));
+    this.#child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (this.#stderr += chunk));
+    this.#ended = once(this.#child, 'close');
+  }
+
+  /** Runs a command to its end. */
+  static async run(command: string, args: readonly string[]): Promise<Ending> {
+    await using program = new Program(command, args);
+    return await program.ended();
+  }
+
+  /** What it has printed on standard output so far. */
+  get stdout(): string {
+    return this.#stdout;
+  }
+
+  /** Whether it runs. */
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Waits until it has printed this. Fails at once when it ends before. */
+  async says(what: string, timeoutMs: number): Promise<void> {
+    const silent = (): string => `${what} on standard output:\n${this.#stdout}${this.#stderr}`;
+    await eventually(() => this.#stdout.includes(what) || !this.isRunning, { timeoutMs, describe: silent });
+    if (!this.#stdout.includes(what)) throw new Error(`it ended without ${silent()}`);
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Waits for its end. */
+  async ended(): Promise<Ending> {
+    await this.#ended;
+    return { code: this.#child.exitCode, stdout: this.#stdout, stderr: this.#stderr };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.isRunning) return;
+    this.kill('SIGKILL');
+    await this.#ended;
+  }
+}
