@@ -1,8 +1,7 @@
 import { Command, CommanderError } from 'commander';
 
-import { exitCodeOf, normalizeFlags, withFlags } from '../../pkg/config/command-line.ts';
+import { exitCodeOf, normalizeFlags, type ParsedCommandLine, withFlags } from '../../pkg/config/command-line.ts';
 import { demoCommand } from './demo/command.ts';
-import { run } from './run.ts';
 import { version } from './version.ts';
 
 /** Runs the CLI with `argv` (without Node and script). Ends with exit code 2 for what was typed wrongly. */
@@ -24,6 +23,12 @@ export async function runProgram(
   argv: readonly string[],
 ): Promise<void> {
   await parse(withFlags(new Command(name).version(version(), '--version').exitOverride(), name, run), argv);
+}
+
+/** The controllers are loaded when the command line has been understood, so that help and mistakes are answered at once. */
+async function run(parsed: ParsedCommandLine): Promise<void> {
+  const manager = await import('./run.ts');
+  await manager.run(parsed);
 }
 
 async function parse(program: Command, argv: readonly string[]): Promise<void> {
