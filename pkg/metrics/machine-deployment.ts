@@ -1,8 +1,8 @@
-import { Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 
 import type { IntOrPercent, MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds } from './object-labels.ts';
+import { objectGauges } from './object-gauges.ts';
 
 /** Labels that name a MachineDeployment. */
 const NAMED = ['name', 'namespace'] as const;
@@ -70,33 +70,7 @@ const VALUES: readonly { name: string; help: string; of: (object: MachineDeploym
  * series.
  */
 export function machineDeploymentMetrics(registry: Registry, list: () => readonly MachineDeployment[]): void {
-  const registers = [registry];
-  const each = <L extends string>(
-    name: string,
-    help: string,
-    labelNames: readonly L[],
-    series: (object: MachineDeployment) => Iterable<readonly [Partial<Record<L, string>>, number]>,
-  ): void => {
-    void new Gauge({
-      name: `mcm_machine_deployment_${name}`,
-      help,
-      labelNames: [...labelNames],
-      registers,
-      collect() {
-        this.reset();
-        for (const object of list()) for (const [labels, value] of series(object)) this.set(labels, value);
-      },
-    });
-  };
-
-  void new Gauge({
-    name: 'mcm_machine_deployment_items_total',
-    help: 'Number of machine deployments.',
-    registers,
-    collect() {
-      this.set(list().length);
-    },
-  });
+  const each = objectGauges(registry, 'mcm_machine_deployment', 'Number of machine deployments.', list);
   each('info', 'Machine deployments and their strategy.', [...NAMED, 'createdAt', 'spec_strategy_type'], (object) => [
     [
       {

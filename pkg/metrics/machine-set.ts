@@ -1,8 +1,9 @@
-import { Counter, Gauge } from 'prom-client';
+import { Counter } from 'prom-client';
 import type { Registry } from 'prom-client';
 
 import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
 import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds } from './object-labels.ts';
+import { objectGauges } from './object-gauges.ts';
 
 /** What MachineSets are counted by. The other metrics of this area are read from the cache at each scrape. */
 export interface MachineSetMetrics {
@@ -34,33 +35,7 @@ const VALUES: readonly { name: string; help: string; of: (set: MachineSet) => nu
 
 /** Declares the metrics of MachineSets in `registry`; `list` is asked at each scrape, so deleted sets leave no series. */
 export function machineSetMetrics(registry: Registry, list: () => readonly MachineSet[]): MachineSetMetrics {
-  const registers = [registry];
-  const eachSet = <L extends string>(
-    name: string,
-    help: string,
-    labelNames: readonly L[],
-    series: (set: MachineSet) => Iterable<readonly [Partial<Record<L, string>>, number]>,
-  ): void => {
-    void new Gauge({
-      name: `mcm_machine_set_${name}`,
-      help,
-      labelNames: [...labelNames],
-      registers,
-      collect() {
-        this.reset();
-        for (const set of list()) for (const [labels, value] of series(set)) this.set(labels, value);
-      },
-    });
-  };
-
-  void new Gauge({
-    name: 'mcm_machine_set_items_total',
-    help: 'Number of machine sets.',
-    registers,
-    collect() {
-      this.set(list().length);
-    },
-  });
+  const eachSet = objectGauges(registry, 'mcm_machine_set', 'Number of machine sets.', list);
   eachSet('info', 'Machine sets and the class that they name.', INFO_LABELS, (set) => [[infoOf(set), 1]]);
   for (const { name, help, of } of VALUES) {
     eachSet(name, help, NAMED, (set) => {
@@ -82,7 +57,7 @@ export function machineSetMetrics(registry: Registry, list: () => readonly Machi
     staleMachines: new Counter({
       name: 'mcm_machine_stale_machines_total',
       help: 'Machines deleted because their health check had failed for too long.',
-      registers,
+      registers: [registry],
     }),
   };
 }

@@ -1,0 +1,48 @@
+import { Gauge } from 'prom-client';
+import type { Registry } from 'prom-client';
+
+/** Declares one gauge whose series are read from all objects of a kind at each scrape. */
+export type DeclareGauge<T> = <L extends string>(
+  name: string,
+  help: string,
+  labelNames: readonly L[],
+  series: (object: T) => Iterable<readonly [Partial<Record<L, string>>, number]>,
+) => void;
+
+/**
+ * Gauges named `<prefix>_<name>`, read from `list` at each scrape, so that nothing is left of an object that is gone; and
+ * `<prefix>_items_total`, their number. An object that was stored without spec shows as one whose spec is empty.
+ */
+export function objectGauges<T extends { spec: object }>(
+  registry: Registry,
+  prefix: string,
+  itemsHelp: string,
+  list: () => readonly T[],
+): DeclareGauge<T> {
+  const registers = [registry];
+  void new Gauge({
+    name: `${prefix}_items_total`,
+    help: itemsHelp,
+    registers,
+    collect() {
+      this.set(list().length);
+    },
+  });
+  return (name, help, labelNames, series) => {
+    void new Gauge({
+      name: `${prefix}_${name}`,
+      help,
+      labelNames: [...labelNames],
+      registers,
+      collect() {
+        this.reset();
+        for (const object of list().map(withSpec))
+          for (const [labels, value] of series(object)) this.set(labels, value);
+      },
+    });
+  };
+}
+
+function withSpec<T extends { spec: object }>(object: T): T {
+  return (object.spec as unknown) === undefined ? { ...object, spec: {} } : object;
+}
