@@ -14,7 +14,13 @@ const FOLDER = join(import.meta.dirname, '../../deploy/rbac');
 
 /** A file of deploy/rbac. */
 export type RoleFile =
-  'control' | 'control-manager' | 'control-machine-controller' | 'target' | 'target-manager' | 'sim-driver';
+  | 'control'
+  | 'control-identity'
+  | 'control-manager'
+  | 'control-machine-controller'
+  | 'target'
+  | 'target-manager'
+  | 'sim-driver';
 
 /** Applies shipped roles; those for namespace `machinist` to `namespace` instead. */
 export async function grant(api: Api, file: RoleFile, namespace: string): Promise<void> {

@@ -1,0 +1,96 @@
+import { CrashPoint, type Point } from './crash-point.ts';
+import { InProcessManager } from './manager.ts';
+import { Pool } from './pool.ts';
+import { SimulatedCloud } from './sim-cloud.ts';
+import type { Site } from './site.ts';
+
+/** What a pool lives through. */
+export interface Plan {
+  readonly replicas: number;
+  /** How often all machines are replaced. */
+  readonly rolls: number;
+}
+
+/** A life with one fault in it, and what came of it. */
+export interface Life {
+  readonly n: number;
+  readonly point: Point;
+  /** The n-th mutation; undefined when there were fewer. */
+  readonly hit: string | undefined;
+  /** Mutations of the first incarnation. */
+  readonly mutations: number;
+  /** Why the pool did not come to its end; undefined when it did. */
+  readonly failure: string | undefined;
+  /** VMs ever made, and machines that had two at once. */
+  readonly vmsCreated: number;
+  readonly doubled: readonly string[];
+  readonly creations: number;
+  readonly deletions: number;
+}
+
+/**
+ * Takes a pool from its creation to its deletion while the n-th mutation of its first manager goes wrong; when that one dies
+ * a second one takes over, and nobody else helps.
+ */
+export async function liveThrough(site: Site, plan: Plan, n: number, point: Point): Promise<Life> {
+  await using cloud = await SimulatedCloud.start({ site });
+  await using pool = await Pool.create({ site, cloud, replicas: plan.replicas });
+  const crash = new CrashPoint(n, point);
+  await using managers = await Succession.start(pool, crash);
+  const failure = await Promise.race([run(pool, plan), managers.failed]).then(
+    () => undefined,
+    (err: unknown) => (err instanceof Error ? err.message : String(err)),
+  );
+  const { calls, created, doubled } = cloud;
+  return {
+    n,
+    point,
+    hit: crash.texts[n - 1],
+    mutations: crash.texts.length,
+    failure,
+    vmsCreated: created.length,
+    doubled: [...doubled],
+    creations: calls['CreateMachine'] ?? 0,
+    deletions: calls['DeleteMachine'] ?? 0,
+  };
+}
+
+async function run(pool: Pool, { replicas, rolls }: Plan): Promise<void> {
+  await pool.untilUp(replicas);
+  for (let roll = 1; roll <= rolls; roll++) {
+    await pool.roll(String(roll));
+    await pool.untilUp(replicas);
+  }
+  await pool.delete();
+  await pool.untilGone();
+}
+
+/** A manager that dies, and the one after it. */
+class Succession implements AsyncDisposable {
+  readonly #managers: InProcessManager[] = [];
+  /** Rejects when the second one could not be started. */
+  readonly failed: Promise<never>;
+
+  private constructor(first: InProcessManager, crash: CrashPoint, next: () => Promise<InProcessManager>) {
+    this.#managers.push(first);
+    this.failed = this.#follow(first, crash, next);
+  }
+
+  static async start({ namespace, kubeconfig, cloud }: Pool, crash: CrashPoint): Promise<Succession> {
+    const options = { namespace, kubeconfig, driver: cloud.address };
+    const hooks = { intercept: crash.intercept, interceptDriver: crash.intercept };
+    const first = await InProcessManager.start({ ...options, hooks });
+    return new Succession(first, crash, () => InProcessManager.start(options));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const manager of this.#managers) await manager.abandon();
+  }
+
+  async #follow(first: InProcessManager, crash: CrashPoint, next: () => Promise<InProcessManager>): Promise<never> {
+    await crash.died;
+    void first.abandon();
+    this.#managers.push(await next());
+    return await new Promise<never>(() => undefined);
+  }
+}

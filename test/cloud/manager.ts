@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+
+import { freePort } from '../../hack/control-plane/ports.ts';
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { configFrom } from '../../pkg/config/config.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
+import type { Logger } from '../../pkg/log/logger.ts';
+import type { ManagerOptions } from '../../pkg/parts/base.ts';
+import { buildManager } from '../../pkg/parts/manager.ts';
+
+/** How a manager is run. */
+export interface RunOptions {
+  /** Of the user that deploy/rbac binds; both clusters are one. */
+  readonly kubeconfig: string;
+  readonly namespace: string;
+  /** Address of the driver of provider `sim`. */
+  readonly driver: string;
+  /** Further flags, by name; without any there is no leader election. */
+  readonly flags?: Readonly<Record<string, string>>;
+  readonly hooks?: ManagerOptions['hooks'];
+  readonly log?: Logger;
+}
+
+/** A host of the manager that is not this process: signals are sent by `emit`. */
+class TestHost extends EventEmitter {
+  exitedWith: number | undefined;
+
+  exit(code: number): void {
+    this.exitedWith = code;
+  }
+}
+
+/** `machinist run` in this process. */
+export class InProcessManager implements AsyncDisposable {
+  readonly identity: string;
+  readonly #host: TestHost;
+  readonly #ended: Promise<number>;
+
+  private constructor(identity: string, host: TestHost, ended: Promise<number>) {
+    this.identity = identity;
+    this.#host = host;
+    this.#ended = ended;
+  }
+
+  /** Resolves when it was started, not when it works. */
+  static async start(options: RunOptions): Promise<InProcessManager> {
+    const identity = `manager-${randomBytes(3).toString('hex')}`;
+    const host = new TestHost();
+    const flags = await flagsOf(options);
+    const config = configFrom('machinist run', new Map([...flags].map(([name, value]) => [name, [value]])));
+    const lifecycle = await buildManager(
+      {
+        config,
+        identity,
+        version: 'test',
+        env: {},
+        clock: new SystemClock(),
+        log: options.log ?? silentLogger,
+        ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
+      },
+      host,
+    );
+    return new InProcessManager(identity, host, lifecycle.run());
+  }
+
+  /** SIGTERM; resolves with the exit code when it has ended. */
+  async terminate(): Promise<number> {
+    this.#host.emit('SIGTERM');
+    return await this.#ended;
+  }
+
+  /** Everything that runs is given up. Whoever calls it makes sure that nothing is mutated any more. */
+  async abandon(): Promise<void> {
+    this.#host.emit('uncaughtException', new Error('the process has died'));
+    await this.#ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.abandon();
+  }
+}
+
+/** The flags of `machinist run`, by name. */
+export async function flagsOf({ kubeconfig, namespace, driver, flags = {} }: RunOptions): Promise<Map<string, string>> {
+  return new Map(
+    Object.entries({
+      namespace,
+      'control-kubeconfig': kubeconfig,
+      'target-kubeconfig': kubeconfig,
+      driver: `sim=${driver}`,
+      address: '127.0.0.1',
+      port: String(await freePort()),
+      'leader-elect': 'false',
+      ...flags,
+    }),
+  );
+}

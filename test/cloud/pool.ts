@@ -1,0 +1,275 @@
+import { randomBytes } from 'node:crypto';
+
+import type { Api } from '../../hack/control-plane/api.ts';
+import { applyManifests } from '../../hack/control-plane/apply.ts';
+import type { Manifest } from '../../hack/control-plane/apply.ts';
+import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
+import { NODE_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import type { KubeObject } from '../../pkg/apis/meta.ts';
+import type { Node, Secret } from '../../pkg/apis/wire.ts';
+import { eventually } from '../expect/eventually.ts';
+import { grant } from '../integration/shipped-roles.ts';
+import type { SimulatedCloud } from './sim-cloud.ts';
+import type { Site } from './site.ts';
+
+const PLACEHOLDER = '<<BOOTSTRAP_TOKEN>>';
+const NAME = 'pool';
+const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
+
+/** How a pool is made. */
+export interface PoolOptions {
+  readonly site: Site;
+  readonly cloud: SimulatedCloud;
+  readonly replicas: number;
+  readonly maxSurge?: number | string;
+  readonly maxUnavailable?: number | string;
+  /** Further fields of the machines' spec, such as timeouts. */
+  readonly machine?: Readonly<Record<string, unknown>>;
+}
+
+/** How long waits take at most. */
+export interface Patience {
+  readonly timeoutMs: number;
+}
+
+/** Looks cost the server more than what is looked at. */
+const LOOK_MS = 200;
+const PATIENCE: Patience = { timeoutMs: 60_000 };
+
+/**
+ * One MachineDeployment with its class and Secret, in a namespace of its own, as a user sees it: through the API server and
+ * the provider's console. Knows nothing of the manager.
+ */
+export class Pool implements AsyncDisposable {
+  readonly namespace: string;
+  readonly cloud: SimulatedCloud;
+  /** Of the manager's user, who has the shipped permissions. */
+  readonly kubeconfig: string;
+  readonly #api: Api;
+
+  private constructor(namespace: string, cloud: SimulatedCloud, kubeconfig: string, api: Api) {
+    this.namespace = namespace;
+    this.cloud = cloud;
+    this.kubeconfig = kubeconfig;
+    this.#api = api;
+  }
+
+  /** Creates the objects. */
+  static async create(options: PoolOptions): Promise<Pool> {
+    const { site, cloud } = options;
+    const { api, kubeconfig } = site;
+    const namespace = `t-${randomBytes(5).toString('hex')}`;
+    const pool = new Pool(namespace, cloud, kubeconfig, api);
+    await pool.#request('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
+    await grant(api, 'control', namespace);
+    await applyManifests(api, manifestsOf(namespace, options));
+    return pool;
+  }
+
+  async scale(replicas: number): Promise<void> {
+    await this.#patchDeployment({ spec: { replicas } });
+  }
+
+  /** Changes the template, so that every machine has to be replaced. */
+  async roll(generation: string): Promise<void> {
+    await this.#patchDeployment({ spec: { template: { metadata: { annotations: { generation } } } } });
+  }
+
+  /** Asks for the deletion of the MachineDeployment, its class and its Secret. */
+  async delete(): Promise<void> {
+    await this.#request('DELETE', `${this.#machinePath('machinedeployments')}/${NAME}`);
+    await this.#request('DELETE', `${this.#machinePath('machineclasses')}/${NAME}`);
+    await this.#request('DELETE', `${this.#secretPath}/${NAME}`);
+  }
+
+  /** Asks for the deletion of one machine. */
+  async deleteMachine(name: string): Promise<void> {
+    await this.#request('DELETE', `${this.#machinePath('machines')}/${name}`);
+  }
+
+  async machines(): Promise<readonly Machine[]> {
+    return await this.#list<Machine>(this.#machinePath('machines'));
+  }
+
+  async deployment(): Promise<MachineDeployment> {
+    return (await this.#request('GET', `${this.#machinePath('machinedeployments')}/${NAME}`)) as MachineDeployment;
+  }
+
+  /** Nodes of machines of this pool. */
+  async nodes(): Promise<readonly Node[]> {
+    const own = `sim:///${this.namespace}/`;
+    const all = await this.#list<Node>('/api/v1/nodes');
+    return all.filter(({ spec }) => spec?.providerID?.startsWith(own));
+  }
+
+  /** Names of bootstrap tokens of machines of this pool. */
+  async tokens(): Promise<readonly string[]> {
+    const secrets = await this.#list<Secret>(
+      '/api/v1/namespaces/kube-system/secrets?fieldSelector=type=bootstrap.kubernetes.io/token',
+    );
+    const own = `for machine ${this.namespace}/`;
+    return secrets
+      .filter(({ data }) => Buffer.from(data?.['description'] ?? '', 'base64').includes(own))
+      .map(({ metadata }) => metadata.name);
+  }
+
+  /** Changes labels of an object, which means nothing to anybody. */
+  async touch(kind: 'machines' | 'nodes', name: string, value: string): Promise<void> {
+    const path = kind === 'nodes' ? '/api/v1/nodes' : this.#machinePath('machines');
+    await this.#request('PATCH', `${path}/${name}`, { metadata: { labels: { touched: value } } });
+  }
+
+  /** Waits until the pool is what was asked for, and nothing else is there. Resolves with the names of its machines. */
+  async untilUp(replicas: number, { timeoutMs }: Patience = PATIENCE): Promise<readonly string[]> {
+    return await eventually(() => this.#up(replicas), {
+      timeoutMs,
+      intervalMs: LOOK_MS,
+      describe: `${replicas} machines in ${this.namespace}`,
+    });
+  }
+
+  /** Waits until nothing is left of the deleted pool, anywhere. */
+  async untilGone({ timeoutMs }: Patience = PATIENCE): Promise<void> {
+    await eventually(() => this.#gone(), {
+      timeoutMs,
+      intervalMs: LOOK_MS,
+      describe: `nothing to be left of ${this.namespace}`,
+    });
+  }
+
+  /** Does not wait for the namespace to go. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#api.request(`/api/v1/namespaces/${this.namespace}`, { method: 'DELETE' });
+  }
+
+  async #up(replicas: number): Promise<readonly string[]> {
+    const { metadata, status = {} } = await this.deployment();
+    const counted = [status.replicas, status.updatedReplicas, status.availableReplicas].map((n) => n ?? 0);
+    same('replicas, updated and available', counted, [replicas, replicas, replicas]);
+    same('observed generation', status.observedGeneration, metadata.generation);
+    const machines = await this.machines();
+    const names = machines.map((machine) => machine.metadata.name).toSorted();
+    const phases = machines.map((machine) => machine.status?.currentStatus?.phase);
+    same(
+      'phases',
+      phases,
+      Array.from({ length: replicas }, () => 'Running'),
+    );
+    same(
+      'deletions',
+      machines.filter(({ metadata: { deletionTimestamp } }) => deletionTimestamp !== undefined),
+      [],
+    );
+    same(
+      'VMs',
+      sorted(this.cloud.vms, ({ providerID }) => providerID),
+      sorted(machines, providerIDOf),
+    );
+    const nodes = await this.nodes();
+    same(
+      'Nodes',
+      sorted(nodes, ({ metadata: { name } }) => name),
+      sorted(machines, nodeNameOf),
+    );
+    same('tokens', await this.tokens(), []);
+    return names;
+  }
+
+  async #gone(): Promise<void> {
+    same(
+      'VMs',
+      this.cloud.vms.map(({ machineName }) => machineName),
+      [],
+    );
+    for (const plural of ['machines', 'machinesets', 'machinedeployments', 'machineclasses']) {
+      same(plural, (await this.#list(this.#machinePath(plural))).map(describe), []);
+    }
+    same('Secrets', (await this.#list(this.#secretPath)).map(describe), []);
+    same('Nodes', (await this.nodes()).map(describe), []);
+    same('tokens', await this.tokens(), []);
+  }
+
+  get #secretPath(): string {
+    return `/api/v1/namespaces/${this.namespace}/secrets`;
+  }
+
+  #machinePath(plural: string): string {
+    return `${GROUP}/namespaces/${this.namespace}/${plural}`;
+  }
+
+  async #patchDeployment(body: unknown): Promise<void> {
+    await this.#request('PATCH', `${this.#machinePath('machinedeployments')}/${NAME}`, body);
+  }
+
+  async #list<T extends KubeObject>(path: string): Promise<readonly T[]> {
+    return ((await this.#request('GET', path)) as { items: T[] }).items;
+  }
+
+  async #request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
+    const answer = await this.#api.request(path, {
+      method,
+      ...(body === undefined ? {} : { body }),
+      ...(method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {}),
+    });
+    if (answer.status < 300) return answer.body;
+    throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  }
+}
+
+function same(what: string, actual: unknown, wanted: unknown): void {
+  const [is, should] = [JSON.stringify(actual), JSON.stringify(wanted)];
+  if (is !== should) throw new Error(`${what}: ${is}, wanted ${should}`);
+}
+
+function sorted<T>(items: readonly T[], text: (item: T) => string | undefined): string[] {
+  return items.map((item) => text(item) ?? '').toSorted();
+}
+
+function providerIDOf({ spec }: Machine): string | undefined {
+  return spec.providerID;
+}
+
+function nodeNameOf({ metadata }: Machine): string | undefined {
+  return metadata.labels?.[NODE_LABEL];
+}
+
+/** An object that should not be there: what holds it and how far its deletion came. */
+function describe(object: KubeObject): unknown {
+  const { name, finalizers, deletionTimestamp } = object.metadata;
+  const { lastOperation } = (object as Partial<Machine>).status ?? {};
+  return { name, finalizers, deletionTimestamp, lastOperation };
+}
+
+function manifestsOf(namespace: string, options: PoolOptions): Manifest[] {
+  const { replicas, maxSurge = 1, maxUnavailable = 0, machine = {} } = options;
+  const metadata = { name: NAME, namespace };
+  const labels = { pool: namespace };
+  return [
+    { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', stringData: { userData: `token: ${PLACEHOLDER}` } },
+    {
+      apiVersion: API_VERSION,
+      kind: 'MachineClass',
+      metadata,
+      provider: 'sim',
+      // Provider ids begin with the zone, so that pools on one API server never share one.
+      providerSpec: { zone: namespace },
+      secretRef: metadata,
+    },
+    {
+      apiVersion: API_VERSION,
+      kind: 'MachineDeployment',
+      metadata,
+      spec: {
+        replicas,
+        selector: { matchLabels: labels },
+        strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge, maxUnavailable } },
+        template: {
+          metadata: { labels },
+          spec: { class: { kind: 'MachineClass', name: NAME }, ...machine },
+        },
+      },
+    },
+  ];
+}

@@ -1,0 +1,100 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
+import { DriverServer } from '../../pkg/driver/grpc/server.ts';
+import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
+import { DEFAULT_SETTINGS } from '../../pkg/drivers/sim/settings.ts';
+import type { Latencies, SimSettings } from '../../pkg/drivers/sim/settings.ts';
+import { Simulation } from '../../pkg/drivers/sim/simulation.ts';
+import type { SimVM } from '../../pkg/drivers/sim/vm.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
+import type { Site } from './site.ts';
+
+/** A cloud that is quick, so that many lives fit into a test. */
+export const QUICK: Latencies = { create: 20, initialize: 5, status: 2, delete: 20, list: 5, join: 20 };
+
+/** How a simulated cloud behaves. */
+export interface SimCloudOptions {
+  /** Where VMs become Nodes. */
+  readonly site: Site;
+  readonly latencyMs?: Latencies;
+  readonly quota?: number;
+  readonly faults?: readonly FaultRule[];
+}
+
+/** A simulated cloud in this process, with its driver on a socket. Remembers every VM that it ever had. */
+export class SimulatedCloud implements AsyncDisposable {
+  /** What `--driver sim=…` takes. */
+  readonly address: string;
+  readonly simulation: Simulation;
+  /** Every VM ever made, in order. */
+  readonly created: SimVM[] = [];
+  /** Most VMs that existed at one moment. */
+  peak = 0;
+  /** Names of machines that had two VMs at one moment. */
+  readonly doubled = new Set<string>();
+  readonly #stack: AsyncDisposableStack;
+
+  private constructor(address: string, simulation: Simulation, stack: AsyncDisposableStack) {
+    this.address = address;
+    this.simulation = simulation;
+    this.#stack = stack;
+    simulation.cloud.onEvent((vm, event) => {
+      if (event === 'created') this.#count(vm);
+    });
+  }
+
+  static async start({ site, faults, ...settings }: SimCloudOptions): Promise<SimulatedCloud> {
+    await using stack = new AsyncDisposableStack();
+    const directory = await mkdtemp(join(tmpdir(), 'cloud-'));
+    stack.defer(() => rm(directory, { recursive: true, force: true }));
+    const clock = new SystemClock();
+    const simulation = stack.use(
+      await Simulation.start({
+        clock,
+        log: silentLogger,
+        seed: 'cloud',
+        settings: settingsOf(settings),
+        ...(faults === undefined ? {} : { faults }),
+        cluster: { kubeconfig: site.driverKubeconfig, nodeLeases: false, podStopMs: 0 },
+      }),
+    );
+    const address = `unix://${join(directory, 'driver.sock')}`;
+    const { driver, fencing } = simulation;
+    const log = silentLogger;
+    stack.use(await DriverServer.start({ driver, fencing, address: parseDriverAddress(address), clock, log }));
+    return new SimulatedCloud(address, simulation, stack.move());
+  }
+
+  /** VMs that exist now. */
+  get vms(): readonly SimVM[] {
+    return this.simulation.cloud.all();
+  }
+
+  /** Driver calls so far, by method. */
+  get calls(): Readonly<Record<string, number>> {
+    return this.simulation.driver.calls;
+  }
+
+  /** Replaces all rules of what goes wrong. */
+  setFaults(rules: readonly FaultRule[]): void {
+    this.simulation.faults.set(rules);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
+
+  #count(vm: SimVM): void {
+    this.created.push(vm);
+    this.peak = Math.max(this.peak, this.simulation.cloud.size);
+    if (this.simulation.cloud.named(vm.machineName).length > 1) this.doubled.add(vm.machineName);
+  }
+}
+
+function settingsOf({ latencyMs = QUICK, quota = DEFAULT_SETTINGS.quota }: Partial<SimSettings>): SimSettings {
+  return { latencyMs, quota };
+}
