@@ -73,8 +73,9 @@ export class Worker {
   async #pass(key: string, run: Run, log: Logger): Promise<{ result: PassResult; outcome: Outcome }> {
     const { clock, controller, reconcile, timeoutMs } = this.#parts;
     const timeout = new AbortController();
-    const deadline = new DeadlineError(`a pass of ${controller}`, timeoutMs);
-    const cancel = clock.schedule(timeoutMs, () => timeout.abort(deadline));
+    // Made only when it is due: an Error records its stack, which would cost more than many a pass.
+    const expire = (): void => timeout.abort(new DeadlineError(`a pass of ${controller}`, timeoutMs));
+    const cancel = clock.schedule(timeoutMs, expire);
     try {
       const step = await reconcile(key, AbortSignal.any([run.signal, timeout.signal]), log);
       this.#terminal.delete(key);
@@ -84,7 +85,7 @@ export class Worker {
     } catch (err) {
       // An aborted call may surface as any error: what counts is who aborted it.
       if (run.signal.aborted) return { result: 'stopped', outcome: { kind: 'done' } };
-      return this.#failed(key, timeout.signal.aborted ? deadline : err, run.failures + 1, log);
+      return this.#failed(key, timeout.signal.aborted ? timeout.signal.reason : err, run.failures + 1, log);
     } finally {
       cancel();
     }
