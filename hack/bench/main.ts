@@ -16,7 +16,7 @@ import { roll, scale, WORKLOAD } from './workload.ts';
  * kind, passes, wall time, CPU and the peak memory of both processes.
  *
  *   node hack/bench/main.ts [--machines 500] [--stages one,create,idle,roll,shrink,delete] [--built FOLDER]
- *     [--manager-flags '--max-semi-space-size=4'] [--driver-flags …] [--logs FOLDER]
+ *     [--manager-flags='--max-semi-space-size=4'] [--driver-flags=…] [--logs FOLDER]
  *
  * `--built` runs compiled programs from that folder (`npm run build` fills dist/), as the image does.
  */
