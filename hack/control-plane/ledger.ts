@@ -47,6 +47,12 @@ export interface LedgerOptions {
   readonly ledger?: string | undefined;
 }
 
+/** How the runs of dead owners are cleaned up. */
+export interface CleanUpOptions extends LedgerOptions {
+  /** Called when all processes of a dead run have ended, before its directory is removed. */
+  readonly beforeRemoval?: (directory: string) => Promise<void>;
+}
+
 /** How a run is written down. */
 export interface RunOptions extends LedgerOptions {
   /** The process whose end makes the run a dead one; this process unless told otherwise (a driver whose VMs survive it). */
@@ -140,19 +146,24 @@ export function openRun(directory: string, options: RunOptions = {}): LedgerRun 
  * Ends what dead owners left behind, by the table above. Never touches what is not provably theirs. Safe to call from several
  * processes at once.
  */
-export async function cleanUpDeadRuns(options: LedgerOptions = {}): Promise<CleanUpReport> {
+export async function cleanUpDeadRuns(options: CleanUpOptions = {}): Promise<CleanUpReport> {
   const ledger = options.ledger ?? ledgerDirectory(process.env);
   const report = { ended: [] as string[], removed: [] as string[], left: [] as string[] };
   // Ending a process may make an owner dead whose run was looked at before (a driver and its kubelets): once more, then.
   for (let before = -1; before !== report.ended.length;) {
     before = report.ended.length;
     report.left.length = 0;
-    for (const { file, run } of readRuns(ledger)) await cleanUp(file, run, report);
+    for (const { file, run } of readRuns(ledger)) await cleanUp(file, run, report, options);
   }
   return report;
 }
 
-async function cleanUp(file: string, run: RecordedRun, report: Record<keyof CleanUpReport, string[]>): Promise<void> {
+async function cleanUp(
+  file: string,
+  run: RecordedRun,
+  report: Record<keyof CleanUpReport, string[]>,
+  { beforeRemoval }: CleanUpOptions,
+): Promise<void> {
   const owner = livenessOf(run.owner);
   if (owner === 'alive') return;
   if (owner === 'unknown') {
@@ -166,6 +177,7 @@ async function cleanUp(file: string, run: RecordedRun, report: Record<keyof Clea
     else return void report.left.push(`${run.directory}: ${recorded.name} (pid ${recorded.pid}) cannot be ended`);
   }
   if (isMarked(run)) {
+    await beforeRemoval?.(run.directory);
     rmSync(run.directory, { recursive: true, force: true });
     report.removed.push(run.directory);
   }

@@ -62,6 +62,23 @@ describe('cleaning up after dead runs', () => {
     expect([existsSync(directory), readdirSync(ledger)]).toEqual([false, []]);
   });
 
+  test('lets the caller look into the directory of a dead owner when its processes have ended', async () => {
+    const owner = startOwner();
+    const pid = startSleeper();
+    openRun(directory, { ledger, ownerPid: owner.pid }).register('driver', pid);
+    await owner.die();
+    const looked: unknown[] = [];
+    const beforeRemoval = async (which: string): Promise<void> => {
+      looked.push({ which, isThere: existsSync(which), driver: identityOf(pid) });
+    };
+
+    await cleanUpDeadRuns({ ledger, beforeRemoval });
+    await cleanUpDeadRuns({ ledger, beforeRemoval });
+
+    expect(looked).toEqual([{ which: directory, isThere: true, driver: undefined }]);
+    expect(existsSync(directory)).toBe(false);
+  });
+
   test('does nothing while the owner lives', async () => {
     const run = openRun(directory, { ledger });
     const pid = startSleeper();

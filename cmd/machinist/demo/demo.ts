@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { type ControlPlane, startControlPlane } from '../../../hack/control-plane/control-plane.ts';
 import { ControlPlaneError } from '../../../hack/control-plane/error.ts';
 import { kubeconfig, writeKubeconfig } from '../../../hack/control-plane/kubeconfig.ts';
+import { openRun } from '../../../hack/control-plane/ledger.ts';
 import { freePort } from '../../../hack/control-plane/ports.ts';
 import { SystemClock } from '../../../pkg/clock/system-clock.ts';
 import { loadEndpoint } from '../../../pkg/kube/config.ts';
@@ -17,6 +18,7 @@ import { Child } from './child.ts';
 import type { DemoOptions } from './command.ts';
 import { NAMESPACE, WORKERS, writeManifests } from './manifests.ts';
 import { DemoError, type DemoPlace, machinesDirectory, takePlace } from './place.ts';
+import { recordMachines } from './record-machines.ts';
 import { thingsToTry } from './things-to-try.ts';
 import { areUp, follow, type Snapshot, snapshot } from './watch-machines.ts';
 
@@ -138,9 +140,9 @@ async function startCluster(
 async function startDriver(running: Running): Promise<string> {
   const { options, place, controlPlane } = running;
   // A socket's path may have 107 characters only; a checkout may lie deeper than that.
-  const sockets = mkdtempSync(path.join(tmpdir(), 'machinist-'));
-  running.undo.push(async () => rmSync(sockets, { recursive: true, force: true }));
-  const address = `unix://${path.join(sockets, 'driver.sock')}`;
+  const sockets = openRun(mkdtempSync(path.join(tmpdir(), 'machinist-')));
+  running.undo.push(async () => sockets.endNow());
+  const address = `unix://${path.join(sockets.directory, 'driver.sock')}`;
   const state = machinesDirectory(place.directory);
   const own = ['--address', address, '--state-directory', state];
   const args =
@@ -155,6 +157,8 @@ async function startDriver(running: Running): Promise<string> {
   if (options.driver === 'local') {
     const { endAll } = await import('../../../pkg/drivers/local/end-all.ts');
     running.undo.push(async () => void (await endAll(state)));
+    const endRecording = recordMachines(place.run, state);
+    running.undo.push(async () => endRecording());
   }
   start(running, `${options.driver}-driver`, path.join(root, `cmd/${options.driver}-driver/main.ts`), args);
   return address;
