@@ -1,18 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 
+import { recordedMachines, recordMachines } from '../../cmd/machinist/demo/record-machines.ts';
 import type { LedgerRun } from '../../hack/control-plane/ledger.ts';
-import { isAlive, readProc, type ProcessIdentity } from '../../pkg/drivers/process-identity.ts';
 import { endAll } from '../../pkg/drivers/local/end-all.ts';
-
-/** A local machine as its driver has written it down. */
-export interface LocalMachine {
-  readonly machineName: string;
-  readonly providerID: string;
-  readonly process: ProcessIdentity | undefined;
-}
-
-const LOOK_EVERY_MS = 250;
+import type { LocalVM } from '../../pkg/drivers/local/vm.ts';
+import { isAlive, readProc } from '../../pkg/drivers/process-identity.ts';
 
 /** The provider's side of the story: the machines in a state directory of the local driver. */
 export class LocalMachines {
@@ -23,13 +15,8 @@ export class LocalMachines {
   }
 
   /** All that exist now, running or not. */
-  list(): readonly LocalMachine[] {
-    const folder = join(this.#stateDirectory, 'vms');
-    if (!existsSync(folder)) return [];
-    return readdirSync(folder).flatMap((name) => {
-      const text = readProc(join(folder, name, 'vm.json'));
-      return text === undefined ? [] : [JSON.parse(text) as LocalMachine]; // written by the driver
-    });
+  list(): readonly LocalVM[] {
+    return recordedMachines(this.#stateDirectory);
   }
 
   /** Names of all that exist, in order. */
@@ -56,16 +43,7 @@ export class LocalMachines {
 
   /** Has `run` end them if this process is killed: they are no children of it. Returns what ends the recording. */
   recordIn(run: LedgerRun): () => void {
-    const known = new Set<number>();
-    const timer = setInterval(() => {
-      for (const { machineName, process: kubelet } of this.list()) {
-        if (kubelet === undefined || known.has(kubelet.pid)) continue;
-        known.add(kubelet.pid);
-        run.register(`kubelet of ${machineName}`, kubelet.pid);
-      }
-    }, LOOK_EVERY_MS);
-    timer.unref();
-    return () => clearInterval(timer);
+    return recordMachines(run, this.#stateDirectory);
   }
 
   /** Ends all of them; the driver must have ended before. */

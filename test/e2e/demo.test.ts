@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+
+import { readProc } from '../../pkg/drivers/process-identity.ts';
+import { Program, ROOT } from './program.ts';
+
+/** There is one demo in a checkout, so these tests stay in one file: files may run side by side. */
+const PLACE = join(ROOT, '.demo');
+const UP_MS = 90_000;
+const UP = 'all machines are Running and their Nodes Ready';
+
+jest.setTimeout(180_000);
+
+describe('the demo', () => {
+  let temporary: string;
+  beforeAll(() => {
+    temporary = mkdtempSync(join(tmpdir(), 'machinist-demo-test-'));
+  });
+  afterAll(() => {
+    rmSync(temporary, { recursive: true, force: true });
+  });
+  const demo = (...args: readonly string[]): Program =>
+    new Program('machinist', ['demo', ...args], { TMPDIR: temporary });
+
+  test('shows three kubelets and ends with code 0 when Ctrl-C is pressed; nothing is left', async () => {
+    await using program = demo();
+    await program.says('Ctrl-C here removes everything.', UP_MS);
+    const tried = await tryOut(program.stdout, 'k get mcd,mcs,mc,nodes');
+
+    program.kill('SIGINT');
+
+    expect(await program.ended()).toMatchObject({ code: 0, stderr: '' });
+    expect(tried).toMatch(/^machinedeployment\S*\/workers +\d +3 +3 /m);
+    expect(tried.match(/^machine\.\S+ +Running /gm)).toHaveLength(3);
+    expect(tried.match(/^node\/workers-\S+ +Ready/gm)).toHaveLength(3);
+    expect(remains(temporary)).toEqual([]);
+  });
+
+  test('ends with code 0 when Ctrl-C is pressed while it starts', async () => {
+    await using program = demo();
+    await program.says('starting etcd', UP_MS);
+
+    program.kill('SIGINT');
+
+    expect(await program.ended()).toMatchObject({ code: 0, stderr: '' });
+    expect(remains(temporary)).toEqual([]);
+  });
+
+  test('runs once in a checkout, and cleans up after one that was killed', async () => {
+    await using killed = demo('--machines', '2');
+    await killed.says(UP, UP_MS);
+
+    await using second = demo('--once', '--machines', '1');
+    const refused = await second.ended();
+    const wasDisturbed = !killed.isRunning;
+    killed.kill('SIGKILL');
+    await killed.ended();
+    const orphans = processesIn(PLACE);
+    await using third = demo('--once', '--machines', '1');
+    const { code, stdout, stderr } = await third.ended();
+
+    expect(refused.code).toBe(1);
+    expect(refused.stdout).toBe('');
+    expect(refused.stderr).toMatch(/^\S+\.demo is in use: a demo runs from this checkout already\. .*\n$/);
+    expect(wasDisturbed).toBe(false);
+    expect(orphans.length).toBeGreaterThanOrEqual(2);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout.match(/ended kubelet of workers-\S+ \d+, which a demo that was killed had left/g)).toHaveLength(2);
+    expect(stdout).toContain(UP);
+    expect(stdout).toContain('no machine and no Node is left');
+    expect(remains(temporary)).toEqual([]);
+  });
+
+  test('checks itself with a simulated cloud and ends with code 0', async () => {
+    await using program = demo('--once', '--driver', 'sim', '--machines', '20');
+
+    const { code, stdout, stderr } = await program.ended();
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain(UP);
+    expect(remains(temporary)).toEqual([]);
+  });
+});
+
+/** Types a line of the printed list into a shell, as the user does it, and returns its output. */
+async function tryOut(printed: string, line: string): Promise<string> {
+  expect(printed).toContain(`  ${line} `);
+  const kubectl = /alias k='(.+)'/.exec(printed)?.[1] ?? 'false';
+  const { stdout } = await promisify(execFile)('sh', ['-c', line.replace(/^k/, kubectl)], { cwd: ROOT });
+  return stdout;
+}
+
+/** What a demo has left behind: its folder, processes that were started from it, files in the folder for temporary ones. */
+function remains(temporary: string): readonly string[] {
+  return [...(existsSync(PLACE) ? [PLACE] : []), ...processesIn(PLACE), ...readdirSync(temporary)];
+}
+
+/** Command lines that name a file in the folder. */
+function processesIn(folder: string): readonly string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => readProc(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ') ?? '')
+    .filter((commandLine) => commandLine.includes(`${folder}/`));
+}
