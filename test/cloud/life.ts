@@ -76,11 +76,10 @@ class Succession implements AsyncDisposable {
     this.failed = this.#follow(first, crash, next);
   }
 
-  static async start({ namespace, kubeconfig, cloud }: Pool, crash: CrashPoint): Promise<Succession> {
-    const options = { namespace, kubeconfig, driver: cloud.address };
+  static async start({ access }: Pool, crash: CrashPoint): Promise<Succession> {
     const hooks = { intercept: crash.intercept, interceptDriver: crash.intercept };
-    const first = await InProcessManager.start({ ...options, hooks });
-    return new Succession(first, crash, () => InProcessManager.start(options));
+    const first = await InProcessManager.start({ ...access, hooks });
+    return new Succession(first, crash, () => InProcessManager.start(access));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

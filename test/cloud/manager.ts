@@ -34,11 +34,14 @@ class TestHost extends EventEmitter {
 /** `machinist run` in this process. */
 export class InProcessManager implements AsyncDisposable {
   readonly identity: string;
+  /** Where it serves metrics and health. */
+  readonly url: string;
   readonly #host: TestHost;
   readonly #ended: Promise<number>;
 
-  private constructor(identity: string, host: TestHost, ended: Promise<number>) {
+  private constructor(identity: string, url: string, host: TestHost, ended: Promise<number>) {
     this.identity = identity;
+    this.url = url;
     this.#host = host;
     this.#ended = ended;
   }
@@ -61,7 +64,14 @@ export class InProcessManager implements AsyncDisposable {
       },
       host,
     );
-    return new InProcessManager(identity, host, lifecycle.run());
+    return new InProcessManager(identity, `http://127.0.0.1:${config.server.port}`, host, lifecycle.run());
+  }
+
+  /** The sum of one metric over the label values that match `labels`, a part of the exposition's text. */
+  async metric(name: string, labels = ''): Promise<number> {
+    const text = await (await fetch(`${this.url}/metrics`)).text();
+    const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`) && line.includes(labels));
+    return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
   }
 
   /** SIGTERM; resolves with the exit code when it has ended. */

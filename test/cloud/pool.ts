@@ -9,19 +9,27 @@ import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node, Secret } from '../../pkg/apis/wire.ts';
+import type { SimVM } from '../../pkg/drivers/sim/vm.ts';
 import { eventually } from '../expect/eventually.ts';
 import { grant } from '../integration/shipped-roles.ts';
-import type { SimulatedCloud } from './sim-cloud.ts';
 import type { Site } from './site.ts';
 
 const PLACEHOLDER = '<<BOOTSTRAP_TOKEN>>';
 const NAME = 'pool';
 const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
 
+/** The provider's console. */
+export interface CloudConsole {
+  /** Of its driver, as `--driver sim=…` takes it. */
+  readonly address: string;
+  /** VMs that exist now. */
+  vms(): Promise<readonly SimVM[]>;
+}
+
 /** How a pool is made. */
 export interface PoolOptions {
   readonly site: Site;
-  readonly cloud: SimulatedCloud;
+  readonly cloud: CloudConsole;
   readonly replicas: number;
   readonly maxSurge?: number | string;
   readonly maxUnavailable?: number | string;
@@ -44,12 +52,12 @@ const PATIENCE: Patience = { timeoutMs: 60_000 };
  */
 export class Pool implements AsyncDisposable {
   readonly namespace: string;
-  readonly cloud: SimulatedCloud;
+  readonly cloud: CloudConsole;
   /** Of the manager's user, who has the shipped permissions. */
   readonly kubeconfig: string;
   readonly #api: Api;
 
-  private constructor(namespace: string, cloud: SimulatedCloud, kubeconfig: string, api: Api) {
+  private constructor(namespace: string, cloud: CloudConsole, kubeconfig: string, api: Api) {
     this.namespace = namespace;
     this.cloud = cloud;
     this.kubeconfig = kubeconfig;
@@ -68,13 +76,19 @@ export class Pool implements AsyncDisposable {
     return pool;
   }
 
+  /** What a manager of this pool is told. */
+  get access(): { readonly kubeconfig: string; readonly namespace: string; readonly driver: string } {
+    return { kubeconfig: this.kubeconfig, namespace: this.namespace, driver: this.cloud.address };
+  }
+
   async scale(replicas: number): Promise<void> {
     await this.#patchDeployment({ spec: { replicas } });
   }
 
-  /** Changes the template, so that every machine has to be replaced. */
-  async roll(generation: string): Promise<void> {
-    await this.#patchDeployment({ spec: { template: { metadata: { annotations: { generation } } } } });
+  /** Changes the template, so that every machine has to be replaced, and how. */
+  async roll(generation: string, rollingUpdate: unknown = {}): Promise<void> {
+    const template = { metadata: { annotations: { generation } } };
+    await this.#patchDeployment({ spec: { template, strategy: { rollingUpdate } } });
   }
 
   /** Asks for the deletion of the MachineDeployment, its class and its Secret. */
@@ -164,7 +178,7 @@ export class Pool implements AsyncDisposable {
     );
     same(
       'VMs',
-      sorted(this.cloud.vms, ({ providerID }) => providerID),
+      sorted(await this.cloud.vms(), ({ providerID }) => providerID),
       sorted(machines, providerIDOf),
     );
     const nodes = await this.nodes();
@@ -180,7 +194,7 @@ export class Pool implements AsyncDisposable {
   async #gone(): Promise<void> {
     same(
       'VMs',
-      this.cloud.vms.map(({ machineName }) => machineName),
+      sorted(await this.cloud.vms(), ({ machineName }) => machineName),
       [],
     );
     for (const plural of ['machines', 'machinesets', 'machinedeployments', 'machineclasses']) {

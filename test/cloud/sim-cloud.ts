@@ -11,6 +11,7 @@ import type { Latencies, SimSettings } from '../../pkg/drivers/sim/settings.ts';
 import { Simulation } from '../../pkg/drivers/sim/simulation.ts';
 import type { SimVM } from '../../pkg/drivers/sim/vm.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
+import type { CloudConsole } from './pool.ts';
 import type { Site } from './site.ts';
 
 /** A cloud that is quick, so that many lives fit into a test. */
@@ -26,7 +27,7 @@ export interface SimCloudOptions {
 }
 
 /** A simulated cloud in this process, with its driver on a socket. Remembers every VM that it ever had. */
-export class SimulatedCloud implements AsyncDisposable {
+export class SimulatedCloud implements CloudConsole, AsyncDisposable {
   /** What `--driver sim=…` takes. */
   readonly address: string;
   readonly simulation: Simulation;
@@ -70,8 +71,13 @@ export class SimulatedCloud implements AsyncDisposable {
   }
 
   /** VMs that exist now. */
-  get vms(): readonly SimVM[] {
-    return this.simulation.cloud.all();
+  async vms(): Promise<readonly SimVM[]> {
+    return await Promise.resolve(this.simulation.cloud.all());
+  }
+
+  /** VMs ever deleted. */
+  get deleted(): number {
+    return this.created.length - this.simulation.cloud.size;
   }
 
   /** Driver calls so far, by method. */

@@ -1,0 +1,117 @@
+import { performance } from 'node:perf_hooks';
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+
+import { InProcessManager } from '../cloud/manager.ts';
+import { Pool } from '../cloud/pool.ts';
+import { SimulatedCloud } from '../cloud/sim-cloud.ts';
+import { Site } from '../cloud/site.ts';
+import { eventually } from '../expect/eventually.ts';
+
+const PATIENCE = { timeoutMs: 120_000 };
+
+let site: Site;
+
+beforeAll(async () => {
+  site = await Site.open();
+});
+
+afterAll(async () => {
+  await site[Symbol.asyncDispose]();
+});
+
+describe('sixty machines', () => {
+  let cloud: SimulatedCloud;
+  let pool: Pool;
+  let manager: InProcessManager;
+
+  beforeAll(async () => {
+    cloud = await SimulatedCloud.start({ site });
+    pool = await Pool.create({ site, cloud, replicas: 0 });
+    manager = await InProcessManager.start(pool.access);
+    await pool.untilUp(0);
+  });
+
+  afterAll(async () => {
+    await manager.terminate();
+    await pool[Symbol.asyncDispose]();
+    await cloud[Symbol.asyncDispose]();
+  });
+
+  let before: { created: number; deleted: number };
+  beforeEach(() => {
+    before = { created: cloud.created.length, deleted: cloud.deleted };
+  });
+  const since = (): { created: number; deleted: number } => ({
+    created: cloud.created.length - before.created,
+    deleted: cloud.deleted - before.deleted,
+  });
+
+  test('are made by sixty creations', async () => {
+    await pool.scale(60);
+
+    await pool.untilUp(60, PATIENCE);
+
+    expect(since()).toEqual({ created: 60, deleted: 0 });
+    expect(cloud.calls['CreateMachine']).toBe(60);
+  }, 150_000);
+
+  test('become fifty by at most what each step of a quick change costs', async () => {
+    await pool.scale(20);
+    await pool.scale(50);
+
+    await pool.untilUp(50, PATIENCE);
+
+    const { created, deleted } = since();
+    expect(deleted - created).toBe(10);
+    expect(deleted).toBeLessThanOrEqual(40);
+    expect(cloud.calls['CreateMachine']).toBe(60 + created);
+  }, 150_000);
+
+  test('that come and go are created no more once fewer are wanted', async () => {
+    await pool.scale(60);
+    await eventually(() => since().created > 0, { timeoutMs: 30_000, describe: 'the first creation' });
+    await pool.scale(20);
+
+    await pool.untilUp(20, PATIENCE);
+
+    const { created, deleted } = since();
+    expect(created).toBeLessThanOrEqual(10);
+    expect(deleted - created).toBe(30);
+  }, 150_000);
+
+  test('are replaced each by one creation, and never more than two of twenty are missing', async () => {
+    await pool.untilUp(20);
+    const { cloud: vms } = cloud.simulation;
+    let fewest = Infinity;
+    vms.onEvent((_vm, event) => {
+      if (event !== 'deleted') return;
+      const running = vms
+        .all()
+        .filter(({ joinsAtMs = Infinity }) => joinsAtMs <= performance.timeOrigin + performance.now());
+      fewest = Math.min(fewest, running.length);
+    });
+
+    await pool.roll('2', { maxSurge: '10%', maxUnavailable: '10%' });
+    const names = await pool.untilUp(20, PATIENCE);
+
+    expect(since()).toEqual({ created: 20, deleted: 20 });
+    expect(names).toEqual(
+      cloud.created
+        .slice(-20)
+        .map(({ machineName }) => machineName)
+        .toSorted(),
+    );
+    expect(fewest).toBeGreaterThanOrEqual(18);
+    expect([...cloud.doubled]).toEqual([]);
+  }, 150_000);
+
+  test('all go when their pool is deleted', async () => {
+    await pool.delete();
+
+    await pool.untilGone(PATIENCE);
+
+    expect(since().created).toBe(0);
+    expect(cloud.calls['DeleteMachine']).toBe(cloud.created.length);
+  }, 150_000);
+});
