@@ -8,7 +8,7 @@ import { NODE_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
-import type { Node, Secret } from '../../pkg/apis/wire.ts';
+import type { Lease, Node, Secret } from '../../pkg/apis/wire.ts';
 import type { SimVM } from '../../pkg/drivers/sim/vm.ts';
 import { eventually } from '../expect/eventually.ts';
 import { grant } from '../integration/shipped-roles.ts';
@@ -16,6 +16,7 @@ import type { Site } from './site.ts';
 
 const PLACEHOLDER = '<<BOOTSTRAP_TOKEN>>';
 const NAME = 'pool';
+const LEASES = ['machine-controller', 'machine-controller-manager'];
 const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
 
 /** The provider's console. */
@@ -109,6 +110,13 @@ export class Pool implements AsyncDisposable {
 
   async deployment(): Promise<MachineDeployment> {
     return (await this.#request('GET', `${this.#machinePath('machinedeployments')}/${NAME}`)) as MachineDeployment;
+  }
+
+  /** Who holds each of the Leases; empty while nobody ever did. */
+  async leaders(): Promise<readonly string[]> {
+    const path = `/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases`;
+    const leases = await this.#list<Lease>(path);
+    return LEASES.map((name) => leases.find(({ metadata }) => metadata.name === name)?.spec?.holderIdentity ?? '');
   }
 
   /** Nodes of machines of this pool. */
