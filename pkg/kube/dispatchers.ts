@@ -1,3 +1,5 @@
+import { createSecureContext } from 'node:tls';
+
 import { Agent, ProxyAgent, Socks5ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 
@@ -70,7 +72,16 @@ export class Dispatchers {
 }
 
 function createDispatcher({ tls, proxy }: Connection, connections: number | null): Dispatcher {
-  const connect = { ...tls, timeout: CONNECT_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: 30_000 };
+  const { rejectUnauthorized, servername, ...material } = tls;
+  const connect = {
+    ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
+    ...(servername === undefined ? {} : { servername }),
+    // Made once: certificates and keys are else parsed for each connection. Without any, plain HTTP may be meant.
+    ...(Object.keys(material).length === 0 ? {} : { secureContext: createSecureContext(material) }),
+    timeout: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+  };
   const pool = {
     connections,
     pipelining: 1,

@@ -384,6 +384,19 @@ describe('requests', () => {
     expect(proxy.accepted).toBe(first);
   });
 
+  test('a deletion keeps its connection although it has a body', async () => {
+    await using proxy = await FaultProxy.start(connect().url);
+    await using one = new KubeSession(connect(), { url: proxy.url });
+
+    for (let i = 0; i < 6; i++) {
+      const { metadata } = await one.writer.create('create', secrets, newSecret());
+      await one.writer.delete('destroy', secrets, refOf({ metadata }), { uid: metadata.uid });
+    }
+
+    // The pool may open a second one while the first is still settling.
+    expect(proxy.accepted).toBeLessThanOrEqual(2);
+  });
+
   test('end at their deadline while the network stalls, and the next finds a new connection', async () => {
     await using proxy = await FaultProxy.start(connect().url);
     await using slow = new KubeSession(connect(), { url: proxy.url });
