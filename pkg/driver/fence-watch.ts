@@ -1,6 +1,9 @@
 import type { Clock } from '../clock/clock.ts';
 import type { Admission, Cluster, Gate } from '../gate/gate.ts';
 
+/** One for all: an abort without a reason makes an Error with a stack, for each mutation of a driver. */
+const OVER = new Error('the call has ended');
+
 /**
  * Watches the fence for the length of one driver mutation. Making a VM takes minutes and the fence is only open for seconds
  * at a time, so the call does not end with the admission it began with: when that runs out the gate is asked again, as
@@ -26,7 +29,7 @@ export class FenceWatch implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#over.abort();
+    this.#over.abort(OVER);
     this.#cancelTimer?.();
   }
 
