@@ -14,7 +14,8 @@ WORKDIR /app
 COPY --from=build /src/node_modules node_modules
 COPY --from=build /src/package.json ./
 COPY --from=build /src/dist dist
-ENV NODE_OPTIONS="--enable-source-maps"
+# A small young generation: the default of this V8 holds on to 100 MB of it once hundreds of machines come at a time.
+ENV NODE_OPTIONS="--enable-source-maps --max-semi-space-size=2"
 USER 65532:65532
 ENTRYPOINT ["/nodejs/bin/node"]
 CMD ["dist/cmd/machinist/main.js", "run"]

@@ -180,11 +180,14 @@ async function startManager(running: Running, driver: string): Promise<void> {
   say(`manager and ${options.driver} driver started; metrics: http://127.0.0.1:${port}/metrics`);
 }
 
+/** As in the image: without it each program holds on to 100 MB of garbage. */
+const LEAN = ['--max-semi-space-size=2'];
+
 function start({ place, stop, undo }: Running, name: string, script: string, args: readonly string[]): void {
   const child = new Child({
     name,
     program: process.execPath,
-    args: [script, ...args],
+    args: [...LEAN, script, ...args],
     logFile: path.join(place.directory, 'logs', `${name}.log`),
     run: place.run,
     onUnexpectedEnd: (who, tail) => stop.abort(new DemoError(`${who} ended by itself. Its last lines:\n${tail}`)),
