@@ -50,7 +50,8 @@ interface Written {
   readonly count: number;
 }
 
-const MOST_PENDING = 1_000;
+/** A burst of 2,000 machines must keep its Events, three each, while they trail behind; about 6 MB at worst. */
+const MOST_PENDING = 10_000;
 const MOST_WRITTEN = 4_096;
 const SENDERS = 4;
 /** As client-go: twelve tries, about 10 s apart. */
@@ -60,7 +61,7 @@ const WRITE_TIMEOUT_MS = 10_000;
 
 /**
  * Writes core/v1 Events in the background: equal occurrences are one Event with a rising count, see Correlator for what is
- * combined or dropped. Memory is bounded: at most 1,000 Events wait, more are dropped and counted.
+ * combined or dropped. Memory is bounded: at most 10,000 Events wait, more are dropped and counted.
  */
 export class EventRecorder implements Recorder {
   readonly #parts: EventRecorderParts;
