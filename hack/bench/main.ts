@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/ports.ts';
-import { Meter } from './meter.ts';
+import { Meter, writesAmong } from './meter.ts';
 import { type Launch, startProgram } from './programs.ts';
 import { roll, scale, WORKLOAD } from './workload.ts';
 
@@ -79,8 +79,9 @@ try {
   }
   await meter.measure(`${many} created`, many, () => scale(api, many));
   if (stages.has('idle')) {
+    await meter.quiet();
     const rows = await meter.measure(`idle for 15 s with ${many}`, many, () => sleep(15_000, 15));
-    const writes = rows.filter(([key]) => !/^(GET|LIST) /.test(key));
+    const writes = writesAmong(rows);
     console.log(writes.length === 0 ? '  no writes but Leases' : `  WRITES: ${writes.join('; ')}`);
   }
   if (stages.has('roll')) await meter.measure(`${many} rolled at 10%/10%`, many, () => roll(api, 'second', many));

@@ -54,6 +54,17 @@ export class Meter {
     return rows;
   }
 
+  /** Resolves when nobody has written anything for two seconds: Events may trail behind a stage. */
+  async quiet(): Promise<void> {
+    const { api } = this.#parts;
+    for (let before = await countRequests(api); ;) {
+      await sleep(SETTLE_MS);
+      const now = await countRequests(api);
+      if (writesAmong(difference(before, now)).length === 0) return;
+      before = now;
+    }
+  }
+
   /** Tells what the whole run came to. */
   conclude(): void {
     for (const [key, pid] of Object.entries(this.#parts.pids)) {
@@ -61,4 +72,9 @@ export class Meter {
       console.log(`${key}: peak ${(this.#peaks.get(key) ?? 0).toFixed(0)} MB, CPU ${cpuSeconds.toFixed(1)} s in all`);
     }
   }
+}
+
+/** What of a difference changes something. */
+export function writesAmong(rows: readonly [string, number][]): [string, number][] {
+  return rows.filter(([key]) => !/^(GET|LIST) /.test(key));
 }
