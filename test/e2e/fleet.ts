@@ -9,12 +9,13 @@ import type { Installation } from './installation.ts';
 const JOIN_MS = 60_000;
 
 /**
- * Waits until exactly these machines, or that many, exist, all Running, each with one VM and a Ready Node of its own, and nothing
+ * Waits until exactly these machines, or that many, exist, all Running and of this class if one is named, each with one VM and a Ready Node of its own, and nothing
  * else is there. Resolves with them, by name in order.
  */
 export async function running(
   installation: Installation,
   wanted: readonly string[] | number,
+  className?: string,
 ): Promise<readonly Machine[]> {
   return await eventually(
     async () => {
@@ -23,6 +24,8 @@ export async function running(
       if (typeof wanted === 'number') expect(names).toHaveLength(wanted);
       else expect(names).toEqual(wanted.toSorted());
       expect(phasesOf(machines)).toEqual(names.map((name) => `${name} Running`));
+      const others = machines.filter(({ spec }) => className !== undefined && spec.class?.name !== className);
+      expect(others.map(({ metadata }) => metadata.name)).toEqual([]);
       const ready = nodes.filter(({ status }) =>
         status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True'),
       );

@@ -1,6 +1,7 @@
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
 import { machines } from '../../pkg/kube/resource.ts';
+import { eventually } from '../expect/eventually.ts';
 import type { KubeSession } from '../integration/kube-session.ts';
 import { NAMESPACE } from './manifests.ts';
 
@@ -17,9 +18,12 @@ export class History implements AsyncDisposable {
   readonly #ending = new AbortController();
   readonly #watching: Promise<void>;
 
+  readonly #source: HttpListWatch<Machine>;
+
   private constructor(source: HttpListWatch<Machine>, first: Moment, resourceVersion: string) {
     this.moments = [first];
-    this.#watching = this.#watch(source, resourceVersion);
+    this.#source = source;
+    this.#watching = this.#watch(resourceVersion);
   }
 
   /** Begins with the present. */
@@ -42,10 +46,18 @@ export class History implements AsyncDisposable {
     return [...new Set(this.moments.flatMap((moment) => [...moment.keys()]))].toSorted();
   }
 
-  async #watch(source: HttpListWatch<Machine>, resourceVersion: string): Promise<void> {
+  /** Waits until it shows what the server has now: a watch tells of a change a little later. */
+  async caughtUp(): Promise<void> {
+    await eventually(async () => {
+      const { items } = await this.#source.list({ signal: this.#ending.signal });
+      return versionsOf([...(this.moments.at(-1)?.values() ?? [])]) === versionsOf(items);
+    });
+  }
+
+  async #watch(resourceVersion: string): Promise<void> {
     const { signal } = this.#ending;
     try {
-      for await (const event of source.watch({ signal, resourceVersion })) {
+      for await (const event of this.#source.watch({ signal, resourceVersion })) {
         if (event.type === 'ERROR') throw new Error(`the watch ended: ${JSON.stringify(event.object)}`);
         if (event.type === 'BOOKMARK') continue;
         const next = new Map(this.moments.at(-1));
@@ -64,4 +76,9 @@ export class History implements AsyncDisposable {
     this.#ending.abort(new Error('the history ends'));
     await this.#watching;
   }
+}
+
+function versionsOf(machines: readonly Machine[]): string {
+  const versions = machines.map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`);
+  return versions.toSorted().join(', ');
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
-import { applyManifests, parseManifests, readManifests, type Manifest } from '../../hack/control-plane/apply.ts';
+import { applyManifests, parseManifests, type Manifest } from '../../hack/control-plane/apply.ts';
 import { Component } from '../../hack/control-plane/component.ts';
 import { startControlPlane, type ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { kubeconfig, writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
@@ -11,6 +11,7 @@ import { freePort } from '../../hack/control-plane/ports.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import { machines, nodes } from '../../pkg/kube/resource.ts';
+import { applyCrds, type CrdSet } from '../env/crds.ts';
 import { KubeSession } from '../integration/kube-session.ts';
 import { LocalMachines } from './local-machines.ts';
 import { NAMESPACE } from './manifests.ts';
@@ -19,9 +20,33 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const KUBECTL_TIMEOUT_MS = 60_000;
 const TAIL_LINES = 80;
 
+/** What is installed. */
+export interface InstallationOptions {
+  /** `one` process for everything (the default), or the original's two, each with its own flags and roles. */
+  readonly layout?: 'one' | 'two';
+  /** Whose CRDs; those of this project by default. */
+  readonly crds?: CrdSet;
+}
+
+/** What each layout runs, and the files of deploy/rbac that it needs. */
+const LAYOUTS = {
+  one: { programs: ['machinist'], roles: ['control', 'control-identity', 'target', 'local-driver'] },
+  two: {
+    programs: ['machine-controller-manager', 'machine-controller'],
+    roles: [
+      'control-manager',
+      'control-machine-controller',
+      'control-identity',
+      'target-manager',
+      'target',
+      'local-driver',
+    ],
+  },
+} as const;
+
 /**
  * Everything as a user would install it, on a control plane of its own: CRDs, the shipped roles, the local driver, whose machines
- * are real kubelets, and `machinist run` as the user that the roles bind. All of them are processes; disposing ends them.
+ * are real kubelets, and the manager as the user that the roles bind. All of them are processes; disposing ends them.
  */
 export class Installation implements AsyncDisposable {
   readonly plane: ControlPlane;
@@ -44,11 +69,11 @@ export class Installation implements AsyncDisposable {
   }
 
   /** Resolves when the manager leads and its driver serves. Takes about 10 s. */
-  static async start(): Promise<Installation> {
+  static async start(options: InstallationOptions = {}): Promise<Installation> {
     const plane = await startControlPlane({ programs: ['kubectl', 'kubemark'] });
     const installation = new Installation(plane);
     try {
-      await installation.#install();
+      await installation.#install(options);
       return installation;
     } catch (err) {
       process.stderr.write(installation.logs());
@@ -92,16 +117,18 @@ export class Installation implements AsyncDisposable {
     await this.plane.stop();
   }
 
-  async #install(): Promise<void> {
+  async #install({ layout = 'one', crds }: InstallationOptions): Promise<void> {
+    const { programs, roles } = LAYOUTS[layout];
+    await applyCrds(this.plane.connection, crds);
+    const files = ['deploy/manifests/service-account.yaml', ...roles.map((role) => `deploy/rbac/${role}.yaml`)];
     const api = this.plane.connection.api();
-    await applyManifests(api, [
-      ...readManifests(join(ROOT, 'crds')),
-      ...parseManifests(readFileSync(join(ROOT, 'deploy/manifests/service-account.yaml'), 'utf8')),
-      ...readManifests(join(ROOT, 'deploy/rbac')),
-    ]);
+    await applyManifests(
+      api,
+      files.flatMap((file) => parseManifests(readFileSync(join(ROOT, file), 'utf8'))),
+    );
     await api.close();
     const address = await this.#startDriver();
-    await this.#startManager(address);
+    for (const program of programs) await this.#startManager(program, address);
   }
 
   async #startDriver(): Promise<string> {
@@ -114,11 +141,11 @@ export class Installation implements AsyncDisposable {
     return address;
   }
 
-  async #startManager(driver: string): Promise<void> {
+  async #startManager(program: (typeof LAYOUTS)['one' | 'two']['programs'][number], driver: string): Promise<void> {
     const own = await this.plane.connection.kubeconfigFor({ user: 'machinist' });
     const port = await freePort();
     const args = [
-      'run',
+      ...(program === 'machinist' ? ['run'] : []),
       `--namespace=${NAMESPACE}`,
       `--control-kubeconfig=${own}`,
       `--target-kubeconfig=${own}`,
@@ -127,7 +154,7 @@ export class Installation implements AsyncDisposable {
       `--port=${port}`,
       '--machine-safety-grace=1s',
     ];
-    await this.#start('machinist', args, async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok);
+    await this.#start(program, args, async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok);
   }
 
   async #start(name: string, args: readonly string[], isReady: (log: () => string) => Promise<boolean>): Promise<void> {

@@ -26,6 +26,7 @@ describe('a MachineDeployment', () => {
       const five = await running(installation, 5);
       await kubectl('scale', 'machinedeployment', 'workers', '--replicas=1');
       const one = await running(installation, 1);
+      await history.caughtUp();
 
       expect(uids(five)).toEqual(expect.arrayContaining(uids(three)));
       expect(uids(five)).toEqual(expect.arrayContaining(uids(one)));
@@ -52,6 +53,7 @@ describe('a MachineDeployment', () => {
       const between = names(await running(installation, 2));
       await kubectl('delete', 'node', second, '--timeout=30s');
       const after = names(await running(installation, 2));
+      await history.caughtUp();
 
       expect(between).toContain(second);
       expect(before).not.toEqual(expect.arrayContaining(after));
@@ -76,6 +78,7 @@ describe('a MachineDeployment', () => {
       const told = await installation.kubectl('describe', 'machine', dead);
       await eventually(() => expect(history.phasesOf(dead)).toContain('Gone'), { timeoutMs: REPLACEMENT_MS });
       const after = names(await running(installation, 3));
+      await history.caughtUp();
 
       expect(history.phasesOf(dead)).toEqual(['Running', 'Unknown', 'Failed', 'Terminating', 'Gone']);
       expect(msInPhase(history.moments, dead, 'Unknown')).toBeGreaterThanOrEqual(19_000); // timestamps are whole seconds
@@ -95,17 +98,8 @@ describe('a MachineDeployment', () => {
 
       const change = { spec: { template: { spec: { class: { name: 'class-b' } } } } };
       await installation.kubectl('patch', 'mcd', 'workers', '--type=merge', '-p', JSON.stringify(change));
-      await eventually(() => expect(names([...(history.moments.at(-1)?.values() ?? [])])).not.toEqual(old));
-      await eventually(
-        () =>
-          expect([...(history.moments.at(-1)?.values() ?? [])].map(({ spec }) => spec.class?.name)).toEqual([
-            'class-b',
-            'class-b',
-            'class-b',
-          ]),
-        { timeoutMs: REPLACEMENT_MS },
-      );
-      const rolled = await running(installation, 3);
+      const rolled = await running(installation, 3, 'class-b');
+      await history.caughtUp();
 
       expect(Math.max(...history.moments.map(keptIn))).toBeLessThanOrEqual(3 + 1);
       expect(Math.min(...history.moments.map(runningIn))).toBeGreaterThanOrEqual(3 - 1);

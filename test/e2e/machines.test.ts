@@ -45,6 +45,7 @@ describe('a machine that is made by hand', () => {
       await kubectl('delete', 'machine', 'by-hand', '--timeout=30s');
 
       expect(await machineLeftovers(installation)).toEqual([]);
+      await history.caughtUp();
       expect(history.phasesOf('by-hand')).toEqual(['', 'Pending', 'Running', 'Terminating', 'Gone']);
       expect(await reasons(installation, 'by-hand')).toEqual(['VMCreated', 'NodeJoined', 'Drained', 'VMDeleted']);
     }),

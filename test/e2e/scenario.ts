@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, jest } from '@jest/globals';
 
 import { eventually } from '../expect/eventually.ts';
-import { Installation } from './installation.ts';
+import { Installation, type InstallationOptions } from './installation.ts';
 import { allLeftovers } from './leftovers.ts';
 import { machineClass, userDataSecret } from './manifests.ts';
 
@@ -18,11 +18,11 @@ export type Scenario = (run: (installation: Installation) => Promise<void>) => (
  * and its Secret and nothing else; at its end everything is deleted, all kinds at once, and nothing may be left. When it fails,
  * the objects, the Events and the end of each program's log are printed.
  */
-export function onOneInstallation(): Scenario {
+export function onOneInstallation(options: InstallationOptions = {}): Scenario {
   jest.setTimeout(SCENARIO_MS);
   let started: Installation | undefined;
   beforeAll(async () => {
-    started = await Installation.start();
+    started = await Installation.start(options);
   }, START_MS);
   afterAll(async () => {
     await started?.[Symbol.asyncDispose]();
