@@ -78,7 +78,7 @@ export class History implements AsyncDisposable {
   }
 }
 
-function versionsOf(machines: readonly Machine[]): string {
-  const versions = machines.map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`);
+function versionsOf(all: readonly Machine[]): string {
+  const versions = all.map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`);
   return versions.toSorted().join(', ');
 }
