@@ -177,7 +177,7 @@ async function startManager(running: Running, driver: string): Promise<void> {
     '--address=127.0.0.1',
     `--port=${port}`,
   ]);
-  say(`manager and ${options.driver} driver started; metrics: http://127.0.0.1:${port}/metrics`);
+  say(`starting the manager and the ${options.driver} driver; metrics: http://127.0.0.1:${port}/metrics`);
 }
 
 /** As in the image: without it each program holds on to 100 MB of garbage. */

@@ -12,15 +12,16 @@ export function thingsToTry({ kubectl, kubeconfig, directory, driver }: DemoPlac
     driver === 'local'
       ? `
   kill -9 $(grep -h '"pid"' ${directory}/machines/vms/*/vm.json | head -1 | tr -dc 0-9)
-                                          a machine dies: Unknown, Failed after 30 s, replaced`
+                                          a machine dies: Unknown after some 15 s, Failed 30 s later, replaced;
+                                          the manager fails none in its own first 2 minutes`
       : '';
   return `
-Things to try in another terminal:
+Things to try in another terminal, in the same folder:
 
   alias k='${kubectl} --kubeconfig ${kubeconfig}'
 
   k get mcd,mcs,mc,nodes                  everything at a glance
-  k describe mc -l demo=workers           the story of each machine
+  k describe mc --show-events             the story of each machine
   k scale mcd workers --replicas=5        more machines; fewer with --replicas=2
   k delete mc $(k get mc -o name | head -1 | cut -d/ -f2)
                                           drained, deleted, replaced${killOne}

@@ -68,6 +68,6 @@ function linesOf({ machines: all }: Snapshot): [string, string][] {
   // The sentence must not change by itself as time passes, so it is explained as of no particular moment.
   return all.map((machine) => {
     const { phase, message } = explain(machine, 0);
-    return [machine.metadata.name, `${(phase === '' ? 'New' : phase).padEnd(12)} ${message}`];
+    return [machine.metadata.name, `${(phase === '' ? 'New' : phase).padEnd(16)} ${message}`];
   });
 }
