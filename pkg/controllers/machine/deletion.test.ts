@@ -363,6 +363,46 @@ describe('a machine that is deleted while its VM is made', () => {
 
     expect(world.events.map(({ reason }) => reason)).toContain('CreationAborted');
   });
+
+  describe('and whose creation was not answered', () => {
+    async function unanswered(idempotentCreate: boolean): Promise<FakeWorld> {
+      const { world, release } = await whileCreating();
+      edit(world, (m) => {
+        delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
+      });
+      world.driver.idempotentCreate = idempotentCreate;
+      world.driver.failures['create'] = [new DriverError('Unavailable', 'gone', { unanswered: true })];
+      world.driver.failures['delete'] = Array.from({ length: 20 }, () => new DriverError('NotFound', 'no VM'));
+      release();
+      await world.settle();
+      edit(world, (m) => {
+        m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+      });
+      await run(world);
+      return world;
+    }
+
+    test('is kept until its VM cannot show any more, where the driver does not promise to find it', async () => {
+      const world = await unanswered(false);
+      expect(stageNow(world)).toBe('The creation of a VM was not answered: it may show yet. Initiate VM deletion');
+
+      world.clock.advance(20 * SECOND);
+      world.driver.failures['delete'] = [];
+      world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+      await run(world);
+      expect(world.driver.vms.size).toBe(0);
+
+      world.clock.advance(2 * MINUTE);
+      await run(world);
+      expect(world.machines.get(KEY)).toBeUndefined();
+      expect(world.driver.calls.filter((call) => call === 'delete')).toHaveLength(3);
+    });
+
+    test('goes at once, where the driver finds what it began', async () => {
+      const world = await unanswered(true);
+      expect(world.machines.get(KEY)).toBeUndefined();
+    });
+  });
 });
 
 describe('a deletion without MachineClass', () => {

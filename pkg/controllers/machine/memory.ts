@@ -20,7 +20,7 @@ export type ForceReason = 'label' | 'timeout' | 'not-ready' | 'readonly-filesyst
 export class MachineMemory {
   /** Drains under way, or waiting to be tried again. */
   readonly drains = new Map<string, DrainRecord>();
-  /** CreateMachine calls that got no answer: until when (monotonic) they must not be repeated. */
+  /** CreateMachine calls that got no answer: until when (monotonic) their VM may show, and they must not be repeated. */
   readonly unanswered = new Map<string, number>();
   readonly #told = new Map<string, Set<string>>();
 

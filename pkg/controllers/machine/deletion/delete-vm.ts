@@ -6,7 +6,7 @@ import { next, requeue, waitFor, type StepResult } from '../../../reconcile/resu
 import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { CallInput } from '../retries.ts';
-import { GIVEN_UP_RETRY_MS, inputOf, keepState, wasGivenUp } from '../steps/launch.ts';
+import { GIVEN_UP_RETRY_MS, inputOf, keepState, unansweredLookMs, wasGivenUp } from '../steps/launch.ts';
 import { phaseOf } from '../status.ts';
 import { advance, isAt, stay, untilRecorded } from './cursor.ts';
 
@@ -31,7 +31,7 @@ export const deleteVM: MachineStep = {
       if (stay(ctx, 'delete-vm', text)) pass.event('InvalidClass', text);
       return waitFor('the MachineClass or its Secret to be corrected');
     }
-    return untilRecorded(ctx, 'delete-vm') ?? look(ctx, resolved);
+    return untilRecorded(ctx, 'delete-vm') ?? (await look(ctx, resolved));
   },
 };
 
@@ -51,7 +51,7 @@ export function wasNeverLaunched(observed: Machine): boolean {
   );
 }
 
-function look(ctx: MachineContext, resolved: ResolvedClass): StepResult {
+async function look(ctx: MachineContext, resolved: ResolvedClass): Promise<StepResult> {
   const { machine, activities } = ctx;
   const { uid } = machine.metadata;
   const activity = activities.get<{ lastKnownState: string | undefined }>(uid, 'delete');
@@ -62,10 +62,26 @@ function look(ctx: MachineContext, resolved: ResolvedClass): StepResult {
     case 'failed':
       activities.forget(uid, 'delete');
       if (!DriverError.hasCode(activity.error, 'NotFound')) return failed(ctx, resolved, activity.error);
-      return deleted(ctx, resolved, activity.error.lastKnownState);
+      return (await mayShowYet(ctx, resolved)) ?? deleted(ctx, resolved, activity.error.lastKnownState);
     default:
-      return deleted(ctx, resolved, activity.result.lastKnownState);
+      return (await mayShowYet(ctx, resolved)) ?? deleted(ctx, resolved, activity.result.lastKnownState);
   }
+}
+
+/**
+ * The VM of a creation without answer may come after the driver said that nothing is there, where the driver cannot promise to
+ * find it: until that is over the deletion is repeated. Undefined when nothing can come any more.
+ */
+async function mayShowYet(ctx: MachineContext, resolved: ResolvedClass): Promise<StepResult | undefined> {
+  const { machine, activities, retries, signal } = ctx;
+  const waitMs = unansweredLookMs(ctx);
+  if (waitMs === 0 || (machine.spec.providerID ?? '') !== '') return undefined;
+  const { idempotentCreate } = await resolved.driver.capabilities(signal).catch(() => ({ idempotentCreate: false }));
+  if (idempotentCreate) return undefined;
+  activities.forget(machine.metadata.uid, 'delete');
+  retries.postpone(inputOf(ctx, resolved, 'delete'), waitMs);
+  advance(ctx, 'delete-vm', 'The creation of a VM was not answered: it may show yet.');
+  return requeue(waitMs, 'an unanswered creation to show');
 }
 
 function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {

@@ -3,6 +3,7 @@ import type { ActivityKind } from '../../../activity/activity.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
+import { noteUnanswered } from '../steps/launch.ts';
 
 /** So long a running creation may end by itself: a VM that we are told of is deleted for certain. */
 const PATIENCE_MS = 30_000;
@@ -25,6 +26,7 @@ export const settleCreation: MachineStep = {
     }
     const creation = activities.get<Launched | undefined>(uid, 'create');
     if (creation?.state === 'done' && creation.result !== undefined) adopt(ctx, creation.result);
+    if (creation?.state === 'failed') noteUnanswered(ctx, creation.error, creation.settledAtMs);
     pass.afterWrite(() => {
       for (const kind of kinds) activities.forget(uid, kind);
     });

@@ -39,7 +39,7 @@ export const launch: MachineStep = {
         return waitFor('the VM to be created');
       case 'failed':
         activities.forget(uid, 'create');
-        return failed(ctx, resolved, input, activity.error);
+        return failed(ctx, input, activity.error);
       default:
         retries.succeeded(input);
         if (activity.result === undefined) return notFoundYet(ctx, input);
@@ -59,7 +59,7 @@ export function inputOf(
 }
 
 function start(ctx: MachineContext, resolved: ResolvedClass, input: CallInput): StepResult {
-  const { machine, observed, key, activities, retries, clock, memory } = ctx;
+  const { machine, observed, key, activities, retries } = ctx;
   restoreFailure(ctx, input);
   const waitMs = retries.waitMs(input);
   if (waitMs > 0) {
@@ -67,7 +67,7 @@ function start(ctx: MachineContext, resolved: ResolvedClass, input: CallInput): 
     return requeue(waitMs, 'the next attempt to create the VM');
   }
   const { uid } = machine.metadata;
-  const mayCreate = (memory.unanswered.get(uid) ?? 0) <= clock.monotonicMs();
+  const mayCreate = unansweredLookMs(ctx) === 0;
   activities.startOrGet({ uid, key }, 'create', (signal) => findOrCreate(ctx, observed, resolved, mayCreate, signal));
   return waitFor('the VM to be created');
 }
@@ -127,14 +127,9 @@ async function findVM(
   }
 }
 
-async function failed(
-  ctx: MachineContext,
-  resolved: ResolvedClass,
-  input: CallInput,
-  error: unknown,
-): Promise<StepResult> {
+function failed(ctx: MachineContext, input: CallInput, error: unknown): StepResult {
   const { retries } = ctx;
-  if (error instanceof DriverError && error.unanswered) await keepFromRepeating(ctx, resolved);
+  noteUnanswered(ctx, error, ctx.clock.monotonicMs());
   if (wasGivenUp(error)) {
     retries.postpone(input, GIVEN_UP_RETRY_MS);
     return requeue(GIVEN_UP_RETRY_MS, 'the clusters to be reachable');
@@ -154,12 +149,27 @@ export function wasGivenUp(error: unknown): boolean {
   return DriverError.hasCode(error, 'Canceled') && error.unanswered;
 }
 
-async function keepFromRepeating(
-  { machine, memory, clock, signal }: MachineContext,
-  { driver }: ResolvedClass,
-): Promise<void> {
-  const { idempotentCreate } = await driver.capabilities(signal).catch(() => ({ idempotentCreate: false }));
-  if (!idempotentCreate) memory.unanswered.set(machine.metadata.uid, clock.monotonicMs() + UNANSWERED_MS);
+/**
+ * Remembers that a CreateMachine which ended at `endedMs` (monotonic) had no answer. With a driver whose creation is idempotent
+ * the next call finds what it made; with others the VM may show for two minutes yet.
+ */
+export function noteUnanswered(
+  { machine, memory }: Pick<MachineContext, 'machine' | 'memory'>,
+  error: unknown,
+  endedMs: number,
+): void {
+  if (!(error instanceof DriverError) || !error.unanswered) return;
+  memory.unanswered.set(machine.metadata.uid, endedMs + UNANSWERED_MS);
+}
+
+/** Milliseconds after which to look again for the VM of a creation without answer; 0: none can show any more. */
+export function unansweredLookMs({
+  machine,
+  memory,
+  clock,
+}: Pick<MachineContext, 'machine' | 'memory' | 'clock'>): number {
+  const leftMs = (memory.unanswered.get(machine.metadata.uid) ?? 0) - clock.monotonicMs();
+  return Math.max(0, Math.min(leftMs, UNANSWERED_LOOK_MS));
 }
 
 /** The API server refused what a creation needs beforehand: the bootstrap token. */
@@ -204,11 +214,10 @@ function restoreFailure({ machine, retries, clock }: MachineContext, input: Call
 }
 
 /** The driver shows no VM, but the answer to a CreateMachine is missing and the provider may be slow to show it. */
-function notFoundYet({ machine, activities, memory, retries, clock }: MachineContext, input: CallInput): StepResult {
-  const { uid } = machine.metadata;
-  activities.forget(uid, 'create');
-  const leftMs = (memory.unanswered.get(uid) ?? 0) - clock.monotonicMs();
-  const waitMs = Math.max(0, Math.min(leftMs, UNANSWERED_LOOK_MS));
+function notFoundYet(ctx: MachineContext, input: CallInput): StepResult {
+  const { machine, activities, retries } = ctx;
+  activities.forget(machine.metadata.uid, 'create');
+  const waitMs = unansweredLookMs(ctx);
   retries.postpone(input, waitMs);
   return requeue(waitMs, 'an unanswered creation to show');
 }
