@@ -146,6 +146,26 @@ export class MachineController {
     const observed = this.#parts.machines.get(key);
     if (observed === undefined) return stop;
 
+    try {
+      return await this.#pass(key, observed, signal, log);
+    } finally {
+      // Machines may vanish during a pass; what it noted for one afterwards nobody would ever ask for.
+      const uid = this.#parts.machines.get(key)?.metadata.uid;
+      if (uid !== observed.metadata.uid) {
+        this.forget(observed);
+        this.#parts.activities.forgetAll(key, uid);
+      }
+    }
+  }
+
+  /** Drops what was remembered of a Machine that is gone. */
+  forget({ metadata: { uid } }: Machine): void {
+    this.#tokens.forget(uid);
+    this.#world.retries.forget(uid);
+    this.#world.memory.forget(uid);
+  }
+
+  async #pass(key: string, observed: Machine, signal: AbortSignal, log: Logger): Promise<StepResult> {
     using pass = new PassNotes();
     const ctx = this.#context(key, observed, pass, signal, log);
     const steps = isBeingDeleted(observed) ? DELETION : CREATION;
@@ -156,13 +176,6 @@ export class MachineController {
     pass.complete(ctx.machine, (event) => this.#parts.recorder.event(event));
     if (run.status === 'rejected') throw run.reason;
     return pass.resultOf(run.value);
-  }
-
-  /** Drops what was remembered of a Machine that is gone. */
-  forget({ metadata: { uid } }: Machine): void {
-    this.#tokens.forget(uid);
-    this.#world.retries.forget(uid);
-    this.#world.memory.forget(uid);
   }
 
   #context(key: string, observed: Machine, pass: PassNotes, signal: AbortSignal, log: Logger): MachineContext {
