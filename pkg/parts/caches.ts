@@ -5,6 +5,7 @@ import type { IndexFunctions } from '../cache/store.ts';
 import type { Transform } from '../cache/transform.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Freezes } from '../gate/freeze.ts';
+import type { Cluster } from '../gate/gate.ts';
 import { ApiError, isNotFound } from '../kube/errors.ts';
 import { HttpListWatch } from '../kube/list-watch.ts';
 import type { Resource } from '../kube/resource.ts';
@@ -71,6 +72,10 @@ export class Caches implements Member {
       },
     });
     return informer;
+  }
+
+  get cluster(): Cluster {
+    return this.#access.cluster;
   }
 
   /** For reachPresent. */

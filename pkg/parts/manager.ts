@@ -1,5 +1,3 @@
-import type { CachedKind } from '../cache/barrier.ts';
-import { reachPresent } from '../cache/barrier.ts';
 import { MACHINE_EVENT_SOURCE } from '../controllers/machine/events.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../controllers/machine-deployment/events.ts';
 import { MACHINE_SET_EVENT_SOURCE } from '../controllers/machine-set/events.ts';
@@ -12,11 +10,12 @@ import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/elector.ts';
 import { type Led, underLease } from '../process/leadership.ts';
 import { CannotStartError, type HostProcess, Lifecycle, type Member } from '../process/lifecycle.ts';
 import { type Base, makeBase, type ManagerOptions } from './base.ts';
-import type { ClusterAccess } from './cluster.ts';
+import type { Caches } from './caches.ts';
 import { halvesOf, makeControlCaches, makeTargetCaches } from './control-caches.ts';
 import { writerOf } from './half.ts';
 import { type Leadership, makeLeadership } from './leadership.ts';
 import { makeMachineHalf } from './machine-half.ts';
+import { probesOf } from './probes.ts';
 import { makeSetHalf } from './set-half.ts';
 
 /*
@@ -130,16 +129,13 @@ function healthMember(
 }
 
 /** Probing begins before anything else is done, and a cluster that comes back is caught up with before it counts as alive. */
-function freezesMember(base: Base, caches: readonly { kinds: readonly CachedKind[] }[]): Member {
+function freezesMember(base: Base, caches: readonly Caches[]): Member {
   const { freezes, control, target } = base;
   return {
     name: 'cluster probes',
     async start() {
-      const clusters = new Set<ClusterAccess>([control, ...(target === undefined ? [] : [target])]);
-      for (const { probed } of clusters) {
-        const kinds = caches.flatMap((one) => one.kinds);
-        freezes.add({ ...probed, catchUp: (signal) => reachPresent(kinds, signal) });
-      }
+      const clusters = [control, ...(target === undefined ? [] : [target])];
+      for (const probed of probesOf(clusters, caches)) freezes.add(probed);
     },
     stop: () => freezes.stop(),
   };

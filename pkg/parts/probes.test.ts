@@ -1,0 +1,51 @@
+import { expect, test } from '@jest/globals';
+
+import type { CachedKind } from '../cache/barrier.ts';
+import type { ProbedCluster } from '../gate/cluster-freeze.ts';
+import { ApiError } from '../kube/errors.ts';
+import { machines } from '../kube/resource.ts';
+import { probesOf } from './probes.ts';
+
+const signal = new AbortController().signal;
+const probed = (cluster: string): { probed: ProbedCluster } => ({
+  probed: { cluster, probe: () => Promise.resolve() },
+});
+
+/** A cache whose server answers, or does not. */
+function kind(isReachable: boolean): CachedKind {
+  return {
+    resource: machines,
+    namespace: undefined,
+    reader: {
+      get: () => Promise.reject(new Error('not asked for')),
+      list: () =>
+        isReachable
+          ? Promise.resolve({ metadata: { resourceVersion: '7' }, items: [] })
+          : Promise.reject(new ApiError(0, 'Unreachable', 'no route to host')),
+    },
+    informer: { waitFor: () => Promise.resolve() },
+  };
+}
+
+test('the control cluster comes back from an outage while its target stays away', async () => {
+  const caches = [
+    { cluster: 'control', kinds: [kind(true)] },
+    { cluster: 'target', kinds: [kind(false)] },
+  ];
+  const [control, target] = probesOf([probed('control'), probed('target')], caches);
+
+  await expect(control?.catchUp?.(signal)).resolves.toBeUndefined();
+  await expect(target?.catchUp?.(signal)).rejects.toThrow('no route to host');
+});
+
+test('a cluster that is control and target is probed once, and catches up with all of its caches', async () => {
+  const both = probed('control');
+  const caches = [
+    { cluster: 'control', kinds: [kind(true)] },
+    { cluster: 'control', kinds: [kind(false)] },
+  ];
+  const probes = probesOf([both, both], caches);
+
+  expect(probes).toHaveLength(1);
+  await expect(probes[0]?.catchUp?.(signal)).rejects.toThrow('no route to host');
+});
