@@ -11,6 +11,7 @@ import type { Base } from './base.ts';
 import type { Caches } from './caches.ts';
 import type { TargetCaches } from './control-caches.ts';
 import type { ClusterAccess } from './cluster.ts';
+import { persistently } from './persistently.ts';
 
 /** Something that works under a leadership and ends with it. */
 export interface Stoppable {
@@ -58,10 +59,15 @@ const noVolumeAttachments: Informer<VolumeAttachment> = {
  * Work of one leadership: first the caches are brought up to the present, then `wake` fills the queues and goes on to; at
  * the end everything that may still mutate is stopped.
  */
-export function ledBy(kinds: readonly CachedKind[], wake: () => void, workers: readonly Stoppable[]): Led {
+export function ledBy(
+  base: Pick<Base, 'clock' | 'log'>,
+  kinds: readonly CachedKind[],
+  wake: () => void,
+  workers: readonly Stoppable[],
+): Led {
   return {
     async begin(signal) {
-      await reachPresent(kinds, signal);
+      await persistently(base, 'catching up with the API servers', (s) => reachPresent(kinds, s), signal);
       wake();
     },
     async end(graceMs) {

@@ -1,4 +1,5 @@
 import { ActivityRegistry } from '../activity/registry.ts';
+import type { KubeObject } from '../apis/meta.ts';
 import { MachineController } from '../controllers/machine/controller.ts';
 import { wakeMachines } from '../controllers/machine/wake.ts';
 import { MachineClassController } from '../controllers/machine-class/controller.ts';
@@ -27,6 +28,7 @@ import type { Base } from './base.ts';
 import type { ControlCaches, TargetCaches } from './control-caches.ts';
 import { ledBy, targetsOf, writerOf } from './half.ts';
 import { makeLoop } from './loop.ts';
+import { persistently } from './persistently.ts';
 
 /** How many of each kind of long work run at once. Drains have their own place, so that they never hold up the rest. */
 const ACTIVITY_LIMITS = { create: 200, initialize: 200, status: 200, delete: 200, drain: 1_000, detach: 200 };
@@ -122,7 +124,7 @@ export function makeMachineHalf(
     }
   };
   const kinds = [...control.caches.kinds, ...(target?.caches.kinds ?? [])];
-  const led = ledBy(kinds, wake, [machineQueue, classQueue, secretQueue, activities]);
+  const led = ledBy(base, kinds, wake, [machineQueue, classQueue, secretQueue, activities]);
   return {
     async begin(signal) {
       await drivers.identify(signal);
@@ -182,7 +184,9 @@ function lazyDrivers(
     drivers: new ConfiguredDrivers(gated),
     async identify(signal) {
       if (clients.length === 0) return;
-      clusterID = (await control.reader.get(namespaces, { name: 'kube-system' }, { signal })).metadata.uid;
+      const read = (s: AbortSignal): Promise<KubeObject> =>
+        control.reader.get(namespaces, { name: 'kube-system' }, { signal: s });
+      clusterID = (await persistently(base, 'reading the identity of the cluster', read, signal)).metadata.uid;
     },
     async close() {
       await Promise.all(clients.map(({ driver }) => driver.close()));

@@ -83,5 +83,5 @@ export function makeSetHalf(
     }
   };
   const kinds = [...control.caches.kinds, ...(target?.caches.kinds ?? [])];
-  return ledBy(kinds, wake, [setQueue, deploymentQueue]);
+  return ledBy(base, kinds, wake, [setQueue, deploymentQueue]);
 }
