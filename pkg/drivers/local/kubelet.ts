@@ -9,9 +9,7 @@ import { identityOf, isAlive, readProc } from '../process-identity.ts';
 import type { ProcessIdentity } from '../process-identity.ts';
 import type { LocalProviderSpec } from './provider-spec.ts';
 import type { LocalVM } from './vm.ts';
-
-/** Name of the log in a machine's folder. */
-export const LOG_FILE = 'kubelet.log';
+import { LOG_FILE } from './log-files.ts';
 
 const GONE_DEADLINE_MS = 10_000;
 const POLL_MS = 10;

@@ -1,5 +1,8 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync, truncateSync, writeFileSync } from 'node:fs';
 
+/** Name of a kubelet's log in its machine's folder. */
+export const LOG_FILE = 'kubelet.log';
+
 /** A log may grow to this before it is cut. */
 const MOST_BYTES = 8 * 1024 * 1024;
 /** What is kept of it, in `<log>.1`. */

@@ -1,6 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { removeKubeletRoots } from './kubelet-root.ts';
+import { LOG_FILE } from './log-files.ts';
 import type { LocalVM } from './vm.ts';
 
 /** Prefix of a folder that is being removed; what is found under it after a crash is removed too. */
@@ -37,8 +39,10 @@ export class VMFolders {
     renameSync(`${file}.new`, file);
   }
 
-  /** Removes a machine's folder; after a crash in the middle it is gone all the same. */
+  /** Removes a machine's folder and what its kubelet, which has ended, left elsewhere; after a crash in the middle all the same. */
   remove(id: string): void {
+    const log = join(this.path(id), LOG_FILE);
+    removeKubeletRoots([log, `${log}.1`]);
     const doomed = this.path(`${DELETED}${id}`);
     if (existsSync(this.path(id))) renameSync(this.path(id), doomed);
     rmSync(doomed, { recursive: true, force: true });
