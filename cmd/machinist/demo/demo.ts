@@ -175,6 +175,8 @@ async function startManager(running: Running, driver: string): Promise<void> {
     `--target-kubeconfig=${own}`,
     `--driver=${options.driver}=${driver}`,
     '--address=127.0.0.1',
+    // Short, so that a machine killed at once is replaced while one watches.
+    '--machine-safety-grace=10s',
     `--port=${port}`,
   ]);
   say(`starting the manager and the ${options.driver} driver; metrics: http://127.0.0.1:${port}/metrics`);

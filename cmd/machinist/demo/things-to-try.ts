@@ -12,8 +12,7 @@ export function thingsToTry({ kubectl, kubeconfig, directory, driver }: DemoPlac
     driver === 'local'
       ? `
   kill -9 $(grep -h '"pid"' ${directory}/machines/vms/*/vm.json | head -1 | tr -dc 0-9)
-                                          a machine dies: Unknown after some 15 s, Failed 30 s later, replaced;
-                                          the manager fails none in its own first 2 minutes`
+                                          a machine dies: Unknown after some 15 s, Failed 30 s later, replaced`
       : '';
   return `
 Things to try in another terminal, in the same folder:
