@@ -70,6 +70,9 @@ describe('flags', () => {
     { flag: 'leader-elect-lease-duration', value: '5s', says: /longer than --leader-elect-renew-deadline/ },
     { flag: 'leader-elect-retry-period', value: '9s', says: /1\.2 times --leader-elect-retry-period/ },
     { flag: 'machine-safety-apiserver-statuscheck-period', value: '10s', says: /must not be shorter than/ },
+    { flag: 'machine-safety-apiserver-statuscheck-period', value: '0s', says: /"0s".*of at least 1s/ },
+    { flag: 'machine-safety-apiserver-statuscheck-timeout', value: '0s', says: /"0s".*of at least 1s/ },
+    { flag: 'leader-elect-retry-period', value: '0s', says: /"0s".*of at least 1ms/ },
     { flag: 'safety-down', value: '3', says: /--safety-down: must not be greater than --safety-up/ },
   ])('refuses --$flag=$value, naming the flag, the value and what is allowed', ({ flag, value, says }) => {
     expect(() => configFrom('machinist run', typed({ [flag]: value }))).toThrow(says);

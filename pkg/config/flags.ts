@@ -14,6 +14,7 @@ export interface Flag {
   readonly group: FlagGroup;
   /** Which programs act on it; the others accept it with a warning, so that manifests can be shared. */
   readonly programs: readonly Program[];
+  /** Smallest and largest value; of durations in milliseconds. */
   readonly min?: number;
   readonly max?: number;
   readonly oneOf?: readonly string[];
@@ -222,7 +223,7 @@ export const FLAGS: readonly Flag[] = [
     name: 'machine-safety-apiserver-statuscheck-period',
     kind: 'duration',
     default: '1m',
-    min: 0,
+    min: 1_000,
     group: 'Safety',
     programs: ALL,
     help: 'How often the API servers are probed; not below the timeout.',
@@ -231,7 +232,7 @@ export const FLAGS: readonly Flag[] = [
     name: 'machine-safety-apiserver-statuscheck-timeout',
     kind: 'duration',
     default: '30s',
-    min: 0,
+    min: 1_000,
     group: 'Safety',
     programs: ALL,
     help: 'How long an API server may be unreachable before everything freezes, and how old a proof of life may be for what destroys.',

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-import { parseDuration } from '../apis/duration.ts';
+import { formatDuration, parseDuration } from '../apis/duration.ts';
 import { parseGoBool } from '../apis/go-bool.ts';
 import type { Flag } from './flags.ts';
 
@@ -31,7 +31,7 @@ export function parseValue(flag: Flag, text: string): FlagValue {
     case 'duration':
       return (
         inRange(flag, parseDuration(text) ?? Number.NaN) ??
-        refuse('a duration with a unit, not negative, such as 30s, 10m or 1h30m')
+        refuse(`a duration with a unit, ${leastDuration(flag)}, such as 30s, 10m or 1h30m`)
       );
     case 'list':
       return text
@@ -56,4 +56,8 @@ function range({ min, max }: Flag): string {
   if (min !== undefined && max !== undefined) return ` from ${min} to ${max}`;
   if (min !== undefined) return ` of at least ${min}`;
   return max === undefined ? '' : ` of at most ${max}`;
+}
+
+function leastDuration({ min = 0 }: Flag): string {
+  return min <= 0 ? 'not negative' : `of at least ${formatDuration(min)}`;
 }

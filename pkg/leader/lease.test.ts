@@ -91,6 +91,11 @@ describe('writing', () => {
     });
   });
 
+  test('a duration with a fraction of a second is rounded up, because the API takes whole ones', () => {
+    const { spec } = newLease('lease', 'me', 1, { ...timing, leaseDurationMs: 14_500 }, WALL);
+    expect(spec?.leaseDurationSeconds).toBe(15);
+  });
+
   test('a taken Lease changes hands and counts the transition; the resourceVersion guards it', () => {
     const taken = takenLease(heldBy('other'), 'me', 5, timing, WALL);
 

@@ -65,7 +65,7 @@ export function newLease(
     metadata: { name },
     spec: {
       holderIdentity: identity,
-      leaseDurationSeconds: timing.leaseDurationMs / 1_000,
+      leaseDurationSeconds: Math.ceil(timing.leaseDurationMs / 1_000), // the API takes whole seconds: rather too long
       acquireTime: time,
       renewTime: time,
       leaseTransitions: transitions,
