@@ -175,7 +175,7 @@ describe('the event recorder', () => {
       patch: () => new Promise(() => undefined),
     });
 
-    for (let i = 0; i < 3_000; i++) recorder.record({ subject: subjectIn('none', `set-${i}`), ...created });
+    for (let i = 0; i < 12_000; i++) recorder.record({ subject: subjectIn('none', `set-${i}`), ...created });
     const stopping = recorder.stop(5_000);
     clock.advance(5_000);
     await stopping;
