@@ -50,7 +50,11 @@ describe('command line', () => {
   });
 
   test.each([
-    { title: 'of the other half', argv: ['--safety-up=3'], says: '--safety-up has no effect in machine-controller' },
+    {
+      title: 'of the other half',
+      argv: ['--autoscaler-scaledown-annotation-during-rollout=false'],
+      says: '--autoscaler-scaledown-annotation-during-rollout has no effect in machine-controller',
+    },
     {
       title: 'of klog',
       argv: ['--logtostderr=true'],
@@ -71,5 +75,6 @@ describe('command line', () => {
     expect(help).toMatch(/Machines:\n[^]*--machine-drain-timeout <duration>/);
     expect(help).toContain('(default 2h)');
     expect(help).not.toContain('--cloud-provider');
+    expect(help).not.toContain('--machine-safety-orphan-vms-period');
   });
 });

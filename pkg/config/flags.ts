@@ -18,7 +18,7 @@ export interface Flag {
   readonly min?: number;
   readonly max?: number;
   readonly oneOf?: readonly string[];
-  /** Accepted for the original's sake, without effect. */
+  /** Accepted for the original's sake, without effect, or without any yet. */
   readonly unused?: true;
 }
 
@@ -111,7 +111,8 @@ export const FLAGS: readonly Flag[] = [
     min: 0,
     group: 'Machines',
     programs: MACHINES,
-    help: 'How long an in-place update may take.',
+    unused: true,
+    help: 'Accepted; in-place updates are not carried out yet.',
   },
   {
     name: 'machine-preserve-timeout',
@@ -120,7 +121,8 @@ export const FLAGS: readonly Flag[] = [
     min: 0,
     group: 'Machines',
     programs: MACHINES,
-    help: 'How long a preserved machine is kept.',
+    unused: true,
+    help: 'Accepted; preserved machines do not expire yet.',
   },
   {
     name: 'machine-max-evict-retries',
@@ -190,7 +192,8 @@ export const FLAGS: readonly Flag[] = [
     min: 0,
     group: 'Safety',
     programs: SETS,
-    help: 'Machines beyond replicas plus surge at which a MachineSet is frozen.',
+    unused: true,
+    help: 'Accepted; overshooting is not looked for yet.',
   },
   {
     name: 'safety-down',
@@ -199,7 +202,8 @@ export const FLAGS: readonly Flag[] = [
     min: 0,
     group: 'Safety',
     programs: SETS,
-    help: 'How far below the freezing point a MachineSet must come to be unfrozen.',
+    unused: true,
+    help: 'Accepted; overshooting is not looked for yet.',
   },
   {
     name: 'machine-safety-overshooting-period',
@@ -208,7 +212,8 @@ export const FLAGS: readonly Flag[] = [
     min: 0,
     group: 'Safety',
     programs: SETS,
-    help: 'How often overshooting is looked for.',
+    unused: true,
+    help: 'Accepted; overshooting is not looked for yet.',
   },
   {
     name: 'machine-safety-orphan-vms-period',
@@ -217,7 +222,8 @@ export const FLAGS: readonly Flag[] = [
     min: 0,
     group: 'Safety',
     programs: MACHINES,
-    help: 'How often VMs without a Machine are looked for.',
+    unused: true,
+    help: 'Accepted; VMs without a Machine are not looked for yet.',
   },
   {
     name: 'machine-safety-apiserver-statuscheck-period',
