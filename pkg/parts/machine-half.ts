@@ -1,13 +1,10 @@
 import { ActivityRegistry } from '../activity/registry.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { MachineController } from '../controllers/machine/controller.ts';
-import { wakeMachines } from '../controllers/machine/wake.ts';
 import { MachineClassController } from '../controllers/machine-class/controller.ts';
 import { lookForOwnerlessVMs } from '../controllers/machine-class/ownerless-vms.ts';
-import { wakeMachineClasses } from '../controllers/machine-class/wake.ts';
 import { SecretController } from '../controllers/secret/controller.ts';
 import { SecretContents } from '../controllers/secret/secret-contents.ts';
-import { wakeSecrets } from '../controllers/secret/wake.ts';
 import { createDrainer } from '../drain/drainer.ts';
 import { DrainLimits } from '../drain/limits.ts';
 import { podsOnNode } from '../drain/node-pods.ts';
@@ -29,6 +26,7 @@ import type { ControlCaches, TargetCaches } from './control-caches.ts';
 import { ledBy, targetsOf, writerOf } from './half.ts';
 import { makeLoop } from './loop.ts';
 import { persistently } from './persistently.ts';
+import { wakeMachineHalf } from './wake-machine-half.ts';
 
 /** How many of each kind of long work run at once. Drains have their own place, so that they never hold up the rest. */
 const ACTIVITY_LIMITS = { create: 200, initialize: 200, status: 200, delete: 200, drain: 1_000, detach: 200 };
@@ -116,12 +114,9 @@ export function makeMachineHalf(
 
   const wake = (): void => {
     const { controllers } = config;
-    if (controllers.has('machine-class')) wakeMachineClasses({ classes, machines, queue: classQueue, machineQueue });
-    if (controllers.has('secret')) wakeSecrets({ secrets, classes, machines, queue: secretQueue, machineQueue });
-    if (controllers.has('machine')) {
-      const nodes = target === undefined ? [] : [target.nodes];
-      wakeMachines({ machines, nodes, queue: machineQueue, activities, controller: machineController });
-    }
+    const nodes = target === undefined ? [] : [target.nodes];
+    const queuesOf = { machineQueue, classQueue, secretQueue };
+    wakeMachineHalf({ controllers, machines, classes, secrets, nodes, ...queuesOf, activities, machineController });
   };
   const kinds = [...control.caches.kinds, ...(target?.caches.kinds ?? [])];
   const led = ledBy(base, kinds, wake, [machineQueue, classQueue, secretQueue, activities]);
