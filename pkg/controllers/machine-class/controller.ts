@@ -33,7 +33,7 @@ export interface MachineClassParts {
   readonly log: Logger;
 }
 
-/** Time between two questions for VMs that nobody owns; the orphan collection works on them meanwhile. */
+/** Time between two questions for VMs that nobody owns. */
 const ASK_AGAIN_MS = 30_000;
 
 /** Since when a class has had no Machine. */
