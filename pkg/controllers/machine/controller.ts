@@ -25,6 +25,7 @@ import { deleteVM } from './deletion/delete-vm.ts';
 import { detachVolumes } from './deletion/detach-volumes.ts';
 import { drain } from './deletion/drain.ts';
 import { findNode } from './deletion/find-node.ts';
+import { lastToken } from './deletion/last-token.ts';
 import { markTerminating } from './deletion/mark-terminating.ts';
 import { releaseFinalizer } from './deletion/release-finalizer.ts';
 import { revokeToken } from './deletion/revoke-token.ts';
@@ -45,6 +46,7 @@ import { healthTimeout } from './steps/health-timeout.ts';
 import { identity } from './steps/identity.ts';
 import { initialize } from './steps/initialize.ts';
 import { launch } from './steps/launch.ts';
+import { leftToken } from './steps/left-token.ts';
 import { nodeDeleted } from './steps/node-deleted.ts';
 import { nodeSync } from './steps/node-sync.ts';
 import { pending } from './steps/pending.ts';
@@ -61,6 +63,7 @@ export const CREATION: readonly MachineStep[] = [
   finalizer,
   nodeDeleted,
   health,
+  leftToken,
   healthTimeout,
   creationTimeout,
   nodeSync,
@@ -86,6 +89,7 @@ export const DELETION: readonly MachineStep[] = [
   revokeToken,
   deleteVM,
   deleteNode,
+  lastToken,
   releaseFinalizer,
 ];
 

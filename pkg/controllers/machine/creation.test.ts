@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../driver/error.ts';
 import { GateClosedError } from '../../gate/gate.ts';
+import { ApiError } from '../../kube/errors.ts';
 import { machine, machineClass, node, secret } from '../../../test/builders.ts';
 import { CREATION } from './controller.ts';
 import { FakeWorld, type PassSeen } from './fake-world.ts';
@@ -106,6 +107,36 @@ describe('a new machine', () => {
     expect(writes).toEqual(['main']);
     await world.settle();
     expect(world.driver.calls).toEqual([]);
+  });
+
+  test('has its token deleted later when that fails at first, after a pause and not because of events', async () => {
+    const world = start();
+    await run(world);
+    world.tokenFailures.push(new ApiError(500, 'InternalError', 'etcd is slow'));
+    join(world);
+
+    const running = await run(world);
+    await run(world);
+
+    expect(running.machine.status?.currentStatus?.phase).toBe('Running');
+    expect(world.tokenCalls).toEqual(['ensure', 'remove']);
+    world.clock.advance(5 * SECOND);
+    await run(world);
+    await run(world);
+    expect(world.tokenCalls).toEqual(['ensure', 'remove', 'remove']);
+  });
+
+  test('has its token left to expire when we may not delete it', async () => {
+    const world = start();
+    await run(world);
+    world.tokenFailures.push(new ApiError(403, 'Forbidden', 'no'));
+    join(world);
+    await run(world);
+
+    world.clock.advance(60 * SECOND);
+    await run(world);
+
+    expect(world.tokenCalls).toEqual(['ensure', 'remove']);
   });
 
   test('mints no token for user data that has no place for one', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../driver/error.ts';
 import { GateClosedError } from '../../gate/gate.ts';
+import { ApiError } from '../../kube/errors.ts';
 import type { VolumeAttachment } from '../../apis/wire.ts';
 import { machine, machineClass, node, secret } from '../../../test/builders.ts';
 import { CREATION, DELETION } from './controller.ts';
@@ -93,6 +94,40 @@ describe('a deletion', () => {
     expect(world.writes).toBe(3);
     expect(world.events.map(({ reason }) => reason)).toEqual(['Drained', 'VMDeleted']);
     expect(world.measured).toEqual(['drained 20000', 'deleted 20000']);
+  });
+
+  test('goes on although the bootstrap token cannot be deleted, and ends when it is', async () => {
+    const world = start();
+    world.tokenFailures.push(new ApiError(500, 'InternalError', 'etcd is slow'));
+    await run(world);
+    world.drains.end({ kind: 'drained' });
+
+    await run(world);
+
+    expect(world.driver.calls).toEqual(['delete']);
+    expect(stageNow(world)).toContain('Initiate machine object finalizer removal');
+    expect(world.tokenCalls).toEqual(['remove']);
+    world.clock.advance(5 * SECOND);
+    await run(world);
+    expect(world.tokenCalls).toEqual(['remove', 'remove']);
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+
+  test('waits two minutes at most for a bootstrap token that cannot be deleted', async () => {
+    const world = start();
+    world.tokenFailures.push(...Array.from({ length: 9 }, () => new ApiError(500, 'InternalError', 'etcd is slow')));
+    await run(world);
+    world.drains.end({ kind: 'drained' });
+    await run(world);
+
+    world.clock.advance(2 * MINUTE);
+    await run(world);
+    const before = world.machines.get(KEY);
+    world.clock.advance(1);
+    await run(world);
+
+    expect(before).toBeDefined();
+    expect(world.machines.get(KEY)).toBeUndefined();
   });
 
   test('records the last marker before it asks the driver', async () => {

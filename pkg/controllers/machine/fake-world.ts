@@ -214,6 +214,8 @@ export class FakeWorld {
   readonly drains = new FakeDrain();
   readonly deletedMachines: string[] = [];
   readonly tokenCalls: string[] = [];
+  /** What the next deletions of tokens fail with. */
+  readonly tokenFailures: Error[] = [];
   readonly measured: string[] = [];
   readonly events: MachineEvent[] = [];
   readonly liveMachines = new Map<string, Machine | undefined>();
@@ -334,6 +336,8 @@ export class FakeWorld {
       find: () => call('find'),
       remove: async () => {
         await call('remove');
+        const failure = this.tokenFailures.shift();
+        if (failure !== undefined) throw failure;
       },
     };
   }

@@ -22,6 +22,8 @@ export class MachineMemory {
   readonly drains = new Map<string, DrainRecord>();
   /** CreateMachine calls that got no answer: until when (monotonic) their VM may show, and they must not be repeated. */
   readonly unanswered = new Map<string, number>();
+  /** Bootstrap tokens that could not be deleted: when to try again (monotonic). */
+  readonly leftTokens = new Map<string, number>();
   readonly #told = new Map<string, Set<string>>();
 
   /** True the first time that this is to be told of this Machine. */
@@ -36,6 +38,7 @@ export class MachineMemory {
   forget(uid: string): void {
     this.drains.delete(uid);
     this.unanswered.delete(uid);
+    this.leftTokens.delete(uid);
     this.#told.delete(uid);
   }
 }

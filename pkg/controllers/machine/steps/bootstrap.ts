@@ -1,9 +1,13 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { ApiError } from '../../../kube/errors.ts';
 import type { MachineContext } from '../context.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
 import { isBeingCreated, phaseOf } from '../status.ts';
 import { legacyTokenID } from '../token-id.ts';
 import { fillUserData, wantsToken } from '../user-data.ts';
+
+/** Pause before a token that could not be deleted is tried again. */
+const RETRY_MS = 5_000;
 
 /** Key of the user data in the class's Secret. */
 export const USER_DATA = 'userData';
@@ -31,10 +35,33 @@ export async function startingData(
   return { ...secretData, [USER_DATA]: fillUserData(userData, values) };
 }
 
-/** Deletes the machine's bootstrap tokens: it has joined, or never will. */
-export async function removeTokens({ machine, machines, tokens, signal }: MachineContext): Promise<void> {
+/**
+ * Deletes the machine's bootstrap tokens: it has joined, or never will. Never fails: what could not be deleted is remembered,
+ * for steps to try again when its time has come; a token that we may not delete expires by itself.
+ */
+export async function removeTokens(ctx: MachineContext): Promise<void> {
+  const { machine, machines, tokens, memory, clock, signal, log } = ctx;
+  const { uid } = machine.metadata;
   const isShared = (id: string): boolean => machines.list().some((other) => needsLegacyToken(other, machine, id));
-  await tokens?.remove(machine, isShared, signal);
+  try {
+    await tokens?.remove(machine, isShared, signal);
+    memory.leftTokens.delete(uid);
+  } catch (err) {
+    if (ApiError.is(err, 'Forbidden')) memory.leftTokens.delete(uid);
+    else memory.leftTokens.set(uid, clock.monotonicMs() + RETRY_MS);
+    log.warn({ err }, 'could not delete the bootstrap token of a machine');
+  }
+}
+
+/** Tries again to delete tokens that are left, if it is time. Milliseconds until the next try; undefined: none are left. */
+export async function removeLeftTokens(ctx: MachineContext): Promise<number | undefined> {
+  const { machine, memory, clock } = ctx;
+  const leftMs = (): number | undefined => {
+    const atMs = memory.leftTokens.get(machine.metadata.uid);
+    return atMs === undefined ? undefined : Math.max(0, atMs - clock.monotonicMs());
+  };
+  if (leftMs() === 0) await removeTokens(ctx);
+  return leftMs();
 }
 
 /** Whether another machine that has not joined yet may have been started with the original's token of that id. */

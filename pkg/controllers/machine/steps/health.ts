@@ -76,10 +76,7 @@ async function becomeRunning(ctx: MachineContext, node: Node): Promise<void> {
     return;
   }
 
-  await removeTokens(ctx).catch((err: unknown) => {
-    // It expires by itself, and the deletion of the machine tries again.
-    log.warn({ err }, 'could not delete the bootstrap token of a machine that joined');
-  });
+  await removeTokens(ctx);
   const tookMs = clock.now() - (fromTimestamp(creationTimestamp) ?? clock.now());
   const machineClass = classes.get(`${namespace}/${machine.spec.class?.name ?? ''}`);
   pass.event(
