@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import { connect, namespace } from '../env/environment.ts';
-import { grant } from './shipped-roles.ts';
+import { allows, grant } from './shipped-roles.ts';
 
 interface Attributes {
   readonly verb: string;
@@ -16,19 +16,22 @@ interface Attributes {
   readonly namespace?: string;
 }
 
-async function mayMachinist(api: Api, attributes: Attributes): Promise<boolean> {
-  const answer = await api.request('/apis/authorization.k8s.io/v1/subjectaccessreviews', {
-    method: 'POST',
-    body: { spec: { user: 'machinist', resourceAttributes: attributes } },
-  });
-  return (answer.body as { status: { allowed: boolean } }).status.allowed;
+function mayMachinist(api: Api, resourceAttributes: Attributes): Promise<boolean> {
+  return allows(api, { user: 'machinist', resourceAttributes });
+}
+
+/** As in the title of a test: `patch machines/status machine-controller`. */
+function titled<T extends Attributes>(attributes: T): T & { readonly what: string } {
+  const { verb, resource, subresource, name } = attributes;
+  const path = subresource === undefined ? resource : `${resource}/${subresource}`;
+  return { ...attributes, what: [verb, path, name].filter((part) => part !== undefined).join(' ') };
 }
 
 describe('the shipped roles', () => {
   const machine = { group: 'machine.sapcloud.io', resource: 'machines' };
   const lease = { group: 'coordination.k8s.io', resource: 'leases' };
 
-  test.each([
+  const inControl: readonly (Attributes & { readonly control: boolean })[] = [
     { ...machine, verb: 'create', control: true },
     { ...machine, verb: 'patch', subresource: 'status', control: true },
     { ...machine, verb: 'update', control: false },
@@ -43,7 +46,8 @@ describe('the shipped roles', () => {
     { ...lease, name: 'machine-controller-manager', verb: 'watch', control: true },
     { ...lease, name: 'somebody-else', verb: 'update', control: false },
     { ...lease, name: 'machine-controller', verb: 'delete', control: false },
-  ])('allow $verb $resource $subresource $name in our namespace only: $control', async ({ control, ...attributes }) => {
+  ];
+  test.each(inControl.map(titled))('allow $what in our namespace only: $control', async ({ control, what: _, ...attributes }) => {
     await using ns = await namespace();
     const api = connect().api();
     await grant(api, 'control', ns.name);
@@ -55,7 +59,7 @@ describe('the shipped roles', () => {
     expect({ here, elsewhere }).toEqual({ here: control, elsewhere: false });
   });
 
-  test.each([
+  const inTarget: readonly (Attributes & { readonly allowed: boolean })[] = [
     { resource: 'nodes', verb: 'delete', allowed: true },
     { resource: 'nodes', subresource: 'status', verb: 'patch', allowed: true },
     { resource: 'nodes', verb: 'create', allowed: false },
@@ -66,7 +70,8 @@ describe('the shipped roles', () => {
     { resource: 'secrets', verb: 'create', namespace: 'kube-system', allowed: true },
     { resource: 'secrets', verb: 'list', namespace: 'kube-system', allowed: false },
     { resource: 'secrets', verb: 'get', namespace: 'default', allowed: false },
-  ])('in the target, $verb $resource $subresource in $namespace: $allowed', async ({ allowed, ...attributes }) => {
+  ];
+  test.each(inTarget.map(titled))('in the target, $what in $namespace: $allowed', async ({ allowed, what: _, ...attributes }) => {
     await using ns = await namespace();
     const api = connect().api();
     await grant(api, 'target', ns.name);

@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { Api } from '../../hack/control-plane/api.ts';
-import { applyManifests, parseManifests } from '../../hack/control-plane/apply.ts';
+import { applyManifests, type Manifest, parseManifests } from '../../hack/control-plane/apply.ts';
 import { pkiDirectory, type Connection } from '../../hack/control-plane/connection.ts';
 import { issueClient, pkiFiles, readCredential } from '../../hack/control-plane/pki.ts';
 import type { Endpoint } from '../../pkg/kube/endpoint.ts';
 import { fixedEndpoint } from '../../pkg/kube/endpoint.ts';
+import { eventually } from '../expect/eventually.ts';
 
 /** The user and the namespace that the shipped roles speak of. */
 const MACHINIST = 'machinist';
@@ -22,7 +23,10 @@ export type RoleFile =
   | 'target-manager'
   | 'sim-driver';
 
-/** Applies shipped roles; those for namespace `machinist` to `namespace` instead. */
+/**
+ * Applies shipped roles; those for namespace `machinist` to `namespace` instead. Resolves when the API server obeys them:
+ * its authorizer learns of roles by watches, a moment after they were stored.
+ */
 export async function grant(api: Api, file: RoleFile, namespace: string): Promise<void> {
   const manifests = parseManifests(readFileSync(join(FOLDER, `${file}.yaml`), 'utf8'));
   const moved = manifests.map(({ metadata, ...rest }) => ({
@@ -30,6 +34,45 @@ export async function grant(api: Api, file: RoleFile, namespace: string): Promis
     metadata: metadata.namespace === MACHINIST ? { ...metadata, namespace } : metadata,
   }));
   await applyManifests(api, moved);
+  const reviews = moved.flatMap((manifest) => reviewsOf(manifest as Manifest & Partial<Binding>, moved));
+  await eventually(async () => (await Promise.all(reviews.map((review) => allows(api, review)))).every(Boolean), {
+    describe: `the API server to obey ${file}.yaml in ${namespace}`,
+  });
+}
+
+interface Binding {
+  readonly roleRef: { readonly name: string };
+  readonly subjects: readonly { readonly kind: string; readonly name: string }[];
+}
+
+interface Rule {
+  readonly apiGroups: readonly [string];
+  readonly resources: readonly [string];
+  readonly resourceNames?: readonly [string];
+  readonly verbs: readonly [string];
+}
+
+/** One question for each rule that a binding gives to a user. */
+function reviewsOf({ metadata, roleRef, subjects }: Manifest & Partial<Binding>, all: readonly Manifest[]): unknown[] {
+  const user = subjects?.find(({ kind }) => kind === 'User')?.name;
+  if (roleRef === undefined || user === undefined) return [];
+  const role = all.find(
+    (manifest) => manifest.kind.endsWith('Role') && manifest.metadata.name === roleRef.name,
+  ) as Manifest & { readonly rules: readonly Rule[] };
+  return role.rules.map(({ apiGroups: [group], resources: [path], resourceNames, verbs: [verb] }) => {
+    const [resource, subresource] = path.split('/');
+    const { namespace } = metadata;
+    return { user, resourceAttributes: { group, resource, subresource, name: resourceNames?.[0], verb, namespace } };
+  });
+}
+
+/** What the API server answers to a SubjectAccessReview. */
+export async function allows(api: Api, spec: unknown): Promise<boolean> {
+  const answer = await api.request('/apis/authorization.k8s.io/v1/subjectaccessreviews', {
+    method: 'POST',
+    body: { spec },
+  });
+  return (answer.body as { status: { allowed: boolean } }).status.allowed;
 }
 
 /** The API server as the user whom the shipped roles bind: it may do nothing else. */
