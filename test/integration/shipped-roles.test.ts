@@ -47,17 +47,20 @@ describe('the shipped roles', () => {
     { ...lease, name: 'somebody-else', verb: 'update', control: false },
     { ...lease, name: 'machine-controller', verb: 'delete', control: false },
   ];
-  test.each(inControl.map(titled))('allow $what in our namespace only: $control', async ({ control, what: _, ...attributes }) => {
-    await using ns = await namespace();
-    const api = connect().api();
-    await grant(api, 'control', ns.name);
+  test.each(inControl.map(titled))(
+    'allow $what in our namespace only: $control',
+    async ({ control, what: _, ...attributes }) => {
+      await using ns = await namespace();
+      const api = connect().api();
+      await grant(api, 'control', ns.name);
 
-    const here = await mayMachinist(api, { ...attributes, namespace: ns.name });
-    const elsewhere = await mayMachinist(api, { ...attributes, namespace: 'default' });
+      const here = await mayMachinist(api, { ...attributes, namespace: ns.name });
+      const elsewhere = await mayMachinist(api, { ...attributes, namespace: 'default' });
 
-    await api.close();
-    expect({ here, elsewhere }).toEqual({ here: control, elsewhere: false });
-  });
+      await api.close();
+      expect({ here, elsewhere }).toEqual({ here: control, elsewhere: false });
+    },
+  );
 
   const inTarget: readonly (Attributes & { readonly allowed: boolean })[] = [
     { resource: 'nodes', verb: 'delete', allowed: true },
@@ -71,16 +74,19 @@ describe('the shipped roles', () => {
     { resource: 'secrets', verb: 'list', namespace: 'kube-system', allowed: false },
     { resource: 'secrets', verb: 'get', namespace: 'default', allowed: false },
   ];
-  test.each(inTarget.map(titled))('in the target, $what in $namespace: $allowed', async ({ allowed, what: _, ...attributes }) => {
-    await using ns = await namespace();
-    const api = connect().api();
-    await grant(api, 'target', ns.name);
+  test.each(inTarget.map(titled))(
+    'in the target, $what in $namespace: $allowed',
+    async ({ allowed, what: _, ...attributes }) => {
+      await using ns = await namespace();
+      const api = connect().api();
+      await grant(api, 'target', ns.name);
 
-    const got = await mayMachinist(api, attributes);
+      const got = await mayMachinist(api, attributes);
 
-    await api.close();
-    expect(got).toBe(allowed);
-  });
+      await api.close();
+      expect(got).toBe(allowed);
+    },
+  );
 
   test('and the sample manifests are what the API server takes, down to the last field', async () => {
     await using ns = await namespace();
