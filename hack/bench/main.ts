@@ -71,7 +71,9 @@ try {
   await applyManifests(api, parseManifests(WORKLOAD));
   await scale(api, 1);
   await scale(api, 0);
-  const meter = new Meter({ api, port, pids: { manager: manager.pid, driver: driver.pid } });
+  const { etcd, apiserver } = plane;
+  const server = { 'kube-apiserver': apiserver.pid ?? 0, etcd: etcd.pid ?? 0 };
+  const meter = new Meter({ api, port, pids: { manager: manager.pid, driver: driver.pid, ...server } });
 
   if (stages.has('one')) {
     await meter.measure('one machine created', 1, () => scale(api, 1));
