@@ -13,13 +13,16 @@ export interface ActivityOwner {
   readonly key: string;
 }
 
+/** Long work. It may call `tell` when there is news for its owner before it ends: the owner's key is enqueued then too. */
+export type Work<T> = (signal: AbortSignal, tell: () => void) => Promise<T>;
+
 /**
  * Long work (driver calls, drains) that holds no worker: a reconcile starts it or looks at it and returns; when it ends,
  * the owner's key is enqueued and the next pass takes the result.
  */
 export interface Activities {
   /** Starts `run`, unless work of this kind for this owner is running or has ended and was not taken yet. */
-  startOrGet<T>(owner: ActivityOwner, kind: ActivityKind, run: (signal: AbortSignal) => Promise<T>): Activity<T>;
+  startOrGet<T>(owner: ActivityOwner, kind: ActivityKind, run: Work<T>): Activity<T>;
   /** What stands there, without starting anything. */
   get<T>(uid: string, kind: ActivityKind): Activity<T> | undefined;
   /** Takes a settled result away, so that the work can be started anew. No-op while it runs. */
@@ -28,7 +31,7 @@ export interface Activities {
   abort(uid: string, kind: ActivityKind, reason: string): void;
   /**
    * The object of this key is gone, or has `exceptUID` now: results of former owners are dropped, and what still runs for
-   * them is dropped when it ends. Nothing is aborted.
+   * them is dropped when it ends. Only drains are aborted: what they empty may belong to somebody else by now.
    */
   forgetAll(key: string, exceptUID?: string): void;
 }

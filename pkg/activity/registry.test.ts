@@ -105,6 +105,26 @@ describe('an activity', () => {
     expect(calls).toHaveLength(2);
   });
 
+  test('may enqueue its owner while it runs, and not afterwards', async () => {
+    const { activities, enqueued } = start();
+    const told: (() => void)[] = [];
+    const { run, done } = work();
+    activities.startOrGet(owner, 'drain', (signal, tell) => {
+      told.push(tell);
+      return run(signal);
+    });
+    await turn();
+
+    told[0]?.();
+    const whileRunning = [...enqueued];
+    done('drained');
+    await turn();
+    told[0]?.();
+
+    expect(whileRunning).toEqual(['ns/m-1']);
+    expect(enqueued).toEqual(['ns/m-1', 'ns/m-1']);
+  });
+
   test('that throws before it returns a promise has failed', async () => {
     const { activities } = start();
 
@@ -245,6 +265,22 @@ describe('a vanished object', () => {
     expect(enqueued).toEqual([]);
   });
 
+  test("is drained no further: its Node may be another one's by now", async () => {
+    const { activities, enqueued } = start();
+    const { run, calls, fail } = work();
+    activities.startOrGet(owner, 'drain', run);
+    await turn();
+
+    activities.forgetAll(owner.key, 'uid-2');
+    const wasAborted = calls[0]?.aborted;
+    fail(new Error('aborted'));
+    await turn();
+
+    expect(wasAborted).toBe(true);
+    expect(activities.get(owner.uid, 'drain')).toBeUndefined();
+    expect(enqueued).toEqual([]);
+  });
+
   test('does not take the work of its successor with it', async () => {
     const { activities } = start();
     const successor = { uid: 'uid-2', key: owner.key };
@@ -278,6 +314,16 @@ describe('stopping', () => {
     expect(ended).toEqual([20_500]);
     expect(late).toMatchObject({ state: 'running' });
     expect(calls).toHaveLength(0);
+  });
+
+  test('breaks off drains at once: whoever comes next takes them up where they stand', async () => {
+    const { activities, clock } = start();
+    activities.startOrGet(owner, 'drain', (signal) => clock.sleep(1e9, signal));
+    await turn();
+
+    await expect(activities.stop(20_000)).resolves.toBeUndefined();
+
+    expect(clock.monotonicMs()).toBe(0);
   });
 
   test('ends at once when nothing runs', async () => {

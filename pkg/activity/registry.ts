@@ -3,10 +3,16 @@ import PQueue from 'p-queue';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../log/logger.ts';
 import type { ActivityMetrics, ActivityState } from '../metrics/activity.ts';
-import type { Activities, Activity, ActivityKind, ActivityOwner } from './activity.ts';
+import type { Activities, Activity, ActivityKind, ActivityOwner, Work } from './activity.ts';
 
 /** How many of each kind run at once. */
 export type ActivityLimits = Readonly<Record<ActivityKind, number>>;
+
+/**
+ * Work that loses nothing by being broken off: there is no answer to wait for, and whoever comes next takes it up where it stands.
+ * It does not hold up a process that stops.
+ */
+const INTERRUPTIBLE: ReadonlySet<ActivityKind> = new Set(['drain']);
 
 /** What a registry is made of. */
 export interface ActivityRegistryParts {
@@ -50,7 +56,7 @@ export class ActivityRegistry implements Activities {
   }
 
   /** After `stop` nothing is started any more: the work asked for then looks as if it ran. */
-  startOrGet<T>(owner: ActivityOwner, kind: ActivityKind, run: (signal: AbortSignal) => Promise<T>): Activity<T> {
+  startOrGet<T>(owner: ActivityOwner, kind: ActivityKind, run: Work<T>): Activity<T> {
     const known = this.get<T>(owner.uid, kind);
     if (known !== undefined) return known;
 
@@ -83,8 +89,12 @@ export class ActivityRegistry implements Activities {
   forgetAll(key: string, exceptUID?: string): void {
     for (const entry of this.#entries.values()) {
       if (entry.owner.key !== key || entry.owner.uid === exceptUID) continue;
-      if (entry.phase === 'settled') this.#drop(entry);
-      else entry.isOrphaned = true;
+      if (entry.phase === 'settled') {
+        this.#drop(entry);
+        continue;
+      }
+      entry.isOrphaned = true;
+      if (INTERRUPTIBLE.has(entry.kind)) this.#abort(entry, 'its object is gone');
     }
   }
 
@@ -100,13 +110,16 @@ export class ActivityRegistry implements Activities {
   }
 
   /**
-   * Starts no more work, aborts what waits, and resolves when the running work has ended; after `graceMs` it is aborted.
+   * Starts no more work, aborts what waits and running drains, and resolves when the running work has ended; after `graceMs` it
+   * is aborted too.
    * Never resolves while work goes on: who cannot wait for ever has to race it.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true;
     const reason = 'the process is stopping';
-    for (const entry of this.#entries.values()) if (entry.phase === 'queued') this.#abort(entry, reason);
+    for (const entry of this.#entries.values()) {
+      if (entry.phase === 'queued' || INTERRUPTIBLE.has(entry.kind)) this.#abort(entry, reason);
+    }
     if (this.#unsettled === 0) return;
 
     const cancel = this.#parts.clock.schedule(graceMs, () => {
@@ -116,11 +129,14 @@ export class ActivityRegistry implements Activities {
     cancel();
   }
 
-  async #run<T>(entry: Entry, run: (signal: AbortSignal) => Promise<T>): Promise<void> {
+  async #run<T>(entry: Entry, run: Work<T>): Promise<void> {
     await Promise.resolve(); // p-queue starts a job inside add(): the pass that asked for it goes on first
     if (entry.phase === 'settled') return;
     entry.phase = 'running';
-    const [ended] = await Promise.allSettled([startAsync(() => run(entry.abort.signal))]);
+    const tell = (): void => {
+      if (entry.phase === 'running' && !entry.isOrphaned) this.#parts.enqueue(entry.owner.key);
+    };
+    const [ended] = await Promise.allSettled([startAsync(() => run(entry.abort.signal, tell))]);
     const settledAtMs = this.#parts.clock.monotonicMs();
     if (ended.status === 'fulfilled') this.#settle(entry, { state: 'done', result: ended.value, settledAtMs });
     else this.#settle(entry, { state: 'failed', error: ended.reason, settledAtMs });
