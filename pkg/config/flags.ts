@@ -111,8 +111,7 @@ export const FLAGS: readonly Flag[] = [
     min: 0,
     group: 'Machines',
     programs: MACHINES,
-    unused: true,
-    help: 'Accepted; in-place updates are not carried out yet.',
+    help: 'How long an update in place may take, counted from when the Node is drained; after it, the update has failed.',
   },
   {
     name: 'machine-preserve-timeout',
@@ -121,8 +120,7 @@ export const FLAGS: readonly Flag[] = [
     min: 0,
     group: 'Machines',
     programs: MACHINES,
-    unused: true,
-    help: 'Accepted; preserved machines do not expire yet.',
+    help: 'How long a machine is preserved, counted from when that begins.',
   },
   {
     name: 'machine-max-evict-retries',

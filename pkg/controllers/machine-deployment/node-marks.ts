@@ -1,4 +1,9 @@
-import { NODE_LABEL, PREFER_NO_SCHEDULE_KEY } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  NODE_LABEL,
+  PREFER_NO_SCHEDULE_KEY,
+  SCALE_DOWN_DISABLED_ANNOTATION as SCALE_DOWN_DISABLED,
+  SCALE_DOWN_DISABLED_BY_US_ANNOTATION as SCALE_DOWN_DISABLED_BY_US,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { Node, Taint } from '../../apis/wire.ts';
@@ -10,10 +15,6 @@ import { atOnce } from '../machine-set/at-once.ts';
 import { textOf } from '../machine-set/events.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 
-/** Keeps the autoscaler from removing a Node. */
-const SCALE_DOWN_DISABLED = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
-/** Says that the annotation above is ours to remove. */
-const SCALE_DOWN_DISABLED_BY_US = 'cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm';
 /** Makes the scheduler prefer Nodes of the new template. */
 const TAINT: Taint = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
 

@@ -33,6 +33,8 @@ export const SETTINGS: MachineSettings = {
   creationTimeoutMs: 20 * MINUTE,
   healthTimeoutMs: 10 * MINUTE,
   drainTimeoutMs: 120 * MINUTE,
+  inPlaceUpdateTimeoutMs: 20 * MINUTE,
+  preserveTimeoutMs: 96 * 60 * MINUTE,
   maxEvictRetries: 360,
   pvDetachTimeoutMs: 2 * MINUTE,
   pvReattachTimeoutMs: 90_000,
@@ -119,6 +121,9 @@ export class FakeNodes implements NodeAccess {
   readonly done: string[] = [];
   readonly patches: Record<string, unknown>[] = [];
   failure: unknown;
+  /** Whether patches change the cached Node, as the API server would. */
+  keepsPatches = false;
+  #version = 100;
 
   get(name: string): Node | undefined {
     return this.cache.get(name);
@@ -142,6 +147,14 @@ export class FakeNodes implements NodeAccess {
     if (this.failure !== undefined) return Promise.reject(this.failure);
     this.done.push(`patch ${node.metadata.name}`);
     this.patches.push(change);
+    if (this.keepsPatches) this.#keep(node, change);
+    return Promise.resolve();
+  }
+
+  patchStatus(node: Node, status: Record<string, unknown>): Promise<void> {
+    if (this.failure !== undefined) return Promise.reject(this.failure);
+    this.done.push(`status ${node.metadata.name}`);
+    if (this.keepsPatches) this.#keep(node, { status });
     return Promise.resolve();
   }
 
@@ -163,6 +176,43 @@ export class FakeNodes implements NodeAccess {
     this.volumes.splice(this.volumes.indexOf(attachment), 1);
     return Promise.resolve();
   }
+
+  /** Merges what strategic merge patches of ours contain: maps by key, conditions by type, taints as one list. */
+  #keep(node: Node, change: Record<string, unknown>): void {
+    const now = this.cache.get(node.metadata.name);
+    if (now === undefined || now.metadata.uid !== node.metadata.uid) return;
+    const {
+      metadata = {},
+      spec = {},
+      status = {},
+    } = change as {
+      metadata?: { labels?: Changes; annotations?: Changes; finalizers?: string[] };
+      spec?: object;
+      status?: { conditions?: { type: string; status: string }[] };
+    };
+    const conditions = new Map((now.status?.conditions ?? []).map((one) => [one.type, one]));
+    for (const one of status.conditions ?? []) conditions.set(one.type, { ...conditions.get(one.type), ...one });
+    this.#version += 1;
+    this.cache.put({
+      ...now,
+      metadata: {
+        ...now.metadata,
+        resourceVersion: String(this.#version),
+        labels: merged(now.metadata.labels, metadata.labels),
+        annotations: merged(now.metadata.annotations, metadata.annotations),
+        finalizers: [...new Set([...(now.metadata.finalizers ?? []), ...(metadata.finalizers ?? [])])],
+      },
+      spec: { ...now.spec, ...spec },
+      status: { ...now.status, conditions: [...conditions.values()] },
+    });
+  }
+}
+
+type Changes = Record<string, string | null>;
+
+function merged(values: Record<string, string> = {}, changes: Changes = {}): Record<string, string> {
+  const entries = Object.entries({ ...values, ...changes });
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== null));
 }
 
 /** A drain that a test ends. */

@@ -1,12 +1,21 @@
 import type { DrainProgress } from '../../drain/drain.ts';
 
+/** What a Node is drained for. Of one machine one drain runs at a time. */
+export type DrainPurpose = 'deletion' | 'in-place-update' | 'preservation';
+
 /** What this process knows of a drain that it runs. */
 export interface DrainRecord {
+  readonly purpose: DrainPurpose;
   /** Why pods are deleted instead of evicted; undefined for a normal drain. */
   readonly force: ForceReason | undefined;
   /** Monotonic. */
   readonly startedMs: number;
   progress: DrainProgress | undefined;
+  /** Since when the drain has waited for its present reason, monotonic. */
+  reasonSinceMs?: number;
+  /** What was told of it last on the Machine, and when (monotonic). */
+  toldReason?: string;
+  toldMs?: number;
   /** It was aborted, because a forced one takes its place. */
   isSuperseded: boolean;
   /** When a drain that failed may be tried again, monotonic. */
@@ -24,6 +33,8 @@ export class MachineMemory {
   readonly unanswered = new Map<string, number>();
   /** Bootstrap tokens that could not be deleted: when to try again (monotonic). */
   readonly leftTokens = new Map<string, number>();
+  /** Deletions whose VolumeAttachments could not be deleted: since when (monotonic). */
+  readonly detaching = new Map<string, number>();
   readonly #told = new Map<string, Set<string>>();
 
   /** True the first time that this is to be told of this Machine. */
@@ -39,6 +50,7 @@ export class MachineMemory {
     this.drains.delete(uid);
     this.unanswered.delete(uid);
     this.leftTokens.delete(uid);
+    this.detaching.delete(uid);
     this.#told.delete(uid);
   }
 }

@@ -19,6 +19,8 @@ export interface NodeAccess {
   read(name: string, signal: AbortSignal): Promise<Node | undefined>;
   /** Strategic merge patch of this Node (same UID). */
   patch(node: Node, change: Record<string, unknown>, signal: AbortSignal): Promise<void>;
+  /** Strategic merge patch of this Node's status (same UID): conditions merge by type. */
+  patchStatus(node: Node, status: Record<string, unknown>, signal: AbortSignal): Promise<void>;
   /** Takes our finalizer from this Node (same UID) and deletes it; a Node that is gone already is fine. */
   remove(node: Node, signal: AbortSignal): Promise<void>;
   /** VolumeAttachments of this Node that nobody has deleted yet. From the cache. */
@@ -47,6 +49,11 @@ export function nodeAccess(target: Target): NodeAccess {
       await target.writer.patch('change', nodes, { name: node.metadata.name }, strategicPatch(node, change), {
         signal,
       });
+    },
+
+    async patchStatus(node, status, signal) {
+      const patch = strategicPatch(node, { status }, 'status');
+      await target.writer.patch('change', nodes, { name: node.metadata.name }, patch, { signal });
     },
 
     remove: (node, signal) => remove(target, node, signal),

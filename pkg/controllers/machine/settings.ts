@@ -8,6 +8,8 @@ export interface MachineSettings {
   readonly creationTimeoutMs: number;
   readonly healthTimeoutMs: number;
   readonly drainTimeoutMs: number;
+  readonly inPlaceUpdateTimeoutMs: number;
+  readonly preserveTimeoutMs: number;
   readonly maxEvictRetries: number;
   readonly pvDetachTimeoutMs: number;
   readonly pvReattachTimeoutMs: number;
@@ -31,6 +33,16 @@ export function healthTimeoutMsOf({ spec }: Machine, settings: MachineSettings):
 /** How long a deletion waits for pods, counted from the deletionTimestamp. */
 export function drainTimeoutMsOf({ spec }: Machine, settings: MachineSettings): number {
   return parse(spec.drainTimeout) ?? settings.drainTimeoutMs;
+}
+
+/** How long an update in place may take once the Node is drained. */
+export function inPlaceUpdateTimeoutMsOf({ spec }: Machine, settings: MachineSettings): number {
+  return parse(spec.inPlaceUpdateTimeout) ?? settings.inPlaceUpdateTimeoutMs;
+}
+
+/** How long a preservation lasts; counts when it begins. */
+export function preserveTimeoutMsOf({ spec }: Machine, settings: MachineSettings): number {
+  return parse(spec.machinePreserveTimeout) ?? settings.preserveTimeoutMs;
 }
 
 /** How often one pod's eviction is repeated before the pod is deleted. */

@@ -6,6 +6,8 @@ export const NODE_LABEL = 'node';
 export const DEPLOYMENT_NAME_LABEL = 'name';
 /** On Machines: delete without waiting for the drain; parsed as a Go bool. */
 export const FORCE_DELETION_LABEL = 'force-deletion';
+/** On Machines: exactly `True` forces the drains that do not delete the machine, of in-place updates and preservation. */
+export const FORCE_DRAIN_LABEL = 'force-drain';
 /** On MachineDeployments and MachineSets: `True` while the overshoot safety holds them back. */
 export const FREEZE_LABEL = 'freeze';
 /** On MachineSets, their selector and their Machines: hash of the template. */
@@ -14,6 +16,10 @@ export const TEMPLATE_HASH_LABEL = 'machine-template-hash';
 export const MACHINE_NAME_LABEL = 'node.gardener.cloud/machine-name';
 /** On old MachineSets of an in-place update: do not refill. */
 export const SCALE_UP_DISABLED_LABEL = 'node.machine.sapcloud.io/scale-up-disabled';
+/** On Nodes: a new template waits for them, in place; set by the MachineDeployment controller. */
+export const CANDIDATE_FOR_UPDATE_LABEL = 'node.machine.sapcloud.io/candidate-for-update';
+/** On Nodes: drain now for an in-place update; set by the MachineDeployment controller or, in manual updates, by a person. */
+export const SELECTED_FOR_UPDATE_LABEL = 'node.machine.sapcloud.io/selected-for-update';
 /** On Nodes and Machines: result of an in-place update, `successful` or `failed`. */
 export const UPDATE_RESULT_LABEL = 'node.machine.sapcloud.io/update-result';
 /** On Machines and Nodes: zone, as Kubernetes spells it. */
@@ -37,6 +43,12 @@ export const EFFECTIVE_CREATION_TIMEOUT_ANNOTATION = 'node.machine.sapcloud.io/e
 export const PRESERVE_ANNOTATION = 'node.machine.sapcloud.io/preserve';
 /** On Machines: preservation value last taken from the Node. */
 export const LAST_APPLIED_NODE_PRESERVE_ANNOTATION = 'node.machine.sapcloud.io/last-applied-node-preserve-value';
+/** On Nodes: why an in-place update failed; written by the agent on the Node. */
+export const UPDATE_FAILED_REASON_ANNOTATION = 'node.machine.sapcloud.io/update-failed-reason';
+/** On Nodes: `true` keeps the cluster-autoscaler from removing them. */
+export const SCALE_DOWN_DISABLED_ANNOTATION = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
+/** On Nodes: the annotation above is ours to remove. */
+export const SCALE_DOWN_DISABLED_BY_US_ANNOTATION = 'cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm';
 /** On Nodes: the node template that was last applied, JSON. */
 export const LAST_APPLIED_TEMPLATE_ANNOTATION = 'node.machine.sapcloud.io/last-applied-anno-labels-taints';
 /** On Nodes: not backed by a Machine. */
@@ -73,3 +85,5 @@ export const NODE_FINALIZER = 'node.machine.sapcloud.io/machine-controller';
 
 /** The Node's critical components are not ready yet; a Pending machine waits for its removal. */
 export const CRITICAL_COMPONENTS_TAINT = 'node.gardener.cloud/critical-components-not-ready';
+/** The Node's machine has failed and is preserved: no new pods. */
+export const PRESERVED_TAINT = 'node.machine.sapcloud.io/preserved';
