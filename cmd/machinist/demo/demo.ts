@@ -12,7 +12,6 @@ import { openRun } from '../../../hack/control-plane/ledger.ts';
 import { freePort } from '../../../hack/control-plane/ports.ts';
 import { SystemClock } from '../../../pkg/clock/system-clock.ts';
 import { loadEndpoint } from '../../../pkg/kube/config.ts';
-import { HttpReader } from '../../../pkg/kube/http-reader.ts';
 import { Transport } from '../../../pkg/kube/transport.ts';
 import { Child } from './child.ts';
 import type { DemoOptions } from './command.ts';
@@ -20,7 +19,7 @@ import { NAMESPACE, WORKERS, writeManifests } from './manifests.ts';
 import { DemoError, type DemoPlace, machinesDirectory, takePlace } from './place.ts';
 import { recordMachines } from './record-machines.ts';
 import { thingsToTry } from './things-to-try.ts';
-import { areUp, follow, type Snapshot, snapshot } from './watch-machines.ts';
+import { areUp, MachineWatch, type Snapshot } from './watch-machines.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
 /** How long machines may take to come up, or to go, before `--once` calls it a failure. */
@@ -84,16 +83,14 @@ function isFailure(err: unknown): boolean {
 async function runDemo(options: DemoOptions, stop: AbortController, undo: (() => Promise<void>)[]): Promise<void> {
   const running = await startCluster(options, stop, undo);
   await startManager(running, await startDriver(running));
-  const read = await reader(running);
   await applyObjects(running);
 
   say(`waiting for ${options.machines} machine(s):`);
-  const tell = (machine: string, what: string): void => say(`  ${machine}  ${what}`);
-  const signal = deadline(running, 'the machines did not come up');
-  await follow(read, (now) => areUp(now, options.machines), tell, signal);
+  const watch = await watchMachines(running);
+  await watch.until((now) => areUp(now, options.machines), deadline(running, 'the machines did not come up'));
   say('all machines are Running and their Nodes Ready');
 
-  if (options.once) return checkRemoval(running, read, tell);
+  if (options.once) return checkRemoval(running, watch);
   console.log(
     thingsToTry({
       kubectl: running.kubectl,
@@ -102,7 +99,7 @@ async function runDemo(options: DemoOptions, stop: AbortController, undo: (() =>
       driver: options.driver,
     }),
   );
-  await follow(read, () => false, tell, stop.signal);
+  await watch.until(() => false, stop.signal);
 }
 
 async function startCluster(
@@ -219,24 +216,20 @@ function isEmpty({ machines, nodes }: Snapshot): boolean {
 }
 
 /** The end of `--once`: everything that was made must go again, the Nodes included. */
-async function checkRemoval(
-  running: Running,
-  read: () => Promise<Snapshot>,
-  tell: (machine: string, what: string) => void,
-): Promise<void> {
+async function checkRemoval(running: Running, watch: MachineWatch): Promise<void> {
   say('deleting the MachineDeployment; every machine and Node must go…');
   await kubectlRun(running, ['delete', 'machinedeployment', WORKERS, '--wait=false']);
-  const signal = deadline(running, 'the machines were not removed');
-  await follow(read, isEmpty, tell, signal);
+  await watch.until(isEmpty, deadline(running, 'the machines were not removed'));
   say('no machine and no Node is left');
 }
 
-async function reader({ kubeconfig: file, stop }: Running): Promise<() => Promise<Snapshot>> {
+/** As the administrator, for as long as the demo runs. */
+async function watchMachines({ kubeconfig: file, stop }: Running): Promise<MachineWatch> {
   const clock = new SystemClock();
   const endpoint = await loadEndpoint({ kubeconfig: file, clock, env: process.env });
   const transport = new Transport({ endpoint, clock, userAgent: 'machinist-demo' });
-  const live = new HttpReader(transport);
-  return () => snapshot(live, stop.signal);
+  const tell = (machine: string, what: string): void => say(`  ${machine}  ${what}`);
+  return MachineWatch.start(transport, clock, tell, stop.signal);
 }
 
 /** The demo's own signal, or one that says `what` after the demo's patience. */

@@ -1,14 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Node } from '../../../pkg/apis/wire.ts';
+import { InformerSet } from '../../../pkg/cache/informers.ts';
+import { ReflectedInformer } from '../../../pkg/cache/reflected-informer.ts';
+import type { Clock } from '../../../pkg/clock/clock.ts';
 import { explain } from '../../../pkg/controllers/machine/explain.ts';
-import type { Reader } from '../../../pkg/kube/client.ts';
-import { machines, nodes } from '../../../pkg/kube/resource.ts';
+import { HttpListWatch } from '../../../pkg/kube/list-watch.ts';
+import { machines, nodes, type Resource } from '../../../pkg/kube/resource.ts';
+import type { Transport } from '../../../pkg/kube/transport.ts';
+import { silentLogger } from '../../../pkg/log/logger.ts';
 import { NAMESPACE } from './manifests.ts';
-
-const POLL_MS = 400;
 
 /** Machines and Nodes at one moment. */
 export interface Snapshot {
@@ -16,13 +18,63 @@ export interface Snapshot {
   readonly nodes: readonly Node[];
 }
 
-/** Reads both live. */
-export async function snapshot(reader: Reader, signal: AbortSignal): Promise<Snapshot> {
-  const [machineList, nodeList] = await Promise.all([
-    reader.list(machines, { namespace: NAMESPACE, signal }),
-    reader.list(nodes, { signal }),
-  ]);
-  return { machines: machineList.items, nodes: nodeList.items };
+/** Is told what became of a machine. */
+export type Tell = (machine: string, what: string) => void;
+
+/** Watches the demo's machines and their Nodes, and tells of each change, however short it lasts. */
+export class MachineWatch {
+  readonly #machines: ReflectedInformer<Machine>;
+  readonly #nodes: ReflectedInformer<Node>;
+  readonly #told = new Map<string, string>();
+  #onChange: () => void = () => undefined;
+
+  private constructor(transport: Transport, clock: Clock) {
+    const watch = <T extends KubeObject>(resource: Resource<T>, namespace?: string): ReflectedInformer<T> =>
+      new ReflectedInformer({
+        source: new HttpListWatch({ transport, resource, selection: { namespace } }),
+        clock,
+        log: silentLogger,
+        cluster: 'demo',
+      });
+    this.#machines = watch(machines, NAMESPACE);
+    this.#nodes = watch(nodes);
+  }
+
+  /** Watches until the signal is aborted. */
+  static start(transport: Transport, clock: Clock, tell: Tell, signal: AbortSignal): MachineWatch {
+    const watch = new MachineWatch(transport, clock);
+    watch.#machines.onChange((old, current) => {
+      const name = (current ?? old)?.metadata.name ?? '';
+      watch.#say(name, current === undefined ? 'Gone' : lineOf(current), tell);
+      watch.#onChange();
+    });
+    watch.#nodes.onChange(() => watch.#onChange());
+    const informers = new InformerSet();
+    informers.add(watch.#machines);
+    informers.add(watch.#nodes);
+    void informers.run(signal);
+    return watch;
+  }
+
+  /** Resolves when `isDone` says so of what is there. Rejects with the signal's reason. */
+  until(isDone: (now: Snapshot) => boolean, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (!this.#machines.hasSynced || !this.#nodes.hasSynced) return;
+        if (isDone({ machines: this.#machines.list(), nodes: this.#nodes.list() })) resolve();
+      };
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      if (signal.aborted) reject(signal.reason as Error);
+      this.#onChange = look;
+      Promise.all([this.#machines.waitForSync(signal), this.#nodes.waitForSync(signal)]).then(look, reject);
+    });
+  }
+
+  #say(name: string, line: string, tell: Tell): void {
+    if (this.#told.get(name) === line) return;
+    this.#told.set(name, line);
+    tell(name, line);
+  }
 }
 
 /** Whether exactly `wanted` machines exist, all are Running, and their Nodes are Ready. */
@@ -42,32 +94,8 @@ export function isReady(node: Node): boolean {
   return (node.status?.conditions ?? []).some((c) => c.type === 'Ready' && c.status === 'True');
 }
 
-/**
- * Tells of every machine whose phase or reason changes, until `isDone` says so. Rejects with the signal's reason.
- */
-export async function follow(
-  read: () => Promise<Snapshot>,
-  isDone: (now: Snapshot) => boolean,
-  tell: (machine: string, what: string) => void,
-  signal: AbortSignal,
-): Promise<Snapshot> {
-  const told = new Map<string, string>();
-  for (;;) {
-    const now = await read();
-    for (const [name, line] of linesOf(now)) {
-      if (told.get(name) === line) continue;
-      told.set(name, line);
-      tell(name, line);
-    }
-    if (isDone(now)) return now;
-    await sleep(POLL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
-  }
-}
-
-function linesOf({ machines: all }: Snapshot): [string, string][] {
-  // The sentence must not change by itself as time passes, so it is explained as of no particular moment.
-  return all.map((machine) => {
-    const { phase, message } = explain(machine, 0);
-    return [machine.metadata.name, `${(phase === '' ? 'New' : phase).padEnd(16)} ${message}`];
-  });
+/** The sentence must not change by itself as time passes, so it is explained as of no particular moment. */
+function lineOf(machine: Machine): string {
+  const { phase, message } = explain(machine, 0);
+  return `${(phase === '' ? 'New' : phase).padEnd(16)} ${message}`;
 }
