@@ -31,9 +31,12 @@ describe('flags', () => {
     expect([...config.controllers]).toEqual([
       'machine-deployment',
       'machine-set',
+      'safety.overshoot',
       'machine',
       'machine-class',
       'secret',
+      'safety.orphan-vms',
+      'safety.unmanaged-nodes',
     ]);
   });
 
@@ -42,9 +45,14 @@ describe('flags', () => {
       program: 'machine-controller-manager',
       port: 10258,
       workers: 10,
-      controllers: ['machine-deployment', 'machine-set'],
+      controllers: ['machine-deployment', 'machine-set', 'safety.overshoot'],
     },
-    { program: 'machine-controller', port: 10259, workers: 50, controllers: ['machine', 'machine-class', 'secret'] },
+    {
+      program: 'machine-controller',
+      port: 10259,
+      workers: 50,
+      controllers: ['machine', 'machine-class', 'secret', 'safety.orphan-vms', 'safety.unmanaged-nodes'],
+    },
   ] as const)('$program keeps its own port, workers and controllers', ({ program, port, workers, controllers }) => {
     const config = configFrom(program, new Map());
 
@@ -74,6 +82,9 @@ describe('flags', () => {
     { flag: 'machine-safety-apiserver-statuscheck-timeout', value: '0s', says: /"0s".*of at least 1s/ },
     { flag: 'leader-elect-retry-period', value: '0s', says: /"0s".*of at least 1ms/ },
     { flag: 'safety-down', value: '3', says: /--safety-down: must not be greater than --safety-up/ },
+    { flag: 'machine-safety-overshooting-period', value: '0s', says: /"0s".*of at least 1s/ },
+    { flag: 'machine-safety-orphan-vms-period', value: '0s', says: /"0s".*of at least 1s/ },
+    { flag: 'machine-safety-orphan-vms-grace', value: '0s', says: /"0s".*of at least 1s/ },
   ])('refuses --$flag=$value, naming the flag, the value and what is allowed', ({ flag, value, says }) => {
     expect(() => configFrom('machinist run', typed({ [flag]: value }))).toThrow(says);
   });

@@ -2,7 +2,16 @@ import { defaultOf, FLAGS, type Program } from './flags.ts';
 import { FlagError, type FlagValue, parseValue } from './value.ts';
 
 /** Names of the controllers that `--controllers` picks from. */
-export const CONTROLLERS = ['machine-deployment', 'machine-set', 'machine', 'machine-class', 'secret'] as const;
+export const CONTROLLERS = [
+  'machine-deployment',
+  'machine-set',
+  'safety.overshoot',
+  'machine',
+  'machine-class',
+  'secret',
+  'safety.orphan-vms',
+  'safety.unmanaged-nodes',
+] as const;
 
 /** One of them. */
 export type ControllerName = (typeof CONTROLLERS)[number];
@@ -42,6 +51,8 @@ export interface Config {
     readonly down: number;
     readonly overshootingPeriodMs: number;
     readonly orphanVMsPeriodMs: number;
+    readonly orphanVMsGraceMs: number;
+    readonly orphanVMsDryRun: boolean;
     readonly statusCheckPeriodMs: number;
     readonly statusCheckTimeoutMs: number;
     readonly graceMs: number;
@@ -69,8 +80,8 @@ export type TypedFlags = ReadonlyMap<string, readonly string[]>;
 /** Which controllers the original's programs run. */
 const CONTROLLERS_OF: Record<Program, readonly ControllerName[]> = {
   'machinist run': CONTROLLERS,
-  'machine-controller-manager': ['machine-deployment', 'machine-set'],
-  'machine-controller': ['machine', 'machine-class', 'secret'],
+  'machine-controller-manager': ['machine-deployment', 'machine-set', 'safety.overshoot'],
+  'machine-controller': ['machine', 'machine-class', 'secret', 'safety.orphan-vms', 'safety.unmanaged-nodes'],
 };
 
 /** Turns what was typed into one frozen Config. Throws FlagError for bad values and contradictions. */
@@ -102,6 +113,8 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
       down: number('safety-down'),
       overshootingPeriodMs: number('machine-safety-overshooting-period'),
       orphanVMsPeriodMs: number('machine-safety-orphan-vms-period'),
+      orphanVMsGraceMs: number('machine-safety-orphan-vms-grace'),
+      orphanVMsDryRun: bool('machine-safety-orphan-vms-dry-run'),
       statusCheckPeriodMs: number('machine-safety-apiserver-statuscheck-period'),
       statusCheckTimeoutMs: number('machine-safety-apiserver-statuscheck-timeout'),
       graceMs: number('machine-safety-grace'),

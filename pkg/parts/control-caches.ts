@@ -51,11 +51,14 @@ export interface Halves {
   readonly machines: boolean;
 }
 
+const SET_HALF = ['machine-deployment', 'machine-set', 'safety.overshoot'] as const;
+const MACHINE_HALF = ['machine', 'machine-class', 'secret', 'safety.orphan-vms', 'safety.unmanaged-nodes'] as const;
+
 /** The halves that the configured controllers belong to. */
 export function halvesOf({ config: { controllers } }: Base): Halves {
   return {
-    sets: controllers.has('machine-deployment') || controllers.has('machine-set'),
-    machines: controllers.has('machine') || controllers.has('machine-class') || controllers.has('secret'),
+    sets: SET_HALF.some((name) => controllers.has(name)),
+    machines: MACHINE_HALF.some((name) => controllers.has(name)),
   };
 }
 

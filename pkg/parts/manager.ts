@@ -1,6 +1,7 @@
 import { MACHINE_EVENT_SOURCE } from '../controllers/machine/events.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../controllers/machine-deployment/events.ts';
 import { MACHINE_SET_EVENT_SOURCE } from '../controllers/machine-set/events.ts';
+import { OwnerlessVMs } from '../controllers/safety/ownerless-vms.ts';
 import { EventRecorder } from '../events/recorder.ts';
 import { OpenFence } from '../gate/fence.ts';
 import { LeaderGate } from '../gate/leader-gate.ts';
@@ -65,10 +66,11 @@ export async function buildManager(options: ManagerOptions, host: HostProcess): 
       recorder: () => announcer,
       lost: (reason) => lifecycle.fatal(reason),
     });
+  const ownerless = new OwnerlessVMs();
   const work: { leadership: Leadership; led: Led }[] = [];
   if (halves.sets) {
     const leadership = lead(MANAGER_LEASE, recorders.deployments);
-    work.push({ leadership, led: makeSetHalf(base, control, target, leadership.gate, recorders) });
+    work.push({ leadership, led: makeSetHalf(base, control, target, leadership.gate, recorders, ownerless) });
   }
   if (halves.machines) {
     const leadership = lead(MACHINE_LEASE, recorders.machines);

@@ -1,6 +1,9 @@
 import { MachineDeploymentController } from '../controllers/machine-deployment/controller.ts';
 import { wakeMachineDeployments } from '../controllers/machine-deployment/wake.ts';
 import { MachineSetController } from '../controllers/machine-set/controller.ts';
+import { OvershootController } from '../controllers/safety/overshoot/controller.ts';
+import { wakeOvershoot } from '../controllers/safety/overshoot/wake.ts';
+import type { OwnerlessVMs } from '../controllers/safety/ownerless-vms.ts';
 import { randomSuffix } from '../controllers/machine-set/new-machine.ts';
 import { wakeMachineSets } from '../controllers/machine-set/wake.ts';
 import { eventsAbout } from '../events/event-sink.ts';
@@ -31,6 +34,7 @@ export function makeSetHalf(
   target: TargetCaches | undefined,
   gate: LeaderGate,
   recorders: SetHalfRecorders,
+  ownerless: OwnerlessVMs,
 ): Led {
   const { config, clock, log, registry, metrics } = base;
   const { machines, sets, deployments } = control;
@@ -61,6 +65,16 @@ export function makeSetHalf(
     recorder: eventsAbout(machineDeployments, recorders.deployments),
     holdsScaleDownDuringRollout: config.sets.annotateForAutoscaler,
   });
+  const overshoot = new OvershootController({
+    ...shared,
+    machines,
+    machineSets: sets,
+    machineDeployments: deployments,
+    ownerless,
+    recorder: eventsAbout(machineSets, recorders.deployments),
+    margins: config.safety,
+    periodMs: config.safety.overshootingPeriodMs,
+  });
 
   const loopParts = { clock, log, queueMetrics: metrics.queue, reconcileMetrics: metrics.reconcile };
   const { concurrency } = config.sets;
@@ -76,12 +90,21 @@ export function makeSetHalf(
     concurrency,
     reconcile: (key, signal) => deploymentController.reconcile(key, signal),
   });
+  const overshootQueue = makeLoop(loopParts, {
+    controller: 'safety.overshoot',
+    queue: 'machinesafetyovershooting',
+    concurrency: 1,
+    reconcile: (_key, signal) => overshoot.reconcile(signal),
+  });
   const wake = (): void => {
     if (config.controllers.has('machine-set')) wakeMachineSets({ machineSets: sets, machines, queue: setQueue });
     if (config.controllers.has('machine-deployment')) {
       wakeMachineDeployments({ machineDeployments: deployments, machineSets: sets, machines, queue: deploymentQueue });
     }
+    if (config.controllers.has('safety.overshoot')) {
+      wakeOvershoot({ machines, machineSets: sets, machineDeployments: deployments, queue: overshootQueue });
+    }
   };
   const kinds = [...control.caches.kinds, ...(target?.caches.kinds ?? [])];
-  return ledBy(base, kinds, wake, [setQueue, deploymentQueue]);
+  return ledBy(base, kinds, wake, [setQueue, deploymentQueue, overshootQueue]);
 }

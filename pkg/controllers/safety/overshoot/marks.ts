@@ -1,0 +1,149 @@
+import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
+import type { Writer } from '../../../kube/client.ts';
+import { mergePatchIfUnchanged, statusPatch } from '../../../kube/patch.ts';
+import { machineDeployments, machineSets } from '../../../kube/resource.ts';
+import type { FreezeMarks } from './verdict.ts';
+
+/** Value of the label. */
+const FROZEN = 'True';
+
+/** Why an object is frozen; the words are the original's. */
+export interface FreezeCause {
+  readonly reason: 'OverShootingReplicaCount' | 'MachineDeploymentStateSync';
+  readonly message: string;
+}
+
+/** What a set shows. */
+export function marksOfSet({ metadata, status }: MachineSet): FreezeMarks {
+  return {
+    isLabelled: metadata.labels?.[FREEZE_LABEL] === FROZEN,
+    hasCondition: isFrozen(status?.machineSetCondition ?? []),
+  };
+}
+
+/** What a MachineDeployment shows. */
+export function marksOfDeployment({ metadata, status }: MachineDeployment): FreezeMarks {
+  return { isLabelled: metadata.labels?.[FREEZE_LABEL] === FROZEN, hasCondition: isFrozen(status?.conditions ?? []) };
+}
+
+/** Puts the marks on a set: the condition first, then the label. Both fail (409) on a set that has changed. */
+export async function freezeSet(
+  writer: Writer,
+  set: MachineSet,
+  cause: FreezeCause,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const stored = set.status?.machineSetCondition ?? [];
+  const condition = { type: 'Frozen', status: 'True', lastTransitionTime: toTimestamp(nowMs), ...cause } as const;
+  const ref = refOf(set);
+  const base = isFrozen(stored)
+    ? set
+    : await writer.patch(
+        'change',
+        machineSets,
+        ref,
+        statusPatch(set, { machineSetCondition: [...stored.filter(isAnother), condition] }),
+        { signal },
+      );
+  await writer.patch('change', machineSets, ref, mergePatchIfUnchanged(base, FREEZE), { signal });
+}
+
+/** Takes the marks, and the annotation that asks for it, from a set: the condition first. */
+export async function unfreezeSet(writer: Writer, set: MachineSet, signal: AbortSignal): Promise<void> {
+  const stored = set.status?.machineSetCondition ?? [];
+  const others = stored.filter(isAnother);
+  const ref = refOf(set);
+  const base =
+    others.length === stored.length
+      ? set
+      : await writer.patch(
+          'change',
+          machineSets,
+          ref,
+          statusPatch(set, { machineSetCondition: others.length === 0 ? null : others }),
+          { signal },
+        );
+  await writer.patch('change', machineSets, ref, mergePatchIfUnchanged(base, UNFREEZE), { signal });
+}
+
+/** Puts the marks on a MachineDeployment, as freezeSet does. */
+export async function freezeDeployment(
+  writer: Writer,
+  deployment: MachineDeployment,
+  cause: FreezeCause,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const stored = deployment.status?.conditions ?? [];
+  const now = toTimestamp(nowMs);
+  const condition = {
+    type: 'Frozen',
+    status: 'True',
+    lastUpdateTime: now,
+    lastTransitionTime: now,
+    ...cause,
+  } as const;
+  const ref = refOf(deployment);
+  const base = isFrozen(stored)
+    ? deployment
+    : await writer.patch(
+        'change',
+        machineDeployments,
+        ref,
+        statusPatch(deployment, { conditions: [...stored.filter(isAnother), condition] }),
+        { signal },
+      );
+  await writer.patch('change', machineDeployments, ref, mergePatchIfUnchanged(base, FREEZE), { signal });
+}
+
+/** Takes the marks and the annotation from a MachineDeployment. */
+export async function unfreezeDeployment(
+  writer: Writer,
+  deployment: MachineDeployment,
+  signal: AbortSignal,
+): Promise<void> {
+  const stored = deployment.status?.conditions ?? [];
+  const others = stored.filter(isAnother);
+  const ref = refOf(deployment);
+  const base =
+    others.length === stored.length
+      ? deployment
+      : await writer.patch(
+          'change',
+          machineDeployments,
+          ref,
+          statusPatch(deployment, { conditions: others.length === 0 ? null : others }),
+          { signal },
+        );
+  await writer.patch('change', machineDeployments, ref, mergePatchIfUnchanged(base, UNFREEZE), { signal });
+}
+
+/** Asks for a set to be unfrozen, as a user can. */
+export async function requestUnfreeze(writer: Writer, set: MachineSet, signal: AbortSignal): Promise<void> {
+  const change = { metadata: { annotations: { [UNFREEZE_ANNOTATION]: 'True' } } };
+  await writer.patch('change', machineSets, refOf(set), mergePatchIfUnchanged(set, change), { signal });
+}
+
+/** Whether somebody asks for the object to be unfrozen; any value does. */
+export function isUnfreezeRequested({ metadata }: Pick<MachineSet, 'metadata'>): boolean {
+  return metadata.annotations?.[UNFREEZE_ANNOTATION] !== undefined;
+}
+
+const FREEZE = { metadata: { labels: { [FREEZE_LABEL]: FROZEN } } };
+const UNFREEZE = { metadata: { labels: { [FREEZE_LABEL]: null }, annotations: { [UNFREEZE_ANNOTATION]: null } } };
+
+function isAnother({ type }: { readonly type: string }): boolean {
+  return type !== 'Frozen';
+}
+
+function isFrozen(conditions: readonly { readonly type: string }[]): boolean {
+  return !conditions.every(isAnother);
+}
+
+function refOf({ metadata }: Pick<MachineSet, 'metadata'>): { namespace: string; name: string } {
+  return { namespace: metadata.namespace ?? '', name: metadata.name };
+}

@@ -1,0 +1,37 @@
+import type { Limits } from './limits.ts';
+
+/** What the API shows of a freeze; Machines are held back by the label alone. */
+export interface FreezeMarks {
+  /** Label `freeze` is `True`. */
+  readonly isLabelled: boolean;
+  /** Condition `Frozen` is there. */
+  readonly hasCondition: boolean;
+}
+
+/** What to do about an object. */
+export type Verdict = 'freeze' | 'unfreeze' | 'leave';
+
+/**
+ * What to do about a set of `count` Machines:
+ *
+ * | count                 | marks          | verdict                                  |
+ * |-----------------------|----------------|------------------------------------------|
+ * | high or more          | not both       | freeze, unless it was released lately    |
+ * | low or less           | one of them    | unfreeze                                 |
+ * | between               | any            | leave                                    |
+ *
+ * High wins where both are the same number, or a set would be frozen and unfrozen for ever.
+ */
+export function verdictOnSet(count: number, { high, low }: Limits, marks: FreezeMarks, isReleased: boolean): Verdict {
+  const { isLabelled, hasCondition } = marks;
+  if (count >= high) return isReleased || (isLabelled && hasCondition) ? 'leave' : 'freeze';
+  return count <= low && (isLabelled || hasCondition) ? 'unfreeze' : 'leave';
+}
+
+/** A MachineDeployment is frozen exactly while one of its sets shows a mark. */
+export function verdictOnDeployment(sets: readonly FreezeMarks[], marks: FreezeMarks): Verdict {
+  const { isLabelled, hasCondition } = marks;
+  const isSetFrozen = sets.some((set) => set.isLabelled || set.hasCondition);
+  if (isSetFrozen) return isLabelled && hasCondition ? 'leave' : 'freeze';
+  return isLabelled || hasCondition ? 'unfreeze' : 'leave';
+}
