@@ -19,7 +19,7 @@ const TOLERATED_SKEW_MS = 5_000;
 const CONFIRMATIONS = 3;
 
 /**
- * Compares our wall time with the API servers' `Date` headers and re-anchors the clock when they say that it is more than
+ * Compares our wall time with one API server's `Date` headers and re-anchors the clock when they say that it is more than
  * 5 s wrong. The header has whole seconds and travels an unknown part of the round trip, so each answer yields only an
  * interval of possible skews; an answer counts only when the whole interval is beyond the tolerance, and three such
  * answers in a row, whose intervals overlap, are needed.

@@ -13,15 +13,11 @@ const CONNECTIONS: Readonly<Record<Lane, number | null>> = { requests: 16, lease
 /** Below the API server's own 90 s, so that we never write on a connection that it is about to close. */
 const IDLE_CONNECTION_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Connections are thrown away after a missed deadline at most this often. */
-const RENEW_EVERY_MS = 10_000;
-
 /** The HTTP connections to one endpoint, rebuilt when its TLS material changes. */
 export class Dispatchers {
   readonly #endpoint: Endpoint;
   readonly #byLane = new Map<Lane, Dispatcher>();
   #connection: Connection | undefined;
-  #renewedAtMs = -Infinity;
 
   constructor(endpoint: Endpoint) {
     this.#endpoint = endpoint;
@@ -43,13 +39,11 @@ export class Dispatchers {
   }
 
   /**
-   * Stops using a lane's connections for new requests. A missed deadline may mean that the network swallows what we send
-   * on them; each would cost one more deadline to find out.
+   * Stops using the connections of `silent` for new requests, unless its lane has others by now. No answer may mean that the
+   * network swallows what we send on them; each would cost one more deadline to find out.
    */
-  renew(lane: Lane, nowMs: number): void {
-    if (nowMs - this.#renewedAtMs < RENEW_EVERY_MS) return;
-    this.#renewedAtMs = nowMs;
-    this.#retire(lane);
+  renew(lane: Lane, silent: Dispatcher): void {
+    if (this.#byLane.get(lane) === silent) this.#retire(lane);
   }
 
   /** Breaks everything off. */

@@ -5,10 +5,11 @@ import { addressOf } from './address.ts';
 import type { WriteOptions, DeleteOptions, Identity, New, ObjectRef, Preconditions, Writer } from './client.ts';
 import { ApiError, isNotFound } from './errors.ts';
 import type { Interceptor } from './interceptor.ts';
+import { MUTATE } from './mutate.ts';
 import type { Patch, PatchType } from './patch.ts';
 import { apiVersionOf, pods } from './resource.ts';
 import type { Resource } from './resource.ts';
-import type { Call, Transport } from './transport.ts';
+import type { GatedCall, Transport } from './transport.ts';
 
 /** Learns what our writes did before any watch tells; the caches. Must not throw. */
 export interface WriteObserver {
@@ -143,11 +144,16 @@ export class GatedWriter implements Writer {
     );
   }
 
-  #send<T>(intent: Intent, { signal, timeoutMs, clusters = [] }: WriteOptions, call: Call, text: string): Promise<T> {
+  #send<T>(
+    intent: Intent,
+    { signal, timeoutMs, clusters = [] }: WriteOptions,
+    call: Omit<GatedCall, 'admit'>,
+    text: string,
+  ): Promise<T> {
     const { transport, gate, cluster, intercept } = this.#options;
     const admit = async (waiting: AbortSignal): Promise<number> =>
       (await gate.admit(intent, [cluster, ...clusters], waiting)).remainingMs;
-    const send = (): Promise<T> => transport.request<T>({ ...call, signal, timeoutMs, admit });
+    const send = (): Promise<T> => transport[MUTATE]<T>({ ...call, signal, timeoutMs, admit });
     return intercept === undefined ? send() : intercept({ text }, send);
   }
 

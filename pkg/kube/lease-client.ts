@@ -3,8 +3,12 @@ import { addressOf } from './address.ts';
 import type { CallOptions, New } from './client.ts';
 import { errorOfStatus } from './failure.ts';
 import { HttpListWatch } from './list-watch.ts';
+import { MUTATE } from './mutate.ts';
 import { leases } from './resource.ts';
-import type { Call, Transport } from './transport.ts';
+import type { LeaseCall, Transport } from './transport.ts';
+
+/** Its own connections, past the rate limit; the elector has its own rhythm. */
+const PRIVILEGES = { lane: 'leases', retryTooManyRequests: 'never' } as const;
 
 /**
  * Leases of one namespace, for leader election: past the gate, past the rate limit, on connections of their own. A 429 is
@@ -20,18 +24,19 @@ export class HttpLeaseClient {
   }
 
   /** A quorum read. Throws ApiError; NotFound when there is none. */
-  get(name: string, options: CallOptions = {}): Promise<Lease> {
-    return this.#send('GET', 'get', name, undefined, options);
+  get(name: string, { signal, timeoutMs }: CallOptions = {}): Promise<Lease> {
+    const address = addressOf(leases, { namespace: this.#namespace, name });
+    return this.#transport.request<Lease>({ method: 'GET', verb: 'get', address, signal, timeoutMs, ...PRIVILEGES });
   }
 
   /** POST. Throws ApiError; AlreadyExists when somebody else was faster. */
   create(lease: New<Lease>, options: CallOptions = {}): Promise<Lease> {
-    return this.#send('POST', 'create', undefined, lease, options);
+    return this.#write({ method: 'POST', verb: 'create' }, undefined, lease, options);
   }
 
   /** PUT of the whole object with its resourceVersion. Throws ApiError; Conflict when it was changed meanwhile. */
   replace(lease: Lease, options: CallOptions = {}): Promise<Lease> {
-    return this.#send('PUT', 'update', lease.metadata.name, lease, options);
+    return this.#write({ method: 'PUT', verb: 'update' }, lease.metadata.name, lease, options);
   }
 
   /** The Lease as it is now and after each change, until the server ends the watch or the Lease is deleted. */
@@ -54,23 +59,14 @@ export class HttpLeaseClient {
     }
   }
 
-  #send(
-    method: Call['method'],
-    verb: Call['verb'],
+  #write(
+    how: Pick<LeaseCall, 'method' | 'verb'>,
     name: string | undefined,
-    lease: New<Lease> | Lease | undefined,
+    lease: New<Lease> | Lease,
     { signal, timeoutMs }: CallOptions,
   ): Promise<Lease> {
-    const body = lease === undefined ? undefined : { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', ...lease };
-    return this.#transport.request<Lease>({
-      method,
-      verb,
-      address: addressOf(leases, { namespace: this.#namespace, name }),
-      body,
-      signal,
-      timeoutMs,
-      lane: 'leases',
-      retryTooManyRequests: 'never',
-    });
+    const address = addressOf(leases, { namespace: this.#namespace, name });
+    const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', ...lease };
+    return this.#transport[MUTATE]<Lease>({ ...how, address, body, signal, timeoutMs, ...PRIVILEGES });
   }
 }

@@ -1,21 +1,31 @@
+import type { Dispatcher } from 'undici';
+
 import type { Clock } from '../clock/clock.ts';
 import { untilAborted } from '../clock/deadline.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
 import type { Address } from './address.ts';
 import { Deadline } from './deadline.ts';
 import { Dispatchers } from './dispatchers.ts';
-import type { Lane } from './dispatchers.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ApiError } from './errors.ts';
 import { errorOfAnswer, errorOfFailure, isConnectionFailure } from './failure.ts';
+import { MUTATE } from './mutate.ts';
+import { leases } from './resource.ts';
 import { unlimited } from './throttle.ts';
 import type { Throttle } from './throttle.ts';
 
-/** What a request asks of the API server, in its own words. */
-export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
+/** What a read asks of the API server, in its own words. */
+type ReadVerb = 'get' | 'list' | 'watch';
+/** What a mutation asks of it. */
+type WriteVerb = 'create' | 'update' | 'patch' | 'delete';
+/** What a request asks of it. */
+type Verb = ReadVerb | WriteVerb;
+
+/** Asked before each attempt; says how long that attempt may take. What it throws ends the call. */
+export type Admit = (signal: AbortSignal) => Promise<number>;
 
 /** One request. */
-export interface Call {
+interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly verb: Verb;
   readonly address: Address;
@@ -31,8 +41,32 @@ export interface Call {
   readonly lane?: 'requests' | 'leases';
   /** A 429 of an eviction means a PodDisruptionBudget: `never` hands it to the caller at once. */
   readonly retryTooManyRequests?: 'never';
-  /** Asked before each attempt; says how long that attempt may take. What it throws ends the call. */
-  readonly admit?: (signal: AbortSignal) => Promise<number>;
+  readonly admit?: Admit | undefined;
+}
+
+/** A request that changes nothing. */
+export interface ReadCall extends Call {
+  readonly method: 'GET';
+  readonly verb: ReadVerb;
+  readonly body?: undefined;
+  readonly admit?: undefined;
+}
+
+interface WriteCall extends Call {
+  readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly verb: WriteVerb;
+}
+
+/** A mutation that the gate is asked about, before each attempt. */
+export interface GatedCall extends WriteCall {
+  readonly admit: Admit;
+  readonly lane?: 'requests';
+}
+
+/** A write of a Lease: past the gate, because it is what opens it. */
+export interface LeaseCall extends WriteCall {
+  readonly admit?: undefined;
+  readonly lane: 'leases';
 }
 
 /** One attempt that has ended: what tests, benchmarks and the clock are told. */
@@ -60,13 +94,18 @@ export interface TransportOptions {
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
 }
 
+/** What may be written past the gate. */
+const LEASES = leases.plural;
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 const MOST_RETRIES = 10;
 /** Pauses before a read is repeated whose connection was refused or broke: one of a restarted server's load balancer. */
 const RECONNECT_DELAYS_MS = [50, 300];
-/** Shorter deadlines are missed by a slow server as well as by a broken connection. */
-const RENEWING_DEADLINE_MS = 5_000;
+/**
+ * A request that ends without an answer after this time makes the next ones take new connections: sooner, and a slow server
+ * would be taken for a broken connection; later, and a Lease, whose requests end after 5 s, would be lost on a half-open one.
+ */
+const SILENT_MS = 4_000;
 
 /** Sends requests to one API server: deadline, rate limit, credentials, metrics, and the few retries that are always safe. */
 export class Transport {
@@ -88,10 +127,23 @@ export class Transport {
   }
 
   /**
-   * The decoded JSON answer of one call. Throws ApiError, or the reason of `call.signal`, or what `call.admit` throws.
-   * Repeats reads whose connection broke, and anything after 429 and Retry-After, as long as the deadline allows.
+   * The decoded JSON answer of one read. Throws ApiError or the reason of `call.signal`. Repeats reads whose connection broke,
+   * and anything after 429 and Retry-After, as long as the deadline allows.
    */
-  async request<T>(call: Call): Promise<T> {
+  async request<T>(call: ReadCall): Promise<T> {
+    if ((call.method as string) !== 'GET') throw new TypeError(`${call.method as string} is no read`);
+    return this.#request<T>(call);
+  }
+
+  /** As `request`, for a mutation: throws also what `call.admit` throws, and never repeats a mutation that may have happened. */
+  async [MUTATE]<T>(call: GatedCall | LeaseCall): Promise<T> {
+    if (call.admit === undefined && call.address.label !== LEASES) {
+      throw new TypeError(`${call.method} ${call.address.path} was not admitted by the gate`);
+    }
+    return this.#request<T>(call);
+  }
+
+  async #request<T>(call: Call): Promise<T> {
     const { clock } = this.#options;
     let untilMs = Infinity;
     for (let retries = 0; ; retries++) {
@@ -111,12 +163,15 @@ export class Transport {
    * Opens a watch and returns its body. The stream throws when nothing came for `idleMs`, when the connection breaks and
    * when the signal is aborted; leaving the iteration closes the connection.
    */
-  async open(call: Call & { signal: AbortSignal }, idleMs: number): Promise<AsyncIterable<Uint8Array>> {
+  async open(call: ReadCall & { signal: AbortSignal }, idleMs: number): Promise<AsyncIterable<Uint8Array>> {
     const sentMs = this.#options.clock.monotonicMs();
-    const answer = await this.#send(call, 'watches', call.signal, {
-      headersTimeout: call.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-      bodyTimeout: idleMs,
-    }).catch((err: unknown) => {
+    const timeouts = { headersTimeout: call.timeoutMs ?? DEFAULT_TIMEOUT_MS, bodyTimeout: idleMs };
+    const opened = async (): Promise<Dispatcher.ResponseData> => {
+      call.signal.throwIfAborted();
+      const { dispatcher, headers } = await untilAborted(this.#dispatchers.use('watches'), call.signal);
+      return this.#send(call, dispatcher, headers, call.signal, timeouts);
+    };
+    const answer = await opened().catch((err: unknown) => {
       this.#record(call, sentMs, 0, undefined);
       call.signal.throwIfAborted();
       throw errorOfFailure(err, `watching ${call.address.path}`);
@@ -137,15 +192,17 @@ export class Transport {
     const admittedMs = call.admit === undefined ? Infinity : await call.admit(call.signal ?? NEVER);
     const sentMs = clock.monotonicMs();
     const leftMs = Math.min(untilMs - sentMs, admittedMs);
-    if (leftMs <= 0) throw this.#expired(call, 0, undefined);
+    if (leftMs <= 0) throw expired(call, 0, undefined);
     using deadline = new Deadline(clock, leftMs, call.signal);
+    const lane = call.lane ?? 'requests';
+    let dispatcher: Dispatcher | undefined;
     let code = 0;
     let date: string | undefined;
     try {
-      const answer = await this.#send(call, call.lane ?? 'requests', deadline.signal, {
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      });
+      deadline.signal.throwIfAborted();
+      const used = await untilAborted(this.#dispatchers.use(lane), deadline.signal);
+      dispatcher = used.dispatcher;
+      const answer = await this.#send(call, dispatcher, used.headers, deadline.signal, NO_TIMEOUTS);
       const text = await answer.body.text();
       code = answer.statusCode;
       date = headerOf(answer.headers, 'date');
@@ -153,7 +210,10 @@ export class Transport {
       return text === '' ? undefined : (JSON.parse(text) as unknown);
     } catch (err) {
       if (err instanceof ApiError) throw err;
-      if (deadline.expired) throw this.#expired(call, leftMs, err);
+      // Whoever broke it off: that nothing came for so long tells about the connection.
+      const isSilent = clock.monotonicMs() - sentMs >= SILENT_MS;
+      if (isSilent && dispatcher !== undefined) this.#dispatchers.renew(lane, dispatcher);
+      if (deadline.expired) throw expired(call, leftMs, err);
       call.signal?.throwIfAborted();
       throw errorOfFailure(err, `${call.method} ${call.address.path}`);
     } finally {
@@ -161,9 +221,14 @@ export class Transport {
     }
   }
 
-  async #send(call: Call, lane: Lane, signal: AbortSignal, timeouts: { headersTimeout: number; bodyTimeout: number }) {
+  async #send(
+    call: Call,
+    dispatcher: Dispatcher,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+    timeouts: { headersTimeout: number; bodyTimeout: number },
+  ): Promise<Dispatcher.ResponseData> {
     signal.throwIfAborted();
-    const { dispatcher, headers } = await this.#dispatchers.use(lane);
     const answer = dispatcher.request({
       origin: this.#origin,
       path: `${this.#prefix}${call.address.path}${call.query ?? ''}`,
@@ -187,14 +252,6 @@ export class Transport {
   #refusal(code: number, retryAfter: string | undefined, text: string): ApiError {
     if (code === 401) this.#options.endpoint.refused();
     return errorOfAnswer(code, retryAfter, text, this.#options.clock.now());
-  }
-
-  #expired(call: Call, afterMs: number, cause: unknown): ApiError {
-    if (afterMs >= RENEWING_DEADLINE_MS) {
-      this.#dispatchers.renew(call.lane ?? 'requests', this.#options.clock.monotonicMs());
-    }
-    const message = `${call.method} ${call.address.path}: no answer within ${Math.round(afterMs)} ms`;
-    return new ApiError(0, 'DeadlineExceeded', message, { cause });
   }
 
   /** How long to wait before the call is repeated; undefined when it must not be. */
@@ -221,6 +278,14 @@ export class Transport {
     );
     onRequest?.({ verb, resource: address.label, code, date, sentMs, receivedMs });
   }
+}
+
+/** The deadline of the call bounds everything. */
+const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 };
+
+function expired(call: Call, afterMs: number, cause: unknown): ApiError {
+  const message = `${call.method} ${call.address.path}: no answer within ${Math.round(afterMs)} ms`;
+  return new ApiError(0, 'DeadlineExceeded', message, { cause });
 }
 
 /** For callers that never abort; their calls still have a deadline. */

@@ -1,7 +1,7 @@
 import type { Lease } from '../apis/wire.ts';
-import { withDeadline } from '../clock/deadline.ts';
+import { DeadlineError, withDeadline } from '../clock/deadline.ts';
 import { elapsedSince, instantOf, type HostClock, type Instant } from '../clock/host-clock.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../kube/errors.ts';
+import { isAlreadyExists, isConflict, isNotFound, mayHaveHappened } from '../kube/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { LeaderMetrics, LeaseResult } from '../metrics/leader.ts';
 import { decide, holderOf, newLease, nothingSeen, observe, releasedLease, renewedLease, takenLease } from './lease.ts';
@@ -54,6 +54,8 @@ export class Elector {
   /** The Lease as we last wrote it; undefined unless leading. */
   #lease: Lease | undefined;
   #sentAt: Instant | undefined;
+  /** A write that takes the Lease was not answered: the server may hold us for the leader. */
+  #mayHold = false;
   #renewing: Promise<void> | undefined;
   /** Ends the present pause; between two pauses it is remembered for the next. */
   #wake: () => void = () => this.#remember();
@@ -68,13 +70,21 @@ export class Elector {
     return this.#lease !== undefined;
   }
 
+  /** The Lease as last written by us; undefined unless leading. */
+  get lease(): Lease | undefined {
+    return this.#lease;
+  }
+
   /** Who holds the Lease as far as we know; undefined when nobody does. */
   get holder(): string | undefined {
     const lease = this.#lease ?? this.#observation.lease;
     return lease === undefined || holderOf(lease) === '' ? undefined : holderOf(lease);
   }
 
-  /** Resolves when we lead; renewing goes on from then. Rejects only with the signal's reason. May be called once. */
+  /**
+   * Resolves when we lead; renewing goes on from then. Rejects only with the signal's reason, but not before a write that takes
+   * the Lease has ended: if it succeeds we lead all the same, until `release`. May be called once.
+   */
   async acquire(signal: AbortSignal): Promise<void> {
     const { log, timing } = this.#parts;
     const watching = new AbortController();
@@ -101,23 +111,25 @@ export class Elector {
     }
     log.info({ lease: this.#parts.name, identity: this.#parts.identity }, 'became leader');
     this.#renewing = this.#keepRenewing();
+    signal.throwIfAborted();
   }
 
   /**
    * Gives the Lease up so that another can take it at once; renews it until `mutationsEnded` resolves, which it must not do
-   * before the last mutation of this leadership has ended. Does nothing when not leading. Never rejects because of the
-   * API server: a Lease that cannot be released runs out.
+   * before the last mutation of this leadership has ended. Does nothing when not leading, unless the answer to our taking it was
+   * lost: then it looks. Never rejects because of the API server: a Lease that cannot be released runs out.
    */
   async release(mutationsEnded: () => Promise<void>): Promise<void> {
     await mutationsEnded();
     this.#stopping.abort(new Error('leadership is being released'));
     this.#wake();
     await this.#renewing;
-    const lease = this.#lease;
+    const lease = this.#lease ?? (await this.#leaseTakenUnawares());
     if (lease === undefined) return;
 
     this.#parts.fence.close();
     this.#lease = undefined;
+    this.#mayHold = false;
     this.#parts.metrics.isLeader.set({ lease: this.#parts.name }, 0);
     await this.#giveUp(lease);
     this.#parts.announce(lease, `${this.#parts.identity} stopped leading`);
@@ -132,7 +144,8 @@ export class Elector {
 
     const sentAt = instantOf(clock);
     try {
-      const lease = await this.#call(signal, (options) =>
+      // Not given up with the signal: a write that arrives all the same would keep the next leader waiting for the Lease.
+      const lease = await this.#call(undefined, (options) =>
         decision.kind === 'create'
           ? leases.create(newLease(name, identity, decision.transitions, timing, clock.now()), options)
           : leases.replace(takenLease(decision.lease, identity, decision.transitions, timing, clock.now()), options),
@@ -146,6 +159,7 @@ export class Elector {
       const wasOvertaken = isConflict(err) || isAlreadyExists(err) || isNotFound(err);
       this.#count(wasOvertaken ? 'conflict' : 'error');
       if (wasOvertaken) return undefined;
+      if (mayHaveHappened(err) || err instanceof DeadlineError) this.#mayHold = true;
       throw err;
     }
   }
@@ -241,6 +255,19 @@ export class Elector {
       log.info({ lease: name, identity }, 'released leadership');
     } catch (err) {
       log.warn({ lease: name, err }, 'could not release the Lease, which will run out');
+    }
+  }
+
+  /** The Lease if the server shows us as its holder although we never heard so; undefined if not, or if it does not answer. */
+  async #leaseTakenUnawares(): Promise<Lease | undefined> {
+    if (!this.#mayHold) return undefined;
+    const { identity, log, name } = this.#parts;
+    try {
+      const lease = await this.#read(undefined);
+      return lease !== undefined && holderOf(lease) === identity ? lease : undefined;
+    } catch (err) {
+      log.warn({ lease: name, err }, 'could not see whether the Lease is ours; if it is, it will run out');
+      return undefined;
     }
   }
 

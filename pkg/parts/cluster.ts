@@ -1,5 +1,6 @@
 import type { SystemClock } from '../clock/system-clock.ts';
 import { ServerTime } from '../clock/server-time.ts';
+import { CONTROL } from '../gate/gate.ts';
 import type { Cluster } from '../gate/gate.ts';
 import type { ProbedCluster } from '../gate/cluster-freeze.ts';
 import { loadEndpoint } from '../kube/config.ts';
@@ -43,18 +44,24 @@ export interface ClusterOptions {
 /** Name of the object that probes ask for, as in the original; that it does not exist is a good answer. */
 const PROBED_NAME = 'dummy-name';
 
-/** Opens the way to one API server; nothing is sent yet. Throws ConfigError. */
+/**
+ * Opens the way to one API server; nothing is sent yet. Only the control cluster's time is believed: it is the one that the
+ * timestamps of Machines and Leases go by, and two servers that disagree would move the clock to and fro. Throws ConfigError.
+ */
 export async function openCluster(options: ClusterOptions): Promise<ClusterAccess> {
   const { cluster, clock, log, metrics, probe } = options;
   const endpoint = await loadEndpoint({ kubeconfig: options.kubeconfig, clock, env: options.env });
-  const serverTime = new ServerTime({
-    clock,
-    reanchored: (skewMs) => {
-      log.warn({ cluster, ms: skewMs }, 'moved our clock to the time of the API server');
-      options.clockMetrics.reanchors.inc();
-      options.clockMetrics.lastSkew.set(skewMs / 1_000);
-    },
-  });
+  const serverTime =
+    cluster === CONTROL
+      ? new ServerTime({
+          clock,
+          reanchored: (skewMs) => {
+            log.warn({ cluster, ms: skewMs }, 'moved our clock to the time of the API server');
+            options.clockMetrics.reanchors.inc();
+            options.clockMetrics.lastSkew.set(skewMs / 1_000);
+          },
+        })
+      : undefined;
   const transport = new Transport({
     endpoint,
     clock,
@@ -62,7 +69,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterAcces
     throttle: createThrottle({ qps: options.qps, burst: options.burst, clock }),
     metrics,
     onRequest: (record) => {
-      serverTime.observe(record);
+      serverTime?.observe(record);
       options.onRequest?.(record);
     },
   });

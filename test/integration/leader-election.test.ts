@@ -14,6 +14,7 @@ import { silentLogger } from '../../pkg/log/logger.ts';
 import { leaderMetrics } from '../../pkg/metrics/leader.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
+import { FaultProxy } from '../proxy/fault-proxy.ts';
 
 const LEASE = 'machine-controller';
 const DEFAULTS: LeaseTiming = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 };
@@ -31,18 +32,34 @@ class Wire implements LeaseClient {
   /** up; loses-answers: requests reach the server, their answers do not come back; cut: nothing goes through. */
   state: 'up' | 'loses-answers' | 'cut' = 'up';
   renewals = 0;
+  /** Writes are held back until it resolves. */
+  held: Promise<void> = Promise.resolve();
+  /** Writes that wait, and those that were given up by the caller before they were sent. */
+  waiting = 0;
+  givenUp = 0;
 
   constructor(client: LeaseClient) {
     this.#client = client;
   }
 
   get: LeaseClient['get'] = (name, options) => this.#pass(() => this.#client.get(name, options));
-  create: LeaseClient['create'] = (lease, options) => this.#pass(() => this.#client.create(lease, options));
-  replace: LeaseClient['replace'] = (lease, options) => {
+  create: LeaseClient['create'] = async (lease, options) => {
+    await this.#hold(options?.signal);
+    return this.#pass(() => this.#client.create(lease, options));
+  };
+  replace: LeaseClient['replace'] = async (lease, options) => {
     this.renewals += 1;
+    await this.#hold(options?.signal);
     return this.#pass(() => this.#client.replace(lease, options));
   };
   watch: LeaseClient['watch'] = (name, signal) => this.#client.watch(name, signal);
+
+  async #hold(signal: AbortSignal | undefined): Promise<void> {
+    this.waiting += 1;
+    await this.held;
+    this.waiting -= 1;
+    if (signal?.aborted === true) this.givenUp += 1;
+  }
 
   async #pass<T>(send: () => Promise<T>): Promise<T> {
     if (this.state === 'cut') throw new ApiError(0, 'Unreachable', 'cut');
@@ -52,16 +69,16 @@ class Wire implements LeaseClient {
   }
 }
 
-function clientFor(ns: string): HttpLeaseClient {
+function clientFor(ns: string, through?: string): HttpLeaseClient {
   const { url, ca, admin } = connect();
-  const endpoint = fixedEndpoint(url, { tls: { ca, cert: admin.certificate, key: admin.key } });
+  const endpoint = fixedEndpoint(through ?? url, { tls: { ca, cert: admin.certificate, key: admin.key } });
   const transport = new Transport({ endpoint, clock, userAgent: 'test' });
   leftOpen.push(() => transport.close());
   return new HttpLeaseClient({ transport, namespace: ns });
 }
 
-function candidate(ns: string, identity: string, timing: LeaseTiming = QUICK) {
-  const wire = new Wire(clientFor(ns));
+function candidate(ns: string, identity: string, timing: LeaseTiming = QUICK, client = clientFor(ns)) {
+  const wire = new Wire(client);
   const fence = new LeaseFence({ clock, renewDeadlineMs: timing.renewDeadlineMs });
   const lost: string[] = [];
   const announced: string[] = [];
@@ -80,7 +97,7 @@ function candidate(ns: string, identity: string, timing: LeaseTiming = QUICK) {
   leftOpen.push(() => elector.release(async () => undefined));
   const stop = new AbortController();
   leftOpen.push(async () => stop.abort(new Error('test ended')));
-  return { elector, fence, wire, lost, announced, acquire: () => elector.acquire(stop.signal) };
+  return { elector, fence, wire, lost, announced, stop, acquire: () => elector.acquire(stop.signal) };
 }
 
 /** Stands by for the Lease; a test that ends meanwhile is no failure. */
@@ -136,6 +153,46 @@ describe('leader election', () => {
     expect(first.announced).toEqual(['first became leader', 'first stopped leading']);
     expect(first.lost).toEqual([]);
     expect(second.fence.token).toBe(2n);
+  });
+
+  test.each([
+    { what: 'and is answered', state: 'up' },
+    { what: 'and whose answer is lost', state: 'loses-answers' },
+  ] as const)('a Lease whose taking is under way when we are told to stop, $what, is released', async ({ state }) => {
+    await using ns = await namespace();
+    const c = candidate(ns.name, 'c', DEFAULTS);
+    const sent = Promise.withResolvers<void>();
+    c.wire.held = sent.promise;
+    const acquiring = c.acquire().catch((err: unknown) => err);
+    await eventually(() => c.wire.waiting === 1);
+
+    c.stop.abort(new Error('told to stop'));
+    c.wire.state = state;
+    sent.resolve();
+    const end = await acquiring;
+    c.wire.state = 'up';
+    await c.elector.release(async () => undefined);
+
+    expect(end).toEqual(new Error('told to stop'));
+    expect(c.wire.givenUp).toBe(0);
+    expect((await clientFor(ns.name).get(LEASE)).spec).toMatchObject({ leaseDurationSeconds: 1, leaseTransitions: 1 });
+    expect(c.fence.remainingMs).toBe(0);
+  });
+
+  test('half-open connections do not cost the leader its Lease', async () => {
+    await using ns = await namespace();
+    await using proxy = await FaultProxy.start(connect().url);
+    const leader = candidate(ns.name, 'leader', DEFAULTS, clientFor(ns.name, proxy.url));
+    await leader.acquire();
+    await eventually(() => leader.wire.renewals >= 1);
+
+    proxy.strand();
+    const before = leader.wire.renewals;
+    // The first one is swallowed and ends after 5 s; the next one gets a new connection.
+    await eventually(() => leader.wire.renewals >= before + 3, { timeoutMs: 30_000 });
+
+    expect(leader.lost).toEqual([]);
+    expect(leader.fence.remainingMs).toBeGreaterThan(0);
   });
 
   test('a Lease is not released, and is renewed, until the last mutation has ended', async () => {

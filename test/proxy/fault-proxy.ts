@@ -7,6 +7,8 @@ export type NetworkState = 'up' | 'refuse' | 'stall' | 'swallow-to-client' | 'sw
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
+  /** Nothing gets through any more, and nobody is told. */
+  isDead: boolean;
 }
 
 /**
@@ -63,6 +65,11 @@ export class FaultProxy implements AsyncDisposable {
     }
   }
 
+  /** The connections that are open now swallow everything from now on, without a word; new ones work: a lost state of NAT. */
+  strand(): void {
+    for (const pair of this.#pairs) pair.isDead = true;
+  }
+
   /** Changes the state of the network. `refuse` also cuts; leaving a stall delivers what was held back. */
   set(state: NetworkState): void {
     this.#state = state;
@@ -88,7 +95,7 @@ export class FaultProxy implements AsyncDisposable {
     }
     this.#accepted += 1;
     const server = connect({ ...this.#target, allowHalfOpen: true });
-    const pair = { client, server };
+    const pair = { client, server, isDead: false };
     this.#pairs.add(pair);
     this.#pipe(client, server, 'swallow-to-server', pair);
     this.#pipe(server, client, 'swallow-to-client', pair);
@@ -106,7 +113,7 @@ export class FaultProxy implements AsyncDisposable {
     from.setNoDelay(true);
     from.on('error', ignore);
     from.on('data', (data) => {
-      if (this.#state === swallowed) return;
+      if (this.#state === swallowed || pair.isDead) return;
       this.#later(() => {
         if (!to.write(data)) from.pause();
       });
