@@ -76,13 +76,14 @@ describe('the demo', () => {
     expect(remains(temporary)).toEqual([]);
   });
 
-  test('checks itself with a simulated cloud and ends with code 0', async () => {
+  test('checks itself with a simulated cloud, tells of the end of each machine, and ends with code 0', async () => {
     await using program = demo('--once', '--driver', 'sim', '--machines', '20');
 
     const { code, stdout, stderr } = await program.ended();
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(UP);
+    expect(stdout.match(/^ +[\d.]+ s +workers-\S+ +Gone$/gm)).toHaveLength(20);
     expect(remains(temporary)).toEqual([]);
   });
 });
