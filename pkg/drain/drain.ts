@@ -44,14 +44,20 @@ export interface DrainRequest {
 export interface BlockedPod {
   /** `namespace/name`. */
   readonly pod: string;
+  /**
+   * ending: within its grace. terminating: its grace is long over. turn: pods with volumes go one after the other. The rest is
+   * what it says.
+   */
   readonly reason:
     | 'disruption-budget'
     | 'misconfigured-disruption-budget'
+    | 'error'
     | 'terminating'
     | 'volume-detach'
     | 'volume-reattach'
-    | 'error';
-  /** Name of the PodDisruptionBudget, volume or the error's text. */
+    | 'turn'
+    | 'ending';
+  /** Name of the PodDisruptionBudget or volumes, the error's text, when the grace ends (a timestamp), or what holds the pod. */
   readonly detail: string;
 }
 

@@ -227,7 +227,7 @@ describe('Evictor.sendAway', () => {
     node.remove(pod);
     await leaving;
 
-    expect(before).toEqual([]);
+    expect(before).toMatchObject([{ pod: 'default/web', reason: 'ending', detail: '2026-01-01T00:00:00Z' }]);
     expect(after).toMatchObject([{ pod: 'default/web', reason: 'terminating' }]);
   });
 });

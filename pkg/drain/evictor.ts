@@ -55,7 +55,8 @@ export class Evictor {
     const hasPatience = (this.#refusals.get(pod.metadata.uid) ?? 0) < maxEvictRetries;
     const verdict = hasPatience ? await actions.evict(pod, signal) : await actions.kill(pod, signal);
     if (verdict.kind === 'accepted' || verdict.kind === 'gone') {
-      progress.unblock(pod);
+      // Seen to end before the answer came: that has been told already.
+      if (!this.isLeaving(pod)) progress.unblock(pod);
       return { kind: 'leaving' };
     }
     if (verdict.kind === 'refused') {
@@ -91,9 +92,12 @@ export class Evictor {
     const isGone = (): boolean => feed.get(pod.metadata.uid) === undefined;
     await feed.until(() => this.isLeaving(pod), signal);
     progress.unblock(pod);
-    const graceMs = graceMsOf(feed.get(pod.metadata.uid) ?? pod);
-    if (!(await feed.until(isGone, signal, graceMs + OVERDUE_MS))) {
-      progress.block(pod, 'terminating', `still there ${OVERDUE_MS / 1000} s after its grace of ${graceMs / 1000} s`);
+    const leaving = feed.get(pod.metadata.uid) ?? pod;
+    // The server sets it to the moment at which the pod has to have ended.
+    const { deletionTimestamp = 'soon' } = leaving.metadata;
+    if (!isGone()) progress.block(pod, 'ending', deletionTimestamp);
+    if (!(await feed.until(isGone, signal, graceMsOf(leaving) + OVERDUE_MS))) {
+      progress.block(pod, 'terminating', holderOf(feed.get(pod.metadata.uid) ?? leaving));
       await feed.until(isGone, signal);
     }
     progress.finish(pod);
@@ -121,4 +125,11 @@ export class Evictor {
   #jittered(ms: number): number {
     return ms * (1 - JITTER + 2 * JITTER * this.#parts.random());
   }
+}
+
+/** What keeps a pod whose grace is over. */
+function holderOf({ metadata }: Pod): string {
+  const { finalizers = [], deletionTimestamp } = metadata;
+  if (finalizers.length > 0) return `held by finalizer ${finalizers.join(', ')}`;
+  return `its grace was over at ${deletionTimestamp}, its kubelet has not ended it`;
 }

@@ -1,3 +1,4 @@
+import type { List } from '../apis/meta.ts';
 import type { Pod } from '../apis/wire.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { ListWatch } from '../kube/list-watch.ts';
@@ -58,7 +59,7 @@ export class NodePods implements PodFeed {
 
   /** Lists the pods anew. Throws ApiError. */
   async refresh(signal: AbortSignal): Promise<void> {
-    const { items, metadata } = await this.#parts.source.list({ signal });
+    const { items, metadata } = await this.#list(signal);
     this.#pods.clear();
     for (const pod of items) this.#pods.set(pod.metadata.uid, pod);
     this.#resourceVersion = metadata.resourceVersion;
@@ -80,6 +81,18 @@ export class NodePods implements PodFeed {
         if (!signal.aborted) log.debug({ err }, 'lost sight of the pods of a node');
       }
     }
+  }
+
+  /**
+   * The first list is the newest that there is. Later ones may come from the server's memory, as long as it knows no less than we
+   * do: older servers would read all pods of the cluster from etcd each time.
+   */
+  async #list(signal: AbortSignal): Promise<List<Pod>> {
+    const known = this.#resourceVersion;
+    this.#resourceVersion = '';
+    return await this.#parts.source.list(
+      known === '' ? { signal } : { signal, resourceVersion: known, resourceVersionMatch: 'NotOlderThan' },
+    );
   }
 
   /** One watch to its end, however it ends; the time between two lists when no watch is to be had. */

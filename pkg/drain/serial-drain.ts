@@ -37,18 +37,20 @@ export class SerialDrain {
   /** Resolves when all `pods` are gone; rejects only with the signal's reason or a bug. */
   async run(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
     if (pods.length === 0) return;
-    const { evictor } = this.#parts;
+    const { evictor, progress } = this.#parts;
+    for (const pod of pods) progress.block(pod, 'turn', '');
     await Promise.all([this.#rounds(pods, signal), ...pods.map((pod) => evictor.untilGone(pod, signal))]);
   }
 
   async #rounds(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
-    const { evictor, feed, volumes } = this.#parts;
+    const { evictor, feed, volumes, progress } = this.#parts;
     const namesByPod = await volumes.volumesByPod(pods, signal);
     let waiting = pods;
     while (waiting.length > 0) {
       const held: Pod[] = [];
       let retryInMs = 0;
       for (const pod of waiting) {
+        if (!evictor.isLeaving(pod)) progress.unblock(pod);
         const tracked = await this.#attachedVolumes(namesByPod.get(pod.metadata.uid) ?? [], signal);
         const asked = await evictor.ask(pod, signal);
         if (asked.kind === 'leaving') {

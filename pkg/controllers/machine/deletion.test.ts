@@ -480,6 +480,33 @@ describe('a deletion without MachineClass', () => {
   });
 });
 
+describe('a Machine that was re-created under the same name while the cache still shows the old one', () => {
+  const successor = (m: ReturnType<typeof machine>): void => {
+    m.metadata.uid = 'uid-of-another';
+    delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
+  };
+
+  test.each([
+    { what: 'its VM', marker: 'Drain successful. Initiate VM deletion' },
+    { what: 'its volumes', marker: 'Force Drain successful. Delete Volume Attachments' },
+    { what: 'its Node', marker: 'Initiate node object deletion' },
+  ])('keeps $what', async ({ marker }) => {
+    const world = start((m) => {
+      m.status.currentStatus = { phase: 'Terminating' };
+      m.status.lastOperation = { type: 'Delete', state: 'Processing', description: marker };
+    });
+    world.nodes.volumes.push({ metadata: { name: 'va-1' }, spec: { nodeName: 'm-1' } } as VolumeAttachment);
+    world.liveMachines.set(KEY, machine(successor));
+
+    const { result } = await run(world);
+
+    expect(result).toMatchObject({ waitingFor: 'the Machine as it is now' });
+    expect(world.driver.calls).toEqual([]);
+    expect(world.driver.vms.size).toBe(1);
+    expect(world.nodes.done).toEqual([]);
+  });
+});
+
 describe('a provider that cannot delete', () => {
   test.each([
     { code: 'Unavailable' as const, waits: [5, 5, 5] },
@@ -519,27 +546,72 @@ describe('a provider that cannot delete', () => {
 
 describe('a drain', () => {
   const progress = { remainingPods: 2, blocked: [{ pod: 'a/b', reason: 'disruption-budget', detail: 'c' }] } as const;
-  const text = 'Waiting for 2 pods: a/b (PodDisruptionBudget c).';
+  const text = 'Waiting for 2 pods: a/b (PodDisruptionBudget c allows no eviction now), and 1 more.';
+  const end = 'Pods that are left at 2026-01-01T02:00:00Z are deleted.';
 
-  test('tells what it waits for, at most every 30 seconds, and once as an Event', async () => {
+  test('tells what holds it up as soon as that stands, then at most every 30 seconds, and once as an Event', async () => {
     const world = start();
     await run(world);
     const writes = world.writes;
     world.drains.report(progress);
-    await run(world);
-    expect(world.writes).toBe(writes);
-
-    world.clock.advance(30 * SECOND);
-    await run(world);
-    expect(stageNow(world)).toBe(`${text} Initiate node drain`);
-    world.drains.report({ ...progress, remainingPods: 1 });
     const { result } = await run(world);
+    expect(world.writes).toBe(writes);
+    expect(result).toMatchObject({ kind: 'requeue', afterMs: 2 * SECOND });
+
+    world.clock.advance(2 * SECOND);
+    await run(world);
+    expect(stageNow(world)).toBe(`${text} ${end} Initiate node drain`);
+    world.drains.report({ ...progress, remainingPods: 1 });
+    world.clock.advance(29 * SECOND);
+    const waiting = await run(world);
     expect(world.writes).toBe(writes + 1);
-    expect(result).toMatchObject({ kind: 'requeue', afterMs: 30 * SECOND });
-    world.clock.advance(30 * SECOND);
+    expect(waiting.result).toMatchObject({ kind: 'requeue', afterMs: SECOND });
+    world.clock.advance(SECOND);
     await run(world);
     expect(world.writes).toBe(writes + 2);
     expect(world.events.map(({ reason }) => reason)).toEqual(['DrainBlocked']);
+    expect(world.events[0]?.message).toBe(`${text} ${end}`);
+  });
+
+  test('tells another reason soon, as another Event', async () => {
+    const world = start();
+    await run(world);
+    world.drains.report(progress);
+    world.clock.advance(2 * SECOND);
+    await run(world);
+    const writes = world.writes;
+
+    const blocked = [{ pod: 'a/b', reason: 'terminating', detail: 'held by finalizer x' }] as const;
+    world.drains.report({ remainingPods: 2, blocked });
+    world.clock.advance(2 * SECOND);
+    await run(world);
+    const early = world.writes;
+    world.clock.advance(3 * SECOND);
+    await run(world);
+
+    expect(early).toBe(writes);
+    expect(world.writes).toBe(writes + 1);
+    expect(stageNow(world)).toContain('a/b (does not end: held by finalizer x), and 1 more.');
+    expect(world.events.map(({ reason }) => reason)).toEqual(['DrainBlocked', 'DrainBlocked']);
+  });
+
+  test('that is quick, or whose pods only take their time, tells nothing before 30 seconds, and no Event', async () => {
+    const world = start();
+    await run(world);
+    const writes = world.writes;
+    const blocked = [{ pod: 'a/b', reason: 'ending', detail: '2026-01-01T00:10:00Z' }] as const;
+    world.drains.report({ remainingPods: 1, blocked });
+    world.clock.advance(29 * SECOND);
+    await run(world);
+    const early = world.writes;
+    world.clock.advance(SECOND);
+    await run(world);
+
+    expect(early).toBe(writes);
+    expect(stageNow(world)).toBe(
+      `Waiting for 1 pod: a/b (ending, has until 2026-01-01T00:10:00Z). ${end} Initiate node drain`,
+    );
+    expect(world.events).toEqual([]);
   });
 
   test('that cannot go on is tried again, and forced when its time is over', async () => {
@@ -591,17 +663,75 @@ describe('a drain', () => {
     expect(world.events.map(({ reason }) => reason)).toEqual(['DrainForced', 'DrainFailed', 'VMDeleted']);
   });
 
-  test('that was forced is followed by the deletion of VolumeAttachments', async () => {
-    const world = start((m) => {
-      m.metadata.labels['force-deletion'] = 'true';
-    });
-    world.nodes.volumes.push({ metadata: { name: 'va-1' }, spec: { nodeName: 'm-1' } } as VolumeAttachment);
-    await run(world);
-    world.drains.end({ kind: 'drained' });
-    await run(world);
+  describe('that was forced', () => {
+    const attachment = { metadata: { name: 'va-1' }, spec: { nodeName: 'm-1' } } as VolumeAttachment;
 
-    expect(world.nodes.done).toEqual(['detach va-1', 'remove m-1']);
-    expect(world.machines.get(KEY)).toBeUndefined();
+    async function forced(change: (world: FakeWorld) => void = () => undefined): Promise<FakeWorld> {
+      const world = start((m) => {
+        m.metadata.labels['force-deletion'] = 'true';
+      });
+      world.nodes.volumes.push(attachment);
+      change(world);
+      await run(world);
+      world.drains.end({ kind: 'drained' });
+      if (world.machines.get(KEY) !== undefined) await run(world);
+      return world;
+    }
+
+    test('is followed by the deletion of VolumeAttachments, without a pause', async () => {
+      const world = await forced();
+
+      expect(world.nodes.done).toEqual(['detach va-1', 'remove m-1']);
+      expect(world.machines.get(KEY)).toBeUndefined();
+    });
+
+    test('leaves those of a Node alone that has its name and is not its own', async () => {
+      const world = await forced(({ nodes }) => {
+        nodes.cache.put(
+          node((n) => {
+            n.metadata.resourceVersion = '2';
+            n.spec.providerID = 'sim:///another';
+          }),
+        );
+      });
+
+      expect(world.nodes.done).toEqual([]);
+      expect(world.machines.get(KEY)).toBeUndefined();
+    });
+
+    test('tells of one that cannot be deleted, and gives it up after the detach timeout', async () => {
+      const world = await forced(({ nodes }) => {
+        nodes.detachFailure = new ApiError(403, 'Forbidden', 'a webhook says no');
+      });
+      expect(stageNow(world)).toBe(
+        'Could not delete VolumeAttachment va-1 of Node m-1: a webhook says no. Delete Volume Attachments',
+      );
+      expect(world.driver.calls).toEqual([]);
+
+      world.clock.advance(2 * MINUTE);
+      await run(world);
+
+      expect(world.machines.get(KEY)).toBeUndefined();
+      expect(world.driver.vms.size).toBe(0);
+      expect(world.events.map(({ reason }) => reason)).toEqual([
+        'DrainForced',
+        'Drained',
+        'DetachFailed',
+        'DetachFailed',
+        'VMDeleted',
+      ]);
+    });
+
+    test('waits with them for a target cluster that gives no sign of life', async () => {
+      const world = await forced(({ nodes }) => {
+        nodes.detachFailure = new GateClosedError('unproven', 'target', 'no sign of life');
+      });
+      world.clock.advance(10 * MINUTE);
+      const { error } = await run(world);
+
+      expect(error).toBe(world.nodes.detachFailure);
+      expect(world.driver.calls).toEqual([]);
+    });
   });
 
   test('ends with its Node', async () => {

@@ -26,6 +26,7 @@ export const MACHINE_EVENTS = {
   DrainForced: 'Warning',
   DrainFailed: 'Warning',
   Drained: 'Normal',
+  DetachFailed: 'Warning',
   VMDeletionFailed: 'Warning',
   VMDeleted: 'Normal',
   NodeLeftBehind: 'Warning',

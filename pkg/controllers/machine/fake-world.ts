@@ -121,6 +121,8 @@ export class FakeNodes implements NodeAccess {
   readonly done: string[] = [];
   readonly patches: Record<string, unknown>[] = [];
   failure: unknown;
+  /** What deletions of VolumeAttachments fail with. */
+  detachFailure: unknown;
   /** Whether patches change the cached Node, as the API server would. */
   keepsPatches = false;
   #version = 100;
@@ -172,6 +174,7 @@ export class FakeNodes implements NodeAccess {
   }
 
   detach(attachment: VolumeAttachment): Promise<void> {
+    if (this.detachFailure !== undefined) return Promise.reject(this.detachFailure);
     this.done.push(`detach ${attachment.metadata.name}`);
     this.volumes.splice(this.volumes.indexOf(attachment), 1);
     return Promise.resolve();

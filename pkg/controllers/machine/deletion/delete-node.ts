@@ -1,10 +1,12 @@
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
-import { next } from '../../../reconcile/result.ts';
+import { next, waitFor } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { belongsTo, type NodeAccess } from '../node-access.ts';
 import { advance, isAt, isNodeAbandoned, stay } from './cursor.ts';
+import { deletionStageOf } from './stage.ts';
+import { isStillOurs } from './still-ours.ts';
 
 /**
  * Takes our finalizer from the machine's Nodes and deletes them: by name, by machine-name label and by provider id, so that
@@ -15,7 +17,10 @@ export const deleteNode: MachineStep = {
 
   async run(ctx) {
     if (!isAt(ctx, 'delete-node')) return next;
-    const { nodes, machine, pass } = ctx;
+    const { nodes, machine, observed, pass, signal } = ctx;
+    // Just now the same was asked for the VM, unless this stage was taken over.
+    const isTakenOver = deletionStageOf(observed) === 'delete-node';
+    if (isTakenOver && !(await isStillOurs(ctx, signal))) return waitFor('the Machine as it is now');
     if (nodes !== undefined && isNodeAbandoned(ctx)) {
       const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
       if (name !== '') pass.event('NodeLeftBehind', `Node ${name} was not deleted: its cluster cannot be reached.`);

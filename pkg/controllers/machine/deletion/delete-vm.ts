@@ -7,8 +7,9 @@ import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { CallInput } from '../retries.ts';
 import { GIVEN_UP_RETRY_MS, inputOf, keepState, unansweredLookMs, wasGivenUp } from '../steps/launch.ts';
-import { phaseOf } from '../status.ts';
+import { phaseOf, wasNeverAsked } from '../status.ts';
 import { advance, isAt, stay, untilRecorded } from './cursor.ts';
+import { isStillOurs, NotOursError } from './still-ours.ts';
 
 /**
  * Has the driver delete the VM, as an activity; also when it is said not to exist, because something of it may. Only success
@@ -41,6 +42,7 @@ export const deleteVM: MachineStep = {
  */
 export function wasNeverLaunched(observed: Machine): boolean {
   const { type, state, errorCode = '' } = observed.status?.lastOperation ?? {};
+  if (wasNeverAsked(observed) && (observed.metadata.labels?.[NODE_LABEL] ?? '') === '') return true;
   return (
     phaseOf(observed) === '' &&
     type === 'Create' &&
@@ -94,9 +96,10 @@ function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
     return requeue(waitMs, 'the next attempt to delete the VM');
   }
   const { driver, machineClass, secretData } = resolved;
-  activities.startOrGet({ uid, key }, 'delete', (signal) =>
-    driver.delete({ machine: observed, machineClass, secretData }, signal),
-  );
+  activities.startOrGet({ uid, key }, 'delete', async (signal) => {
+    if (!(await isStillOurs(ctx, signal))) throw new NotOursError();
+    return await driver.delete({ machine: observed, machineClass, secretData }, signal);
+  });
   return waitFor('the VM to be deleted');
 }
 
@@ -124,6 +127,7 @@ function failed(ctx: MachineContext, resolved: ResolvedClass, error: unknown): S
     retries.postpone(input, GIVEN_UP_RETRY_MS);
     return requeue(GIVEN_UP_RETRY_MS, 'the clusters to be reachable');
   }
+  if (error instanceof NotOursError) return waitFor('the Machine as it is now');
   if (!(error instanceof DriverError)) throw error;
   retries.failed(input, error);
   showAgain(ctx, input);

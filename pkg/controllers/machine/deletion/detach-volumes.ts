@@ -1,36 +1,81 @@
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import { next, requeue } from '../../../reconcile/result.ts';
-import type { MachineStep } from '../context.ts';
-import { advance, isAt, isNodeAbandoned, untilRecorded } from './cursor.ts';
+import type { VolumeAttachment } from '../../../apis/wire.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
+import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import type { NodeAccess } from '../node-access.ts';
+import { advance, isAt, isNodeAbandoned, stay, untilRecorded } from './cursor.ts';
 import { textOfStage } from './stage.ts';
+import { isStillOurs } from './still-ours.ts';
 
-/** When to look again for VolumeAttachments that came since. */
+/** When to try again to delete VolumeAttachments, and to look for ones that came since. */
 const RETRY_MS = 5_000;
 
 /**
  * After a forced drain: deletes the VolumeAttachments of the Node, so that its volumes can be attached elsewhere before the
- * machine is gone. That they are really detached is not awaited.
+ * machine is gone. That they are really detached is not awaited. Attachments to a Node that is not this machine's, though it has
+ * its name, are left alone. Those that cannot be deleted are told of, and given up after the PV detach timeout: a VM that is
+ * gone holds no volume.
  */
 export const detachVolumes: MachineStep = {
   name: 'detach-volumes',
 
   async run(ctx) {
-    const { machine, nodes, signal, log } = ctx;
+    const { nodes, signal } = ctx;
     if (!isAt(ctx, 'detach-volumes')) return next;
-    const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
-    const attached = isNodeAbandoned(ctx) ? [] : (nodes?.attachments(name) ?? []);
-    if (nodes === undefined || attached.length === 0) {
-      advance(ctx, 'delete-vm', textOfStage(machine.status.lastOperation?.description ?? ''));
-      return next;
-    }
+    const attached = nodes === undefined || isNodeAbandoned(ctx) ? [] : attachmentsOf(ctx, nodes);
+    if (nodes === undefined || attached.length === 0) return done(ctx);
     const unrecorded = untilRecorded(ctx, 'detach-volumes');
     if (unrecorded !== undefined) return unrecorded;
+    if (!(await isStillOurs(ctx, signal))) return waitFor('the Machine as it is now');
 
-    const results = await Promise.allSettled(attached.map((attachment) => nodes.detach(attachment, signal)));
-    for (const result of results) {
-      if (result.status === 'rejected')
-        log.warn({ err: result.reason, node: name }, 'could not delete a VolumeAttachment');
-    }
-    return requeue(RETRY_MS, 'VolumeAttachments to go');
+    const failure = await detach(attached, nodes, signal);
+    if (failure !== undefined) return failed(ctx, failure);
+    // What we deleted is seen at once; what others have attached meanwhile goes in the next round.
+    return attachmentsOf(ctx, nodes).length === 0 ? done(ctx) : requeue(RETRY_MS, 'VolumeAttachments to go');
   },
 };
+
+function attachmentsOf({ machine }: MachineContext, nodes: NodeAccess): readonly VolumeAttachment[] {
+  return nodes.ofMachine(machine).flatMap(({ metadata }) => nodes.attachments(metadata.name));
+}
+
+function done(ctx: MachineContext): StepResult {
+  const { machine, memory } = ctx;
+  memory.detaching.delete(machine.metadata.uid);
+  advance(ctx, 'delete-vm', textOfStage(machine.status.lastOperation?.description ?? ''));
+  return next;
+}
+
+/** Resolves with what the first of those that failed has failed with. */
+async function detach(
+  attached: readonly VolumeAttachment[],
+  nodes: NodeAccess,
+  signal: AbortSignal,
+): Promise<{ readonly name: string; readonly error: unknown } | undefined> {
+  const results = await Promise.allSettled(attached.map((attachment) => nodes.detach(attachment, signal)));
+  const at = results.findIndex(({ status }) => status === 'rejected');
+  const result = results[at];
+  if (result?.status !== 'rejected') return undefined;
+  return { name: attached[at]?.metadata.name ?? '', error: result.reason };
+}
+
+function failed(ctx: MachineContext, { name, error }: { name: string; error: unknown }): StepResult {
+  const { machine, memory, settings, clock, pass, log } = ctx;
+  if (error instanceof GateClosedError) throw error;
+  const { uid } = machine.metadata;
+  const nowMs = clock.monotonicMs();
+  const sinceMs = memory.detaching.get(uid) ?? nowMs;
+  memory.detaching.set(uid, sinceMs);
+  const reason = error instanceof Error ? error.message : String(error);
+  const text = `Could not delete VolumeAttachment ${name} of Node ${machine.metadata.labels?.[NODE_LABEL] ?? ''}: ${reason}.`;
+  log.warn({ err: error, attachment: name }, 'could not delete a VolumeAttachment');
+  if (nowMs - sinceMs < settings.pvDetachTimeoutMs) {
+    if (stay(ctx, 'detach-volumes', text)) pass.event('DetachFailed', text);
+    return requeue(RETRY_MS, 'VolumeAttachments to go');
+  }
+  pass.event('DetachFailed', `Given up: ${text}`);
+  memory.detaching.delete(uid);
+  advance(ctx, 'delete-vm', text);
+  return next;
+}

@@ -1,22 +1,72 @@
 import type { BlockedPod, DrainProgress } from '../../../drain/drain.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
 
 /** So many pods are named; more would not fit into anybody's head. */
 const MOST_NAMED = 5;
 
-const REASONS: Record<BlockedPod['reason'], (detail: string) => string> = {
-  'disruption-budget': (detail) => `PodDisruptionBudget ${detail}`,
-  'misconfigured-disruption-budget': (detail) => `PodDisruptionBudget ${detail} allows no eviction ever`,
-  terminating: () => 'terminating',
-  'volume-detach': (detail) => `volume ${detail} is attached`,
-  'volume-reattach': (detail) => `volume ${detail} is not attached elsewhere yet`,
-  error: (detail) => detail,
+interface Wording {
+  readonly say: (detail: string) => string;
+  /** Whether somebody has to do something before the pod goes: such a wait is told as an Event. */
+  readonly isBlock: boolean;
+}
+
+/** What each reason is called. Those that somebody can do something about come first. */
+const REASONS: Record<BlockedPod['reason'], Wording> = {
+  'misconfigured-disruption-budget': {
+    say: (name) => `PodDisruptionBudget ${name} allows no eviction ever, although all its pods are healthy: correct it`,
+    isBlock: true,
+  },
+  'disruption-budget': { say: (name) => `PodDisruptionBudget ${name} allows no eviction now`, isBlock: true },
+  error: { say: (text) => text, isBlock: true },
+  terminating: { say: (holder) => `does not end: ${holder}`, isBlock: true },
+  'volume-detach': { say: (volumes) => `volume ${volumes} is still attached here`, isBlock: false },
+  'volume-reattach': { say: (volumes) => `volume ${volumes} is not attached elsewhere yet`, isBlock: false },
+  turn: { say: () => 'waits for its turn: pods with volumes go one after the other', isBlock: false },
+  ending: { say: (until) => `ending, has until ${until}`, isBlock: false },
 };
 
-/** What a drain waits for: `Waiting for 3 pods: ns/a (PodDisruptionBudget x), ns/b (terminating).` */
-export function describeProgress({ remainingPods, blocked }: DrainProgress): string {
-  const pods = `${remainingPods} ${remainingPods === 1 ? 'pod' : 'pods'}`;
-  if (blocked.length === 0) return `Waiting for ${pods}.`;
-  const named = blocked.slice(0, MOST_NAMED).map(({ pod, reason, detail }) => `${pod} (${REASONS[reason](detail)})`);
-  const more = blocked.length > MOST_NAMED ? `, and ${blocked.length - MOST_NAMED} more` : '';
-  return `Waiting for ${pods}: ${named.join(', ')}${more}.`;
+const RANKS = Object.keys(REASONS);
+
+/**
+ * What a drain waits for: `Waiting for 3 pods: ns/a (PodDisruptionBudget x allows no eviction now), … and 7 more.` The same words
+ * as long as nothing has changed. `deadlineMs` (wall time) is when pods that are left are deleted.
+ */
+export function describeProgress({ remainingPods, blocked }: DrainProgress, deadlineMs?: number): string {
+  const told = mostImportant(blocked);
+  const named = told.slice(0, MOST_NAMED).map(({ pod, reason, detail }) => `${pod} (${REASONS[reason].say(detail)})`);
+  const left = Math.max(remainingPods, told.length) - named.length;
+  const more = named.length > 0 && left > 0 ? `, and ${left} more` : '';
+  const list = named.length > 0 ? `: ${named.join(', ')}${more}` : '';
+  const end = deadlineMs === undefined ? '' : ` Pods that are left at ${toTimestamp(deadlineMs)} are deleted.`;
+  return `Waiting for ${subject(remainingPods, told.length)}${list}.${end}`;
+}
+
+/** Volumes may be waited for longer than their pods. */
+function subject(pods: number, told: number): string {
+  if (pods === 0 && told > 0) return 'volumes of pods that are gone';
+  return `${pods} ${pods === 1 ? 'pod' : 'pods'}`;
+}
+
+/** One reason for each pod. */
+function mostImportant(blocked: readonly BlockedPod[]): BlockedPod[] {
+  const sorted = blocked.toSorted((a, b) => RANKS.indexOf(a.reason) - RANKS.indexOf(b.reason));
+  const seen = new Set<string>();
+  return sorted.filter(({ pod }) => !seen.has(pod) && seen.add(pod));
+}
+
+/**
+ * Why a drain does not go on, without the names of pods and volumes, which come and go while the reason stays. Empty while pods
+ * only take the time that they were given.
+ */
+export function reasonOf({ blocked }: DrainProgress): string {
+  const reasons = blocked.flatMap(({ reason, detail }) => {
+    if (reason === 'ending' || reason === 'turn') return [];
+    return reason.endsWith('disruption-budget') ? [`${reason} ${detail}`] : [reason];
+  });
+  return [...new Set(reasons)].toSorted().join(', ');
+}
+
+/** Whether somebody has to do something before the drain goes on. */
+export function isHeldUp({ blocked }: DrainProgress): boolean {
+  return blocked.some(({ reason }) => REASONS[reason].isBlock);
 }

@@ -1,6 +1,6 @@
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp, MINUTE_MS } from '../../../clock/clock.ts';
+import { MINUTE_MS } from '../../../clock/clock.ts';
 import type { DrainOutcome, DrainRequest } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
@@ -9,11 +9,11 @@ import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { DrainRecord, ForceReason } from '../memory.ts';
 import { maxEvictRetriesOf } from '../settings.ts';
-import { setOperation } from '../status.ts';
+import { yieldDrain } from '../yield-drain.ts';
 import { advance, isAt, isNodeAbandoned, stay, untilRecorded } from './cursor.ts';
 import { describeProgress } from './drain-text.ts';
 import { drainDeadlineMs, forceReasonOf } from './force.ts';
-import { describeStage } from './stage.ts';
+import { noteProgress, PROGRESS_MS, showProgress } from './show-drain.ts';
 
 /** Longest forced drain. */
 const FORCED_MS = MINUTE_MS;
@@ -21,8 +21,6 @@ const FORCED_MS = MINUTE_MS;
 const GATE_RETRY_MS = 5_000;
 /** Wait after a drain that could not do its work. */
 const RETRY_MS = 30_000;
-/** The status tells of a drain's progress at most so often. */
-const PROGRESS_MS = 30_000;
 
 const FORCE_TEXTS: Record<ForceReason, string> = {
   label: 'the deletion is forced by its label',
@@ -55,7 +53,7 @@ export const drain: MachineStep = {
       advance(ctx, 'delete-vm', name === '' ? '' : `Node ${name} is not there, so nothing is drained.`);
       return next;
     }
-    return untilRecorded(ctx, 'drain') ?? (await look(ctx, target, node));
+    return untilRecorded(ctx, 'drain') ?? yieldDrain(ctx, 'deletion') ?? (await look(ctx, target, node));
   },
 };
 
@@ -91,12 +89,12 @@ function start(ctx: MachineContext, target: Target, node: Node, force: ForceReas
   if (waitMs > 0) return requeue(waitMs, 'the next attempt to drain');
 
   const startedMs = before?.startedMs ?? clock.monotonicMs();
-  const record: DrainRecord = { force, startedMs, progress: undefined, isSuperseded: false };
+  const record: DrainRecord = { purpose: 'deletion', force, startedMs, progress: undefined, isSuperseded: false };
   memory.drains.set(uid, record);
   const request = requestOf(ctx, target, node, force);
-  activities.startOrGet({ uid, key }, 'drain', (signal) =>
+  activities.startOrGet({ uid, key }, 'drain', (signal, tell) =>
     run(request, signal, (progress) => {
-      record.progress = progress;
+      if (noteProgress(record, progress, clock.monotonicMs())) tell();
     }),
   );
   if (force !== undefined) pass.event('DrainForced', `Pods are deleted, not evicted: ${FORCE_TEXTS[force]}.`);
@@ -189,26 +187,6 @@ function retry(ctx: MachineContext, text: string): StepResult {
   if (record !== undefined) record.retryAtMs = clock.monotonicMs() + waitMs;
   if (stay(ctx, 'drain', text)) pass.event('DrainFailed', text);
   return requeue(waitMs, 'the next attempt to drain');
-}
-
-/** Tells what keeps the drain, at most every 30 s; a drain that is quicker tells nothing. */
-function showProgress(ctx: MachineContext, record: DrainRecord | undefined): void {
-  const { machine, clock, pass, memory } = ctx;
-  pass.alsoAfter(PROGRESS_MS, 'the pods to leave');
-  if (record?.progress === undefined) return;
-  const description = describeStage('drain', describeProgress(record.progress));
-  const { description: told, lastUpdateTime } = machine.status.lastOperation ?? {};
-  if (description === told) return;
-  const leftMs = (fromTimestamp(lastUpdateTime) ?? 0) + PROGRESS_MS - clock.now();
-  if (leftMs > 0) {
-    pass.alsoAfter(leftMs, 'the pods to leave');
-    return;
-  }
-  setOperation(machine, { type: 'Delete', state: 'Processing', description }, clock.now());
-  const isBlocked = record.progress.blocked.some(({ reason }) => reason !== 'terminating');
-  if (isBlocked && memory.isNews(machine.metadata.uid, 'DrainBlocked')) {
-    pass.event('DrainBlocked', describeProgress(record.progress));
-  }
 }
 
 function dismiss({ machine, activities, memory }: MachineContext): void {

@@ -1,0 +1,75 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { BlockedPod } from '../../../drain/drain.ts';
+import { describeProgress, isHeldUp, reasonOf } from './drain-text.ts';
+
+const of = (pod: string, reason: BlockedPod['reason'], detail = ''): BlockedPod => ({ pod, reason, detail });
+
+describe('what a drain waits for, in words', () => {
+  test.each([
+    { what: 'nothing is known of the pods yet', pods: 2, blocked: [], says: 'Waiting for 2 pods.' },
+    {
+      what: 'a budget that allows one at a time',
+      pods: 2,
+      blocked: [of('a/ending', 'ending', '2026-01-01T00:00:30Z'), of('a/next', 'disruption-budget', 'web')],
+      says: 'Waiting for 2 pods: a/next (PodDisruptionBudget web allows no eviction now), a/ending (ending, has until 2026-01-01T00:00:30Z).',
+    },
+    {
+      what: 'a budget that allows none',
+      pods: 1,
+      blocked: [of('a/b', 'misconfigured-disruption-budget', 'zero')],
+      says: 'Waiting for 1 pod: a/b (PodDisruptionBudget zero allows no eviction ever, although all its pods are healthy: correct it).',
+    },
+    {
+      what: 'a pod that a finalizer holds',
+      pods: 1,
+      blocked: [of('a/b', 'terminating', 'held by finalizer x')],
+      says: 'Waiting for 1 pod: a/b (does not end: held by finalizer x).',
+    },
+    {
+      what: 'volumes of a pod that is still there',
+      pods: 2,
+      blocked: [of('a/1', 'ending', 'soon'), of('a/1', 'volume-detach', 'pv-1'), of('a/2', 'turn')],
+      says: 'Waiting for 2 pods: a/1 (volume pv-1 is still attached here), a/2 (waits for its turn: pods with volumes go one after the other).',
+    },
+    {
+      what: 'volumes alone',
+      pods: 0,
+      blocked: [of('a/1', 'volume-reattach', 'pv-1')],
+      says: 'Waiting for volumes of pods that are gone: a/1 (volume pv-1 is not attached elsewhere yet).',
+    },
+    {
+      what: 'more pods than anybody reads',
+      pods: 9,
+      blocked: [1, 2, 3, 4, 5, 6, 7].map((i) => of(`a/${i}`, 'error', 'no answer')),
+      says: 'Waiting for 9 pods: a/1 (no answer), a/2 (no answer), a/3 (no answer), a/4 (no answer), a/5 (no answer), and 4 more.',
+    },
+  ])('$what', ({ pods, blocked, says }) => {
+    expect(describeProgress({ remainingPods: pods, blocked })).toBe(says);
+  });
+
+  test('says when those that are left are deleted', () => {
+    const text = describeProgress({ remainingPods: 1, blocked: [] }, Date.parse('2026-01-01T02:00:00Z'));
+
+    expect(text).toBe('Waiting for 1 pod. Pods that are left at 2026-01-01T02:00:00Z are deleted.');
+  });
+});
+
+describe('the reason of a wait', () => {
+  test.each([
+    { blocked: [], reason: '', held: false },
+    { blocked: [of('a', 'ending', 'soon'), of('b', 'turn')], reason: '', held: false },
+    {
+      blocked: [of('a', 'disruption-budget', 'x'), of('b', 'disruption-budget', 'x')],
+      reason: 'disruption-budget x',
+      held: true,
+    },
+    { blocked: [of('a', 'volume-detach', 'pv-1')], reason: 'volume-detach', held: false },
+    { blocked: [of('a', 'terminating', 'long'), of('b', 'error', 'x')], reason: 'error, terminating', held: true },
+  ])('of $blocked is "$reason"', ({ blocked, reason, held }) => {
+    const progress = { remainingPods: blocked.length, blocked };
+
+    expect(reasonOf(progress)).toBe(reason);
+    expect(isHeldUp(progress)).toBe(held);
+  });
+});

@@ -1,0 +1,23 @@
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import type { MachineContext } from '../context.ts';
+
+/**
+ * Whether the very Machine that this pass looks at still exists and is still being deleted, by a live read. Asked before what
+ * cannot be undone and is done by name: a Machine that was re-created under the same name has a life of its own. Throws ApiError.
+ */
+export async function isStillOurs(
+  { observed, readMachine }: Pick<MachineContext, 'observed' | 'readMachine'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const live = await readMachine(observed, signal);
+  return live?.metadata.uid === observed.metadata.uid && isBeingDeleted(live);
+}
+
+/** Thrown by long work that was to do something for a Machine that is no longer there; the cache will tell as much in a moment. */
+export class NotOursError extends Error {
+  override readonly name = 'NotOursError';
+
+  constructor() {
+    super('the Machine is gone, or another one has its name');
+  }
+}
