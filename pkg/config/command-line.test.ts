@@ -75,6 +75,6 @@ describe('command line', () => {
     expect(help).toMatch(/Machines:\n[^]*--machine-drain-timeout <duration>/);
     expect(help).toContain('(default 2h)');
     expect(help).not.toContain('--cloud-provider');
-    expect(help).not.toContain('--machine-safety-orphan-vms-period');
+    expect(help).not.toContain('--controller-start-interval');
   });
 });

@@ -72,6 +72,13 @@ describe('flags', () => {
     { flag: 'machine-concurrent-syncs', value: '0', says: /a whole number of at least 1/ },
     { flag: 'kube-api-content-type', value: 'json', says: /a media type/ },
     { flag: 'controllers', value: 'machine,pods', says: /--controllers: "pods" is not valid/ },
+    {
+      flag: 'controllers',
+      value: 'machine-set',
+      says: /^--controllers: "machine-set" is not valid without machine-deployment: .*--leader-elect=false/,
+    },
+    { flag: 'controllers', value: 'safety.overshoot', says: /without machine-deployment and machine-set:/ },
+    { flag: 'controllers', value: 'machine-deployment,machine-set,machine', says: /without machine-class and secret:/ },
     { flag: 'driver', value: 'local=/run/x.sock', says: /--driver: "local=\/run\/x.sock".*unix:\/\// },
     { flag: 'driver', value: 'a=unix:///1,a=unix:///2', says: /provider "a" is named twice/ },
     { flag: 'target-kubeconfig', value: 'none', says: /--control-kubeconfig: is needed/ },
@@ -87,6 +94,15 @@ describe('flags', () => {
     { flag: 'machine-safety-orphan-vms-grace', value: '0s', says: /"0s".*of at least 1s/ },
   ])('refuses --$flag=$value, naming the flag, the value and what is allowed', ({ flag, value, says }) => {
     expect(() => configFrom('machinist run', typed({ [flag]: value }))).toThrow(says);
+  });
+
+  test.each([
+    { controllers: 'machine-deployment,machine-set' },
+    { controllers: 'machine,machine-class,secret' },
+    { controllers: 'machine,machine-class,secret,safety.orphan-vms' },
+    { controllers: 'machine-set', 'leader-elect': 'false' },
+  ])('takes controllers that share no Lease with another process: $controllers', (flags) => {
+    expect([...configFrom('machinist run', typed(flags)).controllers]).toEqual(flags.controllers.split(','));
   });
 
   test('drivers may be named in one flag or in several', () => {

@@ -1,4 +1,5 @@
 import { defaultOf, FLAGS, type Program } from './flags.ts';
+import { refuseSplitLeases } from './lease-groups.ts';
 import { FlagError, type FlagValue, parseValue } from './value.ts';
 
 /** Names of the controllers that `--controllers` picks from. */
@@ -199,7 +200,8 @@ function driversFrom(items: readonly string[]): ProviderAddress[] {
   return drivers;
 }
 
-function refuseContradictions({ clusters, leader, safety }: Config): void {
+function refuseContradictions({ clusters, controllers, leader, safety }: Config): void {
+  if (leader.enabled) refuseSplitLeases(controllers);
   if (clusters.targetKubeconfig === 'none' && clusters.controlKubeconfig === '') {
     throw new FlagError(
       '--control-kubeconfig: is needed when --target-kubeconfig is none, because there is no target whose cluster it could share',

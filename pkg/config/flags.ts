@@ -65,7 +65,7 @@ export const FLAGS: readonly Flag[] = [
     default: '*',
     group: 'Clusters',
     programs: [RUN],
-    help: 'Which controllers run: "*", or a comma list of machine-deployment, machine-set, safety.overshoot, machine, machine-class, secret, safety.orphan-vms, safety.unmanaged-nodes.',
+    help: 'Which controllers run: "*", or a comma list of machine-deployment, machine-set, safety.overshoot, machine, machine-class, secret, safety.orphan-vms, safety.unmanaged-nodes. With leader election, those of one Lease only together.',
   },
 
   {
