@@ -1,5 +1,6 @@
 import type { Api } from '../../hack/control-plane/api.ts';
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
+import type { CrdSet } from '../env/crds.ts';
 import { privateControlPlane } from '../env/environment.ts';
 import { grant } from '../integration/shipped-roles.ts';
 
@@ -25,8 +26,8 @@ export class Site implements AsyncDisposable {
   }
 
   /** Without kube-controller-manager: nobody tidies up after the manager. */
-  static async open(): Promise<Site> {
-    const plane = await privateControlPlane({ controllerManager: false });
+  static async open(options: { readonly crds?: CrdSet } = {}): Promise<Site> {
+    const plane = await privateControlPlane({ ...options, controllerManager: false });
     const { connection } = plane;
     const site = new Site(
       plane,
