@@ -35,7 +35,7 @@ describe('equal events', () => {
     const a = correlator.correlate(occurrence(), 0);
     const b = correlator.correlate(occurrence(change), 0);
 
-    expect(a?.key).not.toBe(b?.key);
+    expect(a.key).not.toBe(b.key);
   });
 });
 
@@ -45,9 +45,9 @@ describe('similar events', () => {
 
     const got = Array.from({ length: 13 }, (_, i) => correlator.correlate(occurrence({ message: `try ${i}` }), i));
 
-    expect(got.slice(0, 10).map((c) => c?.message)).toEqual(Array.from({ length: 10 }, (_, i) => `try ${i}`));
+    expect(got.slice(0, 10).map((c) => c.message)).toEqual(Array.from({ length: 10 }, (_, i) => `try ${i}`));
     expect(got[10]?.message).toBe('(combined from similar events): try 10');
-    expect(new Set(got.map((c) => c?.key)).size).toBe(11);
+    expect(new Set(got.map((c) => c.key)).size).toBe(11);
     expect(got[12]?.key).toBe(got[10]?.key);
   });
 
@@ -55,39 +55,70 @@ describe('similar events', () => {
     const correlator = new Correlator();
     for (let i = 0; i < 11; i++) correlator.correlate(occurrence({ message: `try ${i}` }), 0);
 
-    expect(correlator.correlate(occurrence({ message: 'try 3' }), 1)?.message).toBe('try 3');
+    expect(correlator.correlate(occurrence({ message: 'try 3' }), 1).message).toBe('try 3');
   });
 
   test('begin anew after ten quiet minutes', () => {
     const correlator = new Correlator();
     for (let i = 0; i < 11; i++) correlator.correlate(occurrence({ message: `try ${i}` }), 0);
 
-    expect(correlator.correlate(occurrence({ message: 'try 11' }), 10 * MINUTE)?.message).toContain('combined');
-    expect(correlator.correlate(occurrence({ message: 'try 12' }), 20 * MINUTE + 1)?.message).toBe('try 12');
+    expect(correlator.correlate(occurrence({ message: 'try 11' }), 10 * MINUTE).message).toContain('combined');
+    expect(correlator.correlate(occurrence({ message: 'try 12' }), 20 * MINUTE + 1).message).toBe('try 12');
   });
 });
 
-describe('events about one object', () => {
-  test('are 25 at once, then one per five minutes; other objects are not concerned', () => {
-    const correlator = new Correlator();
-    const many = (nowMs: number, name = 'm-1'): number =>
-      Array.from({ length: 40 }, () => correlator.correlate(occurrence({ subject: machine(name) }), nowMs)).filter(
-        (c) => c !== undefined,
-      ).length;
+describe('a burst of events about one object', () => {
+  const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `pool-7d9f5-${10_000 + i}`);
 
-    expect(many(0)).toBe(25);
-    expect(many(5 * MINUTE - 1)).toBe(0);
-    expect(many(5 * MINUTE)).toBe(1);
-    expect(many(5 * MINUTE, 'm-2')).toBe(25);
-    expect(many(5 * MINUTE + 2 * 60 * MINUTE)).toBe(24);
+  /** The messages that the Events end up with. */
+  function told(correlator: Correlator, machines: readonly string[]): string[] {
+    const events = new Map<string, string>();
+    for (const name of machines) {
+      const { key, message } = correlator.correlate(occurrence({ message: `Created Machine ${name}` }), 0);
+      events.set(key, message);
+    }
+    return [...events.values()];
+  }
+
+  test('is told in few Events that leave out no name', () => {
+    const machines = names(500);
+
+    const messages = told(new Correlator(), machines);
+
+    expect(messages.join('\n').match(/pool-7d9f5-\d+/g)).toEqual(machines);
+    expect(messages.length).toBeLessThan(10 + 500 / 40);
+    expect(messages.every((message) => message.length <= 1_024)).toBe(true);
+    expect(messages[10]).toMatch(
+      /^\(combined from similar events\): Created Machine pool-7d9f5-10010, pool-7d9f5-10011, /,
+    );
+  });
+
+  test('without end is told in a bounded number of Events, the last of which shows the latest', () => {
+    const machines = names(12_000);
+
+    const messages = told(new Correlator(), machines);
+
+    expect(messages).toHaveLength(10 + 1 + 100);
+    expect(messages.at(-1)?.endsWith(`, ${machines.at(-1)}`)).toBe(true);
+  });
+
+  test('that are equal is one Event; beyond 25 it is written a little later, not dropped', () => {
+    const correlator = new Correlator();
+
+    const got = Array.from({ length: 40 }, () => correlator.correlate(occurrence(), 0));
+
+    expect(new Set(got.map(({ key }) => key)).size).toBe(1);
+    expect(got.map(({ delayMs }) => delayMs > 0)).toEqual(got.map((_, i) => i >= 25));
+    expect(correlator.correlate(occurrence({ subject: machine('m-2') }), 0).delayMs).toBe(0);
+    expect(correlator.correlate(occurrence(), 5 * MINUTE).delayMs).toBe(0);
   });
 });
 
 test('a message is cut to 1,024 characters', () => {
   const got = new Correlator().correlate(occurrence({ message: 'x'.repeat(5_000) }), 0);
 
-  expect(got?.message).toHaveLength(1_024);
-  expect(got?.message.endsWith('x…')).toBe(true);
+  expect(got.message).toHaveLength(1_024);
+  expect(got.message.endsWith('x…')).toBe(true);
 });
 
 describe('a bounded map', () => {

@@ -1,4 +1,5 @@
 import { BoundedMap } from './bounded-map.ts';
+import { combinedMessage, LONGEST_MESSAGE, truncated } from './combined-message.ts';
 
 /** Normal: something happened. Warning: somebody may have to look. */
 export type EventType = 'Normal' | 'Warning';
@@ -23,19 +24,34 @@ export interface Occurrence {
 /** What to write: one Event for all occurrences with the same key. */
 export interface Correlated {
   readonly key: string;
+  /** Of the Event as it is now, this occurrence included. */
   readonly message: string;
+  /** How long the write may wait for more of the same; 0 when it is to be told at once. */
+  readonly delayMs: number;
 }
 
 const SIMILAR_LIMIT = 10;
 const SIMILAR_WINDOW_MS = 600_000;
+/** client-go's limit for one object; beyond it nothing is dropped here, it is only written less often. */
 const BURST = 25;
+/** Combined Events about one object: with some 25 names each, a burst of 2,000 machines is told in full. */
+const COMBINED_BURST = 100;
 const REFILL_MS = 300_000;
+const PACE_MS = 2_000;
 const CAPACITY = 4_096;
-const LONGEST_MESSAGE = 1_024;
 
+/** Occurrences that differ only in their message. */
 interface Similar {
   lastMs: number;
+  /** The first ones, each of which has an Event of its own. */
   readonly messages: Set<string>;
+  /** The combined Event of the later ones. */
+  batch: Batch | undefined;
+}
+
+interface Batch {
+  readonly key: string;
+  messages: readonly string[];
 }
 
 interface Bucket {
@@ -44,42 +60,73 @@ interface Bucket {
 }
 
 /**
- * client-go's rules for the Events of one source: equal ones are one Event; more than 10 that differ only in their message,
- * within 10 min, become one "(combined from similar events)"; about one object 25 at once, then one per 5 min. Remembers
- * the 4,096 objects and groups used last.
+ * Which Event an occurrence belongs to. As in client-go equal ones are one Event with a rising count, and more than 10 that
+ * differ only in their message, within 10 min, are combined. Unlike it, nothing is left out: a combined Event names all that it
+ * stands for and is followed by another one when it is full, and many Events about one object are written later, not dropped.
+ * Only after 100 full ones does the last one let go of its oldest messages; its count still tells of them. Remembers the 4,096
+ * objects and groups used last. docs/decisions/events-of-many-machines.md says why.
  */
 export class Correlator {
   readonly #similar = new BoundedMap<string, Similar>(CAPACITY);
-  readonly #buckets = new BoundedMap<string, Bucket>(CAPACITY);
+  readonly #events = new Buckets(BURST);
+  readonly #combined = new Buckets(COMBINED_BURST);
+  #batches = 0;
 
-  /** The Event that this occurrence belongs to; undefined when there were too many about its object. */
-  correlate({ subject, type, reason, message }: Occurrence, nowMs: number): Correlated | undefined {
+  /** The Event that this occurrence belongs to. */
+  correlate({ subject, type, reason, message }: Occurrence, nowMs: number): Correlated {
     const object = keyOf(subject.apiVersion, subject.kind, subject.namespace, subject.name, subject.uid);
-    if (!this.#take(object, nowMs)) return undefined;
+    const isPrompt = this.#events.take(object, nowMs);
     const group = keyOf(object, type, reason);
-    if (this.#isOneOfMany(group, message, nowMs)) {
-      return { key: group, message: truncated(`(combined from similar events): ${message}`) };
+    const similar = this.#similarTo(group, nowMs);
+    if (similar.messages.has(message) || similar.messages.size < SIMILAR_LIMIT) {
+      similar.messages.add(message);
+      return { key: keyOf(group, message), message: truncated(message), delayMs: isPrompt ? 0 : PACE_MS };
     }
-    return { key: keyOf(group, message), message: truncated(message) };
+    const batch = this.#combine(similar, object, group, message, nowMs);
+    return { key: batch.key, message: truncated(combinedMessage(batch.messages)), delayMs: PACE_MS };
   }
 
-  #isOneOfMany(group: string, message: string, nowMs: number): boolean {
+  #similarTo(group: string, nowMs: number): Similar {
     const known = this.#similar.get(group);
-    const similar =
-      known === undefined || nowMs - known.lastMs > SIMILAR_WINDOW_MS
-        ? { lastMs: nowMs, messages: new Set<string>() }
-        : known;
-    similar.lastMs = nowMs;
+    if (known !== undefined && nowMs - known.lastMs <= SIMILAR_WINDOW_MS) {
+      known.lastMs = nowMs;
+      return known;
+    }
+    const similar = { lastMs: nowMs, messages: new Set<string>(), batch: undefined };
     this.#similar.set(group, similar);
-    if (similar.messages.has(message)) return false;
-    if (similar.messages.size >= SIMILAR_LIMIT) return true;
-    similar.messages.add(message);
-    return false;
+    return similar;
   }
 
-  #take(object: string, nowMs: number): boolean {
-    const bucket = this.#buckets.get(object) ?? { tokens: BURST, atMs: nowMs };
-    bucket.tokens = Math.min(BURST, bucket.tokens + (nowMs - bucket.atMs) / REFILL_MS);
+  #combine(similar: Similar, object: string, group: string, message: string, nowMs: number): Batch {
+    const { batch } = similar;
+    if (batch === undefined) return (similar.batch = this.#newBatch(group, message));
+    if (batch.messages.includes(message)) return batch;
+    const messages = [...batch.messages, message];
+    if (fits(messages)) batch.messages = messages;
+    else if (this.#combined.take(object, nowMs)) return (similar.batch = this.#newBatch(group, message));
+    else batch.messages = latestThatFit(messages);
+    return batch;
+  }
+
+  #newBatch(group: string, message: string): Batch {
+    this.#batches += 1;
+    return { key: keyOf(group, '', String(this.#batches)), messages: [message] };
+  }
+}
+
+/** Token buckets, one for each object, refilled one token in 5 min. */
+class Buckets {
+  readonly #buckets = new BoundedMap<string, Bucket>(CAPACITY);
+  readonly #size: number;
+
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  /** Whether there was a token. */
+  take(object: string, nowMs: number): boolean {
+    const bucket = this.#buckets.get(object) ?? { tokens: this.#size, atMs: nowMs };
+    bucket.tokens = Math.min(this.#size, bucket.tokens + (nowMs - bucket.atMs) / REFILL_MS);
     bucket.atMs = nowMs;
     const isAllowed = bucket.tokens >= 1;
     if (isAllowed) bucket.tokens -= 1;
@@ -88,10 +135,17 @@ export class Correlator {
   }
 }
 
-function keyOf(...parts: readonly (string | undefined)[]): string {
-  return parts.map((part) => part ?? '').join('\u0000');
+function fits(messages: readonly string[]): boolean {
+  return combinedMessage(messages).length <= LONGEST_MESSAGE;
 }
 
-function truncated(message: string): string {
-  return message.length <= LONGEST_MESSAGE ? message : `${message.slice(0, LONGEST_MESSAGE - 1).toWellFormed()}…`;
+/** The last of `messages`, as many as one Event can tell; at least one. */
+function latestThatFit(messages: readonly string[]): readonly string[] {
+  let from = 1;
+  while (from < messages.length - 1 && !fits(messages.slice(from))) from += 1;
+  return messages.slice(from);
+}
+
+function keyOf(...parts: readonly (string | undefined)[]): string {
+  return parts.map((part) => part ?? '').join('\u0000');
 }

@@ -61,7 +61,7 @@ const WRITE_TIMEOUT_MS = 10_000;
 
 /**
  * Writes core/v1 Events in the background: equal occurrences are one Event with a rising count, see Correlator for what is
- * combined or dropped. Memory is bounded: at most 10,000 Events wait, more are dropped and counted.
+ * combined. Memory is bounded: at most 10,000 Events wait, more are dropped and counted.
  */
 export class EventRecorder implements Recorder {
   readonly #parts: EventRecorderParts;
@@ -80,9 +80,7 @@ export class EventRecorder implements Recorder {
   record(occurrence: Occurrence): void {
     if (this.#stopping.signal.aborted) return;
     const { clock } = this.#parts;
-    const correlated = this.#correlator.correlate(occurrence, clock.monotonicMs());
-    if (correlated === undefined) return this.#count('limited');
-    const { key, message } = correlated;
+    const { key, message, delayMs } = this.#correlator.correlate(occurrence, clock.monotonicMs());
     const nowMs = clock.now();
     this.#enqueue({
       key,
@@ -92,7 +90,7 @@ export class EventRecorder implements Recorder {
       lastMs: nowMs,
       count: 1,
       attempts: 0,
-      notBeforeMs: 0,
+      notBeforeMs: clock.monotonicMs() + delayMs,
     });
   }
 
@@ -215,7 +213,7 @@ export class EventRecorder implements Recorder {
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  #count(fate: 'written' | 'limited' | 'overflow' | 'failed'): void {
+  #count(fate: 'written' | 'overflow' | 'failed'): void {
     this.#parts.metrics.events.inc({ fate });
   }
 }

@@ -102,7 +102,7 @@ describe('the event recorder', () => {
     await recorder.stop(1_000);
   });
 
-  test('combines what differs only in its message, with the latest of them shown', async () => {
+  test('combines what differs only in its message, and names each of them', async () => {
     await using ns = await namespace();
     const { recorder } = recorderOf();
 
@@ -115,7 +115,7 @@ describe('the event recorder', () => {
     const combined = events.filter((event) => event.message?.startsWith('(combined'));
     expect(events).toHaveLength(11);
     expect(combined.map(({ message, count }) => ({ message, count }))).toEqual([
-      { message: '(combined from similar events): try 14', count: 5 },
+      { message: '(combined from similar events): try 10, 11, 12, 13, 14', count: 5 },
     ]);
   });
 
@@ -156,6 +156,27 @@ describe('the event recorder', () => {
     await recorder.stop(1_000);
 
     await waitForCount(ns.name, 1);
+  });
+
+  test('tells of all machines that one set creates in a burst', async () => {
+    await using ns = await namespace();
+    const { recorder, clock } = recorderOf();
+    const machines = Array.from({ length: 300 }, (_, i) => `pool-7d9f5-${1_000 + i}`);
+
+    for (const name of machines) {
+      recorder.record({ subject: subjectIn(ns.name), ...created, message: `Created Machine ${name}` });
+    }
+    const events = await eventually(async () => {
+      clock.advance(2_000);
+      const written = await eventsIn(ns.name);
+      expect(written.reduce((sum, { count = 0 }) => sum + count, 0)).toBe(300);
+      return written;
+    });
+    await recorder.stop(1_000);
+
+    const told = events.map(({ message }) => message).join('\n');
+    expect(told.match(/pool-7d9f5-\d+/g)?.toSorted()).toEqual(machines);
+    expect(events.length).toBeLessThan(25);
   });
 
   test('writes what waits before it stops: 300 objects at once', async () => {
