@@ -1,0 +1,52 @@
+import { describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { CONTROL } from '../../pkg/gate/gate.ts';
+import { machines, nodes } from '../../pkg/kube/resource.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
+import { clockMetrics } from '../../pkg/metrics/clock.ts';
+import { kubeMetrics } from '../../pkg/metrics/kube.ts';
+import { openCluster } from '../../pkg/parts/cluster.ts';
+import type { ClusterAccess } from '../../pkg/parts/cluster.ts';
+import { connect } from '../env/environment.ts';
+
+const HOUR = 3_600_000;
+
+/** A way to the API server for a process whose clock is an hour slow. */
+async function accessOf(cluster: string): Promise<{ access: ClusterAccess; clock: SystemClock; startMs: number }> {
+  const clock = new SystemClock();
+  const startMs = clock.now() - HOUR;
+  clock.reanchor(startMs);
+  const registry = new Registry();
+  const access = await openCluster({
+    cluster,
+    kubeconfig: await connect().kubeconfigFor({ user: 'clock-test', groups: ['system:masters'] }),
+    probe: { resource: cluster === CONTROL ? machines : nodes, namespace: undefined },
+    userAgent: 'test',
+    env: {},
+    qps: 0,
+    burst: 0,
+    clock,
+    log: silentLogger,
+    metrics: kubeMetrics(registry),
+    clockMetrics: clockMetrics(registry),
+  });
+  return { access, clock, startMs };
+}
+
+describe('a clock that is an hour slow', () => {
+  test.each([
+    { cluster: CONTROL, hoursMoved: 1 },
+    { cluster: 'target', hoursMoved: 0 },
+  ])('is moved by $hoursMoved h by the answers of cluster $cluster', async ({ cluster, hoursMoved }) => {
+    const { access, clock, startMs } = await accessOf(cluster);
+    const beforeMs = clock.monotonicMs();
+
+    for (let i = 0; i < 5; i++) await access.reader.list(nodes, { limit: 1 });
+    const movedMs = clock.now() - startMs - (clock.monotonicMs() - beforeMs);
+
+    await access.transport.close();
+    expect(Math.round(movedMs / HOUR)).toBe(hoursMoved);
+  });
+});
