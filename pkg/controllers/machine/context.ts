@@ -42,7 +42,9 @@ export interface MachineWorld {
   readonly memory: MachineMemory;
   /** Live read of a Machine; undefined when the server says NotFound. */
   readonly readMachine: (machine: Machine, signal: AbortSignal) => Promise<Machine | undefined>;
-  /** DELETE of exactly this Machine; gone already is fine. */
+  /** Annotates exactly this Machine with the time at which CreateMachine is sent: the one write that a pass cannot make. */
+  readonly markCreationSent: (machine: Machine, signal: AbortSignal) => Promise<void>;
+  /** DELETE of exactly this Machine, while it and its target cluster are known to live; gone already is fine. */
   readonly deleteMachine: (machine: Machine, signal: AbortSignal) => Promise<void>;
 }
 

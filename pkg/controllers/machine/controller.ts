@@ -2,16 +2,19 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { CREATION_SENT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Activities } from '../../activity/activity.ts';
 import type { Lister } from '../../cache/lister.ts';
-import type { Clock } from '../../clock/clock.ts';
+import { toTimestamp, type Clock } from '../../clock/clock.ts';
 import type { Drain } from '../../drain/drain.ts';
+import { concernedClusters } from '../../driver/concerned-clusters.ts';
 import type { Drivers } from '../../driver/drivers.ts';
 import type { Gate } from '../../gate/gate.ts';
 import type { Trust } from '../../gate/leader-gate.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
+import { mergePatch } from '../../kube/patch.ts';
 import { machines as machineResource } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { MachineMetrics } from '../../metrics/machine.ts';
@@ -130,7 +133,7 @@ export class MachineController {
   readonly #tokens: BootstrapTokens;
 
   constructor(parts: MachineParts) {
-    const { clock, settings, writer } = parts;
+    const { clock, settings, writer, targets } = parts;
     this.#parts = parts;
     this.#tokens = new BootstrapTokens({ clock, extraGroups: settings.bootstrapTokenExtraGroups });
     this.#world = {
@@ -139,8 +142,17 @@ export class MachineController {
       retries: new Retries({ ...parts, resourceExhaustedRetryMs: settings.resourceExhaustedRetryMs }),
       memory: new MachineMemory(),
       readMachine: (machine, signal) => this.#read(machine, signal),
-      deleteMachine: async ({ metadata: { name, namespace = '', uid } }, signal) => {
-        await writer.delete('destroy', machineResource, { namespace, name }, { uid }, { signal }).catch(ignoreNotFound);
+      deleteMachine: async (machine, signal) => {
+        const { name, namespace = '', uid } = machine.metadata;
+        const ref = { namespace, name };
+        const clusters = concernedClusters(machine, targets.of(machine)?.cluster);
+        await writer.delete('destroy', machineResource, ref, { uid }, { signal, clusters }).catch(ignoreNotFound);
+      },
+      markCreationSent: async (machine, signal) => {
+        const { name, namespace = '' } = machine.metadata;
+        const annotations = { [CREATION_SENT_ANNOTATION]: toTimestamp(clock.now()) };
+        const patch = mergePatch(machine, { metadata: { annotations } });
+        await writer.patch('change', machineResource, { namespace, name }, patch, { signal });
       },
     };
   }

@@ -10,6 +10,7 @@ export const MACHINE_EVENT_SOURCE = 'machine-controller';
 export const MACHINE_EVENTS = {
   VMCreated: 'Normal',
   VMAdopted: 'Normal',
+  VMInitialized: 'Normal',
   NodeJoined: 'Normal',
   NodeRejoined: 'Normal',
   InvalidClass: 'Warning',

@@ -4,6 +4,7 @@ import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Node, Secret, VolumeAttachment } from '../../apis/wire.ts';
 import { ActivityRegistry } from '../../activity/registry.ts';
 import { Store } from '../../cache/store.ts';
+import { toTimestamp } from '../../clock/clock.ts';
 import { FakeClock } from '../../clock/fake-clock.ts';
 import type { DrainOutcome, DrainProgress, DrainRequest } from '../../drain/drain.ts';
 import type { Capabilities, CreatedMachine, MachineRequest, VirtualMachine } from '../../driver/driver.ts';
@@ -49,7 +50,7 @@ export class FakeDriver implements MachineDriver {
   readonly calls: string[] = [];
   readonly vms = new Map<string, VirtualMachine>();
   /** What the next calls throw; shifted one by one. */
-  readonly failures: Partial<Record<string, unknown[]>> = {};
+  failures: Partial<Record<string, unknown[]>> = {};
   methods: Set<'InitializeMachine' | 'ListMachines' | 'GetVolumeIDs'> = new Set();
   idempotentCreate = true;
   userData = '';
@@ -267,12 +268,16 @@ export class FakeWorld {
   readonly drains = new FakeDrain();
   readonly deletedMachines: string[] = [];
   readonly tokenCalls: string[] = [];
+  /** What every reading of a class's Secrets fails with. */
+  secretFailure: Error | undefined;
+  /** What every making of a token fails with. */
+  tokenFailure: Error | undefined;
   /** What the next deletions of tokens fail with. */
   readonly tokenFailures: Error[] = [];
   readonly measured: string[] = [];
   readonly events: MachineEvent[] = [];
   readonly liveMachines = new Map<string, Machine | undefined>();
-  readonly activities: ActivityRegistry;
+  activities: ActivityRegistry;
   memory = new MachineMemory();
   retries: Retries;
   hasTarget = true;
@@ -286,13 +291,7 @@ export class FakeWorld {
   #version = 100;
 
   constructor() {
-    this.activities = new ActivityRegistry({
-      clock: this.clock,
-      log: silentLogger,
-      metrics: { track: () => undefined, settled: () => undefined },
-      limits: { create: 10, initialize: 10, status: 10, delete: 10, drain: 10, detach: 10 },
-      enqueue: () => undefined,
-    });
+    this.activities = this.#newActivities();
     this.retries = this.#newRetries();
   }
 
@@ -300,7 +299,7 @@ export class FakeWorld {
   restart(): void {
     this.memory = new MachineMemory();
     this.retries = this.#newRetries();
-    this.activities.forgetAll('default/m-1');
+    this.activities = this.#newActivities();
   }
 
   /** Runs steps on a copy of the Machine and keeps what they changed, as the controller does. */
@@ -344,7 +343,12 @@ export class FakeWorld {
       settings,
       machines,
       classes,
-      secrets: { of: (machineClass) => Promise.resolve(this.#secretsOf(machineClass)) },
+      secrets: {
+        of: (machineClass) =>
+          this.secretFailure === undefined
+            ? Promise.resolve(this.#secretsOf(machineClass))
+            : Promise.reject(this.secretFailure),
+      },
       activities,
       retries,
       memory,
@@ -357,6 +361,10 @@ export class FakeWorld {
       readMachine: (machine) => {
         const key = keyOf(machine);
         return Promise.resolve(this.liveMachines.has(key) ? this.liveMachines.get(key) : machines.get(key));
+      },
+      markCreationSent: (machine) => {
+        this.annotate(machine, { 'machine.sapcloud.io/creation-sent-at': toTimestamp(this.clock.now()) });
+        return Promise.resolve();
       },
       deleteMachine: (machine) => {
         this.deletedMachines.push(machine.metadata.uid);
@@ -385,7 +393,7 @@ export class FakeWorld {
       return Promise.resolve('abcdef.0123456789abcdef');
     };
     return {
-      ensure: () => call('ensure'),
+      ensure: () => (this.tokenFailure === undefined ? call('ensure') : Promise.reject(this.tokenFailure)),
       find: () => call('find'),
       remove: async () => {
         await call('remove');
@@ -425,6 +433,28 @@ export class FakeWorld {
       this.machines.put({ ...machine, metadata });
     }
     return writes;
+  }
+
+  /** What anybody may do to a Machine meanwhile. */
+  annotate(machine: Machine, annotations: Record<string, string>): void {
+    const current = this.machines.get(keyOf(machine));
+    if (current === undefined) return;
+    this.#version += 1;
+    const all = { ...current.metadata.annotations, ...annotations };
+    this.machines.put({
+      ...current,
+      metadata: { ...current.metadata, annotations: all, resourceVersion: String(this.#version) },
+    });
+  }
+
+  #newActivities(): ActivityRegistry {
+    return new ActivityRegistry({
+      clock: this.clock,
+      log: silentLogger,
+      metrics: { track: () => undefined, settled: () => undefined },
+      limits: { create: 10, initialize: 10, status: 10, delete: 10, drain: 10, detach: 10 },
+      enqueue: () => undefined,
+    });
   }
 
   #newRetries(): Retries {

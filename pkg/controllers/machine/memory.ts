@@ -25,11 +25,18 @@ export interface DrainRecord {
 /** Why a drain is forced: asked for by label, past its timeout, or the Node cannot end its pods by itself. */
 export type ForceReason = 'label' | 'timeout' | 'not-ready' | 'readonly-filesystem';
 
+/** In place of the time until which a VM may show: see MachineMemory.unanswered. */
+export const SENT = Number.POSITIVE_INFINITY;
+export const ANSWERED = 0;
+
 /** What this process remembers of Machines between passes, by UID. Losing it costs repeated questions, never a VM. */
 export class MachineMemory {
   /** Drains under way, or waiting to be tried again. */
   readonly drains = new Map<string, DrainRecord>();
-  /** CreateMachine calls that got no answer: until when (monotonic) their VM may show, and they must not be repeated. */
+  /**
+   * CreateMachine calls that got no answer: until when (monotonic) their VM may show, and they must not be repeated. SENT: the
+   * answer is awaited. ANSWERED: it came, only the annotation that told of the call is left.
+   */
   readonly unanswered = new Map<string, number>();
   /** Bootstrap tokens that could not be deleted: when to try again (monotonic). */
   readonly leftTokens = new Map<string, number>();

@@ -2,6 +2,7 @@ import type { LastOperation, Machine, MachineStatus } from '../../apis/machine/v
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import { isSimilar } from './similar.ts';
+import { NEVER_ASKED } from './status-texts.ts';
 
 /** The copy that steps change: its status always exists. */
 export type MachineCopy = Machine & { status: MachineStatus };
@@ -25,6 +26,16 @@ export function phaseOf({ status }: Pick<Machine, 'status'>): MachinePhase | '' 
 export function isBeingCreated(machine: Pick<Machine, 'status'>): boolean {
   const phase = phaseOf(machine);
   return phase === '' || phase === 'CrashLoopBackOff';
+}
+
+/**
+ * Whether the machine has waited for its MachineClass from the beginning, and says so: no provider can have been asked for a VM,
+ * because a class that is used is protected by a finalizer.
+ */
+export function wasNeverAsked({ spec, status }: Pick<Machine, 'spec' | 'status'>): boolean {
+  const { type, state, errorCode = '', description = '' } = status?.lastOperation ?? {};
+  if ((spec?.providerID ?? '') !== '' || type !== 'Create' || state !== 'Failed' || errorCode !== '') return false;
+  return description.startsWith(NEVER_ASKED);
 }
 
 /**

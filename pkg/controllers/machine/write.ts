@@ -2,9 +2,16 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
+import { concernedClusters } from '../../driver/concerned-clusters.ts';
 import type { Writer } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
-import { NODE_LABEL, PRIORITY_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
+  NODE_LABEL,
+  PRESERVE_ANNOTATION,
+  PRIORITY_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type Patch } from '../../kube/patch.ts';
 import { machines } from '../../kube/resource.ts';
 import { machineConditions } from './conditions.ts';
@@ -20,7 +27,16 @@ const OWNED_STATUS = [
   'machineConditions',
 ] as const;
 
+/** Annotations that the machine controller owns. */
+const OWNED_ANNOTATIONS = [
+  PRIORITY_ANNOTATION,
+  CREATION_SENT_ANNOTATION,
+  PRESERVE_ANNOTATION,
+  LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
+] as const;
+
 type Fields = Record<string, unknown>;
+type Values = Readonly<Record<string, string>>;
 
 /**
  * Writes what a pass has changed: the object, then its status on top of the answer, so that both fail when anybody else wrote
@@ -35,7 +51,8 @@ export async function writeMachine(
     clock,
     pass,
     signal,
-  }: Pick<MachineContext, 'observed' | 'machine' | 'clock' | 'pass' | 'signal'>,
+    target,
+  }: Pick<MachineContext, 'observed' | 'machine' | 'clock' | 'pass' | 'signal' | 'target'>,
 ): Promise<void> {
   const hasNews = statusChange(observed, machine) !== undefined;
   if (hasNews) machine.status.machineConditions = machineConditions(machine, clock.now());
@@ -43,15 +60,19 @@ export async function writeMachine(
   const main = mainPatch(observed, machine, hasNews);
   const { name, namespace = '' } = observed.metadata;
   const ref = { namespace, name };
+  const clusters = concernedClusters(observed, target?.cluster);
   try {
     let base: Machine = observed;
     if (main !== undefined) {
       const isRelease = isBeingDeleted(observed) && machine.metadata.finalizers?.length === 0;
-      base = await writer.patch(isRelease ? 'destroy' : 'change', machines, ref, main, { signal });
+      base = isRelease
+        ? await writer.patch('destroy', machines, ref, main, { signal, clusters })
+        : await writer.patch('change', machines, ref, main, { signal });
       if (isRelease) return;
     }
     if (status !== undefined) {
-      await writer.patch(pass.intent, machines, ref, statusPatch(base, status), { signal });
+      const concerned = pass.intent === 'destroy' ? clusters : [];
+      await writer.patch(pass.intent, machines, ref, statusPatch(base, status), { signal, clusters: concerned });
     }
   } catch (err) {
     if (!isNotFound(err)) throw err;
@@ -69,9 +90,8 @@ export function mainPatch(before: Machine, after: Machine, strict: boolean): Pat
   if (labels?.[NODE_LABEL] !== before.metadata.labels?.[NODE_LABEL]) {
     metadata['labels'] = { [NODE_LABEL]: labels?.[NODE_LABEL] ?? null };
   }
-  if (annotations?.[PRIORITY_ANNOTATION] !== before.metadata.annotations?.[PRIORITY_ANNOTATION]) {
-    metadata['annotations'] = { [PRIORITY_ANNOTATION]: annotations?.[PRIORITY_ANNOTATION] ?? null };
-  }
+  const annotated = changedOf(OWNED_ANNOTATIONS, before.metadata.annotations, annotations);
+  if (annotated !== undefined) metadata['annotations'] = annotated;
   const finalizersChanged = !isDeepStrictEqual(finalizers ?? [], before.metadata.finalizers ?? []);
   if (finalizersChanged) metadata['finalizers'] = finalizers ?? [];
 
@@ -79,7 +99,19 @@ export function mainPatch(before: Machine, after: Machine, strict: boolean): Pat
   if (Object.keys(metadata).length > 0) change['metadata'] = metadata;
   if (after.spec.providerID !== before.spec?.providerID) change['spec'] = { providerID: after.spec.providerID ?? null };
   if (Object.keys(change).length === 0) return undefined;
-  return finalizersChanged || strict ? mergePatchIfUnchanged(before, change) : mergePatch(before, change);
+  // What a user asks for may change at any moment: only what was seen is taken away.
+  const requestChanged = annotated !== undefined && PRESERVE_ANNOTATION in annotated;
+  return finalizersChanged || requestChanged || strict ? mergePatchIfUnchanged(before, change) : mergePatch(before, change);
+}
+
+/** The owned keys that differ, null for those that went; undefined when none does. */
+function changedOf(
+  owned: readonly string[],
+  before: Values | undefined,
+  after: Values | undefined,
+): Record<string, string | null> | undefined {
+  const changed = owned.filter((key) => before?.[key] !== after?.[key]);
+  return changed.length === 0 ? undefined : Object.fromEntries(changed.map((key) => [key, after?.[key] ?? null]));
 }
 
 /** What a pass changed in the status, as a merge patch of the fields that we own; undefined when nothing did. */

@@ -37,6 +37,11 @@ export const MARKED_FOR_DELETION_TIME_ANNOTATION = 'machine.sapcloud.io/marked-f
 export const LAST_SCALER_CHANGE_ANNOTATION = 'machine.sapcloud.io/last-deployment-replica-change-by-scaler-time';
 /** On MachineDeployments: Machines that the autoscaler wants gone. */
 export const TRIGGER_DELETION_ANNOTATION = 'node.machine.sapcloud.io/trigger-deletion-by-mcm';
+/**
+ * On Machines: when CreateMachine was sent whose answer is not recorded yet, RFC 3339. Only with drivers that may make a second
+ * VM; while it is there, a call that was not answered is not repeated.
+ */
+export const CREATION_SENT_ANNOTATION = 'machine.sapcloud.io/creation-sent-at';
 /** On all kinds down to the Machine: creation timeout that overrides the spec, a Go duration. */
 export const EFFECTIVE_CREATION_TIMEOUT_ANNOTATION = 'node.machine.sapcloud.io/effective-creation-timeout';
 /** On Machines and Nodes: preservation request. */

@@ -1,7 +1,7 @@
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, stop } from '../../../reconcile/result.ts';
-import type { MachineContext, MachineStep } from '../context.ts';
+import type { Launched, MachineContext, MachineStep } from '../context.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
 import { isBeingCreated, phaseOf, setOperation } from '../status.ts';
 import { becomeFailed, clustersOf } from './fail.ts';
@@ -30,11 +30,15 @@ export const creationTimeout: MachineStep = {
   },
 };
 
-/** Undefined for a machine that has nothing to wait for, or has got its VM a moment ago. */
-function startOf({ machine, activities }: MachineContext): number | undefined {
+/** From when a machine's waiting counts; undefined when it waits for nothing, or has got its VM a moment ago. */
+function startOf({ machine, observed, activities, clock }: MachineContext): number | undefined {
   const created = fromTimestamp(machine.metadata.creationTimestamp);
   if (isBeingCreated(machine)) {
-    return activities.get(machine.metadata.uid, 'create')?.state === 'done' ? undefined : created;
+    const creation = activities.get<Launched | undefined>(machine.metadata.uid, 'create');
+    if (creation?.state !== 'done' || creation.result === undefined) return created;
+    if ((observed.spec.providerID ?? '') === '') return undefined;
+    // A VM that came in the last moment has the whole time to be initialized; Pending starts the time to join.
+    return clock.now() - (clock.monotonicMs() - creation.settledAtMs);
   }
   if (phaseOf(machine) !== 'Pending') return undefined;
   return fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? created;

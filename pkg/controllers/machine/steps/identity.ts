@@ -1,4 +1,9 @@
-import { DEFAULT_PRIORITY, NODE_LABEL, PRIORITY_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  DEFAULT_PRIORITY,
+  NODE_LABEL,
+  PRIORITY_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { next, requeue } from '../../../reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
@@ -32,6 +37,7 @@ export const identity: MachineStep = {
     if ((metadata.annotations?.[PRIORITY_ANNOTATION] ?? '') === '') {
       metadata.annotations = { ...metadata.annotations, [PRIORITY_ANNOTATION]: DEFAULT_PRIORITY };
     }
+    delete metadata.annotations?.[CREATION_SENT_ANNOTATION];
     return next;
   },
 };

@@ -2,7 +2,9 @@ import { DriverError } from '../../../driver/error.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { CallInput } from '../retries.ts';
+import { afterInitialize } from '../reactions.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
+import { INITIALIZE_FAILED } from '../status-texts.ts';
 import { beginPhase, setFailure } from '../status.ts';
 import { startingData } from './bootstrap.ts';
 import { GIVEN_UP_RETRY_MS, inputOf, keepState, wasGivenUp } from './launch.ts';
@@ -30,6 +32,7 @@ export const initialize: MachineStep = {
         return failed(ctx, resolved, activity.error);
       default:
         retries.succeeded(inputOf(ctx, resolved, 'initialize'));
+        pass.event('VMInitialized', `VM ${machine.spec.providerID ?? ''} was initialized.`);
         pass.afterWrite(() => metrics.initialized(machine, resolved.machineClass, activity.result));
         return next;
     }
@@ -53,7 +56,7 @@ function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
     try {
       await driver.initialize({ machine: observed, machineClass, secretData: data }, signal, timeoutMs);
     } catch (err) {
-      if (!DriverError.hasCode(err, 'Unimplemented')) throw err;
+      if (!(err instanceof DriverError) || afterInitialize(err.code) === 'retry') throw err;
     }
     return ctx.clock.monotonicMs() - startedMs;
   });
@@ -80,7 +83,7 @@ function showAgain(ctx: MachineContext, input: CallInput): void {
   if (failure === undefined) return;
   const { error } = failure;
   keepState(ctx, 'initialize', error);
-  const description = `Provider error: ${error.message}. Initialize VM Instance`;
+  const description = `${INITIALIZE_FAILED}${error.message}. Initialize VM Instance`;
   beginPhase(machine, 'CrashLoopBackOff', clock.now());
   setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
   if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;

@@ -1,5 +1,5 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { CREATION_SENT_ANNOTATION, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { DRIVER_CODES, DriverError, type DriverCode } from '../../../driver/error.ts';
@@ -9,14 +9,19 @@ import { ApiError } from '../../../kube/errors.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Launched, MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { CallInput } from '../retries.ts';
+import { afterStatus } from '../reactions.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
-import { beginPhase, setFailure } from '../status.ts';
+import { beginPhase, phaseOf, setFailure } from '../status.ts';
 import { startingData } from './bootstrap.ts';
+import { CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../status-texts.ts';
+import { ANSWERED, SENT } from '../memory.ts';
 
 /** A CreateMachine without answer may have made a VM that the provider does not show yet. */
 const UNANSWERED_MS = 120_000;
 /** Meanwhile it is looked for so often. */
 const UNANSWERED_LOOK_MS = 15_000;
+/** Longest that a CreateMachine waits for its answer, unless the machine's own timeout is longer. */
+const LEAST_CALL_MS = 600_000;
 /** When to try again after a call was given up by ourselves. */
 export const GIVEN_UP_RETRY_MS = 5_000;
 
@@ -32,6 +37,7 @@ export const launch: MachineStep = {
     if (resolved === undefined) return waitFor('the MachineClass');
     const { uid } = machine.metadata;
     const input = inputOf(ctx, resolved, 'create');
+    if (ctx.memory.unanswered.get(uid) === ANSWERED) unmark(ctx);
     const activity = activities.get<Launched | undefined>(uid, 'create');
     if (activity === undefined) return start(ctx, resolved, input);
     switch (activity.state) {
@@ -85,8 +91,10 @@ async function findOrCreate(
   const canInitialize = methods.has('InitializeMachine');
   const found = await findVM(machine, resolved, canInitialize, signal);
   if (found !== undefined || !(mayCreate || idempotentCreate)) return found;
-  if (!isStillWanted(ctx, machine)) throw new DriverError('Canceled', 'the machine is being deleted');
+  requireWanted(ctx, machine);
   const data = await startingData(ctx, secretData, 'now', signal);
+  requireWanted(ctx, machine);
+  if (!idempotentCreate) await markSent(ctx, machine, signal);
   const vm = await driver.create(
     { machine, machineClass, secretData: data },
     signal,
@@ -95,10 +103,32 @@ async function findOrCreate(
   return { ...vm, how: 'created', needsInitialize: canInitialize };
 }
 
-/** Work may have waited for its turn: a machine that is deleted meanwhile needs no VM any more. */
-function isStillWanted({ machines, key }: MachineContext, { metadata }: Machine): boolean {
+/** Work may have waited for its turn: a machine that was deleted or given up meanwhile needs no VM any more. */
+function requireWanted({ machines, key }: MachineContext, { metadata }: Machine): void {
   const current = machines.get(key);
-  return current?.metadata.uid === metadata.uid && !isBeingDeleted(current);
+  const isSame = current?.metadata.uid === metadata.uid;
+  if (isSame && !isBeingDeleted(current) && phaseOf(current) !== 'Failed') return;
+  throw new DriverError('Canceled', 'the machine is not wanted any more');
+}
+
+/**
+ * Records that CreateMachine is being sent, where a second call could make a second VM: if this process is killed, the next one
+ * knows that an answer is missing.
+ */
+async function markSent(
+  { memory, markCreationSent }: MachineContext,
+  machine: Machine,
+  signal: AbortSignal,
+): Promise<void> {
+  await markCreationSent(machine, signal);
+  memory.unanswered.set(machine.metadata.uid, SENT);
+}
+
+/** The answer has come: nothing is missing any more. */
+function unmark({ machine, memory }: MachineContext): void {
+  const { [CREATION_SENT_ANNOTATION]: sent, ...others } = machine.metadata.annotations ?? {};
+  if (sent === undefined) memory.unanswered.delete(machine.metadata.uid);
+  else machine.metadata.annotations = others;
 }
 
 async function findVM(
@@ -118,12 +148,15 @@ async function findVM(
     const vm = await driver.getStatus({ machine, machineClass, secretData }, signal);
     return { ...recorded, ...vm, how: 'adopted' };
   } catch (err) {
-    if (DriverError.hasCode(err, 'Uninitialized')) {
+    if (!(err instanceof DriverError)) throw err;
+    const reaction = afterStatus(err.code, recorded.providerID !== '');
+    if (reaction === 'initialize') {
       const { providerID = recorded.providerID, nodeName = recorded.nodeName } = err.result ?? {};
       return { ...recorded, how: 'uninitialized', providerID, nodeName, needsInitialize: canInitialize };
     }
-    if (!DriverError.hasCode(err, 'NotFound', 'Unimplemented')) throw err;
-    return recorded.providerID === '' ? undefined : { ...recorded, how: 'known' };
+    if (reaction === 'create') return undefined;
+    if (reaction === 'trust') return { ...recorded, how: 'known' };
+    throw err;
   }
 }
 
@@ -136,6 +169,8 @@ function failed(ctx: MachineContext, input: CallInput, error: unknown): StepResu
   }
   if (!(error instanceof DriverError)) {
     tellOfPreparation(ctx, error);
+    // Events must not ask the provider again and again while the API server refuses.
+    retries.postpone(input, GIVEN_UP_RETRY_MS);
     throw error;
   }
   retries.failed(input, error);
@@ -158,24 +193,40 @@ export function noteUnanswered(
   error: unknown,
   endedMs: number,
 ): void {
-  if (!(error instanceof DriverError) || !error.unanswered) return;
-  memory.unanswered.set(machine.metadata.uid, endedMs + UNANSWERED_MS);
+  const { uid } = machine.metadata;
+  if (error instanceof DriverError && error.unanswered) memory.unanswered.set(uid, endedMs + UNANSWERED_MS);
+  else if (memory.unanswered.get(uid) === SENT) memory.unanswered.set(uid, ANSWERED);
 }
 
 /** Milliseconds after which to look again for the VM of a creation without answer; 0: none can show any more. */
-export function unansweredLookMs({
-  machine,
-  memory,
-  clock,
-}: Pick<MachineContext, 'machine' | 'memory' | 'clock'>): number {
-  const leftMs = (memory.unanswered.get(machine.metadata.uid) ?? 0) - clock.monotonicMs();
-  return Math.max(0, Math.min(leftMs, UNANSWERED_LOOK_MS));
+export function unansweredLookMs(ctx: Unanswered): number {
+  const { machine, memory, clock } = ctx;
+  const untilMs = memory.unanswered.get(machine.metadata.uid) ?? recallUnanswered(ctx);
+  return Math.max(0, Math.min(untilMs - clock.monotonicMs(), UNANSWERED_LOOK_MS));
+}
+
+type Unanswered = Pick<MachineContext, 'machine' | 'memory' | 'clock' | 'settings'>;
+
+/**
+ * Until when (monotonic) the VM of a CreateMachine may show that another process has sent. That process has ended by now, or
+ * gave the call up at its deadline, whichever was sooner.
+ */
+function recallUnanswered({ machine, memory, clock, settings }: Unanswered): number {
+  const { uid, annotations } = machine.metadata;
+  const sentMs = fromTimestamp(annotations?.[CREATION_SENT_ANNOTATION]);
+  if (sentMs === undefined) return 0;
+  const callMs = Math.max(creationTimeoutMsOf(machine, settings), LEAST_CALL_MS);
+  const endedAgoMs = Math.max(0, clock.now() - (sentMs + callMs));
+  const untilMs = clock.monotonicMs() + UNANSWERED_MS - endedAgoMs;
+  memory.unanswered.set(uid, untilMs);
+  return untilMs;
 }
 
 /** The API server refused what a creation needs beforehand: the bootstrap token. */
 function tellOfPreparation({ machine, clock }: MachineContext, error: unknown): void {
   if (!(error instanceof ApiError)) return;
-  const description = `Could not prepare the creation of the VM: ${error.message}`;
+  const description = `${PREPARATION_FAILED}${error.message}`;
+  beginPhase(machine, 'CrashLoopBackOff', clock.now());
   setFailure(machine, { type: 'Create', state: 'Failed', description }, clock.now());
 }
 
@@ -196,7 +247,7 @@ export function showAgain(ctx: MachineContext, input: CallInput): void {
   if (failure === undefined) return;
   const { error, isOwn } = failure;
   if (isOwn) keepState(ctx, 'create', error);
-  const description = `Cloud provider message - ${error.message}`;
+  const description = `${CREATE_FAILED}${error.message}`;
   beginPhase(machine, 'CrashLoopBackOff', clock.now());
   setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
   if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
@@ -204,11 +255,12 @@ export function showAgain(ctx: MachineContext, input: CallInput): void {
   pass.afterWrite(() => log.info({ code: error.code }, 'creating a VM failed'));
 }
 
-/** What another process has written before us still holds. */
+/** What another process has written before us still holds: of the same call. */
 function restoreFailure({ machine, retries, clock }: MachineContext, input: CallInput): void {
-  const { type, state, errorCode, lastUpdateTime } = machine.status.lastOperation ?? {};
+  const { type, state, errorCode, lastUpdateTime, description = '' } = machine.status.lastOperation ?? {};
   const code = DRIVER_CODES.find((known) => known === errorCode);
-  if (type !== 'Create' || state !== 'Failed' || code === undefined) return;
+  if (type !== 'Create' || state !== 'Failed' || code === undefined || description.startsWith(INITIALIZE_FAILED))
+    return;
   const agoMs = clock.now() - (fromTimestamp(lastUpdateTime) ?? 0);
   retries.restore(input, code satisfies DriverCode, agoMs);
 }

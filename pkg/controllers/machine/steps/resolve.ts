@@ -1,10 +1,12 @@
-import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { describeFieldErrors, validateMachineClass } from '../../../apis/machine/v1alpha1/validation.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
-import { isUnresolved, resolveClass } from '../class-resolution.ts';
+import { ApiError } from '../../../kube/errors.ts';
+import { isUnresolved, resolveClass, type Unresolved } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import { setFailure } from '../status.ts';
+import { beginPhase, phaseOf, setFailure, wasNeverAsked } from '../status.ts';
+import { NEVER_ASKED, PREPARATION_FAILED } from '../status-texts.ts';
 import { USER_DATA } from './bootstrap.ts';
 
 /** A class that stays without finalizer for longer is a problem to be told. */
@@ -19,10 +21,11 @@ export const resolve: MachineStep = {
   name: 'resolve',
 
   async run(ctx) {
-    const resolved = await resolveClass(ctx, ctx.machine);
+    const resolved = await resolveOrTell(ctx);
     const problem = isUnresolved(resolved) ? resolved.problem : problemOf(resolved);
     if (isUnresolved(resolved) || problem !== undefined) {
-      tell(ctx, problem ?? '');
+      const isForSure = isUnresolved(resolved) && resolved.isClassMissing && isFresh(ctx);
+      tell(ctx, isForSure ? `${NEVER_ASKED}${problem ?? ''}` : (problem ?? ''));
       return waitFor('the MachineClass or its Secret to be corrected');
     }
     if (resolved.machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) return unprotected(ctx);
@@ -30,6 +33,16 @@ export const resolve: MachineStep = {
     return next;
   },
 };
+
+/** A Secret that may not be read is told of; the pass fails, and is repeated. */
+async function resolveOrTell(ctx: MachineContext): Promise<ResolvedClass | Unresolved> {
+  try {
+    return await resolveClass(ctx, ctx.machine);
+  } catch (err) {
+    if (err instanceof ApiError) show(ctx, `${PREPARATION_FAILED}${err.message}`);
+    throw err;
+  }
+}
 
 function problemOf({ machineClass, secretData }: ResolvedClass): string | undefined {
   const { name, namespace = '' } = machineClass.metadata;
@@ -54,9 +67,22 @@ function unprotected(ctx: MachineContext): StepResult {
   return waitFor('the finalizer of the MachineClass');
 }
 
-function tell({ machine, observed, clock, pass, log }: MachineContext, problem: string): void {
-  setFailure(machine, { type: 'Create', state: 'Failed', description: problem }, clock.now());
+/** Whether nothing can have been asked of a provider: its deletion needs no driver then. */
+function isFresh({ observed, activities }: MachineContext): boolean {
+  if (activities.get(observed.metadata.uid, 'create') !== undefined) return false;
+  if ((observed.metadata.labels?.[NODE_LABEL] ?? '') !== '' || (observed.spec?.providerID ?? '') !== '') return false;
+  return wasNeverAsked(observed) || (phaseOf(observed) === '' && observed.status?.lastOperation === undefined);
+}
+
+function tell(ctx: MachineContext, problem: string): void {
+  const { machine, observed, pass, log } = ctx;
+  show(ctx, problem);
   if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
   pass.event('InvalidClass', problem);
   pass.afterWrite(() => log.info({ problem }, 'machine waits for its class'));
+}
+
+function show({ machine, clock }: MachineContext, description: string): void {
+  beginPhase(machine, 'CrashLoopBackOff', clock.now());
+  setFailure(machine, { type: 'Create', state: 'Failed', description }, clock.now());
 }
