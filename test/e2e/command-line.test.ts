@@ -2,16 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { performance } from 'node:perf_hooks';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { freePort } from '../../hack/control-plane/ports.ts';
-import { leases } from '../../pkg/kube/resource.ts';
-import { connect, namespace } from '../env/environment.ts';
-import { eventually } from '../expect/eventually.ts';
-import { KubeSession } from '../integration/kube-session.ts';
-import { grant, type RoleFile } from '../integration/shipped-roles.ts';
+import { connect } from '../env/environment.ts';
+import { errorsIn, flagsOf } from './manager-command.ts';
 import { Program } from './program.ts';
 
 const PROGRAMS = ['machinist', 'machine-controller-manager', 'machine-controller'] as const;
@@ -115,68 +110,3 @@ describe('a manager that cannot start says why in one sentence:', () => {
     ]);
   });
 });
-
-/** A program, its permissions and the Leases that it takes. */
-const LEADERS: readonly { command: string; roles: readonly RoleFile[]; takes: readonly string[] }[] = [
-  { command: 'machinist', roles: ['control', 'target'], takes: [MACHINE, MANAGER] },
-  { command: MANAGER, roles: ['control-manager', 'target-manager'], takes: [MANAGER] },
-  { command: MACHINE, roles: ['control-machine-controller', 'target'], takes: [MACHINE] },
-];
-
-describe('a manager that runs', () => {
-  test.each(LEADERS)(
-    '($command) takes its own Leases, and on SIGTERM ends soon with code 0 and gives them up',
-    async ({ command, roles, takes }) => {
-      const connection = connect();
-      await using own = await namespace();
-      await using session = new KubeSession(connection);
-      const api = connection.api();
-      for (const role of roles) await grant(api, role, own.name);
-      await api.close();
-      const holders = async (): Promise<Record<string, string>> => {
-        const { items } = await session.reader.list(leases, { namespace: own.name });
-        return Object.fromEntries(items.map(({ metadata, spec }) => [metadata.name, spec?.holderIdentity ?? '']));
-      };
-      await using program = new Program(
-        command,
-        flagsOf(command, [
-          `--namespace=${own.name}`,
-          `--target-kubeconfig=${await connection.kubeconfigFor({ user: 'machinist' })}`,
-          '--address=127.0.0.1',
-          `--port=${await freePort()}`,
-        ]),
-      );
-      await eventually(async () => expect(Object.keys(await holders()).toSorted()).toEqual(takes), {
-        timeoutMs: 20_000,
-        describe: () => `Leases of ${command}, which says:\n${program.stdout}`,
-      });
-      const held = Object.values(await holders());
-
-      program.kill('SIGTERM');
-      const askedMs = performance.now();
-      const { code, stdout } = await program.ended();
-      const tookMs = performance.now() - askedMs;
-
-      expect(held).not.toContain('');
-      expect(code).toBe(0);
-      expect(errorsIn(stdout)).toEqual([]);
-      expect(tookMs).toBeLessThan(5_000);
-      expect(Object.values(await holders())).toEqual(takes.map(() => ''));
-    },
-  );
-});
-
-/** Flags with the subcommand that the one-process program needs. */
-function flagsOf(command: string, flags: readonly string[]): readonly string[] {
-  return command === 'machinist' ? ['run', ...flags] : flags;
-}
-
-/** What was logged as an error; with a stack it is no string. */
-function errorsIn(log: string): readonly unknown[] {
-  return log
-    .split('\n')
-    .filter((line) => line.startsWith('{'))
-    .map((line) => JSON.parse(line) as { level: string; err?: unknown })
-    .filter(({ level }) => level === 'error')
-    .map(({ err }) => err);
-}

@@ -25,7 +25,7 @@ describe('the demo', () => {
     rmSync(temporary, { recursive: true, force: true });
   });
   const demo = (...args: readonly string[]): Program =>
-    new Program('machinist', ['demo', ...args], { TMPDIR: temporary });
+    new Program('machinist', ['demo', ...args], { env: { TMPDIR: temporary } });
 
   test('shows three kubelets and ends with code 0 when Ctrl-C is pressed; nothing is left', async () => {
     await using program = demo();

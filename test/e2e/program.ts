@@ -7,6 +7,25 @@ import { eventually } from '../expect/eventually.ts';
 /** The checkout: what the programs run from. */
 export const ROOT = resolve(import.meta.dirname, '../..');
 
+/** Where programs are started from. */
+export interface Installation {
+  /** The folder that holds `cmd/`. */
+  readonly root: string;
+  /** Of the entry points. */
+  readonly extension: string;
+}
+
+/** The checkout, as `npm run demo` starts its programs. */
+export const SOURCES: Installation = { root: ROOT, extension: 'ts' };
+
+/** How a program is started. */
+export interface ProgramOptions {
+  /** Added to the environment of the tests. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** The sources unless told otherwise. */
+  readonly installation?: Installation;
+}
+
 /** How a program ended. */
 export interface Ending {
   /** Null when a signal ended it. */
@@ -23,8 +42,9 @@ export class Program implements AsyncDisposable {
   #stderr = '';
 
   /** `command` is a folder of cmd/. */
-  constructor(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    this.#child = spawn(process.execPath, [join(ROOT, 'cmd', command, 'main.ts'), ...args], {
+  constructor(command: string, args: readonly string[], options: ProgramOptions = {}) {
+    const { env = {}, installation: { root, extension } = SOURCES } = options;
+    this.#child = spawn(process.execPath, [join(root, 'cmd', command, `main.${extension}`), ...args], {
       cwd: ROOT,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
