@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
-import { machine } from '../../../test/builders.ts';
+import { LAST_APPLIED_NODE_PRESERVE_ANNOTATION, PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { machine, node } from '../../../test/builders.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
 import { autoPreservation } from './auto-preserve.ts';
 
@@ -15,8 +15,23 @@ const failed = (day: number, value?: string, change?: (m: BuiltMachine) => void)
   });
 const running = (day: number, value?: string): BuiltMachine =>
   failed(day, value, (m) => (m.status.currentStatus.phase = 'Running'));
-const leaving = (day: number): BuiltMachine =>
-  failed(day, undefined, (m) => (m.metadata.deletionTimestamp = '2026-01-09T00:00:00Z'));
+const leaving = (day: number, value?: string): BuiltMachine =>
+  failed(day, value, (m) => (m.metadata.deletionTimestamp = '2026-01-09T00:00:00Z'));
+
+const until = (day: number, time: string): BuiltMachine =>
+  failed(day, undefined, (m) => (m.status.currentStatus.preserveExpiryTime = time));
+const taken = (day: number): BuiltMachine =>
+  failed(day, undefined, (m) => (m.metadata.annotations[LAST_APPLIED_NODE_PRESERVE_ANNOTATION] = 'now'));
+
+interface Case {
+  readonly title: string;
+  readonly machines: readonly BuiltMachine[];
+  readonly allowed: number;
+  /** What the Nodes say, by Machine; `missing` are Nodes that are not there. */
+  readonly ofNodes?: Readonly<Record<string, string>>;
+  readonly preserve: readonly string[];
+  readonly release: readonly string[];
+}
 
 describe('of failed machines', () => {
   test.each([
@@ -43,6 +58,36 @@ describe('of failed machines', () => {
       release: [],
     },
     {
+      title: 'those whose Node says something are left alone',
+      machines: [failed(1), failed(2), failed(3)],
+      ofNodes: { 'm-1': 'now', 'm-2': 'false', 'm-3': 'nwo' },
+      allowed: 9,
+      preserve: [],
+      release: [],
+    },
+    {
+      title: 'those that had their time are not preserved again',
+      machines: [until(1, '2026-01-01T00:00:00Z'), failed(2)],
+      allowed: 9,
+      preserve: ['m-2'],
+      release: [],
+    },
+    {
+      title: 'those whose Node is gone count by what it said last',
+      machines: [taken(1), failed(2)],
+      ofNodes: { 'm-1': 'missing', 'm-2': 'missing' },
+      allowed: 9,
+      preserve: ['m-2'],
+      release: [],
+    },
+    {
+      title: 'those that go take no room',
+      machines: [leaving(1, 'auto-preserved'), failed(2)],
+      allowed: 1,
+      preserve: ['m-2'],
+      release: [],
+    },
+    {
       title: 'those that run or go are not',
       machines: [running(1), leaving(2)],
       allowed: 9,
@@ -56,8 +101,14 @@ describe('of failed machines', () => {
       preserve: [],
       release: ['m-1', 'm-2'],
     },
-  ])('$title', ({ machines, allowed, preserve, release }) => {
-    const got = autoPreservation(machines, allowed);
+  ] as Case[])('$title', ({ machines, allowed, ofNodes = {}, preserve, release }) => {
+    const got = autoPreservation(machines, allowed, ({ metadata }) => {
+      const says = ofNodes[metadata.name];
+      if (says === undefined || says === 'missing') return says;
+      return node((n) => {
+        n.metadata.annotations[PRESERVE_ANNOTATION] = says;
+      });
+    });
 
     expect(got.preserve.map(({ metadata }) => metadata.name)).toEqual(preserve);
     expect(got.release.map(({ metadata }) => metadata.name)).toEqual(release);

@@ -2,20 +2,23 @@ import { autoPreserveMaxOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { isConflict, isNotFound } from '../../kube/errors.ts';
-import { mergePatch } from '../../kube/patch.ts';
+import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines } from '../../kube/resource.ts';
+import { askedPreservation } from '../machine/preservation/value.ts';
 import { atOnce } from './at-once.ts';
-import { isFailed } from './machine-state.ts';
+import { isFailed, isTerminating, preservedUntilMs } from './machine-state.ts';
 import type { MachineSetParts } from './parts.ts';
 
 /** Value of the preservation annotation for Machines that nobody asked to preserve. */
 const AUTO = 'auto-preserved';
-/** Somebody has decided already, one way or the other. */
-const DECIDED: ReadonlySet<string> = new Set(['now', 'when-failed', AUTO, 'false']);
 /** How many Machines are patched at once. */
 const PATCHES_AT_ONCE = 20;
+
+/** The Node of a Machine: undefined when it names none, `missing` when the one that it names cannot be found. */
+export type NodeOf = (machine: Machine) => Node | 'missing' | undefined;
 
 /** Which Machines become, or cease to be, preserved without being asked for. */
 export interface AutoPreservation {
@@ -25,42 +28,49 @@ export interface AutoPreservation {
 
 /**
  * Uses the room that a set grants to failed Machines: the newest undecided ones are preserved as long as there is room; when
- * there are more than allowed, the oldest are released.
+ * there are more than allowed, the oldest are released. Undecided is a Machine for which nobody said anything, on it or on its
+ * Node, and that was not preserved before: one whose time is over is replaced, and leaves its place to others.
  */
-export function autoPreservation(machinesOfSet: readonly Machine[], allowed: number): AutoPreservation {
-  const preserved = machinesOfSet.filter((machine) => valueOf(machine) === AUTO);
+export function autoPreservation(machinesOfSet: readonly Machine[], allowed: number, nodeOf: NodeOf): AutoPreservation {
+  const staying = machinesOfSet.filter((machine) => !isTerminating(machine));
+  const preserved = staying.filter((machine) => machine.metadata.annotations?.[PRESERVE_ANNOTATION] === AUTO);
   const room = allowed - preserved.length;
   if (room < 0) return { preserve: [], release: preserved.toSorted(byAge).slice(0, -room) };
 
-  const undecided = machinesOfSet.filter((machine) => isFailed(machine) && !DECIDED.has(valueOf(machine)));
+  const undecided = staying.filter(
+    (machine) =>
+      isFailed(machine) &&
+      preservedUntilMs(machine) === undefined &&
+      askedPreservation(machine, nodeOf(machine)) === '',
+  );
   return { preserve: undecided.toSorted(byAge).toReversed().slice(0, room), release: [] };
 }
 
-/** Writes what `autoPreservation` decides for the claimed Machines of `set`; the machine controller does the rest. */
+/**
+ * Writes what `autoPreservation` decides for the claimed Machines of `set`; the machine controller does the rest. A Machine that
+ * changed meanwhile is decided anew when that is seen.
+ */
 export async function preserveFailed(
   { writer }: Pick<MachineSetParts, 'writer'>,
   set: MachineSet,
   claimed: readonly Machine[],
+  nodeOf: NodeOf,
   signal: AbortSignal,
 ): Promise<void> {
-  const { preserve, release } = autoPreservation(claimed, autoPreserveMaxOf(set));
+  const { preserve, release } = autoPreservation(claimed, autoPreserveMaxOf(set), nodeOf);
   const changes = [
     ...preserve.map((machine) => ({ machine, value: AUTO })),
     ...release.map((machine) => ({ machine, value: null })),
   ];
   await atOnce(PATCHES_AT_ONCE, changes, async ({ machine, value }) => {
     const { namespace, name } = machine.metadata;
-    const patch = mergePatch(machine, { metadata: { annotations: { [PRESERVE_ANNOTATION]: value } } });
+    const patch = mergePatchIfUnchanged(machine, { metadata: { annotations: { [PRESERVE_ANNOTATION]: value } } });
     try {
       await writer.patch('change', machines, { namespace: namespace ?? '', name }, patch, { signal });
     } catch (err) {
-      if (!isNotFound(err) && !isConflict(err)) throw err; // another Machine of that name is none of ours
+      if (!isNotFound(err) && !isConflict(err)) throw err;
     }
   });
-}
-
-function valueOf({ metadata }: Machine): string {
-  return metadata.annotations?.[PRESERVE_ANNOTATION] ?? '';
 }
 
 function byAge(a: Machine, b: Machine): number {

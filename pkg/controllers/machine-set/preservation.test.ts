@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { LAST_APPLIED_NODE_PRESERVE_ANNOTATION, PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { machine, node } from '../../../test/builders.ts';
-import { isKeptWhenFailed } from './preservation.ts';
+import { isKeptWhenFailed, nextExpiryInMs } from './preservation.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const PAST = '2026-01-01T00:00:00Z';
@@ -20,7 +20,9 @@ test.each([
   { title: 'the value of the Node before its own', own: 'now', ofNode: 'false', kept: false },
   { title: 'the value of the Node alone', ofNode: 'now', kept: true },
   { title: 'a value that was taken from the Node', own: 'now', ofNode: '', lastOfNode: 'now', kept: false },
-  { title: 'its own value, when its Node cannot be found', own: 'now', ofNode: 'missing', kept: false },
+  { title: 'its own value, when its Node cannot be found', own: 'now', ofNode: 'missing', kept: true },
+  { title: 'the last value of a Node that cannot be found', ofNode: 'missing', lastOfNode: 'when-failed', kept: true },
+  { title: 'a value of the Node that nobody understands', own: 'now', ofNode: 'nwo', kept: false },
 ])('a failed machine with $title is kept: $kept', ({ until, own, ofNode, lastOfNode, kept }) => {
   const m = machine((built) => {
     if (until !== undefined) built.status.currentStatus.preserveExpiryTime = until;
@@ -32,4 +34,16 @@ test.each([
   });
 
   expect(isKeptWhenFailed(m, ofNode === undefined || ofNode === 'missing' ? ofNode : n, NOW)).toBe(kept);
+});
+
+test('a set looks again when the first of its kept machines has had its time', () => {
+  const kept = (phase: 'Failed' | 'Running', until: string) =>
+    machine((m) => {
+      m.status.currentStatus = { phase, preserveExpiryTime: until };
+    });
+
+  const machines = [kept('Failed', FUTURE), kept('Failed', '2026-01-05T00:00:00Z'), kept('Running', PAST)];
+
+  expect(nextExpiryInMs(machines, NOW)).toBe(Date.parse(FUTURE) - NOW);
+  expect(nextExpiryInMs([kept('Failed', PAST), kept('Running', FUTURE)], NOW)).toBeUndefined();
 });

@@ -4,11 +4,12 @@ import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { awaitsCriticalComponents, badConditions, conditionsChanged, describeConditions } from '../node-health.ts';
+import { hasFailedUpdate } from '../in-place/outcome.ts';
 import { watchedConditionsOf } from '../settings.ts';
 import { beginPhase, phaseOf, setOperation } from '../status.ts';
 import { removeTokens } from './bootstrap.ts';
 
-/** Phases that others end. */
+/** Phases that others end; nor does a healthy Node heal a machine that failed because its update in place did. */
 const LEFT_ALONE: ReadonlySet<string> = new Set(['InPlaceUpdating', 'InPlaceUpdateFailed', 'Terminating']);
 
 /**
@@ -43,7 +44,7 @@ async function examine(ctx: MachineContext, node: Node): Promise<void> {
     machine.status.conditions = [...conditions];
   }
   const phase = phaseOf(machine);
-  if (LEFT_ALONE.has(phase)) return;
+  if (LEFT_ALONE.has(phase) || hasFailedUpdate(machine)) return;
 
   const bad = badConditions(conditions, watchedConditionsOf(machine, settings));
   if (bad.length > 0) becomeUnknown(ctx, `Node conditions: ${describeConditions(bad)}.`);

@@ -1,0 +1,81 @@
+import { formatDuration } from '../../../apis/duration.ts';
+import { UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { namedNode } from '../named-node.ts';
+import { inPlaceUpdateTimeoutMsOf } from '../settings.ts';
+import { beginPhase, phaseOf, setOperation } from '../status.ts';
+import { failureOn } from './reason.ts';
+
+/**
+ * Ends an update in place: by the result that the agent on the Node puts on it as a label, or by its timeout, counted from when
+ * the Node was drained. A success also mends an update that had failed before. Never ends the pass.
+ *
+ * | phase                                          | label `update-result` | becomes                                     |
+ * |------------------------------------------------|-----------------------|---------------------------------------------|
+ * | InPlaceUpdating, InPlaceUpdateFailed           | successful            | InPlaceUpdateSuccessful, and Running by its |
+ * | Failed, because the update did                 | successful            | Node's health                               |
+ * | InPlaceUpdating                                | failed                | InPlaceUpdateFailed                         |
+ * | InPlaceUpdating                                | none, timeout passed  | InPlaceUpdateFailed                         |
+ */
+export const inPlaceOutcome: MachineStep = {
+  name: 'in-place-outcome',
+
+  run(ctx) {
+    const { machine, clock, pass } = ctx;
+    const phase = phaseOf(machine);
+    const isOpen = phase === 'InPlaceUpdating' || phase === 'InPlaceUpdateFailed' || hasFailedUpdate(machine);
+    if (!isOpen) return next;
+
+    const node = namedNode(ctx);
+    if (typeof node === 'object' && isUpdated(node)) {
+      succeed(ctx);
+      return next;
+    }
+    if (phase !== 'InPlaceUpdating') return next;
+    if (typeof node === 'object' && resultOn(node) === 'failed') {
+      fail(ctx, failureOn(node) || 'The Node says that the update failed.');
+      return next;
+    }
+    const { settings } = ctx;
+    const timeoutMs = inPlaceUpdateTimeoutMsOf(machine, settings);
+    const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
+    const leftMs = sinceMs + timeoutMs - clock.now();
+    if (leftMs > 0) pass.alsoAfter(leftMs, 'the update on the Node');
+    else fail(ctx, `The Node did not tell of a result in ${formatDuration(timeoutMs)}.`);
+    return next;
+  },
+};
+
+/** Whether the machine is Failed because its update in place did: a healthy Node alone does not mend it. */
+export function hasFailedUpdate(machine: Pick<Machine, 'status'>): boolean {
+  return phaseOf(machine) === 'Failed' && machine.status?.lastOperation?.type === 'InPlaceUpdate';
+}
+
+/** Whether the Node says that its update in place succeeded. */
+export function isUpdated(node: Node): boolean {
+  return resultOn(node) === 'successful';
+}
+
+function resultOn({ metadata }: Node): string | undefined {
+  return metadata.labels?.[UPDATE_RESULT_LABEL];
+}
+
+function succeed({ machine, clock, pass, log }: MachineContext): void {
+  const description = `Machine ${machine.metadata.name} was updated in place successfully`;
+  beginPhase(machine, 'InPlaceUpdateSuccessful', clock.now());
+  setOperation(machine, { type: 'InPlaceUpdate', state: 'Successful', description }, clock.now());
+  pass.event('UpdateSucceeded', 'The machine was updated in place.');
+  pass.afterWrite(() => log.info({}, 'updated a machine in place'));
+}
+
+function fail({ machine, clock, pass, log }: MachineContext, why: string): void {
+  const description = `Machine ${machine.metadata.name} failed to update in place. ${why}`;
+  beginPhase(machine, 'InPlaceUpdateFailed', clock.now());
+  setOperation(machine, { type: 'InPlaceUpdate', state: 'Failed', description }, clock.now());
+  pass.event('UpdateFailed', why);
+  pass.afterWrite(() => log.warn({ why }, 'a machine failed to update in place'));
+}

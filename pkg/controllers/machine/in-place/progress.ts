@@ -1,0 +1,136 @@
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { Target } from '../../../targets/targets.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { describeProgress, reasonOf } from '../deletion/drain-text.ts';
+import { PROGRESS_MS, tellInMs } from '../deletion/show-drain.ts';
+import { describeStage } from '../deletion/stage.ts';
+import { dismissKeptDrain, drainKept, type KeptDrainState } from '../kept-drain.ts';
+import { namedNode } from '../named-node.ts';
+import type { NodeAccess } from '../node-access.ts';
+import { conditionChange, conditionOf } from '../node-condition.ts';
+import { beginPhase, phaseOf, setFailure, setOperation } from '../status.ts';
+import { IN_PLACE_UPDATE, inPlaceCondition, inPlaceFacts, nextReason, type InPlaceReason } from './reason.ts';
+
+/** Phases in which a machine is taken for an update: one that does not work yet, or is given up, is not. */
+const UPDATABLE: ReadonlySet<string> = new Set([
+  'Running',
+  'Unknown',
+  'InPlaceUpdating',
+  'InPlaceUpdateFailed',
+  'InPlaceUpdateSuccessful',
+]);
+/** The original's words. */
+const READY_TEXT = 'Node drain successful. Node is ready for update';
+
+/**
+ * Brings an update in place forward, one change a pass: the Node's labels are told as condition `InPlaceUpdate`, a selected Node is
+ * drained, the machine becomes InPlaceUpdating, and then the condition says that the Node is ready. The phase is recorded before
+ * the condition says that the drain is over, so that the timeout counts whenever somebody may be updating the Node. Who gives the
+ * Node back to its pods afterwards is the MachineDeployment controller. Never ends the pass.
+ *
+ * | condition says     | what happens                                            | then it says    |
+ * |--------------------|---------------------------------------------------------|-----------------|
+ * | SelectedForUpdate  | cordon and drain; the machine becomes InPlaceUpdating   | DrainSuccessful |
+ * | DrainSuccessful    |                                                         | ReadyForUpdate  |
+ * | ReadyForUpdate     | the agent on the Node, or a person, updates and labels it |                 |
+ */
+export const inPlaceProgress: MachineStep = {
+  name: 'in-place-progress',
+
+  async run(ctx) {
+    const { machine, observed, nodes } = ctx;
+    const node = namedNode(ctx);
+    const phase = phaseOf(machine);
+    // What the Node is told follows from a phase that was recorded: the write of this pass starts the next one.
+    if (nodes === undefined || typeof node !== 'object' || isBeingDeleted(node)) return next;
+    if (phase === '' || phaseOf(observed) !== phase) return next;
+
+    const facts = inPlaceFacts(node, phase);
+    if (facts.reason !== 'SelectedForUpdate') dismissKeptDrain(ctx, 'in-place-update');
+    const reason = nextReason(facts);
+    if (reason !== undefined) await say(ctx, nodes, node, reason);
+    else if (UPDATABLE.has(phase)) await act(ctx, nodes, node, facts.reason, facts.result !== undefined);
+    return next;
+  },
+};
+
+async function act(
+  ctx: MachineContext,
+  nodes: NodeAccess,
+  node: Node,
+  reason: string | undefined,
+  hasResult: boolean,
+): Promise<void> {
+  const { machine, target } = ctx;
+  if (reason === 'SelectedForUpdate' && target !== undefined) return await empty(ctx, nodes, target, node);
+  if (reason !== 'DrainSuccessful' && reason !== 'ReadyForUpdate') return;
+
+  // A phase that was lost when the condition was written is made up for: without it no timeout would count.
+  const phase = phaseOf(machine);
+  if ((phase === 'Running' || phase === 'Unknown') && !hasResult) beginUpdate(ctx);
+  else if (reason === 'DrainSuccessful' && phase === 'InPlaceUpdating') await say(ctx, nodes, node, 'ReadyForUpdate');
+}
+
+async function empty(ctx: MachineContext, nodes: NodeAccess, target: Target, node: Node): Promise<void> {
+  const { machine, clock } = ctx;
+  const startMs = fromTimestamp(conditionOf(node, IN_PLACE_UPDATE)?.lastTransitionTime) ?? clock.now();
+  const state = await drainKept(ctx, { purpose: 'in-place-update', target, node, barrier: 'cordon', startMs });
+  if (state.kind !== 'drained') return show(ctx, state);
+
+  if (phaseOf(machine) !== 'InPlaceUpdating') return beginUpdate(ctx);
+  await say(ctx, nodes, node, 'DrainSuccessful');
+  dismissKeptDrain(ctx, 'in-place-update');
+}
+
+function beginUpdate({ machine, clock, pass, log }: MachineContext): void {
+  beginPhase(machine, 'InPlaceUpdating', clock.now());
+  setOperation(machine, { type: 'InPlaceUpdate', state: 'Processing', description: READY_TEXT }, clock.now());
+  pass.event('UpdateReady', 'The Node is drained and may be updated in place.');
+  pass.afterWrite(() => log.info({}, 'a machine is ready to be updated in place'));
+}
+
+/** Tells on the Machine how the drain stands, at the pace of any drain. */
+function show(ctx: MachineContext, state: Exclude<KeptDrainState, { kind: 'drained' }>): void {
+  const { machine, clock, pass, memory } = ctx;
+  if (state.kind === 'failed') {
+    const description = describeStage('drain', state.text);
+    setFailure(machine, { type: 'DrainNode', state: 'Processing', description }, clock.now());
+    if (state.isNews) pass.event('DrainFailed', state.text);
+    return;
+  }
+  if (state.kind === 'node-gone') {
+    // A Node of the same name may join; it says by itself what is to be done with it.
+    dismissKeptDrain(ctx, 'in-place-update');
+    return;
+  }
+  const { record, deadlineMs } = state;
+  if (record === undefined) return;
+  if (memory.isNews(machine.metadata.uid, `UpdateSelected ${deadlineMs}`)) {
+    pass.event('UpdateSelected', 'The Node was selected to be updated in place: it is drained first.');
+  }
+  const { progress } = record;
+  // Of a machine that is not well the last operation tells that.
+  if (progress === undefined || phaseOf(machine) !== 'Running') return;
+  const description = describeStage('drain', describeProgress(progress, deadlineMs));
+  const nowMs = clock.monotonicMs();
+  const waitMs = description === machine.status.lastOperation?.description ? PROGRESS_MS : tellInMs(record, nowMs);
+  if (waitMs > 0) return pass.alsoAfter(waitMs, 'the pods to leave');
+  setOperation(machine, { type: 'DrainNode', state: 'Processing', description }, clock.now());
+  pass.afterWrite(() => {
+    record.toldReason = reasonOf(progress);
+    record.toldMs = nowMs;
+  });
+}
+
+async function say(
+  { clock, signal }: MachineContext,
+  nodes: NodeAccess,
+  node: Node,
+  reason: InPlaceReason,
+): Promise<void> {
+  const condition = conditionChange(node, inPlaceCondition(node, reason), clock.now(), true);
+  if (condition !== undefined) await nodes.patchStatus(node, { conditions: [condition] }, signal);
+}

@@ -1,0 +1,105 @@
+import {
+  CANDIDATE_FOR_UPDATE_LABEL,
+  SELECTED_FOR_UPDATE_LABEL,
+  UPDATE_FAILED_REASON_ANNOTATION,
+  UPDATE_RESULT_LABEL,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { conditionOf, type WantedCondition } from '../node-condition.ts';
+
+/** Type of the Node condition that tells how far an update in place has come; its status is always True, its reason tells. */
+export const IN_PLACE_UPDATE = 'InPlaceUpdate';
+
+/** How far an update in place has come, in order; the last two are ends. */
+export const IN_PLACE_REASONS = [
+  'CandidateForUpdate',
+  'SelectedForUpdate',
+  'DrainSuccessful',
+  'ReadyForUpdate',
+  'UpdateSuccessful',
+  'UpdateFailed',
+] as const;
+
+/** One of them. */
+export type InPlaceReason = (typeof IN_PLACE_REASONS)[number];
+
+/** What the next reason follows from. */
+export interface InPlaceFacts {
+  /** Labels on the Node: is, or is to be, updated; is to be drained now; what the agent says. */
+  readonly isCandidate: boolean;
+  readonly isSelected: boolean;
+  readonly result: string | undefined;
+  /** What the Node's condition says. */
+  readonly reason: string | undefined;
+  readonly phase: MachinePhase | '';
+}
+
+/** The facts that a Node's labels and condition tell. */
+export function inPlaceFacts(node: Node, phase: MachinePhase | ''): InPlaceFacts {
+  const { labels = {} } = node.metadata;
+  return {
+    isCandidate: CANDIDATE_FOR_UPDATE_LABEL in labels,
+    isSelected: SELECTED_FOR_UPDATE_LABEL in labels,
+    result: labels[UPDATE_RESULT_LABEL],
+    reason: conditionOf(node, IN_PLACE_UPDATE)?.reason,
+    phase,
+  };
+}
+
+/**
+ * What the condition should say next because of the Node's labels; undefined when nothing new. Between SelectedForUpdate and
+ * ReadyForUpdate it goes on by the drain, not by labels. Success is told when the machine is Running again: whoever reads it
+ * gives the Node back to its pods.
+ *
+ * | labels                 | condition                                    | next               |
+ * |------------------------|----------------------------------------------|--------------------|
+ * | no candidate           | any                                          |                    |
+ * | candidate              | none                                         | CandidateForUpdate |
+ * | candidate, no result   | UpdateSuccessful, from the last update       | CandidateForUpdate |
+ * | selected               | CandidateForUpdate                           | SelectedForUpdate  |
+ * | selected               | SelectedForUpdate                            |                    |
+ * | result `successful`    | any other than UpdateSuccessful, and Running | UpdateSuccessful   |
+ * | result `failed`        | any other than UpdateFailed                  | UpdateFailed       |
+ */
+export function nextReason({
+  isCandidate,
+  isSelected,
+  result,
+  reason,
+  phase,
+}: InPlaceFacts): InPlaceReason | undefined {
+  if (!isCandidate) return undefined;
+  if (reason === undefined || reason === '') return 'CandidateForUpdate';
+  if (reason === 'UpdateSuccessful' && result === undefined) return 'CandidateForUpdate';
+  if (isSelected && reason === 'CandidateForUpdate') return 'SelectedForUpdate';
+  if (isSelected && reason === 'SelectedForUpdate') return undefined;
+  if (result === 'successful' && reason !== 'UpdateSuccessful' && phase === 'Running') return 'UpdateSuccessful';
+  if (result === 'failed' && reason !== 'UpdateFailed') return 'UpdateFailed';
+  return undefined;
+}
+
+const MESSAGES: Record<InPlaceReason, string> = {
+  CandidateForUpdate: 'The machine waits for its turn to be updated in place.',
+  SelectedForUpdate: 'The machine is updated in place next: its Node is drained.',
+  DrainSuccessful: 'The Node was drained.',
+  ReadyForUpdate: 'The Node is drained and waits to be updated.',
+  UpdateSuccessful: 'The machine was updated in place.',
+  UpdateFailed: 'The update in place failed.',
+};
+
+/** The condition that says so; a failure comes with what the agent on the Node says of it. */
+export function inPlaceCondition(node: Node, reason: InPlaceReason): WantedCondition {
+  const why = reason === 'UpdateFailed' ? failureOn(node) : '';
+  return {
+    type: IN_PLACE_UPDATE,
+    status: 'True',
+    reason,
+    message: why === '' ? MESSAGES[reason] : `${MESSAGES[reason]} ${why}`,
+  };
+}
+
+/** What the agent on the Node says of a failure; '' when nothing. */
+export function failureOn({ metadata }: Node): string {
+  return metadata.annotations?.[UPDATE_FAILED_REASON_ANNOTATION] ?? '';
+}

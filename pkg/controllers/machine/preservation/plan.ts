@@ -1,0 +1,62 @@
+import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
+import type { AskedPreservation } from './value.ts';
+
+/** What a decision about preservation depends on. Times in ms since the epoch. */
+export interface PreservationFacts {
+  readonly asked: AskedPreservation;
+  readonly phase: MachinePhase | '';
+  /** When the preservation ends; undefined while there is none. */
+  readonly expiryMs: number | undefined;
+  readonly nowMs: number;
+}
+
+/** Why a preservation ends. */
+export type EndReason = 'expired' | 'withdrawn' | 'recovered';
+
+/** What is to be done about the preservation of a machine. */
+export type PreservationPlan =
+  | { readonly kind: 'leave' }
+  | { readonly kind: 'preserve'; readonly isAutomatic: boolean }
+  | {
+      readonly kind: 'end';
+      readonly why: EndReason;
+      /** Whether the annotations go too, so that it does not begin again. */
+      readonly forgetsRequest: boolean;
+    };
+
+const LEAVE: PreservationPlan = { kind: 'leave' };
+
+/**
+ * Decides about the preservation of a machine; a time that is over ends it whatever is asked.
+ *
+ * | asked            | Failed   | any other phase                     | time is over                   |
+ * |------------------|----------|-------------------------------------|--------------------------------|
+ * | nothing, `false` | ends     | ends                                | ends                           |
+ * | `now`            | preserve | preserve                            | ends, the request is forgotten |
+ * | `when-failed`    | preserve | ends; at the next failure it begins | ends, the request is forgotten |
+ * | `auto-preserved` | preserve | ends, the request is forgotten      | ends, the request is forgotten |
+ * | not understood   | as it is | as it is                            | ends, the request is forgotten |
+ */
+export function planPreservation({ asked, phase, expiryMs, nowMs }: PreservationFacts): PreservationPlan {
+  if (phase === 'Terminating') return LEAVE;
+  const isPreserved = expiryMs !== undefined;
+  if (isPreserved && expiryMs <= nowMs) {
+    return { kind: 'end', why: 'expired', forgetsRequest: asked !== '' && asked !== 'false' };
+  }
+  switch (asked) {
+    case 'illegal':
+      return LEAVE;
+    case '':
+    case 'false':
+      return isPreserved ? { kind: 'end', why: 'withdrawn', forgetsRequest: false } : LEAVE;
+    case 'now':
+      return { kind: 'preserve', isAutomatic: false };
+    case 'when-failed':
+      if (phase === 'Failed') return { kind: 'preserve', isAutomatic: false };
+      return isPreserved ? { kind: 'end', why: 'recovered', forgetsRequest: false } : LEAVE;
+    case 'auto-preserved':
+      if (phase === 'Failed') return { kind: 'preserve', isAutomatic: true };
+      // Also when it recovered before the preservation had begun: the annotation takes room in its set.
+      return { kind: 'end', why: 'recovered', forgetsRequest: true };
+  }
+}

@@ -1,0 +1,263 @@
+import {
+  LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
+  NODE_LABEL,
+  PRESERVE_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import { controllerOf } from '../../../apis/meta.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { dismissKeptDrain, drainKept } from '../kept-drain.ts';
+import { namedNode } from '../named-node.ts';
+import type { NodeAccess } from '../node-access.ts';
+import { conditionChange, type WantedCondition } from '../node-condition.ts';
+import { preserveTimeoutMsOf } from '../settings.ts';
+import { phaseOf } from '../status.ts';
+import {
+  PRESERVATION_BARRIER,
+  preservedCondition,
+  releasedAnnotations,
+  saysDrained,
+  saysPreserved,
+  scaleDownHold,
+  stoppedCondition,
+  untainted,
+} from './node-marks.ts';
+import { planPreservation, type EndReason, type PreservationPlan } from './plan.ts';
+import { askedPreservation, isUnderstood } from './value.ts';
+
+type Preserve = Extract<PreservationPlan, { kind: 'preserve' }>;
+type End = Extract<PreservationPlan, { kind: 'end' }>;
+
+const END_TEXTS: Record<EndReason, string> = {
+  expired: 'its time is over',
+  withdrawn: 'nobody asks for it any more',
+  recovered: 'the machine does not fail any more',
+};
+
+/**
+ * Preserves machines that are asked to be, and ends that. The expiry time comes first and is recorded before the Node is touched;
+ * it goes last, after the Node is as before: whoever takes over in between goes on where it stands. Never ends the pass.
+ *
+ * | machine           | recorded       | Node                                                                                |
+ * |-------------------|----------------|-------------------------------------------------------------------------------------|
+ * | preserved         | expiry time    | autoscaler held off, condition `Preserved`                                          |
+ * | preserved, Failed | the same       | the same, tainted and drained first; again when it recovers and fails a second time |
+ * | not preserved     | no expiry time | neither                                                                             |
+ */
+export const preservation: MachineStep = {
+  name: 'preservation',
+
+  async run(ctx) {
+    const { machine, observed, clock } = ctx;
+    // What the Node is told follows from a phase that was recorded: the write of this pass starts the next one.
+    if (phaseOf(observed) !== phaseOf(machine)) return next;
+
+    const node = namedNode(ctx);
+    const asked = askedPreservation(machine, node);
+    tellOfIllegal(ctx, node);
+    const facts = { asked, phase: phaseOf(machine), expiryMs: expiryMsOf(ctx), nowMs: clock.now() };
+    const plan = planPreservation(facts);
+    if (plan.kind === 'preserve') await preserve(ctx, node, plan);
+    else dismissKeptDrain(ctx, 'preservation');
+    if (plan.kind === 'end') await end(ctx, node, plan);
+
+    const isForgotten = plan.kind === 'end' && plan.forgetsRequest;
+    if (!isForgotten && asked !== 'illegal' && typeof node === 'object') takeOver(ctx, node);
+    return next;
+  },
+};
+
+async function preserve(ctx: MachineContext, node: Node | 'missing' | undefined, plan: Preserve): Promise<void> {
+  const { nodes, pass, clock } = ctx;
+  const expiryMs = expiryMsOf(ctx);
+  if (expiryMs === undefined) {
+    begin(ctx, plan);
+    return;
+  }
+  pass.alsoAfter(expiryMs - clock.now(), 'the preservation to end');
+  if (nodes === undefined || typeof node !== 'object') return;
+  if (phaseOf(ctx.machine) === 'Failed') await empty(ctx, nodes, node, plan, expiryMs);
+  else await keep(ctx, nodes, node, plan, expiryMs);
+}
+
+function begin({ machine, settings, clock, pass, log }: MachineContext, { isAutomatic }: Preserve): void {
+  const nowMs = clock.now();
+  const expiry = toTimestamp(nowMs + preserveTimeoutMsOf(machine, settings));
+  machine.status.currentStatus = {
+    ...machine.status.currentStatus,
+    preserveExpiryTime: expiry,
+    lastUpdateTime: toTimestamp(nowMs),
+  };
+  const who = isAutomatic ? 'its MachineSet keeps failed machines' : 'that was asked for';
+  pass.event('Preserved', `The machine is preserved until ${expiry}: ${who}.`);
+  pass.afterWrite(() => log.info({ expiry }, 'preserved a machine'));
+}
+
+/** The Node of a machine that has not failed goes on working. */
+async function keep(
+  ctx: MachineContext,
+  nodes: NodeAccess,
+  node: Node,
+  { isAutomatic }: Preserve,
+  expiryMs: number,
+): Promise<void> {
+  dismissKeptDrain(ctx, 'preservation');
+  await holdOffAutoscaler(ctx, nodes, node);
+  if (phaseOf(ctx.machine) === 'Running') await untaint(ctx, nodes, node);
+  await say(ctx, nodes, node, preservedCondition('kept', isAutomatic, expiryMs));
+}
+
+/** The Node of a failed machine is emptied, once, and left for people to look at. */
+async function empty(
+  ctx: MachineContext,
+  nodes: NodeAccess,
+  node: Node,
+  { isAutomatic }: Preserve,
+  expiryMs: number,
+): Promise<void> {
+  const { machine, target, clock, pass } = ctx;
+  if (saysDrained(node)) {
+    dismissKeptDrain(ctx, 'preservation');
+    return;
+  }
+  if (target === undefined) return;
+  await holdOffAutoscaler(ctx, nodes, node);
+  const startMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
+  const barrier = PRESERVATION_BARRIER;
+  const drain = await drainKept(ctx, { purpose: 'preservation', target, node, barrier, startMs });
+  if (drain.kind === 'running') return;
+  if (drain.kind === 'failed') {
+    await say(ctx, nodes, node, preservedCondition('not-drained', isAutomatic, expiryMs));
+    if (drain.isNews) pass.event('DrainFailed', drain.text);
+    return;
+  }
+  if (drain.kind === 'drained') await say(ctx, nodes, node, preservedCondition('drained', isAutomatic, expiryMs));
+  dismissKeptDrain(ctx, 'preservation');
+}
+
+/** Once: whoever takes the annotation away afterwards knows what he does. */
+async function holdOffAutoscaler({ signal }: MachineContext, nodes: NodeAccess, node: Node): Promise<void> {
+  const annotations = saysPreserved(node) ? undefined : scaleDownHold(node);
+  if (annotations !== undefined) await nodes.patch(node, { metadata: { annotations } }, signal);
+}
+
+async function end(ctx: MachineContext, node: Node | 'missing' | undefined, plan: End): Promise<void> {
+  const { machine, nodes, clock, pass, log } = ctx;
+  const isPreserved = expiryMsOf(ctx) !== undefined;
+  const hadMarks =
+    isPreserved && nodes !== undefined && typeof node === 'object' && (await release(ctx, nodes, node, plan));
+  if (hadMarks === 'changed') return;
+
+  const { annotations = {} } = machine.metadata;
+  const isAsked = PRESERVE_ANNOTATION in annotations || LAST_APPLIED_NODE_PRESERVE_ANNOTATION in annotations;
+  if (plan.forgetsRequest) {
+    delete annotations[PRESERVE_ANNOTATION];
+    delete annotations[LAST_APPLIED_NODE_PRESERVE_ANNOTATION];
+  }
+  const ends = isPreserved && !staysExpired(ctx, plan);
+  if (ends) {
+    const { preserveExpiryTime: _over, ...rest } = machine.status.currentStatus ?? {};
+    machine.status.currentStatus = { ...rest, lastUpdateTime: toTimestamp(clock.now()) };
+  }
+  if (!isPreserved || !(ends || hadMarks || (plan.forgetsRequest && isAsked))) return;
+  pass.event('PreservationEnded', `The machine is not preserved any more: ${END_TEXTS[plan.why]}.`);
+  pass.afterWrite(() => log.info({ why: plan.why }, 'ended the preservation of a machine'));
+}
+
+/**
+ * A failed machine of a MachineSet keeps an expiry time that is past: it tells the set that this machine has had its time, and is
+ * replaced. Without it a set that keeps failed machines would take it for one that has just failed, and keep it for ever.
+ */
+function staysExpired({ machine }: MachineContext, { why }: End): boolean {
+  return why === 'expired' && phaseOf(machine) === 'Failed' && controllerOf(machine)?.kind === 'MachineSet';
+}
+
+/**
+ * Makes the Node as it was before. True when something had to go; `changed` when the Node asks for something else by now than
+ * what was decided from: that is looked at first.
+ */
+async function release(
+  ctx: MachineContext,
+  nodes: NodeAccess,
+  cached: Node,
+  { forgetsRequest }: End,
+): Promise<boolean | 'changed'> {
+  const { signal } = ctx;
+  const condition = stoppedCondition(cached);
+  const said = condition === undefined ? false : await say(ctx, nodes, cached, condition);
+  const hasMarks = releasedAnnotations(cached, forgetsRequest) !== undefined || untainted(cached) !== undefined;
+  if (!hasMarks) return said;
+
+  const live = await nodes.read(cached.metadata.name, signal);
+  if (live === undefined || live.metadata.uid !== cached.metadata.uid) return said;
+  if (requestOn(live) !== requestOn(cached)) return 'changed';
+  const annotations = releasedAnnotations(live, forgetsRequest);
+  const taints = untainted(live);
+  const { resourceVersion } = live.metadata;
+  const metadata = { resourceVersion, ...(annotations !== undefined && { annotations }) };
+  if (annotations === undefined && taints === undefined) return said;
+  await nodes.patch(live, taints === undefined ? { metadata } : { metadata, spec: { taints } }, signal);
+  return true;
+}
+
+async function untaint({ signal }: MachineContext, nodes: NodeAccess, cached: Node): Promise<void> {
+  if (untainted(cached) === undefined) return;
+  const live = await nodes.read(cached.metadata.name, signal);
+  if (live === undefined || live.metadata.uid !== cached.metadata.uid) return;
+  const taints = untainted(live);
+  const { resourceVersion } = live.metadata;
+  if (taints !== undefined) await nodes.patch(live, { metadata: { resourceVersion }, spec: { taints } }, signal);
+}
+
+async function say(
+  { clock, signal }: MachineContext,
+  nodes: NodeAccess,
+  node: Node,
+  wanted: WantedCondition,
+): Promise<boolean> {
+  const condition = conditionChange(node, wanted, clock.now());
+  if (condition === undefined) return false;
+  await nodes.patchStatus(node, { conditions: [condition] }, signal);
+  return true;
+}
+
+/**
+ * The Node's word counts before the Machine's: it is noted on the Machine, and the Machine's own goes. When the Node's is taken
+ * back, what was said on the Machine since counts again.
+ */
+function takeOver({ machine }: MachineContext, node: Node): void {
+  const annotations = machine.metadata.annotations ?? {};
+  const ofNode = requestOn(node) ?? '';
+  const last = annotations[LAST_APPLIED_NODE_PRESERVE_ANNOTATION] ?? '';
+  if (ofNode === '') {
+    if (last !== '') delete annotations[LAST_APPLIED_NODE_PRESERVE_ANNOTATION];
+    return;
+  }
+  delete annotations[PRESERVE_ANNOTATION];
+  if (ofNode !== last) annotations[LAST_APPLIED_NODE_PRESERVE_ANNOTATION] = ofNode;
+  machine.metadata.annotations = annotations;
+}
+
+function tellOfIllegal({ machine, memory, pass, log }: MachineContext, node: Node | 'missing' | undefined): void {
+  const places: [string, string | undefined][] = [
+    ['the Machine', machine.metadata.annotations?.[PRESERVE_ANNOTATION]],
+    [`Node ${machine.metadata.labels?.[NODE_LABEL] ?? ''}`, typeof node === 'object' ? requestOn(node) : undefined],
+  ];
+  for (const [where, value] of places) {
+    if (value === undefined || isUnderstood(value)) continue;
+    const text = `Annotation ${PRESERVE_ANNOTATION} of ${where} is ${JSON.stringify(value)}: say now, when-failed or false, or remove it.`;
+    if (!memory.isNews(machine.metadata.uid, text)) continue;
+    pass.event('InvalidPreserveValue', text);
+    log.warn({ where, value }, 'did not understand a preservation request');
+  }
+}
+
+function requestOn({ metadata }: Node): string | undefined {
+  return metadata.annotations?.[PRESERVE_ANNOTATION];
+}
+
+function expiryMsOf({ machine }: MachineContext): number | undefined {
+  return fromTimestamp(machine.status.currentStatus?.preserveExpiryTime);
+}
