@@ -36,9 +36,12 @@ import { settleCreation } from './deletion/settle-creation.ts';
 import type { MachineEventSink } from './events.ts';
 import { Fleet } from './fleet.ts';
 import { hooks } from './hooks.ts';
+import { inPlaceOutcome } from './in-place/outcome.ts';
+import { inPlaceProgress } from './in-place/progress.ts';
 import { MachineMemory } from './memory.ts';
 import { nodeAccess } from './node-access.ts';
 import { PassNotes } from './pass.ts';
+import { preservation } from './preservation/preservation.ts';
 import { Retries } from './retries.ts';
 import type { MachineSettings } from './settings.ts';
 import { copyOf } from './status.ts';
@@ -67,9 +70,12 @@ export const CREATION: readonly MachineStep[] = [
   nodeDeleted,
   health,
   leftToken,
+  inPlaceOutcome,
   healthTimeout,
   creationTimeout,
   nodeSync,
+  inPlaceProgress,
+  preservation,
   settled,
   resolve,
   placed,

@@ -1,12 +1,17 @@
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
 import { formatDuration } from '../../../apis/duration.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, requeue, stop, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
+import { hold, withHold, type Hold } from '../hold.ts';
+import { isUpdated } from '../in-place/outcome.ts';
 import { isHealthy } from '../node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf } from '../settings.ts';
 import { phaseOf, setOperation } from '../status.ts';
+import { zoneIn, zonesOf } from '../zones.ts';
 import { becomeFailed, clustersOf } from './fail.ts';
 
 /** When to look again after a live read that contradicts the cache: the watch delivers it soon. */
@@ -14,17 +19,21 @@ const CATCH_UP_MS = 1_000;
 /** When to look again while others are being replaced; their changes concern other keys. */
 const REPLACEMENT_RETRY_MS = 10_000;
 
+/** Phases that last no longer than the health timeout; after a successful update a machine stays in its phase while unhealthy. */
+const LIMITED: ReadonlySet<string> = new Set(['Unknown', 'InPlaceUpdateSuccessful', 'InPlaceUpdateFailed']);
+
 /**
- * Fails a machine that was Unknown for its whole health timeout, unless it was told not to. Before that it is looked at live,
- * Machine and Node, and the write holds only for the Machine that was read. Time before we could trust what we see (before
- * our leadership, before an unfreeze) does not count. Of one MachineDeployment only so many are failed at once.
+ * Fails a machine that was Unknown, or not well after an update in place, for its whole health timeout, unless it was told not
+ * to. Before that it is looked at live, Machine and Node, and the write holds only for the Machine that was read. Time before
+ * we could trust what we see (before our leadership, before an unfreeze) does not count. Of one MachineDeployment only so many
+ * are failed at once, and none of a zone of which most machines became unhealthy together. A machine that is held back says why.
  */
 export const healthTimeout: MachineStep = {
   name: 'health-timeout',
 
   async run(ctx) {
     const { machine, settings, clock, trust, pass } = ctx;
-    if (phaseOf(machine) !== 'Unknown' || machine.spec.disableHealthTimeout === true) return next;
+    if (!LIMITED.has(phaseOf(machine)) || machine.spec.disableHealthTimeout === true) return next;
 
     const timeoutMs = healthTimeoutMsOf(machine, settings);
     const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
@@ -32,6 +41,8 @@ export const healthTimeout: MachineStep = {
     const unhealthyMs = Math.min(clock.now() - sinceMs, trust.trustedForMs(clusters));
     const leftMs = Math.max(timeoutMs - unhealthyMs, trust.graceLeftMs(clusters));
     if (leftMs > 0) {
+      // Its time has passed, but not under our eyes.
+      if (clock.now() - sinceMs >= timeoutMs) tellHold(ctx, hold('grace'));
       pass.alsoAfter(leftMs, 'the Node to become healthy');
       return next;
     }
@@ -39,12 +50,31 @@ export const healthTimeout: MachineStep = {
   },
 };
 
+/** The machine's zone, if it is one of which no machine is replaced just now. */
+function stoppedZoneOf({ machine, machines, classes, settings }: MachineContext): string | undefined {
+  const zone = zoneIn(classes, machine);
+  const states = zonesOf(machines, classes, settings.zoneUnhealthyThreshold);
+  return states.some((state) => state.zone === zone && state.isStopped) ? zone : undefined;
+}
+
+/** Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. */
+function tellHold({ machine, observed, clock, pass }: MachineContext, held: Hold): void {
+  const { type = 'HealthCheck', state = 'Processing', description = '' } = machine.status.lastOperation ?? {};
+  setOperation(machine, { type, state, description: withHold(description, held) }, clock.now());
+  const isNews = machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
+  if (isNews && held.kind !== 'grace') pass.event('ReplacementDelayed', `Not replaced yet: ${held.text}`);
+}
+
 async function replace(ctx: MachineContext, timeoutMs: number): Promise<StepResult> {
   const { machine, observed, fleet, pass, clock, log } = ctx;
+  const zone = stoppedZoneOf(ctx);
+  if (zone !== undefined) {
+    tellHold(ctx, hold('zone', zone));
+    return requeue(REPLACEMENT_RETRY_MS, 'most machines of its zone to be healthy');
+  }
   const grant = fleet.condemn(observed);
   if (grant === undefined) {
-    if (ctx.memory.isNews(machine.metadata.uid, 'ReplacementDelayed'))
-      pass.event('ReplacementDelayed', 'Others of its MachineDeployment are being replaced; this one waits.');
+    tellHold(ctx, hold(fleet.limitOf(observed) === 0 ? 'stopped' : 'limit'));
     return requeue(REPLACEMENT_RETRY_MS, 'other replacements to end');
   }
   // Held until the write has been made and is visible to the next pass.
@@ -53,14 +83,12 @@ async function replace(ctx: MachineContext, timeoutMs: number): Promise<StepResu
   const doubt = await lastLook(ctx);
   if (doubt !== undefined) return requeue(CATCH_UP_MS, doubt);
 
+  const type = failedOperationOf(machine);
   await becomeFailed(ctx);
-  const description = `Machine ${machine.metadata.name} health checks failing since last ${formatDuration(timeoutMs)}, changing MachineState to Failed. ${machine.status.lastOperation?.description ?? ''}`;
-  setOperation(
-    machine,
-    { type: machine.status.lastOperation?.type ?? 'HealthCheck', state: 'Failed', description },
-    clock.now(),
-  );
-  pass.event('HealthTimeout', `The Node was not healthy for ${formatDuration(timeoutMs)}.`);
+  const description = `Machine ${machine.metadata.name} health checks failing since last ${formatDuration(timeoutMs)}, changing MachineState to Failed. ${withHold(machine.status.lastOperation?.description ?? '', undefined)}`;
+  setOperation(machine, { type, state: 'Failed', description }, clock.now());
+  const what = type === 'InPlaceUpdate' ? 'updated after all' : 'healthy';
+  pass.event('HealthTimeout', `The Node was not ${what} for ${formatDuration(timeoutMs)}.`);
   pass.afterWrite(() => log.warn({}, 'machine failed by health timeout'));
   return stop;
 }
@@ -83,7 +111,16 @@ async function lastLook({
     return 'the deletion to be seen';
   }
   if (live.metadata.resourceVersion !== observed.metadata.resourceVersion) return 'the newest version of the machine';
+  if (phaseOf(machine) === 'InPlaceUpdateFailed') {
+    return node !== undefined && isUpdated(node) ? 'the success of the update to be seen' : undefined;
+  }
   const conditions = node?.status?.conditions ?? [];
   if (isHealthy(conditions, watchedConditionsOf(machine, settings))) return 'the recovery of the Node to be seen';
   return undefined;
+}
+
+/** What has failed: an update that had succeeded did not, the Node's health did. */
+function failedOperationOf(machine: Machine): OperationType {
+  const { type = 'HealthCheck', state } = machine.status?.lastOperation ?? {};
+  return type === 'InPlaceUpdate' && state === 'Successful' ? 'HealthCheck' : type;
 }
