@@ -160,10 +160,10 @@ const LATER = { timeoutMs: 60_000, intervalMs: 100 };
 
 /** What a row may do to one machine, while nobody manages it. */
 interface World {
-  forgetVM(): Promise<void>;
-  forgetNode(): Promise<void>;
-  markNode(): Promise<void>;
-  attach(): Promise<void>;
+  readonly forgetVM: () => Promise<void>;
+  readonly forgetNode: () => Promise<void>;
+  readonly markNode: () => Promise<void>;
+  readonly attach: () => Promise<void>;
 }
 
 describe('a deletion that the original has begun', () => {
