@@ -10,8 +10,10 @@ import { leaderMetrics } from '../../pkg/metrics/leader.ts';
 import { machineDeploymentMetrics } from '../../pkg/metrics/machine-deployment.ts';
 import { machineSetMetrics } from '../../pkg/metrics/machine-set.ts';
 import { machineMetrics } from '../../pkg/metrics/machine.ts';
+import { replacementMetrics } from '../../pkg/metrics/replacement.ts';
 import { queueMetrics } from '../../pkg/metrics/queue.ts';
 import { reconcileMetrics } from '../../pkg/metrics/reconcile.ts';
+import { safetyMetrics } from '../../pkg/metrics/safety.ts';
 import { createRegistry } from '../../pkg/metrics/registry.ts';
 import { table } from './table.ts';
 
@@ -66,4 +68,6 @@ function declareAll(registry: Registry): void {
   machineDeploymentMetrics(registry, () => []);
   machineSetMetrics(registry, () => []);
   machineMetrics(registry, { list: () => [] });
+  replacementMetrics(registry, { held: () => [], zones: () => [] }, []);
+  safetyMetrics(registry, () => 0);
 }

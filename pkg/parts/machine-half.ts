@@ -3,6 +3,10 @@ import type { KubeObject } from '../apis/meta.ts';
 import { MachineController } from '../controllers/machine/controller.ts';
 import { MachineClassController } from '../controllers/machine-class/controller.ts';
 import { lookForOwnerlessVMs } from '../controllers/machine-class/ownerless-vms.ts';
+import { Departures } from '../controllers/safety/departures.ts';
+import { GoneMachines } from '../controllers/safety/gone-machines.ts';
+import { notingDeletions } from '../controllers/safety/noted-deletions.ts';
+import type { OwnerlessVMs } from '../controllers/safety/ownerless-vms.ts';
 import { SecretController } from '../controllers/secret/controller.ts';
 import { SecretContents } from '../controllers/secret/secret-contents.ts';
 import { createDrainer } from '../drain/drainer.ts';
@@ -24,6 +28,7 @@ import type { KeyedQueue } from '../workqueue/keyed-queue.ts';
 import type { Base } from './base.ts';
 import type { ControlCaches, TargetCaches } from './control-caches.ts';
 import { ledBy, targetsOf, writerOf } from './half.ts';
+import { makeMachineSafety } from './machine-safety.ts';
 import { makeLoop } from './loop.ts';
 import { persistently } from './persistently.ts';
 import { wakeMachineHalf } from './wake-machine-half.ts';
@@ -38,6 +43,7 @@ export function makeMachineHalf(
   target: TargetCaches | undefined,
   gate: LeaderGate,
   recorder: Recorder,
+  ownerless: OwnerlessVMs,
 ): Led {
   const { config, clock, log, registry, metrics } = base;
   const { machines, classes, secrets, sets, deployments } = control;
@@ -46,6 +52,7 @@ export function makeMachineHalf(
   const writer = writerOf(base, base.control, control.caches, gate);
   const contents = new SecretContents({ reader, secrets, classes, clock });
   const drivers = lazyDrivers(base, gate);
+  const departures = new Departures();
 
   const queues = new Map<string, KeyedQueue>();
   const activities = new ActivityRegistry({
@@ -65,7 +72,7 @@ export function makeMachineHalf(
     writer,
     targets: targetsOf(base, target, gate),
     activities,
-    drivers: drivers.drivers,
+    drivers: notingDeletions(drivers.drivers, (uid) => departures.deletedVM(uid)),
     drain: makeDrain(base),
     gate,
     trust: gate,
@@ -112,14 +119,25 @@ export function makeMachineHalf(
     reconcile: (key, signal) => secretController.reconcile(key, signal),
   });
 
+  const safety = makeMachineSafety(base, control, target, gate, {
+    recorder,
+    drivers: drivers.drivers,
+    contents,
+    departures,
+    gone: new GoneMachines(),
+    ownerless,
+  });
+
   const wake = (): void => {
     const { controllers } = config;
+    // Before the machine controller forgets what it knew of a Machine that is gone.
+    safety.wake();
     const nodes = target === undefined ? [] : [target.nodes];
     const queuesOf = { machineQueue, classQueue, secretQueue };
     wakeMachineHalf({ controllers, machines, classes, secrets, nodes, ...queuesOf, activities, machineController });
   };
   const kinds = [...control.caches.kinds, ...(target?.caches.kinds ?? [])];
-  const led = ledBy(base, kinds, wake, [machineQueue, classQueue, secretQueue, activities]);
+  const led = ledBy(base, kinds, wake, [machineQueue, classQueue, secretQueue, activities, ...safety.workers]);
   return {
     async begin(signal) {
       await drivers.identify(signal);

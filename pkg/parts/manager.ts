@@ -74,7 +74,10 @@ export async function buildManager(options: ManagerOptions, host: HostProcess): 
   }
   if (halves.machines) {
     const leadership = lead(MACHINE_LEASE, recorders.machines);
-    work.push({ leadership, led: makeMachineHalf(base, control, target, leadership.gate, recorders.machines) });
+    work.push({
+      leadership,
+      led: makeMachineHalf(base, control, target, leadership.gate, recorders.machines, ownerless),
+    });
   }
 
   lifecycle.add(connectionsMember(base));

@@ -1,0 +1,115 @@
+import type { Activities } from '../../../activity/activity.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import type { ListedMachine } from '../../../driver/driver.ts';
+import { DriverError } from '../../../driver/error.ts';
+import type { ObjectEvents } from '../../../events/event-sink.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
+import type { Logger } from '../../../log/logger.ts';
+import type { SafetyMetrics } from '../../../metrics/safety.ts';
+import { deletedOrphan, failedToDeleteOrphan, foundOrphan } from './events.ts';
+import { describeProof, type Proof } from './evidence.ts';
+import type { ClassAccess } from './survey.ts';
+
+/** What VMs are deleted with. */
+export interface CollectorParts {
+  readonly activities: Activities;
+  readonly recorder: ObjectEvents<MachineClass>;
+  readonly metrics: SafetyMetrics;
+  readonly log: Logger;
+  readonly isDryRun: boolean;
+  /** Whether any Machine has the VM by now, as the caches show it. */
+  readonly isOwned: (vm: ListedMachine) => boolean;
+  /** A VM is gone: what is left of it can go too. */
+  readonly collected: (vm: ListedMachine) => void;
+}
+
+/** A VM whose deletion was begun. */
+interface Collection {
+  readonly vm: ListedMachine;
+  readonly access: ClassAccess;
+  readonly proof: Proof;
+}
+
+/** Deletes VMs that are proved to be nobody's, each as an activity, and tells of every one with its proof. */
+export class Collector {
+  readonly #parts: CollectorParts;
+  readonly #key: string;
+  readonly #running = new Map<string, Collection>();
+  /** VMs that were told of in a dry run. */
+  readonly #told = new Set<string>();
+
+  /** `key` is enqueued when a deletion has ended. */
+  constructor(key: string, parts: CollectorParts) {
+    this.#key = key;
+    this.#parts = parts;
+  }
+
+  /** Begins the deletion of a VM, unless it is under way. */
+  collect(collection: Collection): void {
+    const { vm, access, proof } = collection;
+    if (this.#parts.isDryRun) return this.#tell(vm, access, proof);
+    if (this.#running.has(vm.providerID)) return;
+    this.#running.set(vm.providerID, collection);
+    const { activities, isOwned } = this.#parts;
+    activities.startOrGet({ uid: vm.providerID, key: this.#key }, 'delete', async (signal) => {
+      if (isOwned(vm)) throw new DriverError('Canceled', 'a Machine has the VM by now', { unanswered: true });
+      const { driver, machineClass, secretData } = access;
+      await driver.delete({ machine: stubOf(vm, machineClass), machineClass, secretData }, signal);
+    });
+  }
+
+  /** Takes note of deletions that have ended; returns how many are still under way. */
+  settle(): number {
+    for (const [providerID, collection] of this.#running) {
+      const activity = this.#parts.activities.get(providerID, 'delete');
+      if (activity?.state === 'running') continue;
+      this.#running.delete(providerID);
+      this.#parts.activities.forget(providerID, 'delete');
+      if (activity?.state !== 'failed' || DriverError.hasCode(activity.error, 'NotFound')) this.#deleted(collection);
+      else this.#failed(collection, activity.error);
+    }
+    return this.#running.size;
+  }
+
+  #deleted({ vm, access: { machineClass }, proof }: Collection): void {
+    const { recorder, metrics, log, collected } = this.#parts;
+    metrics.orphanVMs.inc({ result: 'deleted' });
+    recorder.event(deletedOrphan(machineClass, vm, describeProof(proof)));
+    log.info({ ...fieldsOf(vm, machineClass), ...proof }, 'deleted a VM without a machine');
+    collected(vm);
+  }
+
+  #failed({ vm, access: { machineClass } }: Collection, err: unknown): void {
+    const { recorder, metrics, log } = this.#parts;
+    const wasGivenUp = err instanceof GateClosedError || DriverError.hasCode(err, 'Canceled');
+    if (wasGivenUp) return log.debug({ ...fieldsOf(vm, machineClass), err }, 'gave up deleting a VM for now');
+    metrics.orphanVMs.inc({ result: 'failed' });
+    recorder.event(failedToDeleteOrphan(machineClass, vm, err));
+    log.warn({ ...fieldsOf(vm, machineClass), err }, 'could not delete a VM without a machine');
+  }
+
+  #tell(vm: ListedMachine, { machineClass }: ClassAccess, proof: Proof): void {
+    if (this.#told.has(vm.providerID)) return;
+    this.#told.add(vm.providerID);
+    const { recorder, metrics, log } = this.#parts;
+    metrics.orphanVMs.inc({ result: 'dry-run' });
+    recorder.event(foundOrphan(machineClass, vm, describeProof(proof)));
+    log.warn({ ...fieldsOf(vm, machineClass), ...proof }, 'left a VM without a machine alone in a dry run');
+  }
+}
+
+/** Exactly that VM is meant: its provider id, and the UID if it carries one. */
+function stubOf(
+  { machineName, machineUID, providerID }: ListedMachine,
+  { metadata }: MachineClass,
+): { metadata: { name: string; namespace: string; uid?: string }; spec: { providerID: string } } {
+  const uid = machineUID === undefined ? {} : { uid: machineUID };
+  return { metadata: { name: machineName, namespace: metadata.namespace ?? '', ...uid }, spec: { providerID } };
+}
+
+function fieldsOf(
+  { providerID, machineName }: ListedMachine,
+  { metadata }: MachineClass,
+): { providerID: string; machine: string; class: string } {
+  return { providerID, machine: `${metadata.namespace ?? ''}/${machineName}`, class: metadata.name };
+}

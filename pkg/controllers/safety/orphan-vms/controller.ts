@@ -1,0 +1,159 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { ListedMachine } from '../../../driver/driver.ts';
+import type { Cluster } from '../../../gate/gate.ts';
+import type { Trust } from '../../../gate/leader-gate.ts';
+import type { Logger } from '../../../log/logger.ts';
+import { requeue, type StepResult } from '../../../reconcile/result.ts';
+import type { Departures } from '../departures.ts';
+import type { GoneMachines } from '../gone-machines.ts';
+import type { OwnerlessVMs } from '../ownerless-vms.ts';
+import type { Collector } from './collector.ts';
+import { type Evidence, type Proof, type Sight } from './evidence.ts';
+import { identify, ownershipOf } from './ownership.ts';
+import { type ClassAccess, type Survey, survey, type SurveyParts } from './survey.ts';
+import type { VanishedVMs } from './vanished-vms.ts';
+
+/** What the orphan loop is made of. */
+export interface OrphanVMsParts extends SurveyParts {
+  readonly classes: Lister<MachineClass>;
+  readonly machines: Lister<Machine>;
+  readonly collector: Collector;
+  readonly vanished: VanishedVMs;
+  /** Shared with `vanished`. */
+  readonly missingVMs: Evidence;
+  readonly orphans: Evidence;
+  readonly ownerless: OwnerlessVMs;
+  readonly gone: GoneMachines;
+  readonly departures: Departures;
+  readonly trust: Trust;
+  /** The clusters that must be alive for anything to be proved. */
+  readonly clusters: readonly Cluster[];
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** `--machine-safety-orphan-vms-period` and `-grace`. */
+  readonly periodMs: number;
+  readonly graceMs: number;
+}
+
+/** When to look again while a cluster cannot be reached. */
+const FROZEN_RETRY_MS = 5_000;
+/** When to look again at classes that could not be listed, at the latest. */
+const FAILED_RETRY_MS = 60_000;
+
+/**
+ * Looks for VMs that no Machine has, and for Machines that have no VM. Two looks, at least `graceMs` apart and with nothing
+ * frozen in between, must show the same; then the VM is deleted, or the Machine fails. A look that has found something is
+ * followed by another one after `graceMs`, else after `periodMs`.
+ */
+export class OrphanVMsController {
+  readonly #parts: OrphanVMsParts;
+  #dueMs = -Infinity;
+  readonly #failedClasses = new Set<string>();
+
+  constructor(parts: OrphanVMsParts) {
+    this.#parts = parts;
+  }
+
+  /** The next pass is to look, whatever time it is. */
+  hurry(): void {
+    this.#dueMs = -Infinity;
+  }
+
+  /** Takes ended deletions, and looks when it is time. Throws ApiError. */
+  async reconcile(signal: AbortSignal): Promise<StepResult> {
+    const { collector, trust, clusters, orphans, missingVMs, clock } = this.#parts;
+    const running = collector.settle();
+    const nowMs = clock.monotonicMs();
+    const trustedMs = trust.trustedForMs(clusters);
+    for (const evidence of [orphans, missingVMs]) evidence.dropBefore(nowMs - trustedMs);
+    if (trustedMs === 0) return requeue(FROZEN_RETRY_MS, 'the clusters to be reachable');
+    if (this.#dueMs > nowMs) return requeue(this.#dueMs - nowMs, 'the next look at the provider');
+
+    const waitMs = await this.#look(nowMs, signal);
+    this.#dueMs = clock.monotonicMs() + waitMs;
+    return requeue(waitMs, running > 0 ? 'VMs without a Machine to be deleted' : 'the next look at the provider');
+  }
+
+  /** One look; resolves with the time until the next one. */
+  async #look(nowMs: number, signal: AbortSignal): Promise<number> {
+    const { classes, vanished, departures, clock, periodMs, graceMs, orphans, missingVMs } = this.#parts;
+    // Before the first request: who vanishes or gets a VM from now on is judged by the next look.
+    const missed = departures.takeMissed();
+    const settled = new Map(
+      classes.list().map(({ metadata: { namespace = '', name } }) => {
+        const key = `${namespace}/${name}`;
+        return [key, vanished.settled(key)] as const;
+      }),
+    );
+    const seen = await survey(this.#parts, classes.list(), signal);
+    this.#tellOfFailures(seen);
+
+    const vms = unite(seen);
+    const sight = { atMs: nowMs, wallMs: clock.now(), vms: vms.size, machines: seen.machines.length };
+    const unseen = new Set(seen.failures.map(({ key }) => key));
+    this.#judgeVMs(vms, [...seen.machines, ...missed], sight, unseen);
+    await this.#judgeMachines(seen, new Set(vms.keys()), settled, sight, unseen, signal);
+
+    if (orphans.size + missingVMs.size + missed.length > 0) return Math.min(graceMs, periodMs);
+    return unseen.size > 0 ? Math.min(FAILED_RETRY_MS, periodMs) : periodMs;
+  }
+
+  #judgeVMs(
+    vms: ReadonlyMap<string, { vm: ListedMachine; access: ClassAccess }>,
+    machines: readonly Machine[],
+    sight: Sight,
+    unseen: ReadonlySet<string>,
+  ): void {
+    const { orphans, collector, ownerless, gone } = this.#parts;
+    const identities = identify(machines);
+    const candidates = [...vms.values()].filter(({ vm }) => ownershipOf(vm, identities) === 'none');
+    // A VM that we have deleted is still listed for a moment, and frees its place all the same.
+    ownerless.replace(candidates.map(({ vm }) => vm).filter(({ providerID }) => !gone.has(providerID)));
+    const proved: { vm: ListedMachine; access: ClassAccess; proof: Proof }[] = [];
+    for (const { vm, access } of candidates) {
+      const proof = orphans.see(vm.providerID, access.key, sight);
+      if (proof !== undefined) proved.push({ vm, access, proof });
+    }
+    orphans.keep(new Set(candidates.map(({ vm }) => vm.providerID)), unseen);
+    for (const one of proved) collector.collect(one);
+  }
+
+  async #judgeMachines(
+    { lists }: Survey,
+    listed: ReadonlySet<string>,
+    settled: ReadonlyMap<string, ReadonlyMap<string, string>>,
+    sight: Sight,
+    unseen: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { vanished, missingVMs } = this.#parts;
+    const suspects = new Set<string>();
+    for (const list of lists) {
+      const before = settled.get(list.key) ?? new Map<string, string>();
+      for (const uid of await vanished.examine(list, listed, before, sight, signal)) suspects.add(uid);
+    }
+    missingVMs.keep(suspects, unseen);
+  }
+
+  /** Each class is told of once, until it can be listed again. */
+  #tellOfFailures({ failures, lists }: Survey): void {
+    for (const { key } of lists) this.#failedClasses.delete(key);
+    for (const { key, error } of failures) {
+      if (this.#failedClasses.has(key)) continue;
+      this.#failedClasses.add(key);
+      this.#parts.log.warn({ class: key, err: error }, 'could not list the VMs of a class');
+    }
+  }
+}
+
+/** All VMs by provider id; one that several classes list is taken from the first. */
+function unite({ lists }: Survey): ReadonlyMap<string, { vm: ListedMachine; access: ClassAccess }> {
+  const united = new Map<string, { vm: ListedMachine; access: ClassAccess }>();
+  for (const access of lists) {
+    for (const vm of access.vms) if (!united.has(vm.providerID)) united.set(vm.providerID, { vm, access });
+  }
+  return united;
+}

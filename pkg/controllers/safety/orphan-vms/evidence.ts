@@ -1,0 +1,73 @@
+/** One look at the provider and, after it, at the API server. */
+export interface Sight {
+  /** Monotonic: when the look began. */
+  readonly atMs: number;
+  /** The same moment, as wall time. */
+  readonly wallMs: number;
+  /** VMs that the provider listed. */
+  readonly vms: number;
+  /** Machines that a quorum list showed afterwards. */
+  readonly machines: number;
+}
+
+/** What two looks have shown alike. */
+export interface Proof {
+  readonly first: Sight;
+  readonly second: Sight;
+}
+
+interface Entry {
+  readonly group: string;
+  readonly first: Sight;
+}
+
+/**
+ * What looks at the world have shown, until a second look shows the same. A look that shows something else, and an outage in
+ * between, begin anew: nothing is ever proved by what was not seen twice in a row.
+ */
+export class Evidence {
+  readonly #entries = new Map<string, Entry>();
+  readonly #graceMs: number;
+
+  /** `graceMs`: the least time between two looks that prove something. */
+  constructor(graceMs: number) {
+    this.#graceMs = graceMs;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Takes a look into account; the proof, if this one completes it. `group`: with whom the look was taken. */
+  see(key: string, group: string, sight: Sight): Proof | undefined {
+    const { first } = this.#entries.get(key) ?? { first: sight };
+    this.#entries.set(key, { group, first });
+    return sight.atMs - first.atMs >= this.#graceMs ? { first, second: sight } : undefined;
+  }
+
+  /** Drops what the present look has not shown, but for groups at which it could not look. */
+  keep(seen: ReadonlySet<string>, unseenGroups: ReadonlySet<string>): void {
+    for (const [key, { group }] of this.#entries) {
+      if (!seen.has(key) && !unseenGroups.has(group)) this.#entries.delete(key);
+    }
+  }
+
+  /** Drops what was first seen before `atMs`, when we could not trust what we saw. */
+  dropBefore(atMs: number): void {
+    for (const [key, { first }] of this.#entries) if (first.atMs < atMs) this.#entries.delete(key);
+  }
+
+  drop(key: string): void {
+    this.#entries.delete(key);
+  }
+}
+
+/** A proof in words: when both looks were, and what each of them saw. */
+export function describeProof({ first, second }: Proof): string {
+  const apartS = Math.round((second.atMs - first.atMs) / 1_000);
+  return `seen at ${timeOf(first)} among ${first.vms} VMs, before ${first.machines} Machines were read, and at ${timeOf(second)} among ${second.vms}, before ${second.machines}: ${apartS} s apart`;
+}
+
+function timeOf({ wallMs }: Sight): string {
+  return new Date(wallMs).toISOString().slice(11, 19);
+}

@@ -1,0 +1,74 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import { keyOf } from '../../../apis/meta.ts';
+import type { ListedMachine } from '../../../driver/driver.ts';
+import type { Drivers } from '../../../driver/drivers.ts';
+import type { MachineDriver } from '../../../driver/gated-driver.ts';
+import type { Reader } from '../../../kube/client.ts';
+import { machines } from '../../../kube/resource.ts';
+import type { SecretContents } from '../../secret/secret-contents.ts';
+
+/** The way to the VMs of one class. */
+export interface ClassAccess {
+  /** Key of the class. */
+  readonly key: string;
+  readonly machineClass: MachineClass;
+  readonly driver: MachineDriver;
+  readonly secretData: Readonly<Record<string, Uint8Array>>;
+}
+
+/** What the provider listed for one class. */
+export interface ClassList extends ClassAccess {
+  readonly vms: readonly ListedMachine[];
+}
+
+/** One look at everything: first the VMs of every class, then the Machines. */
+export interface Survey {
+  readonly lists: readonly ClassList[];
+  /** Classes whose VMs could not be listed, and why. */
+  readonly failures: readonly { readonly key: string; readonly error: unknown }[];
+  /** Read from a quorum after the last VM list had come. */
+  readonly machines: readonly Machine[];
+}
+
+/** What a look is taken with. */
+export interface SurveyParts {
+  readonly drivers: Drivers;
+  readonly secrets: Pick<SecretContents, 'of'>;
+  readonly reader: Reader;
+  readonly namespace: string;
+}
+
+/**
+ * Looks at everything. Classes are independent: one that cannot be listed is told, and the others are looked at. One whose
+ * driver cannot list is left out. Throws ApiError when Machines cannot be read.
+ */
+export async function survey(
+  parts: SurveyParts,
+  classes: readonly MachineClass[],
+  signal: AbortSignal,
+): Promise<Survey> {
+  const outcomes = await Promise.allSettled(classes.map((one) => list(parts, one, signal)));
+  signal.throwIfAborted();
+  const lists = outcomes.flatMap((one) => (one.status === 'fulfilled' && one.value !== undefined ? [one.value] : []));
+  const failures = outcomes.flatMap((one, i) =>
+    one.status === 'rejected' ? [{ key: keyOf(classes[i] as MachineClass), error: one.reason as unknown }] : [],
+  );
+  const { namespace, reader } = parts;
+  const { items } = await reader.list(machines, { namespace, signal });
+  return { lists, failures, machines: items };
+}
+
+async function list(
+  { drivers, secrets }: SurveyParts,
+  machineClass: MachineClass,
+  signal: AbortSignal,
+): Promise<ClassList | undefined> {
+  const driver = drivers.resolve(machineClass);
+  if (driver === undefined) return undefined;
+  const { methods } = await driver.capabilities(signal);
+  if (!methods.has('ListMachines')) return undefined;
+  const { data: secretData } = await secrets.of(machineClass, signal);
+  const vms = await driver.list({ machineClass, secretData }, signal);
+  return { key: keyOf(machineClass), machineClass, driver, secretData, vms };
+}

@@ -1,0 +1,166 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
+import { toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { CONTROL, type Cluster } from '../../../gate/gate.ts';
+import type { Trust } from '../../../gate/leader-gate.ts';
+import type { Reader, Writer } from '../../../kube/client.ts';
+import { isNotFound } from '../../../kube/errors.ts';
+import { statusPatch } from '../../../kube/patch.ts';
+import { machines as machineResource, nodes } from '../../../kube/resource.ts';
+import type { Logger } from '../../../log/logger.ts';
+import type { SafetyMetrics } from '../../../metrics/safety.ts';
+import type { Targets } from '../../../targets/targets.ts';
+import { CLASS_INDEX } from '../../machine-class/class-index.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { MachineEventSink } from '../../machine/events.ts';
+import type { Fleet } from '../../machine/fleet.ts';
+import { isHealthy } from '../../machine/node-health.ts';
+import { watchedConditionsOf, type MachineSettings } from '../../machine/settings.ts';
+import { beginPhase, copyOf, isBeingCreated, phaseOf, setOperation } from '../../machine/status.ts';
+import { statusChange } from '../../machine/write.ts';
+import { type Evidence, type Proof, describeProof, type Sight } from './evidence.ts';
+import type { ClassList } from './survey.ts';
+
+/** What Machines without a VM are found and failed with. */
+export interface VanishedParts {
+  /** With the index CLASS_INDEX. */
+  readonly machines: Lister<Machine>;
+  readonly reader: Reader;
+  readonly writer: Writer;
+  readonly targets: Targets;
+  readonly trust: Trust;
+  readonly fleet: Pick<Fleet, 'condemn'>;
+  readonly recorder: MachineEventSink;
+  readonly metrics: SafetyMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly settings: Pick<MachineSettings, 'nodeConditions'>;
+}
+
+/** So many Machines are asked for in one round; a provider that lists nothing must not be flooded. */
+const ASKED_A_ROUND = 50;
+
+/**
+ * Fails Machines whose VM is gone, although nobody of ours deleted it: the list does not show it, GetMachineStatus says NotFound
+ * in two rounds, and the Node, read live, is not healthy either. Their set replaces them, within the limit of replacements.
+ */
+export class VanishedVMs {
+  readonly #parts: VanishedParts;
+  readonly #evidence: Evidence;
+
+  constructor(parts: VanishedParts, evidence: Evidence) {
+    this.#parts = parts;
+    this.#evidence = evidence;
+  }
+
+  /** Machines of `classKey` that had a VM when a look began: only those must be in its list. */
+  settled(classKey: string): ReadonlyMap<string, string> {
+    const known = this.#parts.machines.byIndex(CLASS_INDEX, classKey).filter(hasSettled);
+    return new Map(known.map(({ metadata, spec }) => [metadata.uid, spec.providerID ?? '']));
+  }
+
+  /** Looks at the Machines of one class; `before` is what `settled` said before the list. Returns who is under suspicion. */
+  async examine(
+    list: ClassList,
+    listed: ReadonlySet<string>,
+    before: ReadonlyMap<string, string>,
+    sight: Sight,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const missing = this.#parts.machines
+      .byIndex(CLASS_INDEX, list.key)
+      .filter((machine) => hasSettled(machine) && before.get(machine.metadata.uid) === machine.spec.providerID)
+      .filter(({ spec }) => !listed.has(spec.providerID ?? ''))
+      .slice(0, ASKED_A_ROUND);
+    const suspects = await Promise.all(missing.map((machine) => this.#ask(list, machine, sight, signal)));
+    return suspects.filter((uid) => uid !== undefined);
+  }
+
+  /** The UID of a Machine whose VM the provider does not know. */
+  async #ask(list: ClassList, machine: Machine, sight: Sight, signal: AbortSignal): Promise<string | undefined> {
+    const { driver, machineClass, secretData } = list;
+    const { uid } = machine.metadata;
+    try {
+      await driver.getStatus({ machine, machineClass, secretData }, signal);
+      return undefined;
+    } catch (err) {
+      signal.throwIfAborted();
+      if (!DriverError.hasCode(err, 'NotFound')) return undefined;
+    }
+    const proof = this.#evidence.see(uid, list.key, sight);
+    if (proof !== undefined) await this.#fail(machine, proof, signal);
+    return uid;
+  }
+
+  async #fail(machine: Machine, proof: Proof, signal: AbortSignal): Promise<void> {
+    const { trust, fleet, log } = this.#parts;
+    const clusters = this.#clustersOf(machine);
+    if (trust.graceLeftMs(clusters) > 0) return;
+    if (await this.#works(machine, signal)) {
+      log.warn({ machine: keyOf(machine) }, 'kept a machine whose node works although its provider knows no VM');
+      return;
+    }
+    using grant = fleet.condemn(machine);
+    if (grant === undefined) return;
+    await this.#write(machine, proof, clusters, signal);
+  }
+
+  /** Whether the Node is healthy, read live. A driver that loses sight of its VMs must not cost machines that work. */
+  async #works(machine: Machine, signal: AbortSignal): Promise<boolean> {
+    const { targets, settings } = this.#parts;
+    const target = targets.of(machine);
+    const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+    if (target === undefined || name === '') return false;
+    try {
+      const { status } = await target.reader.get(nodes, { name }, { signal });
+      // Settings of a whole machine controller are a superset of what is needed here.
+      return isHealthy(status?.conditions ?? [], watchedConditionsOf(machine, settings as MachineSettings));
+    } catch (err) {
+      if (isNotFound(err)) return false;
+      throw err;
+    }
+  }
+
+  /** The write holds only for the Machine as it is now, and only if it still is the one that was looked at. */
+  async #write(
+    { metadata, spec }: Machine,
+    proof: Proof,
+    clusters: readonly Cluster[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { reader, writer, clock, recorder, metrics, log } = this.#parts;
+    const { name, namespace = '', uid } = metadata;
+    const live = await reader.get(machineResource, { namespace, name }, { signal });
+    if (live.metadata.uid !== uid || !hasSettled(live) || live.spec.providerID !== spec.providerID) return;
+
+    const failed = copyOf(live);
+    const text = `VM ${spec.providerID ?? ''} does not exist any more: ${describeProof(proof)}`;
+    beginPhase(failed, 'Failed', clock.now());
+    setOperation(failed, { type: 'HealthCheck', state: 'Failed', description: text }, clock.now());
+    const change = statusChange(live, failed) ?? {};
+    await writer.patch('destroy', machineResource, { namespace, name }, statusPatch(live, change), {
+      signal,
+      clusters,
+    });
+    recorder.event({ object: live, type: 'Warning', reason: 'VMVanished', message: `${text}.` });
+    metrics.vanishedVMs.inc();
+    log.warn(
+      { machine: keyOf(live), providerID: spec.providerID, ...proof, at: toTimestamp(clock.now()) },
+      'machine failed because its VM is gone',
+    );
+  }
+
+  #clustersOf(machine: Machine): Cluster[] {
+    const target = this.#parts.targets.of(machine);
+    return target === undefined ? [CONTROL] : [CONTROL, target.cluster];
+  }
+}
+
+/** Has its VM for certain, and is not on its way out. */
+function hasSettled(machine: Machine): boolean {
+  const phase = phaseOf(machine);
+  if (isBeingDeleted(machine) || isBeingCreated(machine) || phase === 'Failed' || phase === 'Terminating') return false;
+  return ((machine.spec as Machine['spec'] | undefined)?.providerID ?? '') !== '';
+}

@@ -1,0 +1,108 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Node } from '../../../apis/wire.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { CONTROL } from '../../../gate/gate.ts';
+import type { Reader } from '../../../kube/client.ts';
+import { isNotFound } from '../../../kube/errors.ts';
+import { strategicPatch } from '../../../kube/patch.ts';
+import { machines as machineResource, nodes } from '../../../kube/resource.ts';
+import type { Logger } from '../../../log/logger.ts';
+import type { SafetyMetrics } from '../../../metrics/safety.ts';
+import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import type { Target, Targets } from '../../../targets/targets.ts';
+import { nodeAccess } from '../../machine/node-access.ts';
+import { machinesOfNode } from '../../node-index/machines-of-node.ts';
+import type { GoneMachine, GoneMachines } from '../gone-machines.ts';
+import { verdictOnNode } from './verdict.ts';
+
+/** What the loop over Nodes is made of. */
+export interface UnmanagedNodesParts {
+  readonly targets: Targets;
+  /** With MACHINE_INDEXES of ../../node-index. */
+  readonly machines: Lister<Machine>;
+  readonly gone: GoneMachines;
+  /** Live reads of the control cluster. */
+  readonly reader: Reader;
+  readonly namespace: string;
+  readonly metrics: SafetyMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** `--machine-creation-timeout`: so long a Node may wait for its Machine to know it. */
+  readonly creationTimeoutMs: number;
+}
+
+/** A Node's key in the queue; several clusters may have Nodes of one name. */
+export function nodeKey({ cluster }: Pick<Target, 'cluster'>, name: string): string {
+  return `${cluster}/${name}`;
+}
+
+/** Marks Nodes that no Machine has, unmarks those that one has, and removes those of machines that are gone. */
+export class UnmanagedNodesController {
+  readonly #parts: UnmanagedNodesParts;
+
+  constructor(parts: UnmanagedNodesParts) {
+    this.#parts = parts;
+  }
+
+  /** One pass over one Node, by nodeKey. Throws ApiError and GateClosedError. */
+  async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
+    const { targets, machines, gone, clock, creationTimeoutMs } = this.#parts;
+    const target = targets.all().find(({ cluster }) => key.startsWith(`${cluster}/`));
+    const node = target?.nodes.get(key.slice(target.cluster.length + 1));
+    if (target === undefined || node === undefined) return stop;
+
+    const left = gone.of(node);
+    const { metadata } = node;
+    const facts = {
+      machines: machinesOfNode(machines, node).length,
+      isLeftOver: left !== undefined,
+      isMarked: metadata.annotations?.[NOT_MANAGED_ANNOTATION] !== undefined,
+      hasFinalizer: metadata.finalizers?.includes(NODE_FINALIZER) === true,
+      ageMs: clock.now() - (fromTimestamp(metadata.creationTimestamp) ?? 0),
+    };
+    const verdict = verdictOnNode(facts, creationTimeoutMs);
+    if (typeof verdict === 'object') return requeue(verdict.waitMs, 'a Machine to have the Node');
+    if (verdict === 'remove') return this.#remove(target, node, left, signal);
+    if (verdict === 'mark') await this.#patch(target, node, '1', facts.hasFinalizer, signal);
+    if (verdict === 'unmark') await this.#patch(target, node, null, false, signal);
+    return stop;
+  }
+
+  async #patch(
+    target: Target,
+    node: Node,
+    mark: '1' | null,
+    takesFinalizer: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { metrics, log } = this.#parts;
+    const { name } = node.metadata;
+    const metadata = {
+      annotations: { [NOT_MANAGED_ANNOTATION]: mark },
+      ...(takesFinalizer && { '$deleteFromPrimitiveList/finalizers': [NODE_FINALIZER] }),
+    };
+    const patch = strategicPatch(node, { metadata });
+    await target.writer.patch('change', nodes, { name }, patch, { signal, clusters: [CONTROL] });
+    metrics.unmanagedNodes.inc({ action: mark === null ? 'unmarked' : 'marked' });
+    if (mark === null) log.info({ node: name }, 'a node has its machine again');
+    else log.info({ node: name }, 'marked a node that no machine has');
+  }
+
+  /** The last look is live: nobody has such a Machine any more. */
+  async #remove(target: Target, node: Node, left: GoneMachine | undefined, signal: AbortSignal): Promise<StepResult> {
+    const { reader, namespace, metrics, log } = this.#parts;
+    const { name } = node.metadata;
+    try {
+      await reader.get(machineResource, { namespace, name: left?.name ?? name }, { signal });
+      return waitFor('the Machine of the Node');
+    } catch (err) {
+      if (!isNotFound(err)) throw err;
+    }
+    await nodeAccess(target).remove(node, signal);
+    metrics.unmanagedNodes.inc({ action: 'removed' });
+    log.info({ node: name, providerID: left?.providerID }, 'deleted a node that joined after its machine was gone');
+    return stop;
+  }
+}

@@ -1,0 +1,34 @@
+/** What is known of a Node. */
+export interface NodeFacts {
+  /** How many Machines it may belong to. */
+  readonly machines: number;
+  /** Its VM was deleted by us. */
+  readonly isLeftOver: boolean;
+  /** It carries the annotation that nobody manages it. */
+  readonly isMarked: boolean;
+  /** It carries our finalizer. */
+  readonly hasFinalizer: boolean;
+  readonly ageMs: number;
+}
+
+/** What to do about a Node. */
+export type NodeVerdict = 'leave' | 'mark' | 'unmark' | 'remove' | { readonly waitMs: number };
+
+/**
+ * What to do about a Node:
+ *
+ * | Machines | Node                                            | verdict                               |
+ * |----------|-------------------------------------------------|---------------------------------------|
+ * | some     | marked                                          | unmark                                |
+ * | some     | not marked                                      | leave                                 |
+ * | none     | of a machine that we have deleted               | remove: it joined too late            |
+ * | none     | younger than a machine may take to be known     | wait                                  |
+ * | none     | older                                           | mark, and take our finalizer away     |
+ */
+export function verdictOnNode(facts: NodeFacts, creationTimeoutMs: number): NodeVerdict {
+  const { machines, isLeftOver, isMarked, hasFinalizer, ageMs } = facts;
+  if (machines > 0) return isMarked ? 'unmark' : 'leave';
+  if (isLeftOver) return 'remove';
+  if (isMarked && !hasFinalizer) return 'leave';
+  return ageMs < creationTimeoutMs ? { waitMs: creationTimeoutMs - ageMs } : 'mark';
+}

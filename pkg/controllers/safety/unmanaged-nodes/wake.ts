@@ -1,0 +1,74 @@
+import {
+  MACHINE_NAME_LABEL,
+  NODE_FINALIZER,
+  NODE_LABEL,
+  NOT_MANAGED_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
+import type { Informer } from '../../../cache/lister.ts';
+import type { Target } from '../../../targets/targets.ts';
+import type { Queue } from '../../../workqueue/queue.ts';
+import { nodeKey } from './controller.ts';
+
+/** What tells the loop over Nodes that there is work. */
+export interface WakeParts {
+  readonly machines: Informer<Machine>;
+  readonly targets: readonly Target[];
+  readonly queue: Queue;
+}
+
+/** Enqueues a Node when it appears or changes whose it is, and when a Machine that may have it comes, goes, or learns of it. */
+export function wakeUnmanagedNodes({ machines, targets, queue }: WakeParts): void {
+  for (const target of targets) {
+    target.nodes.onChange((old, current) => {
+      if (current === undefined || (old !== undefined && concernOf(old) === concernOf(current))) return;
+      queue.add(nodeKey(target, current.metadata.name), 'low');
+    });
+  }
+  machines.onChange((old, current) => {
+    if (old !== undefined && current !== undefined && identityOf(old) === identityOf(current)) return;
+    for (const target of targets) {
+      for (const name of new Set([old, current].flatMap((machine) => nodeNamesOf(target, machine)))) {
+        queue.add(nodeKey(target, name), 'low');
+      }
+    }
+  });
+}
+
+/** Enqueues the Nodes of one VM. */
+export function wakeNodesOfVM(targets: readonly Target[], queue: Queue, providerID: string): void {
+  for (const target of targets) {
+    for (const { metadata } of target.nodes.byIndex('providerID', providerID))
+      queue.add(nodeKey(target, metadata.name));
+  }
+}
+
+function concernOf({ metadata, spec }: Node): string {
+  const { uid, labels, annotations, finalizers = [] } = metadata;
+  const isOurs = finalizers.includes(NODE_FINALIZER);
+  return JSON.stringify([
+    uid,
+    labels?.[MACHINE_NAME_LABEL],
+    annotations?.[NOT_MANAGED_ANNOTATION],
+    isOurs,
+    spec?.providerID,
+  ]);
+}
+
+function identityOf({ metadata, spec }: Machine): string {
+  return JSON.stringify([
+    metadata.uid,
+    metadata.labels?.[NODE_LABEL],
+    (spec as Machine['spec'] | undefined)?.providerID,
+  ]);
+}
+
+function nodeNamesOf({ nodes }: Target, machine: Machine | undefined): string[] {
+  if (machine === undefined) return [];
+  const label = machine.metadata.labels?.[NODE_LABEL] ?? '';
+  const providerID = (machine.spec as Machine['spec'] | undefined)?.providerID ?? '';
+  const ofVM = providerID === '' ? [] : nodes.byIndex('providerID', providerID);
+  const shown = nodes.byIndex('machineName', machine.metadata.name);
+  return [...(label === '' ? [] : [label]), ...[...ofVM, ...shown].map(({ metadata }) => metadata.name)];
+}

@@ -1,0 +1,41 @@
+import { Counter, Gauge } from 'prom-client';
+import type { Registry } from 'prom-client';
+
+/** What the safety loops find and do. */
+export interface SafetyMetrics {
+  readonly orphanVMs: Counter<'result'>;
+  readonly vanishedVMs: Counter;
+  readonly unmanagedNodes: Counter<'action'>;
+}
+
+/** Declares the metrics of the safety loops in `registry`; `ownerless` is read at each scrape. */
+export function safetyMetrics(registry: Registry, ownerless: () => number): SafetyMetrics {
+  const registers = [registry];
+  void new Gauge({
+    name: 'machinist_ownerless_vms',
+    help: 'VMs in the last lists that no Machine has, whether they are proved to be orphans or not.',
+    registers,
+    collect() {
+      this.set(ownerless());
+    },
+  });
+  return {
+    orphanVMs: new Counter({
+      name: 'machinist_orphan_vms_total',
+      help: 'VMs that were proved to be without a Machine, by what came of it (deleted, failed, dry-run).',
+      labelNames: ['result'],
+      registers,
+    }),
+    vanishedVMs: new Counter({
+      name: 'machinist_vanished_vms_total',
+      help: 'Machines that failed because their VM was proved not to exist any more.',
+      registers,
+    }),
+    unmanagedNodes: new Counter({
+      name: 'machinist_unmanaged_nodes_total',
+      help: 'Nodes without a Machine by what was done: marked, unmarked when one has it again, removed because its machine is gone.',
+      labelNames: ['action'],
+      registers,
+    }),
+  };
+}
