@@ -1,8 +1,9 @@
-import type { Clock } from '../clock/clock.ts';
+import { toTimestamp, type Clock } from '../clock/clock.ts';
 import { untilAborted, withDeadline } from '../clock/deadline.ts';
 import type { Logger } from '../log/logger.ts';
 import type { GateMetrics } from '../metrics/gate.ts';
 import type { Cluster } from './gate.ts';
+import type { FreezeChange, Outage } from './outage.ts';
 
 /** A cluster that is watched for being alive. */
 export interface ProbedCluster {
@@ -26,19 +27,23 @@ export interface ClusterFreezeParts {
   /** Outage that freezes, and greatest age of a proof of life. */
   readonly timeoutMs: number;
   /** Told after each freeze and unfreeze. */
-  readonly changed: (cluster: Cluster, frozen: boolean) => void;
+  readonly changed: (change: FreezeChange) => void;
 }
 
-/** What /readyz and the controllers show of a cluster. Times are monotonic. */
+/** What /readyz and the controllers show of a cluster. Times are monotonic, but for the outage's. */
 export interface ClusterState {
   readonly cluster: Cluster;
   readonly frozen: boolean;
+  /** Since when and why it is frozen; undefined when it is not. */
+  readonly outage: Outage | undefined;
   readonly firstFailureMs: number | undefined;
   readonly provenMs: number | undefined;
   readonly unfrozenMs: number | undefined;
   readonly lastError: string | undefined;
 }
 
+/** A cluster that never answered is probed this often: the process waits for it. */
+const FIRST_PROBES_MS = 1_000;
 /** A destroy that comes this soon after a failed probe is refused without another one. */
 const PROBE_AGAIN_MS = 1_000;
 const LONGEST_PROBE_MS = 10_000;
@@ -48,9 +53,12 @@ const LONGEST_PROBE_MS = 10_000;
  *
  * | state   | good probe                     | failed probe                                         | next probe |
  * |---------|--------------------------------|------------------------------------------------------|------------|
+ * | unknown | alive                          | frozen: a restart must not thaw an outage            | now        |
  * | alive   | alive                          | failing, time remembered                             | period     |
  * | failing | alive, time forgotten          | frozen when the first failure is older than timeout  | timeout/5  |
  * | frozen  | caught up → alive, else frozen | frozen                                               | timeout/5  |
+ *
+ * A cluster that never gave a proof of life is probed each second while it is frozen.
  */
 export class ClusterFreeze {
   readonly #probed: ProbedCluster;
@@ -60,9 +68,12 @@ export class ClusterFreeze {
   #probing: Promise<boolean> | undefined;
   #provenMs: number | undefined;
   #firstFailureMs: number | undefined;
+  /** The same moment by wall time. */
+  #failingSinceMs = 0;
   #lastFailureMs: number | undefined;
   #lastError: string | undefined;
-  #frozen = false;
+  /** Undefined while not frozen. */
+  #outage: Outage | undefined;
   #unfrozenMs: number | undefined;
 
   constructor(probed: ProbedCluster, parts: ClusterFreezeParts) {
@@ -74,7 +85,8 @@ export class ClusterFreeze {
   get state(): ClusterState {
     return {
       cluster: this.#probed.cluster,
-      frozen: this.#frozen,
+      frozen: this.#outage !== undefined,
+      outage: this.#outage,
       firstFailureMs: this.#firstFailureMs,
       provenMs: this.#provenMs,
       unfrozenMs: this.#unfrozenMs,
@@ -102,7 +114,7 @@ export class ClusterFreeze {
 
   /** Whether there is a proof of life younger than the timeout; probes for one when there is not. Rejects only with the signal's reason. */
   async proveAlive(signal: AbortSignal): Promise<boolean> {
-    if (this.#frozen) return false;
+    if (this.#outage !== undefined) return false;
     const nowMs = this.#parts.clock.monotonicMs();
     if (this.#firstFailureMs === undefined && this.#isProven(nowMs)) return true;
     if (this.#lastFailureMs !== undefined && nowMs - this.#lastFailureMs < PROBE_AGAIN_MS) return false;
@@ -146,50 +158,55 @@ export class ClusterFreeze {
     const { clock, log, timeoutMs } = this.#parts;
     const { cluster } = this.#probed;
     const nowMs = clock.monotonicMs();
-    this.#firstFailureMs ??= nowMs;
+    if (this.#firstFailureMs === undefined) {
+      this.#firstFailureMs = nowMs;
+      this.#failingSinceMs = clock.now();
+    }
     this.#lastFailureMs = nowMs;
     this.#lastError = err instanceof Error ? err.message : String(err);
     const failingMs = nowMs - this.#firstFailureMs;
     log.debug({ cluster, ms: failingMs, err }, 'probe failed');
-    if (this.#frozen || failingMs < timeoutMs) return;
+    if (this.#outage !== undefined || (failingMs < timeoutMs && this.#provenMs !== undefined)) return;
 
-    this.#frozen = true;
-    log.error({ cluster, ms: failingMs, err }, 'froze: the API server did not answer');
-    this.#changed();
+    this.#outage = { cluster, sinceMs: this.#failingSinceMs, why: this.#lastError };
+    log.error({ ...logged(this.#outage), ms: failingMs, err }, 'froze: the API server did not answer');
+    this.#changed(this.#outage, true, failingMs);
   }
 
   async #answered(sentMs: number): Promise<boolean> {
     const { clock, log, timeoutMs } = this.#parts;
-    const { cluster } = this.#probed;
-    if (this.#frozen) {
+
+    const outage = this.#outage;
+    if (outage !== undefined) {
       try {
         const catchUp = async (signal: AbortSignal): Promise<void> => this.#probed.catchUp?.(signal);
         await withDeadline(clock, timeoutMs, 'catching up after an outage', catchUp, this.#stopping.signal);
       } catch (err) {
         this.#lastError = err instanceof Error ? err.message : String(err);
-        log.warn({ cluster, err }, 'stayed frozen: could not catch up yet');
+        log.warn({ ...logged(outage), err }, 'stayed frozen: could not catch up yet');
         return false;
       }
     }
+    const lastedMs = clock.monotonicMs() - (this.#firstFailureMs ?? sentMs);
     this.#provenMs = Math.max(this.#provenMs ?? sentMs, sentMs);
     this.#firstFailureMs = undefined;
     this.#lastFailureMs = undefined;
     this.#lastError = undefined;
-    if (!this.#frozen) return true;
+    if (outage === undefined) return true;
 
-    this.#frozen = false;
+    this.#outage = undefined;
     this.#unfrozenMs = clock.monotonicMs();
-    log.info({ cluster }, 'unfroze: the API server answers again');
-    this.#changed();
+    log.info({ ...logged(outage), ms: lastedMs }, 'unfroze: the API server answers again');
+    this.#changed(outage, false, lastedMs);
     return true;
   }
 
-  #changed(): void {
+  #changed(outage: Outage, frozen: boolean, lastedMs: number): void {
     const { changed, log, metrics } = this.#parts;
     const { cluster } = this.#probed;
-    metrics.frozen.set({ cluster }, this.#frozen ? 1 : 0);
+    metrics.frozen.set({ cluster }, frozen ? 1 : 0);
     try {
-      changed(cluster, this.#frozen);
+      changed({ ...outage, frozen, lastedMs });
     } catch (err) {
       log.error({ cluster, err }, 'a listener of freezes failed');
     }
@@ -198,10 +215,16 @@ export class ClusterFreeze {
   #scheduleNext(): void {
     const { clock, periodMs, timeoutMs } = this.#parts;
     let delayMs = this.#firstFailureMs === undefined ? periodMs : timeoutMs / 5;
-    if (this.#firstFailureMs !== undefined && !this.#frozen) {
+    if (this.#outage !== undefined && this.#provenMs === undefined) delayMs = Math.min(delayMs, FIRST_PROBES_MS);
+    if (this.#firstFailureMs !== undefined && this.#outage === undefined) {
       const freezesInMs = this.#firstFailureMs + timeoutMs - clock.monotonicMs();
       delayMs = Math.min(delayMs, Math.max(0, freezesInMs));
     }
     this.#cancelNext = clock.schedule(delayMs, () => void this.#probeOnce());
   }
+}
+
+/** Which cluster, since when and why, as log fields. */
+function logged({ cluster, sinceMs, why }: Outage): { cluster: Cluster; since: string; why: string } {
+  return { cluster, since: toTimestamp(sinceMs), why };
 }

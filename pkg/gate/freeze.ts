@@ -3,13 +3,15 @@ import type { Logger } from '../log/logger.ts';
 import type { GateMetrics } from '../metrics/gate.ts';
 import { ClusterFreeze, type ClusterState, type ProbedCluster } from './cluster-freeze.ts';
 import type { Cluster } from './gate.ts';
+import type { FreezeChange, Outage } from './outage.ts';
 
 /** Told after a cluster froze or unfroze. */
-export type FreezeListener = (cluster: Cluster, frozen: boolean) => void;
+export type FreezeListener = (change: FreezeChange) => void;
 
 /**
  * The freeze states of all clusters, shared by every leadership of the process. Each process probes for itself, leader or
- * not, from the moment a cluster is added. Nothing is persisted: after a restart a destroy needs a new proof of life.
+ * not, from the moment a cluster is added. Nothing is persisted: after a restart a destroy needs a new proof of life, and a
+ * cluster that does not answer the first probe is frozen at once.
  */
 export class Freezes {
   readonly #parts: {
@@ -32,9 +34,9 @@ export class Freezes {
   add(probed: ProbedCluster): void {
     const { cluster } = probed;
     if (this.#clusters.has(cluster)) throw new Error(`cluster ${cluster} is probed already`);
-    const changed: FreezeListener = (name, frozen) => {
+    const changed: FreezeListener = (change) => {
       this.#showFrozen();
-      for (const listener of this.#listeners) listener(name, frozen);
+      for (const listener of this.#listeners) listener(change);
     };
     const freeze = new ClusterFreeze(probed, { ...this.#parts, changed });
     this.#clusters.set(cluster, freeze);
@@ -78,6 +80,11 @@ export class Freezes {
   /** States of all clusters, in the order in which they were added. */
   states(): readonly ClusterState[] {
     return [...this.#clusters.values()].map((freeze) => freeze.state);
+  }
+
+  /** Clusters that are frozen now, in the order in which they were added. */
+  outages(): readonly Outage[] {
+    return this.states().flatMap(({ outage }) => outage ?? []);
   }
 
   #showFrozen(): void {

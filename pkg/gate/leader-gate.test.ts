@@ -9,6 +9,7 @@ import { LeaseFence } from './fence.ts';
 import { Freezes } from './freeze.ts';
 import { CONTROL, GateClosedError } from './gate.ts';
 import { LeaderGate } from './leader-gate.ts';
+import type { FreezeChange } from './outage.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -43,7 +44,7 @@ class TestCluster {
 let stop: () => Promise<void> = () => Promise.resolve();
 afterEach(() => stop());
 
-async function start() {
+async function start({ targetUp = true } = {}) {
   const clock = new FakeClock();
   const registry = new Registry();
   const metrics = gateMetrics(registry);
@@ -51,10 +52,15 @@ async function start() {
   stop = () => freezes.stop();
   const control = new TestCluster(CONTROL);
   const target = new TestCluster('target');
+  target.up = targetUp;
   freezes.add(control);
   freezes.add(target);
   const changes: string[] = [];
-  freezes.onChange((cluster, frozen) => changes.push(`${cluster} ${frozen ? 'frozen' : 'unfrozen'}`));
+  const told: FreezeChange[] = [];
+  freezes.onChange((change) => {
+    told.push(change);
+    changes.push(`${change.cluster} ${change.frozen ? 'frozen' : 'unfrozen'}`);
+  });
   const fence = new LeaseFence({ clock, renewDeadlineMs: 10 * SECOND });
   fence.renewed(instantOf(clock), 3);
   // Leadership itself is not what most tests are about: renewed whenever time passes.
@@ -66,7 +72,7 @@ async function start() {
   };
   await pass(1);
   const gate = new LeaderGate({ clock, fence, freezes, metrics, graceMs: 2 * MINUTE });
-  return { clock, registry, freezes, control, target, changes, fence, gate, pass };
+  return { clock, registry, freezes, control, target, changes, told, fence, gate, pass };
 }
 
 /** The reason of a refusal, or `admitted`. */
@@ -275,6 +281,40 @@ describe('freezing', () => {
     expect(attempts).toBeGreaterThan(50);
     expect(whileFailing).toEqual(['target frozen']);
     expect(changes).toEqual(['target frozen', 'target unfrozen']);
+  });
+
+  test('tells which cluster it is, since when, why, and at the end how long it was', async () => {
+    const { target, told, freezes, pass } = await start();
+    target.up = false;
+    await pass(10 * MINUTE);
+    const during = freezes.outages();
+    target.up = true;
+    await pass(TIMEOUT / 5);
+
+    // The first probe failed a period after the start.
+    const outage = { cluster: 'target', sinceMs: Date.UTC(2026, 0, 1, 0, 1), why: 'connection refused' };
+    expect(during).toEqual([outage]);
+    expect(told).toMatchObject([
+      { ...outage, frozen: true, lastedMs: TIMEOUT },
+      { ...outage, frozen: false },
+    ]);
+    expect(told[1]?.lastedMs).toBeGreaterThan(9 * MINUTE - SECOND);
+    expect(freezes.outages()).toEqual([]);
+  });
+
+  test('comes at once when a cluster has never answered: a restart does not thaw an outage', async () => {
+    const { target, changes, gate, pass } = await start({ targetUp: false });
+    const atStart = [...changes];
+
+    const admitted = await outcome(gate.admit('change', ['target'], never));
+    target.up = true;
+    await pass(2 * SECOND);
+
+    expect(atStart).toEqual(['target frozen']);
+    expect(admitted).toBe('frozen target');
+    expect(changes).toEqual(['target frozen', 'target unfrozen']);
+    expect(target.catchUps).toBe(1);
+    expect(gate.graceLeftMs(BOTH)).toBeGreaterThan(2 * MINUTE - 3 * SECOND);
   });
 
   test('shows in the metrics, by cluster and for the process', async () => {

@@ -7,12 +7,21 @@ describe('checks', () => {
     const checks = new Checks();
     checks.add(cachesSynced(() => [{ kind: 'machines', hasSynced: true }]));
     checks.add(leadership('machine-controller', { isLeading: false, holder: 'other' }));
+    const fine = { frozen: false, outage: undefined, firstFailureMs: undefined, lastError: undefined };
     const unproven = { provenMs: undefined, unfrozenMs: undefined };
     checks.add(
       clustersReachable(
         () => [
-          { cluster: 'control', frozen: false, firstFailureMs: undefined, lastError: undefined, ...unproven },
-          { cluster: 'target', frozen: true, firstFailureMs: 1_000, lastError: 'connection refused', ...unproven },
+          { cluster: 'control', ...fine, ...unproven },
+          {
+            cluster: 'target',
+            frozen: true,
+            outage: { cluster: 'target', sinceMs: Date.UTC(2026, 0, 1), why: 'connection refused' },
+            firstFailureMs: 1_000,
+            lastError: 'no route to host',
+            ...unproven,
+          },
+          { cluster: 'other', ...fine, firstFailureMs: 41_000, lastError: 'connection refused', ...unproven },
         ],
         () => 46_000,
       ),
@@ -25,7 +34,9 @@ describe('checks', () => {
         {
           name: 'clusters',
           ok: true,
-          detail: 'control: reachable; target: frozen, failing for 45 s (connection refused)',
+          detail:
+            'control: reachable; target: frozen, API server of cluster "target" unreachable since 2026-01-01T00:00:00Z ' +
+            '(connection refused), for 45 s now, last answer to a probe: no route to host; other: failing for 5 s (connection refused)',
         },
       ],
     });

@@ -1,4 +1,5 @@
 import type { ClusterState } from '../gate/cluster-freeze.ts';
+import { describeLength, describeOutage } from '../gate/outage.ts';
 
 /** How a check stands. `detail` is shown by /readyz?verbose; it carries no secrets. */
 export interface CheckResult {
@@ -90,8 +91,9 @@ export function clustersReachable(states: () => readonly ClusterState[], monoton
   };
 }
 
-function describe({ cluster, frozen, firstFailureMs, lastError }: ClusterState, nowMs: number): string {
+function describe({ cluster, outage, firstFailureMs, lastError = 'no answer' }: ClusterState, nowMs: number): string {
   if (firstFailureMs === undefined) return `${cluster}: reachable`;
-  const seconds = Math.round((nowMs - firstFailureMs) / 1_000);
-  return `${cluster}: ${frozen ? 'frozen, ' : ''}failing for ${seconds} s (${lastError ?? 'no answer'})`;
+  const length = describeLength(nowMs - firstFailureMs);
+  if (outage === undefined) return `${cluster}: failing for ${length} (${lastError})`;
+  return `${cluster}: frozen, ${describeOutage(outage)}, for ${length} now, last answer to a probe: ${lastError}`;
 }

@@ -13,6 +13,7 @@ import { CannotStartError, type HostProcess, Lifecycle, type Member } from '../p
 import { type Base, makeBase, type ManagerOptions } from './base.ts';
 import type { Caches } from './caches.ts';
 import { halvesOf, makeControlCaches, makeTargetCaches } from './control-caches.ts';
+import { FreezeNews } from './freeze-news.ts';
 import { writerOf } from './half.ts';
 import { type Leadership, makeLeadership } from './leadership.ts';
 import { makeMachineHalf } from './machine-half.ts';
@@ -67,16 +68,22 @@ export async function buildManager(options: ManagerOptions, host: HostProcess): 
       lost: (reason) => lifecycle.fatal(reason),
     });
   const ownerless = new OwnerlessVMs();
-  const work: { leadership: Leadership; led: Led }[] = [];
+  const news = new FreezeNews({ clock, freezes });
+  const work: { leadership: Leadership; led: Led; recorder: EventRecorder }[] = [];
   if (halves.sets) {
     const leadership = lead(MANAGER_LEASE, recorders.deployments);
-    work.push({ leadership, led: makeSetHalf(base, control, target, leadership.gate, recorders, ownerless) });
+    work.push({
+      leadership,
+      led: makeSetHalf(base, control, target, leadership.gate, recorders, ownerless),
+      recorder: recorders.deployments,
+    });
   }
   if (halves.machines) {
     const leadership = lead(MACHINE_LEASE, recorders.machines);
     work.push({
       leadership,
       led: makeMachineHalf(base, control, target, leadership.gate, recorders.machines, ownerless),
+      recorder: recorders.machines,
     });
   }
 
@@ -91,7 +98,10 @@ export async function buildManager(options: ManagerOptions, host: HostProcess): 
   lifecycle.add(freezesMember(base, caches));
   lifecycle.add(...caches);
   lifecycle.add(...Object.entries(recorders).map(([name, one]) => recorderMember(name, one)));
-  lifecycle.add(...work.map(({ leadership: { name, elector }, led }) => underLease(name, elector, led)));
+  const underLeases = work.map(({ leadership: { name, elector }, led, recorder: announcer }) =>
+    underLease(name, elector, news.readBy({ elector, recorder: announcer }, led)),
+  );
+  lifecycle.add(...underLeases);
   return lifecycle;
 }
 

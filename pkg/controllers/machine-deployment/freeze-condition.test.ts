@@ -1,0 +1,55 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { Outage } from '../../gate/outage.ts';
+import { conditionsDuring } from './freeze-condition.ts';
+
+const NOW = Date.UTC(2026, 0, 1, 12);
+const target: Outage = { cluster: 'target', sinceMs: Date.UTC(2026, 0, 1, 11, 59), why: 'connection refused' };
+const control: Outage = { cluster: 'control', sinceMs: Date.UTC(2026, 0, 1, 11, 58), why: 'no answer within 10000 ms' };
+const available = { type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable' } as const;
+const frozen = { type: 'Frozen', status: 'True', reason: 'OverShootingReplicaCount' } as const;
+
+const during = (...outages: Outage[]) => conditionsDuring(outages, [available, frozen], NOW) ?? [];
+
+describe('condition APIServerUnreachable', () => {
+  test('names the cluster, since when and why, and leaves other conditions alone', () => {
+    expect(during(target)).toEqual([
+      available,
+      frozen,
+      {
+        type: 'APIServerUnreachable',
+        status: 'True',
+        reason: 'NoAnswerToProbes',
+        message:
+          'API server of cluster "target" unreachable since 2026-01-01T11:59:00Z (connection refused): ' +
+          'nothing that concerns it is created, changed or deleted until it answers again.',
+        lastUpdateTime: '2026-01-01T12:00:00Z',
+        lastTransitionTime: '2026-01-01T12:00:00Z',
+      },
+    ]);
+  });
+
+  test('names all clusters that are frozen', () => {
+    expect(during(control, target).at(-1)?.message).toMatch(
+      /^API server of cluster "control".*; API server of cluster "target"/,
+    );
+  });
+
+  test('is written once in an outage, however long it lasts', () => {
+    expect(conditionsDuring([target], during(target), NOW + 3_600_000)).toBeUndefined();
+  });
+
+  test('keeps the time of its transition when a second cluster is lost', () => {
+    const second = conditionsDuring([target, control], during(target), NOW + 60_000)?.at(-1);
+
+    expect(second).toMatchObject({
+      lastTransitionTime: '2026-01-01T12:00:00Z',
+      lastUpdateTime: '2026-01-01T12:01:00Z',
+    });
+  });
+
+  test('is removed when the outage is over', () => {
+    expect(conditionsDuring([], during(target), NOW)).toEqual([available, frozen]);
+    expect(conditionsDuring([], [available, frozen], NOW)).toBeUndefined();
+  });
+});

@@ -1,0 +1,68 @@
+import type { MachineDeployment, MachineDeploymentCondition } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { toTimestamp } from '../../clock/clock.ts';
+import type { Clock } from '../../clock/clock.ts';
+import { describeOutage } from '../../gate/outage.ts';
+import type { Outage } from '../../gate/outage.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { Writer } from '../../kube/client.ts';
+import { statusPatch } from '../../kube/patch.ts';
+import { machineDeployments } from '../../kube/resource.ts';
+
+const TYPE = 'APIServerUnreachable';
+const REASON = 'NoAnswerToProbes';
+/** The control cluster itself may be what does not answer: a worker is not to wait for it. */
+const WRITE_TIMEOUT_MS = 5_000;
+
+/**
+ * The conditions of a MachineDeployment as they should be while `outages` last: one of type APIServerUnreachable that names the
+ * frozen clusters, since when and why; none without an outage. Undefined when they are so already. Others are left alone.
+ */
+export function conditionsDuring(
+  outages: readonly Outage[],
+  conditions: readonly MachineDeploymentCondition[],
+  nowMs: number,
+): MachineDeploymentCondition[] | undefined {
+  const before = conditions.find(({ type }) => type === TYPE);
+  const others = conditions.filter(({ type }) => type !== TYPE);
+  if (outages.length === 0) return before === undefined ? undefined : others;
+
+  const message = `${outages.map(describeOutage).join('; ')}: nothing that concerns it is created, changed or deleted until it answers again.`;
+  if (before?.status === 'True' && before.message === message) return undefined;
+  const now = toTimestamp(nowMs);
+  const lastTransitionTime = before?.status === 'True' ? (before.lastTransitionTime ?? now) : now;
+  return [...others, { type: TYPE, status: 'True', reason: REASON, message, lastUpdateTime: now, lastTransitionTime }];
+}
+
+/** What shows outages on MachineDeployments. */
+export interface FreezeConditionParts {
+  readonly machineDeployments: Lister<MachineDeployment>;
+  readonly writer: Writer;
+  readonly clock: Clock;
+  /** Of the clusters on which MachineDeployments depend. */
+  readonly outages: () => readonly Outage[];
+}
+
+/**
+ * Writes condition APIServerUnreachable, as a report: it passes while a cluster is frozen. Done before each pass, because what
+ * the pass itself would do may be refused. Never touches label or condition of the overshoot safety. Throws ApiError.
+ */
+export class FreezeCondition {
+  readonly #parts: FreezeConditionParts;
+
+  constructor(parts: FreezeConditionParts) {
+    this.#parts = parts;
+  }
+
+  /** Brings the condition of one MachineDeployment up to date. */
+  async show(key: string, signal: AbortSignal): Promise<void> {
+    const { clock, outages, writer } = this.#parts;
+    const deployment = this.#parts.machineDeployments.get(key);
+    if (deployment === undefined) return;
+    const conditions = conditionsDuring(outages(), deployment.status?.conditions ?? [], clock.now());
+    if (conditions === undefined) return;
+    const { namespace = '', name } = deployment.metadata;
+    const patch = statusPatch(deployment, { conditions: conditions.length === 0 ? null : conditions });
+    const options = { signal, timeoutMs: WRITE_TIMEOUT_MS };
+    await writer.patch('report', machineDeployments, { namespace, name }, patch, options);
+  }
+}

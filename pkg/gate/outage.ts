@@ -1,0 +1,32 @@
+import { toTimestamp } from '../clock/clock.ts';
+import type { Cluster } from './gate.ts';
+
+/** A cluster that has not answered for so long that nothing which concerns it is changed. */
+export interface Outage {
+  readonly cluster: Cluster;
+  /** Wall time of the first probe that failed. */
+  readonly sinceMs: number;
+  /** What the probe that froze it ended with; stays the same until the end of the outage. */
+  readonly why: string;
+}
+
+/** A cluster froze, or the outage of one is over. */
+export interface FreezeChange extends Outage {
+  readonly frozen: boolean;
+  /** How long the outage has lasted by now. */
+  readonly lastedMs: number;
+}
+
+/** `API server of cluster "target" unreachable since 2026-01-01T00:00:00Z (connect ECONNREFUSED)`; no time passes in it. */
+export function describeOutage({ cluster, sinceMs, why }: Outage): string {
+  return `API server of cluster "${cluster}" unreachable since ${toTimestamp(sinceMs)} (${why})`;
+}
+
+/** `45 s`, `12 min 5 s`, `3 h 2 min`. */
+export function describeLength(ms: number): string {
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

@@ -1,0 +1,99 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { Lease } from '../apis/wire.ts';
+import { FakeClock } from '../clock/fake-clock.ts';
+import type { Occurrence } from '../events/correlator.ts';
+import type { FreezeListener } from '../gate/freeze.ts';
+import type { Outage } from '../gate/outage.ts';
+import { FreezeNews } from './freeze-news.ts';
+
+const SINCE = Date.UTC(2026, 0, 1);
+const idle = { begin: () => Promise.resolve(), end: () => Promise.resolve() };
+const never = new AbortController().signal;
+// What an Event about it needs of a Lease.
+const lease = { metadata: { name: 'machine-controller', namespace: 'ns', uid: 'u' } } as Lease;
+
+function start() {
+  const clock = new FakeClock();
+  const outages: Outage[] = [];
+  const listeners: FreezeListener[] = [];
+  const news = new FreezeNews({
+    clock,
+    freezes: { outages: () => outages, onChange: (listener) => listeners.push(listener) },
+  });
+  const told: Occurrence[] = [];
+  const elector: { lease: Lease | undefined } = { lease: undefined };
+  const recorder = { record: (occurrence: Occurrence) => void told.push(occurrence) };
+  const lead = async (): Promise<void> => {
+    elector.lease = lease;
+    await news.readBy({ elector, recorder }, idle).begin(never);
+  };
+  const change = (cluster: string, frozen: boolean, lastedMs = 30_000): void => {
+    const outage = { cluster, sinceMs: SINCE, why: 'connection refused' };
+    outages.splice(0, outages.length, ...(frozen ? [outage] : []));
+    for (const listener of listeners) listener({ ...outage, frozen, lastedMs });
+  };
+  return { clock, told, elector, lead, change };
+}
+
+describe('outages', () => {
+  test('of a target are told on the Lease when they begin and when they end', async () => {
+    const { told, lead, change } = start();
+    await lead();
+
+    change('target', true);
+    change('target', false, 725_000);
+
+    expect(told).toMatchObject([
+      {
+        subject: { kind: 'Lease', namespace: 'ns', name: 'machine-controller', uid: 'u' },
+        type: 'Warning',
+        reason: 'APIServerUnreachable',
+        message:
+          'API server of cluster "target" unreachable since 2026-01-01T00:00:00Z (connection refused): ' +
+          'nothing that concerns it is created, changed or deleted until it answers again.',
+      },
+      {
+        type: 'Normal',
+        reason: 'APIServerReachable',
+        message:
+          'API server answers again after 12 min 5 s; ' +
+          'API server of cluster "target" unreachable since 2026-01-01T00:00:00Z (connection refused).',
+      },
+    ]);
+  });
+
+  test('of the control cluster are told when they end, by whoever leads then or soon after', async () => {
+    const { clock, told, lead, change } = start();
+
+    change('control', true);
+    change('control', false);
+    clock.advance(60_000);
+    await lead();
+
+    expect(told.map(({ reason }) => reason)).toEqual(['APIServerReachable']);
+  });
+
+  test('that go on are told by a new leader, those long past are not', async () => {
+    const { clock, told, lead, change } = start();
+    change('control', true);
+    change('control', false);
+    clock.advance(6 * 60_000);
+    change('target', true);
+
+    await lead();
+
+    expect(told.map(({ reason }) => reason)).toEqual(['APIServerUnreachable']);
+  });
+
+  test('are not told by a process that does not lead', async () => {
+    const { told, elector, lead, change } = start();
+    change('target', true);
+    await lead();
+    elector.lease = undefined;
+
+    change('target', false);
+
+    expect(told).toHaveLength(1);
+  });
+});
