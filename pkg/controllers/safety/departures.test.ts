@@ -1,0 +1,68 @@
+import { expect, test } from '@jest/globals';
+
+import { machine, node } from '../../../test/builders.ts';
+import { Departures } from './departures.ts';
+import { GoneMachines } from './gone-machines.ts';
+import { OwnerlessVMs } from './ownerless-vms.ts';
+
+test('a Machine leaves in order when its VM was deleted first', () => {
+  const departures = new Departures();
+  departures.deletedVM('uid-of-machine-m-1');
+
+  expect(departures.left(machine())).toBe('in-order');
+  expect(departures.takeMissed()).toEqual([]);
+});
+
+test('a Machine that vanishes otherwise is missed through one look', () => {
+  const departures = new Departures();
+  const vanished = machine();
+
+  expect(departures.left(vanished)).toBe('unexpectedly');
+  expect(departures.takeMissed()).toEqual([vanished]);
+  expect(departures.takeMissed()).toEqual([]);
+});
+
+test.each([
+  {
+    what: 'deletes its Node',
+    phase: 'Terminating',
+    description: 'Initiate node object deletion',
+    providerID: 'sim:///m-1',
+  },
+  { what: 'never had a VM', phase: 'CrashLoopBackOff', description: '', providerID: '' },
+] as const)('a deleted Machine that $what leaves in order', ({ phase, description, providerID }) => {
+  const leaving = machine((o) => {
+    o.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    o.status.currentStatus.phase = phase;
+    o.status.lastOperation.description = description;
+    o.spec.providerID = providerID;
+  });
+
+  expect(new Departures().left(leaving)).toBe('in-order');
+});
+
+test.each([
+  { what: 'shows the VM of a machine that is gone', name: undefined, isOfIt: true },
+  { what: 'says so too', name: 'm-1', isOfIt: true },
+  { what: 'says that it is another', name: 'm-2', isOfIt: false },
+])('a Node that $what is left over: $isOfIt', ({ name, isOfIt }) => {
+  const gone = new GoneMachines();
+  gone.add({ name: 'm-1', providerID: 'sim:///m-1' });
+  const late = node((o) => {
+    if (name !== undefined) o.metadata.labels['node.gardener.cloud/machine-name'] = name;
+  });
+
+  expect(gone.of(late) !== undefined).toBe(isOfIt);
+});
+
+test('a VM of which several lists tell is one', () => {
+  const vms = new OwnerlessVMs();
+  vms.replace([
+    { providerID: 'a', machineName: 'm-1' },
+    { providerID: 'a', machineName: 'm-1' },
+    { providerID: 'b', machineName: 'm-2' },
+  ]);
+  vms.remove('b');
+
+  expect(vms.list()).toEqual([{ providerID: 'a', machineName: 'm-1' }]);
+});
