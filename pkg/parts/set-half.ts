@@ -50,6 +50,7 @@ export function makeSetHalf(
   const setController = new MachineSetController({
     ...shared,
     machineSets: sets,
+    machineDeployments: deployments,
     machines,
     expectations: new Expectations({ clock }),
     recorder: eventsAbout(machineSets, recorders.sets),
@@ -99,7 +100,9 @@ export function makeSetHalf(
   const wake = (): void => {
     if (config.controllers.has('machine-set')) wakeMachineSets({ machineSets: sets, machines, queue: setQueue });
     if (config.controllers.has('machine-deployment')) {
-      wakeMachineDeployments({ machineDeployments: deployments, machineSets: sets, machines, queue: deploymentQueue });
+      const nodes = target === undefined ? [] : [target.nodes];
+      const queue = deploymentQueue;
+      wakeMachineDeployments({ machineDeployments: deployments, machineSets: sets, machines, nodes, queue });
     }
     if (config.controllers.has('safety.overshoot')) {
       wakeOvershoot({ machines, machineSets: sets, machineDeployments: deployments, queue: overshootQueue });

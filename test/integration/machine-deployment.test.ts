@@ -401,27 +401,3 @@ describe('a recreation', () => {
     expect(world.succeeded('create', 'machines')).toBe(8);
   });
 });
-
-describe('a deployment that updates in place', () => {
-  test('creates and scales its machines, and says that it cannot roll out yet', async () => {
-    await using world = await MachineSetWorld.start();
-    await world.createDeployment(2, ({ spec }) => {
-      spec.strategy = {
-        type: 'InPlaceUpdate',
-        inPlaceUpdate: { maxSurge: 1, maxUnavailable: 0, orchestrationType: 'Auto' },
-      };
-    });
-    await complete(world, 2);
-    await world.patch(machineDeployments, 'd', CLASS_2);
-    await eventually(async () => {
-      expect(await condition(world, 'InvalidSpec')).toMatchObject({ status: 'True', reason: 'StrategyNotSupported' });
-    });
-    await world.patch(machineDeployments, 'd', { spec: { replicas: 3 } });
-    await eventually(() => expect(world.running()).toHaveLength(3));
-    expect(world.events.filter(({ reason }) => reason === 'InvalidSpec')).toHaveLength(1);
-
-    await world.patch(machineDeployments, 'd', { spec: { strategy: { type: 'Recreate', inPlaceUpdate: null } } });
-    await complete(world, 3, 'c2');
-    expect(await condition(world, 'InvalidSpec')).toBeUndefined();
-  });
-});

@@ -16,6 +16,7 @@ import { MachineDeploymentController } from '../../pkg/controllers/machine-deplo
 import { wakeMachineDeployments } from '../../pkg/controllers/machine-deployment/wake.ts';
 import { MachineSetController } from '../../pkg/controllers/machine-set/controller.ts';
 import type { ObjectEvent } from '../../pkg/controllers/machine-set/events.ts';
+import { MACHINE_INDEXES } from '../../pkg/controllers/node-index/indexes.ts';
 import { randomSuffix } from '../../pkg/controllers/machine-set/new-machine.ts';
 import { wakeMachineSets } from '../../pkg/controllers/machine-set/wake.ts';
 import { isConflict, isNotFound } from '../../pkg/kube/errors.ts';
@@ -305,7 +306,7 @@ class Manager implements AsyncDisposable {
     const selection = { namespace: ns };
     const indexes = { [CONTROLLER_INDEX]: controllerIndex };
     const informers = {
-      machines: session.informer(machines, selection, { indexes }),
+      machines: session.informer(machines, selection, { indexes: { ...MACHINE_INDEXES, ...indexes } }),
       machineSets: session.informer(machineSets, selection, { indexes }),
       machineDeployments: session.informer(machineDeployments, selection),
       nodes: session.informer(nodes, { labelSelector: `world=${ns}` }),
@@ -348,7 +349,7 @@ class Manager implements AsyncDisposable {
       reconcile: (key, signal) => deployments.reconcile(key, signal),
     });
     wakeMachineSets({ ...informers, queue: setQueue });
-    wakeMachineDeployments({ ...informers, queue: deploymentQueue });
+    wakeMachineDeployments({ ...informers, nodes: [informers.nodes], queue: deploymentQueue });
     return new Manager(session, [setQueue, deploymentQueue]);
   }
 

@@ -19,6 +19,8 @@ import { claimSets } from './claim.ts';
 import { cleanUpSets } from './cleanup.ts';
 import { finishDeletion } from './deletion.ts';
 import { selectsAll } from './events.ts';
+import { inPlaceUpdate } from './in-place-update.ts';
+import { labelAdoptedSets } from './hash-label.ts';
 import { newSetChange } from './new-set.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 import { beginningOf, deadlineLookMs, pauseProgress, progressOf } from './progress.ts';
@@ -28,11 +30,11 @@ import { rollBack } from './rollback.ts';
 import { createSet, recreate, rollingUpdate } from './rollout.ts';
 import type { RolloutPass, RolloutResult } from './rollout.ts';
 import { takeHandoff } from './scaler-handoff.ts';
-import { isScalingEvent, scale } from './scaling.ts';
+import { isScalingEvent, scale, tellNamed } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
 import { UNBORN } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
-import { annotatedSurge, grownSize } from './size-rule.ts';
+import { grownSize } from './size-rule.ts';
 import { statusChange, statusOf } from './status.ts';
 import { claimedSets, observe } from './world.ts';
 import type { World } from './world.ts';
@@ -48,9 +50,9 @@ interface Acted extends RolloutResult {
   readonly unsupported?: string;
 }
 
-/** Said of a MachineDeployment whose new template would have to reach its Machines in place. */
-const IN_PLACE_UNSUPPORTED =
-  'the new template is not rolled out: strategy InPlaceUpdate is not supported yet, set spec.strategy.type to RollingUpdate or Recreate';
+/** Said of a MachineDeployment whose new template would have to reach Machines that never become Nodes. */
+const NOTHING_IN_PLACE =
+  'the new template is not rolled out: without a target cluster there is no Node to update in place, set spec.strategy.type to RollingUpdate or Recreate';
 
 /** Keeps the Machines of each MachineDeployment at its number and rolls them to its template. */
 export class MachineDeploymentController {
@@ -76,6 +78,7 @@ export class MachineDeploymentController {
 
     const deployment = await this.#withFinalizer(cached, signal);
     await claimSets(this.#parts, deployment, signal);
+    await labelAdoptedSets(this.#parts, deployment, signal);
     const marked = await this.#withHandoff(deployment, signal);
     const acted = await this.#act(await this.#withNewSetInStep(marked, signal), signal);
     return this.#report(key, deployment, acted, signal);
@@ -99,10 +102,9 @@ export class MachineDeploymentController {
   /** The Machines that an autoscaler has chosen are marked before any set shrinks. */
   async #withHandoff(deployment: MachineDeployment, signal: AbortSignal): Promise<MachineDeployment> {
     if (deployment.metadata.annotations?.[TRIGGER_DELETION_ANNOTATION] === undefined) return deployment;
-    const owned = claimedSets(this.#parts, deployment).flatMap((set) =>
-      this.#parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid),
-    );
-    return takeHandoff(this.#parts, deployment, owned, this.#parts.clock.now(), signal);
+    const sets = claimedSets(this.#parts, deployment);
+    const machines = sets.flatMap((set) => this.#parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid));
+    return takeHandoff(this.#parts, deployment, { sets, machines }, this.#parts.clock.now(), signal);
   }
 
   /** Brings what needs no rollout to the new set, and its revision back to the MachineDeployment. */
@@ -136,6 +138,7 @@ export class MachineDeploymentController {
       // What the overshoot safety does not let grow must not keep the rest from shrinking.
       if (isPaused || hasScaled || !world.isFrozen) return { isRollout: false };
     }
+    if (await resizeSets(this.#parts, world, tellNamed(facts), signal)) return { isRollout: false };
 
     switch (deployment.spec.strategy?.type) {
       case 'RollingUpdate':
@@ -147,12 +150,13 @@ export class MachineDeploymentController {
     }
   }
 
-  /** Without Machines of another template an in-place update is a rollout like any other. */
+  /** Without a target cluster, and without Machines of another template, it is a rollout like any other. */
   async #inPlace(pass: RolloutPass, facts: ScalingFacts): Promise<Acted> {
+    if (this.#parts.targets.all().length > 0) return { ...(await inPlaceUpdate(pass)), isRollout: true };
     const isOld = ({ size, existing }: SetFacts): boolean => size > 0 || existing > 0;
     if (!facts.oldSets.some(isOld)) return { ...(await rollingUpdate(pass)), isRollout: true };
     await this.#scale(pass, facts);
-    return { isRollout: false, unsupported: IN_PLACE_UNSUPPORTED };
+    return { isRollout: false, unsupported: NOTHING_IN_PLACE };
   }
 
   async #scale({ world, signal }: RolloutPass, facts: ScalingFacts): Promise<boolean> {
@@ -168,7 +172,7 @@ export class MachineDeploymentController {
   async #rollBack(pass: RolloutPass): Promise<Acted> {
     const { world, signal } = pass;
     if (world.newSet === undefined && !world.isFrozen) {
-      const isRolling = world.deployment.spec.strategy?.type === 'RollingUpdate';
+      const isRolling = world.deployment.spec.strategy?.type !== 'Recreate';
       const { facts, limits } = world;
       return {
         ...(await createSet(pass, isRolling ? grownSize(UNBORN, facts.oldSets, limits) : 0)),
@@ -266,8 +270,7 @@ function scalingFactsOf({ facts, limits, deployment, isFrozen }: World): Scaling
   return {
     ...facts,
     strategy: spec.strategy?.type ?? '',
-    // Only a RollingUpdate has a surge to spread.
-    limits: { ...limits, surge: annotatedSurge(spec) },
+    limits,
     isPaused: spec.paused === true,
     isFrozen,
   };

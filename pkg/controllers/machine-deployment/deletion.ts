@@ -7,6 +7,8 @@ import { machineDeployments, machineSets } from '../../kube/resource.ts';
 import { next, waitFor } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
 import { atOnce } from '../machine-set/at-once.ts';
+import { concernedTargets } from '../machine-set/concerned-targets.ts';
+import { CONTROLLER_INDEX } from '../machine-set/controller-index.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 import { claimedSets } from './world.ts';
 
@@ -20,7 +22,7 @@ const DELETIONS_AT_ONCE = 10;
  * Machines vanish, then the sets, then the MachineDeployment. With `--cascade=orphan` its sets stay.
  */
 export async function finishDeletion(
-  parts: Pick<MachineDeploymentParts, 'machineSets' | 'writer'>,
+  parts: Pick<MachineDeploymentParts, 'machineSets' | 'machines' | 'targets' | 'writer'>,
   deployment: MachineDeployment,
   signal: AbortSignal,
 ): Promise<StepResult> {
@@ -32,9 +34,10 @@ export async function finishDeletion(
     const living = sets.filter((set) => !isBeingDeleted(set));
     await atOnce(DELETIONS_AT_ONCE, living, async ({ metadata }) => {
       const { namespace, name, uid, resourceVersion } = metadata;
+      const clusters = concernedTargets(parts.targets, parts.machines.byIndex(CONTROLLER_INDEX, uid));
       try {
         const ref = { namespace: namespace ?? '', name };
-        await parts.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal });
+        await parts.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal, clusters });
       } catch (err) {
         if (!isNotFound(err)) throw err;
       }

@@ -4,6 +4,7 @@ import {
   LAST_SCALER_CHANGE_ANNOTATION,
   MACHINE_FINALIZER,
   MAX_REPLICAS_ANNOTATION,
+  SCALE_UP_DISABLED_LABEL,
   TEMPLATE_HASH_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
@@ -95,20 +96,35 @@ export function newSetChange(
   isScaling = false,
 ): Record<string, unknown> | undefined {
   const { [LAST_SCALER_CHANGE_ANNOTATION]: scalerTime, ...others } = newSetAnnotations(deployment, newSet, oldSets);
+  const isNews =
+    scalerTime !== undefined && isLater(scalerTime, newSet.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]);
   const annotations = {
     ...others,
-    ...(scalerTime === undefined || isScaling ? {} : { [LAST_SCALER_CHANGE_ANNOTATION]: scalerTime }),
+    ...(isNews && !isScaling ? { [LAST_SCALER_CHANGE_ANNOTATION]: scalerTime } : {}),
   };
   const template = templateSpecChange(deployment, newSet);
   const spec: Record<string, unknown> = template === undefined ? {} : { template: { spec: template } };
   for (const count of ['minReadySeconds', 'autoPreserveFailedMachineMax'] as const) {
     if ((deployment.spec[count] ?? 0) !== (newSet.spec[count] ?? 0)) spec[count] = deployment.spec[count] ?? null;
   }
+  const metadata = {
+    ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    // Left by an in-place update in which it was an old set.
+    ...(newSet.metadata.labels?.[SCALE_UP_DISABLED_LABEL] === undefined
+      ? {}
+      : { labels: { [SCALE_UP_DISABLED_LABEL]: null } }),
+  };
   const change = {
-    ...(Object.keys(annotations).length === 0 ? {} : { metadata: { annotations } }),
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
     ...(Object.keys(spec).length === 0 ? {} : { spec }),
   };
   return Object.keys(change).length === 0 ? undefined : change;
+}
+
+/** The change that a set was told of is never taken back to an earlier one: its Machines would be taken for newly chosen. */
+function isLater(time: string, known: string | undefined): boolean {
+  const [atMs, knownMs] = [fromTimestamp(time), fromTimestamp(known)];
+  return atMs === undefined || knownMs === undefined || atMs > knownMs;
 }
 
 function templateSpecChange(deployment: MachineDeployment, newSet: MachineSet): Record<string, unknown> | undefined {

@@ -1,8 +1,13 @@
 import {
+  CANDIDATE_FOR_UPDATE_LABEL,
+  CRITICAL_COMPONENTS_TAINT,
   NODE_LABEL,
   PREFER_NO_SCHEDULE_KEY,
   SCALE_DOWN_DISABLED_ANNOTATION as SCALE_DOWN_DISABLED,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION as SCALE_DOWN_DISABLED_BY_US,
+  SELECTED_FOR_UPDATE_LABEL,
+  UPDATE_FAILED_REASON_ANNOTATION,
+  UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
@@ -17,6 +22,8 @@ import type { MachineDeploymentParts } from './parts.ts';
 
 /** Makes the scheduler prefer Nodes of the new template. */
 const TAINT: Taint = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
+/** Keeps pods off a Node that was updated in place until whoever looks after its critical components takes it away. */
+const NOT_READY_TAINT: Taint = { key: CRITICAL_COMPONENTS_TAINT, effect: 'NoSchedule' };
 
 /** How many Nodes are written at once, and at most in one pass: scaling must not wait behind a thousand Nodes. */
 const NODES_AT_ONCE = 20;
@@ -26,6 +33,8 @@ const NODES_A_PASS = 100;
 export interface Marks {
   readonly taint?: boolean;
   readonly holdScaleDown?: boolean;
+  /** A new template waits for it, in place. */
+  readonly candidate?: boolean;
 }
 
 /** What is missing on a Node for it to carry `marks`; undefined when nothing is. */
@@ -37,7 +46,10 @@ export function missingMarks(node: Node, marks: Marks, isPreserved: boolean): Ma
   const changesHold =
     (marks.holdScaleDown === true && !isHeld) || (marks.holdScaleDown === false && isOurs && !isPreserved);
   const hold = changesHold && marks.holdScaleDown !== undefined ? { holdScaleDown: marks.holdScaleDown } : {};
-  const missing: Marks = { ...taint, ...hold };
+  const isCandidate = node.metadata.labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined;
+  const changesCandidate = marks.candidate !== undefined && marks.candidate !== isCandidate;
+  const candidate = changesCandidate ? { candidate: marks.candidate } : {};
+  const missing: Marks = { ...taint, ...hold, ...candidate };
   return Object.keys(missing).length === 0 ? undefined : missing;
 }
 
@@ -95,15 +107,18 @@ export function isTaintNoted({ metadata }: MachineSet): boolean {
 async function markNode(
   target: Target,
   cached: Node,
-  { taint, holdScaleDown }: Marks,
+  { taint, holdScaleDown, candidate }: Marks,
   signal: AbortSignal,
 ): Promise<void> {
   const ref = { name: cached.metadata.name };
   const hold = holdScaleDown === true ? 'true' : null;
   const annotations =
     holdScaleDown === undefined ? {} : { [SCALE_DOWN_DISABLED]: hold, [SCALE_DOWN_DISABLED_BY_US]: hold };
+  const labels = candidate === undefined ? {} : { [CANDIDATE_FOR_UPDATE_LABEL]: candidate ? 'true' : null };
   if (taint === undefined) {
-    await target.writer.patch('change', nodes, ref, mergePatch(cached, { metadata: { annotations } }), { signal });
+    await target.writer.patch('change', nodes, ref, mergePatch(cached, { metadata: { annotations, labels } }), {
+      signal,
+    });
     return;
   }
   // Taints have no merge key: the list is replaced as a whole, and only as it was read.
@@ -111,8 +126,34 @@ async function markNode(
   if (live.metadata.uid !== cached.metadata.uid) return;
   const others = (live.spec?.taints ?? []).filter(({ key }) => key !== TAINT.key);
   const patch = mergePatchIfUnchanged(live, {
-    metadata: { annotations },
+    metadata: { annotations, labels },
     spec: { taints: taint ? [...others, TAINT] : others },
+  });
+  await target.writer.patch('change', nodes, ref, patch, { signal });
+}
+
+/** Asks for the drain of a Node, and then its update in place. The resourceVersion holds it to the Node that was looked at. */
+export async function selectNode(target: Target, node: Node, signal: AbortSignal): Promise<void> {
+  const patch = mergePatchIfUnchanged(node, { metadata: { labels: { [SELECTED_FOR_UPDATE_LABEL]: 'true' } } });
+  const clusters = [target.cluster];
+  await target.writer.patch('destroy', nodes, { name: node.metadata.name }, patch, { signal, clusters });
+}
+
+/**
+ * Gives a Node back that was updated in place: its marks go, pods may come again as soon as its critical components are ready.
+ * Does nothing when it is another Node by now, or its update has not succeeded.
+ */
+export async function releaseUpdatedNode(target: Target, cached: Node, signal: AbortSignal): Promise<void> {
+  const ref = { name: cached.metadata.name };
+  const live = await target.reader.get(nodes, ref, { signal });
+  if (live.metadata.uid !== cached.metadata.uid || live.metadata.labels?.[UPDATE_RESULT_LABEL] !== 'successful') return;
+  const others = (live.spec?.taints ?? []).filter(({ key }) => key !== TAINT.key && key !== NOT_READY_TAINT.key);
+  const patch = mergePatchIfUnchanged(live, {
+    metadata: {
+      labels: { [CANDIDATE_FOR_UPDATE_LABEL]: null, [SELECTED_FOR_UPDATE_LABEL]: null, [UPDATE_RESULT_LABEL]: null },
+      annotations: { [UPDATE_FAILED_REASON_ANNOTATION]: null },
+    },
+    spec: { unschedulable: null, taints: [...others, NOT_READY_TAINT] },
   });
   await target.writer.patch('change', nodes, ref, patch, { signal });
 }

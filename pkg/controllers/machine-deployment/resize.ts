@@ -1,11 +1,12 @@
 import { LAST_SCALER_CHANGE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
-import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineSets } from '../../kube/resource.ts';
+import { concernedTargets } from '../machine-set/concerned-targets.ts';
 import { scaledSet } from './events.ts';
 import { sizeNotes } from './new-set.ts';
 import type { MachineDeploymentParts } from './parts.ts';
+import { scalerTimeFor } from './scaler-handoff.ts';
 import type { Resizes } from './set-facts.ts';
 import type { World } from './world.ts';
 
@@ -14,15 +15,17 @@ import type { World } from './world.ts';
  * notes alone. A set that needs nothing is not written. Returns whether anything was. A set that changed since it was
  * looked at is a conflict: its size is decided anew.
  *
- * The new set gets the time of the autoscaler's change in the same write as its size: were it earlier, the set would delete
- * the chosen Machines and create others in their place before it learns that it has to shrink.
+ * A set is told of the autoscaler's change in the same write as its size: were it told earlier, it would delete the chosen
+ * Machines and create others in their place before it learns that it has to shrink; were it told later, a crash in between
+ * would make it shrink twice.
  */
 export async function resizeSets(
-  { writer, recorder }: Pick<MachineDeploymentParts, 'writer' | 'recorder'>,
-  { deployment, newSet, oldSets }: Pick<World, 'deployment' | 'newSet' | 'oldSets'>,
+  { writer, recorder, targets }: Pick<MachineDeploymentParts, 'writer' | 'recorder' | 'targets'>,
+  world: Pick<World, 'deployment' | 'newSet' | 'oldSets' | 'machinesOf' | 'untold'>,
   { sizes, noted = [] }: { sizes: Resizes; noted?: readonly string[] },
   signal: AbortSignal,
 ): Promise<boolean> {
+  const { deployment, newSet, oldSets } = world;
   let hasWritten = false;
   for (const set of newSet === undefined ? oldSets : [newSet, ...oldSets]) {
     const { name, namespace } = set.metadata;
@@ -30,26 +33,31 @@ export async function resizeSets(
     const to = sizes.get(name) ?? from;
     if (to === from && !noted.includes(name)) continue;
 
-    const annotations = missingNotes(deployment, set, set === newSet);
+    const annotations = missingNotes(world, set);
     if (to === from && Object.keys(annotations).length === 0) continue;
     const patch = mergePatchIfUnchanged(set, {
       metadata: { annotations },
       ...(to === from ? {} : { spec: { replicas: to } }),
     });
-    await writer.patch(to < from ? 'destroy' : 'change', machineSets, { namespace: namespace ?? '', name }, patch, {
-      signal,
-    });
+    const ref = { namespace: namespace ?? '', name };
+    const isLoss = to < from || world.untold(set).length > 0;
+    const clusters = isLoss ? concernedTargets(targets, world.machinesOf(set)) : [];
+    await writer.patch(isLoss ? 'destroy' : 'change', machineSets, ref, patch, { signal, clusters });
     if (to !== from) recorder.event(scaledSet(deployment, name, from, to));
     hasWritten = true;
   }
   return hasWritten;
 }
 
-function missingNotes(deployment: MachineDeployment, set: MachineSet, isNew: boolean): Record<string, string> {
-  const scalerTime = deployment.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION];
+function missingNotes({ deployment, newSet, untold }: Parameters<typeof resizeSets>[1], set: MachineSet): Notes {
+  const chosen = untold(set);
+  const isConcerned = set === newSet || chosen.length > 0;
+  const scalerTime = isConcerned ? scalerTimeFor(deployment, set, chosen) : undefined;
   const notes = {
     ...sizeNotes(deployment),
-    ...(isNew && scalerTime !== undefined ? { [LAST_SCALER_CHANGE_ANNOTATION]: scalerTime } : {}),
+    ...(scalerTime === undefined ? {} : { [LAST_SCALER_CHANGE_ANNOTATION]: scalerTime }),
   };
   return Object.fromEntries(Object.entries(notes).filter(([key, value]) => set.metadata.annotations?.[key] !== value));
 }
+
+type Notes = Record<string, string>;

@@ -13,6 +13,7 @@ const facts = (name: string, size: number, available = size, existing = size, cr
   size,
   existing,
   available,
+  free: size - available,
 });
 
 describe('growing the new set', () => {

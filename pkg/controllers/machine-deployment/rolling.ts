@@ -16,7 +16,7 @@ export function growNewSet(newSet: SetFacts, oldSets: readonly SetFacts[], limit
 /**
  * What the old sets of a RollingUpdate may give up now, oldest set first:
  *
- * 1. Machines that are not available anyway;
+ * 1. Machines that are not available anyway, as far as they are the first to go;
  * 2. available ones, as long as at least `replicas - unavailable` stay available over all sets.
  *
  * A Machine of the new set that is not available yet counts as if it never will be.
@@ -29,14 +29,14 @@ export function shrinkOldSets(newSet: SetFacts, oldSets: readonly SetFacts[], li
   let spare = sumOf(all, ({ available }) => available) - leastAvailable;
 
   const sizes = new Map<string, number>();
-  for (const { name, size, available } of old) {
-    const loss = clamp(size - available, budget);
+  for (const { name, size, free } of old) {
+    const loss = clamp(Math.min(free, size), budget);
     budget -= loss;
     if (loss > 0) sizes.set(name, size - loss);
   }
   for (const { name, size } of old) {
     const left = sizes.get(name) ?? size;
-    const loss = clamp(left, spare); // all that are left are available, or nothing is to spare
+    const loss = clamp(left, spare); // counts each as available, whatever it is
     spare -= loss;
     if (loss > 0) sizes.set(name, left - loss);
   }

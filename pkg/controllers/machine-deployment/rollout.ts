@@ -2,6 +2,7 @@ import { revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts'
 import { cleanUpSets } from './cleanup.ts';
 import { createNewSet, isFailure } from './create-set.ts';
 import { isTaintNoted, markNodes, noteTaint } from './node-marks.ts';
+import type { Marks } from './node-marks.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 import { created, creationFailed, isComplete } from './progress.ts';
 import type { Progress } from './progress.ts';
@@ -40,7 +41,7 @@ export async function rollingUpdate(pass: RolloutPass): Promise<RolloutResult> {
   if (await resizeSets(parts, world, { sizes: grown }, signal)) return {};
 
   // The autoscaler must know before the first old Machine goes; the new set's growth need not wait for it.
-  if (!(await markNodesOfRollout(pass, true))) return { again: true };
+  if (!(await markNodesOfRollout(pass, { taint: true }))) return { again: true };
   const shrunk = shrinkOldSets(facts.newSet, facts.oldSets, limits);
   if (await resizeSets(parts, world, { sizes: shrunk }, signal)) return {};
   return finishRollout(pass);
@@ -50,7 +51,7 @@ export async function rollingUpdate(pass: RolloutPass): Promise<RolloutResult> {
 export async function recreate(pass: RolloutPass): Promise<RolloutResult> {
   const { parts, world, signal } = pass;
   const { newSet, facts, limits, isFrozen } = world;
-  if (!(await markNodesOfRollout(pass, false))) return { again: true };
+  if (!(await markNodesOfRollout(pass, {}))) return { again: true };
   const step = recreateStep(facts.oldSets);
   if (step.kind === 'wait') return {};
   if (step.kind === 'shrink') {
@@ -75,14 +76,20 @@ export async function createSet({ parts, world, signal }: RolloutPass, replicas:
   }
 }
 
-/** Puts on the Nodes what a rollout puts there; false when some are left for the next pass. */
-async function markNodesOfRollout({ parts, world, signal }: RolloutPass, taints: boolean): Promise<boolean> {
+/**
+ * Puts on the Nodes what a rollout puts there, and `onOld` on those of old sets, the taint once for each set; false when some
+ * are left for the next pass.
+ */
+export async function markNodesOfRollout(
+  { parts, world, signal }: RolloutPass,
+  { taint = false, ...onOld }: Pick<Marks, 'taint' | 'candidate'>,
+): Promise<boolean> {
   const active = world.oldSets.filter((set) => (set.spec.replicas ?? 0) > 0 && world.machinesOf(set).length > 0);
   if (active.length === 0) return true;
   const hold = parts.holdsScaleDownDuringRollout ? { holdScaleDown: true } : {};
   for (const set of active) {
-    const isDue = taints && !isTaintNoted(set);
-    const marks = isDue ? { taint: true, ...hold } : hold;
+    const isDue = taint && !isTaintNoted(set);
+    const marks = { ...(isDue ? { taint } : {}), ...onOld, ...hold };
     if (!(await markNodes(parts, world.machinesOf(set), marks, signal))) return false;
     if (isDue) await noteTaint(parts, set, true, signal);
   }
@@ -90,7 +97,7 @@ async function markNodesOfRollout({ parts, world, signal }: RolloutPass, taints:
 }
 
 /** Takes the marks off the Nodes and old sets out of the history, once everything is of the new template. */
-async function finishRollout({ parts, world, signal }: RolloutPass): Promise<RolloutResult> {
+export async function finishRollout({ parts, world, signal }: RolloutPass): Promise<RolloutResult> {
   const { deployment, newSet, oldSets } = world;
   if (newSet === undefined || !isComplete(deployment, deployment.status ?? {})) return {};
 

@@ -7,14 +7,18 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import { isBeingDeleted } from '../../apis/meta.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineDeployments, machines } from '../../kube/resource.ts';
 import { atOnce } from '../machine-set/at-once.ts';
+import { markedAtMs } from '../machine-set/victim-order.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 
+/** Marks are whole seconds. */
+const SECOND_MS = 1_000;
 /** How many Machines are marked at once. */
 const PATCHES_AT_ONCE = 20;
 
@@ -67,14 +71,14 @@ export function readHandoff(
 }
 
 /**
- * Marks the Machines that the autoscaler has chosen, so that they are the first to go when the set shrinks, and tidies the
- * list. Returns the MachineDeployment as it is then. The first error is thrown: no set may shrink before its victims are
+ * Marks the Machines that the autoscaler has chosen, so that they are the first to go when their set shrinks, and tidies the
+ * list. The marks come before any size: a process that takes over in between, also the original's, knows the victims. Returns the MachineDeployment as it is then. The first error is thrown: no set may shrink before its victims are
  * marked.
  */
 export async function takeHandoff(
   { writer }: Pick<MachineDeploymentParts, 'writer'>,
   deployment: MachineDeployment,
-  owned: readonly Machine[],
+  { sets, machines: owned }: { readonly sets: readonly MachineSet[]; readonly machines: readonly Machine[] },
   nowMs: number,
   signal: AbortSignal,
 ): Promise<MachineDeployment> {
@@ -87,7 +91,7 @@ export async function takeHandoff(
     current = await writer.patch('change', machineDeployments, { namespace: namespace ?? '', name }, patch, { signal });
   }
   const marks = choices
-    .map((choice) => ({ ...choice, missing: missingMarks(choice) }))
+    .map((choice) => ({ ...choice, missing: missingMarks(choice, setOf(choice.machine, sets)) }))
     .filter(({ missing }) => Object.keys(missing).length > 0);
   await atOnce(PATCHES_AT_ONCE, marks, async ({ machine, missing }) => {
     const { namespace, name } = machine.metadata;
@@ -110,11 +114,67 @@ function choiceOf(entry: string, owned: ReadonlyMap<string, Machine>): Choice | 
   return isBeingDeleted(machine) || phaseOf(machine) === 'Failed' ? undefined : { machine, time };
 }
 
-function missingMarks({ machine, time }: Choice): Record<string, string> {
+/**
+ * The marks that a chosen Machine lacks. A mark of this very choice stays, and only the priority is restored, which a machine
+ * controller overwrites when the Node joins. An earlier one, left over or of the same second as a change that the set knows, is
+ * moved behind that change: the set would let the Machine go before it has shrunk, and make another in its place.
+ */
+export function missingMarks({ machine, time }: Choice, set: MachineSet | undefined): Record<string, string> {
   const annotations = machine.metadata.annotations ?? {};
-  const isMarked = (annotations[MARKED_FOR_DELETION_TIME_ANNOTATION] ?? '') !== '';
-  return {
-    ...(annotations[PRIORITY_ANNOTATION] === '1' ? {} : { [PRIORITY_ANNOTATION]: '1' }),
-    ...(isMarked ? {} : { [MARKED_FOR_DELETION_TIME_ANNOTATION]: time }),
-  };
+  const hasPriority = annotations[PRIORITY_ANNOTATION] === '1';
+  const [markedMs, timeMs] = [markedAtMs(machine), fromTimestamp(time) ?? 0];
+  const isMarked = markedMs !== undefined && (hasPriority || markedMs >= timeMs);
+  if (isMarked) return hasPriority ? {} : { [PRIORITY_ANNOTATION]: '1' };
+
+  const knownMs = (set && scalerTimeMsOf(set)) ?? -Infinity;
+  const mark = timeMs > knownMs ? time : toTimestamp(knownMs + SECOND_MS);
+  return { ...(hasPriority ? {} : { [PRIORITY_ANNOTATION]: '1' }), [MARKED_FOR_DELETION_TIME_ANNOTATION]: mark };
+}
+
+/** The Machines of `owned` that the list of the MachineDeployment names. */
+export function chosenIn(deployment: MachineDeployment, owned: readonly Machine[], nowMs: number): readonly Choice[] {
+  if (deployment.metadata.annotations?.[TRIGGER_DELETION_ANNOTATION] === undefined) return [];
+  const byName = new Map(owned.map((machine) => [machine.metadata.name, machine]));
+  return readHandoff(deployment, byName, nowMs).choices;
+}
+
+/**
+ * The chosen Machines of `set` that it does not know of: those marked later than the autoscaler's change that it was told of.
+ * One write tells it of them and makes it smaller by as many, so a repetition finds none.
+ */
+export function untoldOf(set: MachineSet, choices: readonly Choice[]): readonly Choice[] {
+  const knownMs = scalerTimeMsOf(set) ?? -Infinity;
+  return choices.filter(({ machine }) => {
+    if (controllerOf(machine)?.uid !== set.metadata.uid) return false;
+    const markedMs = markedAtMs(machine);
+    return markedMs !== undefined && markedMs > knownMs;
+  });
+}
+
+/** The time of the change that tells a set of its `untold` Machines: the latest of what it knows, the change, and their marks. */
+export function scalerTimeFor(
+  deployment: MachineDeployment,
+  set: MachineSet,
+  untold: readonly Choice[],
+): string | undefined {
+  const texts = [
+    set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION],
+    deployment.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION],
+    ...untold.map(({ machine }) => machine.metadata.annotations?.[MARKED_FOR_DELETION_TIME_ANNOTATION]),
+  ];
+  let latest: { text: string; atMs: number } | undefined;
+  for (const text of texts) {
+    const atMs = fromTimestamp(text);
+    if (text !== undefined && atMs !== undefined && atMs > (latest?.atMs ?? -Infinity)) latest = { text, atMs };
+  }
+  return latest?.text;
+}
+
+function scalerTimeMsOf({ metadata }: MachineSet): number | undefined {
+  return fromTimestamp(metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]);
+}
+
+function setOf(machine: Machine, sets: readonly MachineSet[]): MachineSet | undefined {
+  const uid = controllerOf(machine)?.uid;
+  return sets.find((set) => set.metadata.uid === uid);
 }

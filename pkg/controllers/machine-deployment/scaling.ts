@@ -42,9 +42,10 @@ export function isScalingEvent({ newSet, oldSets, limits }: ScalingFacts): boole
  * | none or one | it gets all replicas; during a rollout an old one is not raised, the new set grows instead |
  * | several, the new one has all | the old ones go to 0 |
  * | several, more wanted | the new set gets the difference, at most up to the replicas |
- * | several, fewer wanted | each gives up its share, the largest what rounding leaves |
+ * | several, fewer wanted | each gives up its share, the largest what rounding leaves; in place, the oldest set does |
  *
- * With a strategy other than RollingUpdate several active sets only take note: the rollout itself moves the Machines.
+ * Before that each set gives up the Machines of its own that an autoscaler has named. With a Recreate several active sets
+ * only take note: the rollout itself moves the Machines.
  */
 export function scale(facts: ScalingFacts): Scaling {
   const { newSet, oldSets } = facts;
@@ -68,8 +69,8 @@ function isActive({ size }: SetFacts): boolean {
 function scaleOnly({ newSet, oldSets, strategy, limits, isPaused }: ScalingFacts, active?: SetFacts): Resizes {
   const target = active ?? newSet ?? oldSets.toSorted(byAge).at(-1);
   if (target === undefined) return new Map();
-  const isRollout = newSet !== undefined && target !== newSet && strategy === 'RollingUpdate' && !isPaused;
-  const size = isRollout ? Math.min(target.size, limits.replicas) : limits.replicas;
+  const isRollout = newSet !== undefined && target !== newSet && growsElsewhere(strategy, isPaused);
+  const size = isRollout ? Math.min(target.size - target.named, limits.replicas) : limits.replicas;
   return new Map([[target.name, size]]);
 }
 
@@ -80,14 +81,59 @@ function spread({ newSet, oldSets, strategy, limits }: ScalingFacts, active: rea
   }
   if (strategy === 'Recreate') return new Map();
 
+  const left = active.map(withoutNamed);
+  const sizes = new Map(left.map(({ name, size }) => [name, size]));
   const allowed = replicas === 0 ? 0 : replicas + surge;
-  const total = sumOf(active, ({ size }) => size);
-  if (total > allowed) return shrinkInProportion(active, limits, total - allowed, allowed);
-  if (strategy !== 'RollingUpdate') return new Map();
-  if (newSet !== undefined) return new Map([[newSet.name, grownSize(newSet, oldSets, limits)]]);
+  const total = sumOf(left, ({ size }) => size);
+  if (total > allowed) {
+    const shrunk =
+      strategy === 'InPlaceUpdate'
+        ? shrinkOldest(left, newSet, total - allowed)
+        : shrinkInProportion(left, limits, total - allowed, allowed);
+    return new Map([...sizes, ...shrunk]);
+  }
+  if (strategy !== 'RollingUpdate') return sizes;
+  if (newSet !== undefined) {
+    return sizes.set(newSet.name, grownSize(withoutNamed(newSet), oldSets.map(withoutNamed), limits));
+  }
+  const newest = left.toSorted(byAge).at(-1);
+  return newest === undefined ? sizes : sizes.set(newest.name, newest.size + Math.max(0, replicas - total));
+}
 
-  const newest = active.toSorted(byAge).at(-1);
-  return newest === undefined ? new Map() : new Map([[newest.name, newest.size + Math.max(0, replicas - total)]]);
+/** What an autoscaler has named goes from its own set, whatever the shares are. */
+function withoutNamed(set: SetFacts): SetFacts {
+  return { ...set, size: Math.max(0, set.size - set.named) };
+}
+
+/** In place nothing is won by taking Machines that were updated already: the oldest sets give up all, the new one the rest. */
+function shrinkOldest(active: readonly SetFacts[], newSet: SetFacts | undefined, excess: number): Resizes {
+  const sizes = new Map<string, number>();
+  let left = excess;
+  for (const { name, size } of active.toSorted((a, b) => isLast(a, newSet) - isLast(b, newSet) || byAge(a, b))) {
+    const loss = Math.min(size, left);
+    left -= loss;
+    sizes.set(name, size - loss);
+  }
+  return sizes;
+}
+
+function isLast({ name }: SetFacts, newSet: SetFacts | undefined): number {
+  return name === newSet?.name ? 1 : 0;
+}
+
+function growsElsewhere(strategy: string, isPaused: boolean): boolean {
+  return strategy !== 'Recreate' && !isPaused;
+}
+
+/**
+ * What has to be done about named Machines when the number of replicas is what it was: an old set of a rollout gives them up,
+ * and the new one grows in its place; any other set only learns of them, and replaces them.
+ */
+export function tellNamed({ newSet, oldSets, strategy, isPaused }: ScalingFacts): Scaling {
+  const old = oldSets.filter(({ named }) => named > 0);
+  const noted = [...old, ...(newSet === undefined || newSet.named === 0 ? [] : [newSet])].map(({ name }) => name);
+  if (newSet === undefined || !growsElsewhere(strategy, isPaused)) return { sizes: new Map(), noted };
+  return { sizes: new Map(old.map((set) => [set.name, withoutNamed(set).size])), noted };
 }
 
 function isSaturated({ size, desiredNote, available }: SetFacts, replicas: number): boolean {

@@ -1,8 +1,14 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { DESIRED_REPLICAS_ANNOTATION, MAX_REPLICAS_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  DESIRED_REPLICAS_ANNOTATION,
+  LAST_SCALER_CHANGE_ANNOTATION,
+  MAX_REPLICAS_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
-import { countMachines } from '../machine-set/machine-state.ts';
+import { isAvailable, isTerminating } from '../machine-set/machine-state.ts';
+import { victimsAmong } from '../machine-set/replica-plan.ts';
+import { inVictimOrder } from '../machine-set/victim-order.ts';
 
 /** One MachineSet as far as rollout and scaling look at it. */
 export interface SetFacts {
@@ -12,8 +18,12 @@ export interface SetFacts {
   readonly size: number;
   /** How many it has, terminating ones included. */
   readonly existing: number;
-  /** How many of them are available; never more than `size`, because the others are about to go. */
+  /** How many of them are available and not about to go; never more than `size`. */
   readonly available: number;
+  /** By how much it can shrink before an available Machine goes: what is missing, and the unavailable ones that go first. */
+  readonly free: number;
+  /** How many Machines an autoscaler has named that the set does not know of yet. */
+  readonly named: number;
   /** Replicas of the MachineDeployment when it was last scaled. */
   readonly desiredNote: number | undefined;
   /** Replicas plus surge of the MachineDeployment when it was last scaled. */
@@ -27,6 +37,8 @@ export const UNBORN: SetFacts = {
   size: 0,
   existing: 0,
   available: 0,
+  free: 0,
+  named: 0,
   desiredNote: undefined,
   maxNote: undefined,
 };
@@ -34,19 +46,39 @@ export const UNBORN: SetFacts = {
 /** New sizes by name of the set; what is not named keeps its size. */
 export type Resizes = ReadonlyMap<string, number>;
 
-/** What is known of `set` and the Machines that it controls. */
-export function factsOf(set: MachineSet, machines: readonly Machine[]): SetFacts {
-  const { replicas, available } = countMachines(machines);
+/** What is known of `set` and the Machines that it controls; `named` of them an autoscaler wants gone. */
+export function factsOf(set: MachineSet, machines: readonly Machine[], named: number, nowMs: number): SetFacts {
   const size = set.spec.replicas ?? 0;
+  const staying = stayingOf(set, machines, nowMs);
   return {
     name: set.metadata.name,
     createdMs: fromTimestamp(set.metadata.creationTimestamp) ?? 0,
     size,
-    existing: replicas,
-    available: Math.min(available, size),
+    existing: machines.length,
+    available: Math.min(staying.filter(isAvailable).length, size),
+    free: Math.max(0, size - staying.length) + unavailableFirst(staying, nowMs),
+    named,
     desiredNote: integerOf(set.metadata.annotations?.[DESIRED_REPLICAS_ANNOTATION]),
     maxNote: integerOf(set.metadata.annotations?.[MAX_REPLICAS_ANNOTATION]),
   };
+}
+
+/** The Machines of `set` that neither are going nor go at its next pass. */
+function stayingOf(set: MachineSet, machines: readonly Machine[], nowMs: number): readonly Machine[] {
+  const size = set.spec.replicas ?? 0;
+  const living = machines.filter((machine) => !isTerminating(machine));
+  const scalerChangedAtMs = fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]);
+  if (living.length < size || (living.length === size && scalerChangedAtMs === undefined)) return living;
+  const going = victimsAmong(living, { desired: size, scalerChangedAtMs, nowMs, isKept: () => true });
+  const names = new Set(going.map(({ machine }) => machine.metadata.name));
+  return living.filter(({ metadata }) => !names.has(metadata.name));
+}
+
+/** How many unavailable Machines are given up before the first available one. */
+function unavailableFirst(machines: readonly Machine[], nowMs: number): number {
+  if (machines.every(isAvailable)) return 0;
+  const firstAvailable = inVictimOrder(machines, nowMs).findIndex(isAvailable);
+  return firstAvailable < 0 ? machines.length : firstAvailable;
 }
 
 /** Oldest first; equally old ones by name, so that the order is total. */

@@ -8,6 +8,7 @@ import type {
 } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { toTimestamp } from '../../clock/clock.ts';
+import { REPLACEMENT_HELD, replacementHold } from '../machine/replacement-hold.ts';
 import { countMachines } from '../machine-set/machine-state.ts';
 import type { MachineCounts } from '../machine-set/machine-state.ts';
 import { LISTED_FAILED_MACHINES } from '../machine-set/status.ts';
@@ -67,7 +68,10 @@ export function statusChange(
 ): Record<string, unknown> | undefined {
   const change = Object.fromEntries(
     Object.entries(wanted)
-      .filter(([member, value]) => !isSame(stored?.[member as keyof MachineDeploymentStatus], value))
+      .filter(
+        ([member, value]) =>
+          !isSame(stored?.[member as keyof MachineDeploymentStatus], value) || isFirstCount(stored, value),
+      )
       .map(([member, value]) => [member, Array.isArray(value) && value.length === 0 ? null : value]),
   );
   return Object.keys(change).length === 0 ? undefined : change;
@@ -104,6 +108,9 @@ function conditionsOf(
     set('Progressing', condition, refresh);
   }
   set('ReplicaFailure', replicaFailure(sets));
+  const held = replacementHold(sets.flatMap(({ machines }) => machines));
+  const heldBefore = conditions.find(({ type }) => type === REPLACEMENT_HELD)?.message;
+  set(REPLACEMENT_HELD, held && { status: 'True', ...held }, held?.message !== heldBefore);
   return conditions;
 }
 
@@ -153,6 +160,11 @@ function withCondition(
   const condition = { type, ...wanted, lastUpdateTime: now, lastTransitionTime: since ?? now };
   if (before === undefined) return [...conditions, condition];
   return conditions.map((other) => (other.type === type ? condition : other));
+}
+
+/** The first status tells of zeros too: a column without a value looks like a controller that does not work. */
+function isFirstCount(stored: MachineDeploymentStatus | undefined, value: unknown): boolean {
+  return value === 0 && (stored?.observedGeneration ?? 0) === 0;
 }
 
 /** Go writers leave zero values out, or write them as null. */

@@ -1,20 +1,30 @@
 import { labelMatcher } from '../../apis/label-selector.ts';
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
-import { NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  CANDIDATE_FOR_UPDATE_LABEL,
+  NODE_LABEL,
+  SELECTED_FOR_UPDATE_LABEL,
+  UPDATE_RESULT_LABEL,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf, isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { KubeObject } from '../../apis/meta.ts';
+import type { Node } from '../../apis/wire.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
+import { holdOf } from '../machine/hold.ts';
 
 /** What tells the MachineDeployment controller that there is work. */
 export interface WakeParts {
   readonly machineDeployments: Informer<MachineDeployment>;
   readonly machineSets: Informer<MachineSet>;
+  /** With the index `node`. */
   readonly machines: Informer<Machine>;
+  /** Of all target clusters. */
+  readonly nodes?: readonly Informer<Node>[];
   readonly queue: Queue;
 }
 
@@ -23,7 +33,13 @@ export interface WakeParts {
  * Machine of such a set begins or ceases to count. Machines are watched directly: a rollout that waited for the status of
  * its sets would lose a write and a watch on every step.
  */
-export function wakeMachineDeployments({ machineDeployments, machineSets, machines, queue }: WakeParts): void {
+export function wakeMachineDeployments({
+  machineDeployments,
+  machineSets,
+  machines,
+  nodes = [],
+  queue,
+}: WakeParts): void {
   machineDeployments.onChange((old, current) => {
     const deployment = current ?? old;
     if (deployment !== undefined)
@@ -44,14 +60,21 @@ export function wakeMachineDeployments({ machineDeployments, machineSets, machin
         queue.add(keyOf(deployment), priority);
     }
   });
+  const wakeOwnerOf = (machine: Machine | undefined): void => {
+    const set = ownerOf(machineSets, 'MachineSet', machine);
+    const deployment = ownerOf(machineDeployments, 'MachineDeployment', set);
+    if (deployment !== undefined) queue.add(keyOf(deployment), machines.hasSynced ? 'normal' : 'low');
+  };
   machines.onChange((old, current) => {
     if (old !== undefined && current !== undefined && countsAlike(old, current)) return;
-    for (const machine of [old, current]) {
-      const set = ownerOf(machineSets, 'MachineSet', machine);
-      const deployment = ownerOf(machineDeployments, 'MachineDeployment', set);
-      if (deployment !== undefined) queue.add(keyOf(deployment), machines.hasSynced ? 'normal' : 'low');
-    }
+    for (const machine of [old, current]) wakeOwnerOf(machine);
   });
+  for (const informer of nodes) {
+    informer.onChange((old, current) => {
+      if (old === undefined || current === undefined || isUpdatedAlike(old, current)) return;
+      for (const machine of machines.byIndex('node', current.metadata.name)) wakeOwnerOf(machine);
+    });
+  }
 }
 
 /** Whether a Machine means the same to its MachineDeployment as before. */
@@ -63,12 +86,23 @@ function countsAlike(old: Machine, current: Machine): boolean {
     controllerOf(old)?.uid === controllerOf(current)?.uid &&
     old.metadata.labels?.[NODE_LABEL] === current.metadata.labels?.[NODE_LABEL] &&
     old.status?.currentStatus?.preserveExpiryTime === current.status?.currentStatus?.preserveExpiryTime &&
+    inPlaceReason(old) === inPlaceReason(current) &&
+    holdOf(old)?.kind === holdOf(current)?.kind
+  );
+}
+
+/** Whether a Node is as far in its update as before; its other news reach us by way of its Machine. */
+function isUpdatedAlike(old: Node, current: Node): boolean {
+  const labels = [CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL, UPDATE_RESULT_LABEL];
+  return (
+    labels.every((label) => old.metadata.labels?.[label] === current.metadata.labels?.[label]) &&
     inPlaceReason(old) === inPlaceReason(current)
   );
 }
 
-function inPlaceReason({ status }: Machine): string | undefined {
-  return status?.conditions?.find(({ type }) => type === 'InPlaceUpdate')?.reason;
+function inPlaceReason({ status }: Machine | Node): string | undefined {
+  const conditions: readonly { type: string; reason?: string }[] = status?.conditions ?? [];
+  return conditions.find(({ type }) => type === 'InPlaceUpdate')?.reason;
 }
 
 /** The owner that controls `object`, if the cache shows it under that very UID. */

@@ -6,6 +6,8 @@ import { sortByClaim } from '../../reconcile/ownership.ts';
 import { CONTROLLER_INDEX } from '../machine-set/controller-index.ts';
 import { findNewSet, oldestFirst } from './new-set.ts';
 import type { MachineDeploymentParts } from './parts.ts';
+import { chosenIn, untoldOf } from './scaler-handoff.ts';
+import type { Choice } from './scaler-handoff.ts';
 import { factsOf } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
 import { limitsOf } from './size-rule.ts';
@@ -28,11 +30,13 @@ export interface World {
   readonly isFrozen: boolean;
   readonly machinesOf: (set: MachineSet) => readonly Machine[];
   readonly owned: (set: MachineSet) => OwnedSet;
+  /** Machines of `set` that an autoscaler has named and that the set does not know of yet. */
+  readonly untold: (set: MachineSet) => readonly Choice[];
 }
 
 /** Looks at the caches. */
 export function observe(
-  parts: Pick<MachineDeploymentParts, 'machineSets' | 'machines'>,
+  parts: Pick<MachineDeploymentParts, 'machineSets' | 'machines' | 'clock'>,
   deployment: MachineDeployment,
 ): World {
   const sets = claimedSets(parts, deployment);
@@ -40,7 +44,10 @@ export function observe(
   const oldSets = oldestFirst(sets.filter((set) => set !== newSet));
   const machinesOf = (set: MachineSet): readonly Machine[] =>
     parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid);
-  const facts = (set: MachineSet): SetFacts => factsOf(set, machinesOf(set));
+  const nowMs = parts.clock.now();
+  const choices = chosenIn(deployment, sets.flatMap(machinesOf), nowMs);
+  const untold = (set: MachineSet): readonly Choice[] => untoldOf(set, choices);
+  const facts = (set: MachineSet): SetFacts => factsOf(set, machinesOf(set), untold(set).length, nowMs);
   return {
     deployment,
     newSet,
@@ -50,6 +57,7 @@ export function observe(
     isFrozen: deployment.metadata.labels?.[FREEZE_LABEL] === 'True',
     machinesOf,
     owned: (set) => ({ set, machines: machinesOf(set) }),
+    untold,
   };
 }
 

@@ -10,6 +10,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet, MachineSetSpec } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { describeFieldErrors, validateMachineSet } from '../../apis/machine/v1alpha1/validation.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
+import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
@@ -18,10 +19,12 @@ import { requeue, stop } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
 import { preserveFailed } from './auto-preserve.ts';
 import { claimedMachines, claimMachines } from './claim.ts';
+import { roomFor } from './creation-room.ts';
 import { finishDeletion } from './deletion.ts';
 import { invalidSpec, textOf } from './events.ts';
+import { isTerminating } from './machine-state.ts';
 import type { MachineSetParts } from './parts.ts';
-import { isKeptWhenFailed } from './preservation.ts';
+import { isKeptWhenFailed, nextExpiryInMs } from './preservation.ts';
 import { planReplicas } from './replica-plan.ts';
 import { DELETIONS_A_PASS, scaleDown } from './scale-down.ts';
 import { scaleUp } from './scale-up.ts';
@@ -34,6 +37,8 @@ import { settleWhenSeen, unseenCreations } from './unseen-creations.ts';
 const RESYNC_MS = 10 * MINUTE_MS;
 /** When to look again at a Failed Machine whose Node works: its controller is about to take it back. */
 const RECOVERY_LOOK_MS = 15_000;
+/** When to look again at missing Machines for which there was no room; Machines that go wake the set before. */
+const ROOM_LOOK_MS = 10_000;
 
 /** How the management of replicas ended. */
 interface Managed {
@@ -71,7 +76,8 @@ export class MachineSetController {
     const set = await this.#withFinalizer(cached, signal);
     await claimMachines(this.#parts, set, signal);
     await pushTemplate(this.#parts, set, claimedMachines(this.#parts, set), signal);
-    await preserveFailed(this.#parts, set, claimedMachines(this.#parts, set), signal);
+    const nodeOf = (machine: Machine): Node | 'missing' | undefined => this.#nodeOf(machine);
+    await preserveFailed(this.#parts, set, claimedMachines(this.#parts, set), nodeOf, signal);
     const managed = await this.#manageReplicas(key, set, signal);
     return this.#report(key, set, managed, signal);
   }
@@ -103,6 +109,7 @@ export class MachineSetController {
     const claimed = claimedMachines(this.#parts, set);
     const plan = planReplicas(this.#facts(set, claimed));
     if (plan.create > 0) return this.#create(key, set, signal);
+    if (plan.heldBack === 'no-room') return { againMs: ROOM_LOOK_MS };
     if (plan.victims.length === 0) return {};
     try {
       const victims = plan.victims.slice(0, DELETIONS_A_PASS);
@@ -140,13 +147,14 @@ export class MachineSetController {
       machines,
       isFrozen: set.metadata.labels?.[FREEZE_LABEL] === 'True',
       isScaleUpDisabled: set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined,
+      room: machines.length < replicasOf(set) || machines.some(isTerminating) ? roomFor(this.#parts, set) : Infinity,
       scalerChangedAtMs: fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]),
       nowMs,
       isKept: (machine) => isKeptWhenFailed(machine, this.#nodeOf(machine), nowMs),
     };
   }
 
-  #nodeOf(machine: Machine): Parameters<typeof isKeptWhenFailed>[1] {
+  #nodeOf(machine: Machine): Node | 'missing' | undefined {
     const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
     if (name === '') return undefined;
     return this.#parts.targets.of(machine)?.nodes.get(name) ?? 'missing';
@@ -156,7 +164,8 @@ export class MachineSetController {
     const statusWaitMs = await this.#writeStatus(key, set, undefined, managed.failure, signal);
     if (managed.failure !== undefined) throw managed.failure;
     if (managed.error !== undefined) throw managed.error;
-    const waits = [RESYNC_MS, managed.againMs, statusWaitMs].filter((ms) => ms !== undefined);
+    const expiryInMs = nextExpiryInMs(claimedMachines(this.#parts, set), this.#parts.clock.now());
+    const waits = [RESYNC_MS, managed.againMs, statusWaitMs, expiryInMs].filter((ms) => ms !== undefined);
     return requeue(Math.min(...waits), 'changes of its machines');
   }
 

@@ -1,4 +1,5 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { Informer, Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
@@ -11,7 +12,10 @@ import type { Targets } from '../../targets/targets.ts';
 
 /** What the MachineSet controller is made of. */
 export interface MachineSetParts {
+  /** With the index CONTROLLER_INDEX. */
   readonly machineSets: Lister<MachineSet>;
+  /** How many Machines the owner of a set allows. */
+  readonly machineDeployments: Lister<MachineDeployment>;
   /** With the index CONTROLLER_INDEX. */
   readonly machines: Informer<Machine>;
   /** Live reads of the control cluster. */

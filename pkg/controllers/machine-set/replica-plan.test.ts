@@ -40,6 +40,7 @@ function plan(facts: Partial<ReplicaFacts> & Pick<ReplicaFacts, 'desired' | 'mac
   return planReplicas({
     isFrozen: false,
     isScaleUpDisabled: false,
+    room: Infinity,
     scalerChangedAtMs: undefined,
     nowMs: NOW,
     isKept: () => false,
@@ -108,7 +109,7 @@ describe('a set above its size', () => {
 
     const got = plan({ desired: 2, machines, scalerChangedAtMs: NOW });
 
-    expect(victimsOf(got)).toEqual(['c surplus', 'b surplus']);
+    expect(victimsOf(got)).toEqual(['c marked', 'b surplus']);
   });
 
   test('never deletes what an in-place update has just handed over', () => {

@@ -13,6 +13,8 @@ export interface ReplicaFacts {
   readonly isFrozen: boolean;
   /** An old set of an in-place update: its Machines move on, they are not replaced. */
   readonly isScaleUpDisabled: boolean;
+  /** How many Machines the MachineDeployment lets it create now; Infinity without one. */
+  readonly room: number;
   /** When the autoscaler last changed the number of replicas. */
   readonly scalerChangedAtMs: number | undefined;
   readonly nowMs: number;
@@ -36,7 +38,7 @@ export interface ReplicaPlan {
   /** Machines to delete, most dispensable first; each at most once. */
   readonly victims: readonly Victim[];
   /** Why missing Machines are not created. */
-  readonly heldBack: 'frozen' | 'scale-up-disabled' | undefined;
+  readonly heldBack: 'frozen' | 'scale-up-disabled' | 'no-room' | undefined;
 }
 
 /**
@@ -44,8 +46,8 @@ export interface ReplicaPlan {
  *
  * | living Machines | then |
  * |---|---|
- * | fewer than desired | create the difference, unless frozen or scale-up-disabled; failed ones wait until the set is full |
- * | enough | delete the surplus by deletion rank, what the autoscaler marked, and the Failed ones that nobody preserves |
+ * | fewer than desired | create the difference, as far as there is room, unless frozen or scale-up-disabled; failed ones wait until the set is full |
+ * | enough | delete what the autoscaler marked, the rest of the surplus by deletion rank, and the Failed ones that nobody preserves |
  *
  * Terminating Machines count for nothing; the replacement of a Failed one is created as soon as its deletion has begun.
  * Machines that an in-place update has just handed over are never victims.
@@ -55,7 +57,9 @@ export function planReplicas(facts: ReplicaFacts): ReplicaPlan {
   const missing = facts.desired - living.length;
   if (missing > 0) {
     const heldBack = holdBackReason(facts);
-    return { create: heldBack === undefined ? missing : 0, victims: [], heldBack };
+    const create = Math.min(missing, facts.room);
+    if (heldBack !== undefined || create === 0) return { create: 0, victims: [], heldBack: heldBack ?? 'no-room' };
+    return { create, victims: [], heldBack };
   }
   return { create: 0, victims: victimsAmong(living, facts), heldBack: undefined };
 }
@@ -65,9 +69,14 @@ function holdBackReason({ isFrozen, isScaleUpDisabled }: ReplicaFacts): ReplicaP
   return isScaleUpDisabled ? 'scale-up-disabled' : undefined;
 }
 
-function victimsAmong(living: readonly Machine[], facts: ReplicaFacts): Victim[] {
+/** Which of the `living` Machines of a set that has enough of them go. What the autoscaler marked is never spared by the rest. */
+export function victimsAmong(
+  living: readonly Machine[],
+  facts: Pick<ReplicaFacts, 'desired' | 'scalerChangedAtMs' | 'nowMs' | 'isKept'>,
+): Victim[] {
   const candidates = living.filter((machine) => !isJustUpdated(machine));
-  const surplus = Math.max(0, candidates.length - facts.desired);
+  const marked = candidates.filter((machine) => isMarked(machine, facts.scalerChangedAtMs));
+  const surplus = candidates.length - marked.length - facts.desired;
   const victims = new Map<string, Victim>();
   const condemn = (machines: readonly Machine[], reason: VictimReason): void => {
     for (const machine of machines) {
@@ -75,11 +84,11 @@ function victimsAmong(living: readonly Machine[], facts: ReplicaFacts): Victim[]
     }
   };
 
-  if (surplus > 0) condemn(inVictimOrder(candidates, facts.nowMs).slice(0, surplus), 'surplus');
-  condemn(
-    candidates.filter((machine) => isMarked(machine, facts.scalerChangedAtMs)),
-    'marked',
-  );
+  condemn(marked, 'marked');
+  if (surplus > 0) {
+    const others = candidates.filter((machine) => !marked.includes(machine));
+    condemn(inVictimOrder(others, facts.nowMs).slice(0, surplus), 'surplus');
+  }
   condemn(
     candidates.filter((machine) => isFailed(machine) && !facts.isKept(machine)),
     'failed',

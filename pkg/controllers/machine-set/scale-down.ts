@@ -5,6 +5,7 @@ import { GateClosedError } from '../../gate/gate.ts';
 import { isConflict, isNotFound } from '../../kube/errors.ts';
 import { machines } from '../../kube/resource.ts';
 import { atOnce } from './at-once.ts';
+import { concernedTargets } from './concerned-targets.ts';
 import { deletedMachine, failedToDelete } from './events.ts';
 import { hasRecovered } from './live-look.ts';
 import { isFailed } from './machine-state.ts';
@@ -58,7 +59,7 @@ export async function deleteMachine(
       machines,
       { namespace: namespace ?? '', name },
       { uid, resourceVersion },
-      { signal },
+      { signal, clusters: concernedTargets(parts.targets, [machine]) },
     );
   } catch (err) {
     if (isNotFound(err)) return;

@@ -34,7 +34,9 @@ export function statusChange(facts: StatusFacts): Record<string, unknown> | unde
   const wanted = statusOf(facts);
   const change = Object.fromEntries(
     Object.entries(wanted)
-      .filter(([member, value]) => !isSame(stored[member as keyof MachineSetStatus], value))
+      .filter(
+        ([member, value]) => !isSame(stored[member as keyof MachineSetStatus], value) || isFirstCount(stored, value),
+      )
       .map(([member, value]) => [member, Array.isArray(value) && value.length === 0 ? null : value]),
   );
   if (Object.keys(change).length === 0) return undefined;
@@ -136,6 +138,11 @@ function keepTime(
 function position(stored: readonly MachineSetCondition[], type: string): number {
   const index = stored.findIndex((condition) => condition.type === type);
   return index < 0 ? stored.length : index;
+}
+
+/** The first status tells of zeros too: a column without a value looks like a controller that does not work. */
+function isFirstCount(stored: MachineSetStatus, value: unknown): boolean {
+  return value === 0 && (stored.observedGeneration ?? 0) === 0;
 }
 
 /** Go writers leave zero values out, or write them as null. */

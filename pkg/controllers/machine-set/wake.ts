@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
+import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { labelMatcher } from '../../apis/label-selector.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
@@ -7,6 +8,7 @@ import type { MachineSet, MachineSetSpec } from '../../apis/machine/v1alpha1/mac
 import { controllerOf, isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
+import { CONTROLLER_INDEX } from './controller-index.ts';
 
 /** What tells the MachineSet controller that there is work. */
 export interface WakeParts {
@@ -33,6 +35,9 @@ export function wakeMachineSets({ machineSets, machines, queue }: WakeParts): vo
       [ownerKey(machineSets, old), ownerKey(machineSets, current)].filter((key) => key !== undefined),
     );
     for (const key of keys) queue.add(key, priority);
+    if (current === undefined) {
+      for (const key of keys) for (const sibling of siblingsOf(machineSets, key)) queue.add(sibling, 'normal');
+    }
 
     const isOrphan = current !== undefined && controllerOf(current) === undefined && !isBeingDeleted(current);
     if (isOrphan && mayBeAdoptedNow(old, current)) {
@@ -76,6 +81,17 @@ function ownerKey(machineSets: Informer<MachineSet>, machine: Machine | undefine
     return undefined;
   const key = keyOf({ metadata: { namespace: machine.metadata.namespace ?? '', name: reference.name } });
   return machineSets.get(key)?.metadata.uid === reference.uid ? key : undefined;
+}
+
+/** Other sets of the same MachineDeployment that want Machines: one that is gone may have made room for theirs. */
+function siblingsOf(machineSets: Informer<MachineSet>, key: string): string[] {
+  const set = machineSets.get(key);
+  const owner = set && controllerOf(set);
+  if (owner === undefined) return [];
+  return machineSets
+    .byIndex(CONTROLLER_INDEX, owner.uid)
+    .filter((sibling) => sibling !== set && replicasOf(sibling) > 0)
+    .map(keyOf);
 }
 
 function setsSelecting(machineSets: Informer<MachineSet>, machine: Machine): MachineSet[] {

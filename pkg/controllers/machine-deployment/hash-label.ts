@@ -1,0 +1,94 @@
+import { TEMPLATE_HASH_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import { isNotFound } from '../../kube/errors.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { machines, machineSets } from '../../kube/resource.ts';
+import { atOnce } from '../machine-set/at-once.ts';
+import { CONTROLLER_INDEX } from '../machine-set/controller-index.ts';
+import type { MachineDeploymentParts } from './parts.ts';
+import { templateHash } from './template-hash.ts';
+import { claimedSets } from './world.ts';
+
+/** How many Machines are labelled at once. */
+const PATCHES_AT_ONCE = 20;
+
+/** What an adopted set still needs to be told from its siblings by label; undefined when it has all, or has to wait. */
+export type LabelStep =
+  | { readonly kind: 'template'; readonly hash: string }
+  | { readonly kind: 'machines'; readonly hash: string; readonly machines: readonly Machine[] }
+  | { readonly kind: 'selector'; readonly hash: string };
+
+/**
+ * The next step of giving the hash label to a set that was made without it:
+ *
+ * | step     | what                             | not before                                                         |
+ * |----------|----------------------------------|--------------------------------------------------------------------|
+ * | template | its template, so new Machines    |                                                                    |
+ * | machines | the Machines that it has         |                                                                    |
+ * | selector | the set itself, and its selector | the MachineSet controller has acted on that template: a Machine    |
+ * |          |                                  | made from the one before would be let go, and its VM with nobody   |
+ */
+export function labelStep(set: MachineSet, owned: readonly Machine[]): LabelStep | undefined {
+  if (isBeingDeleted(set) || set.spec.selector?.matchLabels?.[TEMPLATE_HASH_LABEL] !== undefined) return undefined;
+  const inTemplate = set.spec.template?.metadata?.labels?.[TEMPLATE_HASH_LABEL];
+  const hash =
+    inTemplate ?? set.metadata.labels?.[TEMPLATE_HASH_LABEL] ?? templateHash(set.spec.template ?? {}, undefined);
+  if (inTemplate === undefined) return { kind: 'template', hash };
+
+  const unlabelled = owned.filter(({ metadata }) => metadata.labels?.[TEMPLATE_HASH_LABEL] !== hash);
+  if (unlabelled.length > 0) return { kind: 'machines', hash, machines: unlabelled };
+  const { status, metadata } = set;
+  const isObserved = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  const areSame = [status?.replicas, status?.fullyLabeledReplicas].every((count) => (count ?? 0) === owned.length);
+  return isObserved && areSame ? { kind: 'selector', hash } : undefined;
+}
+
+/** Takes the next step for each set of `deployment` that lacks the hash label; the sets' own changes bring the one after. */
+export async function labelAdoptedSets(
+  parts: Pick<MachineDeploymentParts, 'machineSets' | 'machines' | 'writer'>,
+  deployment: MachineDeployment,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const set of claimedSets(parts, deployment)) {
+    const step = labelStep(set, parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid));
+    if (step !== undefined) await take(parts, set, step, signal);
+  }
+}
+
+async function take(
+  { writer }: Pick<MachineDeploymentParts, 'writer'>,
+  set: MachineSet,
+  step: LabelStep,
+  signal: AbortSignal,
+): Promise<void> {
+  const labels = { [TEMPLATE_HASH_LABEL]: step.hash };
+  switch (step.kind) {
+    case 'template': {
+      const patch = mergePatchIfUnchanged(set, { spec: { template: { metadata: { labels } } } });
+      await writer.patch('change', machineSets, refOf(set), patch, { signal });
+      return;
+    }
+    case 'machines':
+      await atOnce(PATCHES_AT_ONCE, step.machines, async (machine) => {
+        try {
+          const patch = mergePatch(machine, { metadata: { labels } });
+          await writer.patch('change', machines, refOf(machine), patch, { signal });
+        } catch (err) {
+          if (!isNotFound(err)) throw err;
+        }
+      });
+      return;
+    case 'selector': {
+      const patch = mergePatchIfUnchanged(set, { metadata: { labels }, spec: { selector: { matchLabels: labels } } });
+      await writer.patch('change', machineSets, refOf(set), patch, { signal });
+    }
+  }
+}
+
+function refOf({ metadata }: KubeObject): { namespace: string; name: string } {
+  return { namespace: metadata.namespace ?? '', name: metadata.name };
+}

@@ -1,0 +1,162 @@
+import { SCALE_UP_DISABLED_LABEL, UPDATE_RESULT_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import { isConflict, isNotFound } from '../../kube/errors.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { machines, machineSets } from '../../kube/resource.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
+import { atOnce } from '../machine-set/at-once.ts';
+import { isJustUpdated } from '../machine-set/machine-state.ts';
+import {
+  isNeedlessCandidate,
+  isToBeReleased,
+  settledSizes,
+  sizeInPlace,
+  toMove,
+  toSelect,
+  withNodes,
+} from './in-place.ts';
+import type { InPlaceMachine } from './in-place.ts';
+import { markNodes, releaseUpdatedNode, selectNode } from './node-marks.ts';
+import { resizeSets } from './resize.ts';
+import { shrinkOldSets } from './rolling.ts';
+import { createSet, finishRollout, markNodesOfRollout } from './rollout.ts';
+import type { RolloutPass, RolloutResult } from './rollout.ts';
+import { UNBORN } from './set-facts.ts';
+import type { Resizes, SetFacts } from './set-facts.ts';
+import { grownSize } from './size-rule.ts';
+
+/** How many Machines or Nodes are written at once. */
+const PATCHES_AT_ONCE = 20;
+/** When to look again at Nodes that changed while they were written. */
+const CONFLICT = { again: true } as const;
+
+/** One set with its living Machines and their Nodes. */
+interface Side {
+  readonly set: MachineSet;
+  readonly facts: SetFacts;
+  readonly machines: readonly InPlaceMachine[];
+}
+
+/**
+ * One step of an update in place: make the new set, label old Nodes candidates, settle what was moved, fill what is missing,
+ * move what is updated, choose what is next; when all is done, tidy up. See in-place.ts for who does what.
+ */
+export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
+  const { parts, world, signal } = pass;
+  const { newSet, facts, limits, isFrozen, deployment } = world;
+  if (newSet === undefined || facts.newSet === undefined) {
+    return isFrozen ? {} : createSet(pass, grownSize(UNBORN, facts.oldSets, limits));
+  }
+  const now = sideOf(pass, newSet, facts.newSet);
+  const old = world.oldSets.map((set, i) => sideOf(pass, set, facts.oldSets[i] ?? UNBORN)).filter(isActive);
+  await stopRefilling(pass, old);
+  if (!(await markNodesOfRollout(pass, { taint: true, candidate: true }))) return { again: true };
+
+  const settled = withoutRaises(settledSizes(now, old), facts, isFrozen);
+  if (await resizeSets(parts, world, { sizes: settled }, signal)) return {};
+  if (!(await settle(pass, now))) return CONFLICT;
+
+  const size = sizeInPlace(facts.newSet, facts.oldSets, limits);
+  const grown = withoutRaises(new Map([[facts.newSet.name, size]]), facts, isFrozen);
+  if (await resizeSets(parts, world, { sizes: grown }, signal)) return {};
+  const moving = isFrozen ? [] : toMove(old, facts.newSet, limits);
+  if (moving.length > 0) {
+    await atOnce(PATCHES_AT_ONCE, moving, ({ machine }) => move(pass, machine, newSet));
+    return { again: true };
+  }
+  if (facts.newSet.size >= limits.replicas) {
+    const leftovers = shrinkOldSets(facts.newSet, facts.oldSets, limits);
+    if (await resizeSets(parts, world, { sizes: leftovers }, signal)) return {};
+  } else if (deployment.spec.strategy?.inPlaceUpdate?.orchestrationType === 'Auto' && !isFrozen) {
+    const next = toSelect(old, facts.newSet, limits);
+    if (!(await onNodes(pass, next, selectNode))) return CONFLICT;
+  }
+  return finishRollout(pass);
+}
+
+function sideOf({ parts, world }: RolloutPass, set: MachineSet, facts: SetFacts): Side {
+  const nodeOf = (machine: Machine, name: string): ReturnType<Parameters<typeof withNodes>[1]> =>
+    parts.targets.of(machine)?.nodes.get(name);
+  return { set, facts, machines: withNodes(world.machinesOf(set), nodeOf) };
+}
+
+function isActive({ facts }: Side): boolean {
+  return facts.size > 0 || facts.existing > 0;
+}
+
+/** What the overshoot safety holds back. */
+function withoutRaises(
+  sizes: Resizes,
+  { newSet, oldSets }: { readonly newSet: SetFacts | undefined; readonly oldSets: readonly SetFacts[] },
+  isFrozen: boolean,
+): Resizes {
+  if (!isFrozen) return sizes;
+  const before = new Map([...oldSets, ...(newSet === undefined ? [] : [newSet])].map(({ name, size }) => [name, size]));
+  return new Map([...sizes].filter(([name, size]) => size <= (before.get(name) ?? 0)));
+}
+
+/** An old set must not make up for the Machines that move on. */
+async function stopRefilling({ parts, signal }: RolloutPass, old: readonly Side[]): Promise<void> {
+  const open = old.filter(({ set }) => set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] === undefined);
+  await atOnce(PATCHES_AT_ONCE, open, async ({ set }) => {
+    const patch = mergePatch(set, { metadata: { labels: { [SCALE_UP_DISABLED_LABEL]: 'true' } } });
+    await parts.writer.patch('change', machineSets, refOf(set), patch, { signal });
+  });
+}
+
+/** Ends what was moved earlier, once the new set counts it. False when a Node changed meanwhile. */
+async function settle(pass: RolloutPass, now: Side): Promise<boolean> {
+  const { parts, signal } = pass;
+  const counted = now.machines.length <= now.facts.size ? now.machines : [];
+  const labelled = counted.filter(({ machine }) => isJustUpdated(machine));
+  await atOnce(PATCHES_AT_ONCE, labelled, async ({ machine }) => {
+    const patch = mergePatch(machine, { metadata: { labels: { [UPDATE_RESULT_LABEL]: null } } });
+    await parts.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreGone);
+  });
+  const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
+  const isUnmarked = await markNodes(parts, needless, { candidate: false }, signal);
+  return (await onNodes(pass, now.machines.filter(isToBeReleased), releaseUpdatedNode)) && isUnmarked;
+}
+
+/** Gives an updated Machine to the new set, in one write: its controller, the labels of the new set, and that it was moved. */
+async function move({ parts, signal }: RolloutPass, machine: Machine, newSet: MachineSet): Promise<void> {
+  const others = (machine.metadata.ownerReferences ?? []).filter(({ controller }) => controller !== true);
+  const patch = mergePatchIfUnchanged(machine, {
+    metadata: {
+      ownerReferences: [controllerReference(newSet, API_VERSION, 'MachineSet'), ...others],
+      labels: { ...newSet.spec.selector?.matchLabels, [UPDATE_RESULT_LABEL]: 'successful' },
+    },
+  });
+  await parts.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreGone);
+}
+
+/** Writes the Nodes of `list`; false when one of them changed meanwhile. Other errors are thrown, one that is gone is none. */
+async function onNodes(
+  { parts, signal }: RolloutPass,
+  list: readonly InPlaceMachine[],
+  write: typeof releaseUpdatedNode,
+): Promise<boolean> {
+  let conflicts = 0;
+  await atOnce(PATCHES_AT_ONCE, list, async ({ machine, node }) => {
+    const target = parts.targets.of(machine);
+    if (target === undefined || node === undefined) return;
+    try {
+      await write(target, node, signal);
+    } catch (err) {
+      if (isConflict(err)) conflicts += 1;
+      else ignoreGone(err);
+    }
+  });
+  return conflicts === 0;
+}
+
+function ignoreGone(err: unknown): void {
+  if (!isNotFound(err)) throw err;
+}
+
+function refOf({ metadata }: KubeObject): { namespace: string; name: string } {
+  return { namespace: metadata.namespace ?? '', name: metadata.name };
+}

@@ -1,0 +1,151 @@
+import { UPDATE_RESULT_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  CANDIDATE_FOR_UPDATE_LABEL,
+  NODE_LABEL,
+  SELECTED_FOR_UPDATE_LABEL,
+} from '../../apis/machine/v1alpha1/labels.ts';
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../apis/wire.ts';
+import { isAvailable, isJustUpdated, isTerminating } from '../machine-set/machine-state.ts';
+import { byAge, sumOf } from './set-facts.ts';
+import type { Resizes, SetFacts } from './set-facts.ts';
+import type { Limits } from './size-rule.ts';
+
+/**
+ * An update in place moves Machines from old sets to the new one instead of replacing them:
+ *
+ * | Node, Machine                                | who                                   | then                             |
+ * |----------------------------------------------|---------------------------------------|----------------------------------|
+ * | of an old set                                | we label the Node a candidate         | candidate                        |
+ * | candidate                                    | we (Auto) or a person label it chosen | the machine controller drains it |
+ * | drained                                      | the agent on the Node updates it      | Node label says the result       |
+ * | successful, and the Machine healthy again    | we give the Machine to the new set    | it carries `update-result`       |
+ * | carries `update-result`, new set has room    | we take that label off, free the Node | done                             |
+ * | failed, or no result in time                 | the machine controller                | Failed: deleted by its old set   |
+ *
+ * Each move is one write on the Machine; the sizes of both sets follow from where the Machines are, so that whoever takes over
+ * between any two writes goes on from there. Old sets do not refill (label `scale-up-disabled`): a Machine lost on the way is
+ * made anew by the new set.
+ */
+
+/** Type of the condition, on Node and Machine, that tells how far an update is. */
+const CONDITION = 'InPlaceUpdate';
+const SUCCESSFUL = 'successful';
+
+/** A Machine, and its Node if the cache shows one. */
+export interface InPlaceMachine {
+  readonly machine: Machine;
+  readonly node: Node | undefined;
+}
+
+/** Looks up the Nodes of living `machines`. */
+export function withNodes(
+  machines: readonly Machine[],
+  nodeOf: (machine: Machine, name: string) => Node | undefined,
+): readonly InPlaceMachine[] {
+  return machines
+    .filter((machine) => !isTerminating(machine))
+    .map((machine) => {
+      const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+      return { machine, node: name === '' ? undefined : nodeOf(machine, name) };
+    });
+}
+
+/** Its update is over and went well: it can become a Machine of the new set. */
+export function isUpdated({ machine, node }: InPlaceMachine): boolean {
+  return (
+    node?.metadata.labels?.[UPDATE_RESULT_LABEL] === SUCCESSFUL &&
+    reasonOf(machine.status?.conditions) === 'UpdateSuccessful' &&
+    phaseOf(machine) !== 'InPlaceUpdating'
+  );
+}
+
+/** A Machine of the new set whose Node still shows the update that it has behind it. */
+export function isToBeReleased({ node }: InPlaceMachine): boolean {
+  return (
+    node?.metadata.labels?.[UPDATE_RESULT_LABEL] === SUCCESSFUL &&
+    reasonOf(node.status?.conditions) === 'UpdateSuccessful'
+  );
+}
+
+/** A Machine of the new set whose Node waits for an update all the same, as after a rollback. */
+export function isNeedlessCandidate({ node }: InPlaceMachine): boolean {
+  const { labels } = node?.metadata ?? {};
+  return labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined && labels[SELECTED_FOR_UPDATE_LABEL] === undefined;
+}
+
+/** The sizes that follow from where Machines are: moved ones are counted by the new set, and by their old one no more. */
+export function settledSizes(
+  newSet: { readonly facts: SetFacts; readonly machines: readonly InPlaceMachine[] },
+  oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly InPlaceMachine[] }[],
+): Resizes {
+  const sizes = new Map<string, number>();
+  const moved = newSet.machines.filter(({ machine }) => isJustUpdated(machine)).length;
+  const surplus = newSet.machines.length - newSet.facts.size;
+  if (moved > 0 && surplus > 0) sizes.set(newSet.facts.name, newSet.facts.size + Math.min(moved, surplus));
+  for (const { facts, machines } of oldSets) {
+    if (machines.length < facts.size) sizes.set(facts.name, machines.length);
+  }
+  return sizes;
+}
+
+/** The size that the new set should have, not counting what will still be moved to it. */
+export function sizeInPlace(newSet: SetFacts, oldSets: readonly SetFacts[], { replicas }: Limits): number {
+  if (newSet.size >= replicas) return replicas;
+  const old = sumOf(oldSets, ({ size }) => size);
+  return Math.max(newSet.size, replicas - old);
+}
+
+/** The Machines of old sets, by set, that are updated and for which the new set has a place. Oldest set first, then by name. */
+export function toMove(
+  oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly InPlaceMachine[] }[],
+  newSet: SetFacts,
+  { replicas }: Limits,
+): readonly InPlaceMachine[] {
+  return inOrder(oldSets)
+    .filter(isUpdated)
+    .slice(0, Math.max(0, replicas - newSet.size));
+}
+
+/**
+ * The Machines of old sets to update next: as many as may be unavailable besides those that are, and no more than the new set
+ * still lacks. A Node that is chosen counts as unavailable from that moment. Available Machines come first: an unavailable one
+ * can hardly be updated, and mostly is replaced soon.
+ */
+export function toSelect(
+  oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly InPlaceMachine[] }[],
+  newSet: SetFacts,
+  { replicas, unavailable }: Limits,
+): readonly InPlaceMachine[] {
+  const all = inOrder(oldSets);
+  const isUnderway = ({ node }: InPlaceMachine): boolean =>
+    node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined;
+  const underway = all.filter(isUnderway).length;
+  const usable = all.filter((one) => !isUnderway(one) && isAvailable(one.machine)).length + newSet.available;
+  const count = Math.min(usable - (replicas - unavailable), replicas - newSet.size - underway);
+  const candidates = all.filter(
+    (one) => !isUnderway(one) && one.node?.metadata.labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined,
+  );
+  const [available, others] = [true, false].map((is) =>
+    candidates.filter(({ machine }) => isAvailable(machine) === is),
+  );
+  return [...(available ?? []), ...(others ?? []).filter(({ machine }) => phaseOf(machine) !== 'Failed')].slice(
+    0,
+    Math.max(0, count),
+  );
+}
+
+function inOrder(
+  sets: readonly { readonly facts: SetFacts; readonly machines: readonly InPlaceMachine[] }[],
+): InPlaceMachine[] {
+  return sets
+    .toSorted((a, b) => byAge(a.facts, b.facts))
+    .flatMap(({ machines }) =>
+      machines.toSorted((a, b) => (a.machine.metadata.name < b.machine.metadata.name ? -1 : 1)),
+    );
+}
+
+function reasonOf(conditions: readonly { type: string; reason?: string }[] | undefined): string | undefined {
+  return conditions?.find(({ type }) => type === CONDITION)?.reason;
+}
