@@ -41,6 +41,7 @@ export interface Config {
     readonly nodeConditions: readonly string[];
     readonly bootstrapTokenExtraGroups: string;
     readonly resourceExhaustedRetryMs: number;
+    readonly zoneUnhealthyThreshold: number;
     readonly concurrency: number;
   };
   readonly sets: {
@@ -167,6 +168,7 @@ function machineFrom(program: Program, { text, number, list }: ValueReader): Con
     bootstrapTokenExtraGroups: text('bootstrap-token-auth-extra-groups'),
     // 0 means the default, as in the original.
     resourceExhaustedRetryMs: number('resource-exhausted-retry') || 600_000,
+    zoneUnhealthyThreshold: number('zone-unhealthy-threshold'),
     concurrency: number(program === 'machinist run' ? 'machine-concurrent-syncs' : 'concurrent-syncs'),
   };
 }

@@ -263,6 +263,16 @@ export const FLAGS: readonly Flag[] = [
     programs: MACHINES,
     help: 'How long after the start of leadership, or after a freeze, no machine becomes Failed.',
   },
+  {
+    name: 'zone-unhealthy-threshold',
+    kind: 'float',
+    default: '0.55',
+    min: 0,
+    max: 1,
+    group: 'Safety',
+    programs: MACHINES,
+    help: 'Share of the machines of a zone (of 3 or more) beyond which none of them is replaced for bad health, if at least half of the unhealthy ones became so within 5 minutes; 1: replace them all the same.',
+  },
 
   {
     name: 'leader-elect',

@@ -1,6 +1,8 @@
 import { ActivityRegistry } from '../activity/registry.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { MachineController } from '../controllers/machine/controller.ts';
+import { HOLD_KINDS, holdOf } from '../controllers/machine/hold.ts';
+import { zonesOf } from '../controllers/machine/zones.ts';
 import { MachineClassController } from '../controllers/machine-class/controller.ts';
 import { lookForOwnerlessVMs } from '../controllers/machine-class/ownerless-vms.ts';
 import { Departures } from '../controllers/safety/departures.ts';
@@ -12,7 +14,7 @@ import { SecretContents } from '../controllers/secret/secret-contents.ts';
 import { createDrainer } from '../drain/drainer.ts';
 import { DrainLimits } from '../drain/limits.ts';
 import { podsOnNode } from '../drain/node-pods.ts';
-import { concernedClusters } from '../driver/concerned-clusters.ts';
+import { concernedClusters, isDeletedByForce } from '../driver/concerned-clusters.ts';
 import { ConfiguredDrivers } from '../driver/drivers.ts';
 import { GatedDriver } from '../driver/gated-driver.ts';
 import { parseDriverAddress } from '../driver/grpc/address.ts';
@@ -23,11 +25,12 @@ import type { LeaderGate } from '../gate/leader-gate.ts';
 import { HttpListWatch } from '../kube/list-watch.ts';
 import { machineClasses, machines as machineResource, namespaces, pods } from '../kube/resource.ts';
 import { machineMetrics } from '../metrics/machine.ts';
+import { replacementMetrics } from '../metrics/replacement.ts';
 import type { Led } from '../process/leadership.ts';
 import type { KeyedQueue } from '../workqueue/keyed-queue.ts';
 import type { Base } from './base.ts';
 import type { ControlCaches, TargetCaches } from './control-caches.ts';
-import { ledBy, targetsOf, writerOf } from './half.ts';
+import { cachesOf, ledBy, readinessOf, targetsOf, writerOf } from './half.ts';
 import { makeMachineSafety } from './machine-safety.ts';
 import { makeLoop } from './loop.ts';
 import { persistently } from './persistently.ts';
@@ -81,6 +84,14 @@ export function makeMachineHalf(
     clock,
     settings: config.machine,
   });
+  replacementMetrics(
+    registry,
+    {
+      held: () => machines.list().flatMap((machine) => holdOf(machine)?.kind ?? []),
+      zones: () => zonesOf(machines, classes, config.machine.zoneUnhealthyThreshold),
+    },
+    HOLD_KINDS,
+  );
   const classController = new MachineClassController({
     classes,
     machines,
@@ -97,13 +108,17 @@ export function makeMachineHalf(
   });
   const secretController = new SecretController({ secrets, classes, writer });
 
+  const readiness = readinessOf(base, target);
   const loopParts = { clock, log, queueMetrics: metrics.queue, reconcileMetrics: metrics.reconcile };
   const { concurrency } = config.machine;
   const machineQueue = makeLoop(loopParts, {
     controller: 'machine',
     queue: 'machine',
     concurrency,
-    reconcile: (key, signal, passLog) => machineController.reconcile(key, signal, passLog),
+    reconcile: readiness.holding(
+      (key, signal, passLog) => machineController.reconcile(key, signal, passLog),
+      (key) => isDeletedByForce(machines.get(key)),
+    ),
   });
   queues.set('machine', machineQueue);
   const classQueue = makeLoop(loopParts, {
@@ -136,8 +151,13 @@ export function makeMachineHalf(
     const queuesOf = { machineQueue, classQueue, secretQueue };
     wakeMachineHalf({ controllers, machines, classes, secrets, nodes, ...queuesOf, activities, machineController });
   };
-  const kinds = [...control.caches.kinds, ...(target?.caches.kinds ?? [])];
-  const led = ledBy(base, kinds, wake, [machineQueue, classQueue, secretQueue, activities, ...safety.workers]);
+  const led = ledBy(base, cachesOf(control, target), readiness, wake, [
+    machineQueue,
+    classQueue,
+    secretQueue,
+    activities,
+    ...safety.workers,
+  ]);
   return {
     async begin(signal) {
       await drivers.identify(signal);

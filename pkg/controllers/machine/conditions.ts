@@ -27,23 +27,36 @@ export function machineConditions(machine: Machine, nowMs: number): MachineCondi
 
 function vmCreated(machine: Machine, { reason, message }: Explanation): MachineCondition {
   const { providerID = '' } = machine.spec ?? {};
-  return providerID === ''
+  return !hasVM(machine)
     ? condition('VMCreated', 'False', reason, message)
     : condition('VMCreated', 'True', 'VMCreated', `VM ${providerID} exists.`);
 }
 
 /** The mirror of the Node's conditions is empty until it has joined, and stays filled from then on. */
 function nodeJoined(machine: Machine, { reason, message }: Explanation): MachineCondition {
-  return (machine.status?.conditions ?? []).length === 0
-    ? condition('NodeJoined', 'False', reason, message)
-    : condition('NodeJoined', 'True', 'NodeJoined', 'The Node has joined.');
+  if (hasJoined(machine)) return condition('NodeJoined', 'True', 'NodeJoined', 'The Node has joined.');
+  if (!hasVM(machine)) return condition('NodeJoined', 'False', 'NoVM', 'There is no VM yet.');
+  return isBeingDeleted(machine)
+    ? condition('NodeJoined', 'False', 'NotJoined', 'The VM has not become a Node.')
+    : condition('NodeJoined', 'False', reason, message);
+}
+
+function hasVM({ spec }: Machine): boolean {
+  return (spec?.providerID ?? '') !== '';
+}
+
+function hasJoined({ status }: Machine): boolean {
+  return (status?.conditions ?? []).length > 0;
 }
 
 function healthy(machine: Machine, { reason, message }: Explanation): MachineCondition {
   const phase = phaseOf(machine);
   const status: ConditionStatus =
     phase === 'Running' || phase === 'Available' ? 'True' : phase === 'Unknown' ? 'Unknown' : 'False';
-  return condition('Healthy', status, reason, message);
+  if (status !== 'False' || hasJoined(machine)) return condition('Healthy', status, reason, message);
+  return hasVM(machine)
+    ? condition('Healthy', 'False', 'NotJoined', 'The VM has not become a Node yet.')
+    : condition('Healthy', 'False', 'NoVM', 'There is no VM yet.');
 }
 
 function drained(machine: Machine, { reason, message }: Explanation): MachineCondition {

@@ -4,8 +4,12 @@ import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { deletionStageOf, textOfStage, type DeletionStage } from './deletion/stage.ts';
+import { inPlaceStory } from './in-place/story.ts';
+import { holdOf, type Hold, type HoldKind } from './hold.ts';
 import { describeConditions } from './node-health.ts';
+import { withPreservation } from './preservation/story.ts';
 import { phaseOf } from './status.ts';
+import { CREATE_FAILED, PREPARATION_FAILED } from './status-texts.ts';
 
 /** Where a machine stands, in words. Conditions, the command line and the console tell the same story. */
 export interface Explanation {
@@ -22,11 +26,14 @@ export interface Explanation {
   readonly nextStep: string;
 }
 
-type Story = Pick<Explanation, 'reason' | 'message' | 'waitingFor' | 'nextStep'>;
+/** What is told of a machine, without phase and time. */
+export type Story = Pick<Explanation, 'reason' | 'message' | 'waitingFor' | 'nextStep'>;
 
-/** Explains a Machine as it was read; `nowMs` (ms since the epoch) is only needed for `sinceMs`. */
+/** Explains a Machine as it was read at `nowMs` (ms since the epoch). */
 export function explain(machine: Machine, nowMs: number): Explanation {
-  const told = isBeingDeleted(machine) ? deletionStory(machine) : lifeStory(machine);
+  const told = isBeingDeleted(machine)
+    ? deletionStory(machine)
+    : withPreservation(machine, nowMs, inPlaceStory(machine) ?? lifeStory(machine));
   const since = sinceOf(machine);
   return { phase: phaseOf(machine), ...told, sinceMs: since === undefined ? undefined : Math.max(0, nowMs - since) };
 }
@@ -37,7 +44,7 @@ function lifeStory(machine: Machine): Story {
     case '':
       return isFailure(machine) ? cannotStartStory(machine) : creatingStory(machine);
     case 'CrashLoopBackOff':
-      return createFailedStory(machine);
+      return crashStory(machine);
     case 'Pending':
       return pendingStory(machine);
     case 'Available':
@@ -51,7 +58,7 @@ function lifeStory(machine: Machine): Story {
     case 'Terminating':
       return story('Terminating', 'The machine is about to be deleted.', 'its deletion', 'Its Node is drained.');
     default:
-      return inPlaceStory(machine, phase);
+      return story(phase, descriptionOf(machine), undefined, 'Nothing.');
   }
 }
 
@@ -73,6 +80,16 @@ function cannotStartStory(machine: Machine): Story {
     'the MachineClass or its Secret to be corrected',
     'The VM is created as soon as they are right.',
   );
+}
+
+/** Told apart by what the description begins with. */
+function crashStory(machine: Machine): Story {
+  const description = descriptionOf(machine);
+  if (description.startsWith(PREPARATION_FAILED)) {
+    return story('PreparationFailed', description, 'the API server to allow it', 'The attempt is repeated.');
+  }
+  const hasCode = (machine.status?.lastOperation?.errorCode ?? '') !== '';
+  return hasCode || description.startsWith(CREATE_FAILED) ? createFailedStory(machine) : cannotStartStory(machine);
 }
 
 function createFailedStory(machine: Machine): Story {
@@ -113,6 +130,8 @@ function pendingStory(machine: Machine): Story {
 }
 
 function unknownStory(machine: Machine): Story {
+  const held = holdOf(machine);
+  if (held !== undefined) return heldStory(machine, held);
   return story(
     'Unhealthy',
     descriptionOf(machine) || `Node ${nodeOf(machine)} is not healthy.`,
@@ -122,6 +141,19 @@ function unknownStory(machine: Machine): Story {
       : 'At the health timeout it becomes Failed and is replaced.',
   );
 }
+
+/** Its health timeout has passed, but it is not its turn. */
+function heldStory(machine: Machine, { kind }: Hold): Story {
+  const { reason, waitingFor } = HELD_STORIES[kind];
+  return story(reason, descriptionOf(machine), waitingFor, 'Unless its Node becomes healthy before, it is replaced.');
+}
+
+const HELD_STORIES: Readonly<Record<HoldKind, { reason: string; waitingFor: string }>> = {
+  zone: { reason: 'ZoneUnhealthy', waitingFor: 'most machines of its zone to be healthy' },
+  stopped: { reason: 'ReplacementStopped', waitingFor: 'annotation machine.sapcloud.io/max-replacements to allow it' },
+  limit: { reason: 'ReplacementDelayed', waitingFor: 'other replacements to end' },
+  grace: { reason: 'SafetyGrace', waitingFor: 'its Node to be watched for long enough' },
+};
 
 function failedStory(machine: Machine): Story {
   const owner = controllerOf(machine);
@@ -133,12 +165,6 @@ function failedStory(machine: Machine): Story {
         `${owner.kind} ${owner.name}`,
         'It is deleted, and replaced by a new one.',
       );
-}
-
-function inPlaceStory(machine: Machine, phase: MachinePhase): Story {
-  return phase === 'InPlaceUpdateFailed'
-    ? story(phase, descriptionOf(machine), 'somebody to look at the Node', 'At the health timeout it becomes Failed.')
-    : story(phase, descriptionOf(machine), 'the update on the Node', 'It becomes Running.');
 }
 
 const DELETION_STORIES: Record<DeletionStage, { reason: string; failed: string; what: string; after: string }> = {

@@ -42,6 +42,7 @@ export const SETTINGS: MachineSettings = {
   nodeConditions: ['KernelDeadlock', 'ReadonlyFilesystem', 'DiskPressure', 'NetworkUnavailable'],
   bootstrapTokenExtraGroups: '',
   resourceExhaustedRetryMs: 10 * MINUTE,
+  zoneUnhealthyThreshold: 0.55,
 };
 
 /** A driver whose answers a test sets, and whose calls it counts. Creating makes VMs that the other calls know. */

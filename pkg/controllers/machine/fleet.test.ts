@@ -61,7 +61,10 @@ describe('replacements of a MachineDeployment', () => {
   test('are stopped by 0', () => {
     const { fleet, add } = fleetOf('0');
 
-    expect(fleet.condemn(add('a', 'old'))).toBeUndefined();
+    const a = add('a', 'old');
+
+    expect(fleet.condemn(a)).toBeUndefined();
+    expect(fleet.limitOf(a)).toBe(0);
   });
 
   test('of sets that are not cached are limited by set', () => {

@@ -45,6 +45,11 @@ export class Fleet {
     return { [Symbol.dispose]: () => this.#release(pool.key, uid) };
   }
 
+  /** How many machines of this one's pool may be replaced at once; Infinity for a machine that nobody replaces. */
+  limitOf(machine: Machine): number {
+    return this.#poolOf(machine)?.limit ?? Number.POSITIVE_INFINITY;
+  }
+
   #release(key: string, uid: string): void {
     const condemned = this.#condemned.get(key);
     condemned?.delete(uid);

@@ -1,10 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
+import { toTimestamp } from '../../clock/clock.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { machine, node } from '../../../test/builders.ts';
+import { machineConditions } from './conditions.ts';
 import { CREATION } from './controller.ts';
+import { explain } from './explain.ts';
 import { FakeWorld } from './fake-world.ts';
 
 const MINUTE = 60_000;
@@ -212,29 +216,108 @@ describe('the health timeout', () => {
     expect((await world.pass(CREATION)).machine.status?.currentStatus?.phase).toBe('Unknown');
   });
 
-  test('replaces one machine of a set at a time, and tells the others once', async () => {
-    const world = await unknownFor(10 * MINUTE);
-    const owner = {
-      apiVersion: 'machine.sapcloud.io/v1alpha1',
-      kind: 'MachineSet',
-      name: 's',
-      uid: 's',
-      controller: true,
-    };
+  /** The machine of this world belongs to a set with others. */
+  function withMates(world: FakeWorld, mates: readonly { phase: MachinePhase; sinceMs?: number }[]): void {
+    const owner = { apiVersion: API_VERSION, kind: 'MachineSet', name: 's', uid: 's', controller: true };
     const mine = current(world);
     world.machines.put({ ...mine, metadata: { ...mine.metadata, resourceVersion: '500', ownerReferences: [owner] } });
-    world.machines.put(
-      machine((m) => {
-        m.metadata.name = 'm-2';
-        m.metadata.ownerReferences = [owner];
-        m.status.currentStatus.phase = 'Pending';
-      }),
-    );
+    for (const [i, { phase, sinceMs = 0 }] of mates.entries()) {
+      world.machines.put(
+        machine((m) => {
+          m.metadata.name = `mate-${i}`;
+          m.metadata.resourceVersion = String(600 + i);
+          m.metadata.ownerReferences = [owner];
+          m.status.currentStatus = { phase, lastUpdateTime: toTimestamp(Date.parse('2026-01-01') + sinceMs) };
+        }),
+      );
+    }
+  }
+
+  test('replaces one machine of a set at a time, and the others say so, once', async () => {
+    const world = await unknownFor(10 * MINUTE);
+    withMates(world, [{ phase: 'Pending' }]);
 
     const seen = [await world.pass(CREATION), await world.pass(CREATION)];
 
     expect(seen.map(({ machine: m }) => m.status?.currentStatus?.phase)).toEqual(['Unknown', 'Unknown']);
+    expect(seen.map(({ writes }) => writes)).toEqual([['status'], []]);
     expect(seen.map(({ events }) => events.map(({ reason }) => reason))).toEqual([['ReplacementDelayed'], []]);
+    expect(seen[1]?.machine.status?.lastOperation).toMatchObject({
+      type: 'HealthCheck',
+      state: 'Processing',
+      description:
+        'Machine m-1 is unhealthy - changing MachineState to Unknown. Node conditions: Ready is Unknown (NodeStatusUnknown). Not replaced yet: as many others of its MachineDeployment are being replaced as its annotation machine.sapcloud.io/max-replacements allows.',
+    });
+    expect(explain(current(world), world.clock.now())).toMatchObject({
+      reason: 'ReplacementDelayed',
+      waitingFor: 'other replacements to end',
+    });
+  });
+
+  test('fails nobody of a zone of which most machines became unhealthy at once, until the share has fallen', async () => {
+    const world = await unknownFor(10 * MINUTE);
+    withMates(world, [{ phase: 'Unknown' }, { phase: 'Running' }]);
+
+    const stopped = [await world.pass(CREATION), await world.pass(CREATION)];
+
+    expect(stopped.map(({ writes }) => writes)).toEqual([['status'], []]);
+    expect(stopped[0]?.machine.status?.currentStatus?.phase).toBe('Unknown');
+    expect(stopped[0]?.machine.status?.lastOperation?.description).toContain(
+      'Not replaced yet: most machines became unhealthy at once',
+    );
+    expect(explain(current(world), 0)).toMatchObject({ reason: 'ZoneUnhealthy' });
+    expect(stopped[1]?.result).toMatchObject({
+      kind: 'requeue',
+      waitingFor: 'most machines of its zone to be healthy',
+    });
+
+    world.machines.put(
+      machine((m) => {
+        m.metadata.name = 'mate-0';
+        m.metadata.resourceVersion = '900';
+      }),
+    );
+    const { machine: failed } = await world.pass(CREATION);
+
+    expect(failed.status?.currentStatus?.phase).toBe('Failed');
+    expect(failed.status?.lastOperation?.description).not.toContain('Not replaced yet');
+  });
+
+  test('that has passed, but not under our eyes, says that it waits', async () => {
+    const world = await unknownFor(60 * MINUTE);
+    world.graceLeftMs = 90_000;
+
+    const seen = [await world.pass(CREATION), await world.pass(CREATION)];
+
+    expect(seen.map(({ writes, events }) => [writes, events])).toEqual([
+      [['status'], []],
+      [[], []],
+    ]);
+    expect(explain(current(world), 0)).toMatchObject({ reason: 'SafetyGrace' });
+    expect(machineConditions(current(world), 0).find(({ type }) => type === 'Healthy')).toMatchObject({
+      status: 'Unknown',
+      reason: 'SafetyGrace',
+    });
+  });
+});
+
+describe('a machine about which nothing changes', () => {
+  test.each([
+    { what: 'runs', setup: { phase: 'Running' } },
+    { what: 'is unhealthy', setup: { phase: 'Running', conditions: [NOT_READY] } },
+    { what: 'has lost its Node', setup: { phase: 'Running', noNode: true } },
+    { what: 'waits for its Node', setup: { phase: 'Pending', mirrored: [], noNode: true } },
+    { what: 'waits for critical components', setup: { phase: 'Pending', taints: [TAINT] } },
+    { what: 'is updated in place', setup: { phase: 'InPlaceUpdating' } },
+  ] as { what: string; setup: Setup }[])('is not written again: $what', async ({ setup }) => {
+    const world = start(setup);
+    await world.pass(CREATION);
+    const [writes, requests] = [world.writes, world.nodes.done.length];
+
+    for (let i = 0; i < 200; i++) await world.pass(CREATION);
+
+    expect(world.writes).toBe(writes);
+    expect(world.nodes.done).toHaveLength(requests);
   });
 });
 

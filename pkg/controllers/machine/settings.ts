@@ -17,6 +17,8 @@ export interface MachineSettings {
   readonly nodeConditions: readonly string[];
   readonly bootstrapTokenExtraGroups: string;
   readonly resourceExhaustedRetryMs: number;
+  /** Share of a zone's machines beyond which their bad health is the zone's; see zones.ts. */
+  readonly zoneUnhealthyThreshold: number;
 }
 
 /** How long a machine may take to get a VM, and again to join: annotation, then spec, then flag. */

@@ -101,7 +101,9 @@ export function mainPatch(before: Machine, after: Machine, strict: boolean): Pat
   if (Object.keys(change).length === 0) return undefined;
   // What a user asks for may change at any moment: only what was seen is taken away.
   const requestChanged = annotated !== undefined && PRESERVE_ANNOTATION in annotated;
-  return finalizersChanged || requestChanged || strict ? mergePatchIfUnchanged(before, change) : mergePatch(before, change);
+  return finalizersChanged || requestChanged || strict
+    ? mergePatchIfUnchanged(before, change)
+    : mergePatch(before, change);
 }
 
 /** The owned keys that differ, null for those that went; undefined when none does. */

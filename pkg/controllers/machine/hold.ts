@@ -1,0 +1,52 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { phaseOf } from './status.ts';
+
+/**
+ * Why a machine past its health timeout is not replaced yet.
+ * zone: most machines of its zone became unhealthy at once. stopped: its MachineDeployment allows no replacement. limit: as many
+ * others are being replaced as it allows. grace: what we know of the clusters is too young.
+ */
+export const HOLD_KINDS = ['zone', 'stopped', 'limit', 'grace'] as const;
+
+/** One of them; the earlier ones matter more to who looks at many machines. */
+export type HoldKind = (typeof HOLD_KINDS)[number];
+
+/** A hold, in words. They stay the same for as long as the hold does, so that they are written once. */
+export interface Hold {
+  readonly kind: HoldKind;
+  readonly text: string;
+}
+
+/** What every text of a kind begins with. */
+const BEGINNINGS: Readonly<Record<HoldKind, string>> = {
+  zone: 'most machines ',
+  stopped: 'replacement is stopped by annotation machine.sapcloud.io/max-replacements of its MachineDeployment.',
+  limit:
+    'as many others of its MachineDeployment are being replaced as its annotation machine.sapcloud.io/max-replacements allows.',
+  grace: 'what is known of the clusters is too young to judge it, after a start or an outage of an API server.',
+};
+
+/** Stands between what is wrong with a machine and why it is not replaced. */
+const MARK = ' Not replaced yet: ';
+
+/** The hold of that kind; `zone` is the machine's, empty when nobody knows it. */
+export function hold(kind: HoldKind, zone = ''): Hold {
+  if (kind !== 'zone') return { kind, text: BEGINNINGS[kind] };
+  const where = zone === '' ? '' : `of zone ${zone} `;
+  return { kind, text: `${BEGINNINGS.zone}${where}became unhealthy at once, which new machines would not mend.` };
+}
+
+/** A description of what is wrong with a machine, with a hold in place of the one that it tells of. */
+export function withHold(description: string, held: Hold | undefined): string {
+  const [cause = ''] = description.split(MARK, 1);
+  return held === undefined ? cause : `${cause}${MARK}${held.text}`;
+}
+
+/** Why a machine is not replaced, as it says itself; undefined when it does not. */
+export function holdOf(machine: Pick<Machine, 'status'>): Hold | undefined {
+  const phase = phaseOf(machine);
+  if (phase === 'Failed' || phase === 'Running') return undefined;
+  const text = machine.status?.lastOperation?.description?.split(MARK)[1];
+  const kind = HOLD_KINDS.find((one) => text?.startsWith(BEGINNINGS[one]) === true);
+  return text === undefined || kind === undefined ? undefined : { kind, text };
+}

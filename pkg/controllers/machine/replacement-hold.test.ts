@@ -1,0 +1,64 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { machine } from '../../../test/builders.ts';
+import { hold, HOLD_KINDS, holdOf, withHold, type Hold } from './hold.ts';
+import { replacementHold } from './replacement-hold.ts';
+
+function held(...by: Hold[]): Machine {
+  return machine((m) => {
+    m.status.currentStatus.phase = 'Unknown';
+    m.status.lastOperation.description = by.reduce(withHold, 'Machine m-1 is unhealthy.');
+  });
+}
+
+describe('what holds a machine back', () => {
+  test.each(HOLD_KINDS)('is read from what the machine says: %s', (kind) => {
+    expect(holdOf(held(hold(kind, 'a')))).toEqual(hold(kind, 'a'));
+    expect(holdOf(held(hold(kind)))?.kind).toBe(kind);
+  });
+
+  test('is only the last of several, and leaves what is wrong untouched', () => {
+    const one = held(hold('limit'), hold('zone', 'a'), hold('grace'));
+
+    expect(holdOf(one)?.kind).toBe('grace');
+    expect(withHold(one.status?.lastOperation?.description ?? '', undefined)).toBe('Machine m-1 is unhealthy.');
+  });
+
+  test('is nothing for a machine that does not say so, or has recovered or failed since', () => {
+    const recovered = held(hold('zone'));
+    const failed = held(hold('zone'));
+    recovered.status = { ...recovered.status, currentStatus: { phase: 'Running' } };
+    failed.status = { ...failed.status, currentStatus: { phase: 'Failed' } };
+
+    expect([held(), recovered, failed].map(holdOf)).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe('the condition of a MachineDeployment', () => {
+  test.each([
+    { what: 'nothing while no machine waits', machines: [machine()], want: { reason: undefined } },
+    {
+      what: 'one machine that waits for others',
+      machines: [held(hold('limit')), machine()],
+      want: {
+        reason: 'TooManyReplacements',
+        message:
+          'One unhealthy machine is not replaced: as many others of its MachineDeployment are being replaced as its annotation machine.sapcloud.io/max-replacements allows.',
+      },
+    },
+    {
+      what: 'the zone before the limit',
+      machines: [held(hold('limit')), held(hold('zone', 'a'))],
+      want: {
+        reason: 'ZoneUnhealthy',
+        message:
+          '2 unhealthy machines are not replaced: most machines of zone a became unhealthy at once, which new machines would not mend.',
+      },
+    },
+    { what: 'replacement stopped', machines: [held(hold('stopped'))], want: { reason: 'ReplacementStopped' } },
+    { what: 'a young leader', machines: [held(hold('grace'))], want: { reason: 'SafetyGrace' } },
+  ])('tells of $what', ({ machines, want }) => {
+    expect({ reason: undefined, ...replacementHold(machines) }).toMatchObject({ ...want });
+  });
+});

@@ -1,0 +1,118 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
+import { toTimestamp } from '../../clock/clock.ts';
+import { machine, machineClass } from '../../../test/builders.ts';
+import { zoneOf, zoneStates } from './zones.ts';
+
+const MINUTE = 60_000;
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const ZONE = 'topology.kubernetes.io/zone';
+
+function inPhase(phase: MachinePhase, sinceMs = NOW, zone = 'a'): Machine {
+  return machine((m) => {
+    m.spec.nodeTemplate = { metadata: { labels: { [ZONE]: zone } } };
+    m.status.currentStatus = { phase, lastUpdateTime: toTimestamp(sinceMs) };
+  });
+}
+
+function many(phase: MachinePhase, count: number, sinceMs = NOW): Machine[] {
+  return Array.from({ length: count }, () => inPhase(phase, sinceMs));
+}
+
+function isStopped(machines: readonly Machine[], threshold = 0.55): boolean {
+  return zoneStates(machines, (one) => zoneOf(one, undefined), threshold)[0]?.isStopped ?? false;
+}
+
+describe('a zone', () => {
+  test.each([
+    { what: 'with all machines well', machines: many('Running', 10), stopped: false },
+    {
+      what: 'with 6 of 10 unhealthy at once',
+      machines: [...many('Running', 4), ...many('Unknown', 6)],
+      stopped: true,
+    },
+    { what: 'with 5 of 10', machines: [...many('Running', 5), ...many('Unknown', 5)], stopped: false },
+    { what: 'with 11 of 20, which is the very share', machines: [...many('Running', 9), ...many('Unknown', 11)] },
+    { what: 'with 2 of 2: too few to tell', machines: many('Unknown', 2), stopped: false },
+    { what: 'with 3 of 3', machines: many('Unknown', 3), stopped: true },
+    {
+      what: 'with 6 of 10, one after the other in an hour',
+      machines: [...many('Running', 4), ...[0, 10, 20, 30, 40, 50].map((m) => inPhase('Unknown', NOW + m * MINUTE))],
+      stopped: false,
+    },
+    {
+      what: 'with 6 of 10, half of them within 5 minutes',
+      machines: [...many('Running', 4), ...[0, 20, 40, 60, 62, 65].map((m) => inPhase('Unknown', NOW + m * MINUTE))],
+      stopped: true,
+    },
+    {
+      what: 'whose machines have not joined yet: they cannot tell',
+      machines: [...many('Pending', 20), ...many('CrashLoopBackOff', 5), ...many('Unknown', 3)],
+      stopped: true,
+    },
+    {
+      what: 'whose unhealthy machines are being deleted',
+      machines: [
+        ...many('Running', 3),
+        ...many('Unknown', 9).map((one) => ({
+          ...one,
+          metadata: { ...one.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+        })),
+      ],
+      stopped: false,
+    },
+  ])('$what', ({ machines, stopped = false }) => {
+    expect(isStopped(machines)).toBe(stopped);
+  });
+
+  test('is never stopped with threshold 1', () => {
+    expect(isStopped(many('Unknown', 100), 1)).toBe(false);
+  });
+
+  test('is judged by its own machines only', () => {
+    const machines = [...many('Unknown', 3), ...many('Running', 1).concat(inPhase('Running', NOW, 'b'))];
+
+    expect(zoneStates(machines, (one) => zoneOf(one, undefined), 0.55)).toEqual([
+      { zone: 'a', machines: 4, unknown: 3, isStopped: true },
+      { zone: 'b', machines: 1, unknown: 0, isStopped: false },
+    ]);
+  });
+
+  test.each([
+    { what: 'the label of the node template', label: 'b', want: 'b' },
+    { what: 'the class without it', label: undefined, want: 'zone-of-class' },
+  ])('is read from $what', ({ label, want }) => {
+    const one = machine((m) => {
+      if (label !== undefined) m.spec.nodeTemplate = { metadata: { labels: { [ZONE]: label } } };
+    });
+
+    expect(
+      zoneOf(
+        one,
+        machineClass((c) => Object.assign(c.nodeTemplate, { zone: 'zone-of-class' })),
+      ),
+    ).toBe(want);
+  });
+
+  test('of machines of which nobody knows it counts as one', () => {
+    const machines = many('Unknown', 3).map((one) => ({ ...one, spec: {} }));
+
+    expect(zoneStates(machines, (one) => zoneOf(one, undefined), 0.55)).toMatchObject([{ zone: '', isStopped: true }]);
+  });
+
+  test('is never stopped for machines that fell ill apart, if it is not for the same ones that fell ill together', () => {
+    const minutes = fc.array(fc.integer({ min: 0, max: 30 }), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(minutes, fc.nat({ max: 6 }), (sinceMinutes, well) => {
+        const apart = sinceMinutes.map((minute) => inPhase('Unknown', NOW + minute * MINUTE));
+        const together = many('Unknown', apart.length);
+        const others = many('Running', well);
+
+        expect(isStopped([...others, ...apart]) && !isStopped([...others, ...together])).toBe(false);
+      }),
+    );
+  });
+});
