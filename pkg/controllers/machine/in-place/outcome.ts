@@ -6,9 +6,10 @@ import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../named-node.ts';
+import { conditionOf } from '../node-condition.ts';
 import { inPlaceUpdateTimeoutMsOf } from '../settings.ts';
 import { beginPhase, phaseOf, setOperation } from '../status.ts';
-import { failureOn } from './reason.ts';
+import { failureOn, IN_PLACE_UPDATE } from './reason.ts';
 
 /**
  * Ends an update in place: by the result that the agent on the Node puts on it as a label, or by its timeout, counted from when
@@ -60,8 +61,11 @@ export function isUpdated(node: Node): boolean {
   return resultOn(node) === 'successful';
 }
 
-function resultOn({ metadata }: Node): string | undefined {
-  return metadata.labels?.[UPDATE_RESULT_LABEL];
+/** The result of this update: what the label says before the Node was ready for it is of another, or came too early. */
+function resultOn(node: Node): string | undefined {
+  const reason = conditionOf(node, IN_PLACE_UPDATE)?.reason;
+  if (reason === 'CandidateForUpdate' || reason === 'SelectedForUpdate') return undefined;
+  return node.metadata.labels?.[UPDATE_RESULT_LABEL];
 }
 
 function succeed({ machine, clock, pass, log }: MachineContext): void {

@@ -1,0 +1,156 @@
+import {
+  MACHINE_FINALIZER,
+  MACHINE_NAME_LABEL,
+  NODE_FINALIZER,
+  PRIORITY_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
+import type { Node } from '../../apis/wire.ts';
+import type { DrainOutcome, DrainRequest } from '../../drain/drain.ts';
+import { machine, node } from '../../../test/builders.ts';
+import { CREATION } from './controller.ts';
+import { FakeWorld, type PassSeen } from './fake-world.ts';
+
+const READY = { type: 'Ready', status: 'True' };
+const NOT_READY = { type: 'Ready', status: 'Unknown' };
+
+/** A machine with its Node in a FakeWorld in which patches of the Node are kept, and drains raise their barrier. */
+export class KeptMachine {
+  readonly world = new FakeWorld();
+  #version = 1_000;
+  #seenDrains = 0;
+
+  constructor(change: (m: ReturnType<typeof machine>) => void = () => undefined) {
+    const { world } = this;
+    world.nodes.keepsPatches = true;
+    world.machines.put(
+      machine((m) => {
+        m.metadata.finalizers = [MACHINE_FINALIZER];
+        m.metadata.annotations = { [PRIORITY_ANNOTATION]: '3' };
+        m.status.conditions = [READY];
+        change(m);
+      }),
+    );
+    world.nodes.cache.put(
+      node((n) => {
+        n.metadata.finalizers = [NODE_FINALIZER];
+        n.metadata.labels[MACHINE_NAME_LABEL] = 'm-1';
+        n.status.conditions = [READY];
+      }),
+    );
+  }
+
+  get machine(): Machine {
+    const current = this.world.machines.get('default/m-1');
+    if (current === undefined) throw new Error('the machine is gone');
+    return current;
+  }
+
+  get node(): Node {
+    const current = this.world.nodes.cache.get('m-1');
+    if (current === undefined) throw new Error('the node is gone');
+    return current;
+  }
+
+  get phase(): string {
+    return this.machine.status?.currentStatus?.phase ?? '';
+  }
+
+  /** What somebody else does to the Machine. */
+  changeMachine(change: (m: Machine) => void): void {
+    const copy = structuredClone(this.machine);
+    change(copy);
+    copy.metadata.resourceVersion = String((this.#version += 1));
+    this.world.machines.put(copy);
+  }
+
+  /** What somebody else does to the Node. */
+  changeNode(change: (n: Node) => void): void {
+    const copy = structuredClone(this.node);
+    change(copy);
+    copy.metadata.resourceVersion = String((this.#version += 1));
+    this.world.nodes.cache.put(copy);
+  }
+
+  annotateMachine(key: string, value: string | undefined): void {
+    this.changeMachine((m) => setOrDelete((m.metadata.annotations ??= {}), key, value));
+  }
+
+  annotateNode(key: string, value: string | undefined): void {
+    this.changeNode((n) => setOrDelete((n.metadata.annotations ??= {}), key, value));
+  }
+
+  labelNode(key: string, value: string | undefined): void {
+    this.changeNode((n) => setOrDelete((n.metadata.labels ??= {}), key, value));
+  }
+
+  setReady(isReady: boolean): void {
+    this.changeNode((n) => {
+      const others = (n.status?.conditions ?? []).filter(({ type }) => type !== 'Ready');
+      n.status = { ...n.status, conditions: [isReady ? READY : NOT_READY, ...others] };
+    });
+  }
+
+  setPhase(phase: MachinePhase): void {
+    this.changeMachine((m) => {
+      m.status = { ...m.status, currentStatus: { ...m.status?.currentStatus, phase } };
+    });
+  }
+
+  /** A failed machine: its Node does not work. */
+  fail(): void {
+    this.setReady(false);
+    this.setPhase('Failed');
+  }
+
+  condition(type: string): NonNullable<NonNullable<Node['status']>['conditions']>[number] | undefined {
+    return this.node.status?.conditions?.find((one) => one.type === type);
+  }
+
+  isTainted(key: string): boolean {
+    return this.node.spec?.taints?.some((taint) => taint.key === key) === true;
+  }
+
+  async pass(): Promise<PassSeen> {
+    const seen = await this.world.pass(CREATION);
+    await this.world.settle();
+    for (const request of this.world.drains.requests.slice(this.#seenDrains)) this.#raiseBarrier(request);
+    this.#seenDrains = this.world.drains.requests.length;
+    return seen;
+  }
+
+  /** Passes until one changes nothing; `atMost` is far more than it should take. */
+  async rest(atMost = 20): Promise<PassSeen> {
+    let error: unknown;
+    for (let i = 0; i < atMost; i++) {
+      const { done } = this.world.nodes;
+      const before = done.length;
+      const seen = await this.pass();
+      const hasWritten = done.slice(before).some((what) => !what.startsWith('read'));
+      ({ error } = seen);
+      if (seen.writes.length === 0 && !hasWritten && seen.error === undefined) return seen;
+    }
+    throw new Error(`the machine does not come to rest: ${JSON.stringify(this.machine.status)}`, { cause: error });
+  }
+
+  /** Every drain that runs ends like that. */
+  async endDrains(outcome: DrainOutcome = { kind: 'drained' }): Promise<void> {
+    for (let i = 0; i < this.world.drains.requests.length; i++) this.world.drains.end(outcome);
+    await this.world.settle();
+  }
+
+  #raiseBarrier({ barrier }: DrainRequest): void {
+    this.changeNode((n) => {
+      if (barrier === 'cordon') n.spec = { ...n.spec, unschedulable: true };
+      else if (!this.isTainted(barrier.taint.key)) {
+        n.spec = { ...n.spec, taints: [...(n.spec?.taints ?? []), barrier.taint] };
+      }
+    });
+  }
+}
+
+function setOrDelete(values: Record<string, string>, key: string, value: string | undefined): void {
+  if (value === undefined) delete values[key];
+  else values[key] = value;
+}

@@ -1,0 +1,455 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+
+import {
+  CANDIDATE_FOR_UPDATE_LABEL,
+  PRESERVE_ANNOTATION,
+  SELECTED_FOR_UPDATE_LABEL,
+  UPDATE_FAILED_REASON_ANNOTATION,
+  UPDATE_RESULT_LABEL,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
+import { explain } from '../explain.ts';
+import { KeptMachine } from '../fake-kept-machine.ts';
+import { replacementsUnderWay } from '../replacement.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+const reasonOf = (kept: KeptMachine): string | undefined => kept.condition('InPlaceUpdate')?.reason;
+const reasons = ({ world }: KeptMachine): string[] => world.events.map(({ reason }) => reason);
+const mirrored = ({ machine }: KeptMachine): string | undefined =>
+  machine.status?.conditions?.find(({ type }) => type === 'InPlaceUpdate')?.reason;
+
+/** Its Node is selected, and the drain runs. */
+async function selected(): Promise<KeptMachine> {
+  const kept = new KeptMachine();
+  kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+  await kept.rest();
+  kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+  await kept.rest();
+  return kept;
+}
+
+/** Its Node is drained and waits for its agent. */
+async function ready(): Promise<KeptMachine> {
+  const kept = await selected();
+  await kept.endDrains();
+  await kept.rest();
+  return kept;
+}
+
+describe('an update in place', () => {
+  test('goes from candidate to success, each step told on Node and Machine', async () => {
+    const kept = new KeptMachine();
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    await kept.rest();
+    expect([reasonOf(kept), mirrored(kept), kept.phase]).toEqual([
+      'CandidateForUpdate',
+      'CandidateForUpdate',
+      'Running',
+    ]);
+    expect(kept.node.spec?.unschedulable).toBeUndefined();
+
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+    await kept.rest();
+    expect([reasonOf(kept), mirrored(kept), kept.phase]).toEqual(['SelectedForUpdate', 'SelectedForUpdate', 'Running']);
+    expect(kept.world.drains.requests).toHaveLength(1);
+    expect(kept.world.drains.requests[0]).toMatchObject({ barrier: 'cordon', force: false });
+    expect(kept.world.drains.requests[0]).not.toHaveProperty('nodeCondition');
+
+    await kept.endDrains();
+    await kept.rest();
+    expect([reasonOf(kept), mirrored(kept), kept.phase]).toEqual([
+      'ReadyForUpdate',
+      'ReadyForUpdate',
+      'InPlaceUpdating',
+    ]);
+    expect(kept.machine.status?.lastOperation).toMatchObject({
+      type: 'InPlaceUpdate',
+      state: 'Processing',
+      description: 'Node drain successful. Node is ready for update',
+    });
+
+    kept.setReady(false); // it boots
+    await kept.rest();
+    expect(kept.phase).toBe('InPlaceUpdating');
+
+    kept.labelNode(UPDATE_RESULT_LABEL, 'successful');
+    await kept.rest();
+    expect([reasonOf(kept), kept.phase]).toEqual(['ReadyForUpdate', 'InPlaceUpdateSuccessful']);
+
+    kept.setReady(true);
+    await kept.rest();
+    expect([reasonOf(kept), mirrored(kept), kept.phase]).toEqual(['UpdateSuccessful', 'UpdateSuccessful', 'Running']);
+    expect(kept.node.spec?.unschedulable).toBe(true); // the MachineDeployment controller's to end
+    expect(reasons(kept)).toEqual(['UpdateSelected', 'Drained', 'UpdateReady', 'UpdateSucceeded', 'NodeRejoined']);
+    expect(kept.world.drains.requests).toHaveLength(1);
+  });
+
+  test('tells all conditions of the original, in order', async () => {
+    const kept = new KeptMachine();
+    const told: (string | undefined)[] = [];
+    const look = async (passes: number): Promise<void> => {
+      for (let i = 0; i < passes; i++) {
+        await kept.pass();
+        if (told.at(-1) !== reasonOf(kept)) told.push(reasonOf(kept));
+      }
+    };
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+    await look(5);
+    await kept.endDrains();
+    await look(5);
+    kept.labelNode(UPDATE_RESULT_LABEL, 'successful');
+    await look(5);
+
+    expect(told).toEqual([
+      'CandidateForUpdate',
+      'SelectedForUpdate',
+      'DrainSuccessful',
+      'ReadyForUpdate',
+      'UpdateSuccessful',
+    ]);
+  });
+
+  test('begins anew when the last one was a success and its labels are gone', async () => {
+    const kept = await ready();
+    kept.labelNode(UPDATE_RESULT_LABEL, 'successful');
+    await kept.rest();
+    for (const label of [CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL, UPDATE_RESULT_LABEL]) {
+      kept.labelNode(label, undefined);
+    }
+    await kept.rest();
+    expect(reasonOf(kept)).toBe('UpdateSuccessful');
+
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    await kept.rest();
+
+    expect(reasonOf(kept)).toBe('CandidateForUpdate');
+  });
+
+  test.each<{ phase: MachinePhase; isReady: boolean }>([
+    { phase: 'Failed', isReady: false },
+    { phase: 'Pending', isReady: false },
+    { phase: 'CrashLoopBackOff', isReady: false },
+  ])('does not begin on a machine that is $phase', async ({ phase, isReady }) => {
+    const kept = new KeptMachine();
+    kept.setReady(isReady);
+    kept.setPhase(phase);
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+
+    for (let i = 0; i < 4; i++) await kept.pass();
+
+    expect(kept.world.drains.requests).toEqual([]);
+    expect(kept.phase).toBe(phase);
+  });
+
+  // MCM fault 12: preserveExpiryTime was lost in all phases of an update.
+  test('keeps a preservation from beginning to end', async () => {
+    const kept = new KeptMachine();
+    kept.annotateMachine(PRESERVE_ANNOTATION, 'now');
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+    await kept.rest();
+    const expiry = kept.machine.status?.currentStatus?.preserveExpiryTime;
+    await kept.endDrains();
+    await kept.rest();
+    expect(kept.machine.status?.currentStatus).toMatchObject({ phase: 'InPlaceUpdating', preserveExpiryTime: expiry });
+    kept.labelNode(UPDATE_RESULT_LABEL, 'successful');
+    await kept.rest();
+
+    expect(kept.machine.status?.currentStatus).toMatchObject({ phase: 'Running', preserveExpiryTime: expiry });
+    expect(expiry).toBeDefined();
+  });
+
+  test('counts as a replacement while it lasts', async () => {
+    const kept = await ready();
+
+    expect(replacementsUnderWay([kept.machine], new Set())).toBe(1);
+  });
+});
+
+describe('the drain of an update in place', () => {
+  test('has its deadline from when the Node was selected, and is forced after it', async () => {
+    const kept = new KeptMachine();
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+    const selectedMs = kept.world.clock.now() - HOUR;
+    kept.changeNode((n) => {
+      const condition = { type: 'InPlaceUpdate', status: 'True', reason: 'SelectedForUpdate' };
+      n.status?.conditions?.push({ ...condition, lastTransitionTime: toTimestamp(selectedMs) });
+    });
+    await kept.rest();
+    expect(kept.world.drains.requests[0]).toMatchObject({ force: false, deadlineMs: selectedMs + 2 * HOUR });
+
+    kept.world.clock.advance(HOUR);
+    await kept.endDrains({ kind: 'incomplete', progress: { remainingPods: 1, blocked: [] } });
+    await kept.rest();
+
+    expect(kept.world.drains.requests[1]).toMatchObject({ force: true, maxEvictRetries: 1 });
+    expect(kept.phase).toBe('Running');
+  });
+
+  test('gives way to a forced one while it runs', async () => {
+    const kept = await selected();
+
+    kept.changeMachine((m) => ((m.metadata.labels ??= {})['force-drain'] = 'True'));
+    await kept.rest();
+    await kept.rest();
+
+    expect(kept.world.drains.requests.map(({ force }) => force)).toEqual([false, true]);
+    await kept.endDrains();
+    await kept.rest();
+    expect(kept.phase).toBe('InPlaceUpdating');
+  });
+
+  test('that fails, forced or not, never counts as done', async () => {
+    const kept = await selected();
+    kept.world.clock.advance(3 * HOUR);
+
+    for (let i = 0; i < 3; i++) {
+      await kept.endDrains({ kind: 'incomplete', progress: { remainingPods: 2, blocked: [] } });
+      await kept.rest();
+      kept.world.clock.advance(30_000);
+      await kept.rest();
+    }
+
+    expect(kept.phase).toBe('Running');
+    expect(reasonOf(kept)).toBe('SelectedForUpdate');
+    expect(kept.machine.status?.lastOperation).toMatchObject({ type: 'DrainNode', state: 'Processing' });
+    expect(kept.machine.status?.lastOperation?.description).toMatch(/could not be drained.*Initiate node drain$/);
+  });
+
+  test('tells on the Machine what it waits for', async () => {
+    const kept = await selected();
+    kept.world.drains.report({
+      remainingPods: 2,
+      blocked: [{ pod: 'default/web-0', reason: 'disruption-budget', detail: 'web' }],
+    });
+    kept.world.clock.advance(3_000);
+
+    await kept.rest();
+
+    expect(kept.machine.status?.lastOperation?.description).toContain('default/web-0');
+    expect(reasons(kept)).toContain('DrainBlocked');
+    expect(explain(kept.machine, kept.world.clock.now())).toMatchObject({
+      reason: 'DrainingForUpdate',
+      waitingFor: 'the pods to leave',
+    });
+  });
+
+  // MCM fault 10: the condition advanced although the phase could not be written.
+  test('is over for the Node only when the phase was recorded', async () => {
+    const kept = await selected();
+    await kept.endDrains();
+    kept.world.losesWrites = true;
+    for (let i = 0; i < 3; i++) await kept.pass();
+    expect(reasonOf(kept)).toBe('SelectedForUpdate');
+
+    kept.world.losesWrites = false;
+    await kept.rest();
+
+    expect([reasonOf(kept), kept.phase]).toEqual(['ReadyForUpdate', 'InPlaceUpdating']);
+    expect(kept.world.drains.requests).toHaveLength(1);
+  });
+
+  test.each(['DrainSuccessful', 'ReadyForUpdate'])(
+    'whose phase was lost by the original (%s) is made up for',
+    async (reason) => {
+      const kept = new KeptMachine();
+      kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+      kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+      kept.changeNode((n) => n.status?.conditions?.push({ type: 'InPlaceUpdate', status: 'True', reason }));
+
+      await kept.rest();
+
+      expect([reasonOf(kept), kept.phase]).toEqual(['ReadyForUpdate', 'InPlaceUpdating']);
+    },
+  );
+
+  test('begins anew after a restart, with the same deadline', async () => {
+    const kept = await selected();
+    kept.world.clock.advance(10 * MINUTE);
+    kept.world.restart();
+
+    await kept.rest();
+    await kept.endDrains();
+    await kept.rest();
+
+    const [first, second] = kept.world.drains.requests;
+    expect(second?.deadlineMs).toBe(first?.deadlineMs);
+    expect(kept.phase).toBe('InPlaceUpdating');
+  });
+
+  test('is broken off when the machine is deleted, before the drain of the deletion begins', async () => {
+    const kept = await selected();
+    kept.changeMachine((m) => {
+      m.metadata.deletionTimestamp = toTimestamp(kept.world.clock.now());
+    });
+    const { DELETION } = await import('../controller.ts');
+
+    for (let i = 0; i < 6; i++) {
+      await kept.world.pass(DELETION);
+      await kept.world.settle();
+    }
+
+    expect(kept.world.drains.requests).toHaveLength(2);
+    expect(kept.world.drains.requests[1]?.nodeCondition?.type).toBe('Terminating');
+    expect(kept.world.memory.drains.get(kept.machine.metadata.uid)?.purpose).toBe('deletion');
+  });
+});
+
+describe('an update in place that fails', () => {
+  test('by its label: says why', async () => {
+    const kept = await ready();
+    kept.annotateNode(UPDATE_FAILED_REASON_ANNOTATION, 'no space left');
+    kept.labelNode(UPDATE_RESULT_LABEL, 'failed');
+
+    await kept.rest();
+
+    expect([reasonOf(kept), kept.phase]).toEqual(['UpdateFailed', 'InPlaceUpdateFailed']);
+    expect(kept.machine.status?.lastOperation).toMatchObject({ type: 'InPlaceUpdate', state: 'Failed' });
+    expect(kept.machine.status?.lastOperation?.description).toContain('no space left');
+    expect(explain(kept.machine, kept.world.clock.now()).waitingFor).toContain('update-result=successful');
+  });
+
+  test('by its timeout, counted from when the Node was drained', async () => {
+    const kept = await ready();
+    kept.world.clock.advance(20 * MINUTE - 1_000);
+    const { result } = await kept.rest();
+    expect(kept.phase).toBe('InPlaceUpdating');
+    expect(result).toMatchObject({ kind: 'requeue', afterMs: 1_000 });
+
+    kept.world.clock.advance(1_000);
+    await kept.rest();
+
+    expect([reasonOf(kept), kept.phase]).toEqual(['ReadyForUpdate', 'InPlaceUpdateFailed']);
+    expect(kept.machine.status?.lastOperation?.description).toContain('did not tell of a result in 20m0s');
+  });
+
+  test.each(['InPlaceUpdateFailed', 'Failed'] as const)(
+    'is mended by a late success, also when it is %s',
+    async (phase) => {
+      const kept = await ready();
+      kept.labelNode(UPDATE_RESULT_LABEL, 'failed');
+      await kept.rest();
+      kept.setPhase(phase);
+
+      kept.labelNode(UPDATE_RESULT_LABEL, 'successful');
+      await kept.rest();
+
+      expect([reasonOf(kept), kept.phase]).toEqual(['UpdateSuccessful', 'Running']);
+    },
+  );
+
+  test('is replaced at the health timeout, although its Node is healthy, and stays Failed', async () => {
+    const kept = await ready();
+    kept.labelNode(UPDATE_RESULT_LABEL, 'failed');
+    await kept.rest();
+
+    kept.world.clock.advance(10 * MINUTE);
+    await kept.rest();
+    await kept.rest();
+
+    expect(kept.phase).toBe('Failed');
+    expect(kept.machine.status?.lastOperation).toMatchObject({ type: 'InPlaceUpdate', state: 'Failed' });
+    expect(reasons(kept)).toContain('HealthTimeout');
+  });
+
+  test('is never replaced when disableHealthTimeout says so', async () => {
+    const kept = await ready();
+    kept.changeMachine((m) => (m.spec.disableHealthTimeout = true));
+    kept.labelNode(UPDATE_RESULT_LABEL, 'failed');
+    await kept.rest();
+
+    kept.world.clock.advance(100 * HOUR);
+    await kept.rest();
+
+    expect(kept.phase).toBe('InPlaceUpdateFailed');
+  });
+
+  test('is not, when a live look finds its late success', async () => {
+    const kept = await ready();
+    kept.labelNode(UPDATE_RESULT_LABEL, 'failed');
+    await kept.rest();
+    const updated = structuredClone(kept.node);
+    (updated.metadata.labels ??= {})[UPDATE_RESULT_LABEL] = 'successful';
+    kept.world.nodes.live.set('m-1', updated);
+
+    kept.world.clock.advance(10 * MINUTE);
+    await kept.pass();
+
+    expect(kept.phase).toBe('InPlaceUpdateFailed');
+  });
+
+  test('although the agent says it succeeded, when the Node does not become healthy', async () => {
+    const kept = await ready();
+    kept.setReady(false);
+    kept.labelNode(UPDATE_RESULT_LABEL, 'successful');
+    await kept.rest();
+    expect(kept.phase).toBe('InPlaceUpdateSuccessful');
+
+    kept.world.clock.advance(10 * MINUTE);
+    await kept.rest();
+
+    expect(kept.phase).toBe('Failed');
+    expect(kept.machine.status?.lastOperation?.type).toBe('HealthCheck');
+    expect(reasonOf(kept)).toBe('ReadyForUpdate'); // nobody gives such a Node back to its pods
+  });
+});
+
+/** What may happen around an update, in any order. */
+const ACTIONS: readonly ((kept: KeptMachine) => void | Promise<unknown>)[] = [
+  (kept) => kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true'),
+  (kept) => kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true'),
+  (kept) => kept.labelNode(UPDATE_RESULT_LABEL, 'successful'),
+  (kept) => kept.labelNode(UPDATE_RESULT_LABEL, 'failed'),
+  (kept) => kept.annotateMachine(PRESERVE_ANNOTATION, 'when-failed'),
+  (kept) => kept.setReady(true),
+  (kept) => kept.setReady(false),
+  (kept) => kept.world.clock.advance(5 * MINUTE),
+  (kept) => kept.world.clock.advance(3 * HOUR),
+  (kept) => kept.world.restart(),
+  (kept) => kept.pass(),
+  (kept) => kept.pass(),
+  (kept) => kept.endDrains(),
+  (kept) => kept.endDrains({ kind: 'incomplete', progress: { remainingPods: 1, blocked: [] } }),
+  async (kept) => {
+    kept.world.losesWrites = true;
+    await kept.pass();
+    kept.world.losesWrites = false;
+  },
+];
+const ORDER = ['', 'CandidateForUpdate', 'SelectedForUpdate', 'DrainSuccessful', 'ReadyForUpdate'];
+
+test('whatever happens, the condition goes forward only, and a Node is ready only after it was drained', async () => {
+  const histories = fc.array(fc.nat(ACTIONS.length - 1), { maxLength: 40 });
+  const property = fc.asyncProperty(histories, async (history) => {
+    const kept = new KeptMachine();
+    let before = '';
+    for (const action of history) {
+      const drains = kept.world.drains.requests.length;
+      await ACTIONS[action]?.(kept);
+      const now = reasonOf(kept) ?? '';
+      if (ORDER.includes(now) && ORDER.includes(before)) {
+        expect(ORDER.indexOf(now)).toBeGreaterThanOrEqual(ORDER.indexOf(before));
+      }
+      if (now === 'ReadyForUpdate') expect(drains).toBeGreaterThan(0);
+      before = now;
+    }
+    for (let i = 0; i < 4; i++) {
+      await kept.rest();
+      await kept.endDrains();
+      kept.world.clock.advance(31_000);
+    }
+    await kept.rest();
+
+    // Who may be updating the Node is always under a timeout, or has told of an end.
+    if (reasonOf(kept) === 'ReadyForUpdate') expect(kept.phase).not.toBe('Running');
+    expect(kept.world.activities.get(kept.machine.metadata.uid, 'drain')).toBeUndefined();
+  });
+  await fc.assert(property, { numRuns: 150 });
+});

@@ -1,0 +1,26 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { controllerOf } from '../../../apis/meta.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
+import type { Story } from '../explain.ts';
+import { phaseOf } from '../status.ts';
+
+/**
+ * How the story of a preserved machine goes on: one that failed stays until its time is over, the others are told until when.
+ * Others get their story back as it is.
+ */
+export function withPreservation(machine: Machine, nowMs: number, story: Story): Story {
+  const expiry = machine.status?.currentStatus?.preserveExpiryTime ?? '';
+  const expiryMs = fromTimestamp(expiry);
+  if (expiryMs === undefined || expiryMs <= nowMs) return story;
+  if (phaseOf(machine) !== 'Failed') return { ...story, message: `${story.message} It is preserved until ${expiry}.` };
+  const owner = controllerOf(machine);
+  return {
+    reason: 'PreservedFailed',
+    message: `${story.message} It is preserved until ${expiry}, its Node without pods.`,
+    waitingFor: 'somebody to look at it, or its Node to recover',
+    nextStep:
+      owner === undefined
+        ? 'It becomes Running when its Node recovers; nothing replaces it by itself.'
+        : `It becomes Running when its Node recovers; at ${expiry}, or when the preservation is taken back, it is replaced.`,
+  };
+}
