@@ -12,7 +12,10 @@ export function concernedClusters(machine: MachineOrStub, target: Cluster | unde
   return target === undefined || isDeletedByForce(machine) ? [CONTROL] : [CONTROL, target];
 }
 
-function isDeletedByForce({ metadata }: MachineOrStub): boolean {
+/** Whether this machine is being deleted without waiting for anything. False for none. */
+export function isDeletedByForce(machine: MachineOrStub | undefined): boolean {
+  if (machine === undefined) return false;
+  const { metadata } = machine;
   if (!('deletionTimestamp' in metadata) || metadata.deletionTimestamp === undefined) return false;
   return parseGoBool(metadata.labels?.[FORCE_DELETION_LABEL] ?? '') === true;
 }

@@ -5,6 +5,7 @@ import type { IndexFunctions } from '../cache/store.ts';
 import type { Transform } from '../cache/transform.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Freezes } from '../gate/freeze.ts';
+import { CONTROL } from '../gate/gate.ts';
 import type { Cluster } from '../gate/gate.ts';
 import { ApiError, isNotFound } from '../kube/errors.ts';
 import { HttpListWatch } from '../kube/list-watch.ts';
@@ -14,6 +15,7 @@ import type { KubeMetrics } from '../metrics/kube.ts';
 import type { Member } from '../process/lifecycle.ts';
 import type { ClusterAccess } from './cluster.ts';
 import { OwnWrites } from './own-writes.ts';
+import { untilFrozen } from './target-readiness.ts';
 
 /** Which objects a cache holds, and how. */
 export interface CacheOptions<T extends KubeObject> {
@@ -22,6 +24,9 @@ export interface CacheOptions<T extends KubeObject> {
   readonly indexes?: IndexFunctions<T>;
   readonly transform?: Transform<T>;
 }
+
+/** Before the first answer it is not known whether the server can be reached at all. */
+const FIRST_LIST_TIMEOUT_MS = 10_000;
 
 /** The installation lacks something without which a cache can never be filled. */
 export class NotServedError extends Error {
@@ -88,12 +93,18 @@ export class Caches implements Member {
     return this.#synced;
   }
 
-  /** Resolves when all caches are filled. Throws NotServedError when a kind is not served or we may not read it. */
+  /**
+   * Resolves when all caches are filled; those of a target cluster also when it is frozen, and then they are filled when it
+   * answers. Throws NotServedError when a kind is not served or we may not read it.
+   */
   async start(signal: AbortSignal): Promise<void> {
     await Promise.all(this.#kinds.map((kind) => this.#requireServed(kind, signal)));
     const stopping = this.#stopping.signal;
     this.#running = Promise.all(this.#informers.map(({ run }) => run(stopping)));
-    await Promise.all(this.#informers.map(({ wait }) => wait(signal)));
+    const filled = Promise.all(this.#informers.map(({ wait }) => wait(signal)));
+    const { cluster } = this.#access;
+    if (cluster === CONTROL) await filled;
+    else await Promise.race([filled, untilFrozen(this.#parts.freezes, cluster)]);
   }
 
   async stop(): Promise<void> {
@@ -105,7 +116,8 @@ export class Caches implements Member {
   async #requireServed({ resource, namespace, reader }: CachedKind, signal: AbortSignal): Promise<void> {
     const what = `${resource.plural}.${resource.group === '' ? 'core' : resource.group}`;
     try {
-      await reader.list(resource, { ...(namespace === undefined ? {} : { namespace }), limit: 1, signal });
+      const scope = namespace === undefined ? {} : { namespace };
+      await reader.list(resource, { ...scope, limit: 1, signal, timeoutMs: FIRST_LIST_TIMEOUT_MS });
     } catch (err) {
       signal.throwIfAborted();
       if (isNotFound(err)) {

@@ -1,7 +1,7 @@
-import type { CachedKind } from '../cache/barrier.ts';
 import { reachPresent } from '../cache/barrier.ts';
 import type { VolumeAttachment } from '../apis/wire.ts';
 import type { Informer } from '../cache/lister.ts';
+import { CONTROL } from '../gate/gate.ts';
 import type { LeaderGate } from '../gate/leader-gate.ts';
 import { GatedWriter } from '../kube/gated-writer.ts';
 import type { Led } from '../process/leadership.ts';
@@ -9,9 +9,10 @@ import { singleTarget } from '../targets/single-target.ts';
 import type { Targets } from '../targets/targets.ts';
 import type { Base } from './base.ts';
 import type { Caches } from './caches.ts';
-import type { TargetCaches } from './control-caches.ts';
+import type { ControlCaches, TargetCaches } from './control-caches.ts';
 import type { ClusterAccess } from './cluster.ts';
 import { persistently } from './persistently.ts';
+import { TargetReadiness } from './target-readiness.ts';
 
 /** Something that works under a leadership and ends with it. */
 export interface Stoppable {
@@ -55,19 +56,35 @@ const noVolumeAttachments: Informer<VolumeAttachment> = {
   deleted: () => undefined,
 };
 
+/** All caches of a process. */
+export function cachesOf(control: ControlCaches, target: TargetCaches | undefined): readonly Caches[] {
+  return [control.caches, ...(target === undefined ? [] : [target.caches])];
+}
+
+/** Whether the target cluster of one leadership is ready. When both clusters are one there is only that one to wait for. */
+export function readinessOf(base: Base, target: TargetCaches | undefined): TargetReadiness {
+  const { clock, log, freezes } = base;
+  const caches = target?.caches;
+  return new TargetReadiness({ clock, log, freezes, target: caches?.cluster === CONTROL ? undefined : caches });
+}
+
 /**
- * Work of one leadership: first the caches are brought up to the present, then `wake` fills the queues and goes on to; at
+ * Work of one leadership: first the caches of the control cluster, and of the target when it can be reached, are brought up to
+ * the present, then `wake` fills the queues and goes on to; at
  * the end everything that may still mutate is stopped.
  */
 export function ledBy(
   base: Pick<Base, 'clock' | 'log'>,
-  kinds: readonly CachedKind[],
+  caches: readonly Caches[],
+  readiness: TargetReadiness,
   wake: () => void,
   workers: readonly Stoppable[],
 ): Led {
   return {
     async begin(signal) {
-      await persistently(base, 'catching up with the API servers', (s) => reachPresent(kinds, s), signal);
+      const kinds = caches.filter(({ cluster }) => cluster === CONTROL).flatMap((one) => one.kinds);
+      await persistently(base, 'catching up with the control cluster', (s) => reachPresent(kinds, s), signal);
+      await readiness.begin(signal);
       wake();
     },
     async end(graceMs) {

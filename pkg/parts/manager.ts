@@ -14,7 +14,7 @@ import { type Base, makeBase, type ManagerOptions } from './base.ts';
 import type { Caches } from './caches.ts';
 import { halvesOf, makeControlCaches, makeTargetCaches } from './control-caches.ts';
 import { FreezeNews } from './freeze-news.ts';
-import { writerOf } from './half.ts';
+import { cachesOf, writerOf } from './half.ts';
 import { type Leadership, makeLeadership } from './leadership.ts';
 import { makeMachineHalf } from './machine-half.ts';
 import { probesOf } from './probes.ts';
@@ -40,7 +40,7 @@ export async function buildManager(options: ManagerOptions, host: HostProcess): 
   const halves = halvesOf(base);
   const control = makeControlCaches(base, halves);
   const target = makeTargetCaches(base, halves);
-  const caches = [control.caches, ...(target === undefined ? [] : [target.caches])];
+  const caches = cachesOf(control, target);
 
   // Events only report: they need no leadership, so that also the end of one can be told.
   const reporting = new LeaderGate({ ...gateParts(base), fence: new OpenFence({ clock }) });

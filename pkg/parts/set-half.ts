@@ -1,4 +1,7 @@
+import { isBeingDeleted, keyOf } from '../apis/meta.ts';
+import type { KubeObject } from '../apis/meta.ts';
 import { MachineDeploymentController } from '../controllers/machine-deployment/controller.ts';
+import { FreezeCondition } from '../controllers/machine-deployment/freeze-condition.ts';
 import { wakeMachineDeployments } from '../controllers/machine-deployment/wake.ts';
 import { MachineSetController } from '../controllers/machine-set/controller.ts';
 import { OvershootController } from '../controllers/safety/overshoot/controller.ts';
@@ -16,7 +19,7 @@ import type { Led } from '../process/leadership.ts';
 import { Expectations } from '../reconcile/expectations.ts';
 import type { Base } from './base.ts';
 import type { ControlCaches, TargetCaches } from './control-caches.ts';
-import { ledBy, targetsOf, writerOf } from './half.ts';
+import { cachesOf, ledBy, readinessOf, targetsOf, writerOf } from './half.ts';
 import { makeLoop } from './loop.ts';
 
 /** Who the Events of this half come from. */
@@ -66,6 +69,11 @@ export function makeSetHalf(
     recorder: eventsAbout(machineDeployments, recorders.deployments),
     holdsScaleDownDuringRollout: config.sets.annotateForAutoscaler,
   });
+  const freezeCondition = new FreezeCondition({
+    ...shared,
+    machineDeployments: deployments,
+    outages: () => base.freezes.outages(),
+  });
   const overshoot = new OvershootController({
     ...shared,
     machines,
@@ -77,25 +85,39 @@ export function makeSetHalf(
     periodMs: config.safety.overshootingPeriodMs,
   });
 
+  const readiness = readinessOf(base, target);
   const loopParts = { clock, log, queueMetrics: metrics.queue, reconcileMetrics: metrics.reconcile };
   const { concurrency } = config.sets;
   const setQueue = makeLoop(loopParts, {
     controller: 'machine-set',
     queue: 'machineset',
     concurrency,
-    reconcile: (key, signal) => setController.reconcile(key, signal),
+    reconcile: readiness.holding(
+      (key, signal) => setController.reconcile(key, signal),
+      (key) => isGoing(sets.get(key)),
+    ),
   });
+  const reconcileDeployment = readiness.holding(
+    (key, signal) => deploymentController.reconcile(key, signal),
+    (key) => isGoing(deployments.get(key)),
+  );
   const deploymentQueue = makeLoop(loopParts, {
     controller: 'machine-deployment',
     queue: 'machinedeployment',
     concurrency,
-    reconcile: (key, signal) => deploymentController.reconcile(key, signal),
+    reconcile: async (key, signal, passLog) => {
+      await freezeCondition.show(key, signal);
+      return reconcileDeployment(key, signal, passLog);
+    },
   });
   const overshootQueue = makeLoop(loopParts, {
     controller: 'safety.overshoot',
     queue: 'machinesafetyovershooting',
     concurrency: 1,
-    reconcile: (_key, signal) => overshoot.reconcile(signal),
+    reconcile: readiness.holding(
+      (_key, signal) => overshoot.reconcile(signal),
+      () => false,
+    ),
   });
   const wake = (): void => {
     if (config.controllers.has('machine-set')) wakeMachineSets({ machineSets: sets, machines, queue: setQueue });
@@ -103,11 +125,17 @@ export function makeSetHalf(
       const nodes = target === undefined ? [] : [target.nodes];
       const queue = deploymentQueue;
       wakeMachineDeployments({ machineDeployments: deployments, machineSets: sets, machines, nodes, queue });
+      base.freezes.onChange(() => {
+        for (const deployment of deployments.list()) queue.add(keyOf(deployment));
+      });
     }
     if (config.controllers.has('safety.overshoot')) {
       wakeOvershoot({ machines, machineSets: sets, machineDeployments: deployments, queue: overshootQueue });
     }
   };
-  const kinds = [...control.caches.kinds, ...(target?.caches.kinds ?? [])];
-  return ledBy(base, kinds, wake, [setQueue, deploymentQueue, overshootQueue]);
+  return ledBy(base, cachesOf(control, target), readiness, wake, [setQueue, deploymentQueue, overshootQueue]);
+}
+
+function isGoing(object: KubeObject | undefined): boolean {
+  return object !== undefined && isBeingDeleted(object);
 }

@@ -1,0 +1,84 @@
+import { reachPresent } from '../cache/barrier.ts';
+import type { CachedKind } from '../cache/barrier.ts';
+import type { Clock } from '../clock/clock.ts';
+import { untilAborted } from '../clock/deadline.ts';
+import type { Freezes } from '../gate/freeze.ts';
+import type { Cluster } from '../gate/gate.ts';
+import type { Logger } from '../log/logger.ts';
+import { requeue } from '../reconcile/result.ts';
+import type { Reconcile } from '../reconcile/worker.ts';
+import { persistently } from './persistently.ts';
+
+/** What the readiness of a target is found out with. */
+export interface TargetReadinessParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly freezes: Freezes;
+  /** A target cluster that is not the control cluster, and the caches of it; undefined: there is nothing to wait for. */
+  readonly target: { readonly cluster: Cluster; readonly kinds: readonly CachedKind[] } | undefined;
+}
+
+const LOOK_AGAIN_MS = 5_000;
+
+/**
+ * Whether, since this leadership began, the caches of the target cluster have caught up with the present. A target that cannot
+ * be reached does not keep a leader from beginning: what needs no target, the deletion of what is deleted by force above all,
+ * goes on, and everything else waits here.
+ */
+export class TargetReadiness {
+  readonly #parts: TargetReadinessParts;
+  #isReady: boolean;
+
+  constructor(parts: TargetReadinessParts) {
+    this.#parts = parts;
+    this.#isReady = parts.target === undefined;
+  }
+
+  /** Whether decisions may be based on what the caches show of the target. */
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  /**
+   * Resolves when the caches have caught up, or the target is frozen; then catching up goes on for as long as it takes, until
+   * the signal is aborted. Rejects with the signal's reason, and with what waiting does not mend.
+   */
+  async begin(signal: AbortSignal): Promise<void> {
+    const { freezes, log, target } = this.#parts;
+    if (target === undefined) return;
+    const catchingUp = this.#catchUp(target.kinds, signal);
+    await Promise.race([catchingUp, untilAborted(untilFrozen(freezes, target.cluster), signal)]);
+    if (this.#isReady) return;
+
+    log.warn({ cluster: target.cluster }, 'began without the target cluster: only what is deleted by force goes on');
+    catchingUp.then(
+      () => log.info({ cluster: target.cluster }, 'caught up with the target cluster: all work goes on'),
+      (err: unknown) => {
+        if (!signal.aborted) log.error({ cluster: target.cluster, err }, 'gave up catching up with the target cluster');
+      },
+    );
+  }
+
+  /** `reconcile`, which for keys other than those of `mayPass` waits until the target is ready. */
+  holding(reconcile: Reconcile, mayPass: (key: string) => boolean): Reconcile {
+    return (key, signal, log) =>
+      this.#isReady || mayPass(key)
+        ? reconcile(key, signal, log)
+        : Promise.resolve(requeue(LOOK_AGAIN_MS, 'the target cluster to answer'));
+  }
+
+  async #catchUp(kinds: readonly CachedKind[], signal: AbortSignal): Promise<void> {
+    await persistently(this.#parts, 'catching up with the target cluster', (s) => reachPresent(kinds, s), signal);
+    this.#isReady = true;
+  }
+}
+
+/** Resolves when the cluster is frozen; never rejects. */
+export function untilFrozen(freezes: Freezes, cluster: Cluster): Promise<void> {
+  return new Promise((resolve) => {
+    freezes.onChange((change) => {
+      if (change.cluster === cluster && change.frozen) resolve();
+    });
+    if (freezes.state(cluster)?.frozen === true) resolve();
+  });
+}

@@ -1,0 +1,232 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+
+import { InProcessManager } from '../cloud/manager.ts';
+import { Pool } from '../cloud/pool.ts';
+import { SimulatedCloud } from '../cloud/sim-cloud.ts';
+import { Site } from '../cloud/site.ts';
+import { eventually } from '../expect/eventually.ts';
+import { FaultProxy } from '../proxy/fault-proxy.ts';
+
+const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const TEST_MS = 240_000;
+/** Outages are short here, and leadership survives that of the control cluster. */
+const FLAGS = {
+  'machine-safety-apiserver-statuscheck-timeout': '2s',
+  'machine-safety-apiserver-statuscheck-period': '2s',
+  'leader-elect': 'true',
+  'leader-elect-lease-duration': '240s',
+  'leader-elect-renew-deadline': '200s',
+  'leader-elect-retry-period': '1s',
+};
+
+let site: Site;
+let control: FaultProxy;
+let target: FaultProxy;
+let cloud: SimulatedCloud;
+let pool: Pool;
+
+beforeAll(async () => {
+  site = await Site.open();
+});
+
+afterAll(async () => {
+  await site[Symbol.asyncDispose]();
+});
+
+beforeEach(async () => {
+  control = await FaultProxy.start(site.plane.url);
+  target = await FaultProxy.start(site.plane.url);
+  cloud = await SimulatedCloud.start({ site });
+  pool = await Pool.create({ site, cloud, replicas: 2 });
+});
+
+afterEach(async () => {
+  await pool[Symbol.asyncDispose]();
+  await cloud[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+  await control[Symbol.asyncDispose]();
+});
+
+/** A manager that reaches its two clusters, which are one, through a proxy each. */
+async function startManager(flags: Readonly<Record<string, string>> = {}): Promise<InProcessManager> {
+  return await InProcessManager.start({
+    ...pool.access,
+    flags: {
+      ...FLAGS,
+      'control-kubeconfig': await site.kubeconfigThrough(control.url),
+      'target-kubeconfig': await site.kubeconfigThrough(target.url),
+      ...flags,
+    },
+  });
+}
+
+async function untilFrozen(manager: InProcessManager, cluster: string, frozen: boolean): Promise<void> {
+  await eventually(
+    async () => (await manager.metric('machinist_cluster_frozen', `cluster="${cluster}"`)) === (frozen ? 1 : 0),
+    { ...PATIENCE, describe: `${cluster} to be ${frozen ? 'frozen' : 'alive'}` },
+  );
+}
+
+async function conditionOf(type: string): Promise<string | undefined> {
+  const { status } = await pool.deployment();
+  const condition = status?.conditions?.find((one) => one.type === type);
+  return condition?.status === 'True' ? condition.message : undefined;
+}
+
+/** Waits for an Event on a Lease of this pool's manager whose reason and message are like this. */
+async function untilTold(lease: string, told: RegExp): Promise<void> {
+  const path = `/api/v1/namespaces/${pool.namespace}/events?fieldSelector=involvedObject.kind=Lease`;
+  await eventually(async () => {
+    const { body } = await site.api.request(path);
+    const { items } = body as { items: { involvedObject: { name: string }; reason: string; message: string }[] };
+    const events = items.filter(({ involvedObject }) => involvedObject.name === lease);
+    expect(events.map(({ reason, message }) => `${reason} ${message}`)).toContainEqual(expect.stringMatching(told));
+  }, PATIENCE);
+}
+
+async function labelForced(machine: string): Promise<void> {
+  const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${pool.namespace}/machines/${machine}`;
+  const body = { metadata: { labels: { 'force-deletion': 'True' } } };
+  const { status } = await site.api.request(path, {
+    method: 'PATCH',
+    contentType: 'application/merge-patch+json',
+    body,
+  });
+  expect(status).toBe(200);
+}
+
+async function hasVM(machine: string): Promise<boolean> {
+  return (await cloud.vms()).some(({ machineName }) => machineName === machine);
+}
+
+/** Waits until a machine is gone with its VM. */
+async function untilDeleted(machine: string): Promise<void> {
+  await eventually(
+    async () => !(await hasVM(machine)) && !(await pool.machines()).some(({ metadata }) => metadata.name === machine),
+    { ...PATIENCE, describe: `${machine} to be gone` },
+  );
+}
+
+/** Waits until these many machines run, none of them one of `gone`. */
+async function untilReplaced(replicas: number, ...gone: readonly string[]): Promise<void> {
+  await eventually(
+    async () => {
+      const all = await pool.machines();
+      expect(all.map(({ status }) => status?.currentStatus?.phase)).toEqual(
+        Array.from({ length: replicas }, () => 'Running'),
+      );
+      expect(all.filter(({ metadata }) => gone.includes(metadata.name))).toEqual([]);
+      expect(await cloud.vms()).toHaveLength(replicas);
+    },
+    { ...PATIENCE, describe: 'the machines to be replaced' },
+  );
+}
+
+/** Whether a machine waits with its VM while the rest of the world goes on. */
+async function expectHeld(machine: string): Promise<void> {
+  expect(await hasVM(machine)).toBe(true);
+  expect((await pool.machines()).map(({ metadata }) => metadata.name)).toContain(machine);
+}
+
+describe('while the target cluster cannot be reached', () => {
+  test(
+    'nothing but a forced deletion goes on, everybody is told, and afterwards everything goes on by itself',
+    async () => {
+      await using manager = await startManager();
+      const [plain = '', forced = ''] = await pool.untilUp(2);
+
+      target.set('refuse');
+      await untilFrozen(manager, 'target', true);
+      await labelForced(forced);
+      await pool.deleteMachine(plain);
+      await pool.deleteMachine(forced);
+      await untilDeleted(forced);
+      const message = await eventually(async () => (await conditionOf('APIServerUnreachable')) ?? false, PATIENCE);
+      const readiness = await (await fetch(`${manager.url}/readyz?verbose`)).text();
+      for (const lease of ['machine-controller', 'machine-controller-manager']) {
+        await untilTold(
+          lease,
+          /^APIServerUnreachable API server of cluster "target" unreachable since .*: nothing that/,
+        );
+      }
+      await expectHeld(plain);
+      const { metadata } = await pool.deployment();
+
+      expect(message).toMatch(
+        /^API server of cluster "target" unreachable since \d{4}-\S+Z \(.*ECONN.*\): nothing that/,
+      );
+      expect(readiness).toMatch(/; target: frozen, API server of cluster "target" unreachable since/);
+      expect(cloud.created).toHaveLength(2); // those that replace the two wait
+      expect(await conditionOf('Frozen')).toBeUndefined();
+      expect(metadata.labels?.['freeze']).toBeUndefined();
+
+      target.set('up');
+      await untilFrozen(manager, 'target', false);
+      await untilReplaced(2, plain, forced);
+      await eventually(async () => (await conditionOf('APIServerUnreachable')) === undefined, PATIENCE);
+      await untilTold(
+        'machine-controller',
+        /^APIServerReachable .* after .* s; API server of cluster "target" unreachable/,
+      );
+      expect(cloud.created).toHaveLength(4);
+      expect([...cloud.doubled]).toEqual([]);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'a process that starts stays frozen until the target answers, and still deletes what is deleted by force',
+    async () => {
+      const first = await startManager({ 'leader-elect': 'false' });
+      const [plain = '', forced = ''] = await pool.untilUp(2).finally(() => first.terminate());
+      target.set('refuse');
+
+      await using second = await startManager({ 'leader-elect': 'false' });
+      await untilFrozen(second, 'target', true);
+      await pool.deleteMachine(plain);
+      await labelForced(forced);
+      await pool.deleteMachine(forced);
+      await untilDeleted(forced);
+      await expectHeld(plain);
+      expect(cloud.created).toHaveLength(2);
+
+      target.set('up');
+      await untilReplaced(2, plain, forced);
+      expect(await second.metric('machinist_cluster_frozen', 'cluster="target"')).toBe(0);
+      expect(cloud.created).toHaveLength(4);
+    },
+    TEST_MS,
+  );
+});
+
+describe('while the control cluster cannot be reached', () => {
+  test(
+    'nothing is deleted, and its end is told with how long it lasted',
+    async () => {
+      await using manager = await startManager();
+      const [plain = ''] = await pool.untilUp(2);
+
+      control.set('stall');
+      await untilFrozen(manager, 'control', true);
+      await pool.deleteMachine(plain);
+      const { DeleteMachine = 0, CreateMachine = 0 } = cloud.calls;
+      const probes = (): Promise<number> =>
+        manager.metric('machinist_cluster_probes_total', 'cluster="control",result="down"');
+      const before = await probes();
+      await eventually(async () => (await probes()) >= before + 3, PATIENCE);
+      expect(cloud.calls).toMatchObject({ CreateMachine, ...(DeleteMachine === 0 ? {} : { DeleteMachine }) });
+      await expectHeld(plain);
+
+      control.set('up');
+      await untilFrozen(manager, 'control', false);
+      await untilReplaced(2, plain);
+      await untilTold(
+        'machine-controller',
+        /^APIServerReachable .* after .* s; API server of cluster "control" unreachable/,
+      );
+      expect(await conditionOf('APIServerUnreachable')).toBeUndefined();
+      expect(cloud.created).toHaveLength(3);
+    },
+    TEST_MS,
+  );
+});
