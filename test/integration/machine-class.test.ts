@@ -191,11 +191,13 @@ describe('a MachineClass', () => {
     await cluster.delete(path);
     await cluster.deletionSeen('class-1');
     const whileUsed = await cluster.finalizers(path);
+    await eventually(() => cluster.events.includes('Warning InUse'));
     await cluster.delete(cluster.path('machines', 'm-1'));
 
     await eventually(async () => (await cluster.finalizers(path))?.length === 1);
     expect(whileUsed).toEqual(['example.com/other', MACHINE_FINALIZER]);
     expect(await cluster.finalizers(path)).toEqual(['example.com/other']);
+    expect(cluster.events).toEqual(['Warning InUse']);
     await cluster.patch(path, { metadata: { finalizers: null } });
     expect(await cluster.finalizers(path)).toBeUndefined();
   });

@@ -13,7 +13,7 @@ import type { Logger } from '../../log/logger.ts';
 import { requeue, stop, waitFor } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
 import { CLASS_INDEX } from './class-index.ts';
-import { releasedUnproven } from './events.ts';
+import { inUse, releasedUnproven } from './events.ts';
 import { decideHold } from './hold.ts';
 import type { HoldDecision, OwnerlessVMs } from './hold.ts';
 
@@ -35,6 +35,8 @@ export interface MachineClassParts {
 
 /** Time between two questions for VMs that nobody owns. */
 const ASK_AGAIN_MS = 30_000;
+/** Time between two Events that tell why a class is still there: half the life of an Event. */
+const TELL_AGAIN_MS = 30 * MINUTE_MS;
 
 /** Since when a class has had no Machine. */
 interface Unused {
@@ -47,6 +49,8 @@ interface Unused {
 export class MachineClassController {
   readonly #parts: MachineClassParts;
   readonly #unused = new Map<string, Unused>();
+  /** When it was last told of a class that its deletion waits. Monotonic. */
+  readonly #told = new Map<string, { readonly uid: string; readonly atMs: number }>();
 
   constructor(parts: MachineClassParts) {
     this.#parts = parts;
@@ -56,7 +60,10 @@ export class MachineClassController {
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const seen = this.#parts.classes.get(key);
     if (seen === undefined || this.#hasMachines(key)) this.#unused.delete(key);
-    if (seen === undefined) return stop;
+    if (seen === undefined) {
+      this.#told.delete(key);
+      return stop;
+    }
 
     const decision = this.#decide(key, seen, undefined);
     if (decision !== 'ask') return this.#act(decision, key, seen, undefined, signal);
@@ -89,7 +96,7 @@ export class MachineClassController {
   ): Promise<StepResult> {
     const finalizers = machineClass.metadata.finalizers ?? [];
     const others = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
-    if (decision === 'leave') return isBeingDeleted(machineClass) ? waitFor('its last Machine to be gone') : stop;
+    if (decision === 'leave') return isBeingDeleted(machineClass) ? this.#waitForMachines(key, machineClass) : stop;
     if (decision === 'ask') return requeue(0, 'the class as it is now');
     if (decision === 'wait') {
       return requeue(ASK_AGAIN_MS, ownerless === 'some' ? 'VMs without a Machine to be deleted' : 'a VM list');
@@ -101,6 +108,21 @@ export class MachineClassController {
     }
     await this.#write(machineClass, decision === 'add' ? [...finalizers, MACHINE_FINALIZER] : others, signal);
     return stop;
+  }
+
+  /** Told when the wait begins, and now and then for as long as it lasts: Events do not live for ever. */
+  #waitForMachines(key: string, machineClass: MachineClass): StepResult {
+    const users = this.#parts.machines.byIndex(CLASS_INDEX, key).map(({ metadata }) => metadata.name);
+    if (users.length === 0) return waitFor('other finalizers');
+    const { uid } = machineClass.metadata;
+    const nowMs = this.#parts.clock.monotonicMs();
+    const told = this.#told.get(key);
+    if (told?.uid === uid && nowMs - told.atMs < TELL_AGAIN_MS) {
+      return requeue(told.atMs + TELL_AGAIN_MS - nowMs, 'its last Machine to be gone');
+    }
+    this.#told.set(key, { uid, atMs: nowMs });
+    this.#parts.recorder.event(inUse(machineClass, users.toSorted()));
+    return requeue(TELL_AGAIN_MS, 'its last Machine to be gone');
   }
 
   async #ownerlessVMs(machineClass: MachineClass, sinceMs: number, signal: AbortSignal): Promise<OwnerlessVMs> {

@@ -8,6 +8,22 @@ export interface MachineClassEvent {
   readonly message: string;
 }
 
+/** So many Machines are named; more would not fit into anybody's head. */
+const MOST_NAMED = 5;
+
+/** The class is being deleted, and stays for as long as these Machines are there. */
+export function inUse(object: MachineClass, machines: readonly string[]): MachineClassEvent {
+  const named = machines.slice(0, MOST_NAMED).join(', ');
+  const more = machines.length > MOST_NAMED ? `, and ${machines.length - MOST_NAMED} more` : '';
+  const what = machines.length === 1 ? 'Machine' : `${machines.length} Machines:`;
+  return {
+    object,
+    type: 'Warning',
+    reason: 'InUse',
+    message: `Deletion waits: in use by ${what} ${named}${more}. Their VMs could not be deleted without it`,
+  };
+}
+
 /** The class is let go although VMs that nobody owns may be left at the provider. */
 export function releasedUnproven(object: MachineClass, isKnown: boolean, waitedMinutes: number): MachineClassEvent {
   const state = isKnown

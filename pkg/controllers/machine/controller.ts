@@ -4,6 +4,7 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { CREATION_SENT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
+import type { Node } from '../../apis/wire.ts';
 import type { Activities } from '../../activity/activity.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { toTimestamp, type Clock } from '../../clock/clock.ts';
@@ -53,7 +54,7 @@ import { identity } from './steps/identity.ts';
 import { initialize } from './steps/initialize.ts';
 import { launch } from './steps/launch.ts';
 import { leftToken } from './steps/left-token.ts';
-import { nodeDeleted } from './steps/node-deleted.ts';
+import { nodeDeleted, wasUnprotected } from './steps/node-deleted.ts';
 import { nodeSync } from './steps/node-sync.ts';
 import { pending } from './steps/pending.ts';
 import { resolve } from './steps/resolve.ts';
@@ -178,6 +179,12 @@ export class MachineController {
         this.#parts.activities.forgetAll(key, uid);
       }
     }
+  }
+
+  /** A Node of this Machine is gone, and was last seen like this. */
+  nodeGone(machine: Machine, node: Node): void {
+    const { name, uid } = node.metadata;
+    if (wasUnprotected(node, machine)) this.#world.memory.lostNodes.set(machine.metadata.uid, { name, uid });
   }
 
   /** Drops what was remembered of a Machine that is gone. */

@@ -10,6 +10,7 @@ import { machineConditions } from './conditions.ts';
 import { CREATION } from './controller.ts';
 import { explain } from './explain.ts';
 import { FakeWorld } from './fake-world.ts';
+import { wasUnprotected } from './steps/node-deleted.ts';
 
 const MINUTE = 60_000;
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
@@ -445,6 +446,50 @@ describe('the Node of a machine', () => {
     expect(writes).toEqual([]);
     expect(world.nodes.done).toEqual([]);
     expect(events.map(({ reason }) => reason)).toEqual(['NodeDeleted']);
+  });
+
+  test.each([
+    { what: 'is gone when looked at live', live: undefined, deletes: ['uid-of-machine-m-1'] },
+    {
+      what: 'has come back as another one',
+      live: node((n) => Object.assign(n.metadata, { uid: 'new' })),
+      deletes: ['uid-of-machine-m-1'],
+    },
+    { what: 'is there all the same', live: node((n) => Object.assign(n.metadata, { uid: 'old' })), deletes: [] },
+  ])('that was deleted before it had our finalizer takes its machine along: it $what', async ({ live, deletes }) => {
+    const world = start({ phase: 'Pending', noNode: true });
+    world.memory.lostNodes.set('uid-of-machine-m-1', { name: 'm-1', uid: 'old' });
+    world.nodes.live.set('m-1', live);
+
+    await world.pass(CREATION);
+
+    expect(world.deletedMachines).toEqual(deletes);
+  });
+
+  test.each([
+    { what: 'without our finalizer', change: () => undefined, counts: true },
+    {
+      what: 'with it: somebody took it away by force, or the cluster lost its data',
+      change: (n: ReturnType<typeof node>) => void n.metadata.finalizers.push(NODE_FINALIZER),
+      counts: false,
+    },
+    {
+      what: "that is marked as nobody's",
+      change: (n: ReturnType<typeof node>) => {
+        n.metadata.annotations['node.machine.sapcloud.io/not-managed-by-mcm'] = '1';
+      },
+      counts: false,
+    },
+    {
+      what: 'of another machine',
+      change: (n: ReturnType<typeof node>) => {
+        n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-2';
+        n.spec = { providerID: 'sim:///m-2' };
+      },
+      counts: false,
+    },
+  ])('that is gone was deleted: $what', ({ change, counts }) => {
+    expect(wasUnprotected(node(change), machine())).toBe(counts);
   });
 
   test('that another, older machine has is left alone', async () => {

@@ -18,6 +18,8 @@ export interface DrainRecord {
   toldMs?: number;
   /** It was aborted, because a forced one takes its place. */
   isSuperseded: boolean;
+  /** How often it has failed so far. */
+  failures?: number;
   /** When a drain that failed may be tried again, monotonic. */
   retryAtMs?: number;
 }
@@ -38,6 +40,8 @@ export class MachineMemory {
    * answer is awaited. ANSWERED: it came, only the annotation that told of the call is left.
    */
   readonly unanswered = new Map<string, number>();
+  /** Nodes that were deleted before our finalizer was on them, by the UID of their Machine. */
+  readonly lostNodes = new Map<string, { readonly name: string; readonly uid: string }>();
   /** Bootstrap tokens that could not be deleted: when to try again (monotonic). */
   readonly leftTokens = new Map<string, number>();
   /** Deletions whose VolumeAttachments could not be deleted: since when (monotonic). */
@@ -57,6 +61,7 @@ export class MachineMemory {
     this.drains.delete(uid);
     this.unanswered.delete(uid);
     this.leftTokens.delete(uid);
+    this.lostNodes.delete(uid);
     this.detaching.delete(uid);
     this.#told.delete(uid);
   }

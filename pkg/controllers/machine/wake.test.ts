@@ -29,11 +29,18 @@ class Filled<T extends KubeObject> extends Store<T> implements Pick<Informer<T>,
   }
 }
 
-function start(): { machines: Filled<Machine>; nodes: Filled<Node>; woken: string[]; forgotten: string[] } {
+function start(): {
+  machines: Filled<Machine>;
+  nodes: Filled<Node>;
+  woken: string[];
+  forgotten: string[];
+  gone: string[];
+} {
   const machines = new Filled<Machine>(MACHINE_INDEXES);
   const nodes = new Filled<Node>();
   const woken: string[] = [];
   const forgotten: string[] = [];
+  const gone: string[] = [];
   wakeMachines({
     // What a Filled lacks of an Informer nobody asks for here.
     machines: machines as unknown as Informer<Machine>,
@@ -42,9 +49,12 @@ function start(): { machines: Filled<Machine>; nodes: Filled<Node>; woken: strin
     activities: {
       forgetAll: (key: string, except?: string) => void forgotten.push(`${key} ${except ?? ''}`),
     } as Activities,
-    controller: { forget: (one: Machine) => void forgotten.push(one.metadata.uid) } as MachineController,
+    controller: {
+      forget: (one: Machine) => void forgotten.push(one.metadata.uid),
+      nodeGone: (one: Machine, lost: Node) => void gone.push(`${one.metadata.name} ${lost.metadata.name}`),
+    } as MachineController,
   });
-  return { machines, nodes, woken, forgotten };
+  return { machines, nodes, woken, forgotten, gone };
 }
 
 describe('a Machine', () => {
@@ -138,12 +148,13 @@ describe('the Node of a Machine', () => {
   });
 
   test('wakes it when it is gone', () => {
-    const { machines, nodes, woken } = start();
+    const { machines, nodes, woken, gone } = start();
     machines.see(machine());
     nodes.see(node());
     woken.length = 0;
     nodes.lose('m-1');
 
     expect(woken).toEqual(['default/m-1 normal']);
+    expect(gone).toEqual(['m-1 m-1']);
   });
 });

@@ -31,14 +31,17 @@ export function wakeMachines(parts: WakeParts): void {
   for (const informer of nodes) wakeByNodes(parts, informer);
 }
 
-/** Enqueues the Machines of one target's Nodes; for targets that come up later. */
-export function wakeByNodes({ machines, queue }: Pick<WakeParts, 'machines' | 'queue'>, nodes: Informer<Node>): void {
+/** Enqueues the Machines of one target's Nodes. */
+function wakeByNodes({ machines, queue, controller }: WakeParts, nodes: Informer<Node>): void {
   nodes.onChange((old, current) => {
     if (old !== undefined && current !== undefined && !nodeConcerns(old, current)) return;
     const concerned = new Map<string, Machine>();
     for (const node of [old, current]) {
       if (node === undefined) continue;
-      for (const machine of machinesOfNode(machines, node)) concerned.set(keyOf(machine), machine);
+      for (const machine of machinesOfNode(machines, node)) {
+        concerned.set(keyOf(machine), machine);
+        if (current === undefined) controller.nodeGone(machine, node);
+      }
     }
     for (const [key, machine] of concerned) queue.add(key, priorityOf(machine, nodes.hasSynced));
   });
@@ -60,6 +63,7 @@ function wakeMachine(
 function nodeConcerns(old: Node, current: Node): boolean {
   return (
     conditionsChanged(old.status?.conditions ?? [], current.status?.conditions ?? []) ||
+    !isDeepStrictEqual(old.status?.capacity, current.status?.capacity) ||
     !isDeepStrictEqual(concernOf(old), concernOf(current))
   );
 }

@@ -56,6 +56,8 @@ export const SCALE_DOWN_DISABLED_ANNOTATION = 'cluster-autoscaler.kubernetes.io/
 export const SCALE_DOWN_DISABLED_BY_US_ANNOTATION = 'cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm';
 /** On Nodes: the node template that was last applied, JSON. */
 export const LAST_APPLIED_TEMPLATE_ANNOTATION = 'node.machine.sapcloud.io/last-applied-anno-labels-taints';
+/** On Nodes: the virtual capacity that was last applied, JSON. */
+export const LAST_APPLIED_CAPACITY_ANNOTATION = 'node.machine.sapcloud.io/last-applied-virtual-capacity';
 /** On Nodes: not backed by a Machine. */
 export const NOT_MANAGED_ANNOTATION = 'node.machine.sapcloud.io/not-managed-by-mcm';
 /** On bootstrap token Secrets: UID of the Machine that the token is for. */

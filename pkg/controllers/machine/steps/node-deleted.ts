@@ -1,24 +1,48 @@
-import { NODE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
-import type { MachineStep } from '../context.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { belongsTo } from '../node-access.ts';
 
 /**
- * Deletes the Machine of a Node that somebody deleted: our finalizer keeps such a Node until it is drained and its VM gone. A
- * Node that vanished without a deletion that we saw is a matter of health.
+ * Deletes the Machine of a Node that somebody deleted: our finalizer keeps such a Node until it is drained and its VM gone. One
+ * that was deleted before it had our finalizer is gone by now; its Machine is deleted all the same. A Node with our finalizer
+ * that vanished has lost it by force, or with its cluster's data: that is a matter of health.
  */
 export const nodeDeleted: MachineStep = {
   name: 'node-deleted',
 
-  async run({ machine, observed, nodes, deleteMachine, pass, log, signal }) {
-    const deleted = nodes
-      ?.ofMachine(machine)
-      .find((node) => isBeingDeleted(node) && node.metadata.finalizers?.includes(NODE_FINALIZER) === true);
-    if (deleted === undefined) return next;
+  async run(ctx) {
+    const { machine, observed, nodes, deleteMachine, pass, log, signal } = ctx;
+    const deleted = nodes?.ofMachine(machine).find((node) => isBeingDeleted(node) && isManaged(node));
+    const name = deleted?.metadata.name ?? (await lostNodeOf(ctx));
+    if (name === undefined) return next;
 
     await deleteMachine(observed, signal);
-    log.info({ node: deleted.metadata.name }, 'deleted the machine of a deleted node');
-    pass.event('NodeDeleted', `Node ${deleted.metadata.name} was deleted, so the machine is deleted too.`);
+    log.info({ node: name }, 'deleted the machine of a deleted node');
+    pass.event('NodeDeleted', `Node ${name} was deleted, so the machine is deleted too.`);
     return waitFor('the deletion to be seen');
   },
 };
+
+/** Whether the deletion of a Node, last seen like this, was one of a Node of this machine before our finalizer was on it. */
+export function wasUnprotected(node: Node, machine: Machine): boolean {
+  if (!isManaged(node) || node.metadata.finalizers?.includes(NODE_FINALIZER) === true) return false;
+  return !isBeingDeleted(machine) && belongsTo(node, machine);
+}
+
+function isManaged({ metadata }: Node): boolean {
+  return metadata.annotations?.[NOT_MANAGED_ANNOTATION] === undefined;
+}
+
+/** The name of a Node whose deletion was seen; a live look has the last word. */
+async function lostNodeOf({ machine, nodes, memory, signal }: MachineContext): Promise<string | undefined> {
+  const lost = memory.lostNodes.get(machine.metadata.uid);
+  if (lost === undefined || nodes === undefined) return undefined;
+  const live = await nodes.read(lost.name, signal);
+  if (live?.metadata.uid !== lost.uid) return lost.name;
+  memory.lostNodes.delete(machine.metadata.uid);
+  return undefined;
+}

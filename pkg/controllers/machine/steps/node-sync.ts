@@ -1,15 +1,16 @@
-import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { LAST_APPLIED_CAPACITY_ANNOTATION, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { NodeAccess } from '../node-access.ts';
-import { nodeChange } from '../node-template.ts';
-import { phaseOf } from '../status.ts';
+import { capacityChange, type CapacityChange } from '../node-capacity.ts';
+import { nodeChange, type NodeChange } from '../node-template.ts';
 
 /**
- * Makes the Node show whose it is, and obey the machine's template: one strategic merge patch, and only when something is
- * missing. A Node that is being deleted, or is another machine's, is left alone.
+ * Makes the Node show whose it is, obey the machine's template, and have its class's virtual capacity: one patch of the Node and
+ * one of its status, and only when something is missing. A Node that is being deleted, or is another machine's, is left alone.
  */
 export const nodeSync: MachineStep = {
   name: 'node-sync',
@@ -17,23 +18,47 @@ export const nodeSync: MachineStep = {
   async run(ctx) {
     const { machine, nodes, signal, log } = ctx;
     const node = nodes?.get(machine.metadata.labels?.[NODE_LABEL] ?? '');
-    if (nodes === undefined || node === undefined || phaseOf(machine) === '') return next;
-    if (isBeingDeleted(node) || isContested(ctx, node)) return next;
+    if (nodes === undefined || node === undefined || isBeingDeleted(node) || isContested(ctx, node)) return next;
 
-    const change = nodeChange(machine, node);
+    const capacity = capacityChange(classOf(ctx), node);
+    const change = changeOf(ctx, node, capacity);
+    if (capacity?.capacity !== undefined) await nodes.patchStatus(node, { capacity: capacity.capacity }, signal);
     if (change === undefined) return next;
     if (change.taints === undefined) await nodes.patch(node, { metadata: change.metadata }, signal);
-    else await patchWithTaints(ctx, nodes, node);
+    else await patchWithTaints(ctx, nodes, node, capacity);
     log.info({ node: node.metadata.name }, 'applied the node template');
     return next;
   },
 };
 
+function classOf({ machine, classes }: MachineContext): MachineClass | undefined {
+  return classes.get(`${machine.metadata.namespace ?? ''}/${machine.spec.class?.name ?? ''}`);
+}
+
+/** What the Node itself lacks, the record of its virtual capacity included. */
+function changeOf(
+  { machine }: MachineContext,
+  node: Node,
+  capacity: CapacityChange | undefined,
+): NodeChange | undefined {
+  const change = nodeChange(machine, node);
+  if (capacity?.record === undefined) return change;
+  const annotations = { ...(change?.metadata['annotations'] as object | undefined) };
+  const recorded = { ...annotations, [LAST_APPLIED_CAPACITY_ANNOTATION]: capacity.record };
+  return { taints: change?.taints, metadata: { ...change?.metadata, annotations: recorded } };
+}
+
 /** Taints are one list without merge key: a taint that somebody adds at the same moment must not be lost. */
-async function patchWithTaints({ machine, signal }: MachineContext, nodes: NodeAccess, cached: Node): Promise<void> {
+async function patchWithTaints(
+  ctx: MachineContext,
+  nodes: NodeAccess,
+  cached: Node,
+  capacity: CapacityChange | undefined,
+): Promise<void> {
+  const { signal } = ctx;
   const live = await nodes.read(cached.metadata.name, signal);
   if (live === undefined || live.metadata.uid !== cached.metadata.uid || isBeingDeleted(live)) return;
-  const change = nodeChange(machine, live);
+  const change = changeOf(ctx, live, capacity);
   if (change === undefined) return;
   const { metadata, taints } = change;
   const { resourceVersion } = live.metadata;
