@@ -4,7 +4,7 @@ import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests } from '../../hack/control-plane/apply.ts';
 import type { Manifest } from '../../hack/control-plane/apply.ts';
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
-import { NODE_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import { MACHINE_FINALIZER, NODE_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
@@ -104,6 +104,42 @@ export class Pool implements AsyncDisposable {
     await this.#request('DELETE', `${this.#machinePath('machines')}/${name}`);
   }
 
+  /** Makes a machine that no MachineSet owns; resolves with its name, which is its Node's too, when it runs. */
+  async addMachine(spec: Readonly<Record<string, unknown>> = {}): Promise<string> {
+    const name = `${this.namespace}-${randomBytes(2).toString('hex')}`;
+    await this.#request('POST', this.#machinePath('machines'), {
+      apiVersion: API_VERSION,
+      kind: 'Machine',
+      metadata: { name, finalizers: [MACHINE_FINALIZER] },
+      spec: { class: { kind: 'MachineClass', name: NAME }, ...spec },
+    });
+    await eventually(async () => phaseOf(await this.machine(name)) === 'Running', {
+      ...PATIENCE,
+      intervalMs: LOOK_MS,
+      describe: `machine ${name} to run`,
+    });
+    return name;
+  }
+
+  /** One machine as it is now. */
+  async machine(name: string): Promise<Machine> {
+    return (await this.#request('GET', `${this.#machinePath('machines')}/${name}`)) as Machine;
+  }
+
+  /** Waits until no machine, VM, Node or token is left; the class and its Secret stay. */
+  async untilEmpty({ timeoutMs }: Patience = PATIENCE): Promise<void> {
+    await eventually(() => this.#empty(), {
+      timeoutMs,
+      intervalMs: LOOK_MS,
+      describe: `no machine in ${this.namespace}`,
+    });
+  }
+
+  /** Labels one machine. */
+  async label(name: string, labels: Readonly<Record<string, string>>): Promise<void> {
+    await this.#request('PATCH', `${this.#machinePath('machines')}/${name}`, { metadata: { labels } });
+  }
+
   async machines(): Promise<readonly Machine[]> {
     return await this.#list<Machine>(this.#machinePath('machines'));
   }
@@ -200,15 +236,20 @@ export class Pool implements AsyncDisposable {
   }
 
   async #gone(): Promise<void> {
+    for (const plural of ['machinesets', 'machinedeployments', 'machineclasses']) {
+      same(plural, (await this.#list(this.#machinePath(plural))).map(describe), []);
+    }
+    same('Secrets', (await this.#list(this.#secretPath)).map(describe), []);
+    await this.#empty();
+  }
+
+  async #empty(): Promise<void> {
     same(
       'VMs',
       sorted(await this.cloud.vms(), ({ machineName }) => machineName),
       [],
     );
-    for (const plural of ['machines', 'machinesets', 'machinedeployments', 'machineclasses']) {
-      same(plural, (await this.#list(this.#machinePath(plural))).map(describe), []);
-    }
-    same('Secrets', (await this.#list(this.#secretPath)).map(describe), []);
+    same('machines', (await this.machines()).map(describe), []);
     same('Nodes', (await this.nodes()).map(describe), []);
     same('tokens', await this.tokens(), []);
   }
@@ -247,6 +288,10 @@ function same(what: string, actual: unknown, wanted: unknown): void {
 
 function sorted<T>(items: readonly T[], text: (item: T) => string | undefined): string[] {
   return items.map((item) => text(item) ?? '').toSorted();
+}
+
+function phaseOf({ status }: Machine): string | undefined {
+  return status?.currentStatus?.phase;
 }
 
 function providerIDOf({ spec }: Machine): string | undefined {

@@ -619,7 +619,7 @@ describe('a drain', () => {
     await run(world);
     world.drains.end({ kind: 'incomplete', progress });
     const { result } = await run(world);
-    expect(result).toMatchObject({ kind: 'requeue', afterMs: 30 * SECOND });
+    expect(result).toMatchObject({ kind: 'requeue', afterMs: 5 * SECOND });
     expect(stageNow(world)).toBe(`Drain failed. ${text} Initiate node drain`);
     expect(world.drains.requests).toHaveLength(1);
 

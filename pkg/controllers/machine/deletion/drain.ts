@@ -19,8 +19,9 @@ import { noteProgress, PROGRESS_MS, showProgress } from './show-drain.ts';
 const FORCED_MS = MINUTE_MS;
 /** When to try again after the gate was closed. */
 const GATE_RETRY_MS = 5_000;
-/** Wait after a drain that could not do its work. */
-const RETRY_MS = 30_000;
+/** Wait after a drain that could not do its work: after the first, doubled with each further one up to the longest. */
+const FIRST_RETRY_MS = 5_000;
+const LONGEST_RETRY_MS = 30_000;
 
 const FORCE_TEXTS: Record<ForceReason, string> = {
   label: 'the deletion is forced by its label',
@@ -89,7 +90,14 @@ function start(ctx: MachineContext, target: Target, node: Node, force: ForceReas
   if (waitMs > 0) return requeue(waitMs, 'the next attempt to drain');
 
   const startedMs = before?.startedMs ?? clock.monotonicMs();
-  const record: DrainRecord = { purpose: 'deletion', force, startedMs, progress: undefined, isSuperseded: false };
+  const record: DrainRecord = {
+    purpose: 'deletion',
+    force,
+    startedMs,
+    progress: undefined,
+    isSuperseded: false,
+    failures: before?.failures ?? 0,
+  };
   memory.drains.set(uid, record);
   const request = requestOf(ctx, target, node, force);
   activities.startOrGet({ uid, key }, 'drain', (signal, tell) =>
@@ -182,9 +190,11 @@ function failed(ctx: MachineContext, error: unknown, isForced: boolean): StepRes
 function retry(ctx: MachineContext, text: string): StepResult {
   const { memory, machine, clock, pass } = ctx;
   const { uid } = machine.metadata;
-  const waitMs = Math.max(0, Math.min(RETRY_MS, drainDeadlineMs(ctx) - clock.now()));
   const record = memory.drains.get(uid);
-  if (record !== undefined) record.retryAtMs = clock.monotonicMs() + waitMs;
+  const failures = record?.failures ?? 0;
+  const backoffMs = Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS);
+  const waitMs = Math.max(0, Math.min(backoffMs, drainDeadlineMs(ctx) - clock.now()));
+  if (record !== undefined) Object.assign(record, { retryAtMs: clock.monotonicMs() + waitMs, failures: failures + 1 });
   if (stay(ctx, 'drain', text)) pass.event('DrainFailed', text);
   return requeue(waitMs, 'the next attempt to drain');
 }

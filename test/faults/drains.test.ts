@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import { InProcessManager } from '../cloud/manager.ts';
+import { Pool } from '../cloud/pool.ts';
+import { SimulatedCloud } from '../cloud/sim-cloud.ts';
+import { Site } from '../cloud/site.ts';
+import { Workload } from '../cloud/workload.ts';
+import { eventually } from '../expect/eventually.ts';
+
+const PATIENCE = { timeoutMs: 90_000, intervalMs: 200 };
+const BLOCKED = 12;
+const CREATED = 6;
+/** Far fewer than drains. */
+const WORKERS = '2';
+
+let site: Site;
+
+beforeAll(async () => {
+  site = await Site.open();
+});
+
+afterAll(async () => {
+  await site[Symbol.asyncDispose]();
+});
+
+describe('departure: a drain holds no worker (the original: one of 50, for hours)', () => {
+  test('so that blocked drains delay neither creations nor other deletions, with fewer workers than drains', async () => {
+    await using cloud = await SimulatedCloud.start({ site });
+    await using pool = await Pool.create({ site, cloud, replicas: 0 });
+    const workload = await Workload.open(site.api, pool.namespace);
+    const flags = { 'machine-concurrent-syncs': WORKERS };
+    await using manager = await InProcessManager.start({ ...pool.access, flags });
+    const blocked = await many(BLOCKED, () => pool.addMachine());
+    for (const name of blocked) await workload.pod(name);
+    await workload.forbidEvictions(BLOCKED);
+    for (const name of blocked) await pool.deleteMachine(name);
+    const drains = (): Promise<number> => manager.metric('machinist_activities_running', 'kind="drain"');
+    await eventually(async () => expect(await drains()).toBe(BLOCKED), PATIENCE);
+
+    const created = await many(CREATED, () => pool.addMachine());
+    const [quick = ''] = created;
+    await pool.deleteMachine(quick);
+    await eventually(async () => expect(namesOf(await pool.machines())).not.toContain(quick), PATIENCE);
+    await eventually(async () => {
+      expect(await manager.metric('mcm_workqueue_unfinished_work_seconds', 'name="machine"')).toBe(0);
+      expect(await manager.metric('mcm_workqueue_depth', 'name="machine"')).toBe(0);
+    }, PATIENCE);
+
+    expect(await drains()).toBe(BLOCKED);
+    expect((await workload.pods()).filter(({ metadata }) => metadata.deletionTimestamp !== undefined)).toEqual([]);
+    expect(cloud.created).toHaveLength(BLOCKED + CREATED);
+    expect(cloud.deleted).toBe(1);
+
+    for (const name of blocked) await pool.label(name, { 'force-deletion': 'true' });
+    for (const name of created.slice(1)) await pool.deleteMachine(name);
+    await pool.untilEmpty(PATIENCE);
+  }, 300_000);
+});
+
+describe('departure: one deadline for a drain, from its persisted start (the original: from that of the process)', () => {
+  test('a restart neither hurts the pods nor gives the drain more time, and the Machine says all along what holds it up', async () => {
+    await using cloud = await SimulatedCloud.start({ site });
+    await using pool = await Pool.create({ site, cloud, replicas: 0 });
+    const workload = await Workload.open(site.api, pool.namespace);
+    const first = await InProcessManager.start(pool.access);
+    const name = await pool.addMachine({ drainTimeout: '30s' });
+    const pod = await workload.pod(name);
+    await workload.forbidEvictions(1);
+    await pool.deleteMachine(name);
+    const told = await toldOf(pool, name);
+    await first.terminate();
+
+    await using _second = await InProcessManager.start(pool.access);
+    await eventually(async () => expect((await workload.node(name)).spec?.unschedulable).toBe(true), PATIENCE);
+    const [still] = await workload.pods();
+    const toldAgain = await toldOf(pool, name);
+    await pool.untilEmpty(PATIENCE);
+
+    const end = new Date(Date.parse(told.metadata.deletionTimestamp ?? '') + 30_000)
+      .toISOString()
+      .replace('.000Z', 'Z');
+    const text =
+      `Waiting for 1 pod: ${pool.namespace}/${pod.metadata.name} (PodDisruptionBudget closed allows no eviction ever, although` +
+      ` all its pods are healthy: correct it). Pods that are left at ${end} are deleted. Initiate node drain`;
+    expect([told, toldAgain].map(({ status }) => status.lastOperation?.description)).toEqual([text, text]);
+    expect(still?.metadata).toMatchObject({ uid: pod.metadata.uid });
+    expect(still?.metadata.deletionTimestamp).toBeUndefined();
+    expect(await workload.pods()).toEqual([]);
+  }, 180_000);
+});
+
+async function many<T>(count: number, make: () => Promise<T>): Promise<T[]> {
+  return await Promise.all(Array.from({ length: count }, make));
+}
+
+function namesOf(machines: readonly Machine[]): string[] {
+  return machines.map(({ metadata }) => metadata.name);
+}
+
+/** The machine, once it says what its drain waits for. */
+async function toldOf(pool: Pool, name: string): Promise<Machine & { status: NonNullable<Machine['status']> }> {
+  return await eventually(async () => {
+    const machine = await pool.machine(name);
+    const { status } = machine;
+    if (status?.lastOperation?.description?.includes('PodDisruptionBudget') !== true)
+      throw new Error('says nothing yet');
+    return { ...machine, status };
+  }, PATIENCE);
+}
