@@ -2,6 +2,9 @@ import { Command, CommanderError } from 'commander';
 
 import { exitCodeOf, normalizeFlags, type ParsedCommandLine, withFlags } from '../../pkg/config/command-line.ts';
 import { demoCommand } from './demo/command.ts';
+import { describeCommand } from './describe/command.ts';
+import { rolloutCommand } from './rollout/command.ts';
+import { withNegations } from './rollout/target.ts';
 import { version } from './version.ts';
 
 /** Runs the CLI with `argv` (without Node and script). Ends with exit code 2 for what was typed wrongly. */
@@ -13,8 +16,14 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
 
   withFlags(program.command('run').description('Run the controllers.'), 'machinist run', run);
   program.addCommand(demoCommand().copyInheritedSettings(program));
+  const rollout = rolloutCommand().copyInheritedSettings(program);
+  for (const subcommand of rollout.commands) subcommand.copyInheritedSettings(program);
+  program.addCommand(rollout);
+  const describe = describeCommand().copyInheritedSettings(program);
+  for (const subcommand of describe.commands) subcommand.copyInheritedSettings(program);
+  program.addCommand(describe);
 
-  await parse(program, argv);
+  await parse(program, argv[0] === 'rollout' ? withNegations(argv) : argv);
 }
 
 /** Runs one of the original's programs: flags without a subcommand. */

@@ -1,0 +1,130 @@
+import { NODE_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
+import { controllerOf } from '../../../pkg/apis/meta.ts';
+import type { Event } from '../../../pkg/apis/wire.ts';
+import { toTimestamp } from '../../../pkg/clock/clock.ts';
+import { explain } from '../../../pkg/controllers/machine/explain.ts';
+
+/** One condition, of the Machine or of its Node. Times are RFC 3339, absent where nobody recorded them. */
+export interface DescribedCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly since?: string;
+}
+
+/** One Event about a Machine. */
+export interface DescribedEvent {
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly from: string;
+  readonly count: number;
+  readonly first?: string;
+  readonly last?: string;
+}
+
+/** What `machinist describe machine` tells; printed as it is with `-o json`. */
+export interface Description {
+  readonly name: string;
+  readonly namespace: string;
+  readonly phase: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly waitingFor?: string;
+  readonly since?: string;
+  readonly nextStep: string;
+  readonly deletionTimestamp?: string;
+  readonly providerID?: string;
+  readonly node?: string;
+  readonly machineClass?: string;
+  readonly owner?: string;
+  readonly lastOperation?: {
+    readonly type?: string;
+    readonly state?: string;
+    readonly errorCode?: string;
+    readonly at?: string;
+  };
+  readonly conditions: readonly DescribedCondition[];
+  readonly nodeConditions: readonly DescribedCondition[];
+  /** Oldest first. */
+  readonly events: readonly DescribedEvent[];
+}
+
+/** Describes a Machine with its Events, as they were read at `nowMs`. */
+export function describe(machine: Machine, events: readonly Event[], nowMs: number): Description {
+  const { metadata, spec, status } = machine;
+  const { phase, reason, message, waitingFor, sinceMs, nextStep } = explain(machine, nowMs);
+  const { type, state, errorCode, lastUpdateTime } = status?.lastOperation ?? {};
+  const owner = controllerOf(machine);
+  return {
+    name: metadata.name,
+    namespace: metadata.namespace ?? '',
+    phase,
+    reason,
+    message,
+    ...given('waitingFor', waitingFor),
+    ...given('since', sinceMs === undefined ? undefined : toTimestamp(nowMs - sinceMs)),
+    nextStep,
+    ...given('deletionTimestamp', metadata.deletionTimestamp),
+    ...given('providerID', spec?.providerID),
+    ...given('node', metadata.labels?.[NODE_LABEL]),
+    ...given('machineClass', spec?.class?.name),
+    ...given('owner', owner === undefined ? undefined : `${owner.kind}/${owner.name}`),
+    ...(status?.lastOperation !== undefined && {
+      lastOperation: {
+        ...given('type', type),
+        ...given('state', state),
+        ...given('errorCode', errorCode),
+        ...given('at', lastUpdateTime ?? undefined),
+      },
+    }),
+    conditions: (status?.machineConditions ?? []).map(conditionOf),
+    nodeConditions: (status?.conditions ?? []).map(conditionOf),
+    events: events.map(eventOf).toSorted((a, b) => ((a.last ?? '') < (b.last ?? '') ? -1 : 1)),
+  };
+}
+
+function conditionOf(condition: {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string;
+}): DescribedCondition {
+  const { type, status, reason, message, lastTransitionTime } = condition;
+  return {
+    type,
+    status,
+    ...given('reason', reason),
+    ...given('message', message),
+    ...given('since', lastTransitionTime),
+  };
+}
+
+function eventOf({
+  type,
+  reason,
+  message,
+  source,
+  count,
+  firstTimestamp,
+  lastTimestamp,
+  eventTime,
+}: Event): DescribedEvent {
+  return {
+    type: type ?? '',
+    reason: reason ?? '',
+    message: (message ?? '').trim(),
+    from: source?.component ?? '',
+    count: count ?? 1,
+    ...given('first', firstTimestamp ?? eventTime),
+    ...given('last', lastTimestamp ?? eventTime ?? firstTimestamp),
+  };
+}
+
+/** A member that is there only if it has a value. */
+function given<K extends string>(member: K, value: string | undefined | null): Partial<Record<K, string>> {
+  return value === undefined || value === null || value === '' ? {} : ({ [member]: value } as Record<K, string>);
+}
