@@ -6,8 +6,9 @@ import type { Connection } from '../../hack/control-plane/connection.ts';
 import { ActivityRegistry } from '../../pkg/activity/registry.ts';
 import { MACHINE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
-import type { Node } from '../../pkg/apis/wire.ts';
+import type { Node, VolumeAttachment } from '../../pkg/apis/wire.ts';
 import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { CLASS_INDEX, classIndex } from '../../pkg/controllers/machine-class/class-index.ts';
@@ -53,6 +54,15 @@ export interface MachineWorldOptions {
   readonly connection?: Connection;
   readonly userData?: string;
   readonly settings?: Partial<MachineSettings>;
+  /** Keeps a kube-controller-manager from calling Nodes unhealthy; for tests that take longer than it waits. */
+  readonly nodeLeases?: boolean;
+}
+
+/** What a controller reads beside Machines and Nodes; outlives it. */
+interface Sources {
+  readonly classes: ReflectedInformer<MachineClass>;
+  readonly metadata: ReflectedInformer<KubeObject>;
+  readonly attachments: ReflectedInformer<VolumeAttachment>;
 }
 
 /**
@@ -71,6 +81,9 @@ export class MachineWorld implements AsyncDisposable {
   readonly metrics = new Registry();
   readonly #disposables: AsyncDisposableStack;
   readonly #serial = randomBytes(4).toString('hex');
+  readonly #settings: MachineSettings;
+  readonly #sources: Sources;
+  #end: () => Promise<void>;
 
   private constructor(
     parts: { namespace: string; user: KubeSession; session: KubeSession; cloud: Simulation },
@@ -89,8 +102,16 @@ export class MachineWorld implements AsyncDisposable {
       { indexes: { ...MACHINE_INDEXES, [CLASS_INDEX]: classIndex } },
     );
     this.nodes = session.informer(nodes, {}, { indexes: NODE_INDEXES, transform: trimNode, cluster: 'target' });
-    const loop = this.#run({ ...SETTINGS, ...options.settings });
-    disposables.defer(() => loop.stop(1_000));
+    this.#settings = { ...SETTINGS, ...options.settings };
+    this.#sources = this.#watch();
+    this.#end = this.#run();
+    disposables.defer(() => this.#end());
+  }
+
+  /** Ends the controller with all that it began and knew, and starts another on what the API server and the cloud have. */
+  async restart(): Promise<void> {
+    await this.#end();
+    this.#end = this.#run();
   }
 
   /** A running world; `await using world = await MachineWorld.open()`. */
@@ -111,7 +132,7 @@ export class MachineWorld implements AsyncDisposable {
           latencyMs: { create: 20, initialize: 5, status: 5, delete: 20, list: 5, join: 100 },
           quota: Number.POSITIVE_INFINITY,
         },
-        cluster: { kubeconfig: connection.kubeconfig, nodeLeases: false, podStopMs: 10 },
+        cluster: { kubeconfig: connection.kubeconfig, nodeLeases: options.nodeLeases ?? false, podStopMs: 10 },
       }),
     );
     const user = opening.use(new KubeSession(connection));
@@ -193,9 +214,8 @@ export class MachineWorld implements AsyncDisposable {
     await this.#disposables.disposeAsync();
   }
 
-  #run(settings: MachineSettings): KeyedQueue {
-    const { session, metrics } = this;
-    const { clock, reader, writer, transport } = session;
+  #watch(): Sources {
+    const { session } = this;
     const selection = { namespace: this.namespace };
     const classes = session.informer(machineClasses, selection, { indexes: { [SECRET_INDEX]: secretIndex } });
     const metadata = session.informer<KubeObject>(secrets, { ...selection, metadataOnly: true });
@@ -204,6 +224,16 @@ export class MachineWorld implements AsyncDisposable {
       {},
       { indexes: { ...VOLUME_ATTACHMENT_INDEXES, persistentVolume: () => [] }, transform: trimVolumeAttachment },
     );
+    return { classes, metadata, attachments };
+  }
+
+  /** Starts a controller; returns what ends it. */
+  #run(): () => Promise<void> {
+    const { session, metrics } = this;
+    metrics.clear();
+    const { clock, reader, writer, transport } = session;
+    const { classes, metadata, attachments } = this.#sources;
+    const settings = this.#settings;
     const recorder = new EventRecorder({
       source: { component: MACHINE_EVENT_SOURCE },
       writer,
@@ -211,7 +241,6 @@ export class MachineWorld implements AsyncDisposable {
       log: silentLogger,
       metrics: eventMetrics(metrics),
     });
-    this.#disposables.defer(() => recorder.stop(1_000));
     const queues: KeyedQueue[] = [];
     const activities = new ActivityRegistry({
       clock,
@@ -220,7 +249,6 @@ export class MachineWorld implements AsyncDisposable {
       limits: { create: 50, initialize: 50, status: 50, delete: 50, drain: 50, detach: 50 },
       enqueue: (key) => queues[0]?.add(key),
     });
-    this.#disposables.defer(() => activities.stop(1_000));
     const driver = new GatedDriver({
       provider: 'sim',
       driver: this.cloud.driver,
@@ -272,7 +300,10 @@ export class MachineWorld implements AsyncDisposable {
     wakeMachines({ machines: all, nodes: [this.nodes], queue: loop, activities, controller });
     const ignored = { add: () => undefined, addAfter: () => undefined };
     wakeMachineClasses({ classes, machines: all, queue: ignored, machineQueue: loop });
-    return loop;
+    return async () => {
+      await Promise.all([loop.stop(1_000), activities.stop(1_000)]);
+      await recorder.stop(1_000);
+    };
   }
 
   async #provideClass(userData: string): Promise<void> {
