@@ -1,0 +1,89 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machineDeployment, machineSet } from '../../../test/builders.ts';
+import type { BuiltMachineSet } from '../../../test/builders.ts';
+import { REVISION_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { historyTable, revisionDetails, revisionsOf, undoOf } from './history.ts';
+
+const pool = machineDeployment((d) => {
+  d.metadata.name = 'pool';
+  d.metadata.uid = 'pool-uid';
+  d.spec.template.spec = { class: { kind: 'MachineClass', name: 'class-3' } };
+});
+const set = (
+  revision: string,
+  className: string,
+  change: (s: BuiltMachineSet) => void = () => undefined,
+): BuiltMachineSet =>
+  machineSet((s) => {
+    s.metadata.name = `pool-${revision}`;
+    s.metadata.ownerReferences = [
+      { apiVersion: 'v1', kind: 'MachineDeployment', name: 'pool', uid: 'pool-uid', controller: true },
+    ];
+    s.metadata.annotations[REVISION_ANNOTATION] = revision;
+    s.spec.template.spec = { class: { kind: 'MachineClass', name: className } };
+    change(s);
+  });
+const stranger = set('7', 'x', (s) => (s.metadata.ownerReferences = []));
+const revisions = revisionsOf(pool, [
+  set('10', 'class-3'),
+  set('2', 'class-2', (s) => (s.metadata.annotations['kubernetes.io/change-cause'] = 'new image')),
+  stranger,
+  set('', 'class-0'),
+  set('1', 'class-1'),
+]);
+
+test('revisions are those of its own sets, by number', () => {
+  expect(revisions.map(({ number }) => number)).toEqual([1, 2, 10]);
+});
+
+test('the table shows them all with their causes', () => {
+  expect(historyTable('pool', revisions)).toBe(
+    [
+      'machinedeployment.machine.sapcloud.io/pool',
+      'REVISION  CHANGE-CAUSE',
+      '1         <none>',
+      '2         new image',
+      '10        <none>',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('one revision is shown with its template', () => {
+  const text = revisionDetails('pool', revisions, 2);
+
+  expect(text).toContain(
+    'machinedeployment.machine.sapcloud.io/pool with revision #2\nMachine Template:\n  metadata:\n',
+  );
+  expect(text).toContain('      name: class-2');
+  expect(() => revisionDetails('pool', revisions, 3)).toThrow('unable to find the specified revision');
+});
+
+describe('an undo', () => {
+  test.each([
+    { wanted: 0, want: { kind: 'to', revision: 2 } },
+    { wanted: 1, want: { kind: 'to', revision: 1 } },
+    { wanted: 10, want: { kind: 'skip' } },
+  ])('to revision $wanted comes to $want', ({ wanted, want }) => {
+    expect(undoOf(pool, revisions, wanted)).toEqual(want);
+  });
+
+  test.each([
+    { title: 'an unknown revision', of: revisions, wanted: 3, says: 'unable to find specified revision 3 in history' },
+    {
+      title: 'no earlier one',
+      of: revisions.slice(2),
+      wanted: 0,
+      says: 'no rollout history found for machine deployment "pool"',
+    },
+  ])('is refused for $title', ({ of, wanted, says }) => {
+    expect(() => undoOf(pool, of, wanted)).toThrow(says);
+  });
+
+  test('is refused while paused', () => {
+    const paused = { ...pool, spec: { ...pool.spec, paused: true } };
+
+    expect(() => undoOf(paused, revisions, 0)).toThrow('cannot rollback a paused machine deployment');
+  });
+});

@@ -1,0 +1,68 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machineDeployment } from '../../../test/builders.ts';
+import type { BuiltMachineDeployment } from '../../../test/builders.ts';
+import { REVISION_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { rolloutStatus } from './status.ts';
+
+const pool = (change: (d: BuiltMachineDeployment) => void): BuiltMachineDeployment =>
+  machineDeployment((d) => {
+    d.metadata.name = 'pool';
+    d.spec.replicas = 5;
+    d.status = { observedGeneration: 1, replicas: 5, updatedReplicas: 5, availableReplicas: 5 };
+    change(d);
+  });
+const waiting = (what: string): string => `Waiting for machine deployment "pool" rollout to finish: ${what}...`;
+
+describe('the status of a rollout', () => {
+  test.each<{ title: string; change: (d: BuiltMachineDeployment) => void; text: string; isDone?: boolean }>([
+    {
+      title: 'a spec that the controller has not seen',
+      change: (d) => (d.metadata.generation = 2),
+      text: 'Waiting for machine deployment spec update to be observed...',
+    },
+    {
+      title: 'no status at all',
+      change: (d) => (d.status = {}),
+      text: 'Waiting for machine deployment spec update to be observed...',
+    },
+    {
+      title: 'missing new machines',
+      change: (d) => (d.status.updatedReplicas = 2),
+      text: waiting('2 out of 5 new replicas have been updated'),
+    },
+    {
+      title: 'old machines',
+      change: (d) => (d.status.replicas = 7),
+      text: waiting('2 old replicas are pending termination'),
+    },
+    {
+      title: 'new machines that are not available',
+      change: (d) => (d.status.availableReplicas = 4),
+      text: waiting('4 of 5 updated replicas are available'),
+    },
+    {
+      title: 'nothing left to do',
+      change: () => undefined,
+      text: 'machine deployment "pool" successfully rolled out',
+      isDone: true,
+    },
+  ])('tells of $title', ({ change, text, isDone = false }) => {
+    expect(rolloutStatus(pool(change), 0)).toEqual({ text, isDone });
+  });
+
+  test('is an error once the progress deadline has passed', () => {
+    const stuck = pool((d) => {
+      d.status.conditions = [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }];
+    });
+
+    expect(() => rolloutStatus(stuck, 0)).toThrow('machine deployment "pool" exceeded its progress deadline');
+  });
+
+  test('is an error when another revision was asked for', () => {
+    const second = pool((d) => (d.metadata.annotations[REVISION_ANNOTATION] = '2'));
+
+    expect(rolloutStatus(second, 2).isDone).toBe(true);
+    expect(() => rolloutStatus(second, 1)).toThrow('desired revision (1) is different from the running revision (2)');
+  });
+});

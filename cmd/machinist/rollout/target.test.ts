@@ -1,0 +1,41 @@
+import { expect, test } from '@jest/globals';
+
+import { ApiError } from '../../../pkg/kube/errors.ts';
+import { failureText, RolloutError } from './error.ts';
+import { nameOf, withNegations } from './target.ts';
+
+test.each([
+  { words: ['pool'] },
+  { words: ['mcd/pool'] },
+  { words: ['machinedeployment/pool'] },
+  { words: ['machinedeployments', 'pool'] },
+  { words: ['MachineDeployment.machine.sapcloud.io/pool'] },
+])('$words names the machine deployment', ({ words }) => {
+  expect(nameOf(words)).toBe('pool');
+});
+
+test.each([
+  { words: ['deployment/pool'], says: 'only MachineDeployments have one' },
+  { words: ['mcd', 'a', 'b'], says: 'one MachineDeployment is expected' },
+  { words: ['mcd/'], says: 'one MachineDeployment is expected' },
+  { words: ['mcd/a/b'], says: 'one MachineDeployment is expected' },
+])('$words names none', ({ words, says }) => {
+  expect(() => nameOf(words)).toThrow(says);
+});
+
+test.each([
+  { argv: ['status', '--watch=false', 'pool'], want: ['status', '--no-watch', 'pool'] },
+  { argv: ['status', '-w=true', 'pool'], want: ['status', '--watch', 'pool'] },
+  { argv: ['status', '-w', 'pool'], want: ['status', '-w', 'pool'] },
+])('$argv is read as $want', ({ argv, want }) => {
+  expect(withNegations(argv)).toEqual(want);
+});
+
+test.each([
+  { err: new RolloutError('no'), text: 'error: no' },
+  { err: new ApiError(404, 'NotFound', 'pool not found'), text: 'Error from server (NotFound): pool not found' },
+  { err: new ApiError(0, 'Unreachable', 'refused'), text: 'Unable to connect to the server: refused' },
+  { err: new TypeError('a bug'), text: undefined },
+])('$err is told as $text', ({ err, text }) => {
+  expect(failureText(err)).toBe(text);
+});
