@@ -7,8 +7,8 @@ import { askedPreservation } from './value.ts';
 interface Case {
   readonly own?: string;
   readonly last?: string;
-  /** `-` is a Node without annotation. */
-  readonly node: string | 'missing' | 'none';
+  /** What the Node says; `-` is a Node without annotation, `missing` one that is not there, `none` that none is named. */
+  readonly node: string;
   readonly asked: string;
 }
 

@@ -3,14 +3,14 @@ import {
   MACHINE_NAME_LABEL,
   NODE_FINALIZER,
   PRIORITY_ANNOTATION,
-} from '../../apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
-import type { Node } from '../../apis/wire.ts';
-import type { DrainOutcome, DrainRequest } from '../../drain/drain.ts';
-import { machine, node } from '../../../test/builders.ts';
-import { CREATION } from './controller.ts';
-import { FakeWorld, type PassSeen } from './fake-world.ts';
+} from '../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../pkg/apis/machine/v1alpha1/machine.ts';
+import type { MachinePhase } from '../pkg/apis/machine/v1alpha1/phases.ts';
+import type { Node } from '../pkg/apis/wire.ts';
+import type { DrainOutcome, DrainRequest } from '../pkg/drain/drain.ts';
+import { machine, node } from './builders.ts';
+import { CREATION } from '../pkg/controllers/machine/controller.ts';
+import { FakeWorld, type PassSeen } from '../pkg/controllers/machine/fake-world.ts';
 
 const READY = { type: 'Ready', status: 'True' };
 const NOT_READY = { type: 'Ready', status: 'Unknown' };
