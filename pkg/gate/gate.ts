@@ -19,6 +19,8 @@ export interface Admission {
   readonly remainingMs: number;
   /** `leaseTransitions` of the Lease under which we act; drivers refuse an older one than they have seen. Decimal. */
   readonly fencingToken: bigint;
+  /** Whether the fence is still open; absent: it always is. Asked again right before the first byte is written. */
+  readonly isOpen?: () => boolean;
 }
 
 /** Why the gate refused. fenced: leadership may have passed on. frozen: a cluster was unreachable for too long. unproven: no recent proof of life. */

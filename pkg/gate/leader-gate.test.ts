@@ -93,7 +93,11 @@ describe('admission', () => {
     const { clock, gate } = await start();
     clock.advance(4 * SECOND);
 
-    expect(await gate.admit('destroy', BOTH, never)).toEqual({ remainingMs: 6 * SECOND, fencingToken: 3n });
+    const admission = await gate.admit('destroy', BOTH, never);
+    expect(admission).toMatchObject({ remainingMs: 6 * SECOND, fencingToken: 3n });
+    expect(admission.isOpen?.()).toBe(true);
+    clock.advance(6 * SECOND);
+    expect(admission.isOpen?.()).toBe(false);
   });
 
   test.each(['report', 'create', 'change', 'destroy'] as const)(

@@ -55,7 +55,7 @@ export class LeaderGate implements Gate, Trust {
       this.#requireOpenFence(intent);
       this.#requireNoneFrozen(intent, clusters);
     }
-    return { remainingMs: fence.remainingMs, fencingToken: fence.token };
+    return { remainingMs: fence.remainingMs, fencingToken: fence.token, isOpen: () => fence.remainingMs > 0 };
   }
 
   trustedForMs(clusters: readonly Cluster[]): number {

@@ -4,6 +4,7 @@ import { Agent, ProxyAgent, Socks5ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 
 import type { Connection, Endpoint } from './endpoint.ts';
+import { startGuard } from './start-guard.ts';
 
 /** What a connection is for. Leases have their own, so that renewals never queue behind stuck requests. */
 export type Lane = 'requests' | 'leases' | 'watches';
@@ -32,7 +33,7 @@ export class Dispatchers {
     }
     let dispatcher = this.#byLane.get(lane);
     if (dispatcher === undefined) {
-      dispatcher = createDispatcher(connection, CONNECTIONS[lane]);
+      dispatcher = createDispatcher(connection, CONNECTIONS[lane]).compose(startGuard);
       this.#byLane.set(lane, dispatcher);
     }
     return { dispatcher, headers };

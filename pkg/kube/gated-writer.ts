@@ -1,6 +1,6 @@
 import type { KubeObject, Status } from '../apis/meta.ts';
 import type { Pod } from '../apis/wire.ts';
-import type { Cluster, Gate, Intent } from '../gate/gate.ts';
+import type { Admission, Cluster, Gate, Intent } from '../gate/gate.ts';
 import { addressOf } from './address.ts';
 import type { WriteOptions, DeleteOptions, Identity, New, ObjectRef, Preconditions, Writer } from './client.ts';
 import { ApiError, isNotFound } from './errors.ts';
@@ -151,9 +151,13 @@ export class GatedWriter implements Writer {
     text: string,
   ): Promise<T> {
     const { transport, gate, cluster, intercept } = this.#options;
-    const admit = async (waiting: AbortSignal): Promise<number> =>
-      (await gate.admit(intent, [cluster, ...clusters], waiting)).remainingMs;
-    const send = (): Promise<T> => transport[MUTATE]<T>({ ...call, signal, timeoutMs, admit });
+    let admission: Admission | undefined;
+    const admit = async (waiting: AbortSignal): Promise<number> => {
+      admission = await gate.admit(intent, [cluster, ...clusters], waiting);
+      return admission.remainingMs;
+    };
+    const mayStart = (): boolean => admission?.isOpen?.() !== false;
+    const send = (): Promise<T> => transport[MUTATE]<T>({ ...call, signal, timeoutMs, admit, mayStart });
     return intercept === undefined ? send() : intercept({ text }, send);
   }
 

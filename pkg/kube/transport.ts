@@ -11,6 +11,7 @@ import { ApiError } from './errors.ts';
 import { errorOfAnswer, errorOfFailure, isConnectionFailure } from './failure.ts';
 import { MUTATE } from './mutate.ts';
 import { leases } from './resource.ts';
+import { NotStartedError } from './start-guard.ts';
 import { unlimited } from './throttle.ts';
 import type { Throttle } from './throttle.ts';
 
@@ -42,6 +43,8 @@ interface Call {
   /** A 429 of an eviction means a PodDisruptionBudget: `never` hands it to the caller at once. */
   readonly retryTooManyRequests?: 'never';
   readonly admit?: Admit | undefined;
+  /** Asked when the first byte of an attempt is about to be written; false takes the attempt for one without an answer. */
+  readonly mayStart?: (() => boolean) | undefined;
 }
 
 /** A request that changes nothing. */
@@ -202,7 +205,9 @@ export class Transport {
       deadline.signal.throwIfAborted();
       const used = await untilAborted(this.#dispatchers.use(lane), deadline.signal);
       dispatcher = used.dispatcher;
-      const answer = await this.#send(call, dispatcher, used.headers, deadline.signal, NO_TIMEOUTS);
+      // A process that was paused hears of its network first, and of its timers only then.
+      const mayStart = (): boolean => clock.monotonicMs() - sentMs < leftMs && call.mayStart?.() !== false;
+      const answer = await this.#send({ ...call, mayStart }, dispatcher, used.headers, deadline.signal, NO_TIMEOUTS);
       const text = await answer.body.text();
       code = answer.statusCode;
       date = headerOf(answer.headers, 'date');
@@ -213,7 +218,7 @@ export class Transport {
       // Whoever broke it off: that nothing came for so long tells about the connection.
       const isSilent = clock.monotonicMs() - sentMs >= SILENT_MS;
       if (isSilent && dispatcher !== undefined) this.#dispatchers.renew(lane, dispatcher);
-      if (deadline.expired) throw expired(call, leftMs, err);
+      if (deadline.expired || err instanceof NotStartedError) throw expired(call, leftMs, err);
       call.signal?.throwIfAborted();
       throw errorOfFailure(err, `${call.method} ${call.address.path}`);
     } finally {
@@ -229,6 +234,7 @@ export class Transport {
     timeouts: { headersTimeout: number; bodyTimeout: number },
   ): Promise<Dispatcher.ResponseData> {
     signal.throwIfAborted();
+    const guarded = call.mayStart === undefined ? {} : { mayStart: call.mayStart };
     const answer = dispatcher.request({
       origin: this.#origin,
       path: `${this.#prefix}${call.address.path}${call.query ?? ''}`,
@@ -244,6 +250,7 @@ export class Transport {
       reset: false,
       signal,
       ...timeouts,
+      ...guarded,
     });
     // While it waits for a connection, undici hears of an abort only afterwards (and then sends nothing).
     return untilAborted(answer, signal);
