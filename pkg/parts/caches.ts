@@ -23,6 +23,8 @@ export interface CacheOptions<T extends KubeObject> {
   readonly metadataOnly?: true;
   readonly indexes?: IndexFunctions<T>;
   readonly transform?: Transform<T>;
+  /** What is lost without the cache; a cache that we may not read is then left empty, for ever unsynced, and said so once. */
+  readonly optionalFor?: string;
 }
 
 /** Before the first answer it is not known whether the server can be reached at all. */
@@ -33,6 +35,15 @@ export class NotServedError extends Error {
   override readonly name = 'NotServedError';
 }
 
+/** One cache. */
+interface CacheMember {
+  readonly cached: CachedKind;
+  readonly optionalFor: string | undefined;
+  run(signal: AbortSignal): Promise<void>;
+  wait(signal: AbortSignal): Promise<void>;
+  hasSynced(): boolean;
+}
+
 /** All caches of one cluster: they start together, learn of our own writes, and tell that the cluster lives. */
 export class Caches implements Member {
   readonly name: string;
@@ -40,10 +51,7 @@ export class Caches implements Member {
   readonly #access: ClusterAccess;
   readonly #parts: { clock: Clock; log: Logger; metrics: KubeMetrics; freezes: Freezes };
   readonly #stopping = new AbortController();
-  readonly #informers: { run: (signal: AbortSignal) => Promise<void>; wait: (signal: AbortSignal) => Promise<void> }[] =
-    [];
-  readonly #kinds: CachedKind[] = [];
-  readonly #synced: { readonly kind: string; readonly hasSynced: boolean }[] = [];
+  #members: CacheMember[] = [];
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(access: ClusterAccess, parts: { clock: Clock; log: Logger; metrics: KubeMetrics; freezes: Freezes }) {
@@ -56,7 +64,7 @@ export class Caches implements Member {
   add<T extends KubeObject>(resource: Resource<T>, options: CacheOptions<T> = {}): ReflectedInformer<T> {
     const { cluster, transport, reader } = this.#access;
     const { clock, log, metrics, freezes } = this.#parts;
-    const { namespace, metadataOnly, indexes, transform } = options;
+    const { namespace, metadataOnly, indexes, transform, optionalFor } = options;
     const informer = new ReflectedInformer<T>({
       source: new HttpListWatch({ transport, resource, selection: { namespace, metadataOnly } }),
       clock,
@@ -68,13 +76,12 @@ export class Caches implements Member {
       onAlive: () => freezes.sawLife(cluster),
     });
     this.ownWrites.feed(resource, informer);
-    this.#informers.push({ run: (signal) => informer.run(signal), wait: (signal) => informer.waitForSync(signal) });
-    this.#kinds.push({ resource, namespace, reader, informer });
-    this.#synced.push({
-      kind: resource.kind,
-      get hasSynced() {
-        return informer.hasSynced;
-      },
+    this.#members.push({
+      cached: { resource, namespace, reader, informer },
+      optionalFor,
+      run: (signal) => informer.run(signal),
+      wait: (signal) => informer.waitForSync(signal),
+      hasSynced: () => informer.hasSynced,
     });
     return informer;
   }
@@ -85,12 +92,12 @@ export class Caches implements Member {
 
   /** For reachPresent. */
   get kinds(): readonly CachedKind[] {
-    return this.#kinds;
+    return this.#members.map(({ cached }) => cached);
   }
 
   /** For the readiness check. */
   get synced(): readonly { readonly kind: string; readonly hasSynced: boolean }[] {
-    return this.#synced;
+    return this.#members.map(({ cached, hasSynced }) => ({ kind: cached.resource.kind, hasSynced: hasSynced() }));
   }
 
   /**
@@ -98,10 +105,11 @@ export class Caches implements Member {
    * answers. Throws NotServedError when a kind is not served or we may not read it.
    */
   async start(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#kinds.map((kind) => this.#requireServed(kind, signal)));
+    const isReadable = await Promise.all(this.#members.map((member) => this.#isReadable(member, signal)));
+    this.#members = this.#members.filter((_member, i) => isReadable[i] === true);
     const stopping = this.#stopping.signal;
-    this.#running = Promise.all(this.#informers.map(({ run }) => run(stopping)));
-    const filled = Promise.all(this.#informers.map(({ wait }) => wait(signal)));
+    this.#running = Promise.all(this.#members.map(({ run }) => run(stopping)));
+    const filled = Promise.all(this.#members.map(({ wait }) => wait(signal)));
     const { cluster } = this.#access;
     if (cluster === CONTROL) await filled;
     else await Promise.race([filled, untilFrozen(this.#parts.freezes, cluster)]);
@@ -110,6 +118,19 @@ export class Caches implements Member {
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the process is stopping'));
     await this.#running;
+  }
+
+  /** False for an optional cache that would never be filled. */
+  async #isReadable({ cached, optionalFor }: CacheMember, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#requireServed(cached, signal);
+      return true;
+    } catch (err) {
+      if (optionalFor === undefined || !(err instanceof NotServedError)) throw err;
+      const { cluster } = this.#access;
+      this.#parts.log.warn({ cluster, kind: cached.resource.kind, err: err.message }, `went on without ${optionalFor}`);
+      return false;
+    }
   }
 
   /** An unreachable server is waited for; a refusal would last for ever and is said at once. */

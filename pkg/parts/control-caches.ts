@@ -7,6 +7,7 @@ import type { Node, VolumeAttachment } from '../apis/wire.ts';
 import type { Informer } from '../cache/lister.ts';
 import { CLASS_INDEX, classIndex } from '../controllers/machine-class/class-index.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../controllers/machine-set/controller-index.ts';
+import type { FleetParts } from '../controllers/machine/fleet.ts';
 import { MACHINE_INDEXES, NODE_INDEXES, VOLUME_ATTACHMENT_INDEXES } from '../controllers/node-index/indexes.ts';
 import { SECRET_INDEX, secretIndex } from '../controllers/secret/secret-references.ts';
 import {
@@ -26,9 +27,9 @@ import { Caches } from './caches.ts';
 export interface ControlCaches {
   readonly caches: Caches;
   readonly machines: Informer<Machine>;
-  /** Undefined in a process that runs only the machine half: its permissions do not cover them. */
-  readonly sets: Informer<MachineSet> | undefined;
-  readonly deployments: Informer<MachineDeployment> | undefined;
+  /** In a process that runs only the machine half: never synced when the permissions do not cover it. */
+  readonly sets: Informer<MachineSet>;
+  readonly deployments: Informer<MachineDeployment>;
   /** Undefined in a process that runs only the manager half. */
   readonly classes: Informer<MachineClass> | undefined;
   /** Metadata only. */
@@ -62,25 +63,41 @@ export function halvesOf({ config: { controllers } }: Base): Halves {
   };
 }
 
+/** Gardener's own roles of the machine half do not cover them. */
+const OWNERS =
+  'MachineSets and MachineDeployments: annotation max-replacements is not seen, machines are replaced one at a time';
+
 /** The caches of the control cluster that these halves read. */
 export function makeControlCaches(base: Base, halves: Halves): ControlCaches {
   const { clock, log, metrics, freezes, control } = base;
   const { namespace } = base.config.clusters;
   const caches = new Caches(control, { clock, log, metrics: metrics.kube, freezes });
+  const forOwners = halves.sets ? {} : { optionalFor: OWNERS };
   return {
     caches,
     machines: caches.add(machines, {
       namespace,
       indexes: { ...MACHINE_INDEXES, [CLASS_INDEX]: classIndex, [CONTROLLER_INDEX]: controllerIndex },
     }),
-    sets: halves.sets
-      ? caches.add(machineSets, { namespace, indexes: { [CONTROLLER_INDEX]: controllerIndex } })
-      : undefined,
-    deployments: halves.sets ? caches.add(machineDeployments, { namespace }) : undefined,
+    sets: caches.add(machineSets, { namespace, indexes: { [CONTROLLER_INDEX]: controllerIndex }, ...forOwners }),
+    deployments: caches.add(machineDeployments, { namespace, ...forOwners }),
     classes: halves.machines
       ? caches.add(machineClasses, { namespace, indexes: { [SECRET_INDEX]: secretIndex } })
       : undefined,
     secrets: halves.machines ? caches.add<KubeObject>(secrets, { namespace, metadataOnly: true }) : undefined,
+  };
+}
+
+/** Machines and their owners, as far as this process may read them: asked anew each time, because caches fill later. */
+export function fleetOf({ machines, sets, deployments }: ControlCaches): FleetParts {
+  return {
+    machines,
+    get sets() {
+      return sets.hasSynced ? sets : undefined;
+    },
+    get deployments() {
+      return deployments.hasSynced ? deployments : undefined;
+    },
   };
 }
 

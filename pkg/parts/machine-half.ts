@@ -29,6 +29,7 @@ import { replacementMetrics } from '../metrics/replacement.ts';
 import type { Led } from '../process/leadership.ts';
 import type { KeyedQueue } from '../workqueue/keyed-queue.ts';
 import type { Base } from './base.ts';
+import { fleetOf } from './control-caches.ts';
 import type { ControlCaches, TargetCaches } from './control-caches.ts';
 import { cachesOf, ledBy, readinessOf, targetsOf, writerOf } from './half.ts';
 import { makeMachineSafety } from './machine-safety.ts';
@@ -49,7 +50,8 @@ export function makeMachineHalf(
   ownerless: OwnerlessVMs,
 ): Led {
   const { config, clock, log, registry, metrics } = base;
-  const { machines, classes, secrets, sets, deployments } = control;
+  const { machines, classes, secrets } = control;
+  const fleet = fleetOf(control);
   if (classes === undefined || secrets === undefined) throw new Error('the machine half needs caches of its kinds');
   const { reader } = base.control;
   const writer = writerOf(base, base.control, control.caches, gate);
@@ -69,8 +71,12 @@ export function makeMachineHalf(
     machines,
     classes,
     secrets: contents,
-    sets,
-    deployments,
+    get sets() {
+      return fleet.sets;
+    },
+    get deployments() {
+      return fleet.deployments;
+    },
     reader,
     writer,
     targets: targetsOf(base, target, gate),

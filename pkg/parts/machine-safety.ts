@@ -26,6 +26,7 @@ import { safetyMetrics, type SafetyMetrics } from '../metrics/safety.ts';
 import type { Targets } from '../targets/targets.ts';
 import type { KeyedQueue } from '../workqueue/keyed-queue.ts';
 import type { Base } from './base.ts';
+import { fleetOf } from './control-caches.ts';
 import type { ControlCaches, TargetCaches } from './control-caches.ts';
 import { type Stoppable, targetsOf, writerOf } from './half.ts';
 import { makeLoop } from './loop.ts';
@@ -162,7 +163,7 @@ function makeOrphanLoop(
       writer: writerOf(base, base.control, control.caches, gate),
       targets,
       trust: gate,
-      fleet: new Fleet({ machines, sets: control.sets, deployments: control.deployments }),
+      fleet: new Fleet(fleetOf(control)),
       recorder: eventsAbout(machineResource, recorder),
       metrics,
       clock,

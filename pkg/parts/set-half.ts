@@ -41,7 +41,6 @@ export function makeSetHalf(
 ): Led {
   const { config, clock, log, registry, metrics } = base;
   const { machines, sets, deployments } = control;
-  if (sets === undefined || deployments === undefined) throw new Error('the set half needs caches of its kinds');
   const shared = {
     reader: base.control.reader,
     writer: writerOf(base, base.control, control.caches, gate),

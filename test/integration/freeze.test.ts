@@ -177,8 +177,9 @@ describe('while the target cluster cannot be reached', () => {
   test(
     'a process that starts stays frozen until the target answers, and still deletes what is deleted by force',
     async () => {
-      const first = await startManager({ 'leader-elect': 'false' });
-      const [plain = '', forced = ''] = await pool.untilUp(2).finally(() => first.terminate());
+      await using first = await startManager({ 'leader-elect': 'false' });
+      const [plain = '', forced = ''] = await pool.untilUp(2);
+      await first.terminate();
       target.set('refuse');
 
       await using second = await startManager({ 'leader-elect': 'false' });

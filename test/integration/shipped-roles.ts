@@ -24,20 +24,30 @@ export type RoleFile =
   | 'sim-driver';
 
 /**
- * Applies shipped roles; those for namespace `machinist` to `namespace` instead. Resolves when the API server obeys them:
- * its authorizer learns of roles by watches, a moment after they were stored.
+ * Applies shipped roles; those for namespace `machinist` to `namespace` instead, and bound to `user` by bindings of its own
+ * instead of user `machinist`. Resolves when the API server obeys them: its authorizer learns of roles by watches, a moment after
+ * they were stored.
  */
-export async function grant(api: Api, file: RoleFile, namespace: string): Promise<void> {
+export async function grant(api: Api, file: RoleFile, namespace: string, user = MACHINIST): Promise<void> {
   const manifests = parseManifests(readFileSync(join(FOLDER, `${file}.yaml`), 'utf8'));
-  const moved = manifests.map(({ metadata, ...rest }) => ({
-    ...rest,
-    metadata: metadata.namespace === MACHINIST ? { ...metadata, namespace } : metadata,
-  }));
+  const moved = manifests.map((manifest) => boundTo(user, moveTo(namespace, manifest)));
   await applyManifests(api, moved);
   const reviews = moved.flatMap((manifest) => reviewsOf(manifest as Manifest & Partial<Binding>, moved));
   await eventually(async () => (await Promise.all(reviews.map((review) => allows(api, review)))).every(Boolean), {
     describe: `the API server to obey ${file}.yaml in ${namespace}`,
   });
+}
+
+function moveTo(namespace: string, manifest: Manifest): Manifest {
+  const { metadata } = manifest;
+  return metadata.namespace === MACHINIST ? { ...manifest, metadata: { ...metadata, namespace } } : manifest;
+}
+
+function boundTo(user: string, manifest: Manifest & Partial<Binding>): Manifest {
+  const { metadata, subjects } = manifest;
+  if (user === MACHINIST || subjects?.some(({ name }) => name === MACHINIST) !== true) return manifest;
+  const bound = subjects.filter(({ kind }) => kind === 'User').map((subject) => ({ ...subject, name: user }));
+  return { ...manifest, metadata: { ...metadata, name: `${metadata.name}-${user}` }, subjects: bound };
 }
 
 interface Binding {
@@ -76,7 +86,11 @@ export async function allows(api: Api, spec: unknown): Promise<boolean> {
 }
 
 /** The API server as the user whom the shipped roles bind: it may do nothing else. */
-export async function asMachinist({ directory, url, ca }: Connection): Promise<Endpoint> {
+export async function asMachinist({
+  directory,
+  url,
+  ca,
+}: Pick<Connection, 'directory' | 'url' | 'ca'>): Promise<Endpoint> {
   const files = pkiFiles(pkiDirectory(directory));
   const { certificate, key } = await issueClient(readCredential(files.ca, files.caKey), { user: MACHINIST });
   return fixedEndpoint(url, { tls: { ca, cert: certificate, key } });

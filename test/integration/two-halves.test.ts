@@ -1,0 +1,157 @@
+import { PassThrough } from 'node:stream';
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import { createLogger } from '../../pkg/log/logger.ts';
+import { InProcessManager } from '../cloud/manager.ts';
+import { Pool } from '../cloud/pool.ts';
+import { SimulatedCloud } from '../cloud/sim-cloud.ts';
+import { Site } from '../cloud/site.ts';
+import { eventually } from '../expect/eventually.ts';
+import { grant } from './shipped-roles.ts';
+
+const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+const TEST_MS = 180_000;
+const MANAGER = 'machinist-manager';
+const MACHINES = 'machinist-machines';
+const ROLE = 'machinist-machine-controller-control';
+
+let site: Site;
+let cloud: SimulatedCloud;
+let pool: Pool;
+
+beforeAll(async () => {
+  site = await Site.open();
+  await grant(site.api, 'target-manager', 'default', MANAGER);
+  await grant(site.api, 'target', 'default', MACHINES);
+  await grant(site.api, 'control-identity', 'default', MACHINES);
+});
+
+afterAll(async () => {
+  await site[Symbol.asyncDispose]();
+});
+
+beforeEach(async () => {
+  cloud = await SimulatedCloud.start({ site });
+  pool = await Pool.create({ site, cloud, replicas: 2, machine: { healthTimeout: '1s' } });
+  await grant(site.api, 'control-manager', pool.namespace, MANAGER);
+  await grant(site.api, 'control-machine-controller', pool.namespace, MACHINES);
+});
+
+afterEach(async () => {
+  await pool[Symbol.asyncDispose]();
+  await cloud[Symbol.asyncDispose]();
+});
+
+/** One half as a user of its own, with what it has logged. */
+async function startHalf(
+  user: string,
+  controllers: string,
+): Promise<InProcessManager & { readonly logged: () => string }> {
+  const kubeconfig = await site.plane.connection.kubeconfigFor({ user });
+  const lines = new PassThrough().setEncoding('utf8');
+  let text = '';
+  lines.on('data', (chunk: string) => {
+    text += chunk;
+  });
+  const half = await InProcessManager.start({
+    ...pool.access,
+    kubeconfig,
+    log: createLogger('info', lines),
+    flags: { controllers, 'machine-safety-grace': '0s' },
+  });
+  return Object.assign(half, { logged: () => text });
+}
+
+const startManagerHalf = () => startHalf(MANAGER, 'machine-deployment,machine-set,safety.overshoot');
+const startMachineHalf = () =>
+  startHalf(MACHINES, 'machine,machine-class,secret,safety.orphan-vms,safety.unmanaged-nodes');
+
+/** How many machines may be replaced at once, as a user says it. */
+async function allowReplacements(count: string): Promise<void> {
+  const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${pool.namespace}/machinedeployments/pool`;
+  const body = { metadata: { annotations: { 'machine.sapcloud.io/max-replacements': count } } };
+  const answer = await site.api.request(path, { method: 'PATCH', contentType: 'application/merge-patch+json', body });
+  expect(answer.status).toBe(200);
+}
+
+/** Lets a machine's VM lose its power. */
+async function fail(name: string): Promise<void> {
+  const vm = (await cloud.vms()).find(({ machineName }) => machineName === name);
+  cloud.simulation.cloud.change(vm?.providerID ?? '', { power: 'off' });
+}
+
+async function machine(name: string): Promise<Machine | undefined> {
+  return (await pool.machines()).find(({ metadata }) => metadata.name === name);
+}
+
+async function untilGone(name: string): Promise<void> {
+  await eventually(async () => (await machine(name)) === undefined, {
+    ...PATIENCE,
+    describe: `${name} to be replaced`,
+  });
+}
+
+/** Takes away what Gardener's own role of the machine half does not grant. */
+async function useOriginalRole(): Promise<void> {
+  const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${pool.namespace}/roles/${ROLE}`;
+  const role = (await site.api.request(path)).body as { rules: { resources: string[] }[] };
+  const rules = role.rules.filter(({ resources }) => !resources.includes('machinesets'));
+  expect(rules).toHaveLength(role.rules.length - 1);
+  expect((await site.api.request(path, { method: 'PUT', body: { ...role, rules } })).status).toBe(200);
+  const verbs = { verb: 'list', group: 'machine.sapcloud.io', resource: 'machinesets', namespace: pool.namespace };
+  await eventually(async () => {
+    const review = { spec: { user: MACHINES, resourceAttributes: verbs } };
+    const reviews = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+    const { body } = await site.api.request(reviews, { method: 'POST', body: review });
+    return !(body as { status: { allowed: boolean } }).status.allowed;
+  }, PATIENCE);
+}
+
+describe('two halves, each as a user with its own shipped role', () => {
+  test(
+    'keep a pool, and the machine half obeys how many machines of a MachineDeployment may be replaced at once',
+    async () => {
+      await using manager = await startManagerHalf();
+      await using half = await startMachineHalf();
+      const [sick = ''] = await pool.untilUp(2, PATIENCE);
+      await allowReplacements('0');
+
+      await fail(sick);
+      await eventually(async () => {
+        const description = (await machine(sick))?.status?.lastOperation?.description;
+        expect(description).toContain('replacement is stopped by annotation');
+      }, PATIENCE);
+      await allowReplacements('1');
+      await untilGone(sick);
+      await pool.untilUp(2, PATIENCE);
+
+      expect(half.logged()).not.toContain('went on without');
+      expect(`${manager.logged()}${half.logged()}`).not.toContain('Forbidden');
+      expect(cloud.created).toHaveLength(3);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'keep a pool under the original role, too, where one machine is replaced at a time, and say so once',
+    async () => {
+      await useOriginalRole();
+      await using _manager = await startManagerHalf();
+      await using half = await startMachineHalf();
+      const [sick = ''] = await pool.untilUp(2, PATIENCE);
+      await allowReplacements('0'); // which this machine half cannot see
+
+      await fail(sick);
+      await untilGone(sick);
+      await pool.untilUp(2, PATIENCE);
+
+      const said = half.logged().match(/"msg":"went on without MachineSets and MachineDeployments: [^"]*"/g);
+      expect(said).toHaveLength(2); // once for each kind
+      expect(half.logged()).toContain('apply deploy/rbac/');
+      expect(cloud.created).toHaveLength(3);
+    },
+    TEST_MS,
+  );
+});
