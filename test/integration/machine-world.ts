@@ -56,6 +56,8 @@ export interface MachineWorldOptions {
   readonly settings?: Partial<MachineSettings>;
   /** Keeps a kube-controller-manager from calling Nodes unhealthy; for tests that take longer than it waits. */
   readonly nodeLeases?: boolean;
+  /** Whether the driver promises to find what it began; it does, unless told otherwise. */
+  readonly idempotentCreate?: boolean;
 }
 
 /** What a controller reads beside Machines and Nodes; outlives it. */
@@ -132,6 +134,7 @@ export class MachineWorld implements AsyncDisposable {
           latencyMs: { create: 20, initialize: 5, status: 5, delete: 20, list: 5, join: 100 },
           quota: Number.POSITIVE_INFINITY,
         },
+        capabilities: { idempotentCreate: options.idempotentCreate ?? true },
         cluster: { kubeconfig: connection.kubeconfig, nodeLeases: options.nodeLeases ?? false, podStopMs: 10 },
       }),
     );

@@ -11,12 +11,16 @@ import type { DescribeOptions } from './command.ts';
 import { describe } from './description.ts';
 import { render } from './render.ts';
 
+/** The clock's timers keep no process alive, and between two tries to connect there is no socket that would. */
+const KEEP_ALIVE_MS = 60_000;
+
 /**
  * Prints what is known of a Machine. Resolves with the exit code: 0, or 1 when it could not be read, which was then said in one
  * line on standard error, in kubectl's words.
  */
 export async function describeMachine(name: string, options: DescribeOptions): Promise<number> {
   const clock = new SystemClock();
+  const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS);
   try {
     const { machine, told } = await read(name, options, clock);
     const description = describe(machine, told, clock.now());
@@ -29,6 +33,8 @@ export async function describeMachine(name: string, options: DescribeOptions): P
     if (text === undefined) throw err;
     console.error(text);
     return 1;
+  } finally {
+    clearInterval(keepAlive);
   }
 }
 

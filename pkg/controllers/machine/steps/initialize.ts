@@ -5,7 +5,7 @@ import type { CallInput } from '../retries.ts';
 import { afterInitialize } from '../reactions.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
 import { INITIALIZE_FAILED } from '../status-texts.ts';
-import { beginPhase, setFailure } from '../status.ts';
+import { beginPhase, phaseOf, setFailure } from '../status.ts';
 import { startingData } from './bootstrap.ts';
 import { GIVEN_UP_RETRY_MS, inputOf, keepState, wasGivenUp } from './launch.ts';
 
@@ -32,7 +32,10 @@ export const initialize: MachineStep = {
         return failed(ctx, resolved, activity.error);
       default:
         retries.succeeded(inputOf(ctx, resolved, 'initialize'));
-        pass.event('VMInitialized', `VM ${machine.spec.providerID ?? ''} was initialized.`);
+        // Told where a failure was told before; a life without trouble has no word of it.
+        if (phaseOf(observed) === 'CrashLoopBackOff') {
+          pass.event('VMInitialized', `VM ${machine.spec.providerID ?? ''} was initialized.`);
+        }
         pass.afterWrite(() => metrics.initialized(machine, resolved.machineClass, activity.result));
         return next;
     }
