@@ -55,6 +55,8 @@ export class FastClock implements Clock {
 /** How a cluster for a drain test differs from the usual one. */
 export interface DrainClusterOptions {
   readonly connection?: Connection;
+  /** The drainer's way to the server, if there is a proxy in between. */
+  readonly url?: string;
   readonly clock?: Clock;
   readonly limits?: DrainLimits;
   /** Stands between the drain's mutations and the server. */
@@ -95,7 +97,7 @@ export class DrainCluster implements AsyncDisposable {
 
   /** Connects, applies the permissions and fills the caches. */
   static async open(options: DrainClusterOptions = {}): Promise<DrainCluster> {
-    const { connection = connect(), clock = new FastClock(), limits = new DrainLimits(), intercept } = options;
+    const { connection = connect(), clock = new FastClock(), limits = new DrainLimits(), intercept, url } = options;
     await using opening = new AsyncDisposableStack();
     const api = connection.api();
     opening.defer(() => api.close());
@@ -104,7 +106,7 @@ export class DrainCluster implements AsyncDisposable {
 
     const sent: RequestRecord[] = [];
     const transport = new Transport({
-      endpoint: await asMachinist(connection),
+      endpoint: await asMachinist({ directory: connection.directory, ca: connection.ca, url: url ?? connection.url }),
       clock: new SystemClock(),
       userAgent: 'machinist/test drain',
       onRequest: (record) => sent.push(record),

@@ -1,0 +1,179 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+
+import type { Api } from '../control-plane/api.ts';
+import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import { freePort } from '../control-plane/ports.ts';
+import { startProgram } from './programs.ts';
+import { WORKLOAD } from './workload.ts';
+
+/**
+ * Whether drains that cannot go on slow down creations: the time from `replicas: 0` to so many machines available, in turn
+ * without and with blocked drains beside it, with the default number of workers (50).
+ *
+ *   node hack/bench/drains.ts [--blocked 200] [--created 100] [--rounds 3]
+ */
+const { values } = parseArgs({
+  options: {
+    blocked: { type: 'string', default: '200' },
+    created: { type: 'string', default: '100' },
+    rounds: { type: 'string', default: '3' },
+  },
+});
+const [blocked, created, rounds] = [values.blocked, values.created, values.rounds].map(Number) as [
+  number,
+  number,
+  number,
+];
+const BASE = '/apis/machine.sapcloud.io/v1alpha1/namespaces/machinist';
+const PODS = '/api/v1/namespaces/machinist/pods';
+const BUDGETS = '/apis/policy/v1/namespaces/machinist/poddisruptionbudgets';
+const DEPLOYMENT = `${BASE}/machinedeployments/bench`;
+const root = path.resolve(import.meta.dirname, '../..');
+const logs = mkdtempSync(path.join(tmpdir(), 'machinist-bench-'));
+
+await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
+const api = plane.connection.api();
+const manifests = readManifests(path.join(root, 'deploy/manifests'));
+await applyManifests(
+  api,
+  manifests.filter(({ kind }) => kind === 'Namespace'),
+);
+await applyManifests(api, readManifests(path.join(root, 'crds')));
+await applyManifests(api, readManifests(path.join(root, 'deploy/rbac')));
+const address = `unix://${path.join(logs, 'driver.sock')}`;
+const launch = { root, extension: 'ts', nodeFlags: [], logs } as const;
+const driver = startProgram(launch, 'sim-driver', [
+  `--address=${address}`,
+  `--kubeconfig=${await plane.connection.kubeconfigFor({ user: 'machinist-sim-driver' })}`,
+  '--pod-stop-time=0s',
+]);
+const own = await plane.connection.kubeconfigFor({ user: 'machinist' });
+const port = await freePort();
+const manager = startProgram(launch, 'machinist', [
+  'run',
+  '--namespace=machinist',
+  `--control-kubeconfig=${own}`,
+  `--target-kubeconfig=${own}`,
+  `--driver=sim=${address}`,
+  '--address=127.0.0.1',
+  `--port=${port}`,
+]);
+try {
+  await applyManifests(api, parseManifests(WORKLOAD));
+  await create(api, created); // warms up
+  await create(api, 0);
+  const without: number[] = [];
+  for (let round = 0; round < rounds; round++) without.push(await timed(api));
+  console.log(`${created} created beside nothing: ${shown(without)}`);
+
+  await block(api);
+  const beside: number[] = [];
+  for (let round = 0; round < rounds; round++) beside.push(await timed(api));
+  console.log(
+    `${created} created beside ${await metric('machinist_activities_running{kind="drain"}')} drains: ${shown(beside)}`,
+  );
+} finally {
+  await manager.stop();
+  await driver.stop();
+  rmSync(logs, { recursive: true, force: true });
+  await api.close();
+}
+
+/** Machines with a pod each, under a budget that allows no eviction, being deleted. */
+async function block(to: Api): Promise<void> {
+  await send(to, 'POST', '/api/v1/namespaces/machinist/serviceaccounts', { metadata: { name: 'default' } });
+  const names = Array.from({ length: blocked }, (_, i) => `blocked-${i}`);
+  for (const name of names) {
+    const spec = { class: { kind: 'MachineClass', name: 'first' } };
+    const head = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind: 'Machine' };
+    await send(to, 'POST', `${BASE}/machines`, { ...head, metadata: { name }, spec });
+  }
+  await until(async () => (await phases(to)).filter((phase) => phase === 'Running').length === blocked);
+  for (const name of names) {
+    await send(to, 'POST', PODS, {
+      metadata: { name, labels: { app: 'blocked' } },
+      spec: { nodeName: name, containers: [{ name: 'c', image: 'registry.example/c:1' }] },
+    });
+  }
+  const spec = { minAvailable: blocked, selector: { matchLabels: { app: 'blocked' } } };
+  await send(to, 'POST', BUDGETS, { metadata: { name: 'closed' }, spec });
+  const judged = { observedGeneration: 1, expectedPods: blocked, currentHealthy: blocked, desiredHealthy: blocked };
+  await send(to, 'PATCH', `${BUDGETS}/closed/status`, { status: { ...judged, disruptionsAllowed: 0 } });
+  for (const name of names) await send(to, 'DELETE', `${BASE}/machines/${name}`);
+  await until(async () => (await metric('machinist_activities_running{kind="drain"}')) === blocked);
+}
+
+async function timed(to: Api): Promise<number> {
+  const startedMs = performance.now();
+  await create(to, created);
+  const seconds = (performance.now() - startedMs) / 1_000;
+  await create(to, 0);
+  return seconds;
+}
+
+/** Asks for so many machines and resolves when they are available. */
+async function create(to: Api, replicas: number): Promise<void> {
+  await send(to, 'PATCH', DEPLOYMENT, { spec: { replicas } });
+  await until(async () => {
+    const { metadata, status = {} } = await send<DeploymentItem>(to, 'GET', DEPLOYMENT);
+    const { observedGeneration, availableReplicas = 0 } = status;
+    return (
+      observedGeneration === metadata.generation &&
+      (status.replicas ?? 0) === replicas &&
+      availableReplicas === replicas
+    );
+  });
+}
+
+async function phases(of: Api): Promise<(string | undefined)[]> {
+  interface Item {
+    readonly status?: { readonly currentStatus?: { readonly phase?: string } };
+  }
+  const { items } = await send<{ items: Item[] }>(of, 'GET', `${BASE}/machines?resourceVersion=0`);
+  return items.map(({ status }) => status?.currentStatus?.phase);
+}
+
+async function metric(series: string): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  return Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${series} `))
+      ?.split(' ')[1],
+  );
+}
+
+interface DeploymentItem {
+  readonly metadata: { readonly generation: number };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly availableReplicas?: number;
+  };
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await sleep(100);
+}
+
+function shown(seconds: readonly number[]): string {
+  return seconds.map((one) => `${one.toFixed(1)} s`).join(', ');
+}
+
+async function send<T>(
+  to: Api,
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  where: string,
+  body?: unknown,
+): Promise<T> {
+  const contentType = method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {};
+  const answer = await to.request(where, { method, ...contentType, ...(body === undefined ? {} : { body }) });
+  if (answer.status < 300) return answer.body as T; // by the caller's word
+  throw new Error(`${method} ${where}: ${answer.status} ${JSON.stringify(answer.body)}`);
+}
