@@ -422,6 +422,11 @@ const ACTIONS: readonly ((kept: KeptMachine) => void | Promise<unknown>)[] = [
     await kept.pass();
     kept.world.losesWrites = false;
   },
+  async (kept) => {
+    kept.world.nodes.failure = new Error('the Node cannot be written');
+    await kept.pass();
+    kept.world.nodes.failure = undefined;
+  },
 ];
 const ORDER = ['', 'CandidateForUpdate', 'SelectedForUpdate', 'DrainSuccessful', 'ReadyForUpdate'];
 

@@ -472,6 +472,11 @@ const ACTIONS: readonly ((kept: KeptMachine) => void | Promise<unknown>)[] = [
     await kept.pass();
     kept.world.losesWrites = false;
   },
+  async (kept) => {
+    kept.world.nodes.failure = new Error('the Node cannot be written');
+    await kept.pass();
+    kept.world.nodes.failure = undefined;
+  },
 ];
 
 test('whatever happened, a machine comes to rest as what it is: preserved, or not', async () => {

@@ -29,7 +29,7 @@ test.each<Case>([
     phase: 'Failed',
     expiry: FUTURE,
     reason: 'PreservedFailed',
-    message: /preserved until 2026-01-03T00:00:00Z, its Node without pods/,
+    message: /preserved until 2026-01-03T00:00:00Z; its pods move elsewhere/,
     nextStep: /nothing replaces it by itself/,
   },
   {

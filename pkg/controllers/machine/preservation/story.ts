@@ -16,7 +16,7 @@ export function withPreservation(machine: Machine, nowMs: number, story: Story):
   const owner = controllerOf(machine);
   return {
     reason: 'PreservedFailed',
-    message: `${story.message} It is preserved until ${expiry}, its Node without pods.`,
+    message: `${story.message} It is preserved until ${expiry}; its pods move elsewhere.`,
     waitingFor: 'somebody to look at it, or its Node to recover',
     nextStep:
       owner === undefined
