@@ -4,11 +4,14 @@ import { eventually } from '../expect/eventually.ts';
 import { running } from './fleet.ts';
 import { History } from './history.ts';
 import { machineLeftovers } from './leftovers.ts';
-import { machine, machineClass, NAMESPACE, userDataSecret } from './manifests.ts';
+import { machine, machineClass, machineDeployment, NAMESPACE, userDataSecret } from './manifests.ts';
 import { onOneInstallation } from './scenario.ts';
 import type { Installation } from './installation.ts';
 
 const scenario = onOneInstallation();
+
+const PREFIX = 'node.machine.sapcloud.io/';
+const IN_PLACE_REASON = '{.status.conditions[?(@.type=="InPlaceUpdate")].reason}';
 
 describe('a machine that is made by hand', () => {
   test(
@@ -71,6 +74,47 @@ describe('a machine that is made by hand', () => {
       expect(await kubectl('get', 'pods', '-o', 'name')).toBe('');
       const drained = await kubectl('get', 'events', '--field-selector=reason=Drained,involvedObject.name=busy');
       expect(drained).toContain('machine/busy');
+    }),
+  );
+});
+
+describe('machines that are kept', () => {
+  test(
+    'one is updated in place with its pods moved away; one that died stays until its time is over, then it is replaced',
+    scenario(async (installation) => {
+      const { kubectl, vms } = installation;
+      const pool = machineDeployment('kept', 1);
+      const spec = pool['spec'] as { template: { spec: Record<string, unknown> } };
+      Object.assign(spec.template.spec, { healthTimeout: '1s', machinePreserveTimeout: '10s' });
+      await installation.apply({ ...pool, spec: { ...spec, autoPreserveFailedMachineMax: 1 } }, machine('updated'));
+      const all = await running(installation, 2);
+      const dead = all.map(({ metadata }) => metadata.name).find((name) => name !== 'updated') ?? '';
+      await using history = await History.begin(installation.admin);
+      vms.kill(dead);
+
+      await installation.apply(slowPod('slow', 'updated'));
+      await kubectl('wait', 'pod/slow', '--for=condition=Ready', '--timeout=30s');
+      await kubectl(
+        'label',
+        'node',
+        'updated',
+        `${PREFIX}candidate-for-update=true`,
+        `${PREFIX}selected-for-update=true`,
+      );
+      await kubectl('wait', 'node/updated', `--for=jsonpath=${IN_PLACE_REASON}=ReadyForUpdate`, '--timeout=60s');
+      expect(await kubectl('get', 'pods', '-o', 'name')).toBe('');
+      await kubectl('label', 'node', 'updated', `${PREFIX}update-result=successful`);
+      await kubectl('wait', 'node/updated', `--for=jsonpath=${IN_PLACE_REASON}=UpdateSuccessful`, '--timeout=60s');
+
+      await eventually(() => expect(history.phasesOf(dead)).toContain('Gone'), { timeoutMs: 90_000 });
+      await running(installation, 2);
+      await history.caughtUp();
+
+      const told = history.moments.map((moment) => moment.get(dead)?.status?.machineConditions ?? []).flat();
+      expect(told).toContainEqual(expect.objectContaining({ type: 'Healthy', reason: 'PreservedFailed' }));
+      expect(history.phasesOf(dead)).toEqual(['Running', 'Unknown', 'Failed', 'Terminating', 'Gone']);
+      expect(history.phasesOf('updated')).toEqual(['Running', 'InPlaceUpdating', 'InPlaceUpdateSuccessful', 'Running']);
+      expect(await reasons(installation, dead)).toEqual(expect.arrayContaining(['Preserved', 'Drained', 'VMDeleted']));
     }),
   );
 });
