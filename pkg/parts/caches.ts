@@ -39,9 +39,9 @@ export class NotServedError extends Error {
 interface CacheMember {
   readonly cached: CachedKind;
   readonly optionalFor: string | undefined;
-  run(signal: AbortSignal): Promise<void>;
-  wait(signal: AbortSignal): Promise<void>;
-  hasSynced(): boolean;
+  readonly run: (signal: AbortSignal) => Promise<void>;
+  readonly wait: (signal: AbortSignal) => Promise<void>;
+  readonly hasSynced: () => boolean;
 }
 
 /** All caches of one cluster: they start together, learn of our own writes, and tell that the cluster lives. */

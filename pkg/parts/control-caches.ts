@@ -89,9 +89,10 @@ export function makeControlCaches(base: Base, halves: Halves): ControlCaches {
 }
 
 /** Machines and their owners, as far as this process may read them: asked anew each time, because caches fill later. */
-export function fleetOf({ machines, sets, deployments }: ControlCaches): FleetParts {
+export function fleetOf(caches: ControlCaches): FleetParts {
+  const { sets, deployments } = caches;
   return {
-    machines,
+    machines: caches.machines,
     get sets() {
       return sets.hasSynced ? sets : undefined;
     },

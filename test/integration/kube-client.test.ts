@@ -6,6 +6,9 @@ import { GateClosedError } from '../../pkg/gate/gate.ts';
 import type { Gate } from '../../pkg/gate/gate.ts';
 import type { New } from '../../pkg/kube/client.ts';
 import { ApiError, mayHaveHappened } from '../../pkg/kube/errors.ts';
+import { addressOf } from '../../pkg/kube/address.ts';
+import { MUTATE } from '../../pkg/kube/mutate.ts';
+import type { ReadCall } from '../../pkg/kube/transport.ts';
 import { MutationCounter } from '../../pkg/kube/interceptor.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, strategicPatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machines, nodes, podDisruptionBudgets, pods, secrets } from '../../pkg/kube/resource.ts';
@@ -366,6 +369,30 @@ describe('writes', () => {
 
     expect(mayHaveHappened(lost)).toBe(true);
     await kube.reader.get(secrets, { namespace: ns.name, name: secret.metadata.name });
+  });
+});
+
+describe('a transport', () => {
+  const address = () => addressOf(secrets, { namespace: ns.name, name: 'none' });
+  const deletion = () => ({ method: 'DELETE', verb: 'delete', address: address() }) as const;
+
+  test('sends no mutation that the gate has not admitted', async () => {
+    const before = kube.requests.length;
+    const unadmitted = { ...deletion(), lane: 'leases' } as const;
+
+    await expect(kube.transport[MUTATE](unadmitted)).rejects.toThrow('was not admitted by the gate');
+
+    expect(kube.requests).toHaveLength(before);
+  });
+
+  test('sends no mutation for a reader', async () => {
+    const before = kube.requests.length;
+    // What the compiler would not let pass.
+    const disguised = deletion() as unknown as ReadCall;
+
+    await expect(kube.transport.request(disguised)).rejects.toThrow('DELETE is no read');
+
+    expect(kube.requests).toHaveLength(before);
   });
 });
 
