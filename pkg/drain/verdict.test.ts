@@ -40,7 +40,7 @@ describe('verdictOf', () => {
     expect(verdictOf(err)).toEqual(want);
   });
 
-  test('only NotFound means that a pod is gone', () => {
+  test('departure: only NotFound means that a pod is gone', () => {
     const others = [
       'Gone',
       'Expired',

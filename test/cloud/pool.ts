@@ -92,6 +92,11 @@ export class Pool implements AsyncDisposable {
     await this.#patchDeployment({ spec: { template, strategy: { rollingUpdate } } });
   }
 
+  /** Changes the spec of the MachineDeployment, by a merge patch. */
+  async change(spec: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.#patchDeployment({ spec });
+  }
+
   /** Asks for the deletion of the MachineDeployment, its class and its Secret. */
   async delete(): Promise<void> {
     await this.#request('DELETE', `${this.#machinePath('machinedeployments')}/${NAME}`);
@@ -106,17 +111,23 @@ export class Pool implements AsyncDisposable {
 
   /** Makes a machine that no MachineSet owns; resolves with its name, which is its Node's too, when it runs. */
   async addMachine(spec: Readonly<Record<string, unknown>> = {}): Promise<string> {
+    const name = await this.postMachine(spec);
+    await eventually(async () => phaseOf(await this.machine(name)) === 'Running', {
+      ...PATIENCE,
+      intervalMs: LOOK_MS,
+      describe: `machine ${name} to run`,
+    });
+    return name;
+  }
+
+  /** Asks for a machine that no MachineSet owns; resolves with its name. */
+  async postMachine(spec: Readonly<Record<string, unknown>> = {}): Promise<string> {
     const name = `${this.namespace}-${randomBytes(2).toString('hex')}`;
     await this.#request('POST', this.#machinePath('machines'), {
       apiVersion: API_VERSION,
       kind: 'Machine',
       metadata: { name, finalizers: [MACHINE_FINALIZER] },
       spec: { class: { kind: 'MachineClass', name: NAME }, ...spec },
-    });
-    await eventually(async () => phaseOf(await this.machine(name)) === 'Running', {
-      ...PATIENCE,
-      intervalMs: LOOK_MS,
-      describe: `machine ${name} to run`,
     });
     return name;
   }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
-import { SimulatedCloud } from '../cloud/sim-cloud.ts';
+import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
 import { Workload } from '../cloud/workload.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -87,6 +87,23 @@ describe('departure: one deadline for a drain, from its persisted start (the ori
     expect(still?.metadata).toMatchObject({ uid: pod.metadata.uid });
     expect(still?.metadata.deletionTimestamp).toBeUndefined();
     expect(await workload.pods()).toEqual([]);
+  }, 180_000);
+});
+
+describe('departure: a machine that is deleted while it is created leaves nothing, its late Node neither', () => {
+  test('a Node that joins while its VM is deleted goes with it', async () => {
+    const latencyMs = { ...QUICK, join: 1_000, delete: 4_000 };
+    await using cloud = await SimulatedCloud.start({ site, latencyMs });
+    await using pool = await Pool.create({ site, cloud, replicas: 0 });
+    await using _manager = await InProcessManager.start(pool.access);
+    const name = await pool.postMachine();
+    await eventually(async () => (await pool.machine(name)).status?.currentStatus?.phase === 'Pending', PATIENCE);
+
+    await pool.deleteMachine(name);
+    await eventually(async () => expect(await pool.nodes()).toHaveLength(1), PATIENCE);
+    await pool.untilEmpty(PATIENCE);
+
+    expect(cloud.created).toHaveLength(1);
   }, 180_000);
 });
 

@@ -19,7 +19,7 @@ function counted(requests: readonly string[]): Record<string, number> {
 }
 
 describe('a Machine on a real API server', () => {
-  test('becomes a Node with 8 requests, and goes with 9', async () => {
+  test('becomes a Node with 8 requests, and goes with 10', async () => {
     await using world = await MachineWorld.open();
     world.takeRequests();
     const name = await world.create();
@@ -55,6 +55,7 @@ describe('a Machine on a real API server', () => {
     const deletion = world.takeRequests();
     expect(counted(deletion)).toEqual({
       'patch machines/status 200': 2,
+      'get machines 200': 1, // just before DeleteMachine: is it still there?
       'patch nodes/status 200': 1,
       'patch nodes 200': 2, // cordon; our finalizer
       'delete nodes 200': 1,

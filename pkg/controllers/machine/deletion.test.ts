@@ -67,7 +67,7 @@ async function run(world: FakeWorld): Promise<PassSeen> {
 }
 
 describe('a deletion', () => {
-  test('drains, deletes VM and Node and ends with three writes and two events', async () => {
+  test('departure: events advance it, patches write it: drains, deletes VM and Node and ends with three writes and two events', async () => {
     const world = start();
 
     await run(world);
@@ -330,7 +330,7 @@ describe('the Node of a deleted machine', () => {
   });
 });
 
-describe('a machine that is deleted while its VM is made', () => {
+describe('departure: a deletion need not wait until the machine was made; one that is deleted while its VM is made', () => {
   async function whileCreating(): Promise<{ world: FakeWorld; release: () => void }> {
     const world = start((m) => {
       m.metadata.labels = {};
@@ -440,7 +440,7 @@ describe('a machine that is deleted while its VM is made', () => {
   });
 });
 
-describe('a deletion without MachineClass', () => {
+describe('departure: a missing MachineClass is told of and blocks only what needs it; a deletion without it', () => {
   test('drains, then waits for the class and says so', async () => {
     const world = start();
     world.classes.remove('default/class-1');
@@ -480,7 +480,7 @@ describe('a deletion without MachineClass', () => {
   });
 });
 
-describe('a Machine that was re-created under the same name while the cache still shows the old one', () => {
+describe('departure: every destructive step checks UID and deletionTimestamp; a Machine re-created under the same name', () => {
   const successor = (m: ReturnType<typeof machine>): void => {
     m.metadata.uid = 'uid-of-another';
     delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
@@ -507,7 +507,7 @@ describe('a Machine that was re-created under the same name while the cache stil
   });
 });
 
-describe('a provider that cannot delete', () => {
+describe('departure: a failed deletion of a VM is tried again from 5 s on; a provider that cannot delete', () => {
   test.each([
     { code: 'Unavailable' as const, waits: [5, 5, 5] },
     { code: 'Internal' as const, waits: [5, 10, 20] },
@@ -546,7 +546,7 @@ describe('a provider that cannot delete', () => {
 
 describe('a drain', () => {
   const progress = { remainingPods: 2, blocked: [{ pod: 'a/b', reason: 'disruption-budget', detail: 'c' }] } as const;
-  const text = 'Waiting for 2 pods: a/b (PodDisruptionBudget c allows no eviction now), and 1 more.';
+  const text = 'Waiting for 2 pods: a/b (PodDisruptionBudget c allows no eviction now); and 1 more.';
   const end = 'Pods that are left at 2026-01-01T02:00:00Z are deleted.';
 
   test('tells what holds it up as soon as that stands, then at most every 30 seconds, and once as an Event', async () => {
@@ -591,7 +591,7 @@ describe('a drain', () => {
 
     expect(early).toBe(writes);
     expect(world.writes).toBe(writes + 1);
-    expect(stageNow(world)).toContain('a/b (does not end: held by finalizer x), and 1 more.');
+    expect(stageNow(world)).toContain('a/b (does not end: held by finalizer x); and 1 more.');
     expect(world.events.map(({ reason }) => reason)).toEqual(['DrainBlocked', 'DrainBlocked']);
   });
 
@@ -755,7 +755,7 @@ describe('a drain', () => {
   });
 });
 
-describe('a broken Node', () => {
+describe('departure: the last look is live before a drain is forced by a broken Node, which', () => {
   const broken = (sinceMinutes: number): ReturnType<typeof node> =>
     node((n) => {
       n.metadata.resourceVersion = '2';
@@ -794,7 +794,7 @@ describe('a broken Node', () => {
   });
 });
 
-describe('a forced deletion whose target cluster cannot be reached', () => {
+describe('departure: a forced deletion goes on without its target cluster; one whose target cannot be reached', () => {
   test('deletes the VM and leaves the Node behind', async () => {
     const world = start((m) => {
       m.metadata.labels['force-deletion'] = 'true';

@@ -12,7 +12,7 @@ describe('what a drain waits for, in words', () => {
       what: 'a budget that allows one at a time',
       pods: 2,
       blocked: [of('a/ending', 'ending', '2026-01-01T00:00:30Z'), of('a/next', 'disruption-budget', 'web')],
-      says: 'Waiting for 2 pods: a/next (PodDisruptionBudget web allows no eviction now), a/ending (ending, has until 2026-01-01T00:00:30Z).',
+      says: 'Waiting for 2 pods: a/next (PodDisruptionBudget web allows no eviction now); a/ending (ending, has until 2026-01-01T00:00:30Z).',
     },
     {
       what: 'a budget that allows none',
@@ -30,7 +30,7 @@ describe('what a drain waits for, in words', () => {
       what: 'volumes of a pod that is still there',
       pods: 2,
       blocked: [of('a/1', 'ending', 'soon'), of('a/1', 'volume-detach', 'pv-1'), of('a/2', 'turn')],
-      says: 'Waiting for 2 pods: a/1 (volume pv-1 is still attached here), a/2 (waits for its turn: pods with volumes go one after the other).',
+      says: 'Waiting for 2 pods: a/1 (volume pv-1 is still attached here); a/2 (waits for its turn: pods with volumes go one after the other).',
     },
     {
       what: 'volumes alone',
@@ -42,7 +42,7 @@ describe('what a drain waits for, in words', () => {
       what: 'more pods than anybody reads',
       pods: 9,
       blocked: [1, 2, 3, 4, 5, 6, 7].map((i) => of(`a/${i}`, 'error', 'no answer')),
-      says: 'Waiting for 9 pods: a/1 (no answer), a/2 (no answer), a/3 (no answer), a/4 (no answer), a/5 (no answer), and 4 more.',
+      says: 'Waiting for 9 pods: a/1, a/2, a/3, a/4, a/5 (no answer); and 4 more.',
     },
   ])('$what', ({ pods, blocked, says }) => {
     expect(describeProgress({ remainingPods: pods, blocked })).toBe(says);

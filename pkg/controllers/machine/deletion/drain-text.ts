@@ -28,15 +28,15 @@ const REASONS: Record<BlockedPod['reason'], Wording> = {
 const RANKS = Object.keys(REASONS);
 
 /**
- * What a drain waits for: `Waiting for 3 pods: ns/a (PodDisruptionBudget x allows no eviction now), … and 7 more.` The same words
+ * What a drain waits for: `Waiting for 9 pods: ns/a, ns/b (PodDisruptionBudget x allows no eviction now); …; and 4 more.` The same words
  * as long as nothing has changed. `deadlineMs` (wall time) is when pods that are left are deleted.
  */
 export function describeProgress({ remainingPods, blocked }: DrainProgress, deadlineMs?: number): string {
   const told = mostImportant(blocked);
-  const named = told.slice(0, MOST_NAMED).map(({ pod, reason, detail }) => `${pod} (${REASONS[reason].say(detail)})`);
+  const named = told.slice(0, MOST_NAMED);
   const left = Math.max(remainingPods, told.length) - named.length;
-  const more = named.length > 0 && left > 0 ? `, and ${left} more` : '';
-  const list = named.length > 0 ? `: ${named.join(', ')}${more}` : '';
+  const more = named.length > 0 && left > 0 ? `; and ${left} more` : '';
+  const list = named.length > 0 ? `: ${byReason(named)}${more}` : '';
   const end = deadlineMs === undefined ? '' : ` Pods that are left at ${toTimestamp(deadlineMs)} are deleted.`;
   return `Waiting for ${subject(remainingPods, told.length)}${list}.${end}`;
 }
@@ -45,6 +45,16 @@ export function describeProgress({ remainingPods, blocked }: DrainProgress, dead
 function subject(pods: number, told: number): string {
   if (pods === 0 && told > 0) return 'volumes of pods that are gone';
   return `${pods} ${pods === 1 ? 'pod' : 'pods'}`;
+}
+
+/** Pods that wait for the same are told of together. */
+function byReason(named: readonly BlockedPod[]): string {
+  const pods = new Map<string, string[]>();
+  for (const { pod, reason, detail } of named) {
+    const text = REASONS[reason].say(detail);
+    pods.set(text, [...(pods.get(text) ?? []), pod]);
+  }
+  return [...pods].map(([text, names]) => `${names.join(', ')} (${text})`).join('; ');
 }
 
 /** One reason for each pod. */
