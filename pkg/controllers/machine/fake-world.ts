@@ -68,7 +68,7 @@ export class FakeDriver implements MachineDriver {
     return this.#found(machine.metadata.name);
   }
 
-  async create({ machine, secretData }: MachineRequest): Promise<CreatedMachine> {
+  async create({ machine, secretData }: MachineRequest, _signal?: AbortSignal): Promise<CreatedMachine> {
     await this.#called('create');
     const { name } = machine.metadata;
     this.userData = Buffer.from(secretData['userData'] ?? []).toString();
