@@ -29,9 +29,24 @@ export class ManagerProcess implements AsyncDisposable {
     return this.#output.join('');
   }
 
+  /** Whether it has ended. */
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  /** SIGSTOP and SIGCONT: a process that is paused, and resumed. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#child.kill(signal);
+  }
+
+  /** Resolves when it has ended by itself. */
+  async ended(): Promise<void> {
+    if (!this.hasEnded) await once(this.#child, 'exit');
+  }
+
   /** Ends the process; resolves with its exit code, null when the signal ended it. */
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#child.exitCode;
+    if (this.hasEnded) return this.#child.exitCode;
     const exited = once(this.#child, 'exit');
     this.#child.kill(signal);
     await exited;

@@ -1,5 +1,8 @@
+import { join } from 'node:path';
+
 import type { Api } from '../../hack/control-plane/api.ts';
-import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../../hack/control-plane/control-plane.ts';
+import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import type { CrdSet } from '../env/crds.ts';
 import { privateControlPlane } from '../env/environment.ts';
 import { grant } from '../integration/shipped-roles.ts';
@@ -7,6 +10,11 @@ import { grant } from '../integration/shipped-roles.ts';
 /** The users that deploy/rbac binds. */
 const MANAGER_USER = 'machinist';
 const SIM_DRIVER_USER = 'machinist-sim-driver';
+
+/** How the control plane is made. */
+export interface SiteOptions extends Pick<ControlPlaneOptions, 'extraArguments'> {
+  readonly crds?: CrdSet;
+}
 
 /** A control plane of its own for pools of machines: the shipped roles are granted, and their users have credentials. */
 export class Site implements AsyncDisposable {
@@ -26,7 +34,7 @@ export class Site implements AsyncDisposable {
   }
 
   /** Without kube-controller-manager: nobody tidies up after the manager. */
-  static async open(options: { readonly crds?: CrdSet } = {}): Promise<Site> {
+  static async open(options: SiteOptions = {}): Promise<Site> {
     const plane = await privateControlPlane({ ...options, controllerManager: false });
     const { connection } = plane;
     const site = new Site(
@@ -36,6 +44,24 @@ export class Site implements AsyncDisposable {
     );
     for (const file of ['control-identity', 'target', 'sim-driver'] as const) await grant(site.api, file, 'default');
     return site;
+  }
+
+  /** A kubeconfig of the manager's user for another address of the server: that of a proxy. */
+  async kubeconfigThrough(url: string): Promise<string> {
+    const { directory, ca } = this.plane.connection;
+    const identity = await this.plane.connection.credentialFor({ user: MANAGER_USER });
+    const path = join(directory, `kubeconfig-through-${new URL(url).port}.yaml`);
+    writeKubeconfig(path, { url, ca, identity });
+    return path;
+  }
+
+  /** A kubeconfig of the manager's user in a further group, which gives no right and shows in audits. */
+  async kubeconfigIn(group: string): Promise<string> {
+    const { directory, ca, url } = this.plane.connection;
+    const identity = await this.plane.connection.credentialFor({ user: MANAGER_USER, groups: [group] });
+    const path = join(directory, `kubeconfig-${group}.yaml`);
+    writeKubeconfig(path, { url, ca, identity });
+    return path;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
