@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+
+import { ControlClient } from '../../pkg/drivers/sim/control-client.ts';
+import { type Launch, startProgram } from '../bench/programs.ts';
+import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
+import { freePort } from '../control-plane/ports.ts';
+import { Cutter } from './cutter.ts';
+import { Life, WORKLOAD } from './life.ts';
+import { growthIn, type Sample, takeSample } from './sample.ts';
+
+/**
+ * Random life for as long as asked for, while connections to the API server are cut: machines come, go, roll, and lose their VMs.
+ * Again and again it is left in peace until everything is exactly as asked for, and what the manager holds is noted. Fails when
+ * it does not come to rest (an event was missed), or when heap or descriptors have grown.
+ *
+ *   node hack/soak/main.ts [--minutes 60] [--machines 30] [--seed soak] [--logs FOLDER]
+ */
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '60' },
+    machines: { type: 'string', default: '30' },
+    seed: { type: 'string', default: 'soak' },
+    logs: { type: 'string' },
+  },
+});
+const most = Number(values.machines);
+const untilMs = performance.now() + Number(values.minutes) * 60_000;
+const root = path.resolve(import.meta.dirname, '../..');
+const logs = values.logs ?? mkdtempSync(path.join(tmpdir(), 'machinist-soak-'));
+const launch: Launch = { root, extension: 'ts', nodeFlags: [], logs };
+
+/** Acts between two moments of rest, and how long they take. */
+const ACTS = 8;
+const LONGEST_PAUSE_MS = 3_000;
+const PATIENCE_MS = 300_000;
+
+let questions = 0;
+function random(): number {
+  const digest = createHash('sha256').update(`${values.seed}/${questions++}`).digest();
+  return digest.readUIntBE(0, 6) / 2 ** 48;
+}
+
+async function rest(life: Life): Promise<void> {
+  const deadlineMs = performance.now() + PATIENCE_MS;
+  let difference = await life.difference();
+  while (difference !== undefined) {
+    if (performance.now() > deadlineMs) throw new Error(`did not come to rest: ${difference}; logs: ${logs}`);
+    await sleep(500);
+    difference = await life.difference();
+  }
+}
+
+await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
+const { connection } = plane;
+const api = connection.api();
+const manifests = readManifests(path.join(root, 'deploy/manifests'));
+await applyManifests(
+  api,
+  manifests.filter(({ kind }) => kind === 'Namespace'),
+);
+await applyManifests(api, readManifests(path.join(root, 'crds')));
+await applyManifests(api, readManifests(path.join(root, 'deploy/rbac')));
+const sockets = mkdtempSync(path.join(tmpdir(), 'machinist-soak-'));
+const address = `unix://${path.join(sockets, 'driver.sock')}`;
+const control = path.join(sockets, 'control.sock');
+const driver = startProgram(launch, 'sim-driver', [
+  `--address=${address}`,
+  `--control=unix://${control}`,
+  `--kubeconfig=${await connection.kubeconfigFor({ user: 'machinist-sim-driver' })}`,
+]);
+const cutter = await Cutter.start(plane.url);
+const kubeconfig = path.join(sockets, 'kubeconfig.yaml');
+const identity = await connection.credentialFor({ user: 'machinist' });
+writeKubeconfig(kubeconfig, { url: cutter.url, ca: connection.ca, identity });
+const port = await freePort();
+const manager = startProgram(launch, 'machinist', [
+  'run',
+  '--namespace=machinist',
+  `--control-kubeconfig=${kubeconfig}`,
+  `--target-kubeconfig=${kubeconfig}`,
+  `--driver=sim=${address}`,
+  '--leader-elect=false',
+  '--address=127.0.0.1',
+  `--port=${port}`,
+  '--machine-safety-grace=0s',
+  '--machine-safety-orphan-vms-period=5s',
+  '--machine-safety-orphan-vms-grace=3s',
+]);
+const cloud = new ControlClient({ path: control });
+const samples: Sample[] = [];
+let [acts, cuts] = [0, 0];
+try {
+  await applyManifests(api, parseManifests(WORKLOAD));
+  const life = new Life(api, cloud, random);
+  const startedMs = performance.now();
+  while (performance.now() < untilMs || samples.length < 1) {
+    for (let i = 0; i < ACTS; i++) {
+      await life.act(most);
+      acts += 1;
+      await sleep(random() * LONGEST_PAUSE_MS);
+      if (random() < 0.5) cuts += cutter.cut() > 0 ? 1 : 0;
+    }
+    await rest(life);
+    const sample = await takeSample(manager.pid, port, Math.round((performance.now() - startedMs) / 6_000) / 10);
+    samples.push(sample);
+    console.log(
+      `${sample.minute} min: ${acts} acts, ${cuts} cuts, heap ${sample.heapMB.toFixed(0)} MB, resident ${sample.residentMB.toFixed(0)} MB, ${sample.descriptors} descriptors`,
+    );
+  }
+  const growth = growthIn(samples);
+  console.log(growth.length === 0 ? 'nothing grew, no event was missed' : growth.join('; '));
+  process.exitCode = growth.length === 0 ? 0 : 1;
+} finally {
+  await manager.stop();
+  await driver.stop();
+  await cloud[Symbol.asyncDispose]();
+  cutter.stop();
+  rmSync(sockets, { recursive: true, force: true });
+  await api.close();
+}
+console.log(`seed: ${values.seed}; logs: ${logs}`);

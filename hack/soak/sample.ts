@@ -1,0 +1,45 @@
+import { readdirSync } from 'node:fs';
+
+/** What the manager holds at a quiet moment. */
+export interface Sample {
+  readonly minute: number;
+  readonly heapMB: number;
+  readonly residentMB: number;
+  /** Open files and sockets. */
+  readonly descriptors: number;
+}
+
+/** Reads the manager's metrics and its entry in /proc. */
+export async function takeSample(pid: number, port: number, minute: number): Promise<Sample> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  return {
+    minute,
+    heapMB: value('nodejs_heap_size_used_bytes') / 1e6,
+    residentMB: value('process_resident_memory_bytes') / 1e6,
+    descriptors: readdirSync(`/proc/${pid}/fd`).length,
+  };
+}
+
+/** How much the least of the last third of samples may exceed the least of the first. */
+const HEAP_GROWTH_MB = 10;
+const DESCRIPTOR_GROWTH = 10;
+
+/**
+ * What has grown, in words; empty when nothing has. Garbage makes single samples high, so the least of each third of the run
+ * are compared. Fewer than six samples prove nothing.
+ */
+export function growthIn(samples: readonly Sample[]): readonly string[] {
+  if (samples.length < 6) return [`only ${samples.length} quiet moments: run it longer`];
+  const third = Math.floor(samples.length / 3);
+  const [first, last] = [samples.slice(0, third), samples.slice(-third)];
+  const least = (some: readonly Sample[], read: (sample: Sample) => number): number => Math.min(...some.map(read));
+  const grown = (what: string, read: (sample: Sample) => number, most: number): string[] => {
+    const [before, after] = [least(first, read), least(last, read)];
+    return after - before > most ? [`${what} grew from ${before.toFixed(1)} to ${after.toFixed(1)}`] : [];
+  };
+  return [
+    ...grown('heap (MB)', ({ heapMB }) => heapMB, HEAP_GROWTH_MB),
+    ...grown('descriptors', ({ descriptors }) => descriptors, DESCRIPTOR_GROWTH),
+  ];
+}
