@@ -6,11 +6,11 @@ import type { Dispatcher } from 'undici';
 import type { Connection, Endpoint } from './endpoint.ts';
 import { startGuard } from './start-guard.ts';
 
-/** What a connection is for. Leases have their own, so that renewals never queue behind stuck requests. */
-export type Lane = 'requests' | 'leases' | 'watches';
+/** What a connection is for. Leases and probes have their own, so that they never queue behind stuck requests. */
+export type Lane = 'requests' | 'leases' | 'probes' | 'watches';
 
 /** A watch holds its connection for minutes, so watches are unbounded: there are as many as informers and drains. */
-const CONNECTIONS: Readonly<Record<Lane, number | null>> = { requests: 16, leases: 2, watches: null };
+const CONNECTIONS: Readonly<Record<Lane, number | null>> = { requests: 16, leases: 2, probes: 1, watches: null };
 /** Below the API server's own 90 s, so that we never write on a connection that it is about to close. */
 const IDLE_CONNECTION_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -18,6 +18,8 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export class Dispatchers {
   readonly #endpoint: Endpoint;
   readonly #byLane = new Map<Lane, Dispatcher>();
+  /** No longer used for new requests; closed when those under way have ended. */
+  readonly #retired = new Set<Dispatcher>();
   #connection: Connection | undefined;
 
   constructor(endpoint: Endpoint) {
@@ -49,7 +51,7 @@ export class Dispatchers {
 
   /** Breaks everything off. */
   async destroy(): Promise<void> {
-    const all = [...this.#byLane.values()];
+    const all = [...this.#byLane.values(), ...this.#retired];
     this.#byLane.clear();
     await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
   }
@@ -62,7 +64,12 @@ export class Dispatchers {
   #retire(lane: Lane): void {
     const dispatcher = this.#byLane.get(lane);
     this.#byLane.delete(lane);
-    void dispatcher?.close().catch(() => dispatcher.destroy());
+    if (dispatcher === undefined) return;
+    this.#retired.add(dispatcher);
+    void dispatcher
+      .close()
+      .catch(() => dispatcher.destroy())
+      .finally(() => this.#retired.delete(dispatcher));
   }
 }
 

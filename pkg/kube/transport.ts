@@ -38,8 +38,8 @@ interface Call {
   readonly signal?: AbortSignal | undefined;
   /** For all attempts together, from the moment the rate limit has let the request pass. */
   readonly timeoutMs?: number | undefined;
-  /** `leases` also bypasses the rate limit. */
-  readonly lane?: 'requests' | 'leases';
+  /** `leases` and `probes` also bypass the rate limit: what waits behind it says nothing about the server. */
+  readonly lane?: 'requests' | 'leases' | 'probes';
   /** A 429 of an eviction means a PodDisruptionBudget: `never` hands it to the caller at once. */
   readonly retryTooManyRequests?: 'never';
   readonly admit?: Admit | undefined;
@@ -150,7 +150,7 @@ export class Transport {
     const { clock } = this.#options;
     let untilMs = Infinity;
     for (let retries = 0; ; retries++) {
-      if (call.lane !== 'leases') await this.#throttle.acquire(call.signal ?? NEVER);
+      if ((call.lane ?? 'requests') === 'requests') await this.#throttle.acquire(call.signal ?? NEVER);
       if (retries === 0) untilMs = clock.monotonicMs() + (call.timeoutMs ?? DEFAULT_TIMEOUT_MS);
       try {
         return (await this.#attempt(call, untilMs)) as T;

@@ -3,6 +3,7 @@ import { ServerTime } from '../clock/server-time.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { Cluster } from '../gate/gate.ts';
 import type { ProbedCluster } from '../gate/cluster-freeze.ts';
+import { addressOf } from '../kube/address.ts';
 import { loadEndpoint } from '../kube/config.ts';
 import { isNotFound } from '../kube/errors.ts';
 import { HttpReader } from '../kube/http-reader.ts';
@@ -66,7 +67,12 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterAcces
     endpoint,
     clock,
     userAgent: options.userAgent,
-    throttle: createThrottle({ qps: options.qps, burst: options.burst, clock }),
+    throttle: createThrottle({
+      qps: options.qps,
+      burst: options.burst,
+      clock,
+      waited: (ms) => metrics.throttled.observe(ms / 1_000),
+    }),
     metrics,
     onRequest: (record) => {
       serverTime?.observe(record);
@@ -81,13 +87,9 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterAcces
     probed: {
       cluster,
       async probe(signal) {
-        const { resource, namespace } = probe;
+        const address = addressOf(probe.resource, { namespace: probe.namespace, name: PROBED_NAME });
         try {
-          await reader.get(
-            resource,
-            { ...(namespace === undefined ? {} : { namespace }), name: PROBED_NAME },
-            { signal },
-          );
+          await transport.request({ method: 'GET', verb: 'get', address, signal, lane: 'probes' });
         } catch (err) {
           if (!isNotFound(err)) throw err;
         }

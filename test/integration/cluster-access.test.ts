@@ -14,7 +14,10 @@ import { connect } from '../env/environment.ts';
 const HOUR = 3_600_000;
 
 /** A way to the API server for a process whose clock is an hour slow. */
-async function accessOf(cluster: string): Promise<{ access: ClusterAccess; clock: SystemClock; startMs: number }> {
+async function accessOf(
+  cluster: string,
+  limit: { qps: number; burst: number } = { qps: 0, burst: 0 },
+): Promise<{ access: ClusterAccess; clock: SystemClock; startMs: number }> {
   const clock = new SystemClock();
   const startMs = clock.now() - HOUR;
   clock.reanchor(startMs);
@@ -25,8 +28,7 @@ async function accessOf(cluster: string): Promise<{ access: ClusterAccess; clock
     probe: { resource: cluster === CONTROL ? machines : nodes, namespace: undefined },
     userAgent: 'test',
     env: {},
-    qps: 0,
-    burst: 0,
+    ...limit,
     clock,
     log: silentLogger,
     metrics: kubeMetrics(registry),
@@ -49,4 +51,23 @@ describe('a clock that is an hour slow', () => {
     await access.transport.close();
     expect(Math.round(movedMs / HOUR)).toBe(hoursMoved);
   });
+});
+
+test('a probe does not wait behind requests that wait for the rate limit', async () => {
+  const { access } = await accessOf('target', { qps: 1, burst: 1 });
+  const over = new AbortController();
+  let listed = 0;
+  const list = async (): Promise<void> => {
+    await access.reader.list(nodes, { limit: 1, signal: over.signal });
+    listed += 1;
+  };
+  const lists = Promise.allSettled(Array.from({ length: 30 }, list));
+
+  await access.probed.probe(over.signal);
+  const listedBefore = listed;
+
+  over.abort(new Error('the test is over'));
+  await lists;
+  await access.transport.close();
+  expect(listedBefore).toBeLessThan(30);
 });
