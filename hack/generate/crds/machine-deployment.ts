@@ -95,7 +95,9 @@ function machineDeploymentStatus(): Schema {
           message: text('Details, for humans.'),
           reason: text('Cause of the last change, in one word.'),
           status: text('True, False or Unknown.'),
-          type: text('Available, Progressing, ReplicaFailure, Frozen, APIServerUnreachable or InvalidSpec.'),
+          type: text(
+            'Available, Progressing, ReplicaFailure, ReplacementHeld, Frozen, APIServerUnreachable or InvalidSpec.',
+          ),
         },
         { required: ['status', 'type'] },
       ),

@@ -5,6 +5,7 @@ import { machine } from '../../../test/builders.ts';
 import { machineConditions } from './conditions.ts';
 import { describeStage } from './deletion/stage.ts';
 import { explain } from './explain.ts';
+import { hold, HOLD_KINDS, withHold, type HoldKind } from './hold.ts';
 
 type Change = (m: ReturnType<typeof machine>) => void;
 const NOW_MS = Date.parse('2026-01-01T00:05:00Z');
@@ -42,6 +43,26 @@ const deleting =
     m.status.lastOperation = { type: 'Delete', state, description };
   };
 
+const crashingWith =
+  (description: string): Change =>
+  (m) => {
+    fresh(m);
+    m.status.currentStatus = { phase: 'CrashLoopBackOff' };
+    m.status.lastOperation = { type: 'Create', state: 'Failed', description };
+  };
+const held =
+  (kind: HoldKind): Change =>
+  (m) => {
+    m.status.currentStatus.phase = 'Unknown';
+    m.status.lastOperation.description = withHold('The Node is ill.', hold(kind, 'a'));
+  };
+const HELD_REASONS: Readonly<Record<HoldKind, string>> = {
+  zone: 'ZoneUnhealthy',
+  stopped: 'ReplacementStopped',
+  limit: 'ReplacementDelayed',
+  grace: 'SafetyGrace',
+};
+
 describe('explain', () => {
   test.each([
     { what: 'a new machine', change: fresh, reason: 'Creating', waitingFor: 'the VM to be created' },
@@ -51,6 +72,24 @@ describe('explain', () => {
       reason: 'CannotCreate',
       waitingFor: 'the MachineClass or its Secret to be corrected',
     },
+    {
+      what: 'a class that was missing from the beginning',
+      change: crashingWith('No VM was asked for: MachineClass default/x not found: create it.'),
+      reason: 'CannotCreate',
+      waitingFor: 'the MachineClass or its Secret to be corrected',
+    },
+    {
+      what: 'an API server that makes no token',
+      change: crashingWith('Could not prepare the creation of the VM: secrets is forbidden'),
+      reason: 'PreparationFailed',
+      waitingFor: 'the API server to allow it',
+    },
+    ...HOLD_KINDS.map((kind) => ({
+      what: `an unhealthy machine that is held back: ${kind}`,
+      change: held(kind),
+      reason: HELD_REASONS[kind],
+      waitingFor: expect.any(String),
+    })),
     { what: 'a provider without quota', change: crashing, reason: 'ResourceExhausted', waitingFor: 'the next attempt' },
     { what: 'a VM that boots', change: inPhase('Pending'), reason: 'WaitingForNode', waitingFor: 'Node m-1 to join' },
     {
@@ -154,6 +193,16 @@ describe('conditions', () => {
     { what: 'the end', change: deleting(describeStage('delete-vm')), want: { Drained: 'True' } },
   ])('of $what', ({ change, want }) => {
     expect(statusOf(change)).toMatchObject(want);
+  });
+
+  test('tell only VMCreated why there is no VM', () => {
+    const [created, ...others] = machineConditions(machine(crashing), NOW_MS);
+
+    expect(created).toMatchObject({ reason: 'ResourceExhausted', message: 'no quota' });
+    expect(others.map(({ reason, message }) => [reason, message])).toEqual([
+      ['NoVM', 'There is no VM yet.'],
+      ['NoVM', 'There is no VM yet.'],
+    ]);
   });
 
   test('keep the time at which they turned', () => {
