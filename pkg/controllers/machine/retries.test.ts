@@ -83,7 +83,7 @@ describe('repeating a failed call', () => {
 
   test('takes over what another process has recorded', () => {
     const { retries } = start();
-    retries.restore(input(), 'ResourceExhausted', 4_000);
+    retries.restore(input(), new DriverError('ResourceExhausted', 'no quota'), 4_000);
 
     expect(retries.waitMs(input())).toBe(11_000);
     expect(retries.failureOf(input())).toBeUndefined();
@@ -93,7 +93,7 @@ describe('repeating a failed call', () => {
     const { clock, retries } = start();
     retries.failed(input(), new DriverError('Internal', 'x'));
     clock.advance(5_000);
-    retries.restore(input(), 'Internal', 0);
+    retries.restore(input(), new DriverError('Internal', 'x'), 0);
 
     expect(retries.waitMs(input())).toBe(0);
   });
@@ -128,6 +128,23 @@ describe('ResourceExhausted', () => {
     retries.failed(other, exhausted);
 
     expect(retries.waitMs(input({ machineUID: 'm-3' }))).toBe(30_000);
+  });
+
+  test('that another process has recorded makes all machines of the class wait for the rest of the time', () => {
+    const { clock, retries } = start();
+    retries.restore(input(), exhausted, 4_000);
+
+    expect(retries.waitMs(other)).toBe(11_000);
+    expect(retries.failureOf(other)).toEqual({ error: exhausted, isOwn: false });
+    clock.advance(11_000);
+    expect(retries.waitMs(other)).toBe(0);
+  });
+
+  test('that another process has recorded long ago means nothing any more', () => {
+    const { retries } = start();
+    retries.restore(input(), exhausted, 60_000);
+
+    expect(retries.waitMs(other)).toBe(0);
   });
 
   test('ends for the class with the first success', () => {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock/clock.ts';
-import type { DriverCode, DriverError } from '../../driver/error.ts';
+import type { DriverError } from '../../driver/error.ts';
 import { retryDelayMs, retryOf, type RetriedCall, type Retry } from '../../driver/retry.ts';
 
 /** A provider that says a retry cannot succeed is still asked now and then: a VM must never be forgotten. */
@@ -88,12 +88,15 @@ export class Retries {
 
   /**
    * Takes over a failure that another process has recorded `agoMs` ago. Without effect when this process knows better. How
-   * often it had failed is lost, so that the shortest wait applies.
+   * often it had failed is lost, so that the shortest wait applies; what concerns the whole class does so again.
    */
-  restore(input: CallInput, code: DriverCode, agoMs: number): void {
+  restore(input: CallInput, error: DriverError, agoMs: number): void {
     if (this.#attempts.get(input.machineUID)?.has(input.call) === true) return;
-    const retry = retryOf(input.call, code, this.#resourceExhaustedMs);
-    this.#remember(input, undefined, 1, Math.max(0, retry.firstMs - Math.max(0, agoMs)));
+    const retry = retryOf(input.call, error.code, this.#resourceExhaustedMs);
+    const leftMs = Math.max(0, retry.firstMs - Math.max(0, agoMs));
+    this.#remember(input, undefined, 1, leftMs);
+    if (!retry.perClass || leftMs === 0 || this.#exhausted.has(input.classUID)) return;
+    this.#exhausted.set(input.classUID, { failures: 1, notBeforeMs: this.#clock.monotonicMs() + leftMs, error });
   }
 
   /** The Machine is gone. */

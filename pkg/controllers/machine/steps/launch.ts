@@ -2,7 +2,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { CREATION_SENT_ANNOTATION, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
-import { DRIVER_CODES, DriverError, type DriverCode } from '../../../driver/error.ts';
+import { DRIVER_CODES, DriverError } from '../../../driver/error.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { retryOf, type RetriedCall } from '../../../driver/retry.ts';
 import { ApiError } from '../../../kube/errors.ts';
@@ -262,7 +262,12 @@ function restoreFailure({ machine, retries, clock }: MachineContext, input: Call
   if (type !== 'Create' || state !== 'Failed' || code === undefined || description.startsWith(INITIALIZE_FAILED))
     return;
   const agoMs = clock.now() - (fromTimestamp(lastUpdateTime) ?? 0);
-  retries.restore(input, code satisfies DriverCode, agoMs);
+  retries.restore(input, new DriverError(code, detailOf(description)), agoMs);
+}
+
+/** The provider's words in the text form of an error. */
+function detailOf(description: string): string {
+  return /message = \[(.*)\]$/s.exec(description)?.[1] ?? description;
 }
 
 /** The driver shows no VM, but the answer to a CreateMachine is missing and the provider may be slow to show it. */
