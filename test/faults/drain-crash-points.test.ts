@@ -16,7 +16,7 @@ import { Workload } from '../cloud/workload.ts';
 const EVERY = process.env['MACHINIST_CRASH_POINTS'] === 'all';
 /** Lives at a time: they mostly wait. */
 const CONCURRENCY = 6;
-const SAMPLE_STEP = 4;
+const SAMPLE_STEP = 5;
 /** The volume leaves its Node, and arrives elsewhere, so late. */
 const LATE_MS = 100;
 
