@@ -20,6 +20,7 @@ export interface RunOptions {
   readonly flags?: Readonly<Record<string, string>>;
   readonly hooks?: ManagerOptions['hooks'];
   readonly log?: Logger;
+  readonly clock?: SystemClock;
 }
 
 /** A host of the manager that is not this process: signals are sent by `emit`. */
@@ -58,7 +59,7 @@ export class InProcessManager implements AsyncDisposable {
         identity,
         version: 'test',
         env: {},
-        clock: new SystemClock(),
+        clock: options.clock ?? new SystemClock(),
         log: options.log ?? silentLogger,
         ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
       },

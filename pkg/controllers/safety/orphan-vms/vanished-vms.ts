@@ -18,7 +18,7 @@ import type { MachineEventSink } from '../../machine/events.ts';
 import type { Fleet } from '../../machine/fleet.ts';
 import { isHealthy } from '../../machine/node-health.ts';
 import { watchedConditionsOf, type MachineSettings } from '../../machine/settings.ts';
-import { beginPhase, copyOf, isBeingCreated, phaseOf, setOperation } from '../../machine/status.ts';
+import { beginPhase, copyOf, phaseOf, setOperation } from '../../machine/status.ts';
 import { statusChange } from '../../machine/write.ts';
 import { type Evidence, type Proof, describeProof, type Sight } from './evidence.ts';
 import type { ClassList } from './survey.ts';
@@ -158,9 +158,11 @@ export class VanishedVMs {
   }
 }
 
-/** Has its VM for certain, and is not on its way out. */
+/** Phases of machines that get their first VM, or need none any more. */
+const OTHERS: ReadonlySet<string> = new Set(['', 'Failed', 'Terminating']);
+
+/** Had its VM for certain, and is not on its way out. One whose VM is gone before it was set up fails to be set up for ever. */
 function hasSettled(machine: Machine): boolean {
-  const phase = phaseOf(machine);
-  if (isBeingDeleted(machine) || isBeingCreated(machine) || phase === 'Failed' || phase === 'Terminating') return false;
+  if (isBeingDeleted(machine) || OTHERS.has(phaseOf(machine))) return false;
   return ((machine.spec as Machine['spec'] | undefined)?.providerID ?? '') !== '';
 }

@@ -1,0 +1,123 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import { eventually } from '../expect/eventually.ts';
+import { InProcessManager, type RunOptions } from './manager.ts';
+import { Pool } from './pool.ts';
+import { QUICK, SimulatedCloud, type SimCloudOptions } from './sim-cloud.ts';
+import type { Site } from './site.ts';
+
+/** A fault, and what may come of it at most. */
+export interface FaultRow {
+  readonly what: string;
+  /** What goes wrong at the provider all the time. */
+  readonly faults?: SimCloudOptions['faults'];
+  /** Goes wrong beside the work, until it resolves or the work is over. */
+  readonly disturb?: (trial: Trial, over: AbortSignal) => Promise<void>;
+  readonly flags?: Readonly<Record<string, string>>;
+  readonly run?: Pick<RunOptions, 'clock'>;
+  /** At least so many machines, that each fault of the row comes soon. */
+  readonly machines?: number;
+  /** VMs made beyond those that are needed: of machines whose VM was taken away, or made by the fault itself. */
+  readonly extraVMs?: number;
+}
+
+/** What came of a fault. */
+export interface Outcome {
+  readonly what: string;
+  /** Why the work did not come to its end; undefined when it did. */
+  readonly failure: string | undefined;
+  readonly created: number;
+  readonly deleted: number;
+  /** The least that the work needs. */
+  readonly needed: number;
+  readonly doubled: readonly string[];
+}
+
+/** The loops look often; nothing becomes Failed by time alone. */
+const FLAGS = {
+  'machine-safety-overshooting-period': '2s',
+  'machine-safety-orphan-vms-period': '2s',
+  'machine-safety-orphan-vms-grace': '2s',
+  'machine-safety-grace': '0s',
+};
+const PATIENCE = { timeoutMs: 240_000 };
+
+/** A pool, its cloud and its manager, while something goes wrong. */
+export class Trial {
+  readonly site: Site;
+  readonly cloud: SimulatedCloud;
+  readonly pool: Pool;
+  readonly manager: InProcessManager;
+
+  private constructor(site: Site, cloud: SimulatedCloud, pool: Pool, manager: InProcessManager) {
+    this.site = site;
+    this.cloud = cloud;
+    this.pool = pool;
+    this.manager = manager;
+  }
+
+  /**
+   * Takes `machines` machines through creation, a roll, a shrink and deletion while a fault is on, and checks after each step that
+   * there is one VM for each machine, none without, and no freeze left.
+   */
+  static async run(site: Site, machines: number, row: FaultRow): Promise<Outcome> {
+    const { what, faults, disturb, extraVMs = 0, flags = {}, run = {} } = row;
+    await using cloud = await SimulatedCloud.start({
+      site,
+      latencyMs: { ...QUICK, create: 150, delete: 150 },
+      ...(faults === undefined ? {} : { faults }),
+    });
+    await using pool = await Pool.create({ site, cloud, replicas: machines, maxSurge: 2, maxUnavailable: 1 });
+    await using manager = await InProcessManager.start({ ...pool.access, ...run, flags: { ...FLAGS, ...flags } });
+    const trial = new Trial(site, cloud, pool, manager);
+    const over = new AbortController();
+    const disturbing = disturb?.(trial, over.signal);
+    let failure: string | undefined;
+    try {
+      await trial.#work(machines, disturbing);
+    } catch (err) {
+      failure = err instanceof Error ? err.message : String(err);
+    } finally {
+      over.abort();
+      await disturbing?.catch((err: unknown) => (failure ??= String(err)));
+    }
+    const { created, deleted } = cloud;
+    return {
+      what,
+      failure,
+      created: created.length,
+      deleted,
+      needed: 2 * machines + extraVMs,
+      doubled: [...cloud.doubled],
+    };
+  }
+
+  async #work(machines: number, disturbing: Promise<void> | undefined): Promise<void> {
+    const { pool } = this;
+    await this.#settled(machines);
+    await pool.roll('2', { maxSurge: 2, maxUnavailable: 1 });
+    await this.#settled(machines);
+    // What was to go wrong has gone wrong by now, and is over.
+    await disturbing;
+    await this.#settled(machines);
+    await pool.scale(Math.floor(machines / 2));
+    await this.#settled(Math.floor(machines / 2));
+    await pool.delete();
+    await pool.untilGone(PATIENCE);
+  }
+
+  async #settled(machines: number): Promise<void> {
+    await this.pool.untilUp(machines, PATIENCE);
+    const look = async (): Promise<void> => {
+      const { metadata, status } = await this.pool.deployment();
+      const marks = [metadata.labels?.['freeze'], status?.conditions?.some(({ type }) => type === 'Frozen')];
+      if (!isDeepStrictEqual(marks, [undefined, false])) throw new Error(`frozen: ${JSON.stringify(marks)}`);
+    };
+    await eventually(look, { ...PATIENCE, describe: 'freezes to be over' });
+  }
+}
+
+/** Whether nothing was lost, and nothing was made or deleted that need not have been. */
+export function isSound({ failure, created, deleted, needed, doubled }: Outcome): boolean {
+  return failure === undefined && created === deleted && created <= needed && doubled.length === 0;
+}

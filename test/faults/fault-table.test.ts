@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import PQueue from 'p-queue';
+
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { DRIVER_CODES, type DriverCode } from '../../pkg/driver/error.ts';
+import type { FaultRule, Method } from '../../pkg/drivers/sim/faults.ts';
+import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
+import { type FaultRow, isSound, type Outcome, Trial } from '../cloud/trial.ts';
+import { Site } from '../cloud/site.ts';
+
+/*
+ * Work goes on while something is wrong with the provider, the Nodes, the API server, etcd, credentials or the clock. Each row
+ * is a whole life: created, rolled, shrunk, deleted. MACHINIST_FAULTS=long takes 100 machines a row, and lets Nodes be away for a
+ * minute.
+ */
+const IS_LONG = process.env['MACHINIST_FAULTS'] === 'long';
+const MACHINES = IS_LONG ? 100 : 4;
+const AWAY_MS = IS_LONG ? 60_000 : 3_000;
+/** Rows at a time: they mostly wait. */
+const CONCURRENCY = IS_LONG ? 1 : 6;
+const HOUR_MS = 3_600_000;
+const TEST_MS = 7_200_000;
+
+const FAILURES = DRIVER_CODES.filter((code): code is DriverCode => !['OK', 'NotFound', 'Uninitialized'].includes(code));
+
+let site: Site;
+
+beforeAll(async () => {
+  site = await Site.open();
+});
+
+afterAll(async () => {
+  await site[Symbol.asyncDispose]();
+});
+
+/** One failing call for each code, in turn. */
+function everyCode(method: Method): FaultRule[] {
+  return FAILURES.map((code) => ({ method, effect: 'fail', code, times: 1 }));
+}
+
+/** A clock whose host is set to another time. */
+class JumpingClock extends SystemClock {
+  offsetMs = 0;
+
+  override hostWallMs(): number {
+    return super.hostWallMs() + this.offsetMs;
+  }
+}
+
+async function setReadiness({ cloud, pool }: Trial, share: number, readiness: 'ready' | 'unknown'): Promise<void> {
+  const names = (await pool.nodes()).map(({ metadata }) => metadata.name).toSorted();
+  const some = names.slice(0, Math.ceil(names.length * share));
+  // A Node may go with its machine at any moment.
+  await Promise.allSettled(some.map(async (name) => cloud.simulation.nodes?.setReadiness(name, readiness)));
+}
+
+/** Nodes are away for a while, once the machines are up. */
+function away(share: number): NonNullable<FaultRow['disturb']> {
+  return async (trial, over) => {
+    await trial.pool.untilUp(MACHINES, { timeoutMs: 240_000 });
+    await setReadiness(trial, share, 'unknown');
+    await sleep(AWAY_MS, undefined, { signal: over }).catch(() => undefined);
+    await setReadiness(trial, 1, 'ready');
+  };
+}
+
+const clock = new JumpingClock();
+
+const ROWS: readonly FaultRow[] = [
+  { what: 'creations fail, once with each code', faults: everyCode('CreateMachine'), machines: FAILURES.length },
+  { what: 'deletions fail, once with each code', faults: everyCode('DeleteMachine'), machines: FAILURES.length },
+  { what: 'looks fail, once with each code', faults: everyCode('GetMachineStatus'), machines: FAILURES.length },
+  { what: 'answers are late', faults: [{ method: '*', effect: 'late', delayMs: 700, probability: 0.5 }] },
+  {
+    what: 'what was done is reported as failed',
+    faults: [
+      { method: 'CreateMachine', effect: 'fail-after', probability: 0.4, times: 6 },
+      { method: 'DeleteMachine', effect: 'fail-after', probability: 0.4, times: 6 },
+    ],
+  },
+  { what: 'a new VM is forgotten', faults: [{ method: 'CreateMachine', effect: 'forget', times: 1 }], extraVMs: 1 },
+  {
+    what: 'lists and looks are stale',
+    faults: [
+      { method: 'ListMachines', effect: 'stale', delayMs: 1_000 },
+      { method: 'GetMachineStatus', effect: 'stale', delayMs: 200, probability: 0.5 },
+    ],
+  },
+  {
+    what: 'every machine gets a second VM behind our back',
+    extraVMs: MACHINES,
+    async disturb({ cloud, pool }) {
+      await pool.untilUp(MACHINES, { timeoutMs: 240_000 });
+      for (const vm of cloud.simulation.cloud.all()) {
+        // Other names than the machines': two VMs of one name are what `doubled` looks for.
+        cloud.simulation.cloud.create({
+          ...vm,
+          machineName: `${vm.machineName}-2`,
+          machineUID: undefined,
+          joinsAtMs: undefined,
+        });
+      }
+    },
+  },
+  { what: 'all Nodes of the zone are away at once', disturb: away(1) },
+  { what: 'half of the Nodes are away', disturb: away(0.5) },
+  {
+    what: 'the wall clock jumps forward and back',
+    run: { clock },
+    async disturb() {
+      for (const offsetMs of [HOUR_MS, -HOUR_MS, 0]) {
+        clock.offsetMs = offsetMs;
+        await sleep(500);
+      }
+    },
+  },
+  {
+    what: 'client certificates are replaced',
+    async disturb({ pool }, over) {
+      for (let i = 0; i < 5 && !over.aborted; i++) {
+        const { url, ca } = site.plane.connection;
+        const identity = await site.plane.connection.credentialFor({ user: 'machinist' });
+        writeKubeconfig(pool.kubeconfig, { url, ca, identity });
+        await sleep(300);
+      }
+    },
+  },
+];
+
+async function runAll(rows: readonly FaultRow[]): Promise<readonly Outcome[]> {
+  const queue = new PQueue({ concurrency: CONCURRENCY });
+  return await Promise.all(
+    rows.map((row) => queue.add(() => Trial.run(site, Math.max(MACHINES, row.machines ?? 0), row))),
+  );
+}
+
+test(
+  `every machine has one VM, and no VM is wasted, although something is wrong (${MACHINES} machines a row)`,
+  async () => {
+    const outcomes = await runAll(ROWS);
+
+    expect(outcomes.filter((outcome) => !isSound(outcome))).toEqual([]);
+    expect(outcomes).toHaveLength(ROWS.length);
+  },
+  TEST_MS,
+);
+
+test.each([
+  { what: 'the API server is killed', component: 'apiserver', signal: 'SIGKILL' },
+  { what: 'etcd is killed', component: 'etcd', signal: 'SIGKILL' },
+  { what: 'the API server stands still', component: 'apiserver', signal: 'SIGSTOP' },
+  { what: 'etcd stands still', component: 'etcd', signal: 'SIGSTOP' },
+] as const)(
+  'every machine has one VM, and no VM is wasted, although $what',
+  async ({ what, component, signal }) => {
+    const disturb = async (): Promise<void> => {
+      await sleep(1_000);
+      if (signal === 'SIGKILL') {
+        await site.plane[component].stop('SIGKILL');
+        await site.plane[component].start();
+      } else {
+        site.plane[component].kill('SIGSTOP');
+        await sleep(3_000);
+        site.plane[component].kill('SIGCONT');
+      }
+    };
+
+    const outcome = await Trial.run(site, MACHINES, { what, disturb });
+
+    expect({ outcome, isSound: isSound(outcome) }).toEqual({ outcome, isSound: true });
+  },
+  TEST_MS,
+);
