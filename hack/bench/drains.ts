@@ -9,6 +9,7 @@ import type { Api } from '../control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/ports.ts';
+import { usageOf } from './process-usage.ts';
 import { startProgram } from './programs.ts';
 import { WORKLOAD } from './workload.ts';
 
@@ -68,15 +69,15 @@ try {
   await applyManifests(api, parseManifests(WORKLOAD));
   await create(api, created); // warms up
   await create(api, 0);
-  const without: number[] = [];
+  const without: string[] = [];
   for (let round = 0; round < rounds; round++) without.push(await timed(api));
-  console.log(`${created} created beside nothing: ${shown(without)}`);
+  console.log(`${created} created beside nothing: ${without.join(', ')}`);
 
   await block(api);
-  const beside: number[] = [];
+  const beside: string[] = [];
   for (let round = 0; round < rounds; round++) beside.push(await timed(api));
   console.log(
-    `${created} created beside ${await metric('machinist_activities_running{kind="drain"}')} drains: ${shown(beside)}`,
+    `${created} created beside ${await metric('machinist_activities_running{kind="drain"}')} drains: ${beside.join(', ')}`,
   );
 } finally {
   await manager.stop();
@@ -109,12 +110,23 @@ async function block(to: Api): Promise<void> {
   await until(async () => (await metric('machinist_activities_running{kind="drain"}')) === blocked);
 }
 
-async function timed(to: Api): Promise<number> {
+/** Seconds until all are available, the manager's CPU seconds, and how long a key waited for a worker meanwhile, on the average. */
+async function timed(to: Api): Promise<string> {
+  const before = await waited();
+  const cpuBefore = usageOf(manager.pid).cpuSeconds;
   const startedMs = performance.now();
   await create(to, created);
   const seconds = (performance.now() - startedMs) / 1_000;
+  const after = await waited();
+  const cpu = usageOf(manager.pid).cpuSeconds - cpuBefore;
   await create(to, 0);
-  return seconds;
+  const each = (1_000 * (after.seconds - before.seconds)) / (after.keys - before.keys);
+  return `${seconds.toFixed(1)} s (CPU ${cpu.toFixed(1)} s, ${each.toFixed(0)} ms for a worker)`;
+}
+
+async function waited(): Promise<{ readonly seconds: number; readonly keys: number }> {
+  const of = (part: string): Promise<number> => metric(`mcm_workqueue_queue_duration_seconds_${part}{name="machine"}`);
+  return { seconds: await of('sum'), keys: await of('count') };
 }
 
 /** Asks for so many machines and resolves when they are available. */
@@ -160,10 +172,6 @@ interface DeploymentItem {
 
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await sleep(100);
-}
-
-function shown(seconds: readonly number[]): string {
-  return seconds.map((one) => `${one.toFixed(1)} s`).join(', ');
 }
 
 async function send<T>(
