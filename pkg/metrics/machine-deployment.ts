@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 import type { IntOrPercent, MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds } from './object-labels.ts';
 import { objectGauges } from './object-gauges.ts';
+import { scrapeFailures } from './scrape-failures.ts';
 
 /** Labels that name a MachineDeployment. */
 const NAMED = ['name', 'namespace'] as const;
@@ -70,7 +71,13 @@ const VALUES: readonly { name: string; help: string; of: (object: MachineDeploym
  * series.
  */
 export function machineDeploymentMetrics(registry: Registry, list: () => readonly MachineDeployment[]): void {
-  const each = objectGauges(registry, 'mcm_machine_deployment', 'Number of machine deployments.', list);
+  const each = objectGauges(
+    registry,
+    'mcm_machine_deployment',
+    'Number of machine deployments.',
+    list,
+    scrapeFailures(registry, 'Machinedeployment-count'),
+  );
   each('info', 'Machine deployments and their strategy.', [...NAMED, 'createdAt', 'spec_strategy_type'], (object) => [
     [
       {

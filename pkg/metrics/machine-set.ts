@@ -4,6 +4,7 @@ import type { Registry } from 'prom-client';
 import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
 import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds } from './object-labels.ts';
 import { objectGauges } from './object-gauges.ts';
+import { scrapeFailures } from './scrape-failures.ts';
 
 /** What MachineSets are counted by. The other metrics of this area are read from the cache at each scrape. */
 export interface MachineSetMetrics {
@@ -35,7 +36,13 @@ const VALUES: readonly { name: string; help: string; of: (set: MachineSet) => nu
 
 /** Declares the metrics of MachineSets in `registry`; `list` is asked at each scrape, so deleted sets leave no series. */
 export function machineSetMetrics(registry: Registry, list: () => readonly MachineSet[]): MachineSetMetrics {
-  const eachSet = objectGauges(registry, 'mcm_machine_set', 'Number of machine sets.', list);
+  const eachSet = objectGauges(
+    registry,
+    'mcm_machine_set',
+    'Number of machine sets.',
+    list,
+    scrapeFailures(registry, 'Machineset-count'),
+  );
   eachSet('info', 'Machine sets and the class that they name.', INFO_LABELS, (set) => [[infoOf(set), 1]]);
   for (const { name, help, of } of VALUES) {
     eachSet(name, help, NAMED, (set) => {

@@ -1,6 +1,8 @@
 import { Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 
+import type { ScrapeFailures } from './scrape-failures.ts';
+
 /** Declares one gauge whose series are read from all objects of a kind at each scrape. */
 export type DeclareGauge<T> = <L extends string>(
   name: string,
@@ -11,13 +13,14 @@ export type DeclareGauge<T> = <L extends string>(
 
 /**
  * Gauges named `<prefix>_<name>`, read from `list` at each scrape, so that nothing is left of an object that is gone; and
- * `<prefix>_items_total`, their number. An object that was stored without spec shows as one whose spec is empty.
+ * `<prefix>_items_total`, their number; a scrape at which they cannot be listed is told to `failures`. An object that was stored without spec shows as one whose spec is empty.
  */
 export function objectGauges<T extends { spec: object }>(
   registry: Registry,
   prefix: string,
   itemsHelp: string,
   list: () => readonly T[],
+  failures?: ScrapeFailures,
 ): DeclareGauge<T> {
   const registers = [registry];
   void new Gauge({
@@ -25,7 +28,12 @@ export function objectGauges<T extends { spec: object }>(
     help: itemsHelp,
     registers,
     collect() {
-      this.set(list().length);
+      try {
+        this.set(list().length);
+      } catch (err) {
+        failures?.inc();
+        throw err;
+      }
     },
   });
   return (name, help, labelNames, series) => {

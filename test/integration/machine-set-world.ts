@@ -36,6 +36,9 @@ import { connect, namespace } from '../env/environment.ts';
 import type { TestNamespace } from '../env/environment.ts';
 import { KubeSession } from './kube-session.ts';
 
+/** Name of the target cluster, as the gate is asked about it; it is the same server. */
+export const TARGET = 'target';
+
 /** How the machine half behaves in a test. */
 export interface HalfOptions {
   /** How long a Machine takes to run, and to go. */
@@ -43,6 +46,8 @@ export interface HalfOptions {
   readonly stopMs?: number;
   /** Whether each Machine gets a Node. */
   readonly withNodes?: boolean;
+  /** Whether a Machine ever runs; all do unless told otherwise. */
+  readonly comesUp?: (machine: Machine) => boolean;
 }
 
 /** What was alive at one moment, as the watch told it. */
@@ -213,7 +218,7 @@ export class MachineSetWorld implements AsyncDisposable {
   }
 
   #drive(machine: Machine): void {
-    const { startMs = 0, stopMs = 0, withNodes = false } = this.#half;
+    const { startMs = 0, stopMs = 0, withNodes = false, comesUp = (): boolean => true } = this.#half;
     const turn = `${machine.metadata.uid} ${isBeingDeleted(machine) ? 'stop' : 'start'}`;
     if (this.#driven.has(turn)) return;
     this.#driven.add(turn);
@@ -224,6 +229,7 @@ export class MachineSetWorld implements AsyncDisposable {
       });
       return;
     }
+    if (!comesUp(machine)) return;
     this.#after(startMs, async () => {
       if (withNodes) await this.#addNode(machine);
       const latest = await this.get(machines, machine.metadata.name);
@@ -360,7 +366,7 @@ class Manager implements AsyncDisposable {
 }
 
 function targetsOf(session: KubeSession, informer: ReflectedInformer<Node>): Targets {
-  const target = { cluster: 'control', reader: session.reader, writer: session.writer, nodes: informer } as never;
+  const target = { cluster: TARGET, reader: session.reader, writer: session.writer, nodes: informer } as never;
   return { of: () => target, all: () => [target] };
 }
 

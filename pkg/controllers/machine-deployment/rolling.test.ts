@@ -71,7 +71,7 @@ describe('over any rollout', () => {
     unavailable: fc.integer({ min: 0, max: 10 }),
     olds: fc.array(fc.nat(12), { minLength: 1, maxLength: 3 }),
     /** In which order things happen: each number picks one of what can happen next. */
-    choices: fc.array(fc.nat(), { maxLength: 300 }),
+    choices: fc.array(fc.nat(), { maxLength: 300, size: 'max' }),
   });
 
   test('machines never exceed replicas plus surge, never fewer are available than allowed, and it ends', () => {

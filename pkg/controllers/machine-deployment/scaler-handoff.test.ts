@@ -1,10 +1,15 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 
-import { LAST_SCALER_CHANGE_ANNOTATION, TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  LAST_SCALER_CHANGE_ANNOTATION,
+  MARKED_FOR_DELETION_TIME_ANNOTATION,
+  PRIORITY_ANNOTATION,
+  TRIGGER_DELETION_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { machine, machineDeployment } from '../../../test/builders.ts';
+import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
-import { readHandoff } from './scaler-handoff.ts';
+import { missingMarks, readHandoff, scalerTimeFor, untoldOf } from './scaler-handoff.ts';
 
 const T1 = '2026-01-01T00:00:01Z';
 const T2 = '2026-01-01T00:00:02Z';
@@ -67,4 +72,71 @@ test.each([
           ...(left.scaler === undefined ? {} : { [LAST_SCALER_CHANGE_ANNOTATION]: left.scaler }),
         },
   );
+});
+
+const setThatKnows = (time: string | undefined): ReturnType<typeof machineSet> =>
+  machineSet((s) => {
+    s.metadata.uid = 'set';
+    if (time !== undefined) s.metadata.annotations[LAST_SCALER_CHANGE_ANNOTATION] = time;
+  });
+const chosen = (priority: string | undefined, mark: string | undefined, owner = 'set'): Machine =>
+  machine((m) => {
+    m.metadata.ownerReferences = [{ apiVersion: 'v1', kind: 'MachineSet', name: 's', uid: owner, controller: true }];
+    if (priority !== undefined) m.metadata.annotations[PRIORITY_ANNOTATION] = priority;
+    if (mark !== undefined) m.metadata.annotations[MARKED_FOR_DELETION_TIME_ANNOTATION] = mark;
+  });
+
+describe('the marks of a machine chosen at T2', () => {
+  const T0 = '2026-01-01T00:00:00Z';
+  const T3 = '2026-01-01T00:00:03Z';
+
+  test.each([
+    { title: 'are both written', of: chosen('3', undefined), knows: undefined, priority: '1', mark: T2 },
+    { title: 'are there', of: chosen('1', T2), knows: undefined, priority: undefined, mark: undefined },
+    { title: 'of an old fork get their time', of: chosen('1', undefined), knows: T1, priority: undefined, mark: T2 },
+    {
+      title: 'that a joining Node undid get their priority back',
+      of: chosen('3', T2),
+      knows: T2,
+      priority: '1',
+      mark: undefined,
+    },
+    { title: 'that were left over are renewed', of: chosen('3', T0), knows: T1, priority: '1', mark: T2 },
+    {
+      title: 'move behind a change of the same second',
+      of: chosen('3', undefined),
+      knows: T2,
+      priority: '1',
+      mark: T3,
+    },
+    { title: 'that moved behind it stay there', of: chosen('1', T3), knows: T2, priority: undefined, mark: undefined },
+  ])('$title', ({ of, knows, priority, mark }) => {
+    expect(missingMarks({ machine: of, time: T2 }, setThatKnows(knows))).toEqual({
+      ...(priority === undefined ? {} : { [PRIORITY_ANNOTATION]: priority }),
+      ...(mark === undefined ? {} : { [MARKED_FOR_DELETION_TIME_ANNOTATION]: mark }),
+    });
+  });
+
+  test.each([
+    { title: 'nothing', of: chosen('1', T2), knows: undefined, is: 1 },
+    { title: 'an earlier change', of: chosen('1', T2), knows: T1, is: 1 },
+    { title: 'this very change', of: chosen('1', T2), knows: T2, is: 0 },
+    { title: 'nothing, but another set has the machine', of: chosen('1', T2, 'other'), knows: undefined, is: 0 },
+    { title: 'nothing, but the machine is not marked yet', of: chosen('3', undefined), knows: undefined, is: 0 },
+  ])('make it news to a set that knows $title: $is', ({ of, knows, is }) => {
+    expect(untoldOf(setThatKnows(knows), [{ machine: of, time: T2 }])).toHaveLength(is);
+  });
+
+  test.each([
+    { knows: undefined, change: T1, mark: T2, told: T2 },
+    { knows: T3, change: T1, mark: T2, told: T3 },
+    { knows: undefined, change: undefined, mark: T2, told: T2 },
+    { knows: T0, change: T3, mark: T2, told: T3 },
+  ])('a set that knows $knows is told $told of change $change', ({ knows, change, mark, told }) => {
+    const deployment = machineDeployment((d) => {
+      if (change !== undefined) d.metadata.annotations[LAST_SCALER_CHANGE_ANNOTATION] = change;
+    });
+
+    expect(scalerTimeFor(deployment, setThatKnows(knows), [{ machine: chosen('1', mark), time: T2 }])).toBe(told);
+  });
 });

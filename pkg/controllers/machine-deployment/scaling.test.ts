@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
-import { isScalingEvent, scale } from './scaling.ts';
+import { isScalingEvent, scale, tellNamed } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
 import { UNBORN } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
@@ -170,5 +170,46 @@ describe('scaling', () => {
         },
       ),
     );
+  });
+});
+
+describe('machines that an autoscaler has named', () => {
+  const old = facts('a', 6, { named: 2 });
+  const newSet = facts('n', 5);
+
+  test.each([
+    { title: 'go from their own set first', more: { newSet, oldSets: [old] }, sizes: { a: 4 }, replicas: 6 },
+    { title: 'go also when more is wanted', more: { newSet, oldSets: [old] }, sizes: { a: 4, n: 9 }, replicas: 12 },
+    {
+      title: 'of the only active set of a rollout are not made up for there',
+      more: { newSet: facts('n', 0), oldSets: [facts('a', 10, { named: 2 })] },
+      sizes: { a: 8 },
+      replicas: 9,
+    },
+    {
+      title: 'in place: go from their own set, the rest from the oldest',
+      more: { newSet: facts('n', 3, { named: 1 }), oldSets: [facts('a', 8)], strategy: 'InPlaceUpdate' },
+      sizes: { n: 2, a: 6 },
+      replicas: 5,
+    },
+  ])('$title', ({ more, sizes, replicas }) => {
+    expect(Object.fromEntries(scale(input(replicas, more)).sizes)).toEqual(sizes);
+  });
+
+  test.each([
+    { title: 'an old set gives them up', more: {}, sizes: { a: 4 }, noted: ['a'] },
+    { title: 'while paused a set only learns of them', more: { isPaused: true }, sizes: {}, noted: ['a'] },
+    { title: 'without a new set it only learns of them', more: { newSet: undefined }, sizes: {}, noted: ['a'] },
+    {
+      title: 'the new set only learns of its own',
+      more: { newSet: facts('n', 5, { named: 1 }), oldSets: [] },
+      sizes: {},
+      noted: ['n'],
+    },
+    { title: 'nobody has to learn anything', more: { oldSets: [facts('a', 6)] }, sizes: {}, noted: [] },
+  ])('when the replicas are what they were, $title', ({ more, sizes, noted }) => {
+    const told = tellNamed(input(10, { newSet, oldSets: [old], ...more }));
+
+    expect([Object.fromEntries(told.sizes), told.noted]).toEqual([sizes, noted]);
   });
 });

@@ -7,7 +7,7 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { isAvailable, isTerminating } from '../machine-set/machine-state.ts';
-import { victimsAmong } from '../machine-set/replica-plan.ts';
+import { isMarked, victimsAmong } from '../machine-set/replica-plan.ts';
 import { inVictimOrder } from '../machine-set/victim-order.ts';
 
 /** One MachineSet as far as rollout and scaling look at it. */
@@ -68,7 +68,9 @@ function stayingOf(set: MachineSet, machines: readonly Machine[], nowMs: number)
   const size = set.spec.replicas ?? 0;
   const living = machines.filter((machine) => !isTerminating(machine));
   const scalerChangedAtMs = fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]);
-  if (living.length < size || (living.length === size && scalerChangedAtMs === undefined)) return living;
+  // Below its size a set first fills up; what was marked goes right after.
+  if (living.length < size) return living.filter((machine) => !isMarked(machine, scalerChangedAtMs));
+  if (living.length === size && scalerChangedAtMs === undefined) return living;
   const going = victimsAmong(living, { desired: size, scalerChangedAtMs, nowMs, isKept: () => true });
   const names = new Set(going.map(({ machine }) => machine.metadata.name));
   return living.filter(({ metadata }) => !names.has(metadata.name));

@@ -100,7 +100,7 @@ export function victimsAmong(
  * The autoscaler lowers the replicas and marks its choice in two writes by two writers; a mark that is not newer than the
  * change belongs to it, so the Machine goes even if the number has been raised again in between.
  */
-function isMarked(machine: Machine, scalerChangedAtMs: number | undefined): boolean {
+export function isMarked(machine: Machine, scalerChangedAtMs: number | undefined): boolean {
   const markedMs = markedAtMs(machine);
   if (scalerChangedAtMs === undefined || markedMs === undefined) return false;
   return machine.metadata.annotations?.[PRIORITY_ANNOTATION] === '1' && markedMs <= scalerChangedAtMs;

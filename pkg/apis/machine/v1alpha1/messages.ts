@@ -13,7 +13,8 @@ export const MESSAGES = {
     'selector does not select the Machines of the template: give spec.template.metadata.labels all labels that the selector asks for',
   templateLabelsMissing: 'template has no labels: set spec.template.metadata.labels to what the selector asks for',
   classIncomplete: 'class names no MachineClass: set class.kind to MachineClass and class.name to its name',
-  strategyType: 'strategy.type must be RollingUpdate, Recreate or InPlaceUpdate',
+  strategyType:
+    'strategy.type must be RollingUpdate, Recreate or InPlaceUpdate: set it, there is no default; RollingUpdate also needs strategy.rollingUpdate.maxSurge and maxUnavailable',
   rollingUpdateIncomplete:
     'strategy.rollingUpdate must set maxSurge and maxUnavailable when strategy.type is RollingUpdate, each as a number such as 1 or a percentage such as 25%',
   inPlaceUpdateIncomplete:

@@ -1,0 +1,452 @@
+import { expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
+
+import { LAST_SCALER_CHANGE_ANNOTATION, TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
+import { Store } from '../../cache/store.ts';
+import { FakeClock } from '../../clock/fake-clock.ts';
+import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
+import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
+import type { BuiltMachine, BuiltMachineDeployment, BuiltMachineSet } from '../../../test/builders.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../machine-set/controller-index.ts';
+import { roomFor } from '../machine-set/creation-room.ts';
+import { isAvailable, isTerminating } from '../machine-set/machine-state.ts';
+import { planReplicas } from '../machine-set/replica-plan.ts';
+import type { ReplicaPlan } from '../machine-set/replica-plan.ts';
+import { newSetFor, sizeNotes } from './new-set.ts';
+import { growNewSet, shrinkOldSets } from './rolling.ts';
+import { missingMarks, readHandoff, scalerTimeFor } from './scaler-handoff.ts';
+import { isScalingEvent, scale, tellNamed } from './scaling.ts';
+import type { ScalingFacts } from './scaling.ts';
+import { UNBORN } from './set-facts.ts';
+import type { Resizes } from './set-facts.ts';
+import { grownSize } from './size-rule.ts';
+import { observe } from './world.ts';
+import type { World } from './world.ts';
+
+/** What can happen next; numbers choose among what is there. */
+type Event =
+  | { readonly do: 'scale'; readonly to: number }
+  | { readonly do: 'roll' | 'pause' | 'resume' }
+  | { readonly do: 'limit'; readonly surge: number; readonly unavailable: number }
+  | { readonly do: 'run' | 'fail' | 'ail' | 'gone' | 'see' | 'name' | 'prefer'; readonly which: number }
+  | { readonly do: 'seeSpec' }
+  | { readonly do: 'deployment' | 'sets'; readonly writes: number };
+
+const which = fc.nat(40);
+const weighted = (weight: number, arbitrary: fc.Arbitrary<Event>): fc.WeightedArbitrary<Event> => ({
+  weight,
+  arbitrary,
+});
+const happening: fc.Arbitrary<Event> = fc.oneof(
+  weighted(2, fc.record({ do: fc.constant('scale' as const), to: fc.nat(8) })),
+  weighted(1, fc.record({ do: fc.constantFrom('roll' as const, 'pause' as const, 'resume' as const) })),
+  weighted(1, fc.record({ do: fc.constant('limit' as const), surge: fc.nat(4), unavailable: fc.nat(4) })),
+  weighted(6, fc.record({ do: fc.constantFrom('run' as const, 'gone' as const), which })),
+  weighted(6, fc.record({ do: fc.constant('see' as const), which })),
+  weighted(
+    2,
+    fc.record({ do: fc.constantFrom('fail' as const, 'ail' as const, 'name' as const, 'prefer' as const), which }),
+  ),
+  weighted(4, fc.record({ do: fc.constant('seeSpec' as const) })),
+  // Passes that may die after any of their writes.
+  weighted(8, fc.record({ do: fc.constantFrom('deployment' as const, 'sets' as const), writes: fc.nat(6) })),
+);
+
+test('whatever happens, in whatever order it is seen: never too many, never too few, each deletion with a reason, and an end', () => {
+  fc.assert(
+    fc.property(fc.array(happening, { maxLength: 120, size: 'max' }), (events) => {
+      const history = new History();
+      for (const event of events) history.happen(event);
+      history.settle();
+
+      expect(history.outcome()).toEqual(history.wanted());
+      expect(history.namedAndAlive()).toEqual([]);
+    }),
+    { numRuns: Number(process.env['MACHINIST_HISTORIES'] ?? 80) },
+  );
+}, 60_000);
+
+test('a machine that a person would give up first does not hide that another one is unavailable', () => {
+  const history = new History();
+  const shrink = { do: 'limit', surge: 1, unavailable: 0 } as const;
+  for (const event of [shrink, { do: 'scale', to: 3 } as const, { do: 'seeSpec' } as const]) history.happen(event);
+  history.settle();
+  for (const event of [
+    { do: 'prefer', which: 0 },
+    { do: 'ail', which: 1 },
+    { do: 'roll' },
+    { do: 'seeSpec' },
+  ] as const) {
+    history.happen(event);
+  }
+  history.settle();
+
+  expect(history.outcome()).toEqual(history.wanted());
+});
+
+/**
+ * What the API server has, what the caches show of it, and the decisions of both controllers, each applied write by write: a
+ * write names the version that it follows from and fails when that is old; its answer is seen at once, the writes of others
+ * are not.
+ */
+class History {
+  readonly #clock = new FakeClock();
+  #deployment: BuiltMachineDeployment = machineDeployment((d) => {
+    d.metadata.name = 'd';
+    d.metadata.uid = 'd';
+    d.spec.replicas = 2;
+    d.spec.template = { metadata: { labels: { pool: 'a' } }, spec: { class: { kind: 'MachineClass', name: 'c0' } } };
+  });
+  #seenDeployment = structuredClone(this.#deployment);
+  readonly #machines = new Map<string, BuiltMachine>();
+  readonly #seenMachines = new Store<Machine>({ [CONTROLLER_INDEX]: controllerIndex });
+  /** Written by us alone, so always seen. */
+  readonly #sets = new Store<MachineSet>({ [CONTROLLER_INDEX]: controllerIndex });
+  readonly #named = new Set<string>();
+  readonly #excused = new Set<string>();
+  readonly #deleted = new Set<string>();
+  #next = 0;
+  #writesLeft = Infinity;
+
+  get #parts(): Parameters<typeof observe>[0] & Parameters<typeof roomFor>[0] {
+    const machineDeployments = {
+      get: () => this.#seenDeployment,
+      list: () => [this.#seenDeployment],
+      byIndex: () => [],
+    };
+    return { machineSets: this.#sets, machines: this.#seenMachines, machineDeployments, clock: this.#clock } as never;
+  }
+
+  happen(event: Event): void {
+    this.#clock.advance(1_000);
+    this.#writesLeft = Infinity;
+    switch (event.do) {
+      case 'scale':
+        return this.#changeSpec(({ spec }) => (spec.replicas = event.to));
+      case 'roll':
+        return this.#roll();
+      case 'pause':
+      case 'resume':
+        return this.#changeSpec(({ spec }) => (spec.paused = event.do === 'pause'));
+      case 'limit':
+        return this.#changeSpec(({ spec }) => {
+          const { surge: maxSurge, unavailable: maxUnavailable } = event;
+          spec.strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge, maxUnavailable } };
+        });
+      case 'run':
+      case 'fail':
+      case 'ail': {
+        const chosen = this.#pick(event.which, (m) => !isTerminating(m));
+        // A Failed one is replaced or comes back; the list forgets it.
+        if (event.do === 'fail' && chosen !== undefined) this.#excused.add(chosen.metadata.name);
+        const phase = { run: 'Running', fail: 'Failed', ail: 'Unknown' }[event.do] as MachinePhase;
+        return this.#changeMachine(chosen, (m) => {
+          m.status.currentStatus.phase = phase;
+        });
+      }
+      case 'prefer':
+        return this.#changeMachine(
+          this.#pick(event.which, () => true),
+          (m) => {
+            m.metadata.annotations['machinepriority.machine.sapcloud.io'] = '2';
+          },
+        );
+      case 'gone':
+        this.#machines.delete(this.#pick(event.which, isTerminating)?.metadata.name ?? '');
+        return;
+      case 'see':
+        return this.#see(event.which);
+      case 'seeSpec':
+        this.#seenDeployment = structuredClone(this.#deployment);
+        return;
+      case 'name':
+        return this.#name(event.which);
+      case 'deployment':
+      case 'sets':
+        this.#writesLeft = event.writes;
+        return event.do === 'deployment' ? this.#deploymentPass() : this.#setPasses();
+    }
+  }
+
+  /** Nothing goes wrong any more, everything is seen, and both controllers run until nothing changes. */
+  settle(): void {
+    this.happen({ do: 'resume' });
+    // Three rounds at the end: what is reached must also last.
+    for (let i = 0, reached = 0; i < 80 && reached < 3; i++) {
+      reached = isDeepEqual(this.outcome(), this.wanted()) ? reached + 1 : 0;
+      this.happen({ do: 'seeSpec' });
+      this.#seeAll();
+      this.happen({ do: 'deployment', writes: Infinity });
+      this.happen({ do: 'sets', writes: Infinity });
+      for (const [name, m] of this.#machines) {
+        if (isTerminating(m)) this.#machines.delete(name);
+        else if (m.status.currentStatus.phase !== 'Running') {
+          this.#changeMachine(m, (changed) => (changed.status.currentStatus.phase = 'Running'));
+        }
+      }
+    }
+  }
+
+  outcome(): unknown {
+    const machines = [...this.#machines.values()].map(({ spec }) => spec.class?.name);
+    return {
+      machines,
+      sizes: this.#sets
+        .list()
+        .map(({ spec }) => spec.replicas)
+        .filter((size) => size !== 0),
+    };
+  }
+
+  wanted(): unknown {
+    const { replicas = 0, template } = this.#deployment.spec;
+    return { machines: Array(replicas).fill(template.spec?.class?.name), sizes: replicas === 0 ? [] : [replicas] };
+  }
+
+  namedAndAlive(): string[] {
+    return [...this.#named].filter((name) => this.#machines.has(name) && !this.#excused.has(name));
+  }
+
+  #changeSpec(change: (d: BuiltMachineDeployment) => unknown): void {
+    change(this.#deployment);
+    this.#touch(this.#deployment);
+  }
+
+  #roll(): void {
+    const name = `c${this.#next++ % 3}`;
+    this.#changeSpec(({ spec }) => {
+      spec.template = { ...spec.template, spec: { class: { kind: 'MachineClass', name } } };
+    });
+  }
+
+  /** What the autoscaler does: one update of the list, the time and the replicas. */
+  #name(index: number): void {
+    const chosen = this.#pick(index, (m) => !isTerminating(m) && m.status?.currentStatus?.phase !== 'Failed');
+    if (chosen === undefined || this.#named.has(chosen.metadata.name)) return;
+    this.#named.add(chosen.metadata.name);
+    const now = toTimestamp(this.#clock.now());
+    this.#changeSpec(({ metadata: { annotations }, spec }) => {
+      const list = [annotations[TRIGGER_DELETION_ANNOTATION] ?? '', `${chosen.metadata.name}~${now}`];
+      annotations[TRIGGER_DELETION_ANNOTATION] = list.filter((entry) => entry !== '').join(',');
+      annotations[LAST_SCALER_CHANGE_ANNOTATION] = now;
+      spec.replicas = Math.max(0, (spec.replicas ?? 0) - 1);
+    });
+  }
+
+  #touch(object: { metadata: { resourceVersion: string } }): void {
+    object.metadata.resourceVersion = String(Number(object.metadata.resourceVersion) + 1);
+  }
+
+  #pick(index: number, isMeant: (m: BuiltMachine) => boolean): BuiltMachine | undefined {
+    const meant = [...this.#machines.values()].filter(isMeant);
+    return meant[index % Math.max(1, meant.length)];
+  }
+
+  #changeMachine(m: BuiltMachine | undefined, change: (m: BuiltMachine) => unknown): void {
+    if (m === undefined) return;
+    change(m);
+    this.#touch(m);
+  }
+
+  #see(index: number): void {
+    const seen = this.#seenMachines.list();
+    const names = [...new Set([...seen.map(({ metadata }) => metadata.name), ...this.#machines.keys()])];
+    this.#seeMachine(names[index % Math.max(1, names.length)]);
+  }
+
+  #seeAll(): void {
+    for (const { metadata } of this.#seenMachines.list()) this.#seeMachine(metadata.name);
+    for (const name of this.#machines.keys()) this.#seeMachine(name);
+  }
+
+  #seeMachine(name = ''): void {
+    const m = this.#machines.get(name);
+    if (m === undefined) this.#seenMachines.remove(`default/${name}`);
+    else this.#seenMachines.put(structuredClone(m));
+  }
+
+  /** Whether the process lives on to make another write. */
+  #mayWrite(): boolean {
+    if (this.#writesLeft <= 0) return false;
+    this.#writesLeft -= 1;
+    return true;
+  }
+
+  #deploymentPass(): void {
+    if (!this.#takeHandoff()) return;
+    const world = observe(this.#parts, this.#seenDeployment);
+    const facts = factsFor(world);
+    if (facts.isPaused || isScalingEvent(facts)) {
+      const { sizes, noted } = scale(facts);
+      return this.#resize(world, sizes, noted);
+    }
+    const told = tellNamed(facts);
+    if (told.sizes.size > 0 || told.noted.length > 0) return this.#resize(world, told.sizes, told.noted);
+    const { newSet, oldSets } = world.facts;
+    if (newSet === undefined) return this.#createSet(world, grownSize(UNBORN, oldSets, world.limits));
+    const grown = growNewSet(newSet, oldSets, world.limits, false);
+    if (grown.size > 0) return this.#resize(world, grown);
+    const shrunk = shrinkOldSets(newSet, oldSets, world.limits);
+    this.#mustLeaveEnough(world, shrunk);
+    this.#resize(world, shrunk);
+  }
+
+  /** Tidies the list and marks its machines; false when the pass ends there. */
+  #takeHandoff(): boolean {
+    const owned = this.#seenMachines.list();
+    const byName = new Map(owned.map((m) => [m.metadata.name, m]));
+    const { choices, annotations } = readHandoff(this.#seenDeployment, byName, this.#clock.now());
+    if (Object.keys(annotations).length > 0) {
+      const isOld = this.#seenDeployment.metadata.resourceVersion !== this.#deployment.metadata.resourceVersion;
+      if (isOld || !this.#mayWrite()) return false;
+      this.#changeSpec((d) => {
+        d.metadata.annotations = dropNulls({ ...d.metadata.annotations, ...annotations });
+      });
+      this.#seenDeployment = structuredClone(this.#deployment);
+    }
+    for (const choice of choices) {
+      const set = this.#sets
+        .list()
+        .find(({ metadata }) => metadata.uid === choice.machine.metadata.ownerReferences?.[0]?.uid);
+      const marks = missingMarks(choice, set);
+      if (Object.keys(marks).length === 0) continue;
+      if (!this.#mayWrite()) return false;
+      const { name } = choice.machine.metadata;
+      this.#changeMachine(this.#machines.get(name), (m) => Object.assign(m.metadata.annotations, marks));
+      this.#seeMachine(name);
+    }
+    return true;
+  }
+
+  #createSet(world: World, replicas: number): void {
+    if (!this.#mayWrite()) return;
+    const { metadata, spec } = newSetFor(world.deployment, world.oldSets, replicas);
+    const set = machineSet((s) => {
+      Object.assign(s.metadata, metadata, { uid: metadata.name, creationTimestamp: toTimestamp(this.#clock.now()) });
+      s.spec = spec as BuiltMachineSet['spec'];
+    });
+    this.#sets.put(set);
+  }
+
+  #resize(world: World, sizes: Resizes, noted: readonly string[] = []): void {
+    for (const set of [...(world.newSet === undefined ? [] : [world.newSet]), ...world.oldSets]) {
+      const { name } = set.metadata;
+      if (!sizes.has(name) && !noted.includes(name)) continue;
+      if (!this.#mayWrite()) return;
+      const chosen = world.untold(set);
+      const time = set === world.newSet || chosen.length > 0 ? scalerTimeFor(world.deployment, set, chosen) : undefined;
+      const changed = structuredClone(set) as BuiltMachineSet;
+      changed.spec.replicas = sizes.get(name) ?? set.spec.replicas ?? 0;
+      Object.assign(
+        changed.metadata.annotations,
+        sizeNotes(world.deployment),
+        time === undefined ? {} : { [LAST_SCALER_CHANGE_ANNOTATION]: time },
+      );
+      this.#touch(changed);
+      this.#sets.put(changed);
+    }
+  }
+
+  #setPasses(): void {
+    for (const set of this.#sets.list()) this.#setPass(set);
+  }
+
+  #setPass(set: MachineSet): void {
+    const { victims } = this.#plan(set);
+    for (const { machine: victim, reason } of victims) {
+      if (!this.#mayWrite()) return;
+      const { name, resourceVersion } = victim.metadata;
+      const m = this.#machines.get(name);
+      if (m === undefined || m.metadata.resourceVersion !== resourceVersion) continue; // NotFound, Conflict
+      must(!this.#deleted.has(name), `${name} is deleted once`);
+      must(reason !== 'marked' || this.#named.has(name), `${name} was named`);
+      must(reason !== 'failed' || m.status.currentStatus.phase === 'Failed', `${name} has failed`);
+      this.#deleted.add(name);
+      this.#changeMachine(m, (gone) => (gone.metadata.deletionTimestamp = toTimestamp(this.#clock.now())));
+      this.#seeMachine(name);
+    }
+    while (this.#plan(set).create > 0 && this.#mayWrite()) this.#create(set);
+  }
+
+  #plan(set: MachineSet): ReplicaPlan {
+    return planReplicas({
+      desired: set.spec.replicas ?? 0,
+      machines: this.#seenMachines.byIndex(CONTROLLER_INDEX, set.metadata.uid),
+      isFrozen: false,
+      isScaleUpDisabled: false,
+      room: roomFor(this.#parts, set),
+      scalerChangedAtMs: fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]),
+      nowMs: this.#clock.now(),
+      isKept: () => false,
+    });
+  }
+
+  #create(set: MachineSet): void {
+    const all = [...this.#machines.values()];
+    const { limits } = observe(this.#parts, this.#seenDeployment);
+    const allowed = limits.replicas + limits.surge;
+    must(all.filter((m) => !isTerminating(m)).length < allowed, `a creation beyond ${allowed}`);
+    const isRollout = all.some(({ metadata }) => metadata.ownerReferences?.[0]?.uid !== set.metadata.uid);
+    must(!isRollout || all.length < allowed, `a creation in a rollout beyond ${allowed}, with those that are going`);
+
+    const m = machine((created) => {
+      created.metadata.name = `m-${this.#next++}`;
+      created.metadata.uid = created.metadata.name;
+      created.metadata.creationTimestamp = toTimestamp(this.#clock.now());
+      created.metadata.labels = { ...set.spec.template?.metadata?.labels };
+      created.metadata.ownerReferences = [
+        {
+          apiVersion: 'machine.sapcloud.io/v1alpha1',
+          kind: 'MachineSet',
+          name: set.metadata.name,
+          uid: set.metadata.uid,
+          controller: true,
+        },
+      ];
+      created.spec = { ...set.spec.template?.spec };
+      created.status.currentStatus.phase = 'Pending';
+    });
+    this.#machines.set(m.metadata.name, m);
+    this.#seeMachine(m.metadata.name);
+  }
+
+  /** What the sets will give up at these sizes leaves enough that are available, or none of it is available. */
+  #mustLeaveEnough(world: World, sizes: Resizes): void {
+    const sets = world.newSet === undefined ? world.oldSets : [world.newSet, ...world.oldSets];
+    const plans = sets.map((set) => {
+      const size = sizes.get(set.metadata.name) ?? set.spec.replicas ?? 0;
+      const { victims } = this.#plan({ ...set, spec: { ...set.spec, replicas: size } });
+      const before = new Set(this.#plan(set).victims.map(({ machine: v }) => v.metadata.name));
+      const lost = new Set(victims.map(({ machine: v }) => v.metadata.name));
+      const stays = world.machinesOf(set).filter((m) => isAvailable(m) && !lost.has(m.metadata.name));
+      const gives = victims.filter(
+        ({ machine: v, reason }) => reason !== 'marked' && isAvailable(v) && !before.has(v.metadata.name),
+      );
+      return { stays: stays.length, gives: gives.length };
+    });
+    const stays = plans.reduce((sum, plan) => sum + plan.stays, 0);
+    const gives = plans.reduce((sum, plan) => sum + plan.gives, 0);
+    const least = world.limits.replicas - world.limits.unavailable;
+    must(gives === 0 || stays >= least, `${stays} stay available of at least ${least}`);
+  }
+}
+
+function factsFor({ facts, limits, deployment }: World): ScalingFacts {
+  const isPaused = deployment.spec.paused === true;
+  return { ...facts, limits, strategy: 'RollingUpdate', isPaused, isFrozen: false };
+}
+
+function isDeepEqual(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+function dropNulls(values: Record<string, string | null>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
+}
+
+function must(holds: boolean, what: string): void {
+  if (!holds) throw new Error(`violated: ${what}`);
+}

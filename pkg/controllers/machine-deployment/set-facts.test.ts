@@ -1,0 +1,49 @@
+import { expect, test } from '@jest/globals';
+
+import {
+  LAST_SCALER_CHANGE_ANNOTATION,
+  MARKED_FOR_DELETION_TIME_ANNOTATION,
+  PRIORITY_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
+import { machine, machineSet } from '../../../test/builders.ts';
+import type { BuiltMachine } from '../../../test/builders.ts';
+import { factsOf } from './set-facts.ts';
+
+const NOW = Date.parse('2026-01-02T00:00:00Z');
+const PAST = '2026-01-01T00:00:00Z';
+
+type Trait = 'well' | 'ill' | 'well, preferred' | 'going' | 'well, marked';
+
+function machineOf(trait: Trait, i: number): BuiltMachine {
+  return machine((m) => {
+    m.metadata.name = `m-${i}`;
+    if (trait === 'ill') m.status.currentStatus.phase = 'Unknown';
+    if (trait === 'going') m.metadata.deletionTimestamp = PAST;
+    if (trait === 'well, preferred') m.metadata.annotations[PRIORITY_ANNOTATION] = '2';
+    if (trait === 'well, marked') {
+      m.metadata.annotations[PRIORITY_ANNOTATION] = '1';
+      m.metadata.annotations[MARKED_FOR_DELETION_TIME_ANNOTATION] = PAST;
+    }
+  });
+}
+
+test.each<{ traits: Trait[]; size: number; available: number; free: number }>([
+  { traits: ['well', 'well', 'well'], size: 3, available: 3, free: 0 },
+  { traits: ['well', 'well'], size: 3, available: 2, free: 1 },
+  { traits: ['well', 'ill', 'ill'], size: 3, available: 1, free: 2 },
+  { traits: ['well, preferred', 'ill', 'well'], size: 3, available: 2, free: 0 },
+  { traits: ['well', 'well', 'ill'], size: 2, available: 2, free: 0 },
+  { traits: ['well, preferred', 'ill', 'well'], size: 2, available: 1, free: 1 },
+  { traits: ['well', 'going'], size: 2, available: 1, free: 1 },
+  { traits: ['well', 'well, marked'], size: 2, available: 1, free: 1 },
+  { traits: ['well', 'well, marked'], size: 3, available: 1, free: 2 },
+])('of $size machines $traits, $available are available and $free cost nothing', ({ traits, size, ...want }) => {
+  const set = machineSet((s) => {
+    s.spec.replicas = size;
+    s.metadata.annotations[LAST_SCALER_CHANGE_ANNOTATION] = PAST;
+  });
+
+  const { available, free, existing } = factsOf(set, traits.map(machineOf), 0, NOW);
+
+  expect({ available, free, existing }).toEqual({ ...want, existing: traits.length });
+});
