@@ -20,36 +20,36 @@ function mayMachinist(api: Api, resourceAttributes: Attributes): Promise<boolean
   return allows(api, { user: 'machinist', resourceAttributes });
 }
 
-/** As in the title of a test: `patch machines/status machine-controller`. */
-function titled<T extends Attributes>(attributes: T): T & { readonly what: string } {
+/** With words for the title of a test: `patch machines/status machine-controller`. */
+function titled<T extends Attributes>(attributes: T): { readonly what: string; readonly attributes: T } {
   const { verb, resource, subresource, name } = attributes;
   const path = subresource === undefined ? resource : `${resource}/${subresource}`;
-  return { ...attributes, what: [verb, path, name].filter((part) => part !== undefined).join(' ') };
+  return { what: [verb, path, name].filter((part) => part !== undefined).join(' '), attributes };
 }
 
 describe('the shipped roles', () => {
   const machine = { group: 'machine.sapcloud.io', resource: 'machines' };
   const lease = { group: 'coordination.k8s.io', resource: 'leases' };
 
-  const inControl: readonly (Attributes & { readonly control: boolean })[] = [
-    { ...machine, verb: 'create', control: true },
-    { ...machine, verb: 'patch', subresource: 'status', control: true },
-    { ...machine, verb: 'update', control: false },
-    { ...machine, verb: 'deletecollection', control: false },
-    { group: 'machine.sapcloud.io', resource: 'machineclasses', verb: 'delete', control: false },
-    { group: 'machine.sapcloud.io', resource: 'machinedeployments', verb: 'create', control: false },
-    { resource: 'secrets', verb: 'patch', control: true },
-    { resource: 'secrets', verb: 'create', control: false },
-    { resource: 'secrets', verb: 'delete', control: false },
-    { resource: 'configmaps', verb: 'get', control: false },
-    { ...lease, name: 'machine-controller', verb: 'update', control: true },
-    { ...lease, name: 'machine-controller-manager', verb: 'watch', control: true },
-    { ...lease, name: 'somebody-else', verb: 'update', control: false },
-    { ...lease, name: 'machine-controller', verb: 'delete', control: false },
+  const inControl: readonly (Attributes & { readonly allowed: boolean })[] = [
+    { ...machine, verb: 'create', allowed: true },
+    { ...machine, verb: 'patch', subresource: 'status', allowed: true },
+    { ...machine, verb: 'update', allowed: false },
+    { ...machine, verb: 'deletecollection', allowed: false },
+    { group: 'machine.sapcloud.io', resource: 'machineclasses', verb: 'delete', allowed: false },
+    { group: 'machine.sapcloud.io', resource: 'machinedeployments', verb: 'create', allowed: false },
+    { resource: 'secrets', verb: 'patch', allowed: true },
+    { resource: 'secrets', verb: 'create', allowed: false },
+    { resource: 'secrets', verb: 'delete', allowed: false },
+    { resource: 'configmaps', verb: 'get', allowed: false },
+    { ...lease, name: 'machine-controller', verb: 'update', allowed: true },
+    { ...lease, name: 'machine-controller-manager', verb: 'watch', allowed: true },
+    { ...lease, name: 'somebody-else', verb: 'update', allowed: false },
+    { ...lease, name: 'machine-controller', verb: 'delete', allowed: false },
   ];
   test.each(inControl.map(titled))(
-    'allow $what in our namespace only: $control',
-    async ({ control, what: _, ...attributes }) => {
+    'allow $what in our namespace only: $attributes.allowed',
+    async ({ attributes: { allowed, ...attributes } }) => {
       await using ns = await namespace();
       const api = connect().api();
       await grant(api, 'control', ns.name);
@@ -58,7 +58,7 @@ describe('the shipped roles', () => {
       const elsewhere = await mayMachinist(api, { ...attributes, namespace: 'default' });
 
       await api.close();
-      expect({ here, elsewhere }).toEqual({ here: control, elsewhere: false });
+      expect({ here, elsewhere }).toEqual({ here: allowed, elsewhere: false });
     },
   );
 
@@ -75,8 +75,8 @@ describe('the shipped roles', () => {
     { resource: 'secrets', verb: 'get', namespace: 'default', allowed: false },
   ];
   test.each(inTarget.map(titled))(
-    'in the target, $what in $namespace: $allowed',
-    async ({ allowed, what: _, ...attributes }) => {
+    'in the target, $what in $attributes.namespace: $attributes.allowed',
+    async ({ attributes: { allowed, ...attributes } }) => {
       await using ns = await namespace();
       const api = connect().api();
       await grant(api, 'target', ns.name);
