@@ -58,7 +58,7 @@ const LONGEST_PROBE_MS = 10_000;
  * | failing | alive, time forgotten          | frozen when the first failure is older than timeout  | timeout/5  |
  * | frozen  | caught up → alive, else frozen | frozen                                               | timeout/5  |
  *
- * A cluster that never gave a proof of life is probed each second while it is frozen.
+ * A cluster that never answered is probed each second, and alive with the first good probe.
  */
 export class ClusterFreeze {
   readonly #probed: ProbedCluster;
@@ -67,6 +67,8 @@ export class ClusterFreeze {
   #cancelNext: (() => void) | undefined;
   #probing: Promise<boolean> | undefined;
   #provenMs: number | undefined;
+  /** A probe has succeeded before. */
+  #hasAnswered = false;
   #firstFailureMs: number | undefined;
   /** The same moment by wall time. */
   #failingSinceMs = 0;
@@ -166,7 +168,7 @@ export class ClusterFreeze {
     this.#lastError = err instanceof Error ? err.message : String(err);
     const failingMs = nowMs - this.#firstFailureMs;
     log.debug({ cluster, ms: failingMs, err }, 'probe failed');
-    if (this.#outage !== undefined || (failingMs < timeoutMs && this.#provenMs !== undefined)) return;
+    if (this.#outage !== undefined || (failingMs < timeoutMs && this.#hasAnswered)) return;
 
     this.#outage = { cluster, sinceMs: this.#failingSinceMs, why: this.#lastError };
     log.error({ ...logged(this.#outage), ms: failingMs, err }, 'froze: the API server did not answer');
@@ -177,7 +179,8 @@ export class ClusterFreeze {
     const { clock, log, timeoutMs } = this.#parts;
 
     const outage = this.#outage;
-    if (outage !== undefined) {
+    // Who begins catches up by itself, in as many attempts as it takes: nothing was known of the cluster before.
+    if (outage !== undefined && this.#hasAnswered) {
       try {
         const catchUp = async (signal: AbortSignal): Promise<void> => this.#probed.catchUp?.(signal);
         await withDeadline(clock, timeoutMs, 'catching up after an outage', catchUp, this.#stopping.signal);
@@ -187,6 +190,7 @@ export class ClusterFreeze {
         return false;
       }
     }
+    this.#hasAnswered = true;
     const lastedMs = clock.monotonicMs() - (this.#firstFailureMs ?? sentMs);
     this.#provenMs = Math.max(this.#provenMs ?? sentMs, sentMs);
     this.#firstFailureMs = undefined;
@@ -215,7 +219,7 @@ export class ClusterFreeze {
   #scheduleNext(): void {
     const { clock, periodMs, timeoutMs } = this.#parts;
     let delayMs = this.#firstFailureMs === undefined ? periodMs : timeoutMs / 5;
-    if (this.#outage !== undefined && this.#provenMs === undefined) delayMs = Math.min(delayMs, FIRST_PROBES_MS);
+    if (this.#outage !== undefined && !this.#hasAnswered) delayMs = Math.min(delayMs, FIRST_PROBES_MS);
     if (this.#firstFailureMs !== undefined && this.#outage === undefined) {
       const freezesInMs = this.#firstFailureMs + timeoutMs - clock.monotonicMs();
       delayMs = Math.min(delayMs, Math.max(0, freezesInMs));

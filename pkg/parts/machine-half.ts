@@ -123,7 +123,8 @@ export function makeMachineHalf(
     concurrency,
     reconcile: readiness.holding(
       (key, signal, passLog) => machineController.reconcile(key, signal, passLog),
-      (key) => isDeletedByForce(machines.get(key)),
+      // Once the target answers, its Node may be looked for, which takes caches that have caught up.
+      (key) => isDeletedByForce(machines.get(key)) && readiness.isTargetFrozen,
     ),
   });
   queues.set('machine', machineQueue);

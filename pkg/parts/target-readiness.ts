@@ -39,6 +39,12 @@ export class TargetReadiness {
     return this.#isReady;
   }
 
+  /** Whether the target cannot be reached at present. */
+  get isTargetFrozen(): boolean {
+    const { freezes, target } = this.#parts;
+    return target !== undefined && freezes.state(target.cluster)?.frozen === true;
+  }
+
   /**
    * Resolves when the caches have caught up, or the target is frozen; then catching up goes on for as long as it takes, until
    * the signal is aborted. Rejects with the signal's reason, and with what waiting does not mend.
