@@ -14,7 +14,7 @@ import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
 import { freePort } from '../control-plane/ports.ts';
 import { Cutter } from './cutter.ts';
 import { Life, WORKLOAD } from './life.ts';
-import { growthIn, type Sample, takeSample } from './sample.ts';
+import { GC_FLAGS, growthIn, type Sample, takeSample } from './sample.ts';
 
 /**
  * Random life for as long as asked for, while connections to the API server are cut: machines come, go, roll, and lose their VMs.
@@ -97,7 +97,7 @@ const kubeconfig = path.join(sockets, 'kubeconfig.yaml');
 const identity = await connection.credentialFor({ user: 'machinist' });
 writeKubeconfig(kubeconfig, { url: cutter.url, ca: connection.ca, identity });
 const port = await freePort();
-const manager = startProgram(launch, 'machinist', [
+const manager = startProgram({ ...launch, nodeFlags: GC_FLAGS }, 'machinist', [
   'run',
   '--namespace=machinist',
   `--control-kubeconfig=${kubeconfig}`,
@@ -118,7 +118,7 @@ try {
   await answers(cloud);
   const life = new Life(api, cloud, random);
   const startedMs = performance.now();
-  while (performance.now() < untilMs || samples.length < 1) {
+  while (performance.now() < untilMs) {
     for (let i = 0; i < ACTS; i++) {
       await life.act(most);
       acts += 1;
@@ -126,7 +126,9 @@ try {
       if (random() < 0.5) cuts += cutter.cut() > 0 ? 1 : 0;
     }
     await rest(life);
-    const sample = await takeSample(manager.pid, port, Math.round((performance.now() - startedMs) / 6_000) / 10);
+    const minute = Math.round((performance.now() - startedMs) / 6_000) / 10;
+    const sample = await takeSample({ pid: manager.pid, port, log: path.join(logs, 'machinist.log') }, minute);
+    if (sample === undefined) continue;
     samples.push(sample);
     console.log(
       `${sample.minute} min: ${acts} acts, ${cuts} cuts, heap ${sample.heapMB.toFixed(0)} MB, resident ${sample.residentMB.toFixed(0)} MB, ${sample.descriptors} descriptors`,

@@ -1,22 +1,32 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** What the manager holds at a quiet moment. */
 export interface Sample {
   readonly minute: number;
+  /** What the last full collection has left. */
   readonly heapMB: number;
   readonly residentMB: number;
   /** Open files and sockets. */
   readonly descriptors: number;
 }
 
-/** Reads the manager's metrics and its entry in /proc. */
-export async function takeSample(pid: number, port: number, minute: number): Promise<Sample> {
+/** Of Node: tells of collections, and makes full ones often. */
+export const GC_FLAGS: readonly string[] = ['--trace-gc', '--max-semi-space-size=2', '--max-old-space-size=256'];
+
+/** Reads the manager's log, its entry in /proc and its metrics. Undefined before the first full collection. */
+export async function takeSample(
+  { pid, port, log }: { readonly pid: number; readonly port: number; readonly log: string },
+  minute: number,
+): Promise<Sample | undefined> {
+  const collections = [...readFileSync(log, 'utf8').matchAll(/Mark-Compact.*?-> ([\d.]+) \(/g)];
+  const heapMB = collections.at(-1)?.[1];
+  if (heapMB === undefined) return undefined;
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  const resident = /^process_resident_memory_bytes (\S+)$/m.exec(text)?.[1];
   return {
     minute,
-    heapMB: value('nodejs_heap_size_used_bytes') / 1e6,
-    residentMB: value('process_resident_memory_bytes') / 1e6,
+    heapMB: Number(heapMB),
+    residentMB: Number(resident) / 1e6,
     descriptors: readdirSync(`/proc/${pid}/fd`).length,
   };
 }
@@ -26,8 +36,8 @@ const HEAP_GROWTH_MB = 10;
 const DESCRIPTOR_GROWTH = 10;
 
 /**
- * What has grown, in words; empty when nothing has. Garbage makes single samples high, so the least of each third of the run
- * are compared. Fewer than six samples prove nothing.
+ * What has grown, in words; empty when nothing has. A moment with much in it makes single samples high, so the least of each third of the
+ * run are compared. Fewer than six samples prove nothing.
  */
 export function growthIn(samples: readonly Sample[]): readonly string[] {
   if (samples.length < 6) return [`only ${samples.length} quiet moments: run it longer`];

@@ -12,14 +12,22 @@ import { Site } from '../cloud/site.ts';
 
 /*
  * Work goes on while something is wrong with the provider, the Nodes, the API server, etcd, credentials or the clock. Each row
- * is a whole life: created, rolled, shrunk, deleted. MACHINIST_FAULTS=long takes 100 machines a row, and lets Nodes be away for a
- * minute.
+ * is a whole life: created, rolled, shrunk, deleted. MACHINIST_FAULTS=long takes all rows and 100 machines a row, and
+ * lets Nodes be away for a minute.
  */
 const IS_LONG = process.env['MACHINIST_FAULTS'] === 'long';
 const MACHINES = IS_LONG ? 100 : 4;
 const AWAY_MS = IS_LONG ? 60_000 : 3_000;
+/** Rows whose faults need many machines, or resemble another row; the others are taken in every run. */
+const LONG_ONLY: ReadonlySet<string> = new Set([
+  'deletions fail, once with each code',
+  'looks fail, once with each code',
+  'answers are late',
+  'lists and looks are stale',
+  'all Nodes of the zone are away at once',
+]);
 /** Rows at a time: they mostly wait. */
-const CONCURRENCY = IS_LONG ? 1 : 6;
+const CONCURRENCY = IS_LONG ? 1 : 8;
 const HOUR_MS = 3_600_000;
 const TEST_MS = 7_200_000;
 
@@ -139,20 +147,23 @@ async function runAll(rows: readonly FaultRow[]): Promise<readonly Outcome[]> {
 test(
   `every machine has one VM, and no VM is wasted, although something is wrong (${MACHINES} machines a row)`,
   async () => {
-    const outcomes = await runAll(ROWS);
+    const rows = ROWS.filter(({ what }) => IS_LONG || !LONG_ONLY.has(what));
+    const outcomes = await runAll(rows);
 
     expect(outcomes.filter((outcome) => !isSound(outcome))).toEqual([]);
-    expect(outcomes).toHaveLength(ROWS.length);
+    expect(outcomes).toHaveLength(rows.length);
   },
   TEST_MS,
 );
 
-test.each([
+const COMPONENTS = [
   { what: 'the API server is killed', component: 'apiserver', signal: 'SIGKILL' },
+  { what: 'etcd stands still', component: 'etcd', signal: 'SIGSTOP' },
   { what: 'etcd is killed', component: 'etcd', signal: 'SIGKILL' },
   { what: 'the API server stands still', component: 'apiserver', signal: 'SIGSTOP' },
-  { what: 'etcd stands still', component: 'etcd', signal: 'SIGSTOP' },
-] as const)(
+] as const;
+
+test.each(COMPONENTS.slice(0, IS_LONG ? COMPONENTS.length : 2))(
   'every machine has one VM, and no VM is wasted, although $what',
   async ({ what, component, signal }) => {
     const disturb = async (): Promise<void> => {

@@ -17,7 +17,7 @@ import { eventually } from '../expect/eventually.ts';
  * first one is resumed. MACHINIST_PAUSED_LEADERS says at how many points (50, or 1,000, in the long form), MACHINIST_FAULT_SEED where.
  */
 const LONG_FORM = process.env['MACHINIST_PAUSED_LEADERS'];
-const POINTS = Number(LONG_FORM ?? 12);
+const POINTS = Number(LONG_FORM ?? 6);
 const SEED = process.env['MACHINIST_FAULT_SEED'] ?? 'machinist';
 /** Pools side by side, each with a leader and a standby: they mostly wait. */
 const LANES = 6;
