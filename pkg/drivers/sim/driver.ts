@@ -142,7 +142,7 @@ export class SimDriver implements Driver {
       return vms
         .filter((vm) => vm.cluster === '' || vm.cluster === call.cluster)
         .filter(
-          (vm) => this.#capabilities.listScope === 'cluster' || (vm.className === name && vm.namespace === namespace),
+          (vm) => vm.namespace === namespace && (this.#capabilities.listScope === 'cluster' || vm.className === name),
         )
         .map(({ providerID, machineName, machineUID }) => ({ providerID, machineName, machineUID }));
     });

@@ -113,7 +113,7 @@ export const ListScope = {
   LIST_SCOPE_UNSPECIFIED: 0,
   /** LIST_SCOPE_CLASS - The VMs made from the class asked for. */
   LIST_SCOPE_CLASS: 1,
-  /** LIST_SCOPE_CLUSTER - All VMs of the cluster, whatever class is asked for. */
+  /** LIST_SCOPE_CLUSTER - All VMs of the cluster whose machines are in the namespace of the class, whatever class is asked for. */
   LIST_SCOPE_CLUSTER: 2,
 } as const;
 
