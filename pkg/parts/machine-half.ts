@@ -1,5 +1,6 @@
 import { ActivityRegistry } from '../activity/registry.ts';
 import type { KubeObject } from '../apis/meta.ts';
+import { Fleet } from '../controllers/machine/fleet.ts';
 import { MachineController } from '../controllers/machine/controller.ts';
 import { HOLD_KINDS, holdOf } from '../controllers/machine/hold.ts';
 import { zonesOf } from '../controllers/machine/zones.ts';
@@ -51,7 +52,7 @@ export function makeMachineHalf(
 ): Led {
   const { config, clock, log, registry, metrics } = base;
   const { machines, classes, secrets } = control;
-  const fleet = fleetOf(control);
+  const fleet = new Fleet(fleetOf(control));
   if (classes === undefined || secrets === undefined) throw new Error('the machine half needs caches of its kinds');
   const { reader } = base.control;
   const writer = writerOf(base, base.control, control.caches, gate);
@@ -71,12 +72,7 @@ export function makeMachineHalf(
     machines,
     classes,
     secrets: contents,
-    get sets() {
-      return fleet.sets;
-    },
-    get deployments() {
-      return fleet.deployments;
-    },
+    fleet,
     reader,
     writer,
     targets: targetsOf(base, target, gate),
@@ -145,6 +141,7 @@ export function makeMachineHalf(
     recorder,
     drivers: drivers.drivers,
     contents,
+    fleet,
     departures,
     gone: new GoneMachines(),
     ownerless,

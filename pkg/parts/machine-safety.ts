@@ -2,7 +2,7 @@ import { ActivityRegistry } from '../activity/registry.ts';
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { Informer } from '../cache/lister.ts';
-import { Fleet } from '../controllers/machine/fleet.ts';
+import type { Fleet } from '../controllers/machine/fleet.ts';
 import type { Departures } from '../controllers/safety/departures.ts';
 import type { GoneMachines } from '../controllers/safety/gone-machines.ts';
 import { Collector } from '../controllers/safety/orphan-vms/collector.ts';
@@ -26,7 +26,6 @@ import { safetyMetrics, type SafetyMetrics } from '../metrics/safety.ts';
 import type { Targets } from '../targets/targets.ts';
 import type { KeyedQueue } from '../workqueue/keyed-queue.ts';
 import type { Base } from './base.ts';
-import { fleetOf } from './control-caches.ts';
 import type { ControlCaches, TargetCaches } from './control-caches.ts';
 import { type Stoppable, targetsOf, writerOf } from './half.ts';
 import { makeLoop } from './loop.ts';
@@ -34,6 +33,7 @@ import { makeLoop } from './loop.ts';
 /** What the safety loops of the machine half share with the rest of it. */
 export interface SafetyShare {
   readonly recorder: Recorder;
+  readonly fleet: Fleet;
   readonly drivers: Drivers;
   readonly contents: SecretContents;
   readonly departures: Departures;
@@ -127,7 +127,7 @@ function makeOrphanLoop(
 ): OrphanLoop {
   const { config, clock } = base;
   const { machines } = control;
-  const { gate, targets, metrics, nodeQueue, recorder, ownerless, gone, departures, drivers, contents } = shared;
+  const { gate, targets, metrics, nodeQueue, recorder, fleet, ownerless, gone, departures, drivers, contents } = shared;
   const log = base.log.child({ controller: 'safety.orphan-vms' });
   const queues = new Map<string, KeyedQueue>();
   const activities = new ActivityRegistry({
@@ -163,7 +163,7 @@ function makeOrphanLoop(
       writer: writerOf(base, base.control, control.caches, gate),
       targets,
       trust: gate,
-      fleet: new Fleet(fleetOf(control)),
+      fleet,
       recorder: eventsAbout(machineResource, recorder),
       metrics,
       clock,

@@ -13,6 +13,7 @@ import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { CLASS_INDEX, classIndex } from '../../pkg/controllers/machine-class/class-index.ts';
 import { wakeMachineClasses } from '../../pkg/controllers/machine-class/wake.ts';
+import { Fleet } from '../../pkg/controllers/machine/fleet.ts';
 import { MachineController } from '../../pkg/controllers/machine/controller.ts';
 import { SETTINGS } from '../../pkg/controllers/machine/fake-world.ts';
 import { MACHINE_EVENT_SOURCE } from '../../pkg/controllers/machine/events.ts';
@@ -263,6 +264,7 @@ export class MachineWorld implements AsyncDisposable {
     });
     const controller = new MachineController({
       machines: this.machines,
+      fleet: new Fleet({ machines: this.machines }),
       classes,
       secrets: new SecretContents({ reader, secrets: metadata, classes, clock }),
       reader,

@@ -1,7 +1,5 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { CREATION_SENT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
@@ -35,7 +33,7 @@ import { releaseFinalizer } from './deletion/release-finalizer.ts';
 import { revokeToken } from './deletion/revoke-token.ts';
 import { settleCreation } from './deletion/settle-creation.ts';
 import type { MachineEventSink } from './events.ts';
-import { Fleet } from './fleet.ts';
+import type { Fleet } from './fleet.ts';
 import { hooks } from './hooks.ts';
 import { inPlaceOutcome } from './in-place/outcome.ts';
 import { inPlaceProgress } from './in-place/progress.ts';
@@ -111,8 +109,8 @@ export interface MachineParts {
   /** Content of the Secrets that MachineClasses name. */
   readonly secrets: Pick<SecretContents, 'of'>;
   /** For the limit of replacements; without them each MachineSet has one of its own. */
-  readonly sets?: Lister<MachineSet> | undefined;
-  readonly deployments?: Lister<MachineDeployment> | undefined;
+  /** Shared by all who fail machines: each grant counts for all of them. */
+  readonly fleet: Fleet;
   /** Live reads of the control cluster. */
   readonly reader: Reader;
   readonly writer: Writer;
@@ -145,7 +143,6 @@ export class MachineController {
     this.#tokens = new BootstrapTokens({ clock, extraGroups: settings.bootstrapTokenExtraGroups });
     this.#world = {
       ...parts,
-      fleet: new Fleet(parts),
       retries: new Retries({ ...parts, resourceExhaustedRetryMs: settings.resourceExhaustedRetryMs }),
       memory: new MachineMemory(),
       readMachine: (machine, signal) => this.#read(machine, signal),
