@@ -5,7 +5,7 @@ import { compareResourceVersions } from './resource-version.ts';
 import { Store } from './store.ts';
 import type { Change, IndexFunctions } from './store.ts';
 
-/** The answer of one of our writes that the watch has not delivered yet. */
+/** One of our writes that the watch has not delivered yet; readers see its answer, or nothing if we deleted that since. */
 interface Pending<T> {
   readonly resourceVersion: string;
   /** What the watch delivered last for this key: what readers would see without our write. */
@@ -93,13 +93,13 @@ export class WrittenStore<T extends KubeObject> {
     const key = keyOf(object);
     const { uid, resourceVersion } = object.metadata;
     const seen = this.#view.get(key);
-    const newest = [this.#delivered, seen?.metadata.resourceVersion];
+    const pending = this.#pending.get(key);
+    const newest = [this.#delivered, seen?.metadata.resourceVersion, pending?.resourceVersion];
     const isOld = newest.some((v) => v !== undefined && compareResourceVersions(resourceVersion, v) <= 0);
     if (isOld || this.#buried.has(uid)) return [];
 
     // A name is free again only when its last owner is gone.
     if (seen !== undefined && seen.metadata.uid !== uid) this.#bury(seen.metadata.uid);
-    const pending = this.#pending.get(key);
     const delivered = pending === undefined ? seen : pending.delivered;
     this.#pending.set(key, { resourceVersion, delivered: this.#unlessBuried(delivered) });
     return this.#view.put(object);
@@ -112,9 +112,8 @@ export class WrittenStore<T extends KubeObject> {
     this.#bury(uid);
     const pending = this.#pending.get(key);
     if (pending !== undefined) pending.delivered = this.#unlessBuried(pending.delivered);
-    if (this.#view.get(key)?.metadata.uid !== uid) return [];
-    this.#pending.delete(key);
-    return this.#view.remove(key);
+    // The overlay stays, empty: an earlier owner of the name, of which the watch may yet speak, is gone for longer.
+    return this.#view.get(key)?.metadata.uid === uid ? this.#view.remove(key) : [];
   }
 
   /** What the watch says of one key: shown, unless our own write of it is newer. */

@@ -85,7 +85,7 @@ describe('the fence of a Lease', () => {
       answerMs: fc.integer({ min: 0, max: 12_000 }),
     });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 20, size: 'max' }), (steps) => {
         const clock = new FakeClock();
         const fence = new LeaseFence({ clock, renewDeadlineMs: RENEW_DEADLINE_MS });
         let sent = { monotonicMs: -Infinity, hostWallMs: -Infinity };

@@ -346,8 +346,8 @@ describe('properties', () => {
     const ending = fc.constantFrom<Outcome>(done, { kind: 'retry' }, { kind: 'again', afterMs: 20 });
     await fc.assert(
       fc.asyncProperty(
-        fc.array(step, { maxLength: 30 }),
-        fc.array(ending, { maxLength: 10 }),
+        fc.array(step, { maxLength: 30, size: 'max' }),
+        fc.array(ending, { maxLength: 10, size: 'max' }),
         fc.integer({ min: 1, max: 3 }),
         async (steps, endings, concurrency) => {
           const running = new Set<string>();

@@ -107,7 +107,7 @@ test('the order is total: it does not depend on the order of the cache', () => {
     until: fc.constantFrom(undefined, PAST, SOON, LATER),
   });
   fc.assert(
-    fc.property(fc.array(arbitrary, { maxLength: 12 }), fc.infiniteStream(fc.nat()), (specs, random) => {
+    fc.property(fc.array(arbitrary, { maxLength: 12, size: 'max' }), fc.infiniteStream(fc.nat()), (specs, random) => {
       const machines = specs.map((spec, i) =>
         named(`m-${i}`, (m) => {
           m.status.currentStatus.phase = spec.phase;

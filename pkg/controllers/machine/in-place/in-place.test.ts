@@ -431,7 +431,7 @@ const ACTIONS: readonly ((kept: KeptMachine) => void | Promise<unknown>)[] = [
 const ORDER = ['', 'CandidateForUpdate', 'SelectedForUpdate', 'DrainSuccessful', 'ReadyForUpdate'];
 
 test('whatever happens, the condition goes forward only, and a Node is ready only after it was drained', async () => {
-  const histories = fc.array(fc.nat(ACTIONS.length - 1), { maxLength: 40 });
+  const histories = fc.array(fc.nat(ACTIONS.length - 1), { maxLength: 40, size: 'max' });
   const property = fc.asyncProperty(histories, async (history) => {
     const kept = new KeptMachine();
     let before = '';

@@ -480,7 +480,7 @@ const ACTIONS: readonly ((kept: KeptMachine) => void | Promise<unknown>)[] = [
 ];
 
 test('whatever happened, a machine comes to rest as what it is: preserved, or not', async () => {
-  const histories = fc.array(fc.nat(ACTIONS.length - 1), { maxLength: 40 });
+  const histories = fc.array(fc.nat(ACTIONS.length - 1), { maxLength: 40, size: 'max' });
   const property = fc.asyncProperty(histories, fc.boolean(), async (history, isOwned) => {
     const kept = new KeptMachine((m) => {
       if (isOwned) m.metadata.ownerReferences = [OWNER];
