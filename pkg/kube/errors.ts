@@ -16,6 +16,8 @@ export type ApiErrorReason =
   | 'TooManyRequests'
   | 'InternalError'
   | 'ServiceUnavailable'
+  /** Ours: a 404 without a Status. The kind is not served, or what answered is no API server: it says nothing about an object. */
+  | 'NotServed'
   /** Ours: no answer (connection refused, reset, TLS, DNS). A mutation may or may not have happened. */
   | 'Unreachable'
   /** Ours: no answer within the deadline. A mutation may or may not have happened. */
@@ -53,6 +55,8 @@ export class ApiError extends Error {
 
 /** The object does not exist. Nothing else means "gone". */
 export const isNotFound = (err: unknown): err is ApiError => ApiError.is(err, 'NotFound');
+/** Nothing is served at that path; the objects that we know of may exist all the same. */
+export const isNotServed = (err: unknown): err is ApiError => ApiError.is(err, 'NotServed');
 /** A precondition (uid, resourceVersion) did not hold. */
 export const isConflict = (err: unknown): err is ApiError => ApiError.is(err, 'Conflict');
 /** An object of that name exists already. */

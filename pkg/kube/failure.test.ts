@@ -8,6 +8,8 @@ const status = (body: object): string => JSON.stringify({ kind: 'Status', status
 describe('errorOfAnswer', () => {
   test.each([
     { code: 404, text: status({ reason: 'NotFound', code: 404, message: 'gone' }), reason: 'NotFound' },
+    { code: 404, text: '404 page not found', reason: 'NotServed' },
+    { code: 404, text: '{"error":"no such route"}', reason: 'NotServed' },
     { code: 409, text: status({ reason: 'AlreadyExists', code: 409 }), reason: 'AlreadyExists' },
     { code: 409, text: status({ reason: 'Conflict', code: 409 }), reason: 'Conflict' },
     { code: 410, text: status({ reason: 'Expired', code: 410 }), reason: 'Expired' },

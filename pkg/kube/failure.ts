@@ -7,7 +7,8 @@ const REASON_BY_CODE: Readonly<Record<number, ApiErrorReason>> = {
   400: 'BadRequest',
   401: 'Unauthorized',
   403: 'Forbidden',
-  404: 'NotFound',
+  // Only the API server itself, in a Status, can say that an object does not exist.
+  404: 'NotServed',
   405: 'MethodNotAllowed',
   409: 'Conflict',
   410: 'Gone',

@@ -7,7 +7,7 @@ import type { Clock } from '../clock/clock.ts';
 import type { Freezes } from '../gate/freeze.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { Cluster } from '../gate/gate.ts';
-import { ApiError, isNotFound } from '../kube/errors.ts';
+import { ApiError, isNotServed } from '../kube/errors.ts';
 import { HttpListWatch } from '../kube/list-watch.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { Logger } from '../log/logger.ts';
@@ -141,7 +141,7 @@ export class Caches implements Member {
       await reader.list(resource, { ...scope, limit: 1, signal, timeoutMs: FIRST_LIST_TIMEOUT_MS });
     } catch (err) {
       signal.throwIfAborted();
-      if (isNotFound(err)) {
+      if (isNotServed(err)) {
         throw new NotServedError(`the ${this.#access.cluster} cluster does not serve ${what}: apply crds/`, {
           cause: err,
         });

@@ -42,7 +42,7 @@ export interface ClusterOptions {
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
 }
 
-/** Name of the object that probes ask for, as in the original; that it does not exist is a good answer. */
+/** Name of the object that probes ask for, as in the original; that it does not exist is a good answer, if an API server says so. */
 const PROBED_NAME = 'dummy-name';
 
 /**
@@ -87,7 +87,9 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterAcces
     probed: {
       cluster,
       async probe(signal) {
-        const address = addressOf(probe.resource, { namespace: probe.namespace, name: PROBED_NAME });
+        // Without a namespace the path of one object is not served, and that answer proves nothing.
+        const namespace = probe.namespace || 'default';
+        const address = addressOf(probe.resource, { namespace, name: PROBED_NAME });
         try {
           await transport.request({ method: 'GET', verb: 'get', address, signal, lane: 'probes' });
         } catch (err) {

@@ -37,7 +37,7 @@ describe('what is done persistently', () => {
 
   test.each([
     new ApiError(403, 'Forbidden', 'no permission'),
-    new ApiError(404, 'NotFound', 'not served'),
+    new ApiError(404, 'NotServed', 'not served'),
     new TypeError('a bug'),
   ])('ends at once with what would last: $message', async (err) => {
     const { tries, end } = start([err]);

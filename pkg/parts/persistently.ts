@@ -4,7 +4,7 @@ import { ApiError } from '../kube/errors.ts';
 import type { Logger } from '../log/logger.ts';
 
 /** Refusals that no waiting ends. */
-const LASTING: ReadonlySet<string> = new Set(['Unauthorized', 'Forbidden', 'NotFound']);
+const LASTING: ReadonlySet<string> = new Set(['Unauthorized', 'Forbidden', 'NotServed']);
 
 /**
  * Runs `run` until it succeeds: an API server that cannot be asked right now will answer later. Rejects with the signal's

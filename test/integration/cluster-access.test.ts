@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+
 import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
@@ -10,21 +12,25 @@ import { kubeMetrics } from '../../pkg/metrics/kube.ts';
 import { openCluster } from '../../pkg/parts/cluster.ts';
 import type { ClusterAccess } from '../../pkg/parts/cluster.ts';
 import { connect } from '../env/environment.ts';
+import { httpProxyFor } from './kube-session.ts';
 
 const HOUR = 3_600_000;
 
-/** A way to the API server for a process whose clock is an hour slow. */
+/** A way to the API server, or to the proxy at `url`, for a process whose clock is an hour slow. */
 async function accessOf(
   cluster: string,
   limit: { qps: number; burst: number } = { qps: 0, burst: 0 },
+  url?: string,
 ): Promise<{ access: ClusterAccess; clock: SystemClock; startMs: number }> {
   const clock = new SystemClock();
   const startMs = clock.now() - HOUR;
   clock.reanchor(startMs);
   const registry = new Registry();
+  const kubeconfig = await connect().kubeconfigFor({ user: 'clock-test', groups: ['system:masters'] });
+  if (url !== undefined) writeFileSync(kubeconfig, readFileSync(kubeconfig, 'utf8').replace(connect().url, url));
   const access = await openCluster({
     cluster,
-    kubeconfig: await connect().kubeconfigFor({ user: 'clock-test', groups: ['system:masters'] }),
+    kubeconfig,
     probe: { resource: cluster === CONTROL ? machines : nodes, namespace: undefined },
     userAgent: 'test',
     env: {},
@@ -71,3 +77,18 @@ test('a probe does not wait behind requests that wait for the rate limit', async
   await access.transport.close();
   expect(listedBefore).toBeLessThan(30);
 });
+
+test.each([CONTROL, 'target'])(
+  'a probe of cluster %s believes the API server, and nobody else who answers',
+  async (cluster) => {
+    await using proxy = await httpProxyFor(connect());
+    const { access } = await accessOf(cluster, { qps: 0, burst: 0 }, proxy.url);
+    const { signal } = new AbortController();
+
+    await expect(access.probed.probe(signal)).resolves.toBeUndefined();
+    proxy.inject({ matches: () => true, status: 404 });
+    await expect(access.probed.probe(signal)).rejects.toMatchObject({ reason: 'NotServed' });
+
+    await access.transport.close();
+  },
+);
