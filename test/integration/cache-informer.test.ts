@@ -200,7 +200,7 @@ describe('an informer', () => {
 
     await reachPresent([{ resource: secrets, namespace: ns.name, reader: kube.reader, informer }], kube.signal);
 
-    expect(kube.clock.monotonicMs() - fromMs).toBeLessThan(3_000);
+    expect(kube.clock.monotonicMs() - fromMs).toBeLessThan(20_000); // bookmarks come once a minute
     const later = await put(secret({ batch }));
     await eventually(() => informer.get(keyOf(later)) !== undefined);
   });

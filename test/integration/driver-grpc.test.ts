@@ -123,7 +123,7 @@ describe('a driver behind gRPC', () => {
       .catch((reason: unknown) => reason);
 
     expect(err).toMatchObject({ code: 'Unavailable', unanswered: true });
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    expect(performance.now() - startedMs).toBeLessThan(20_000);
     await gaveUp.promise;
   });
 

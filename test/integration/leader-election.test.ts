@@ -136,10 +136,11 @@ describe('leader election', () => {
     });
   });
 
-  test('a released Lease is taken by the one who stands by in less than a second', async () => {
+  test('a released Lease is taken by the one who stands by at once, not with its next attempt', async () => {
     await using ns = await namespace();
-    const first = candidate(ns.name, 'first', DEFAULTS);
-    const second = candidate(ns.name, 'second', DEFAULTS);
+    const patient = { ...DEFAULTS, retryPeriodMs: 9_000 };
+    const first = candidate(ns.name, 'first', patient);
+    const second = candidate(ns.name, 'second', patient);
     await first.acquire();
     const standing = standBy(second);
     await eventually(() => second.elector.holder === 'first');
@@ -148,7 +149,7 @@ describe('leader election', () => {
     await first.elector.release(async () => undefined);
     await eventually(() => second.elector.isLeading);
 
-    expect((standing.tookAtMs ?? Infinity) - releasedAtMs).toBeLessThan(1_000);
+    expect((standing.tookAtMs ?? Infinity) - releasedAtMs).toBeLessThan(5_000);
     expect(first.fence.remainingMs).toBe(0);
     expect(first.announced).toEqual(['first became leader', 'first stopped leading']);
     expect(first.lost).toEqual([]);
