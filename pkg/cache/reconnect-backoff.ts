@@ -4,7 +4,10 @@ const FIRST_MS = 800;
 const LONGEST_MS = 30_000;
 const FORGET_AFTER_MS = 120_000;
 
-/** Pauses between attempts to reach a server: 0.8 s, doubled up to 30 s, jittered, forgotten after 2 min without failure. */
+/**
+ * Pauses between attempts to reach a server: 0.8 s, doubled up to 30 s, jittered; forgotten when it was reached, and after 2 min
+ * without failure.
+ */
 export class ReconnectBackoff {
   readonly #clock: Clock;
   readonly #random: () => number;
@@ -19,6 +22,11 @@ export class ReconnectBackoff {
   /** Failures in a row, for the level of log lines. */
   get failures(): number {
     return this.#failures;
+  }
+
+  /** The server was reached: the next pause is a first one. */
+  reached(): void {
+    this.#failures = 0;
   }
 
   /** Notes a failure and says how long to pause. */

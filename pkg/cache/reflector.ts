@@ -38,6 +38,8 @@ export interface ReflectorOptions<T extends KubeObject> {
 /** What one turn of the loop has come to. */
 interface Round {
   listed: boolean;
+  /** The server accepted the watch. */
+  opened: boolean;
   /** The watch delivered something. */
   progressed: boolean;
 }
@@ -89,7 +91,7 @@ export class Reflector<T extends KubeObject> {
     this.#mustList = true;
     this.#listReason = 'start';
     while (!signal.aborted) {
-      const round: Round = { listed: false, progressed: false };
+      const round: Round = { listed: false, opened: false, progressed: false };
       let pauseMs = 0;
       try {
         await this.#round(round, signal);
@@ -110,7 +112,7 @@ export class Reflector<T extends KubeObject> {
     }
     const startedMs = clock.monotonicMs();
     if (this.#mustList) await this.#watchList(round, signal);
-    else await this.#consume(this.#watch({ resourceVersion: sink.resourceVersion() }, signal), round);
+    else await this.#consume(this.#watch({ resourceVersion: sink.resourceVersion() }, round, signal), round);
     if (!round.progressed && clock.monotonicMs() - startedMs < VERY_SHORT_MS) {
       throw new Error('watch ended at once and without an event');
     }
@@ -128,7 +130,7 @@ export class Reflector<T extends KubeObject> {
     const { sink } = this.#options;
     this.#failedStreams += 1;
     const initial = new Map<string, T>();
-    const stream = this.#watch({ resourceVersion: '', sendInitialEvents: true }, signal);
+    const stream = this.#watch({ resourceVersion: '', sendInitialEvents: true }, round, signal);
     await this.#consume(stream, round, (event) => {
       if (event.type === 'DELETED') initial.delete(keyOf(event.object));
       else if (event.type !== 'BOOKMARK') initial.set(keyOf(event.object), sink.keep(event.object));
@@ -152,10 +154,12 @@ export class Reflector<T extends KubeObject> {
 
   #watch(
     from: { resourceVersion: string | undefined; sendInitialEvents?: boolean },
+    round: Round,
     signal: AbortSignal,
   ): AsyncIterable<WatchEvent<T>> {
     const timeoutSeconds = Math.round(SHORTEST_WATCH_S * (1 + this.#random()));
-    return this.#options.source.watch({ ...from, timeoutSeconds, signal });
+    const onOpen = (): void => void (round.opened = true);
+    return this.#options.source.watch({ ...from, timeoutSeconds, signal, onOpen });
   }
 
   /** Delivers a stream. `takeInitial` gets the events until it returns true. Throws ApiError for an ERROR event. */
@@ -201,6 +205,8 @@ export class Reflector<T extends KubeObject> {
       this.#log.debug({ err }, 'watch broke');
       return this.#random() * RECONNECT_SPREAD_MS;
     }
+    // A network that breaks every second leaves no time for an event: what was missed meanwhile must not wait ever longer.
+    if (round.opened && isBroken(err)) this.#backoff.reached();
     const pauseMs = this.#backoff.next();
     const level = this.#backoff.failures > QUIET_FAILURES ? 'warn' : 'debug';
     this.#log[level]({ err, ms: Math.round(pauseMs) }, 'watching failed');
@@ -224,6 +230,11 @@ export class Reflector<T extends KubeObject> {
 function isTooNew(err: unknown): boolean {
   if (!(err instanceof ApiError)) return false;
   return err.status?.details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false;
+}
+
+/** The connection broke; a server that ends watches as soon as it has accepted them is another matter. */
+function isBroken(err: unknown): boolean {
+  return err instanceof ApiError && err.code === 0;
 }
 
 function isRefusedStream(err: unknown): boolean {

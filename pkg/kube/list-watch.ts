@@ -30,6 +30,8 @@ export interface WatchOptions {
   readonly timeoutSeconds?: number | undefined;
   /** Also stream what exists already (WatchList); its end is a bookmark annotated `k8s.io/initial-events-end`. */
   readonly sendInitialEvents?: boolean | undefined;
+  /** Called when the server has accepted the watch, before anything is delivered. Must not throw. */
+  readonly onOpen?: (() => void) | undefined;
 }
 
 /** What a reflector needs of one collection. Both throw ApiError. */
@@ -76,7 +78,7 @@ export class HttpListWatch<T extends KubeObject> implements ListWatch<T> {
   }
 
   async *watch(options: WatchOptions): AsyncGenerator<WatchEvent<T>> {
-    const { signal, resourceVersion, timeoutSeconds, sendInitialEvents } = options;
+    const { signal, resourceVersion, timeoutSeconds, sendInitialEvents, onOpen } = options;
     const { labelSelector, fieldSelector, metadataOnly } = this.selection;
     const query = queryOf({
       watch: true,
@@ -98,6 +100,7 @@ export class HttpListWatch<T extends KubeObject> implements ListWatch<T> {
       },
       this.#idleMs,
     );
+    onOpen?.();
     yield* jsonLines<WatchEvent<T>>(stream, signal);
   }
 }

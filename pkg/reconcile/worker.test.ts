@@ -90,6 +90,13 @@ describe('a pass', () => {
       level: 'debug',
     },
     {
+      what: 'a server that was not reached',
+      err: new ApiError(0, 'Unreachable', 'x'),
+      want: { kind: 'retry', maxMs: 5_000 },
+      result: 'api_error',
+      level: 'error',
+    },
+    {
       what: 'something that cannot succeed',
       err: new TerminalError('x'),
       want: { kind: 'done' },
