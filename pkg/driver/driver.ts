@@ -45,6 +45,8 @@ export interface ListedMachine {
   readonly machineName: string;
   /** UID of the Machine, when the VM carries one. */
   readonly machineUID: string | undefined;
+  /** Namespace of the Machine, when the VM carries one: what is of another namespace is none of our business. */
+  readonly machineNamespace?: string | undefined;
 }
 
 /** Travels with every call. */

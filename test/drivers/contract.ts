@@ -115,12 +115,12 @@ export function describeContract(driver: DriverUnderTest): void {
       expect(left.map((vm) => vm.providerID)).toEqual([two.providerID]);
     });
 
-    test('lists VMs with name and UID of their machines, and none of another cluster', async () => {
+    test('lists VMs with name, UID and namespace of their machines, and none of another cluster', async () => {
       const { providerID } = await client.createMachine(request('m-1'), callOf());
       await client.createMachine(request('m-2'), callOf({ cluster: 'c-2' }));
 
       expect(await client.listMachines(request('m-1'), callOf())).toEqual([
-        { providerID, machineName: 'm-1', machineUID: 'u-m-1' },
+        { providerID, machineName: 'm-1', machineUID: 'u-m-1', machineNamespace: machineClass.metadata.namespace },
       ]);
     });
 

@@ -2,6 +2,7 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import type { Drivers } from '../../driver/drivers.ts';
 import type { Reader } from '../../kube/client.ts';
 import { machines } from '../../kube/resource.ts';
+import { isOfNamespace } from '../safety/orphan-vms/ownership.ts';
 import type { SecretContents } from '../secret/secret-contents.ts';
 import type { OwnerlessVMs } from './hold.ts';
 
@@ -25,10 +26,11 @@ export async function lookForOwnerlessVMs(
 ): Promise<OwnerlessVMs> {
   const driver = drivers.resolve(machineClass);
   if (driver === undefined) return 'unknown';
-  const { methods } = await driver.capabilities(signal);
+  const { methods, listScope } = await driver.capabilities(signal);
   if (!methods.has('ListMachines')) return 'unsupported';
   const { data } = await secrets.of(machineClass, signal);
-  const vms = await driver.list({ machineClass, secretData: data }, signal);
+  const listed = await driver.list({ machineClass, secretData: data }, signal);
+  const vms = listed.filter((vm) => isOfNamespace(vm, namespace, listScope));
   if (vms.length === 0) return 'none';
   const { items } = await reader.list(machines, { namespace, signal });
   const names = new Set(items.map(({ metadata }) => metadata.name));

@@ -121,7 +121,12 @@ export function fromVirtualMachine(vm: wire.VirtualMachine): VirtualMachine {
 
 /** A listed VM on the wire. */
 export function toListedMachine(vm: ListedMachine): wire.ListedMachine {
-  return { providerId: vm.providerID, machineName: vm.machineName, machineUid: vm.machineUID ?? '' };
+  return {
+    providerId: vm.providerID,
+    machineName: vm.machineName,
+    machineUid: vm.machineUID ?? '',
+    machineNamespace: vm.machineNamespace ?? '',
+  };
 }
 
 /** The reverse of toListedMachine. */
@@ -130,6 +135,7 @@ export function fromListedMachine(vm: wire.ListedMachine): ListedMachine {
     providerID: vm.providerId,
     machineName: vm.machineName,
     machineUID: vm.machineUid === '' ? undefined : vm.machineUid,
+    ...(vm.machineNamespace === '' ? {} : { machineNamespace: vm.machineNamespace }),
   };
 }
 

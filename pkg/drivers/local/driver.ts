@@ -125,7 +125,12 @@ export class LocalDriver implements Driver {
         (vm) => vm.cluster === call.cluster && vm.className === name && vm.namespace === namespace,
       );
       return Promise.resolve(
-        own.map(({ providerID, machineName, machineUID }) => ({ providerID, machineName, machineUID })),
+        own.map(({ providerID, machineName, machineUID, namespace: machineNamespace }) => ({
+          providerID,
+          machineName,
+          machineUID,
+          machineNamespace,
+        })),
       );
     });
   }

@@ -144,7 +144,12 @@ export class SimDriver implements Driver {
         .filter(
           (vm) => vm.namespace === namespace && (this.#capabilities.listScope === 'cluster' || vm.className === name),
         )
-        .map(({ providerID, machineName, machineUID }) => ({ providerID, machineName, machineUID }));
+        .map(({ providerID, machineName, machineUID, namespace: machineNamespace }) => ({
+          providerID,
+          machineName,
+          machineUID,
+          machineNamespace,
+        }));
     });
   }
 

@@ -52,6 +52,8 @@ export class OrphanVMsController {
   readonly #parts: OrphanVMsParts;
   #dueMs = -Infinity;
   readonly #failedClasses = new Set<string>();
+  /** Classes whose lists hold VMs that may be of another namespace. */
+  readonly #mixedClasses = new Set<string>();
 
   constructor(parts: OrphanVMsParts) {
     this.#parts = parts;
@@ -90,6 +92,7 @@ export class OrphanVMsController {
     );
     const seen = await survey(this.#parts, classes.list(), signal);
     this.#tellOfFailures(seen);
+    this.#tellOfForeign(seen);
 
     const vms = unite(seen);
     const sight = { atMs: nowMs, wallMs: clock.now(), vms: vms.size, machines: seen.machines.length };
@@ -145,6 +148,18 @@ export class OrphanVMsController {
       if (this.#failedClasses.has(key)) continue;
       this.#failedClasses.add(key);
       this.#parts.log.warn({ class: key, err: error }, 'could not list the VMs of a class');
+    }
+  }
+
+  /** Each class is told of once, until its list is clean again. */
+  #tellOfForeign({ lists }: Survey): void {
+    for (const { key, foreign } of lists) {
+      const wasTold = this.#mixedClasses.has(key);
+      if (foreign.length === 0) this.#mixedClasses.delete(key);
+      else this.#mixedClasses.add(key);
+      if (foreign.length === 0 || wasTold) continue;
+      const fields = { class: key, vms: foreign.length, providerID: foreign[0]?.providerID };
+      this.#parts.log.warn(fields, 'left VMs alone that carry another namespace, or none in a list of a whole cluster');
     }
   }
 }

@@ -6,7 +6,7 @@ import type { Capabilities, ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { FakeDriver } from '../../machine/fake-world.ts';
 import { describeProof, Evidence, type Sight } from './evidence.ts';
-import { identify, ownershipOf } from './ownership.ts';
+import { identify, isOfNamespace, ownershipOf } from './ownership.ts';
 import { survey } from './survey.ts';
 
 const MINUTE_MS = 60_000;
@@ -89,6 +89,24 @@ describe('a listed VM', () => {
   });
 });
 
+test.each([
+  { carries: 'the namespace of the class', machineNamespace: 'default', listScope: 'class', isOurs: true },
+  { carries: 'another namespace', machineNamespace: 'other', listScope: 'class', isOurs: false },
+  { carries: 'no namespace', machineNamespace: undefined, listScope: 'class', isOurs: true },
+  { carries: 'the namespace of the class', machineNamespace: 'default', listScope: 'cluster', isOurs: true },
+  { carries: 'another namespace', machineNamespace: 'other', listScope: 'cluster', isOurs: false },
+  { carries: 'no namespace', machineNamespace: undefined, listScope: 'cluster', isOurs: false },
+] as const)('a VM that carries $carries, listed by $listScope, may be ours: $isOurs', (row) => {
+  const vm = {
+    providerID: 'sim:///a',
+    machineName: 'a',
+    machineUID: undefined,
+    machineNamespace: row.machineNamespace,
+  };
+
+  expect(isOfNamespace(vm, 'default', row.listScope)).toBe(row.isOurs);
+});
+
 describe('a survey', () => {
   class Listing extends FakeDriver {
     readonly #vms: readonly ListedMachine[] | Error;
@@ -113,7 +131,10 @@ describe('a survey', () => {
 
   test('looks at the other classes when one cannot be listed, and reads the Machines afterwards', async () => {
     const failure = new DriverError('Unavailable', 'no answer');
-    const listed = [{ providerID: 'sim:///a', machineName: 'a', machineUID: undefined }];
+    const listed = [
+      { providerID: 'sim:///a', machineName: 'a', machineUID: undefined },
+      { providerID: 'sim:///b', machineName: 'b', machineUID: undefined, machineNamespace: 'other' },
+    ];
     const drivers = { good: new Listing(listed), bad: new Listing(failure), unable: new Unable() };
     const classes = Object.keys(drivers).map((name) => machineClass((o) => void (o.metadata.name = name)));
 
@@ -134,7 +155,10 @@ describe('a survey', () => {
       signal,
     );
 
-    expect(seen.lists.map(({ key, vms }) => [key, vms])).toEqual([['default/good', listed]]);
+    const [ours, foreign] = listed;
+    expect(seen.lists.map(({ key, vms, foreign: others }) => [key, vms, others])).toEqual([
+      ['default/good', [ours], [foreign]],
+    ]);
     expect(seen.failures).toEqual([{ key: 'default/bad', error: failure }]);
   });
 });

@@ -1,6 +1,19 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { ListedMachine } from '../../../driver/driver.ts';
+import type { Capabilities, ListedMachine } from '../../../driver/driver.ts';
 import { isBeingCreated } from '../../machine/status.ts';
+
+/**
+ * Whether a VM that was listed for a class in `namespace` may be of a Machine there at all. Drivers may list more than they were
+ * asked for: a VM that carries another namespace is another manager's, and in a list of a whole cluster one that carries
+ * none could be.
+ */
+export function isOfNamespace(
+  { machineNamespace }: ListedMachine,
+  namespace: string,
+  listScope: Capabilities['listScope'],
+): boolean {
+  return machineNamespace === undefined ? listScope === 'class' : machineNamespace === namespace;
+}
 
 /** Whose a VM is: a Machine's, perhaps that of a Machine which is still being made, or nobody's. */
 export type Ownership = 'owned' | 'in-creation' | 'none';

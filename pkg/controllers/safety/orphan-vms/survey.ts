@@ -7,6 +7,7 @@ import type { MachineDriver } from '../../../driver/gated-driver.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { machines } from '../../../kube/resource.ts';
 import type { SecretContents } from '../../secret/secret-contents.ts';
+import { isOfNamespace } from './ownership.ts';
 
 /** The way to the VMs of one class. */
 export interface ClassAccess {
@@ -19,7 +20,10 @@ export interface ClassAccess {
 
 /** What the provider listed for one class. */
 export interface ClassList extends ClassAccess {
+  /** Those that may be of our namespace. */
   readonly vms: readonly ListedMachine[];
+  /** Those that are left alone because nothing says that they are. */
+  readonly foreign: readonly ListedMachine[];
 }
 
 /** One look at everything: first the VMs of every class, then the Machines. */
@@ -66,9 +70,12 @@ async function list(
 ): Promise<ClassList | undefined> {
   const driver = drivers.resolve(machineClass);
   if (driver === undefined) return undefined;
-  const { methods } = await driver.capabilities(signal);
+  const { methods, listScope } = await driver.capabilities(signal);
   if (!methods.has('ListMachines')) return undefined;
   const { data: secretData } = await secrets.of(machineClass, signal);
-  const vms = await driver.list({ machineClass, secretData }, signal);
-  return { key: keyOf(machineClass), machineClass, driver, secretData, vms };
+  const listed = await driver.list({ machineClass, secretData }, signal);
+  const { namespace = '' } = machineClass.metadata;
+  const vms = listed.filter((vm) => isOfNamespace(vm, namespace, listScope));
+  const foreign = listed.filter((vm) => !isOfNamespace(vm, namespace, listScope));
+  return { key: keyOf(machineClass), machineClass, driver, secretData, vms, foreign };
 }

@@ -371,6 +371,11 @@ export interface ListedMachine {
   machineName: string;
   /** UID of that machine, if the VM carries one. */
   machineUid: string;
+  /**
+   * Namespace of that machine, if the VM carries one. A VM that carries another namespace than that of the class asked for is
+   * never touched; with LIST_SCOPE_CLUSTER neither is one that carries none.
+   */
+  machineNamespace: string;
 }
 
 /** Asks for the provider's names of volumes. */
@@ -2358,7 +2363,7 @@ export const ListMachinesResponse: MessageFns<ListMachinesResponse> = {
 };
 
 function createBaseListedMachine(): ListedMachine {
-  return { providerId: "", machineName: "", machineUid: "" };
+  return { providerId: "", machineName: "", machineUid: "", machineNamespace: "" };
 }
 
 export const ListedMachine: MessageFns<ListedMachine> = {
@@ -2371,6 +2376,9 @@ export const ListedMachine: MessageFns<ListedMachine> = {
     }
     if (message.machineUid !== "") {
       writer.uint32(26).string(message.machineUid);
+    }
+    if (message.machineNamespace !== "") {
+      writer.uint32(34).string(message.machineNamespace);
     }
     return writer;
   },
@@ -2412,6 +2420,14 @@ export const ListedMachine: MessageFns<ListedMachine> = {
             message.machineUid = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.machineNamespace = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2432,6 +2448,7 @@ export const ListedMachine: MessageFns<ListedMachine> = {
     message.providerId = object.providerId ?? "";
     message.machineName = object.machineName ?? "";
     message.machineUid = object.machineUid ?? "";
+    message.machineNamespace = object.machineNamespace ?? "";
     return message;
   },
 };
