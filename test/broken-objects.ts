@@ -71,7 +71,7 @@ const machineRows: Row<BuiltMachine>[] = [
 /** What MachineSets and MachineDeployments have in common. */
 const ownerRows: Row<BuiltMachineSet | BuiltMachineDeployment>[] = [
   ['no spec', (o) => without(o, 'spec'), 'spec', 'spec is missing'],
-  ['negative replicas', (o) => set(o.spec, 'replicas', -1), 'spec.replicas', 'replicas must be 0'],
+  ['negative replicas', (o) => set(o.spec, 'replicas', -1), 'spec.replicas', 'should be a non-negative integer'],
   ['negative seconds', (o) => set(o.spec, 'minReadySeconds', -1), 'spec.minReadySeconds', 'minReadySeconds must be 0'],
   [
     'negative preservation',

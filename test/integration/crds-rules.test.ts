@@ -32,6 +32,17 @@ describe('what no controller could obey', () => {
     );
   });
 
+  test('negative replicas are told once', async () => {
+    for (const object of [
+      machineSet((s) => (s.spec.replicas = -1)),
+      machineDeployment((d) => (d.spec.replicas = -1)),
+    ]) {
+      const answer = await api.create({ ...forCreation(object), metadata: { name: 'broken' } }, DRY_RUN);
+
+      expect(causesOf(answer)).toHaveLength(1);
+    }
+  });
+
   test.each(BROKEN_OBJECTS)('$object.kind: a change to $what is refused', async ({ object, field, message }) => {
     const item = { ...forCreation(object), metadata: { name: 'sound' } };
     const { body } = await api.get(item);

@@ -57,10 +57,8 @@ function machineDeploymentSpec(): Schema {
         'progressDeadlineSeconds',
         'Seconds without progress after which the rollout is reported as stuck. Absent: never.',
       ),
-      replicas: int32('How many Machines there should be.', {
-        default: 0,
-        'x-kubernetes-validations': [notNegative('replicas')],
-      }),
+      // That it is not negative is checked by the scale subresource.
+      replicas: int32('How many Machines there should be.', { default: 0 }),
       revisionHistoryLimit: count(
         'revisionHistoryLimit',
         'How many old MachineSets are kept for a rollback. Absent: all of them.',

@@ -15,10 +15,8 @@ function machineSetSpec(): Schema {
       minReadySeconds: int32('Without effect on availability.', {
         'x-kubernetes-validations': [notNegative('minReadySeconds')],
       }),
-      replicas: int32('How many Machines there should be.', {
-        default: 0,
-        'x-kubernetes-validations': [notNegative('replicas')],
-      }),
+      // That it is not negative is checked by the scale subresource.
+      replicas: int32('How many Machines there should be.', { default: 0 }),
       selector: selector('Which Machines belong to the set; it must select those of the template.'),
       template: machineTemplate(),
     },

@@ -30,6 +30,7 @@ import { rollBack } from './rollback.ts';
 import { createSet, recreate, rollingUpdate } from './rollout.ts';
 import type { RolloutPass, RolloutResult } from './rollout.ts';
 import { takeHandoff } from './scaler-handoff.ts';
+import type { TakenHandoff } from './scaler-handoff.ts';
 import { isScalingEvent, scale, tellNamed } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
 import { UNBORN } from './set-facts.ts';
@@ -80,7 +81,9 @@ export class MachineDeploymentController {
     await claimSets(this.#parts, deployment, signal);
     await labelAdoptedSets(this.#parts, deployment, signal);
     const marked = await this.#withHandoff(deployment, signal);
-    const acted = await this.#act(await this.#withNewSetInStep(marked, signal), signal);
+    const acted = marked.isAll
+      ? await this.#act(await this.#withNewSetInStep(marked.deployment, signal), signal)
+      : { isRollout: false, again: true };
     return this.#report(key, deployment, acted, signal);
   }
 
@@ -100,8 +103,9 @@ export class MachineDeploymentController {
   }
 
   /** The Machines that an autoscaler has chosen are marked before any set shrinks. */
-  async #withHandoff(deployment: MachineDeployment, signal: AbortSignal): Promise<MachineDeployment> {
-    if (deployment.metadata.annotations?.[TRIGGER_DELETION_ANNOTATION] === undefined) return deployment;
+  async #withHandoff(deployment: MachineDeployment, signal: AbortSignal): Promise<TakenHandoff> {
+    if (deployment.metadata.annotations?.[TRIGGER_DELETION_ANNOTATION] === undefined)
+      return { deployment, isAll: true };
     const sets = claimedSets(this.#parts, deployment);
     const machines = sets.flatMap((set) => this.#parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid));
     return takeHandoff(this.#parts, deployment, { sets, machines }, this.#parts.clock.now(), signal);

@@ -15,7 +15,7 @@ import { roomFor } from '../machine-set/creation-room.ts';
 import { isAvailable, isTerminating } from '../machine-set/machine-state.ts';
 import { planReplicas } from '../machine-set/replica-plan.ts';
 import type { ReplicaPlan } from '../machine-set/replica-plan.ts';
-import { newSetFor, sizeNotes } from './new-set.ts';
+import { newSetChange, newSetFor, sizeNotes } from './new-set.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';
 import { missingMarks, readHandoff, scalerTimeFor } from './scaler-handoff.ts';
 import { isScalingEvent, scale, tellNamed } from './scaling.ts';
@@ -29,7 +29,7 @@ import type { World } from './world.ts';
 /** What can happen next; numbers choose among what is there. */
 type Event =
   | { readonly do: 'scale'; readonly to: number }
-  | { readonly do: 'roll' | 'pause' | 'resume' }
+  | { readonly do: 'roll' | 'pause' | 'resume' | 'freeze' | 'thaw' }
   | { readonly do: 'limit'; readonly surge: number; readonly unavailable: number }
   | { readonly do: 'run' | 'fail' | 'ail' | 'gone' | 'see' | 'name' | 'prefer'; readonly which: number }
   | { readonly do: 'seeSpec' }
@@ -43,6 +43,7 @@ const weighted = (weight: number, arbitrary: fc.Arbitrary<Event>): fc.WeightedAr
 const happening: fc.Arbitrary<Event> = fc.oneof(
   weighted(2, fc.record({ do: fc.constant('scale' as const), to: fc.nat(8) })),
   weighted(1, fc.record({ do: fc.constantFrom('roll' as const, 'pause' as const, 'resume' as const) })),
+  weighted(1, fc.record({ do: fc.constantFrom('freeze' as const, 'thaw' as const) })),
   weighted(1, fc.record({ do: fc.constant('limit' as const), surge: fc.nat(4), unavailable: fc.nat(4) })),
   weighted(6, fc.record({ do: fc.constantFrom('run' as const, 'gone' as const), which })),
   weighted(6, fc.record({ do: fc.constant('see' as const), which })),
@@ -65,7 +66,7 @@ test('whatever happens, in whatever order it is seen: never too many, never too 
       expect(history.outcome()).toEqual(history.wanted());
       expect(history.namedAndAlive()).toEqual([]);
     }),
-    { numRuns: Number(process.env['MACHINIST_HISTORIES'] ?? 80) },
+    { numRuns: Number(process.env['MACHINIST_HISTORIES'] ?? 200) },
   );
 }, 60_000);
 
@@ -106,8 +107,8 @@ class History {
   /** Written by us alone, so always seen. */
   readonly #sets = new Store<MachineSet>({ [CONTROLLER_INDEX]: controllerIndex });
   readonly #named = new Set<string>();
-  readonly #excused = new Set<string>();
   readonly #deleted = new Set<string>();
+  #isFrozen = false;
   #next = 0;
   #writesLeft = Infinity;
 
@@ -131,6 +132,10 @@ class History {
       case 'pause':
       case 'resume':
         return this.#changeSpec(({ spec }) => (spec.paused = event.do === 'pause'));
+      case 'freeze':
+      case 'thaw':
+        this.#isFrozen = event.do === 'freeze';
+        return;
       case 'limit':
         return this.#changeSpec(({ spec }) => {
           const { surge: maxSurge, unavailable: maxUnavailable } = event;
@@ -140,8 +145,6 @@ class History {
       case 'fail':
       case 'ail': {
         const chosen = this.#pick(event.which, (m) => !isTerminating(m));
-        // A Failed one is replaced or comes back; the list forgets it.
-        if (event.do === 'fail' && chosen !== undefined) this.#excused.add(chosen.metadata.name);
         const phase = { run: 'Running', fail: 'Failed', ail: 'Unknown' }[event.do] as MachinePhase;
         return this.#changeMachine(chosen, (m) => {
           m.status.currentStatus.phase = phase;
@@ -174,6 +177,7 @@ class History {
   /** Nothing goes wrong any more, everything is seen, and both controllers run until nothing changes. */
   settle(): void {
     this.happen({ do: 'resume' });
+    this.happen({ do: 'thaw' });
     // Three rounds at the end: what is reached must also last.
     for (let i = 0, reached = 0; i < 80 && reached < 3; i++) {
       reached = isDeepEqual(this.outcome(), this.wanted()) ? reached + 1 : 0;
@@ -207,7 +211,7 @@ class History {
   }
 
   namedAndAlive(): string[] {
-    return [...this.#named].filter((name) => this.#machines.has(name) && !this.#excused.has(name));
+    return [...this.#named].filter((name) => this.#machines.has(name));
   }
 
   #changeSpec(change: (d: BuiltMachineDeployment) => unknown): void {
@@ -277,18 +281,24 @@ class History {
 
   #deploymentPass(): void {
     if (!this.#takeHandoff()) return;
+    if (!this.#bringNewSetInStep()) return;
     const world = observe(this.#parts, this.#seenDeployment);
-    const facts = factsFor(world);
+    const facts = this.#factsFor(world);
     if (facts.isPaused || isScalingEvent(facts)) {
       const { sizes, noted } = scale(facts);
-      return this.#resize(world, sizes, noted);
+      const hasScaled = this.#resize(world, sizes, noted);
+      if (facts.isPaused || hasScaled || !this.#isFrozen) return;
     }
     const told = tellNamed(facts);
-    if (told.sizes.size > 0 || told.noted.length > 0) return this.#resize(world, told.sizes, told.noted);
+    if (this.#resize(world, told.sizes, told.noted)) return;
     const { newSet, oldSets } = world.facts;
-    if (newSet === undefined) return this.#createSet(world, grownSize(UNBORN, oldSets, world.limits));
-    const grown = growNewSet(newSet, oldSets, world.limits, false);
-    if (grown.size > 0) return this.#resize(world, grown);
+    if (newSet === undefined) {
+      if (!this.#isFrozen) this.#createSet(world, grownSize(UNBORN, oldSets, world.limits));
+      return;
+    }
+    const grown = growNewSet(newSet, oldSets, world.limits, this.#isFrozen);
+    this.#mustLeaveEnough(world, grown);
+    if (this.#resize(world, grown)) return;
     const shrunk = shrinkOldSets(newSet, oldSets, world.limits);
     this.#mustLeaveEnough(world, shrunk);
     this.#resize(world, shrunk);
@@ -321,6 +331,27 @@ class History {
     return true;
   }
 
+  /** Tells the new set what it must know without a rollout; false when the process dies there. */
+  #bringNewSetInStep(): boolean {
+    const world = observe(this.#parts, this.#seenDeployment);
+    const { newSet, oldSets } = world;
+    if (newSet === undefined) return true;
+    const change = newSetChange(world.deployment, newSet, oldSets, isScalingEvent(this.#factsFor(world)));
+    if (change === undefined) return true;
+    if (!this.#mayWrite()) return false;
+    const changed = structuredClone(newSet) as BuiltMachineSet;
+    const { annotations } = change['metadata'] as { annotations?: Record<string, string> };
+    Object.assign(changed.metadata.annotations, annotations);
+    this.#touch(changed);
+    this.#sets.put(changed);
+    return true;
+  }
+
+  #factsFor({ facts, limits, deployment }: World): ScalingFacts {
+    const isPaused = deployment.spec.paused === true;
+    return { ...facts, limits, strategy: 'RollingUpdate', isPaused, isFrozen: this.#isFrozen };
+  }
+
   #createSet(world: World, replicas: number): void {
     if (!this.#mayWrite()) return;
     const { metadata, spec } = newSetFor(world.deployment, world.oldSets, replicas);
@@ -331,11 +362,11 @@ class History {
     this.#sets.put(set);
   }
 
-  #resize(world: World, sizes: Resizes, noted: readonly string[] = []): void {
+  #resize(world: World, sizes: Resizes, noted: readonly string[] = []): boolean {
+    let hasWritten = false;
     for (const set of [...(world.newSet === undefined ? [] : [world.newSet]), ...world.oldSets]) {
       const { name } = set.metadata;
       if (!sizes.has(name) && !noted.includes(name)) continue;
-      if (!this.#mayWrite()) return;
       const chosen = world.untold(set);
       const time = set === world.newSet || chosen.length > 0 ? scalerTimeFor(world.deployment, set, chosen) : undefined;
       const changed = structuredClone(set) as BuiltMachineSet;
@@ -345,9 +376,14 @@ class History {
         sizeNotes(world.deployment),
         time === undefined ? {} : { [LAST_SCALER_CHANGE_ANNOTATION]: time },
       );
+      if (isDeepEqual(changed, set)) continue;
+      if (!this.#mayWrite()) return true;
+      must(!this.#isFrozen || changed.spec.replicas <= (set.spec.replicas ?? 0), `${name} is raised while frozen`);
       this.#touch(changed);
       this.#sets.put(changed);
+      hasWritten = true;
     }
+    return hasWritten;
   }
 
   #setPasses(): void {
@@ -363,6 +399,7 @@ class History {
       if (m === undefined || m.metadata.resourceVersion !== resourceVersion) continue; // NotFound, Conflict
       must(!this.#deleted.has(name), `${name} is deleted once`);
       must(reason !== 'marked' || this.#named.has(name), `${name} was named`);
+      must(reason !== 'surplus' || this.#livingOf(set) > (set.spec.replicas ?? 0), `${name} is surplus`);
       must(reason !== 'failed' || m.status.currentStatus.phase === 'Failed', `${name} has failed`);
       this.#deleted.add(name);
       this.#changeMachine(m, (gone) => (gone.metadata.deletionTimestamp = toTimestamp(this.#clock.now())));
@@ -371,11 +408,16 @@ class History {
     while (this.#plan(set).create > 0 && this.#mayWrite()) this.#create(set);
   }
 
+  #livingOf(set: MachineSet): number {
+    const isOwn = (m: BuiltMachine): boolean => m.metadata.ownerReferences?.[0]?.uid === set.metadata.uid;
+    return [...this.#machines.values()].filter((m) => isOwn(m) && !isTerminating(m)).length;
+  }
+
   #plan(set: MachineSet): ReplicaPlan {
     return planReplicas({
       desired: set.spec.replicas ?? 0,
       machines: this.#seenMachines.byIndex(CONTROLLER_INDEX, set.metadata.uid),
-      isFrozen: false,
+      isFrozen: this.#isFrozen,
       isScaleUpDisabled: false,
       room: roomFor(this.#parts, set),
       scalerChangedAtMs: fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]),
@@ -432,11 +474,6 @@ class History {
     const least = world.limits.replicas - world.limits.unavailable;
     must(gives === 0 || stays >= least, `${stays} stay available of at least ${least}`);
   }
-}
-
-function factsFor({ facts, limits, deployment }: World): ScalingFacts {
-  const isPaused = deployment.spec.paused === true;
-  return { ...facts, limits, strategy: 'RollingUpdate', isPaused, isFrozen: false };
 }
 
 function isDeepEqual(a: unknown, b: unknown): boolean {

@@ -9,7 +9,7 @@ import {
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
-import { missingMarks, readHandoff, scalerTimeFor, untoldOf } from './scaler-handoff.ts';
+import { MARKS_A_PASS, marksDue, missingMarks, readHandoff, scalerTimeFor, untoldOf } from './scaler-handoff.ts';
 
 const T1 = '2026-01-01T00:00:01Z';
 const T2 = '2026-01-01T00:00:02Z';
@@ -26,6 +26,7 @@ const owned = new Map([
   named('a'),
   named('b'),
   named('failed', (m) => (m.status.currentStatus.phase = 'Failed')),
+  named('kept', (m) => Object.assign(m.status.currentStatus, { phase: 'Failed', preserveExpiryTime: T2 })),
   named('going', (m) => (m.metadata.deletionTimestamp = T1)),
 ]);
 
@@ -46,7 +47,8 @@ test.each([
     left: { list: `a~${T2}`, scaler: T2 },
   },
   { title: 'names a stranger', list: `x~${T1},a~${T1}`, choices: [`a ${T1}`], left: { list: `a~${T1}` } },
-  { title: 'names what goes or has failed', list: `going~${T1},failed~${T1}`, choices: [], left: { list: null } },
+  { title: 'names what goes or is preserved', list: `going~${T1},kept~${T1}`, choices: [], left: { list: null } },
+  { title: 'names what has failed', list: `failed~${T1}`, choices: [`failed ${T1}`], left: undefined },
   { title: 'has times that are none', list: 'a~soon', choices: [], left: { list: null } },
   {
     title: 'has entries of another shape',
@@ -115,6 +117,17 @@ describe('the marks of a machine chosen at T2', () => {
       ...(priority === undefined ? {} : { [PRIORITY_ANNOTATION]: priority }),
       ...(mark === undefined ? {} : { [MARKED_FOR_DELETION_TIME_ANNOTATION]: mark }),
     });
+  });
+
+  test('are written for so many in one pass, and no set shrinks before the rest has them', () => {
+    const all = (count: number, mark: string | undefined): { machine: Machine; time: string }[] =>
+      Array.from({ length: count }, () => ({ machine: chosen('1', mark), time: T2 }));
+
+    const many = marksDue([...all(7, T2), ...all(MARKS_A_PASS + 1, undefined)], [setThatKnows(undefined)]);
+    const few = marksDue([...all(7, T2), ...all(MARKS_A_PASS, undefined)], [setThatKnows(undefined)]);
+
+    expect([many.marks.length, many.isAll]).toEqual([500, false]);
+    expect([few.marks.length, few.isAll]).toEqual([500, true]);
   });
 
   test.each([

@@ -1,4 +1,3 @@
-import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import {
   LAST_SCALER_CHANGE_ANNOTATION,
   MARKED_FOR_DELETION_TIME_ANNOTATION,
@@ -14,13 +13,15 @@ import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineDeployments, machines } from '../../kube/resource.ts';
 import { atOnce } from '../machine-set/at-once.ts';
+import { isPreservedFailed } from '../machine-set/machine-state.ts';
 import { markedAtMs } from '../machine-set/victim-order.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 
 /** Marks are whole seconds. */
 const SECOND_MS = 1_000;
-/** How many Machines are marked at once. */
+/** How many Machines are marked at once, and at most in one pass: replicas may be raised again before the list is worked off. */
 const PATCHES_AT_ONCE = 20;
+export const MARKS_A_PASS = 500;
 
 /** A Machine that the autoscaler has chosen, and when. */
 export interface Choice {
@@ -36,10 +37,19 @@ export interface Handoff {
   readonly annotations: Readonly<Record<string, string | null>>;
 }
 
+/** How far a pass came with the autoscaler's list. */
+export interface TakenHandoff {
+  /** As it is now. */
+  readonly deployment: MachineDeployment;
+  /** Every chosen Machine is marked. */
+  readonly isAll: boolean;
+}
+
 /**
  * Reads the list of Machines that an autoscaler wants gone: `name~time`, or a bare name from older ones, which is given the
  * time of the last change of replicas, or now. Entries that make no sense, or whose Machine is not one of `owned`, is on its
- * way out or has failed, are dropped from the list.
+ * way out, or has failed and is preserved, are dropped from the list. What has failed otherwise stays: replaced as a failed one
+ * it would cost a Machine that nobody wants any more, while another one goes for it.
  */
 export function readHandoff(
   deployment: MachineDeployment,
@@ -72,8 +82,8 @@ export function readHandoff(
 
 /**
  * Marks the Machines that the autoscaler has chosen, so that they are the first to go when their set shrinks, and tidies the
- * list. The marks come before any size: a process that takes over in between, also the original's, knows the victims. Returns the MachineDeployment as it is then. The first error is thrown: no set may shrink before its victims are
- * marked.
+ * list. The marks come before any size: a process that takes over in between, also the original's, knows the victims. No set
+ * may shrink before all are marked: the first error is thrown, and of a long list the rest is left to the next pass.
  */
 export async function takeHandoff(
   { writer }: Pick<MachineDeploymentParts, 'writer'>,
@@ -81,7 +91,7 @@ export async function takeHandoff(
   { sets, machines: owned }: { readonly sets: readonly MachineSet[]; readonly machines: readonly Machine[] },
   nowMs: number,
   signal: AbortSignal,
-): Promise<MachineDeployment> {
+): Promise<TakenHandoff> {
   const byName = new Map(owned.map((machine) => [machine.metadata.name, machine]));
   const { choices, annotations } = readHandoff(deployment, byName, nowMs);
   let current = deployment;
@@ -90,9 +100,7 @@ export async function takeHandoff(
     const patch = mergePatchIfUnchanged(deployment, { metadata: { annotations } });
     current = await writer.patch('change', machineDeployments, { namespace: namespace ?? '', name }, patch, { signal });
   }
-  const marks = choices
-    .map((choice) => ({ ...choice, missing: missingMarks(choice, setOf(choice.machine, sets)) }))
-    .filter(({ missing }) => Object.keys(missing).length > 0);
+  const { marks, isAll } = marksDue(choices, sets);
   await atOnce(PATCHES_AT_ONCE, marks, async ({ machine, missing }) => {
     const { namespace, name } = machine.metadata;
     try {
@@ -102,7 +110,18 @@ export async function takeHandoff(
       if (!isNotFound(err)) throw err;
     }
   });
-  return current;
+  return { deployment: current, isAll };
+}
+
+/** The marks that one pass writes, and whether they are all that are missing. */
+export function marksDue(
+  choices: readonly Choice[],
+  sets: readonly MachineSet[],
+): { readonly marks: readonly (Choice & { missing: Record<string, string> })[]; readonly isAll: boolean } {
+  const due = choices
+    .map((choice) => ({ ...choice, missing: missingMarks(choice, setOf(choice.machine, sets)) }))
+    .filter(({ missing }) => Object.keys(missing).length > 0);
+  return { marks: due.slice(0, MARKS_A_PASS), isAll: due.length <= MARKS_A_PASS };
 }
 
 function choiceOf(entry: string, owned: ReadonlyMap<string, Machine>): Choice | undefined {
@@ -111,7 +130,7 @@ function choiceOf(entry: string, owned: ReadonlyMap<string, Machine>): Choice | 
   if (time === undefined || rest.length > 0 || fromTimestamp(time) === undefined || machine === undefined) {
     return undefined;
   }
-  return isBeingDeleted(machine) || phaseOf(machine) === 'Failed' ? undefined : { machine, time };
+  return isBeingDeleted(machine) || isPreservedFailed(machine) ? undefined : { machine, time };
 }
 
 /**

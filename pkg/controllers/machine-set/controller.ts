@@ -109,8 +109,7 @@ export class MachineSetController {
     const claimed = claimedMachines(this.#parts, set);
     const plan = planReplicas(this.#facts(set, claimed));
     if (plan.create > 0) return this.#create(key, set, signal);
-    if (plan.heldBack === 'no-room') return { againMs: ROOM_LOOK_MS };
-    if (plan.victims.length === 0) return {};
+    if (plan.victims.length === 0) return plan.heldBack === 'no-room' ? { againMs: ROOM_LOOK_MS } : {};
     try {
       const victims = plan.victims.slice(0, DELETIONS_A_PASS);
       const { recovered } = await scaleDown(this.#parts, set, victims, signal);

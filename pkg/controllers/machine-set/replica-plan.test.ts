@@ -69,6 +69,23 @@ describe('a set below its size', () => {
     });
   });
 
+  test.each([
+    { title: 'it is frozen', held: { isFrozen: true } },
+    { title: 'scaling up is disabled', held: { isScaleUpDisabled: true } },
+    { title: 'there is no room', held: { room: 0 } },
+  ])('gives up what the autoscaler marked, and nothing else, although $title', ({ held }) => {
+    const machines = [marked('a', PAST), named('b', 'Failed'), named('c')];
+
+    expect(victimsOf(plan({ desired: 4, machines, scalerChangedAtMs: NOW, ...held }))).toEqual(['a marked']);
+  });
+
+  test('fills up first, when it may, before it gives up what the autoscaler marked', () => {
+    expect(plan({ desired: 2, machines: [marked('a', PAST)], scalerChangedAtMs: NOW })).toMatchObject({
+      create: 1,
+      victims: [],
+    });
+  });
+
   test('creates nothing while scaling up is disabled', () => {
     expect(plan({ desired: 1, machines: [], isScaleUpDisabled: true }).heldBack).toBe('scale-up-disabled');
   });

@@ -47,6 +47,7 @@ export interface ReplicaPlan {
  * | living Machines | then |
  * |---|---|
  * | fewer than desired | create the difference, as far as there is room, unless frozen or scale-up-disabled; failed ones wait until the set is full |
+ * | fewer, and none may be created | delete what the autoscaler marked: it must not wait for a set that cannot fill up |
  * | enough | delete what the autoscaler marked, the rest of the surplus by deletion rank, and the Failed ones that nobody preserves |
  *
  * Terminating Machines count for nothing; the replacement of a Failed one is created as soon as its deletion has begun.
@@ -58,8 +59,9 @@ export function planReplicas(facts: ReplicaFacts): ReplicaPlan {
   if (missing > 0) {
     const heldBack = holdBackReason(facts);
     const create = Math.min(missing, facts.room);
-    if (heldBack !== undefined || create === 0) return { create: 0, victims: [], heldBack: heldBack ?? 'no-room' };
-    return { create, victims: [], heldBack };
+    if (heldBack === undefined && create > 0) return { create, victims: [], heldBack };
+    const victims = markedAmong(living, facts).map((machine): Victim => ({ machine, reason: 'marked' }));
+    return { create: 0, victims, heldBack: heldBack ?? 'no-room' };
   }
   return { create: 0, victims: victimsAmong(living, facts), heldBack: undefined };
 }
@@ -75,7 +77,7 @@ export function victimsAmong(
   facts: Pick<ReplicaFacts, 'desired' | 'scalerChangedAtMs' | 'nowMs' | 'isKept'>,
 ): Victim[] {
   const candidates = living.filter((machine) => !isJustUpdated(machine));
-  const marked = candidates.filter((machine) => isMarked(machine, facts.scalerChangedAtMs));
+  const marked = markedAmong(living, facts);
   const surplus = candidates.length - marked.length - facts.desired;
   const victims = new Map<string, Victim>();
   const condemn = (machines: readonly Machine[], reason: VictimReason): void => {
@@ -94,6 +96,13 @@ export function victimsAmong(
     'failed',
   );
   return [...victims.values()];
+}
+
+function markedAmong(
+  living: readonly Machine[],
+  { scalerChangedAtMs }: Pick<ReplicaFacts, 'scalerChangedAtMs'>,
+): Machine[] {
+  return living.filter((machine) => !isJustUpdated(machine) && isMarked(machine, scalerChangedAtMs));
 }
 
 /**

@@ -11,6 +11,8 @@ export const MESSAGES = {
     'selector.matchExpressions must use operator In or NotIn with values, or Exists or DoesNotExist without values',
   selectorMismatch:
     'selector does not select the Machines of the template: give spec.template.metadata.labels all labels that the selector asks for',
+  /** In the words of the API server, whose scale subresource refuses it; a rule in the CRDs would say it twice. */
+  replicasNegative: 'should be a non-negative integer',
   templateLabelsMissing: 'template has no labels: set spec.template.metadata.labels to what the selector asks for',
   classIncomplete: 'class names no MachineClass: set class.kind to MachineClass and class.name to its name',
   strategyType:

@@ -104,6 +104,6 @@ test('all errors of an object are found, and told in one line', () => {
   );
 
   expect(describeFieldErrors(errors)).toMatch(
-    /^spec\.replicas: replicas must be 0 or more; spec\.selector: selector is/,
+    /^spec\.replicas: should be a non-negative integer; spec\.selector: selector is/,
   );
 });

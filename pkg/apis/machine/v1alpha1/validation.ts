@@ -195,7 +195,8 @@ function limitFindings(limits: RollingLimits | undefined, path: string, replicas
 }
 
 function notNegative(value: number | null | undefined, path: string, name: string): Finding {
-  return findIf((value ?? 0) < 0, `${path}.${name}`, negativeMessage(name));
+  const message = name === 'replicas' ? MESSAGES.replicasNegative : negativeMessage(name);
+  return findIf((value ?? 0) < 0, `${path}.${name}`, message);
 }
 
 function findIf(isWrong: boolean, field: string, message: string): Finding {
