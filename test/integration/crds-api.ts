@@ -78,8 +78,8 @@ function resourceOf({ kind }: Item): Resource<KubeObject> {
   return found;
 }
 
-/** What the server refused, field by field. */
+/** What the server refused, field by field; the path of the scale subresource begins with a dot, those of rules do not. */
 export function causesOf({ body }: ApiAnswer): readonly { field?: string; message?: string }[] {
   const { details } = body as { details?: { causes?: { field?: string; message?: string }[] } };
-  return details?.causes ?? [];
+  return (details?.causes ?? []).map((cause) => ({ ...cause, field: cause.field?.replace(/^\./, '') ?? '' }));
 }
