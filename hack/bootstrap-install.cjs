@@ -1,13 +1,16 @@
 'use strict';
 const { spawn, spawnSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
-const { existsSync, readFileSync, writeFileSync } = require('node:fs');
+const { existsSync, readFileSync, statfsSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 
 const root = path.resolve(__dirname, '..');
 const modules = path.join(root, 'node_modules');
 /** Says which lockfile the installation belongs to, and that it was complete. */
 const stamp = path.join(modules, '.machinist-installed');
+
+const ROOM_BYTES = 650e6;
+const DISK_FULL = 'The disk is full: free about 1 GB where this checkout lies, then try again.';
 
 /** Program of each command, run by the pinned Node. */
 const programs = {
@@ -33,23 +36,39 @@ function installIfNeeded() {
     .digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
 
+  requireRoom();
   console.error('Installing npm packages (about 500 MB, once; a minute or two)…');
   const [npm, prefix] = npmCommand();
-  const done = spawnSync(npm, [...prefix, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+  // NODE_ENV=production or a user's `omit` would leave out what the tests, or the pinned Node, come from.
+  const kinds = ['--include=dev', '--include=optional'];
+  const done = spawnSync(npm, [...prefix, 'ci', ...kinds, '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'pipe'],
     encoding: 'utf8',
   });
   if (done.error !== undefined)
     fail(`npm could not be started (${done.error.message}): install npm, which comes with Node, and try again`);
+  // On a full disk npm may end well all the same, with files that are cut off.
+  if (/ENOSPC/.test(done.stderr)) fail(DISK_FULL);
   if (done.status !== 0) {
-    if (/ENOSPC/.test(done.stderr)) fail('The disk is full: free about 1 GB where this checkout lies, then try again.');
     if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT/.test(done.stderr)) {
       fail('npm could not reach its package registry: check the network or the proxy settings of npm, then try again.');
     }
     fail(`npm ci failed with exit code ${done.status}:\n${done.stderr.trim().split('\n').slice(0, 20).join('\n')}`);
   }
-  writeFileSync(stamp, wanted);
+  try {
+    writeFileSync(stamp, wanted);
+  } catch (err) {
+    if (err.code !== 'ENOSPC') throw err;
+    fail(DISK_FULL);
+  }
+}
+
+/** npm takes minutes to find out that the disk is full. */
+function requireRoom() {
+  if (statfsSync === undefined || existsSync(modules)) return; // Node before 18.15; what an update takes is not known
+  const { bavail, bsize } = statfsSync(root);
+  if (bavail * bsize < ROOM_BYTES) fail(DISK_FULL);
 }
 
 /** npm as it was started, or the one in PATH. */

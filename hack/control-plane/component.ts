@@ -121,7 +121,6 @@ export class Component {
     child.unref();
     this.#child = child;
     this.#isExpectedToEnd = true; // until it serves: start itself says how it ended
-    if (child.pid !== undefined) run.register(this.name, child.pid);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#ended = promise;
     const onEnd = (how: string): void => {
@@ -135,6 +134,7 @@ export class Component {
     child.once('error', (err) => {
       if (child.pid === undefined) onEnd(messageOf(err));
     });
+    if (child.pid !== undefined) run.register(this.name, child.pid);
     return child;
   }
 

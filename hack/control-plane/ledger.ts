@@ -76,18 +76,22 @@ export class LedgerRun {
     this.#write();
   }
 
-  /** Records a process that was just started. One that has ended already needs no record. */
+  /** Records a process that was just started. One that has ended already needs no record. Throws what writing throws. */
   register(name: string, pid: number): void {
     const identity = identityOf(pid);
     if (identity === undefined) return;
-    this.#processes.push({ name, ...identity });
+    this.#processes = [...this.#processes.filter((p) => p.pid !== pid), { name, ...identity }];
     this.#write();
   }
 
-  /** Forgets a process that has ended. */
+  /** Forgets a process that has ended. On a full disk its record stays, which does no harm: see the table. */
   unregister(pid: number): void {
     this.#processes = this.#processes.filter((p) => p.pid !== pid);
-    this.#write();
+    try {
+      this.#write();
+    } catch (err) {
+      if (errnoOf(err) === undefined) throw err;
+    }
   }
 
   /** Ends the recorded processes, waits until they are gone, removes the directory and forgets the run. */

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -41,13 +41,29 @@ describe('the demo', () => {
     expect(remains(temporary)).toEqual([]);
   });
 
-  test('ends with code 0 when Ctrl-C is pressed while it starts', async () => {
+  test.each([
+    { what: 'Ctrl-C is pressed', signal: 'SIGINT' },
+    { what: 'the terminal is closed', signal: 'SIGHUP' },
+  ] as const)('ends with code 0 when $what while it starts', async ({ signal }) => {
     await using program = demo();
     await program.says('starting etcd', UP_MS);
 
-    program.kill('SIGINT');
+    program.kill(signal);
 
     expect(await program.ended()).toMatchObject({ code: 0, stderr: '' });
+    expect(remains(temporary)).toEqual([]);
+  });
+
+  test('says in one sentence what cannot be written, and leaves nothing behind', async () => {
+    const file = join(temporary, 'file');
+    writeFileSync(file, '');
+    await using program = new Program('machinist', ['demo'], { env: { TMPDIR: temporary, XDG_STATE_HOME: file } });
+
+    const { code, stderr } = await program.ended();
+    rmSync(file);
+
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^A folder cannot be written \(.*\): choose another one by .*\n$/);
     expect(remains(temporary)).toEqual([]);
   });
 

@@ -16,7 +16,7 @@ export interface ChildOptions {
   readonly onUnexpectedEnd: (name: string, tail: string) => void;
 }
 
-/** A process of the demo, in a group of its own: Ctrl-C reaches only the demo, which then stops the others in order. */
+/** A process of the demo; the constructor throws what writing it down throws, and then it does not run. In a group of its own: Ctrl-C reaches only the demo, which then stops the others in order. */
 export class Child {
   readonly #child: ChildProcess;
   readonly #name: string;
@@ -37,7 +37,13 @@ export class Child {
       this.#child.once('exit', end);
       this.#child.once('error', end);
     });
-    if (this.#child.pid !== undefined) run.register(name, this.#child.pid);
+    try {
+      if (this.#child.pid !== undefined) run.register(name, this.#child.pid);
+    } catch (err) {
+      this.#isStopping = true;
+      this.#child.kill('SIGKILL'); // nobody would end it after a crash
+      throw err;
+    }
   }
 
   get pid(): number | undefined {

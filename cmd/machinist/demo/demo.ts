@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks';
 import { promisify } from 'node:util';
 
 import { type ControlPlane, startControlPlane } from '../../../hack/control-plane/control-plane.ts';
-import { ControlPlaneError } from '../../../hack/control-plane/error.ts';
+import { ControlPlaneError, explainFileError } from '../../../hack/control-plane/error.ts';
 import { kubeconfig, writeKubeconfig } from '../../../hack/control-plane/kubeconfig.ts';
 import { openRun } from '../../../hack/control-plane/ledger.ts';
 import { freePort } from '../../../hack/control-plane/ports.ts';
@@ -25,6 +25,8 @@ const root = path.resolve(import.meta.dirname, '../../..');
 /** How long machines may take to come up, or to go, before `--once` calls it a failure. */
 const PATIENCE_MS = 5 * 60_000;
 const KEEP_ALIVE_MS = 3_600_000;
+/** SIGHUP: the terminal was closed. */
+const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Users that deploy/rbac binds to the shipped roles. */
 const MANAGER_USER = 'machinist';
@@ -52,27 +54,36 @@ function say(line: string): void {
 export async function demo(options: DemoOptions): Promise<number> {
   const stop = new AbortController();
   const interrupt = (signal: NodeJS.Signals): void => stop.abort(new DemoError(`stopped by ${signal}`));
-  process.on('SIGINT', interrupt);
-  process.on('SIGTERM', interrupt);
+  for (const signal of STOPS) process.on(signal, interrupt);
+  // Who closed the terminal or the pipe wants no demo; what is removed then is told to nobody.
+  const unheard = (): void => interrupt('SIGPIPE');
+  for (const output of [process.stdout, process.stderr]) output.on('error', unheard);
   const undo: (() => Promise<void>)[] = [];
   // The clock's timers keep no process alive; while something is being removed nothing else may.
   const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS);
   try {
     await runDemo(options, stop, undo);
     return 0;
-  } catch (err) {
+  } catch (thrown) {
+    const err = explainFileError(thrown);
     if (stop.signal.aborted && err === stop.signal.reason && !options.once && !isFailure(err)) return 0;
     if (!(err instanceof DemoError) && !(err instanceof ControlPlaneError)) throw err;
     console.error(err.message);
     return 1;
   } finally {
     if (undo.length > 0) say('removing everything…');
-    for (const step of undo.toReversed()) await step();
+    await undoAll(undo);
     if (undo.length > 0) say('done');
     clearInterval(keepAlive);
-    process.off('SIGINT', interrupt);
-    process.off('SIGTERM', interrupt);
+    for (const signal of STOPS) process.off(signal, interrupt);
   }
+}
+
+/** In reverse order; what cannot be undone does not keep the rest from being undone. */
+async function undoAll(undo: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of undo.toReversed()) await step().catch((err: unknown) => failures.push(err));
+  if (failures.length > 0) throw failures[0];
 }
 
 /** A child that died also aborts the demo; only a person's signal is a good end. */
@@ -137,7 +148,9 @@ async function startCluster(
 async function startDriver(running: Running): Promise<string> {
   const { options, place, controlPlane } = running;
   // A socket's path may have 107 characters only; a checkout may lie deeper than that.
-  const sockets = openRun(mkdtempSync(path.join(tmpdir(), 'machinist-')));
+  const folder = mkdtempSync(path.join(tmpdir(), 'machinist-'));
+  running.undo.push(async () => rmSync(folder, { recursive: true, force: true }));
+  const sockets = openRun(folder);
   running.undo.push(async () => sockets.endNow());
   const address = `unix://${path.join(sockets.directory, 'driver.sock')}`;
   const state = machinesDirectory(place.directory);

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 
 import { cleanUpDeadRuns, type LedgerRun, openRun } from '../../../hack/control-plane/ledger.ts';
@@ -23,7 +23,7 @@ export function machinesDirectory(directory: string): string {
 
 /**
  * Takes `directory` for this demo, after removing what one that was killed has left there. Throws DemoError when another
- * demo uses it.
+ * demo uses it, and what writing to the disk throws; then nothing is left behind.
  */
 export async function takePlace(directory: string, say: (line: string) => void): Promise<DemoPlace> {
   await cleanUpAfterCrash(say);
@@ -33,7 +33,13 @@ export async function takePlace(directory: string, say: (line: string) => void):
     );
   }
   mkdirSync(directory, { mode: 0o700 });
-  return { directory, run: openRun(directory) };
+  try {
+    return { directory, run: openRun(directory) };
+  } catch (err) {
+    // What is not written down nobody would ever remove.
+    rmSync(directory, { recursive: true, force: true });
+    throw err;
+  }
 }
 
 async function cleanUpAfterCrash(say: (line: string) => void): Promise<void> {

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 
+import { errnoOf } from '../../../hack/control-plane/errno.ts';
 import type { LedgerRun } from '../../../hack/control-plane/ledger.ts';
 import type { LocalVM } from '../../../pkg/drivers/local/vm.ts';
 import { readProc } from '../../../pkg/drivers/process-identity.ts';
@@ -28,8 +29,7 @@ export function recordMachines(run: LedgerRun, stateDirectory: string): () => vo
       kubelet === undefined ? [] : [{ machineName, pid: kubelet.pid }],
     );
     for (const { machineName, pid } of machines.filter((one) => !recorded.has(one.pid))) {
-      run.register(`kubelet of ${machineName}`, pid);
-      recorded.add(pid);
+      if (isRecorded(run, `kubelet of ${machineName}`, pid)) recorded.add(pid);
     }
     const present = new Set(machines.map((one) => one.pid));
     for (const pid of [...recorded].filter((one) => !present.has(one))) {
@@ -39,4 +39,15 @@ export function recordMachines(run: LedgerRun, stateDirectory: string): () => vo
   }, LOOK_EVERY_MS);
   timer.unref();
   return () => clearInterval(timer);
+}
+
+/** False when the disk is full: the next look tries again. */
+function isRecorded(run: LedgerRun, name: string, pid: number): boolean {
+  try {
+    run.register(name, pid);
+    return true;
+  } catch (err) {
+    if (errnoOf(err) === undefined) throw err;
+    return false;
+  }
 }
