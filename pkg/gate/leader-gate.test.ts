@@ -218,6 +218,25 @@ describe('proof of life', () => {
     expect(target.probes).toBe(before + 1);
   });
 
+  test.each([
+    { lost: 'leadership', want: 'fenced' },
+    { lost: 'another cluster', want: 'unproven control' },
+  ])('a destroy is refused when $lost was lost while it probed', async ({ lost, want }) => {
+    const { clock, freezes, gate, pass, target } = await start();
+    await pass(TIMEOUT + SECOND);
+    freezes.sawLife(CONTROL);
+    const answer = Promise.withResolvers<void>();
+    target.probe = () => answer.promise;
+    await clock.advanceAsync(4 * SECOND);
+
+    const admission = outcome(gate.admit('destroy', BOTH, never));
+    if (lost === 'leadership') await clock.advanceAsync(7 * SECOND);
+    else await freezes.remove(CONTROL);
+    answer.resolve();
+
+    expect(await admission).toBe(want);
+  });
+
   test('a destroy stops waiting for the probe when it is aborted', async () => {
     const { gate, target, pass } = await start();
     await pass(TIMEOUT + SECOND);
