@@ -1,9 +1,5 @@
 import { revisionHistoryLimitOf, rollbackRevisionOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import {
-  MACHINE_FINALIZER,
-  REVISION_ANNOTATION,
-  TRIGGER_DELETION_ANNOTATION,
-} from '../../apis/machine/v1alpha1/labels.ts';
+import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment, MachineDeploymentStatus } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { describeFieldErrors, validateMachineDeployment } from '../../apis/machine/v1alpha1/validation.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
@@ -104,8 +100,6 @@ export class MachineDeploymentController {
 
   /** The Machines that an autoscaler has chosen are marked before any set shrinks. */
   async #withHandoff(deployment: MachineDeployment, signal: AbortSignal): Promise<TakenHandoff> {
-    if (deployment.metadata.annotations?.[TRIGGER_DELETION_ANNOTATION] === undefined)
-      return { deployment, isAll: true };
     const sets = claimedSets(this.#parts, deployment);
     const machines = sets.flatMap((set) => this.#parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid));
     return takeHandoff(this.#parts, deployment, { sets, machines }, this.#parts.clock.now(), signal);

@@ -1,7 +1,11 @@
 import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
-import { LAST_SCALER_CHANGE_ANNOTATION, TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  LAST_SCALER_CHANGE_ANNOTATION,
+  MARKED_FOR_DELETION_TIME_ANNOTATION,
+  TRIGGER_DELETION_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
@@ -17,7 +21,7 @@ import { planReplicas } from '../machine-set/replica-plan.ts';
 import type { ReplicaPlan } from '../machine-set/replica-plan.ts';
 import { newSetChange, newSetFor, sizeNotes } from './new-set.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';
-import { missingMarks, readHandoff, scalerTimeFor } from './scaler-handoff.ts';
+import { missingMarks, readHandoff, scalerTimeFor, strayMarks } from './scaler-handoff.ts';
 import { isScalingEvent, scale, tellNamed } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
 import { UNBORN } from './set-facts.ts';
@@ -31,7 +35,7 @@ type Event =
   | { readonly do: 'scale'; readonly to: number }
   | { readonly do: 'roll' | 'pause' | 'resume' | 'freeze' | 'thaw' }
   | { readonly do: 'limit'; readonly surge: number; readonly unavailable: number }
-  | { readonly do: 'run' | 'fail' | 'ail' | 'gone' | 'see' | 'name' | 'prefer'; readonly which: number }
+  | { readonly do: 'run' | 'fail' | 'ail' | 'gone' | 'see' | 'name' | 'unname' | 'prefer'; readonly which: number }
   | { readonly do: 'seeSpec' }
   | { readonly do: 'deployment' | 'sets'; readonly writes: number };
 
@@ -51,6 +55,7 @@ const happening: fc.Arbitrary<Event> = fc.oneof(
     2,
     fc.record({ do: fc.constantFrom('fail' as const, 'ail' as const, 'name' as const, 'prefer' as const), which }),
   ),
+  weighted(1, fc.record({ do: fc.constant('unname' as const), which })),
   weighted(4, fc.record({ do: fc.constant('seeSpec' as const) })),
   // Passes that may die after any of their writes.
   weighted(8, fc.record({ do: fc.constantFrom('deployment' as const, 'sets' as const), writes: fc.nat(6) })),
@@ -107,6 +112,8 @@ class History {
   /** Written by us alone, so always seen. */
   readonly #sets = new Store<MachineSet>({ [CONTROLLER_INDEX]: controllerIndex });
   readonly #named = new Set<string>();
+  /** Named once, taken back, and nobody had acted upon it when that was seen. */
+  readonly #spared = new Set<string>();
   readonly #deleted = new Set<string>();
   #isFrozen = false;
   #next = 0;
@@ -122,7 +129,7 @@ class History {
   }
 
   happen(event: Event): void {
-    this.#clock.advance(1_000);
+    this.#clock.advance(400); // marks are whole seconds: two choices may be of the same one
     this.#writesLeft = Infinity;
     switch (event.do) {
       case 'scale':
@@ -164,7 +171,10 @@ class History {
         return this.#see(event.which);
       case 'seeSpec':
         this.#seenDeployment = structuredClone(this.#deployment);
+        this.#spareUntold();
         return;
+      case 'unname':
+        return this.#unname(event.which);
       case 'name':
         return this.#name(event.which);
       case 'deployment':
@@ -238,6 +248,32 @@ class History {
       annotations[LAST_SCALER_CHANGE_ANNOTATION] = now;
       spec.replicas = Math.max(0, (spec.replicas ?? 0) - 1);
     });
+  }
+
+  /** The autoscaler takes one of its choices back, with the replica. */
+  #unname(index: number): void {
+    const { annotations } = this.#deployment.metadata;
+    const list = (annotations[TRIGGER_DELETION_ANNOTATION] ?? '').split(',').filter((entry) => entry !== '');
+    const gone = list[index % Math.max(1, list.length)];
+    if (gone === undefined) return;
+    this.#named.delete(gone.split('~')[0] ?? '');
+    this.#changeSpec(({ metadata, spec }) => {
+      const rest = list.filter((entry) => entry !== gone).join(',');
+      if (rest === '') delete metadata.annotations[TRIGGER_DELETION_ANNOTATION];
+      else metadata.annotations[TRIGGER_DELETION_ANNOTATION] = rest;
+      spec.replicas = (spec.replicas ?? 0) + 1;
+    });
+  }
+
+  /** From now on nothing deletes as named what is on no list, unless its set was told already. */
+  #spareUntold(): void {
+    for (const { metadata } of this.#machines.values()) {
+      const mark = fromTimestamp(metadata.annotations[MARKED_FOR_DELETION_TIME_ANNOTATION]);
+      const set = this.#sets.list().find(({ metadata: { uid } }) => uid === metadata.ownerReferences?.[0]?.uid);
+      const known = fromTimestamp(set?.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]) ?? -Infinity;
+      if (this.#named.has(metadata.name)) this.#spared.delete(metadata.name);
+      else if (mark === undefined || mark > known) this.#spared.add(metadata.name);
+    }
   }
 
   #touch(object: { metadata: { resourceVersion: string } }): void {
@@ -316,6 +352,15 @@ class History {
         d.metadata.annotations = dropNulls({ ...d.metadata.annotations, ...annotations });
       });
       this.#seenDeployment = structuredClone(this.#deployment);
+    }
+    for (const { metadata } of strayMarks(owned, choices, this.#sets.list())) {
+      const m = this.#machines.get(metadata.name);
+      if (m?.metadata.resourceVersion !== metadata.resourceVersion || !this.#mayWrite()) return false;
+      this.#changeMachine(m, ({ metadata: { annotations: marks } }) => {
+        marks['machinepriority.machine.sapcloud.io'] = '3';
+        delete marks[MARKED_FOR_DELETION_TIME_ANNOTATION];
+      });
+      this.#seeMachine(metadata.name);
     }
     for (const choice of choices) {
       const set = this.#sets
@@ -398,7 +443,7 @@ class History {
       const m = this.#machines.get(name);
       if (m === undefined || m.metadata.resourceVersion !== resourceVersion) continue; // NotFound, Conflict
       must(!this.#deleted.has(name), `${name} is deleted once`);
-      must(reason !== 'marked' || this.#named.has(name), `${name} was named`);
+      must(reason !== 'marked' || !this.#spared.has(name), `${name} is named, or was when its set was told`);
       must(reason !== 'surplus' || this.#livingOf(set) > (set.spec.replicas ?? 0), `${name} is surplus`);
       must(reason !== 'failed' || m.status.currentStatus.phase === 'Failed', `${name} has failed`);
       this.#deleted.add(name);

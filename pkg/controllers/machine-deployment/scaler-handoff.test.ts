@@ -9,7 +9,15 @@ import {
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
-import { MARKS_A_PASS, marksDue, missingMarks, readHandoff, scalerTimeFor, untoldOf } from './scaler-handoff.ts';
+import {
+  MARKS_A_PASS,
+  marksDue,
+  missingMarks,
+  readHandoff,
+  scalerTimeFor,
+  strayMarks,
+  untoldOf,
+} from './scaler-handoff.ts';
 
 const T1 = '2026-01-01T00:00:01Z';
 const T2 = '2026-01-01T00:00:02Z';
@@ -117,6 +125,20 @@ describe('the marks of a machine chosen at T2', () => {
       ...(priority === undefined ? {} : { [PRIORITY_ANNOTATION]: priority }),
       ...(mark === undefined ? {} : { [MARKED_FOR_DELETION_TIME_ANNOTATION]: mark }),
     });
+  });
+
+  test.each([
+    { title: 'chosen no more and its set was not told', of: chosen('1', T2), knows: T1, is: 1 },
+    { title: 'chosen no more, and its set knows of no change at all', of: chosen('1', T2), knows: undefined, is: 1 },
+    { title: 'still chosen', of: chosen('1', T2), knows: T1, isChosen: true, is: 0 },
+    { title: 'going by order of its set', of: chosen('1', T2), knows: T2, is: 0 },
+    { title: 'preferred by a person or an old fork', of: chosen('1', undefined), knows: T1, is: 0 },
+    { title: 'of another priority by now', of: chosen('3', T2), knows: T1, is: 0 },
+    { title: 'of another owner', of: chosen('1', T2, 'other'), knows: T1, is: 0 },
+  ])('are taken back from a machine that is $title: $is', ({ of, knows, isChosen = false, is }) => {
+    const choices = isChosen ? [{ machine: of, time: T2 }] : [];
+
+    expect(strayMarks([of], choices, [setThatKnows(knows)])).toHaveLength(is);
   });
 
   test('are written for so many in one pass, and no set shrinks before the rest has them', () => {

@@ -1,4 +1,5 @@
 import {
+  DEFAULT_PRIORITY,
   LAST_SCALER_CHANGE_ANNOTATION,
   MARKED_FOR_DELETION_TIME_ANNOTATION,
   PRIORITY_ANNOTATION,
@@ -81,8 +82,8 @@ export function readHandoff(
 }
 
 /**
- * Marks the Machines that the autoscaler has chosen, so that they are the first to go when their set shrinks, and tidies the
- * list. The marks come before any size: a process that takes over in between, also the original's, knows the victims. No set
+ * Marks the Machines that the autoscaler has chosen, so that they are the first to go when their set shrinks, tidies the list,
+ * and takes back what is chosen no more. The marks come before any size: a process that takes over in between, also the original's, knows the victims. No set
  * may shrink before all are marked: the first error is thrown, and of a long list the rest is left to the next pass.
  */
 export async function takeHandoff(
@@ -100,6 +101,7 @@ export async function takeHandoff(
     const patch = mergePatchIfUnchanged(deployment, { metadata: { annotations } });
     current = await writer.patch('change', machineDeployments, { namespace: namespace ?? '', name }, patch, { signal });
   }
+  await takeBack({ writer }, strayMarks(owned, choices, sets), signal);
   const { marks, isAll } = marksDue(choices, sets);
   await atOnce(PATCHES_AT_ONCE, marks, async ({ machine, missing }) => {
     const { namespace, name } = machine.metadata;
@@ -148,6 +150,44 @@ export function missingMarks({ machine, time }: Choice, set: MachineSet | undefi
   const knownMs = (set && scalerTimeMsOf(set)) ?? -Infinity;
   const mark = timeMs > knownMs ? time : toTimestamp(knownMs + SECOND_MS);
   return { ...(hasPriority ? {} : { [PRIORITY_ANNOTATION]: '1' }), [MARKED_FOR_DELETION_TIME_ANNOTATION]: mark };
+}
+
+/**
+ * Machines with a mark that no list explains any more and that their set was not told of: the choice was taken back in between. A
+ * priority without a time is somebody else's; a mark that the set knows is being obeyed.
+ */
+export function strayMarks(
+  owned: readonly Machine[],
+  choices: readonly Choice[],
+  sets: readonly MachineSet[],
+): readonly Machine[] {
+  const chosen = new Set(choices.map(({ machine }) => machine.metadata.name));
+  return owned.filter((machine) => {
+    const { name, annotations } = machine.metadata;
+    const markedMs = markedAtMs(machine);
+    if (markedMs === undefined || annotations?.[PRIORITY_ANNOTATION] !== '1') return false;
+    if (isBeingDeleted(machine) || chosen.has(name)) return false;
+    const set = setOf(machine, sets);
+    return set !== undefined && markedMs > (scalerTimeMsOf(set) ?? -Infinity);
+  });
+}
+
+/** Unmarks Machines. Were they left marked, the next change that their set is told of would take them along. */
+async function takeBack(
+  { writer }: Pick<MachineDeploymentParts, 'writer'>,
+  stray: readonly Machine[],
+  signal: AbortSignal,
+): Promise<void> {
+  const annotations = { [PRIORITY_ANNOTATION]: String(DEFAULT_PRIORITY), [MARKED_FOR_DELETION_TIME_ANNOTATION]: null };
+  await atOnce(PATCHES_AT_ONCE, stray, async (machine) => {
+    const { namespace, name } = machine.metadata;
+    try {
+      const patch = mergePatchIfUnchanged(machine, { metadata: { annotations } });
+      await writer.patch('change', machines, { namespace: namespace ?? '', name }, patch, { signal });
+    } catch (err) {
+      if (!isNotFound(err)) throw err;
+    }
+  });
 }
 
 /** The Machines of `owned` that the list of the MachineDeployment names. */

@@ -187,6 +187,12 @@ describe('machines that an autoscaler has named', () => {
       replicas: 9,
     },
     {
+      title: 'can be more than their set should have, when surplus ones are still there',
+      more: { newSet: facts('n', 0), oldSets: [facts('a', 1, { named: 2, existing: 3 })] },
+      sizes: { a: 0 },
+      replicas: 1,
+    },
+    {
       title: 'in place: go from their own set, the rest from the oldest',
       more: { newSet: facts('n', 3, { named: 1 }), oldSets: [facts('a', 8)], strategy: 'InPlaceUpdate' },
       sizes: { n: 2, a: 6 },

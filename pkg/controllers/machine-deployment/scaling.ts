@@ -70,7 +70,7 @@ function scaleOnly({ newSet, oldSets, strategy, limits, isPaused }: ScalingFacts
   const target = active ?? newSet ?? oldSets.toSorted(byAge).at(-1);
   if (target === undefined) return new Map();
   const isRollout = newSet !== undefined && target !== newSet && growsElsewhere(strategy, isPaused);
-  const size = isRollout ? Math.min(target.size - target.named, limits.replicas) : limits.replicas;
+  const size = isRollout ? Math.min(withoutNamed(target).size, limits.replicas) : limits.replicas;
   return new Map([[target.name, size]]);
 }
 
