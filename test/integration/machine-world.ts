@@ -330,7 +330,8 @@ export class MachineWorld implements AsyncDisposable {
         machineClass((c) => {
           c.metadata.namespace = ns;
           c.metadata.finalizers = [MACHINE_FINALIZER];
-          c.providerSpec = {};
+          // The zone is part of provider ids: two worlds share the Nodes of one server, and each begins to count its VMs at one.
+          c.providerSpec = { zone: ns };
           c.secretRef = { name: 'secret-1', namespace: ns };
         }),
       ),
