@@ -59,7 +59,7 @@ export class KeptMachine {
 
   /** What somebody else does to the Machine. */
   changeMachine(change: (m: Machine) => void): void {
-    const copy = structuredClone(this.machine);
+    const copy = JSON.parse(JSON.stringify(this.machine)) as Machine;
     change(copy);
     copy.metadata.resourceVersion = String((this.#version += 1));
     this.world.machines.put(copy);
@@ -67,7 +67,7 @@ export class KeptMachine {
 
   /** What somebody else does to the Node. */
   changeNode(change: (n: Node) => void): void {
-    const copy = structuredClone(this.node);
+    const copy = JSON.parse(JSON.stringify(this.node)) as Node;
     change(copy);
     copy.metadata.resourceVersion = String((this.#version += 1));
     this.world.nodes.cache.put(copy);
@@ -120,7 +120,7 @@ export class KeptMachine {
     return seen;
   }
 
-  /** Passes until one changes nothing; `atMost` is far more than it should take. */
+  /** Passes until one changes nothing and asks for no other at once; `atMost` is far more than it should take. */
   async rest(atMost = 20): Promise<PassSeen> {
     let error: unknown;
     for (let i = 0; i < atMost; i++) {
@@ -129,7 +129,8 @@ export class KeptMachine {
       const seen = await this.pass();
       const hasWritten = done.slice(before).some((what) => !what.startsWith('read'));
       ({ error } = seen);
-      if (seen.writes.length === 0 && !hasWritten && seen.error === undefined) return seen;
+      const isDue = seen.result.kind === 'requeue' && seen.result.afterMs === 0;
+      if (seen.writes.length === 0 && !hasWritten && !isDue && seen.error === undefined) return seen;
     }
     throw new Error(`the machine does not come to rest: ${JSON.stringify(this.machine.status)}`, { cause: error });
   }

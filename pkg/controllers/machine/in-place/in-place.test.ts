@@ -206,6 +206,22 @@ describe('the drain of an update in place', () => {
     expect(kept.phase).toBe('InPlaceUpdating');
   });
 
+  test('ends with the machine that fails meanwhile, and its end is not taken for that of a later one', async () => {
+    const kept = await selected();
+    kept.setReady(false);
+    await kept.rest();
+    kept.world.clock.advance(HOUR);
+    await kept.rest();
+    expect(kept.phase).toBe('Failed');
+    await kept.rest();
+
+    kept.setReady(true);
+    await kept.rest();
+
+    expect(kept.phase).toBe('Running');
+    expect(kept.world.drains.requests).toHaveLength(2);
+  });
+
   test('that fails, forced or not, never counts as done', async () => {
     const kept = await selected();
     kept.world.clock.advance(3 * HOUR);

@@ -49,7 +49,7 @@ export const inPlaceProgress: MachineStep = {
     if (phase === '' || phaseOf(observed) !== phase) return next;
 
     const facts = inPlaceFacts(node, phase);
-    if (facts.reason !== 'SelectedForUpdate') dismissKeptDrain(ctx, 'in-place-update');
+    if (facts.reason !== 'SelectedForUpdate' || !UPDATABLE.has(phase)) dismissKeptDrain(ctx, 'in-place-update');
     const reason = nextReason(facts);
     if (reason !== undefined) await say(ctx, nodes, node, reason);
     else if (UPDATABLE.has(phase)) await act(ctx, nodes, node, facts.reason, facts.result !== undefined);
