@@ -181,6 +181,33 @@ describe('the creation timeout', () => {
     expect((await runFor(world, 19)).machine.status?.currentStatus?.phase).toBe('CrashLoopBackOff');
     expect((await runFor(world, 2)).machine.status?.currentStatus?.phase).toBe('Failed');
   });
+
+  test.each([{ restarts: 0 }, { restarts: 3 }])(
+    'gives a VM that cannot be initialized its time once, over $restarts restarts',
+    async ({ restarts }) => {
+      const world = start();
+      world.driver.methods.add('InitializeMachine');
+      fail(world, 'create', 'Unavailable');
+      world.driver.failures['create'] = world.driver.failures['create']?.slice(0, 10) ?? [];
+      fail(world, 'initialize', 'Internal');
+      let minutes = 0;
+      while (machineOf(world).spec.providerID === undefined && minutes < 19) {
+        await runFor(world, 1);
+        minutes += 1;
+      }
+      expect(machineOf(world).spec.providerID).toBe(vm.providerID);
+
+      for (let i = 0; i < restarts; i++) {
+        await runFor(world, 5);
+        world.restart();
+        world.driver.failures['status'] = [new DriverError('Uninitialized', 'x', { result: vm })];
+      }
+      await runFor(world, 18 - 5 * restarts);
+      expect(machineOf(world).status.currentStatus.phase).toBe('CrashLoopBackOff');
+      await runFor(world, 3);
+      expect(machineOf(world).status.currentStatus.phase).toBe('Failed');
+    },
+  );
 });
 
 describe('a machine that was given up while its creation waited for its turn', () => {

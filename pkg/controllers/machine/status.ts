@@ -53,6 +53,12 @@ export function beginPhase(machine: MachineCopy, phase: MachinePhase, nowMs: num
   };
 }
 
+/** Counts a phase from `sinceMs`, also one that the machine is in already: what it waits for is another thing now. */
+export function restartPhase(machine: MachineCopy, phase: MachinePhase, sinceMs: number): void {
+  beginPhase(machine, phase, sinceMs);
+  machine.status.currentStatus = { ...machine.status.currentStatus, lastUpdateTime: toTimestamp(sinceMs) };
+}
+
 /** Tells what is being done; the same words again change nothing. */
 export function setOperation(machine: MachineCopy, operation: Operation, nowMs: number): void {
   if (saysTheSame(machine.status.lastOperation, operation)) return;

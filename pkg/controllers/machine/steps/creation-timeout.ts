@@ -5,6 +5,7 @@ import type { Launched, MachineContext, MachineStep } from '../context.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
 import { isBeingCreated, phaseOf, setOperation } from '../status.ts';
 import { becomeFailed, clustersOf } from './fail.ts';
+import { initializingSinceMs } from './initialize.ts';
 
 /**
  * Fails a machine that got no VM in time, or whose VM did not become a healthy Node in time; each has the whole timeout: the
@@ -34,6 +35,8 @@ export const creationTimeout: MachineStep = {
 function startOf({ machine, observed, activities, clock }: MachineContext): number | undefined {
   const created = fromTimestamp(machine.metadata.creationTimestamp);
   if (isBeingCreated(machine)) {
+    const initializingMs = (observed.spec.providerID ?? '') === '' ? undefined : initializingSinceMs(observed);
+    if (initializingMs !== undefined) return initializingMs;
     const creation = activities.get<Launched | undefined>(machine.metadata.uid, 'create');
     if (creation?.state !== 'done' || creation.result === undefined) return created;
     if ((observed.spec.providerID ?? '') === '') return undefined;

@@ -1,3 +1,5 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
@@ -5,7 +7,7 @@ import type { CallInput } from '../retries.ts';
 import { afterInitialize } from '../reactions.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
 import { INITIALIZE_FAILED } from '../status-texts.ts';
-import { beginPhase, phaseOf, setFailure } from '../status.ts';
+import { phaseOf, restartPhase, setFailure } from '../status.ts';
 import { startingData } from './bootstrap.ts';
 import { GIVEN_UP_RETRY_MS, inputOf, keepState, wasGivenUp } from './launch.ts';
 
@@ -79,6 +81,23 @@ function failed(ctx: MachineContext, resolved: ResolvedClass, error: unknown): S
   return requeue(retries.waitMs(input), 'the next attempt to initialize the VM');
 }
 
+/**
+ * Since when (ms since the epoch) the VM of this machine has been there and waits to be initialized; undefined unless a failure
+ * of that is recorded.
+ */
+export function initializingSinceMs(machine: Pick<Machine, 'status'>): number | undefined {
+  const { description = '' } = machine.status?.lastOperation ?? {};
+  if (phaseOf(machine) !== 'CrashLoopBackOff' || !description.startsWith(INITIALIZE_FAILED)) return undefined;
+  return fromTimestamp(machine.status?.currentStatus?.lastUpdateTime);
+}
+
+/** When (ms since the epoch) this process learned that the VM is there. */
+function launchedAtMs({ observed, activities, clock }: MachineContext): number {
+  const creation = activities.get(observed.metadata.uid, 'create');
+  const agoMs = creation?.state === 'done' ? clock.monotonicMs() - creation.settledAtMs : 0;
+  return clock.now() - agoMs;
+}
+
 /** Shows a failure in every pass while the next attempt is waited for; the same again is no write and no Event. */
 function showAgain(ctx: MachineContext, input: CallInput): void {
   const { machine, observed, clock, retries, pass } = ctx;
@@ -87,7 +106,8 @@ function showAgain(ctx: MachineContext, input: CallInput): void {
   const { error } = failure;
   keepState(ctx, 'initialize', error);
   const description = `${INITIALIZE_FAILED}${error.message}. Initialize VM Instance`;
-  beginPhase(machine, 'CrashLoopBackOff', clock.now());
+  // From here on the time to be initialized is recorded, so that a restart does not give it anew.
+  if (initializingSinceMs(observed) === undefined) restartPhase(machine, 'CrashLoopBackOff', launchedAtMs(ctx));
   setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
   if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
   pass.event('InitializeFailed', description);
