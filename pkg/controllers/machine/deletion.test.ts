@@ -308,10 +308,43 @@ describe('the Node of a deleted machine', () => {
   test('that joined late goes too', async () => {
     const world = start();
     world.nodes.cache.remove('m-1');
+    world.nodes.live.set('m-1', undefined);
+    const remove = world.driver.delete.bind(world.driver);
+    world.driver.delete = async (request) => {
+      world.nodes.live.set('m-1', node());
+      return await remove(request);
+    };
+    await run(world);
+
+    expect(world.drains.requests).toEqual([]);
+    expect(world.driver.calls).toEqual(['delete']);
+    expect(world.nodes.done.at(-1)).toBe('remove m-1');
+  });
+
+  test('that the cache does not know is drained before its VM goes', async () => {
+    const world = start();
+    world.nodes.cache.remove('m-1');
     world.nodes.live.set('m-1', node());
     await run(world);
 
-    expect(world.nodes.done).toEqual(['read m-1', 'remove m-1']);
+    expect(world.drains.requests.map(({ nodeName }) => nodeName)).toEqual(['m-1']);
+    expect(world.driver.calls).toEqual([]);
+  });
+
+  test("that the cache does not know, and that is another machine's, is left alone", async () => {
+    const world = start();
+    world.nodes.cache.remove('m-1');
+    world.nodes.live.set(
+      'm-1',
+      node((n) => {
+        n.spec.providerID = 'sim:///another';
+      }),
+    );
+    await run(world);
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(world.drains.requests).toEqual([]);
+    expect(world.nodes.done.filter((what) => !what.startsWith('read'))).toEqual([]);
   });
 
   test('that cannot be deleted is told of, and tried again without another call to the driver', async () => {
@@ -487,6 +520,7 @@ describe('departure: every destructive step checks UID and deletionTimestamp; a 
   };
 
   test.each([
+    { what: 'its pods', marker: 'Initiate node drain' },
     { what: 'its VM', marker: 'Drain successful. Initiate VM deletion' },
     { what: 'its volumes', marker: 'Force Drain successful. Delete Volume Attachments' },
     { what: 'its Node', marker: 'Initiate node object deletion' },
@@ -503,6 +537,7 @@ describe('departure: every destructive step checks UID and deletionTimestamp; a 
     expect(result).toMatchObject({ waitingFor: 'the Machine as it is now' });
     expect(world.driver.calls).toEqual([]);
     expect(world.driver.vms.size).toBe(1);
+    expect(world.drains.requests).toEqual([]);
     expect(world.nodes.done).toEqual([]);
   });
 });

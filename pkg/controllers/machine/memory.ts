@@ -46,6 +46,8 @@ export class MachineMemory {
   readonly leftTokens = new Map<string, number>();
   /** Deletions whose VolumeAttachments could not be deleted: since when (monotonic). */
   readonly detaching = new Map<string, number>();
+  /** Deletions that this process has advanced itself: their Machine was there, and being deleted, when that was written. */
+  readonly advanced = new Set<string>();
   readonly #told = new Map<string, Set<string>>();
 
   /** True the first time that this is to be told of this Machine. */
@@ -63,6 +65,7 @@ export class MachineMemory {
     this.leftTokens.delete(uid);
     this.lostNodes.delete(uid);
     this.detaching.delete(uid);
+    this.advanced.delete(uid);
     this.#told.delete(uid);
   }
 }

@@ -12,9 +12,10 @@ export function isAt({ machine }: MachineContext, stage: DeletionStage): boolean
 }
 
 /** Moves the copy on. The marker is written with whatever else the pass changes. */
-export function advance({ machine, clock }: MachineContext, stage: DeletionStage, text = ''): void {
+export function advance({ machine, clock, pass, memory }: MachineContext, stage: DeletionStage, text = ''): void {
   const description = describeStage(stage, text);
   setOperation(machine, { type: 'Delete', state: 'Processing', description }, clock.now());
+  pass.afterWrite(() => memory.advanced.add(machine.metadata.uid));
 }
 
 /** Shows why the copy stays at a stage; much the same text again is no write. True when it is news. */

@@ -8,12 +8,14 @@ import type { Target } from '../../../targets/targets.ts';
 import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { DrainRecord, ForceReason } from '../memory.ts';
+import { belongsTo, type NodeAccess } from '../node-access.ts';
 import { maxEvictRetriesOf } from '../settings.ts';
 import { yieldDrain } from '../yield-drain.ts';
 import { advance, isAt, isNodeAbandoned, stay, untilRecorded } from './cursor.ts';
 import { describeProgress } from './drain-text.ts';
 import { drainDeadlineMs, forceReasonOf } from './force.ts';
 import { noteProgress, PROGRESS_MS, showProgress } from './show-drain.ts';
+import { isStillOurs } from './still-ours.ts';
 
 /** Longest forced drain. */
 const FORCED_MS = MINUTE_MS;
@@ -47,7 +49,7 @@ export const drain: MachineStep = {
   async run(ctx) {
     if (!isAt(ctx, 'drain')) return next;
     const { target, nodes, machine } = ctx;
-    const node = nodes === undefined || isNodeAbandoned(ctx) ? undefined : nodeOf(ctx);
+    const node = nodes === undefined || isNodeAbandoned(ctx) ? undefined : await nodeOf(ctx, nodes);
     if (target === undefined || node === undefined) {
       dismiss(ctx);
       const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
@@ -58,9 +60,14 @@ export const drain: MachineStep = {
   },
 };
 
-function nodeOf({ nodes, machine }: MachineContext): Node | undefined {
-  const known = nodes?.ofMachine(machine) ?? [];
-  return known.find((node) => node.metadata.name === machine.metadata.labels?.[NODE_LABEL]) ?? known[0];
+/** A Node that the cache does not know is looked for live: no pod is to be killed because a watch is late. */
+async function nodeOf({ machine, signal }: MachineContext, nodes: NodeAccess): Promise<Node | undefined> {
+  const known = nodes.ofMachine(machine);
+  const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+  const cached = known.find((node) => node.metadata.name === name) ?? known[0];
+  if (cached !== undefined || name === '' || nodes.get(name) !== undefined) return cached;
+  const live = await nodes.read(name, signal);
+  return live !== undefined && belongsTo(live, machine) ? live : undefined;
 }
 
 async function look(ctx: MachineContext, target: Target, node: Node): Promise<StepResult> {
@@ -72,7 +79,7 @@ async function look(ctx: MachineContext, target: Target, node: Node): Promise<St
 
   if (activity?.state === 'running' && record?.isSuperseded === true) return waitFor('the normal drain to end');
   const force = record?.force ?? (await forceReasonOf(ctx, node));
-  if (activity === undefined) return start(ctx, target, node, force);
+  if (activity === undefined) return await start(ctx, target, node, force);
   if (force !== undefined && record !== undefined && record.force === undefined) {
     record.isSuperseded = true;
     activities.abort(uid, 'drain', FORCE_TEXTS[force]);
@@ -82,12 +89,19 @@ async function look(ctx: MachineContext, target: Target, node: Node): Promise<St
   return waitFor('the pods to leave');
 }
 
-function start(ctx: MachineContext, target: Target, node: Node, force: ForceReason | undefined): StepResult {
-  const { machine, key, activities, memory, clock, pass, drain: run } = ctx;
+async function start(
+  ctx: MachineContext,
+  target: Target,
+  node: Node,
+  force: ForceReason | undefined,
+): Promise<StepResult> {
+  const { machine, key, activities, memory, clock, pass, signal, drain: run } = ctx;
   const { uid } = machine.metadata;
   const before = memory.drains.get(uid);
   const waitMs = force === undefined ? (before?.retryAtMs ?? 0) - clock.monotonicMs() : 0;
   if (waitMs > 0) return requeue(waitMs, 'the next attempt to drain');
+  // What was written for it a moment ago was as good as a look; a deletion that was taken over has no such proof.
+  if (!memory.advanced.has(uid) && !(await isStillOurs(ctx, signal))) return waitFor('the Machine as it is now');
 
   const startedMs = before?.startedMs ?? clock.monotonicMs();
   const record: DrainRecord = {
@@ -100,8 +114,8 @@ function start(ctx: MachineContext, target: Target, node: Node, force: ForceReas
   };
   memory.drains.set(uid, record);
   const request = requestOf(ctx, target, node, force);
-  activities.startOrGet({ uid, key }, 'drain', (signal, tell) =>
-    run(request, signal, (progress) => {
+  activities.startOrGet({ uid, key }, 'drain', (aborted, tell) =>
+    run(request, aborted, (progress) => {
       if (noteProgress(record, progress, clock.monotonicMs())) tell();
     }),
   );
