@@ -50,17 +50,17 @@ VM:              sim:///m-1
 Node:            m-1
 Phase:           Unknown
 Reason:          ZoneUnhealthy
-Message:         Machine m-1 is unhealthy. Not replaced yet: most machines of zone a became unhealthy at once, which new machines would not mend.
+Message:         Machine m-1 is unhealthy. Not replaced yet: most machines of zone a became unhealthy at once, which new machines would not mend: mend the zone, or delete a machine to have it replaced now.
 Waiting For:     most machines of its zone to be healthy
 Since:           2026-01-01T00:06:40Z (3m20s)
-Next:            Unless its Node becomes healthy before, it is replaced.
+Next:            Unless its Node becomes healthy before, it is replaced. To have it replaced now, delete the Machine.
 Last Operation:  HealthCheck Processing (60s ago)
 Conditions:
   Type        Status   Age  Reason         Message
   ----        ------   ---  ------         -------
   VMCreated   True     60s  VMCreated      VM sim:///m-1 exists.
   NodeJoined  True     60s  NodeJoined     The Node has joined.
-  Healthy     Unknown  60s  ZoneUnhealthy  Machine m-1 is unhealthy. Not replaced yet: most machines of zone a became unhealthy at once, which new machines would not mend.
+  Healthy     Unknown  60s  ZoneUnhealthy  Machine m-1 is unhealthy. Not replaced yet: most machines of zone a became unhealthy at once, which new machines would not mend: mend the zone, or delete a machine to have it replaced now.
 Node Conditions:
   Type   Status   Age        Reason             Message
   ----   ------   ---        ------             -------

@@ -61,7 +61,7 @@ function healthy(machine: Machine, { reason, message }: Explanation): MachineCon
 
 function drained(machine: Machine, { reason, message }: Explanation): MachineCondition {
   return hasReached(deletionStageOf(machine), 'detach-volumes')
-    ? condition('Drained', 'True', 'Drained', 'Nothing is left to drain.')
+    ? condition('Drained', 'True', 'Drained', 'The drain is over.')
     : condition('Drained', 'False', reason, message);
 }
 

@@ -2,13 +2,14 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
-import { CONTROL, GateClosedError } from '../../gate/gate.ts';
+import { CONTROL, GateClosedError, type Intent } from '../../gate/gate.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { Writer } from '../../kube/client.ts';
 import { machine, machineClass, node, secret } from '../../../test/builders.ts';
 import { CREATION, DELETION } from './controller.ts';
 import type { MachineStep } from './context.ts';
 import { FakeWorld, type PassSeen } from './fake-world.ts';
+import { copyOf, type MachineCopy } from './status.ts';
 import { legacyTokenID, tokenID } from './token-id.ts';
 import { mainPatch, statusChange, writeMachine } from './write.ts';
 
@@ -253,29 +254,42 @@ describe('unlike the original:', () => {
     ]);
   });
 
-  test('what destroys asks for a sign of life of both clusters, but for a forced deletion', async () => {
+  test('what destroys asks for a sign of life of the clusters that it concerns', async () => {
     const asked: unknown[] = [];
     const note: Writer['patch'] = (intent, _resource, _ref, _patch, options) => {
       asked.push([intent, options?.clusters]);
       return Promise.resolve(machine() as never);
     };
-    const write = async (labels: Record<string, string>): Promise<void> => {
+    const write = async (intent: Intent, change: (m: MachineCopy) => void): Promise<void> => {
       const world = start((m) => {
-        m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
-        m.metadata.labels = labels;
+        m.metadata.finalizers = [FINALIZER, 'foreign'];
+        if (intent === 'change') m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
       });
       const observed = current(world);
-      const copy = { ...observed, metadata: { ...observed.metadata, finalizers: [] }, status: {} };
-      const ctx = world.context(observed, { intent: 'destroy' } as never);
+      const copy = copyOf(observed);
+      change(copy);
+      const ctx = world.context(observed, { intent } as never);
       await writeMachine({ patch: note } as Writer, { ...ctx, machine: copy });
     };
 
-    await write({});
-    await write({ 'force-deletion': 'true' });
+    await write('destroy', (m) => {
+      m.status.currentStatus = { phase: 'Failed' };
+    });
+    await write('change', (m) => {
+      m.metadata.finalizers = [];
+    });
+    await write('change', (m) => {
+      m.metadata.finalizers = ['foreign'];
+      m.status.currentStatus = { phase: 'Terminating' };
+    });
 
     expect(asked).toEqual([
       ['destroy', [CONTROL, 'target']],
+      // Let go of: nothing of the machine is left in its target cluster.
       ['destroy', [CONTROL]],
+      // The same, but finalizers of others keep the object: its status is written too.
+      ['destroy', [CONTROL]],
+      ['change', []],
     ]);
   });
 

@@ -39,6 +39,7 @@ const deleting =
   (description: string, state: 'Processing' | 'Failed' = 'Processing'): Change =>
   (m) => {
     m.metadata.deletionTimestamp = '2026-01-01T00:01:00Z';
+    m.metadata.finalizers = ['machine.sapcloud.io/machine-controller-manager'];
     m.status.currentStatus.phase = 'Terminating';
     m.status.lastOperation = { type: 'Delete', state, description };
   };
@@ -131,6 +132,15 @@ describe('explain', () => {
       change: deleting(describeStage('delete-vm')),
       reason: 'DeletingVM',
       waitingFor: 'the provider to delete the VM',
+    },
+    {
+      what: 'a deletion that only others hold up',
+      change: (m) => {
+        deleting(describeStage('release-finalizer'))(m);
+        m.metadata.finalizers = ['foreign/one'];
+      },
+      reason: 'KeptByOthers',
+      waitingFor: 'finalizer foreign/one to be removed by whoever put it there',
     },
     {
       what: 'a VM that cannot be deleted',

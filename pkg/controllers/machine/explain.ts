@@ -1,4 +1,4 @@
-import { NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { MACHINE_FINALIZER, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
@@ -144,12 +144,17 @@ function unknownStory(machine: Machine): Story {
 
 /** Its health timeout has passed, but it is not its turn. */
 function heldStory(machine: Machine, { kind }: Hold): Story {
-  const { reason, waitingFor } = HELD_STORIES[kind];
-  return story(reason, descriptionOf(machine), waitingFor, 'Unless its Node becomes healthy before, it is replaced.');
+  const { reason, waitingFor, after = '' } = HELD_STORIES[kind];
+  const then = `Unless its Node becomes healthy before, it is replaced.${after}`;
+  return story(reason, descriptionOf(machine), waitingFor, then);
 }
 
-const HELD_STORIES: Readonly<Record<HoldKind, { reason: string; waitingFor: string }>> = {
-  zone: { reason: 'ZoneUnhealthy', waitingFor: 'most machines of its zone to be healthy' },
+const HELD_STORIES: Readonly<Record<HoldKind, { reason: string; waitingFor: string; after?: string }>> = {
+  zone: {
+    reason: 'ZoneUnhealthy',
+    waitingFor: 'most machines of its zone to be healthy',
+    after: ' To have it replaced now, delete the Machine.',
+  },
   stopped: { reason: 'ReplacementStopped', waitingFor: 'annotation machine.sapcloud.io/max-replacements to allow it' },
   limit: { reason: 'ReplacementDelayed', waitingFor: 'other replacements to end' },
   grace: { reason: 'SafetyGrace', waitingFor: 'its Node to be watched for long enough' },
@@ -207,6 +212,8 @@ const DELETION_STORIES: Record<DeletionStage, { reason: string; failed: string; 
 };
 
 function deletionStory(machine: Machine): Story {
+  const { finalizers = [] } = machine.metadata;
+  if (finalizers.length > 0 && !finalizers.includes(MACHINE_FINALIZER)) return keptByOthersStory(finalizers);
   const stage = deletionStageOf(machine);
   if (stage === undefined) {
     return story('DeletionRequested', 'Deletion was asked for.', 'the machine controller', 'The Node is drained.');
@@ -215,6 +222,16 @@ function deletionStory(machine: Machine): Story {
   const text = textOfStage(descriptionOf(machine));
   const message = text === '' ? `Waiting for ${what}.` : text;
   return story(isFailure(machine) ? failed : reason, message, what, after);
+}
+
+function keptByOthersStory(finalizers: readonly string[]): Story {
+  const names = finalizers.join(', ');
+  return story(
+    'KeptByOthers',
+    `Nothing is left to do here, the object is kept by finalizer ${names}.`,
+    `finalizer ${names} to be removed by whoever put it there`,
+    'The Machine is gone.',
+  );
 }
 
 function story(reason: string, message: string, waitingFor: string | undefined, nextStep: string): Story {

@@ -33,7 +33,10 @@ const MARK = ' Not replaced yet: ';
 export function hold(kind: HoldKind, zone = ''): Hold {
   if (kind !== 'zone') return { kind, text: BEGINNINGS[kind] };
   const where = zone === '' ? '' : `of zone ${zone} `;
-  return { kind, text: `${BEGINNINGS.zone}${where}became unhealthy at once, which new machines would not mend.` };
+  return {
+    kind,
+    text: `${BEGINNINGS.zone}${where}became unhealthy at once, which new machines would not mend: mend the zone, or delete a machine to have it replaced now.`,
+  };
 }
 
 /** A description of what is wrong with a machine, with a hold in place of the one that it tells of. */

@@ -53,7 +53,7 @@ describe('the condition of a MachineDeployment', () => {
       want: {
         reason: 'ZoneUnhealthy',
         message:
-          '2 unhealthy machines are not replaced: most machines of zone a became unhealthy at once, which new machines would not mend.',
+          '2 unhealthy machines are not replaced: most machines of zone a became unhealthy at once, which new machines would not mend: mend the zone, or delete a machine to have it replaced now.',
       },
     },
     { what: 'replacement stopped', machines: [held(hold('stopped'))], want: { reason: 'ReplacementStopped' } },

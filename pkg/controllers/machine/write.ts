@@ -8,10 +8,12 @@ import { isNotFound } from '../../kube/errors.ts';
 import {
   CREATION_SENT_ANNOTATION,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
+  MACHINE_FINALIZER,
   NODE_LABEL,
   PRESERVE_ANNOTATION,
   PRIORITY_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
+import { CONTROL } from '../../gate/gate.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type Patch } from '../../kube/patch.ts';
 import { machines } from '../../kube/resource.ts';
 import { machineConditions } from './conditions.ts';
@@ -41,7 +43,9 @@ type Values = Readonly<Record<string, string>>;
 /**
  * Writes what a pass has changed: the object, then its status on top of the answer, so that both fail when anybody else wrote
  * meanwhile. The story told by conditions goes along when the status is written anyway. A Machine that is gone needs no write;
- * nor does the status of one that this very write lets go. Throws ApiError and GateClosedError.
+ * nor does the status of one that goes with this very write. To let go of a Machine destroys, also when finalizers of others
+ * keep it; only the control cluster is asked for a sign of life then, because nothing is left in the target cluster. Throws
+ * ApiError and GateClosedError.
  */
 export async function writeMachine(
   writer: Writer,
@@ -64,11 +68,10 @@ export async function writeMachine(
   try {
     let base: Machine = observed;
     if (main !== undefined) {
-      const isRelease = isBeingDeleted(observed) && machine.metadata.finalizers?.length === 0;
-      base = isRelease
-        ? await writer.patch('destroy', machines, ref, main, { signal, clusters })
+      base = isRelease(observed, machine)
+        ? await writer.patch('destroy', machines, ref, main, { signal, clusters: [CONTROL] })
         : await writer.patch('change', machines, ref, main, { signal });
-      if (isRelease) return;
+      if (isBeingDeleted(observed) && machine.metadata.finalizers?.length === 0) return;
     }
     if (status !== undefined) {
       const concerned = pass.intent === 'destroy' ? clusters : [];
@@ -77,6 +80,12 @@ export async function writeMachine(
   } catch (err) {
     if (!isNotFound(err)) throw err;
   }
+}
+
+/** Whether a pass takes our finalizer from a Machine that is being deleted. */
+function isRelease(before: Machine, after: Machine): boolean {
+  const isHeld = ({ metadata }: Machine): boolean => metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
+  return isBeingDeleted(before) && isHeld(before) && !isHeld(after);
 }
 
 /**

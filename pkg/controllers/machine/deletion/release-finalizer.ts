@@ -8,7 +8,6 @@ export const releaseFinalizer: MachineStep = {
 
   run({ machine, pass, log }) {
     machine.metadata.finalizers = (machine.metadata.finalizers ?? []).filter((name) => name !== MACHINE_FINALIZER);
-    pass.intent = 'destroy';
     pass.afterWrite(() => log.info({}, 'machine is gone'));
     return waitFor('the object to be gone');
   },
