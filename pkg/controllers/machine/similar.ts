@@ -29,7 +29,17 @@ function areAlike(a: string, b: string): boolean {
   const mean = (left.length + right.length) / 2;
   // Each byte of difference in length is an edit: no need to look closer.
   if (1 - Math.abs(left.length - right.length) / mean <= ALIKE) return false;
-  return 1 - editDistance(left, right) / mean > ALIKE;
+  return 1 - editDistance(...whereTheyDiffer(left, right)) / mean > ALIKE;
+}
+
+/** Without what both begin and end with, which needs no edit: long texts mostly differ by an id in the middle. */
+function whereTheyDiffer(a: Uint8Array, b: Uint8Array): [Uint8Array, Uint8Array] {
+  const shorter = Math.min(a.length, b.length);
+  let start = 0;
+  while (start < shorter && a[start] === b[start]) start++;
+  let end = 0;
+  while (end < shorter - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
+  return [a.subarray(start, a.length - end), b.subarray(start, b.length - end)];
 }
 
 /** Levenshtein distance in bytes, as the original counts. */
