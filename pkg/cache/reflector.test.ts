@@ -51,8 +51,9 @@ test.each([
     what: 'the network breaks again and again soon after it was reached',
     wait: 'shortly each time',
     pauses: SHORT,
-    async *watch({ onOpen }: WatchOptions): AsyncGenerator<never> {
+    watch: async function* ({ onOpen }: WatchOptions): AsyncGenerator<never> {
       onOpen?.();
+      yield* [];
       throw broken();
     },
   },
@@ -60,8 +61,8 @@ test.each([
     what: 'the server cannot be reached',
     wait: 'longer and longer',
     pauses: LONGER_AND_LONGER,
-    // oxlint-disable-next-line require-yield -- nothing comes
-    async *watch(): AsyncGenerator<never> {
+    watch: async function* (): AsyncGenerator<never> {
+      yield* [];
       throw broken();
     },
   },
@@ -69,10 +70,58 @@ test.each([
     what: 'the server ends each watch as soon as it has accepted it',
     wait: 'longer and longer',
     pauses: LONGER_AND_LONGER,
-    async *watch({ onOpen }: WatchOptions): AsyncGenerator<never> {
+    watch: async function* ({ onOpen }: WatchOptions): AsyncGenerator<never> {
       onOpen?.();
+      yield* [];
     },
   },
-])('waits $wait when $what', async ({ watch, pauses }) => {
-  expect(await pausesBetween(watch)).toEqual(pauses);
+])('waits $wait when $what', async ({ pauses, ...row }) => {
+  expect(await pausesBetween((options) => row.watch(options))).toEqual(pauses);
+});
+
+/** The resourceVersions that are asked for until a list succeeds. */
+async function listsUntilOneSucceeds(
+  answer: (resourceVersion: string | undefined) => void,
+): Promise<readonly unknown[]> {
+  const asked: unknown[] = [];
+  const done = new AbortController();
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list: async ({ resourceVersion }) => {
+      if (asked.push(resourceVersion) === ROUNDS) done.abort();
+      answer(resourceVersion);
+      return { metadata: { resourceVersion: '3' }, items: [] };
+    },
+    watch: async function* (): AsyncGenerator<never> {
+      yield* [];
+      throw broken();
+    },
+  };
+  const sink = {
+    resourceVersion: () => '7',
+    keep: <T>(it: T): T => it,
+    replace: () => done.abort(),
+    deliver() {},
+    reach() {},
+  };
+  const clock = new HastyClock();
+  await new Reflector({ source, sink, clock, log: silentLogger, streamLists: false }).run(done.signal);
+  return asked;
+}
+
+test.each([
+  {
+    what: 'the server was set back to before what we have seen',
+    refusal: new ApiError(504, 'Timeout', 'Too large resource version: 7, current: 3', {
+      status: { kind: 'Status', details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } },
+    }),
+  },
+  { what: 'what we have seen is too old for the server', refusal: new ApiError(410, 'Expired', 'too old') },
+])('asks for the truth itself when $what', async ({ refusal }) => {
+  const asked = await listsUntilOneSucceeds((resourceVersion) => {
+    if (resourceVersion !== '') throw refusal;
+  });
+
+  expect(asked).toEqual(['7', '']);
 });
