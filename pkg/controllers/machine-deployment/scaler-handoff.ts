@@ -178,7 +178,7 @@ async function takeBack(
   stray: readonly Machine[],
   signal: AbortSignal,
 ): Promise<void> {
-  const annotations = { [PRIORITY_ANNOTATION]: String(DEFAULT_PRIORITY), [MARKED_FOR_DELETION_TIME_ANNOTATION]: null };
+  const annotations = { [PRIORITY_ANNOTATION]: DEFAULT_PRIORITY, [MARKED_FOR_DELETION_TIME_ANNOTATION]: null };
   await atOnce(PATCHES_AT_ONCE, stray, async (machine) => {
     const { namespace, name } = machine.metadata;
     try {

@@ -61,6 +61,24 @@ describe('counts', () => {
     });
   });
 
+  test('of failed machines list the newest hundred of all sets, and otherwise what the sets list', () => {
+    const failing = (prefix: string, count: number, minute: number): OwnedSet => ({
+      set: machineSet((s) => {
+        s.status.failedMachines = Array.from({ length: count }, (_unused, i) => ({
+          name: `${prefix}-${i}`,
+          lastOperation: { lastUpdateTime: new Date(NOW + minute * 60_000 - i).toISOString() },
+        }));
+      }),
+      machines: [],
+    });
+    const few = computed({ newSet: failing('old', 1, 0), oldSets: [failing('new', 1, 1)] }).failedMachines;
+    const many = computed({ newSet: failing('old', 80, 0), oldSets: [failing('new', 80, 1)] }).failedMachines;
+
+    expect(few?.map(({ name }) => name)).toEqual(['old-0', 'new-0']);
+    expect(many?.filter(({ name }) => name?.startsWith('new'))).toHaveLength(80);
+    expect(many).toHaveLength(100);
+  });
+
   test('that are stored already are not written again', () => {
     const stored = deployment((d) => {
       d.status.conditions = [{ type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable' }];
@@ -200,6 +218,20 @@ describe('progress', () => {
     },
   ])('when $title says $reason', ({ change, next, reason }) => {
     expect(progressOf(deployment(change), counts(next), NOW)?.reason).toBe(reason);
+  });
+
+  test('each step moves the time from which the deadline counts, though nothing else of the condition changes', () => {
+    const d = deployment(rolling);
+    const step = progressOf(d, counts({ replicas: 4, updatedReplicas: 2 }), NOW);
+
+    expect(computed({ deployment: d, progress: () => step }).conditions).toContainEqual(
+      expect.objectContaining({
+        type: 'Progressing',
+        reason: 'MachineSetUpdated',
+        lastUpdateTime: NOW_TEXT,
+        lastTransitionTime: SINCE,
+      }),
+    );
   });
 
   test.each([

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { Machine, MachineSummary } from '../../apis/machine/v1alpha1/machine.ts';
 import type {
   MachineDeployment,
   MachineDeploymentCondition,
   MachineDeploymentStatus,
 } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { toTimestamp } from '../../clock/clock.ts';
+import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import { REPLACEMENT_HELD, replacementHold } from '../machine/replacement-hold.ts';
 import { countMachines } from '../machine-set/machine-state.ts';
 import type { MachineCounts } from '../machine-set/machine-state.ts';
@@ -56,9 +56,16 @@ export function statusOf(facts: StatusFacts): MachineDeploymentStatus {
     unavailableReplicas: Math.max(0, wanted - available),
     preservedFailedReplicas: sum('preservedFailed'),
     collisionCount: facts.collisionCount ?? null,
-    failedMachines: sets.flatMap(({ set }) => set.status?.failedMachines ?? []).slice(0, LISTED_FAILED_MACHINES),
+    failedMachines: newestFailures(sets.flatMap(({ set }) => set.status?.failedMachines ?? [])),
   };
   return { ...counts, conditions: conditionsOf(deployment, counts, sets, facts) };
+}
+
+/** As the sets list them; when they are too many, the newest of all sets. */
+function newestFailures(failures: MachineSummary[]): MachineSummary[] {
+  if (failures.length <= LISTED_FAILED_MACHINES) return failures;
+  const failedMs = ({ lastOperation }: MachineSummary): number => fromTimestamp(lastOperation?.lastUpdateTime) ?? 0;
+  return failures.toSorted((a, b) => failedMs(b) - failedMs(a)).slice(0, LISTED_FAILED_MACHINES);
 }
 
 /** The members that differ from the stored status, as a merge patch; undefined when nothing does. */
