@@ -7,6 +7,7 @@ import type { Secret } from '../../pkg/apis/wire.ts';
 import { reachPresent } from '../../pkg/cache/barrier.ts';
 import { listAll } from '../../pkg/cache/pager.ts';
 import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
+import { compareResourceVersions } from '../../pkg/cache/resource-version.ts';
 import type { New } from '../../pkg/kube/client.ts';
 import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
 import { mergePatch } from '../../pkg/kube/patch.ts';
@@ -192,7 +193,7 @@ describe('an informer', () => {
     const batch = uniqueName();
     const informer = kube.informer(secrets, { namespace: ns.name, labelSelector: `batch=${batch}` });
     await informer.waitForSync(kube.signal);
-    await admin.writer.create('create', machines, {
+    const other = await admin.writer.create('create', machines, {
       metadata: { name: uniqueName(), namespace: ns.name },
       spec: { class: { kind: 'MachineClass', name: 'c' } },
     });
@@ -201,6 +202,8 @@ describe('an informer', () => {
     await reachPresent([{ resource: secrets, namespace: ns.name, reader: kube.reader, informer }], kube.signal);
 
     expect(kube.clock.monotonicMs() - fromMs).toBeLessThan(20_000); // bookmarks come once a minute
+    const reached = informer.resourceVersion ?? '';
+    expect(compareResourceVersions(reached, other.metadata.resourceVersion)).toBeGreaterThanOrEqual(0);
     const later = await put(secret({ batch }));
     await eventually(() => informer.get(keyOf(later)) !== undefined);
   });
