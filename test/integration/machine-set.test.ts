@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises';
+
 import { describe, expect, test } from '@jest/globals';
 
 import {
@@ -276,6 +278,27 @@ describe('when answers are lost', () => {
     await running(world, 10);
 
     expect(Math.max(...world.moments.map(({ existing }) => existing))).toBe(10);
+  });
+
+  test('a creation that arrives after it was given up makes no second machine', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.killManager();
+    const late: Promise<unknown>[] = [];
+    let posts = 0;
+    await world.startManager({
+      intercept: async ({ text }, send) => {
+        if (!text.startsWith('POST machines ') || ++posts % 2 === 1) return send();
+        late.push(setTimeout(500).then(send));
+        throw new ApiError(0, 'DeadlineExceeded', 'no answer within the deadline');
+      },
+    });
+    await world.createSet(6);
+
+    await running(world, 6);
+    const arrived = await Promise.allSettled(late);
+
+    expect(arrived.length).toBeGreaterThan(0);
+    expect(Math.max(...world.moments.map(({ existing }) => existing))).toBe(6);
   });
 
   test('a creation that never reached the server is made under another try', async () => {

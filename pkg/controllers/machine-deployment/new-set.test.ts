@@ -26,6 +26,26 @@ const set = (name: string, change?: (s: BuiltMachineSet) => void): BuiltMachineS
     change?.(s);
   });
 
+test.each([
+  { title: 'a later one', wants: '2026-01-01T00:00:02Z', told: '2026-01-01T00:00:02Z' },
+  {
+    title: 'an earlier one, which would make its machines newly chosen',
+    wants: '2026-01-01T00:00:00Z',
+    told: undefined,
+  },
+  { title: 'a later one, but with its size', wants: '2026-01-01T00:00:02Z', isScaling: true, told: undefined },
+])('a set that knows an autoscaler’s change is told of $title: $told', ({ wants, isScaling = false, told }) => {
+  const d = deployment((built) => (built.metadata.annotations[LAST_SCALER_CHANGE_ANNOTATION] = wants));
+  const known = set('s', (s) => {
+    s.metadata.annotations[REVISION_ANNOTATION] = '1';
+    s.metadata.annotations[LAST_SCALER_CHANGE_ANNOTATION] = '2026-01-01T00:00:01Z';
+  });
+
+  expect(newSetChange(d, known, [], isScaling)).toEqual(
+    told === undefined ? undefined : { metadata: { annotations: { [LAST_SCALER_CHANGE_ANNOTATION]: told } } },
+  );
+});
+
 describe('the new set', () => {
   test('is the oldest one of the same template, whatever its hash and what needs no rollout', () => {
     const other = set('other', (s) => {
