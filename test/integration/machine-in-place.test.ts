@@ -27,7 +27,7 @@ const isAt = (one: KeptOne, reason: string, phase: string): Promise<void> =>
 
 /** From candidate to success, with restarts in the middle of the drain and of the update. */
 async function life(options: MachineWorldOptions): Promise<void> {
-  await using world = await MachineWorld.open({ ...options, nodeLeases: true });
+  await using world = await MachineWorld.open(options);
   const one = await begun(world);
   await one.pod('web');
   await one.pod('held', true);
@@ -71,7 +71,7 @@ describe('an update in place', () => {
   });
 
   test('that the agent calls failed is told, replaced at the health timeout, or mended by a late success', async () => {
-    await using world = await MachineWorld.open({ nodeLeases: true });
+    await using world = await MachineWorld.open();
     const one = await begun(world);
     await one.onNode({ labels: { [CANDIDATE_FOR_UPDATE_LABEL]: 'true', [SELECTED_FOR_UPDATE_LABEL]: 'true' } });
     await isAt(one, 'ReadyForUpdate', 'InPlaceUpdating');
@@ -100,7 +100,7 @@ describe('an update in place', () => {
   });
 
   test('that runs when the machine is deleted gives way to the deletion', async () => {
-    await using world = await MachineWorld.open({ nodeLeases: true });
+    await using world = await MachineWorld.open();
     const one = await begun(world);
     await one.pod('held', true);
     await one.onNode({ labels: { [CANDIDATE_FOR_UPDATE_LABEL]: 'true', [SELECTED_FOR_UPDATE_LABEL]: 'true' } });

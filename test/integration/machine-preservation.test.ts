@@ -17,7 +17,6 @@ const isTainted = ({ spec }: Node): boolean => spec?.taints?.some(({ key }) => k
 async function life(options: MachineWorldOptions): Promise<void> {
   await using world = await MachineWorld.open({
     ...options,
-    nodeLeases: true,
     settings: { healthTimeoutMs: 1_000, preserveTimeoutMs: 3_600_000 },
   });
   const one = new KeptOne(world, await world.create());
@@ -75,7 +74,7 @@ describe('a preserved machine', () => {
   });
 
   test('has its time, and is then as before', async () => {
-    await using world = await MachineWorld.open({ nodeLeases: true });
+    await using world = await MachineWorld.open();
     const one = new KeptOne(
       world,
       await world.create((m) => {

@@ -55,8 +55,6 @@ export interface MachineWorldOptions {
   readonly connection?: Connection;
   readonly userData?: string;
   readonly settings?: Partial<MachineSettings>;
-  /** Keeps a kube-controller-manager from calling Nodes unhealthy; for tests that take longer than it waits. */
-  readonly nodeLeases?: boolean;
   /** Whether the driver promises to find what it began; it does, unless told otherwise. */
   readonly idempotentCreate?: boolean;
 }
@@ -136,7 +134,8 @@ export class MachineWorld implements AsyncDisposable {
           quota: Number.POSITIVE_INFINITY,
         },
         capabilities: { idempotentCreate: options.idempotentCreate ?? true },
-        cluster: { kubeconfig: connection.kubeconfig, nodeLeases: options.nodeLeases ?? false, podStopMs: 10 },
+        // A kube-controller-manager calls Nodes unhealthy that renew no Lease, which slow tests would live to see.
+        cluster: { kubeconfig: connection.kubeconfig, nodeLeases: true, podStopMs: 10 },
       }),
     );
     const user = opening.use(new KubeSession(connection));
