@@ -22,6 +22,11 @@ describe('the stage of a deletion', () => {
     { description: 'Drain successful. Initiate VM deletion', stage: 'delete-vm' },
     { description: 'VM deletion was successful. Initiate node object deletion', stage: 'delete-node' },
     { description: 'Initiate machine object finalizer removal', stage: 'release-finalizer' },
+    {
+      description: 'Failed: stuck at Initiate node drain. Will retry in next sync. Initiate VM deletion',
+      stage: 'delete-vm',
+    },
+    { description: 'Failed after Initiate node object deletion. Initiate VM deletion', stage: 'delete-vm' },
     { description: 'Deleting machine from cloud provider', stage: undefined },
     { description: '', stage: undefined },
   ])('"$description" is $stage', ({ description, stage }) => {
