@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -98,6 +98,20 @@ describe('local machines', () => {
     expect(machines()).toEqual([]);
     expect(existsSync(machine?.folder ?? '')).toBe(false);
   }, 150_000);
+
+  test('are found again when the driver died before it wrote down which process it had started', async () => {
+    const userData = userDataWith(await bootstrapToken(cluster));
+    const { providerID } = await driver.createMachine(request(userData), callOf());
+    const [machine] = machines();
+    await running.end('SIGKILL');
+    const { process: kubelet, ...unfinished } = machine?.vm ?? {};
+    writeFileSync(join(machine?.folder ?? '', 'vm.json'), JSON.stringify(unfinished));
+
+    await start();
+
+    expect(await driver.getMachineStatus(request(userData), callOf())).toMatchObject({ providerID });
+    expect(machines().map(({ vm }) => vm.process)).toEqual([kubelet]);
+  });
 
   test('end with all their files when they are deleted', async () => {
     const userData = userDataWith(await bootstrapToken(cluster));
