@@ -50,6 +50,8 @@ const SHORTEST_WATCH_S = 300;
 const VERY_SHORT_MS = 1_000;
 /** Spread of reconnects when a watch breaks that had worked. */
 const RECONNECT_SPREAD_MS = 100;
+/** No attempt follows another sooner, though the server has answered somebody else meanwhile. */
+const SHORTEST_PAUSE_MS = 800;
 /** WatchLists that may fail in a row before one ordinary list is made. */
 const STREAM_TRIES = 2;
 /** Failures that are normal while servers restart and networks blink; later ones are warnings. */
@@ -92,15 +94,14 @@ export class Reflector<T extends KubeObject> {
     this.#listReason = 'start';
     while (!signal.aborted) {
       const round: Round = { listed: false, opened: false, progressed: false };
-      let pauseMs = 0;
       try {
         await this.#round(round, signal);
         this.#count('ended');
       } catch (err) {
         if (signal.aborted) return;
-        pauseMs = this.#afterFailure(err, round);
+        const pauseMs = this.#afterFailure(err, round);
+        if (pauseMs > 0) await this.#pause(pauseMs, isUnanswered(err), signal);
       }
-      if (pauseMs > 0) await this.#pause(pauseMs, signal);
     }
   }
 
@@ -206,7 +207,7 @@ export class Reflector<T extends KubeObject> {
       return this.#random() * RECONNECT_SPREAD_MS;
     }
     // A network that breaks every second leaves no time for an event: what was missed meanwhile must not wait ever longer.
-    if (round.opened && isBroken(err)) this.#backoff.reached();
+    if (round.opened && isUnanswered(err)) this.#backoff.reached();
     const pauseMs = this.#backoff.next();
     const level = this.#backoff.failures > QUIET_FAILURES ? 'warn' : 'debug';
     this.#log[level]({ err, ms: Math.round(pauseMs) }, 'watching failed');
@@ -217,11 +218,22 @@ export class Reflector<T extends KubeObject> {
     this.#options.metrics?.watches.inc({ kind: this.#options.source.resource.kind, result });
   }
 
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+  /** Waits; one that waits for a server to be reached only until it has answered somebody else. */
+  async #pause(ms: number, isUnreachable: boolean, signal: AbortSignal): Promise<void> {
+    const { clock, source } = this.#options;
+    const failedAtMs = clock.monotonicMs();
+    const over = new AbortController();
+    const either = AbortSignal.any([signal, over.signal]);
     try {
-      await this.#options.clock.sleep(ms, signal);
+      await clock.sleep(Math.min(ms, SHORTEST_PAUSE_MS), signal);
+      const restMs = ms - SHORTEST_PAUSE_MS;
+      if (restMs <= 0) return;
+      const rest = clock.sleep(restMs, either);
+      await (isUnreachable ? Promise.race([rest, source.answeredSince(failedAtMs, either)]) : rest);
     } catch {
       // Aborted: the loop looks at the signal itself.
+    } finally {
+      over.abort();
     }
   }
 }
@@ -232,8 +244,8 @@ function isTooNew(err: unknown): boolean {
   return err.status?.details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false;
 }
 
-/** The connection broke; a server that ends watches as soon as it has accepted them is another matter. */
-function isBroken(err: unknown): boolean {
+/** The server was not reached, or the connection broke; one that ends watches as soon as it has accepted them is another matter. */
+function isUnanswered(err: unknown): boolean {
   return err instanceof ApiError && err.code === 0;
 }
 

@@ -34,12 +34,14 @@ export interface WatchOptions {
   readonly onOpen?: (() => void) | undefined;
 }
 
-/** What a reflector needs of one collection. Both throw ApiError. */
+/** What a reflector needs of one collection. `list` and `watch` throw ApiError. */
 export interface ListWatch<T extends KubeObject> {
   readonly resource: Resource<T>;
   readonly selection: Selection;
   list(options: PageOptions): Promise<List<T>>;
   watch(options: WatchOptions): AsyncIterable<WatchEvent<T>>;
+  /** Resolves when the server has answered anybody at `sinceMs` (monotonic) or later; rejects with the signal's reason. */
+  answeredSince(sinceMs: number, signal: AbortSignal): Promise<void>;
 }
 
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=1,application/json';
@@ -75,6 +77,10 @@ export class HttpListWatch<T extends KubeObject> implements ListWatch<T> {
       signal,
       timeoutMs: timeoutMs ?? LIST_TIMEOUT_MS,
     });
+  }
+
+  answeredSince(sinceMs: number, signal: AbortSignal): Promise<void> {
+    return this.#transport.answeredSince(sinceMs, signal);
   }
 
   async *watch(options: WatchOptions): AsyncGenerator<WatchEvent<T>> {

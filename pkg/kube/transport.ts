@@ -118,6 +118,8 @@ export class Transport {
   readonly #host: string;
   readonly #origin: string;
   readonly #prefix: string;
+  #answeredAtMs = -Infinity;
+  #answered = Promise.withResolvers<void>();
 
   constructor(options: TransportOptions) {
     const url = new URL(options.endpoint.url);
@@ -183,6 +185,14 @@ export class Transport {
     if (answer.statusCode === 200) return answer.body;
     const text = await answer.body.text();
     throw this.#refusal(answer.statusCode, headerOf(answer.headers, 'retry-after'), text);
+  }
+
+  /**
+   * Resolves when the server has answered anything at `sinceMs` (monotonic) or later: it can be reached. Rejects with the
+   * signal's reason.
+   */
+  async answeredSince(sinceMs: number, signal: AbortSignal): Promise<void> {
+    while (this.#answeredAtMs < sinceMs) await untilAborted(this.#answered.promise, signal);
   }
 
   /** Breaks off all requests and watches. */
@@ -277,6 +287,7 @@ export class Transport {
   #record(call: Call, sentMs: number, code: number, date: string | undefined): void {
     const { clock, metrics, onRequest } = this.#options;
     const receivedMs = clock.monotonicMs();
+    if (code !== 0) this.#noteAnswer(receivedMs);
     const { method, verb, address } = call;
     metrics?.requests.inc({ code: code === 0 ? '<error>' : String(code), method, host: this.#host });
     metrics?.latency.observe(
@@ -284,6 +295,12 @@ export class Transport {
       (receivedMs - sentMs) / 1_000,
     );
     onRequest?.({ verb, resource: address.label, code, date, sentMs, receivedMs });
+  }
+
+  #noteAnswer(atMs: number): void {
+    this.#answeredAtMs = atMs;
+    this.#answered.resolve();
+    this.#answered = Promise.withResolvers<void>();
   }
 }
 

@@ -92,7 +92,7 @@ describe('a pass', () => {
     {
       what: 'a server that was not reached',
       err: new ApiError(0, 'Unreachable', 'x'),
-      want: { kind: 'retry', maxMs: 5_000 },
+      want: { kind: 'retry', maxMs: 3_000 },
       result: 'api_error',
       level: 'error',
     },

@@ -29,10 +29,12 @@ export interface WorkerParts {
   readonly metrics: ReconcileMetrics;
 }
 
-/** Retry of a pass that met a frozen or unproven cluster, and the longest of one whose request found no server. */
+/** Retry of a pass that met a frozen or unproven cluster. */
 const FROZEN_RETRY_MS = 5_000;
 /** A conflict is over as soon as the watch has delivered the other change. */
 const LONGEST_CONFLICT_RETRY_MS = 1_000;
+/** The server comes back at any moment; when it does not, the gate closes soon. */
+const LONGEST_UNREACHABLE_RETRY_MS = 3_000;
 /** From this failure in a row on, somebody should look. */
 const LOUD_FROM_FAILURE = 3;
 
@@ -47,7 +49,7 @@ const LOUD_FROM_FAILURE = 3;
  * | GateClosedError frozen, unproven    | after 5 s, failures kept          | debug                                     |
  * | GateClosedError fenced, shutdown    | never (the process is ending)     | debug                                     |
  * | ApiError Conflict                   | after a back-off of at most 1 s   | debug                                     |
- * | ApiError Unreachable                | after a back-off of at most 5 s   | as below                                  |
+ * | ApiError Unreachable                | after a back-off of at most 3 s   | as below                                  |
  * | TerminalError                       | with the next event               | warn, once per message                    |
  * | deadline, ApiError, DriverError     | after a back-off                  | debug, from the third in a row on error   |
  * | anything else: a bug                | after a back-off                  | the same, with stack                      |
@@ -114,7 +116,10 @@ export class Worker {
     else log.error(fields, 'pass failed');
     // No failure of the object: a connection that comes and goes must not keep it waiting for longer than a frozen one would.
     const isUnreachable = ApiError.is(err, 'Unreachable');
-    return { result, outcome: isUnreachable ? { kind: 'retry', maxMs: FROZEN_RETRY_MS } : { kind: 'retry' } };
+    return {
+      result,
+      outcome: isUnreachable ? { kind: 'retry', maxMs: LONGEST_UNREACHABLE_RETRY_MS } : { kind: 'retry' },
+    };
   }
 }
 

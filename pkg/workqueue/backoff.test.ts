@@ -16,6 +16,16 @@ describe('back-off', () => {
     expect(backoff.delayMs(failures)).toBe(want);
   });
 
+  test.each([
+    { random: 0, want: 800 },
+    { random: 0.5, want: 1_000 },
+    { random: 0.75, want: 900 },
+  ])('the longest delay is jittered too: $want ms', ({ random, want }) => {
+    const backoff = new Backoff({ baseMs: 100, maxMs: 20_000, jitter: 0.2, random: () => random });
+
+    expect(backoff.delayMs(50, 1_000)).toBeCloseTo(want);
+  });
+
   test('jitter moves a delay by at most its share, and never above the cap', () => {
     fc.assert(
       fc.property(

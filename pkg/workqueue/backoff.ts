@@ -20,10 +20,15 @@ export class Backoff {
     this.#options = { factor: 2, jitter: 0.2, random: Math.random, ...options };
   }
 
-  /** Delay before the next try after `failures` failures in a row (1 = the first). Never above `maxMs`. */
-  delayMs(failures: number): number {
+  /**
+   * Delay before the next try after `failures` failures in a row (1 = the first). Never above `mostMs`; the longest delays are
+   * jittered too, to one side: tries in step with a network that comes and goes would all meet it when it is gone.
+   */
+  delayMs(failures: number, mostMs: number = this.#options.maxMs): number {
     const { baseMs, maxMs, factor, jitter, random } = this.#options;
-    const plainMs = Math.min(maxMs, baseMs * factor ** Math.max(0, failures - 1));
-    return Math.min(maxMs, plainMs * (1 + jitter * (2 * random() - 1)));
+    const limitMs = Math.min(mostMs, maxMs);
+    const plainMs = Math.min(limitMs, baseMs * factor ** Math.max(0, failures - 1));
+    const delayMs = plainMs * (1 + jitter * (2 * random() - 1));
+    return delayMs > limitMs ? 2 * limitMs - delayMs : delayMs;
   }
 }

@@ -206,7 +206,7 @@ export class KeyedQueue implements Queue {
       case 'retry': {
         const failures = this.failuresOf(key) + 1;
         this.#failures.set(key, failures);
-        const delayMs = Math.min(this.#parts.backoff.delayMs(failures), outcome.maxMs ?? Infinity);
+        const delayMs = this.#parts.backoff.delayMs(failures, outcome.maxMs);
         this.#addAfter(key, delayMs, priority);
       }
     }
