@@ -20,6 +20,8 @@ export interface Credential {
 export interface Subject {
   readonly user: string;
   readonly groups?: readonly string[];
+  /** How long the certificate is good for; a year by default. */
+  readonly lifetimeMs?: number;
 }
 
 /** Files of a control plane's certificates and keys; all are PEM, keys are readable by the owner only. */
@@ -75,7 +77,8 @@ export async function createPki(directory: string, hosts: readonly string[]): Pr
 /** A client certificate that the API server takes for this user in these groups. */
 export function issueClient(ca: Credential, subject: Subject): Promise<Credential> {
   const name = [{ CN: [subject.user] }, ...(subject.groups ?? []).map((group) => ({ O: [group] }))];
-  return issue(ca, name, [new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth])]);
+  const usage = new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth]);
+  return issue(ca, name, [usage], subject.lifetimeMs);
 }
 
 /** Reads a pair of PEM files. */
@@ -111,11 +114,16 @@ async function createCa(): Promise<Credential> {
   return { certificate: `${certificate.toString('pem')}\n`, key: await toPem(keys.privateKey) };
 }
 
-async function issue(ca: Credential, subject: x509.JsonName, extensions: x509.Extension[]): Promise<Credential> {
+async function issue(
+  ca: Credential,
+  subject: x509.JsonName,
+  extensions: x509.Extension[],
+  lifetimeMs?: number,
+): Promise<Credential> {
   const issuer = new x509.X509Certificate(ca.certificate);
   const keys = await generateKeys();
   const certificate = await x509.X509CertificateGenerator.create({
-    ...validity(),
+    ...validity(lifetimeMs),
     subject,
     issuer: issuer.subjectName,
     publicKey: keys.publicKey,
@@ -132,9 +140,9 @@ async function issue(ca: Credential, subject: x509.JsonName, extensions: x509.Ex
 }
 
 /** Begins an hour ago, for clocks that are set back while a control plane runs. */
-function validity(): { notBefore: Date; notAfter: Date } {
+function validity(lifetimeMs = LIFETIME_MS): { notBefore: Date; notAfter: Date } {
   const now = Date.now();
-  return { notBefore: new Date(now - HOUR_MS), notAfter: new Date(now + LIFETIME_MS) };
+  return { notBefore: new Date(now - HOUR_MS), notAfter: new Date(now + lifetimeMs) };
 }
 
 function generateKeys(): Promise<webcrypto.CryptoKeyPair> {

@@ -32,7 +32,7 @@ export interface Endpoint {
   readonly namespace: string | undefined;
   /** Present credentials. `connection` stays the same object until its content changes. Throws what loading throws. */
   credentials(): Promise<Credentials>;
-  /** The server refused the present credentials (401): the next call loads them anew. */
+  /** The server refused the present credentials (401), or they do not vouch for it: the next call loads them anew. */
   refused(): void;
 }
 

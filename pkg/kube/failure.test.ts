@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { errorOfAnswer, errorOfFailure, isConnectionFailure } from './failure.ts';
+import { errorOfAnswer, errorOfFailure, isConnectionFailure, isUntrustedServer } from './failure.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const status = (body: object): string => JSON.stringify({ kind: 'Status', status: 'Failure', ...body });
@@ -51,4 +51,12 @@ describe('isConnectionFailure', () => {
     expect(isConnectionFailure(errorOfFailure(cause, 'GET /'))).toBe(want);
     expect(isConnectionFailure(cause)).toBe(want);
   });
+});
+
+test.each([
+  { code: 'SELF_SIGNED_CERT_IN_CHAIN', isUntrusted: true },
+  { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', isUntrusted: true },
+  { code: 'ECONNRESET', isUntrusted: false },
+])('a connection that ended with $code is to a server that we do not trust: $isUntrusted', ({ code, isUntrusted }) => {
+  expect(isUntrustedServer(Object.assign(new Error('x'), { code }))).toBe(isUntrusted);
 });

@@ -67,6 +67,22 @@ export function isSilence(err: unknown): boolean {
   return codeOf(err) === 'UND_ERR_BODY_TIMEOUT';
 }
 
+/** What OpenSSL says of a server's certificate that our authorities do not vouch for. */
+const UNTRUSTED_CODES = new Set([
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_HAS_EXPIRED',
+]);
+
+/** Whether we do not trust the server: its authority may have been replaced since ours was read. */
+export function isUntrustedServer(err: unknown): boolean {
+  return UNTRUSTED_CODES.has(codeOf(err));
+}
+
 function codeOf(err: unknown): string {
   const cause = err instanceof ApiError ? err.cause : err;
   return String((cause as { code?: unknown } | undefined)?.code);

@@ -8,7 +8,7 @@ import { Deadline } from './deadline.ts';
 import { Dispatchers } from './dispatchers.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ApiError } from './errors.ts';
-import { errorOfAnswer, errorOfFailure, isConnectionFailure } from './failure.ts';
+import { errorOfAnswer, errorOfFailure, isConnectionFailure, isUntrustedServer } from './failure.ts';
 import { MUTATE } from './mutate.ts';
 import { leases } from './resource.ts';
 import { NotStartedError } from './start-guard.ts';
@@ -178,6 +178,7 @@ export class Transport {
     };
     const answer = await opened().catch((err: unknown) => {
       this.#record(call, sentMs, 0, undefined);
+      if (isUntrustedServer(err)) this.#options.endpoint.refused();
       call.signal.throwIfAborted();
       throw errorOfFailure(err, `watching ${call.address.path}`);
     });
@@ -225,6 +226,7 @@ export class Transport {
       return text === '' ? undefined : (JSON.parse(text) as unknown);
     } catch (err) {
       if (err instanceof ApiError) throw err;
+      if (isUntrustedServer(err)) this.#options.endpoint.refused();
       // Whoever broke it off: that nothing came for so long tells about the connection.
       const isSilent = clock.monotonicMs() - sentMs >= SILENT_MS;
       if (isSilent && dispatcher !== undefined) this.#dispatchers.renew(lane, dispatcher);
