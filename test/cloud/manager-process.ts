@@ -24,6 +24,10 @@ export class ManagerProcess implements AsyncDisposable {
     return new ManagerProcess(spawn(process.execPath, [MAIN, 'run', ...flags], { stdio: ['ignore', 'pipe', 'pipe'] }));
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   /** What it has logged so far. */
   get output(): string {
     return this.#output.join('');
