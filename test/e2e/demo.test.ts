@@ -7,11 +7,13 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 
 import { readProc } from '../../pkg/drivers/process-identity.ts';
+import { eventually } from '../expect/eventually.ts';
 import { Program, ROOT } from './program.ts';
 
 /** There is one demo in a checkout, so these tests stay in one file: files may run side by side. */
 const PLACE = join(ROOT, '.demo');
 const UP_MS = 90_000;
+const PATIENCE = { timeoutMs: 30_000 };
 const UP = 'all machines are Running and their Nodes Ready';
 
 jest.setTimeout(180_000);
@@ -50,6 +52,23 @@ describe('the demo', () => {
 
     program.kill(signal);
 
+    expect(await program.ended()).toMatchObject({ code: 0, stderr: '' });
+    expect(remains(temporary)).toEqual([]);
+  });
+
+  test('starts a program that was killed again, and says so', async () => {
+    await using program = demo('--driver', 'sim', '--machines', '1');
+    await program.says('Ctrl-C here removes everything.', UP_MS);
+    const manager = (): number => processOf(join(ROOT, 'cmd/machinist/main.ts'), 'run');
+    const killed = manager();
+
+    process.kill(killed, 'SIGKILL');
+    await program.says('machinist was killed by SIGKILL; it is started again', UP_MS);
+    await eventually(() => manager() !== killed, PATIENCE);
+    const described = await tryOut(program.stdout, 'm describe machine $(k get mc -o name | head -1 | cut -d/ -f2)');
+    program.kill('SIGINT');
+
+    expect(described).toMatch(/^Phase: +Running$/m);
     expect(await program.ended()).toMatchObject({ code: 0, stderr: '' });
     expect(remains(temporary)).toEqual([]);
   });
@@ -106,10 +125,24 @@ describe('the demo', () => {
 
 /** Types a line of the printed list into a shell, as the user does it, and returns its output. */
 async function tryOut(printed: string, line: string): Promise<string> {
-  expect(printed).toContain(`  ${line} `);
-  const kubectl = /alias k='(.+)'/.exec(printed)?.[1] ?? 'false';
-  const { stdout } = await promisify(execFile)('sh', ['-c', line.replace(/^k/, kubectl)], { cwd: ROOT });
+  expect(printed).toContain(`  ${line}`);
+  const aliases = [...printed.matchAll(/^ +alias (\w)='(.+)'$/gm)].map(
+    ([, name, words]) => `${name}() { ${words} "$@"; }`,
+  );
+  const { stdout } = await promisify(execFile)('sh', ['-c', [...aliases, line].join('\n')], { cwd: ROOT });
   return stdout;
+}
+
+/** The process of this checkout's demo that was started with these arguments, one after the other; fails unless there is one. */
+function processOf(...args: readonly string[]): number {
+  const found = readdirSync('/proc').filter(
+    (pid) =>
+      /^\d+$/.test(pid) &&
+      readProc(`/proc/${pid}/cmdline`)?.includes(args.join('\0')) === true &&
+      readProc(`/proc/${pid}/cmdline`)?.includes(`${PLACE}/`),
+  );
+  if (found.length !== 1) throw new Error(`${found.length} processes of ${args.join(' ')}`);
+  return Number(found[0]);
 }
 
 /** What a demo has left behind: its folder, processes that were started from it, files in the folder for temporary ones. */

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 
 import type { LedgerRun } from '../../../hack/control-plane/ledger.ts';
 
@@ -12,8 +12,8 @@ export interface ChildOptions {
   readonly args: readonly string[];
   readonly logFile: string;
   readonly run: LedgerRun;
-  /** Called when it ends although nobody asked it to. */
-  readonly onUnexpectedEnd: (name: string, tail: string) => void;
+  /** Called when it ends although nobody asked it to, with how it ended: "was killed by SIGKILL". */
+  readonly onUnexpectedEnd: (how: string) => void;
 }
 
 /** A process of the demo; the constructor throws what writing it down throws, and then it does not run. In a group of its own: Ctrl-C reaches only the demo, which then stops the others in order. */
@@ -29,13 +29,15 @@ export class Child {
     this.#child = spawn(program, args, { stdio: ['ignore', log, log], detached: true });
     closeSync(log);
     this.#ended = new Promise((resolve) => {
-      const end = (): void => {
+      const end = (how: string): void => {
         if (this.#child.pid !== undefined) run.unregister(this.#child.pid);
-        if (!this.#isStopping) onUnexpectedEnd(name, tailOf(logFile));
+        if (!this.#isStopping) onUnexpectedEnd(how);
         resolve();
       };
-      this.#child.once('exit', end);
-      this.#child.once('error', end);
+      this.#child.once('exit', (code, signal) =>
+        end(signal === null ? `ended with exit code ${code}` : `was killed by ${signal}`),
+      );
+      this.#child.once('error', (err) => end(`could not be started: ${err.message}`));
     });
     try {
       if (this.#child.pid !== undefined) run.register(name, this.#child.pid);
@@ -63,8 +65,4 @@ export class Child {
   toString(): string {
     return `${this.#name} (pid ${this.#child.pid})`;
   }
-}
-
-function tailOf(logFile: string): string {
-  return readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-8).join('\n');
 }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -13,8 +13,8 @@ import { freePort } from '../../../hack/control-plane/ports.ts';
 import { SystemClock } from '../../../pkg/clock/system-clock.ts';
 import { loadEndpoint } from '../../../pkg/kube/config.ts';
 import { Transport } from '../../../pkg/kube/transport.ts';
-import { Child } from './child.ts';
 import type { DemoOptions } from './command.ts';
+import { keepRunning } from './keep-running.ts';
 import { NAMESPACE, WORKERS, writeManifests } from './manifests.ts';
 import { DemoError, type DemoPlace, machinesDirectory, takePlace } from './place.ts';
 import { recordMachines } from './record-machines.ts';
@@ -69,6 +69,7 @@ export async function demo(options: DemoOptions): Promise<number> {
     if (stop.signal.aborted && err === stop.signal.reason && !options.once && !isFailure(err)) return 0;
     if (!(err instanceof DemoError) && !(err instanceof ControlPlaneError)) throw err;
     console.error(err.message);
+    if (undo.length > 0) keepLogs();
     return 1;
   } finally {
     if (undo.length > 0) say('removing everything…');
@@ -76,6 +77,19 @@ export async function demo(options: DemoOptions): Promise<number> {
     if (undo.length > 0) say('done');
     clearInterval(keepAlive);
     for (const signal of STOPS) process.off(signal, interrupt);
+  }
+}
+
+/** Whoever looks for the reason of a failure needs the logs of all programs; everything else of the demo goes. */
+function keepLogs(): void {
+  const logs = path.join(root, '.demo', 'logs');
+  if (!existsSync(logs) || readdirSync(logs).length === 0) return;
+  try {
+    const kept = mkdtempSync(path.join(tmpdir(), 'machinist-demo-logs-'));
+    cpSync(logs, kept, { recursive: true });
+    console.error(`All logs are kept in ${kept}.`);
+  } catch {
+    // A full disk may be the very reason.
   }
 }
 
@@ -195,16 +209,23 @@ async function startManager(running: Running, driver: string): Promise<void> {
 /** As in the image: without it each program holds on to 100 MB of garbage. */
 const LEAN = ['--max-semi-space-size=2'];
 
-function start({ place, stop, undo }: Running, name: string, script: string, args: readonly string[]): void {
-  const child = new Child({
-    name,
-    program: process.execPath,
-    args: [...LEAN, script, ...args],
-    logFile: path.join(place.directory, 'logs', `${name}.log`),
-    run: place.run,
-    onUnexpectedEnd: (who, tail) => stop.abort(new DemoError(`${who} ended by itself. Its last lines:\n${tail}`)),
-  });
-  undo.push(() => child.stop());
+/** With `--once` the first unexpected end is a failure; a person watching should see how a cluster heals itself. */
+const MOST_RESTARTS = 5;
+
+function start(running: Running, name: string, script: string, args: readonly string[]): void {
+  const { options, place, stop, undo } = running;
+  undo.push(
+    keepRunning({
+      name,
+      program: process.execPath,
+      args: [...LEAN, script, ...args],
+      logFile: path.join(place.directory, 'logs', `${name}.log`),
+      run: place.run,
+      mostRestarts: options.once ? 0 : MOST_RESTARTS,
+      say,
+      giveUp: (why) => stop.abort(new DemoError(why)),
+    }),
+  );
 }
 
 async function applyObjects(running: Running): Promise<void> {

@@ -11,13 +11,16 @@ export const NAMESPACE = 'machinist';
 /** Name of the demo's MachineDeployment, and label value of its machines. */
 export const WORKERS = 'workers';
 
+/** To be read and copied from: no anchors, no folded lines. */
+const PLAIN = { aliasDuplicateObjects: false, lineWidth: 0 };
+
 /** Writes the demo's objects as YAML files and returns the paths of those to apply first. */
 export function writeManifests(directory: string, options: DemoOptions, userData: string): readonly string[] {
   const folder = path.join(directory, 'manifests');
   mkdirSync(folder, { recursive: true });
   const write = (name: string, ...objects: readonly unknown[]): string => {
     const file = path.join(folder, name);
-    writeFileSync(file, objects.map((object) => stringify(object)).join('---\n'), { mode: 0o600 });
+    writeFileSync(file, objects.map((object) => stringify(object, PLAIN)).join('---\n'), { mode: 0o600 });
     return file;
   };
   const start = [

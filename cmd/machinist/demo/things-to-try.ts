@@ -18,14 +18,18 @@ export function thingsToTry({ kubectl, kubeconfig, directory, driver }: DemoPlac
 Things to try in another terminal, in the same folder:
 
   alias k='${kubectl} --kubeconfig ${kubeconfig}'
+  alias m='KUBECONFIG=${kubeconfig} npm run -s machinist --'
 
   k get mcd,mcs,mc,nodes                  everything at a glance
   k describe mc --show-events             the story of each machine
+  m describe machine $(k get mc -o name | head -1 | cut -d/ -f2)
+                                          the same, explained: what it waits for, and what happens next
   k scale mcd workers --replicas=5        more machines; fewer with --replicas=2
   k delete mc $(k get mc -o name | head -1 | cut -d/ -f2)
                                           drained, deleted, replaced${killOne}
   k patch mcd workers --type=merge -p '{"spec":{"template":{"spec":{"class":{"name":"workers-b"}}}}}'
                                           rolled to another class, one machine at a time
+  m rollout status workers                follows it; also: history, undo, pause, resume, restart
   k apply -f ${directory}/manifests/broken-class.yaml
   k scale mcd workers --replicas=6        after the roll: the class is broken, new machines say why
   k apply -f ${directory}/manifests/class-b.yaml
