@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+
+import { Child, type ChildOptions } from './child.ts';
+
+/** How a program is kept running. */
+export interface KeepRunningOptions extends Omit<ChildOptions, 'onUnexpectedEnd'> {
+  /** How often it is started again before it is given up. */
+  readonly mostRestarts: number;
+  readonly say: (line: string) => void;
+  /** Called with one sentence and the end of its log when it is given up. */
+  readonly giveUp: (why: string) => void;
+}
+
+const PAUSE_MS = 1_000;
+
+/** Starts a program, and again whenever it ends by itself, as a cluster does it with a Deployment. Returns what stops it. */
+export function keepRunning(options: KeepRunningOptions): () => Promise<void> {
+  const { name, logFile, mostRestarts, say, giveUp } = options;
+  let restarts = 0;
+  let isStopping = false;
+  let pause: NodeJS.Timeout | undefined;
+  const start = (): Child =>
+    new Child({
+      ...options,
+      onUnexpectedEnd(how) {
+        const what = `${name} ${how}${lastError(logFile)}`;
+        if (isStopping) return;
+        if (restarts === mostRestarts) return giveUp(`${what}. Its log ends with:\n${tailOf(logFile)}`);
+        restarts += 1;
+        say(`${what}; it is started again (log: ${logFile})`);
+        pause = setTimeout(() => (child = start()), PAUSE_MS);
+      },
+    });
+  let child = start();
+  return async () => {
+    isStopping = true;
+    clearTimeout(pause);
+    await child.stop();
+  };
+}
+
+/** The last thing that the program called an error, if any; its log has a JSON object a line. */
+function lastError(logFile: string): string {
+  const lines = readFileSync(logFile, 'utf8').trimEnd().split('\n');
+  const last = lines.findLast((line) => line.startsWith('{"level":"error"'));
+  if (last === undefined) return '';
+  const { msg, err } = JSON.parse(last) as { msg?: string; err?: string | { message?: string } };
+  const why = typeof err === 'string' ? err : err?.message;
+  return ` (${[msg, why].filter((part) => part !== undefined).join(': ')})`;
+}
+
+function tailOf(logFile: string): string {
+  return readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-8).join('\n');
+}
