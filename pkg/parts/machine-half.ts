@@ -77,7 +77,7 @@ export function makeMachineHalf(
     writer,
     targets: targetsOf(base, target, gate),
     activities,
-    drivers: notingDeletions(drivers.drivers, (uid) => departures.deletedVM(uid)),
+    drivers: notingDeletions(drivers.drivers, departures),
     drain: makeDrain(base),
     gate,
     trust: gate,

@@ -74,7 +74,8 @@ export function makeMachineSafety(
       const runs = config.controllers;
       if (runs.has('safety.orphan-vms')) {
         const { queue, controller } = orphans;
-        wakeOrphanVMs({ machines, classes, queue, controller, departures, gone, ownerless, log });
+        const deletedLate = (id: string): void => wakeNodesOfVM(targets.all(), nodeQueue, id);
+        wakeOrphanVMs({ machines, classes, queue, controller, departures, gone, ownerless, deletedLate, log });
       }
       if (runs.has('safety.unmanaged-nodes'))
         wakeUnmanagedNodes({ machines, targets: targets.all(), queue: nodeQueue });

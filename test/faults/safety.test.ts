@@ -205,6 +205,31 @@ describe('a VM that no Machine has', () => {
   );
 });
 
+describe('a Machine that is let go by hand', () => {
+  test(
+    'while its VM is being deleted loses its Node with the VM, and nobody is asked twice',
+    async () => {
+      await using cloud = await SimulatedCloud.start({ site, latencyMs: { ...QUICK, delete: 4_000 } });
+      await using pool = await Pool.create({ site, cloud, replicas: 1 });
+      const flags = { ...EAGER, 'machine-safety-orphan-vms-period': '10m' };
+      await using _manager = await InProcessManager.start({ ...pool.access, flags });
+      const [stripped = ''] = await pool.untilUp(1, PATIENCE);
+
+      const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${pool.namespace}/machines/${stripped}`;
+      await request('DELETE', path);
+      await eventually(() => cloud.calls['DeleteMachine'] === 1, PATIENCE);
+      await request('PATCH', path, { metadata: { finalizers: null } });
+
+      const node = `/api/v1/nodes/${stripped}`;
+      await eventually(async () => expect((await site.api.request(node)).status).toBe(404), PATIENCE);
+      await pool.untilUp(1, PATIENCE);
+      expect(cloud.calls['DeleteMachine']).toBe(1);
+      expect(await eventsOf(pool, 'OrphanVMDeleted')).toEqual([]);
+    },
+    TEST_MS,
+  );
+});
+
 describe('a Machine whose VM has vanished', () => {
   test(
     'fails and is replaced before any health timeout, and no other is',

@@ -23,6 +23,44 @@ test('a Machine that vanishes otherwise is missed through one look', () => {
 });
 
 test.each([
+  { how: 'and it was deleted', departure: 'in-order', missed: 0 },
+  { how: 'and the call failed', departure: 'unexpectedly', missed: 1 },
+] as const)(
+  'of a Machine that vanishes while its VM is being deleted the end of the call decides: $how',
+  ({ departure, missed }) => {
+    const departures = new Departures();
+    const ended: unknown[] = [];
+    departures.onLateEnd((...end) => ended.push(end));
+    const vanished = machine();
+    const { uid } = vanished.metadata;
+
+    departures.deletingVM(uid);
+    expect(departures.left(vanished)).toBe('deleting');
+    expect([departures.takeMissed(), departures.takeMissed()]).toEqual([[vanished], [vanished]]);
+    expect(ended).toEqual([]);
+
+    if (departure === 'in-order') departures.deletedVM(uid);
+    else departures.gaveUpVM(uid);
+    expect(ended).toEqual([[vanished, departure]]);
+    expect(departures.takeMissed()).toHaveLength(missed);
+    expect(departures.takeMissed()).toEqual([]);
+  },
+);
+
+test('a call that fails is nothing to a Machine that exists', () => {
+  const departures = new Departures();
+  const ended: unknown[] = [];
+  departures.onLateEnd((...end) => ended.push(end));
+
+  departures.deletingVM('uid-of-machine-m-1');
+  departures.gaveUpVM('uid-of-machine-m-1');
+
+  expect(ended).toEqual([]);
+  expect(departures.takeMissed()).toEqual([]);
+  expect(departures.left(machine())).toBe('unexpectedly');
+});
+
+test.each([
   {
     what: 'deletes its Node',
     phase: 'Terminating',

@@ -3,38 +3,76 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import { BoundedMap } from '../../events/bounded-map.ts';
 import { deletionStageOf, hasReached } from '../machine/deletion/stage.ts';
 import { isBeingCreated } from '../machine/status.ts';
+import type { DeletionNotes } from './noted-deletions.ts';
 
 /** Deletions of VMs that are remembered until their Machine is gone, which follows at once. */
 const CAPACITY = 8_192;
 
+/** How a Machine went; `deleting`: its VM is being deleted, and the end of that call tells the rest. */
+export type Departure = 'in-order' | 'deleting' | 'unexpectedly';
+
+/** A Machine that vanished while its VM was being deleted, now that the call has ended. */
+export type LateEnd = (machine: Machine, departure: Exclude<Departure, 'deleting'>) => void;
+
 /**
  * How Machines go. Those whose VM was deleted first go in order; one that vanishes otherwise (somebody took its finalizer away,
  * or the control cluster was set back to an older state) is remembered through one whole look of the orphan loop, in
- * which its VM still counts as owned.
+ * which its VM still counts as owned. Of one that vanishes while its VM is being deleted the end of the call decides.
  */
-export class Departures {
+export class Departures implements DeletionNotes {
   readonly #deletedVMs = new BoundedMap<string, true>(CAPACITY);
+  /** Machines whose VM is being deleted, by UID; with a value those that have vanished meanwhile. */
+  readonly #deleting = new Map<string, Machine | undefined>();
   #missed: Machine[] = [];
+  #lateEnd: LateEnd = () => undefined;
 
-  /** The driver has deleted the VM of the machine with this UID. */
-  deletedVM(uid: string): void {
-    this.#deletedVMs.set(uid, true);
+  /** Who is told of Machines that vanished while their VM was being deleted; one only. */
+  onLateEnd(told: LateEnd): void {
+    this.#lateEnd = told;
   }
 
-  /** A Machine is gone; whether in order. */
-  left(machine: Machine): 'in-order' | 'unexpectedly' {
+  deletingVM(uid: string): void {
+    if (!this.#deleting.has(uid)) this.#deleting.set(uid, undefined);
+  }
+
+  deletedVM(uid: string): void {
+    const departed = this.#endCall(uid);
+    if (departed === undefined) this.#deletedVMs.set(uid, true);
+    else this.#lateEnd(departed, 'in-order');
+  }
+
+  gaveUpVM(uid: string): void {
+    const departed = this.#endCall(uid);
+    if (departed === undefined) return;
+    this.#missed.push(departed);
+    this.#lateEnd(departed, 'unexpectedly');
+  }
+
+  /** A Machine is gone; how. */
+  left(machine: Machine): Departure {
     const { uid } = machine.metadata;
     const stage = deletionStageOf(machine);
     const isInOrder = this.#deletedVMs.get(uid) === true || hasReached(stage, 'delete-node') || neverHadVM(machine);
     this.#deletedVMs.delete(uid);
     if (isInOrder) return 'in-order';
+    if (this.#deleting.has(uid)) {
+      this.#deleting.set(uid, machine);
+      return 'deleting';
+    }
     this.#missed.push(machine);
     return 'unexpectedly';
   }
 
-  /** Machines that vanished unexpectedly since this was last asked, for one look. */
+  /** Machines that vanished unexpectedly since this was last asked, for one look, and those whose VM is being deleted. */
   takeMissed(): readonly Machine[] {
-    return this.#missed.splice(0);
+    const deleting = [...this.#deleting.values()].filter((machine) => machine !== undefined);
+    return [...this.#missed.splice(0), ...deleting];
+  }
+
+  #endCall(uid: string): Machine | undefined {
+    const departed = this.#deleting.get(uid);
+    this.#deleting.delete(uid);
+    return departed;
   }
 }
 

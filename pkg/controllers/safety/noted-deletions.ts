@@ -2,12 +2,19 @@ import { DriverError } from '../../driver/error.ts';
 import type { Drivers } from '../../driver/drivers.ts';
 import type { MachineDriver } from '../../driver/gated-driver.ts';
 
-/**
- * The same drivers, with `deleted` told the UID of each machine whose VM a driver has deleted or does not know any more: a
- * Machine that vanishes without was taken away behind our back.
- */
-export function notingDeletions(drivers: Drivers, deleted: (uid: string) => void): Drivers {
-  const noting = new Map(drivers.all().map((driver) => [driver, note(driver, deleted)]));
+/** Who is told of the deletions of VMs, each by the UID of its machine. */
+export interface DeletionNotes {
+  /** A driver is asked now. */
+  deletingVM(uid: string): void;
+  /** It has deleted the VM, or does not know it any more. */
+  deletedVM(uid: string): void;
+  /** The call has ended otherwise: nothing is known of the VM. */
+  gaveUpVM(uid: string): void;
+}
+
+/** The same drivers, with `notes` told of each deletion: a Machine that vanishes without one was taken away behind our back. */
+export function notingDeletions(drivers: Drivers, notes: DeletionNotes): Drivers {
+  const noting = new Map(drivers.all().map((driver) => [driver, note(driver, notes)]));
   return {
     resolve(machineClass, machine) {
       const driver = drivers.resolve(machineClass, machine);
@@ -17,7 +24,7 @@ export function notingDeletions(drivers: Drivers, deleted: (uid: string) => void
   };
 }
 
-function note(driver: MachineDriver, deleted: (uid: string) => void): MachineDriver {
+function note(driver: MachineDriver, notes: DeletionNotes): MachineDriver {
   return {
     provider: driver.provider,
     capabilities: (signal) => driver.capabilities(signal),
@@ -26,12 +33,15 @@ function note(driver: MachineDriver, deleted: (uid: string) => void): MachineDri
     initialize: (request, signal, timeoutMs) => driver.initialize(request, signal, timeoutMs),
     async delete(request, signal, timeoutMs) {
       const { uid } = request.machine.metadata;
+      if (uid === undefined) return await driver.delete(request, signal, timeoutMs);
+      notes.deletingVM(uid);
       try {
         const result = await driver.delete(request, signal, timeoutMs);
-        if (uid !== undefined) deleted(uid);
+        notes.deletedVM(uid);
         return result;
       } catch (err) {
-        if (uid !== undefined && DriverError.hasCode(err, 'NotFound')) deleted(uid);
+        if (DriverError.hasCode(err, 'NotFound')) notes.deletedVM(uid);
+        else notes.gaveUpVM(uid);
         throw err;
       }
     },

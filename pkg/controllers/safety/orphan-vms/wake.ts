@@ -24,6 +24,8 @@ export interface WakeParts {
   readonly departures: Departures;
   readonly gone: GoneMachines;
   readonly ownerless: OwnerlessVMs;
+  /** The VM of a Machine that was gone before is gone now: its Nodes can go too. */
+  readonly deletedLate: (providerID: string) => void;
   readonly log: Logger;
 }
 
@@ -32,24 +34,45 @@ export interface WakeParts {
  * its VMs. Machines that go in order cost no look.
  */
 export function wakeOrphanVMs(parts: WakeParts): void {
-  const { machines, classes, queue, controller, departures, gone, ownerless, log } = parts;
+  const { machines, classes, queue, controller, departures, gone, ownerless, deletedLate, log } = parts;
   const look = (): void => {
     controller.hurry();
     queue.addAfter(ORPHAN_VMS_KEY, GATHER_MS);
   };
+  const leftInOrder = (name: string, providerID: string): void => {
+    gone.add({ name, providerID });
+    ownerless.remove(providerID);
+  };
   queue.add(ORPHAN_VMS_KEY);
-  machines.onChange((old, current) => {
-    if (old === undefined || old.metadata.uid === current?.metadata.uid) return;
-    const providerID = (old.spec as Machine['spec'] | undefined)?.providerID ?? '';
-    if (departures.left(old) === 'in-order') {
-      gone.add({ name: old.metadata.name, providerID });
-      ownerless.remove(providerID);
+  departures.onLateEnd((machine, departure) => {
+    const fields = fieldsOf(machine);
+    if (departure === 'in-order') {
+      log.info(fields, 'deleted the VM of a machine that vanished meanwhile');
+      leftInOrder(machine.metadata.name, fields.providerID);
+      deletedLate(fields.providerID);
       return;
     }
-    log.warn({ machine: keyOf(old), providerID }, 'a machine vanished although nobody deleted its VM');
+    log.warn(fields, 'could not delete the VM of a machine that vanished meanwhile');
     look();
+  });
+  machines.onChange((old, current) => {
+    if (old === undefined || old.metadata.uid === current?.metadata.uid) return;
+    const fields = fieldsOf(old);
+    switch (departures.left(old)) {
+      case 'in-order':
+        return leftInOrder(old.metadata.name, fields.providerID);
+      case 'deleting':
+        return log.warn(fields, 'a machine vanished while its VM was being deleted: its node goes when that is done');
+      default:
+        log.warn(fields, 'a machine vanished although nobody deleted its VM');
+        look();
+    }
   });
   classes.onChange((old, current) => {
     if (current !== undefined && isBeingDeleted(current) && (old === undefined || !isBeingDeleted(old))) look();
   });
+}
+
+function fieldsOf(machine: Machine): { machine: string; providerID: string } {
+  return { machine: keyOf(machine), providerID: (machine.spec as Machine['spec'] | undefined)?.providerID ?? '' };
 }
