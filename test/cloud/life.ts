@@ -3,6 +3,7 @@ import { InProcessManager } from './manager.ts';
 import { Pool } from './pool.ts';
 import { SimulatedCloud } from './sim-cloud.ts';
 import type { Site } from './site.ts';
+import { Succession } from './succession.ts';
 
 /** What a pool lives through. */
 export interface Plan {
@@ -36,7 +37,12 @@ export async function liveThrough(site: Site, plan: Plan, n: number, point: Poin
   await using cloud = await SimulatedCloud.start({ site });
   await using pool = await Pool.create({ site, cloud, replicas: plan.replicas });
   const crash = new CrashPoint(n, point);
-  await using managers = await Succession.start(pool, crash);
+  const hooks = { intercept: crash.intercept, interceptDriver: crash.intercept };
+  await using managers = await Succession.start(
+    crash,
+    () => InProcessManager.start({ ...pool.access, hooks }),
+    () => InProcessManager.start(pool.access),
+  );
   const failure = await Promise.race([run(pool, plan), managers.failed]).then(
     () => undefined,
     (err: unknown) => (err instanceof Error ? err.message : String(err)),
@@ -63,33 +69,4 @@ async function run(pool: Pool, { replicas, rolls }: Plan): Promise<void> {
   }
   await pool.delete();
   await pool.untilGone();
-}
-
-/** A manager that dies, and the one after it. */
-class Succession implements AsyncDisposable {
-  readonly #managers: InProcessManager[] = [];
-  /** Rejects when the second one could not be started. */
-  readonly failed: Promise<never>;
-
-  private constructor(first: InProcessManager, crash: CrashPoint, next: () => Promise<InProcessManager>) {
-    this.#managers.push(first);
-    this.failed = this.#follow(first, crash, next);
-  }
-
-  static async start({ access }: Pool, crash: CrashPoint): Promise<Succession> {
-    const hooks = { intercept: crash.intercept, interceptDriver: crash.intercept };
-    const first = await InProcessManager.start({ ...access, hooks });
-    return new Succession(first, crash, () => InProcessManager.start(access));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const manager of this.#managers) await manager.abandon();
-  }
-
-  async #follow(first: InProcessManager, crash: CrashPoint, next: () => Promise<InProcessManager>): Promise<never> {
-    await crash.died;
-    void first.abandon();
-    this.#managers.push(await next());
-    return await new Promise<never>(() => undefined);
-  }
 }

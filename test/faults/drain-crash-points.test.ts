@@ -6,6 +6,7 @@ import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
+import { Succession } from '../cloud/succession.ts';
 import { Workload } from '../cloud/workload.ts';
 
 /*
@@ -69,7 +70,13 @@ async function endWith(force: boolean, n: number, point: Point): Promise<End> {
     });
 
   await using stack = new AsyncDisposableStack();
-  const first = stack.use(await start(crash));
+  const managers = stack.use(
+    await Succession.start(
+      crash,
+      () => start(crash),
+      () => start(after),
+    ),
+  );
   nodeName = await pool.addMachine();
   const volume = await workload.volume(nodeName);
   await workload.pod(nodeName);
@@ -84,9 +91,8 @@ async function endWith(force: boolean, n: number, point: Point): Promise<End> {
   if (force) await pool.label(nodeName, { 'force-deletion': 'true' });
 
   isArmed = true;
-  void succeed(crash, first, async () => void stack.use(await start(after)));
   await pool.deleteMachine(nodeName);
-  const failure = await pool.untilEmpty().then(
+  const failure = await Promise.race([pool.untilEmpty(), managers.failed]).then(
     () => undefined,
     (err: unknown) => (err instanceof Error ? err.message : String(err)),
   );
@@ -94,13 +100,6 @@ async function endWith(force: boolean, n: number, point: Point): Promise<End> {
   const killed = texts.filter((text) => text.startsWith('DELETE pods'));
   early.push(...(await leftAt(workload, nodeName)));
   return { n, hit: crash.texts[n - 1], failure, mutations: crash.texts.length, early, killed };
-}
-
-/** When the first manager dies another one takes its place. */
-async function succeed(crash: CrashPoint, first: InProcessManager, next: () => Promise<void>): Promise<void> {
-  await crash.died;
-  void first.abandon();
-  await next();
 }
 
 async function leftAt(workload: Workload, nodeName: string): Promise<string[]> {
