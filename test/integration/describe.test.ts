@@ -48,7 +48,8 @@ describe('machinist describe machine', () => {
       lastOperation: { type: 'Create', state: 'Successful' },
       conditions: [{ type: 'VMCreated' }, { type: 'NodeJoined' }, { type: 'Healthy', status: 'True' }],
     });
-  });
+    // Each look starts a process, which takes a busy machine seconds.
+  }, 180_000);
 
   test('says in the words of kubectl what went wrong, with code 1', async () => {
     const { directory, ca, admin, kubeconfig } = connect();
