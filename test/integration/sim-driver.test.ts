@@ -139,6 +139,50 @@ describe('the simulated cloud', () => {
     await api.close();
   });
 
+  test('says again that Nodes are ready which were called Unknown in an outage, and writes to no other', async () => {
+    const cluster = connectCluster();
+    const api = cluster.api();
+    const contentType = 'application/strategic-merge-patch+json';
+    await start(`--kubeconfig=${cluster.kubeconfig}`, '--join-delay=50ms', '--node-leases');
+    const names = ['lost', 'told', 'well'].map((word) => `sim-${word}-${Math.random().toString(36).slice(2, 8)}`);
+    const [lost = '', told = '', well = ''] = names;
+    const leaseOf = (name: string): string => `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`;
+    const nodeOf = async (name: string): Promise<Node> => (await api.request(`/api/v1/nodes/${name}`)).body as Node;
+    const readyOf = async (name: string): Promise<string | undefined> =>
+      (await nodeOf(name)).status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+    for (const name of names) await driver.createMachine(requestOf(name, machineClass), callOf());
+    await eventually(
+      async () => {
+        for (const name of names) expect((await api.request(leaseOf(name))).status).toBe(200);
+      },
+      { timeoutMs: 60_000, describe: 'their Leases' },
+    );
+    const before = (await nodeOf(well)).metadata.resourceVersion;
+
+    // What the node lifecycle controller does when no Lease was renewed for long.
+    await control.setReadiness(told, 'unknown');
+    const conditions = [{ type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message: 'x' }];
+    await api.request(`/api/v1/nodes/${lost}/status`, {
+      method: 'PATCH',
+      contentType,
+      body: { status: { conditions } },
+    });
+    expect(await readyOf(lost)).toBe('Unknown');
+    await eventually(
+      async () => {
+        const body = { spec: { renewTime: '2000-01-01T00:00:00.000000Z' } };
+        for (const name of names) await api.request(leaseOf(name), { method: 'PATCH', contentType, body });
+        expect(await readyOf(lost)).toBe('True');
+      },
+      { timeoutMs: 60_000, intervalMs: 1_000, describe: 'the lost Node to be ready' },
+    );
+
+    expect(await readyOf(told)).toBe('Unknown');
+    expect((await nodeOf(well)).metadata.resourceVersion).toBe(before);
+    for (const name of names) await control.removeNode(name);
+    await api.close();
+  });
+
   test('makes no Node of a VM that was deleted before it could join', async () => {
     const cluster = connectCluster();
     const api = cluster.api();

@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 
-import { toMicroTimestamp, toTimestamp } from '../../clock/clock.ts';
+import { fromTimestamp, toMicroTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../../kube/errors.ts';
@@ -25,17 +25,26 @@ export interface NodeKeeperParts {
 
 const RETRY_MS = 1_000;
 const RENEW_MS = 10_000;
+/** A Lease that was renewed longer ago than this may have made the node lifecycle controller call its Node Unknown, or do so yet. */
+const GAP_MS = 30_000;
+/** So long it is looked whether it has. */
+const LOOK_MS = 120_000;
 const LEASE_NAMESPACE = 'kube-node-lease';
 
 /**
  * Plays the kubelets: a running VM becomes a ready Node when its time to join has passed. A VM that is switched off or vanishes
  * makes its Node Unknown at once; a Node whose VM was deleted in order is left to whoever deletes Nodes. Without Leases it
- * writes nothing while nothing happens.
+ * writes nothing while nothing happens. With them, after an outage in which no Lease could be renewed, Nodes that were
+ * called Unknown meanwhile say again that they are ready.
  */
 export class NodeKeeper {
   readonly #parts: NodeKeeperParts;
   readonly #requests = new PQueue({ concurrency: 16 });
   readonly #stopped: AbortSignal;
+  /** Nodes that were told to be otherwise than ready. */
+  readonly #unready = new Set<string>();
+  /** Until when the Node of a VM is looked at, by provider id; wall time. */
+  readonly #lookUntilMs = new Map<string, number>();
 
   /** Works from now until `signal` is aborted; VMs that exist already join too. */
   constructor(parts: NodeKeeperParts, signal: AbortSignal) {
@@ -48,6 +57,12 @@ export class NodeKeeper {
 
   /** Makes a Node say that it is ready or not. Resolves when it does; rejects with ApiError. */
   async setReadiness(nodeName: string, readiness: Readiness): Promise<void> {
+    if (readiness === 'ready') this.#unready.delete(nodeName);
+    else this.#unready.add(nodeName);
+    await this.#say(nodeName, readiness);
+  }
+
+  async #say(nodeName: string, readiness: Readiness): Promise<void> {
     const { reader, writer, clock } = this.#parts;
     const node = await reader.get(nodes, { name: nodeName });
     const conditions = conditionsOf(readiness, toTimestamp(clock.now()));
@@ -62,6 +77,7 @@ export class NodeKeeper {
   }
 
   #onEvent(vm: SimVM, event: CloudEvent): void {
+    if (event === 'deleted' || event === 'vanished') this.#forget(vm);
     if (event === 'created') this.#expectJoin(vm);
     else if (event === 'vanished' || (event === 'changed' && vm.power === 'off')) this.#report(vm, 'unknown');
     else if (event === 'changed' && this.#hasJoined(vm)) this.#report(vm, 'ready');
@@ -73,14 +89,20 @@ export class NodeKeeper {
     clock.schedule(vm.joinsAtMs - clock.now(), () => this.#enqueue(vm, () => this.#join(vm)));
   }
 
+  #forget({ providerID, machineName }: SimVM): void {
+    this.#lookUntilMs.delete(providerID);
+    this.#unready.delete(machineName);
+  }
+
   #hasJoined(vm: SimVM): boolean {
     return vm.joinsAtMs !== undefined && vm.joinsAtMs <= this.#parts.clock.now();
   }
 
   #report(vm: SimVM, readiness: Readiness): void {
+    if (readiness === 'ready') this.#unready.delete(vm.machineName);
     this.#enqueue(vm, async () => {
       try {
-        await this.setReadiness(vm.machineName, readiness);
+        await this.#say(vm.machineName, readiness);
       } catch (err) {
         // It never joined, or another VM of that name took its place.
         if (!isNotFound(err) && !isConflict(err)) throw err;
@@ -129,11 +151,27 @@ export class NodeKeeper {
     try {
       const lease = await reader.get(leases, ref);
       await writer.patch('change', leases, ref, mergePatch(lease, { spec }));
+      await this.#repost(vm, fromTimestamp(lease.spec?.renewTime) ?? 0);
     } catch (err) {
       if (!isNotFound(err)) return log.debug({ node: vm.machineName, err }, 'renewing a node lease failed');
       await writer.create('create', leases, { metadata: ref, spec }).catch((cause: unknown) => {
         log.debug({ node: vm.machineName, err: cause }, 'creating a node lease failed');
       });
     }
+  }
+
+  /** After a gap in the renewals: what the node lifecycle controller said of a Node that works is taken back. */
+  async #repost(vm: SimVM, renewedMs: number): Promise<void> {
+    const { cloud, reader, clock } = this.#parts;
+    const nowMs = clock.now();
+    if (nowMs - renewedMs > GAP_MS) this.#lookUntilMs.set(vm.providerID, nowMs + LOOK_MS);
+    const untilMs = this.#lookUntilMs.get(vm.providerID);
+    if (untilMs === undefined) return;
+    if (untilMs <= nowMs) this.#lookUntilMs.delete(vm.providerID);
+
+    const { spec, status } = await reader.get(nodes, { name: vm.machineName });
+    const isUnknown = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'Unknown') === true;
+    const isMeant = this.#unready.has(vm.machineName) || cloud.get(vm.providerID)?.power !== 'on';
+    if (isUnknown && !isMeant && spec?.providerID === vm.providerID) await this.#say(vm.machineName, 'ready');
   }
 }
