@@ -133,6 +133,26 @@ describe('machinist rollout', () => {
   }, 120_000);
 });
 
+test('a rollout that fails says of which machine and why, once', async () => {
+  await using world = await MachineSetWorld.start({ comesUp: () => false });
+  await world.createDeployment(1);
+  const [machine] = await eventually(() => {
+    const living = world.living();
+    expect(living).toHaveLength(1);
+    return living;
+  }, PATIENCE);
+  const name = machine?.metadata.name ?? '';
+  await using live = new Program('machinist', argsOf(world, 'status', 'd', '--timeout=2m'));
+  await live.says('Waiting', SAYS_MS);
+  await world.setPhase(name, 'CrashLoopBackOff', { type: 'Create', state: 'Failed' });
+  await live.says(`1 machine fails ${name}: CrashLoopBackOff`, SAYS_MS);
+  await world.setPhase(name, 'Running', { type: 'Create', state: 'Successful' });
+  const { code, stdout } = await live.ended();
+
+  expect(code).toBe(0);
+  expect(stdout.match(/machine fails/g)).toHaveLength(1);
+}, 120_000);
+
 describe('kubectl', () => {
   test('scales, waits for availability, and shows zeros from the first status on', async () => {
     await using world = await MachineSetWorld.start({ startMs: 300 });

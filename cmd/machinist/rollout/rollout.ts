@@ -5,6 +5,7 @@ import { RolloutCluster } from './cluster.ts';
 import { failureText, RolloutError } from './error.ts';
 import { historyTable, revisionDetails, revisionsOf, undoOf } from './history.ts';
 import { rolloutStatus } from './status.ts';
+import type { RolloutStatus } from './status.ts';
 import { nameOf, quoted, shown } from './target.ts';
 
 /** What every subcommand takes. */
@@ -52,11 +53,13 @@ export async function runRollout(
 /** Says where the rollout stands, and with `watch` every change until it is finished. `timeoutMs` 0 waits for ever. */
 export function status(options: { watch: boolean; timeoutMs: number; revision: number }): Task {
   return async (cluster, name, say) => {
-    let said: string | undefined;
+    let said: RolloutStatus | undefined;
     const look = (deployment: MachineDeployment): boolean => {
-      const { text, isDone } = rolloutStatus(deployment, options.revision);
-      if (text !== said) say(text);
-      said = text;
+      const now = rolloutStatus(deployment, options.revision);
+      const { text, isDone, trouble } = now;
+      if (text !== said?.text) say(text);
+      if (trouble !== undefined && trouble !== said?.trouble) say(trouble);
+      said = now;
       return isDone || !options.watch;
     };
     const expiry = new AbortController();

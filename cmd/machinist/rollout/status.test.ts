@@ -51,6 +51,27 @@ describe('the status of a rollout', () => {
     expect(rolloutStatus(pool(change), 0)).toEqual({ text, isDone });
   });
 
+  test('names what fails, in one line, as long as it is not done', () => {
+    const failing = (description: string) => ({ state: 'Failed' as const, description });
+    const failedMachines = [
+      { name: 'pool-b', lastOperation: failing('no quota') },
+      { name: 'pool-a', lastOperation: failing('class "c"\nis missing') },
+    ];
+    const waits = pool((d) => {
+      Object.assign(d.status, { updatedReplicas: 2, failedMachines });
+      d.status.conditions = [
+        { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'quota exceeded' },
+        { type: 'Available', status: 'True', message: 'fine' },
+      ];
+    });
+    const done = pool((d) => (d.status.failedMachines = failedMachines.slice(1)));
+
+    expect(rolloutStatus(waits, 0).trouble).toBe(
+      'ReplicaFailure: quota exceeded; 2 machines fail, for example pool-a: class "c" is missing',
+    );
+    expect(rolloutStatus(done, 0)).toEqual({ text: 'machine deployment "pool" successfully rolled out', isDone: true });
+  });
+
   test('is an error once the progress deadline has passed', () => {
     const stuck = pool((d) => {
       d.status.conditions = [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }];
