@@ -271,3 +271,26 @@ export const BROKEN_OBJECTS: readonly BrokenObject[] = [
   ...rows(machineDeployment, deploymentRows),
   ...rows(machineClass, classRows),
 ];
+
+/** One object for each thing that is refused at creation although it can be obeyed, and is when it was stored before. */
+export const UNWISE_OBJECTS: readonly BrokenObject[] = rows(
+  machineDeployment,
+  (['150%', '101%', '0200%'] as const).flatMap((share): Row<BuiltMachineDeployment>[] => [
+    [
+      `maxUnavailable of ${share}`,
+      (d) => set(d.spec.strategy.rollingUpdate, 'maxUnavailable', share),
+      'spec.strategy.rollingUpdate.maxUnavailable',
+      'maxUnavailable cannot be more than 100%',
+    ],
+    [
+      `in place with maxUnavailable of ${share}`,
+      (d) =>
+        set(d.spec, 'strategy', {
+          type: 'InPlaceUpdate',
+          inPlaceUpdate: { maxSurge: 0, maxUnavailable: share, orchestrationType: 'Auto' },
+        }),
+      'spec.strategy.inPlaceUpdate.maxUnavailable',
+      'maxUnavailable cannot be more than 100%',
+    ],
+  ]),
+);

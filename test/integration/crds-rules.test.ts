@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { BROKEN_OBJECTS } from '../broken-objects.ts';
+import { BROKEN_OBJECTS, UNWISE_OBJECTS } from '../broken-objects.ts';
 import { forCreation, machine, machineClass, machineDeployment, machineSet } from '../builders.ts';
 import { connect, namespace, type TestNamespace } from '../env/environment.ts';
 import { causesOf, CrdsApi, type Item } from './crds-api.ts';
 
+const REFUSED = [...BROKEN_OBJECTS, ...UNWISE_OBJECTS];
 const DRY_RUN = '&dryRun=All';
 
 let ns: TestNamespace;
@@ -21,7 +22,7 @@ afterAll(async () => {
 });
 
 describe('what no controller could obey', () => {
-  test.each(BROKEN_OBJECTS)('$object.kind: $what is refused at $field', async ({ object, field, message }) => {
+  test.each(REFUSED)('$object.kind: $what is refused at $field', async ({ object, field, message }) => {
     const item = { ...forCreation(object), metadata: { name: 'broken' } };
 
     const answer = await api.create(item, DRY_RUN);
@@ -43,7 +44,7 @@ describe('what no controller could obey', () => {
     }
   });
 
-  test.each(BROKEN_OBJECTS)('$object.kind: a change to $what is refused', async ({ object, field, message }) => {
+  test.each(REFUSED)('$object.kind: a change to $what is refused', async ({ object, field, message }) => {
     const item = { ...forCreation(object), metadata: { name: 'sound' } };
     const { body } = await api.get(item);
     const { metadata } = body as Item;
@@ -60,12 +61,20 @@ describe('what no controller could obey', () => {
 describe('what can be obeyed', () => {
   test.each([
     {
-      what: 'a percentage above 100',
+      what: 'a surge above 100%',
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '200%', maxUnavailable: '0%' } },
     },
     {
       what: 'no surge and nothing unavailable',
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 0 } },
+    },
+    {
+      what: 'all unavailable at once',
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: '100%' } },
+    },
+    {
+      what: 'more unavailable than there may be, as a number',
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 500 } },
     },
     { what: 'Recreate alone', strategy: { type: 'Recreate' } },
     {
@@ -122,5 +131,82 @@ describe('what can be obeyed', () => {
     const inSelector = await api.patch(item, { spec: { selector: { matchLabels: labels } } });
 
     expect([inTemplate.status, inSelector.status]).toEqual([200, 200]);
+  });
+});
+
+describe('a selector that selects its machines', () => {
+  const KINDS = [{ kind: 'MachineSet' }, { kind: 'MachineDeployment' }];
+  const labels = { pool: 'a', zone: 'z' };
+  const soundNamed = (kind: string, name: string): Item & { spec: object } => ({
+    ...(forCreation(kind === 'MachineSet' ? machineSet() : machineDeployment()) as unknown as { spec: object }),
+    kind,
+    metadata: { name },
+  });
+  const changes = [
+    { what: 'moved to another label', selector: { matchLabels: { pool: null, zone: 'z' } } },
+    { what: 'moved to another value', selector: { matchLabels: { pool: 'b' } }, template: { pool: 'b', zone: 'z' } },
+    { what: 'narrowed', selector: { matchLabels: labels } },
+    { what: 'narrowed by an expression', selector: { matchExpressions: [{ key: 'pool', operator: 'Exists' }] } },
+    {
+      what: 'spelled as an expression',
+      selector: { matchLabels: null, matchExpressions: [{ key: 'pool', operator: 'In', values: ['a'] }] },
+    },
+  ];
+  const rows = KINDS.flatMap(({ kind }) => changes.map((change) => ({ kind, ...change })));
+
+  test.each(rows)('$kind: it cannot be $what, although the template follows', async ({ kind, selector, template }) => {
+    const item = soundNamed(kind, 'sound');
+    const answer = await api.patch(item, {
+      spec: { selector, template: { metadata: { labels: template ?? labels } } },
+    });
+
+    expect(answer).toMatchObject({ status: 422 });
+    expect(causesOf(answer)).toEqual([
+      {
+        field: 'spec.selector',
+        message: expect.stringContaining('selector cannot be changed') as unknown,
+        reason: 'FieldValueInvalid',
+      },
+    ]);
+  });
+
+  test.each(KINDS)('$kind: it can be written again, with empty parts as well', async ({ kind }) => {
+    const item = soundNamed(kind, `again-${kind.toLowerCase()}`);
+    await api.createAll([item]);
+    const { body } = await api.get(item);
+    const stored = body as Item & { spec: { selector: object } };
+    const spec = { ...stored.spec, selector: { ...stored.spec.selector, matchExpressions: [] } };
+
+    expect(await api.replace(item, { ...stored, spec }, { query: DRY_RUN })).toMatchObject({ status: 200 });
+    expect(
+      await api.patch(item, { spec: { template: { metadata: { labels: { ...labels, new: 'x' } } } } }),
+    ).toMatchObject({ status: 200 });
+  });
+
+  test('a set that has the hash label cannot lose it or get another', async () => {
+    const labelled = { pool: 'a', 'machine-template-hash': '1' };
+    const item = soundNamed('MachineSet', 'hashed');
+    await api.createAll([item]);
+    const change = (selector: object, hash: string): object => ({
+      spec: {
+        selector: { matchLabels: selector },
+        template: { metadata: { labels: { 'machine-template-hash': hash } } },
+      },
+    });
+
+    const given = await api.patch(item, change(labelled, '1'));
+    const other = await api.patch(item, change({ 'machine-template-hash': '2' }, '2'));
+    const lost = await api.patch(item, change({ 'machine-template-hash': null }, '1'));
+
+    expect([given.status, other.status, lost.status]).toEqual([200, 422, 422]);
+  });
+
+  test('a deployment cannot be given the hash label', async () => {
+    const matchLabels = { 'machine-template-hash': '1' };
+    const answer = await api.patch(soundNamed('MachineDeployment', 'sound'), {
+      spec: { selector: { matchLabels }, template: { metadata: { labels: matchLabels } } },
+    });
+
+    expect(answer).toMatchObject({ status: 422 });
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { MachineSetSpec } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
-import { BROKEN_OBJECTS } from '../broken-objects.ts';
+import { BROKEN_OBJECTS, UNWISE_OBJECTS } from '../broken-objects.ts';
 import { forCreation, machine, machineDeployment, machineSet } from '../builders.ts';
 import { applyCrds } from '../env/crds.ts';
 import { privateControlPlane } from '../env/environment.ts';
@@ -21,16 +21,25 @@ const UNRELATED: Readonly<Record<string, object>> = {
 };
 
 /** Each broken object, under a name of its own. The scale subresource has always kept negative replicas out. */
-const STORED = BROKEN_OBJECTS.filter(({ field }) => field !== 'spec.replicas').map(({ what, object }, index) => ({
-  what,
-  kind: object.kind ?? '',
-  item: { ...forCreation(object), metadata: { name: `stored-${index}` } },
-  /** Without one, only metadata and status can be written. */
-  hasSpec: 'spec' in object || object.kind === 'MachineClass',
-}));
+const STORED = [...BROKEN_OBJECTS, ...UNWISE_OBJECTS]
+  .filter(({ field }) => field !== 'spec.replicas')
+  .map(({ what, object, field }, index) => ({
+    what,
+    field,
+    kind: object.kind ?? '',
+    item: { ...forCreation(object), metadata: { name: `stored-${index}` } },
+    /** Without one, only metadata and status can be written. */
+    hasSpec: 'spec' in object || object.kind === 'MachineClass',
+  }));
 
 const WITH_STATUS = STORED.filter(({ kind }) => kind !== 'MachineClass');
 const WITH_SCALE = STORED.filter(({ kind, hasSpec }) => hasSpec && /^Machine(Set|Deployment)$/.test(kind));
+
+/** Any of these can be what is wrong with a selector. */
+const WITH_BROKEN_SELECTOR = STORED.filter(
+  ({ kind, field, hasSpec }) =>
+    hasSpec && /^Machine(Set|Deployment)$/.test(kind) && /^spec\.(selector|template\.metadata)/.test(field),
+);
 
 const withoutSelector = {
   ...forCreation(machineSet((s) => delete (s.spec as Partial<MachineSetSpec>).selector)),
@@ -95,6 +104,21 @@ describe('an object that was stored before the rules', () => {
       expect(await api.patch(item, UNRELATED[kind])).toMatchObject(OK);
     },
   );
+
+  test.each(WITH_BROKEN_SELECTOR)('$kind with $what can get any selector of its machines', async ({ kind, item }) => {
+    const query = '&dryRun=All';
+    const sound = kind === 'MachineSet' ? machineSet() : machineDeployment();
+    const { body } = await api.get(item);
+    const { metadata } = body as Item;
+    const repaired = forCreation(sound) as { spec: object };
+    const spec = {
+      ...repaired.spec,
+      selector: { matchLabels: { other: 'b' } },
+      template: { metadata: { labels: { other: 'b' } }, spec: { class: { kind: 'MachineClass', name: 'c' } } },
+    };
+
+    expect(await api.replace(item, { ...repaired, kind, metadata, spec }, { query })).toMatchObject(OK);
+  });
 
   test.each(STORED)('$kind with $what takes a label in a full write, finalizers, and goes', async ({ item }) => {
     const { body } = await api.get(item);

@@ -173,14 +173,10 @@ describe('a machine deployment', () => {
       return set ?? false;
     });
     await world.killManager();
-    await world.patch(machineSets, (taken as MachineSet).metadata.name, {
-      metadata: { ownerReferences: [], labels: { pool: 'x', [TEMPLATE_HASH_LABEL]: 'x' } },
-      spec: {
-        replicas: 0,
-        selector: { matchLabels: { pool: 'x' } },
-        template: { metadata: { labels: { pool: 'x' } } },
-      },
-    });
+    const { name } = (taken as MachineSet).metadata;
+    await world.patch(machineSets, name, { metadata: { finalizers: [] } });
+    await world.delete(machineSets, name);
+    await world.createSet(0, ({ metadata }) => (metadata.name = name));
     await world.startManager();
 
     await eventually(async () => expect(await world.list(machineSets)).toHaveLength(2));

@@ -1,15 +1,24 @@
 import type { Definition } from './definition.ts';
 import { failedMachines, machineTemplate } from './machine.ts';
-import { classNamed, intOrPercent, notNegative, SELECTOR_RULES, SPEC_PRESENT, STRATEGY_RULES } from './rules.ts';
-import { flag, int32, int64, listOf, object, type Schema, text, time } from './schema.ts';
+import {
+  classNamed,
+  intOrPercent,
+  notMoreThanAll,
+  notNegative,
+  SELECTOR_KEPT,
+  SELECTOR_RULES,
+  SPEC_PRESENT,
+  STRATEGY_RULES,
+} from './rules.ts';
+import { flag, int32, int64, listOf, object, type Rule, type Schema, text, time } from './schema.ts';
 import { selector } from './selector.ts';
 
-function limit(field: string, description: string): Schema {
+function limit(field: string, description: string, more: readonly Rule[] = []): Schema {
   return {
     anyOf: [{ type: 'integer' }, { type: 'string' }],
     description,
     'x-kubernetes-int-or-string': true,
-    'x-kubernetes-validations': [intOrPercent(field)],
+    'x-kubernetes-validations': [intOrPercent(field), ...more],
   };
 }
 
@@ -21,7 +30,8 @@ function limits(): Record<string, Schema> {
     ),
     maxUnavailable: limit(
       'maxUnavailable',
-      'How many of the desired Machines may be missing: a number, or a percentage of replicas, rounded down.',
+      'How many of the desired Machines may be missing: a number, or a percentage of replicas up to 100%, rounded down.',
+      [notMoreThanAll('maxUnavailable')],
     ),
   };
 }
@@ -67,14 +77,19 @@ function machineDeploymentSpec(): Schema {
         revision: int64('Revision to go back to; 0 is the one before.'),
       }),
       selector: selector(
-        'Which MachineSets and Machines belong to the deployment; it must select those of the template.',
+        'Which MachineSets and Machines belong to the deployment; it must select those of the template, and cannot be changed.',
       ),
       strategy: strategy(),
       template: machineTemplate(),
     },
     {
       required: ['template'],
-      'x-kubernetes-validations': [...SELECTOR_RULES, classNamed('template.spec.class'), ...STRATEGY_RULES],
+      'x-kubernetes-validations': [
+        ...SELECTOR_RULES,
+        SELECTOR_KEPT,
+        classNamed('template.spec.class'),
+        ...STRATEGY_RULES,
+      ],
     },
   );
 }

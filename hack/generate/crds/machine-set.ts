@@ -1,6 +1,6 @@
 import type { Definition } from './definition.ts';
 import { classSpec, failedMachines, lastOperation, machineTemplate } from './machine.ts';
-import { classNamed, notNegative, SELECTOR_RULES, SPEC_PRESENT } from './rules.ts';
+import { classNamed, notNegative, SELECTOR_RULES, SET_SELECTOR_KEPT, SPEC_PRESENT } from './rules.ts';
 import { int32, int64, listOf, object, type Schema, text, time } from './schema.ts';
 import { selector } from './selector.ts';
 
@@ -17,10 +17,12 @@ function machineSetSpec(): Schema {
       }),
       // That it is not negative is checked by the scale subresource.
       replicas: int32('How many Machines there should be.', { default: 0 }),
-      selector: selector('Which Machines belong to the set; it must select those of the template.'),
+      selector: selector(
+        'Which Machines belong to the set; it must select those of the template, and cannot be changed.',
+      ),
       template: machineTemplate(),
     },
-    { 'x-kubernetes-validations': [...SELECTOR_RULES, classNamed('template.spec.class')] },
+    { 'x-kubernetes-validations': [...SELECTOR_RULES, SET_SELECTOR_KEPT, classNamed('template.spec.class')] },
   );
 }
 

@@ -1,17 +1,19 @@
 import { DURATION_PATTERN } from '../../../pkg/apis/duration.ts';
 import { PERCENT_PATTERN } from '../../../pkg/apis/int-or-percent.ts';
+import { TEMPLATE_HASH_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import {
   capacityMessage,
   durationMessage,
   emptyMessage,
   intOrPercentMessage,
   MESSAGES,
+  moreThanAllMessage,
   negativeMessage,
 } from '../../../pkg/apis/machine/v1alpha1/messages.ts';
 import type { Rule } from './schema.ts';
 
 /**
- * Every rule lets pass what it would refuse as long as the fields concerned stay what they were: objects that laxer CRDs
+ * Every rule but those about changes (`selectorKept`) is made here. It lets pass what it would refuse as long as the fields concerned stay what they were: objects that laxer CRDs
  * have stored remain writable (finalizers, status, scale, any other field) and can be deleted. The API server's own
  * ratcheting would not do: it only skips rules of an object none of whose fields changed.
  */
@@ -65,6 +67,14 @@ const MATCH_LABELS_HOLD =
   `(!has(self.selector.matchLabels) || self.selector.matchLabels.all(k, ` +
   `k in ${LABELS} && ${LABELS}[k] == self.selector.matchLabels[k]))`;
 
+const EXPRESSIONS_VALID =
+  `!(${present('selector.matchExpressions')}) || self.selector.matchExpressions.all(e, ` +
+  "has(e.values) && size(e.values) > 0 ? e.operator in ['In', 'NotIn'] : e.operator in ['Exists', 'DoesNotExist'])";
+
+const SELECTOR_FILLED =
+  '(has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0) || ' +
+  '(has(self.selector.matchExpressions) && size(self.selector.matchExpressions) > 0)';
+
 const MATCH_EXPRESSIONS_HOLD =
   `(!has(self.selector.matchExpressions) || self.selector.matchExpressions.all(e, ` +
   `e.operator in ['Exists', 'In'] ` +
@@ -84,19 +94,14 @@ export const SELECTOR_RULES: Rule[] = [
     reason: 'FieldValueRequired',
   }),
   rule(
-    '!has(self.selector) || (has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0) || ' +
-      '(has(self.selector.matchExpressions) && size(self.selector.matchExpressions) > 0)',
+    `!has(self.selector) || ${SELECTOR_FILLED}`,
     `oldSelf.?selector.hasValue() && ${SAME_SELECTOR}`,
     MESSAGES.selectorEmpty,
     { fieldPath: '.selector' },
   ),
-  rule(
-    `!(${present('selector.matchExpressions')}) || self.selector.matchExpressions.all(e, ` +
-      "has(e.values) && size(e.values) > 0 ? e.operator in ['In', 'NotIn'] : e.operator in ['Exists', 'DoesNotExist'])",
-    same('selector.matchExpressions'),
-    MESSAGES.selectorInvalid,
-    { fieldPath: '.selector.matchExpressions' },
-  ),
+  rule(EXPRESSIONS_VALID, same('selector.matchExpressions'), MESSAGES.selectorInvalid, {
+    fieldPath: '.selector.matchExpressions',
+  }),
   rule(`(${HAS_LABELS} && size(${LABELS}) > 0)`, same('template.metadata.labels'), MESSAGES.templateLabelsMissing, {
     fieldPath: '.template.metadata.labels',
     reason: 'FieldValueRequired',
@@ -108,6 +113,52 @@ export const SELECTOR_RULES: Rule[] = [
     { fieldPath: '.selector' },
   ),
 ];
+
+/** The selector is there, well formed, and selects what the template makes. */
+const SELECTOR_SOUND = [
+  'has(self.selector)',
+  `(${SELECTOR_FILLED})`,
+  `(${EXPRESSIONS_VALID})`,
+  HAS_LABELS,
+  MATCH_LABELS_HOLD,
+  MATCH_EXPRESSIONS_HOLD,
+].join(' && ');
+
+/**
+ * On a spec with selector and template: a selector that was sound stays what it is. Whatever it no longer selected would be let go,
+ * and run on with nobody to manage it. A selector that is broken can be repaired; that one is missing now is said by another rule.
+ */
+function selectorKept(sameLabels: string): Rule {
+  const wasSound = SELECTOR_SOUND.replaceAll(/\bself\b/g, 'oldSelf');
+  return {
+    rule: `!has(self.selector) || !(${wasSound}) || (${sameLabels} && ${sameOrBothEmpty('matchExpressions')})`,
+    message: MESSAGES.selectorChanged,
+    fieldPath: '.selector',
+    reason: 'FieldValueInvalid',
+  };
+}
+
+/** Absent and empty are the same to whoever writes Go. */
+function sameOrBothEmpty(member: string): string {
+  const [now, before] = [`self.selector.${member}`, `oldSelf.selector.${member}`];
+  return (
+    `(has(${now}) && size(${now}) > 0 ? has(${before}) && ${now} == ${before} ` +
+    `: !has(${before}) || size(${before}) == 0)`
+  );
+}
+
+const HASH_ADDED_AT_MOST =
+  `(!has(oldSelf.selector.matchLabels) || oldSelf.selector.matchLabels.all(k, ` +
+  'has(self.selector.matchLabels) && k in self.selector.matchLabels && ' +
+  'self.selector.matchLabels[k] == oldSelf.selector.matchLabels[k])) && ' +
+  `(!has(self.selector.matchLabels) || self.selector.matchLabels.all(k, k == '${TEMPLATE_HASH_LABEL}' || ` +
+  '(has(oldSelf.selector.matchLabels) && k in oldSelf.selector.matchLabels)))';
+
+/** On the spec of a MachineDeployment. */
+export const SELECTOR_KEPT: Rule = selectorKept(sameOrBothEmpty('matchLabels'));
+
+/** On the spec of a MachineSet: whoever adopts it adds the label that tells it from its siblings. */
+export const SET_SELECTOR_KEPT: Rule = selectorKept(HASH_ADDED_AT_MOST);
 
 /** On whatever has a reference to a class at `path`: it names one. */
 export function classNamed(path: string): Rule {
@@ -176,6 +227,15 @@ export function intOrPercent(field: string): Rule {
     `(type(self) == int ? self >= 0 && self <= 2147483647 : self.matches('${PERCENT_PATTERN}'))`,
     SAME_VALUE,
     intOrPercentMessage(field),
+  );
+}
+
+/** On an integer or text: not a percentage above 100. */
+export function notMoreThanAll(field: string): Rule {
+  return rule(
+    `(type(self) == int || !self.matches('${PERCENT_PATTERN}') || self.matches('^0*(100|[0-9]{1,2})%$'))`,
+    SAME_VALUE,
+    moreThanAllMessage(field),
   );
 }
 

@@ -21,13 +21,14 @@ export interface Schema {
   'x-kubernetes-validations'?: Rule[];
 }
 
-/** A CEL rule. All of ours are optional transition rules: see rules.ts. */
+/** A CEL rule. All of ours spare what was stored before them: see rules.ts. */
 export interface Rule {
   rule: string;
   message: string;
   fieldPath?: string;
   reason: 'FieldValueInvalid' | 'FieldValueRequired';
-  optionalOldSelf: true;
+  /** Absent: only judges changes of what was there before. */
+  optionalOldSelf?: true;
 }
 
 /** A text. */

@@ -11,6 +11,8 @@ export const MESSAGES = {
     'selector.matchExpressions must use operator In or NotIn with values, or Exists or DoesNotExist without values',
   selectorMismatch:
     'selector does not select the Machines of the template: give spec.template.metadata.labels all labels that the selector asks for',
+  selectorChanged:
+    'selector cannot be changed: machines that it no longer selects would run on with nobody to manage them; keep it, make a new object with the other selector, and delete this one when its machines are no longer needed',
   /** In the words of the API server, whose scale subresource refuses it; a rule in the CRDs would say it twice. */
   replicasNegative: 'should be a non-negative integer',
   templateLabelsMissing: 'template has no labels: set spec.template.metadata.labels to what the selector asks for',
@@ -38,6 +40,11 @@ export function negativeMessage(field: string): string {
 /** For what is neither a count nor a percentage. */
 export function intOrPercentMessage(field: string): string {
   return `${field} must be a number from 0 on such as 1, or a percentage such as 25%, as a string`;
+}
+
+/** For a percentage above 100 of what can only be all. */
+export function moreThanAllMessage(field: string): string {
+  return `${field} cannot be more than 100%`;
 }
 
 /** For a percentage whose share of `replicas` is more than a 32-bit integer holds. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { BROKEN_OBJECTS } from '../../../../test/broken-objects.ts';
+import { BROKEN_OBJECTS, UNWISE_OBJECTS } from '../../../../test/broken-objects.ts';
 import { machine, machineClass, machineDeployment, machineSet } from '../../../../test/builders.ts';
 import type { Machine } from './machine.ts';
 import type { MachineClass } from './machine-class.ts';
@@ -34,6 +34,12 @@ describe('stored objects that cannot be obeyed', () => {
     const errors = validate(object);
 
     expect(errors).toContainEqual({ field, message: expect.stringContaining(message) as unknown });
+  });
+});
+
+describe('stored objects that are only refused when they are made', () => {
+  test.each(UNWISE_OBJECTS)('$object.kind: $what is obeyed', ({ object }) => {
+    expect(validate(object)).toEqual([]);
   });
 });
 
