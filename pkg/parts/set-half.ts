@@ -66,6 +66,7 @@ export function makeSetHalf(
     machineSets: sets,
     machines,
     recorder: eventsAbout(machineDeployments, recorders.deployments),
+    setRecorder: eventsAbout(machineSets, recorders.deployments),
     holdsScaleDownDuringRollout: config.sets.annotateForAutoscaler,
   });
   const freezeCondition = new FreezeCondition({

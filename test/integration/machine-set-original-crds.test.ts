@@ -63,6 +63,28 @@ test('a settled deployment is not written again, although the server prunes and 
   expect(world.manager.count('patch', 'machinesets')).toBe(1);
 });
 
+test('a set that a changed selector strands is told of, on both objects, with its machines', async () => {
+  await using world = await MachineSetWorld.start({}, plane.connection);
+  await world.createDeployment(2);
+  await eventually(() => expect(world.running()).toHaveLength(2));
+  const [stranded] = await world.list(machineSets);
+  const moved = { pool: null, other: 'd' };
+  await world.patch(machineDeployments, 'd', {
+    spec: { selector: { matchLabels: moved }, template: { metadata: { labels: moved } } },
+  });
+
+  await eventually(() => {
+    const told = world.events.filter(({ reason }) => reason === 'ReleasedMachineSet');
+    expect(told.map(({ object, type }) => [object.metadata.name, type])).toEqual([
+      ['d', 'Warning'],
+      [stranded?.metadata.name, 'Warning'],
+    ]);
+    for (const { message } of told)
+      expect(message).toContain(`${stranded?.metadata.name}, which has been released with 2`);
+  });
+  await eventually(() => expect(world.running()).toHaveLength(4));
+});
+
 // Negative replicas are refused by the API server itself, because of the scale subresource.
 const broken = BROKEN_OBJECTS.filter(
   ({ object, field }) =>

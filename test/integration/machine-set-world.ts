@@ -320,13 +320,15 @@ class Manager implements AsyncDisposable {
     await session.informers.waitForSync(session.signal);
 
     const registry = new Registry();
+    const recorder = { event: (event: ObjectEvent<KubeObject>) => void events.push(event) };
     const parts = {
       ...informers,
       reader: session.reader,
       writer: session.writer,
       targets: targetsOf(session, informers.nodes),
       expectations: new Expectations({ clock: session.clock }),
-      recorder: { event: (event: ObjectEvent<KubeObject>) => void events.push(event) },
+      recorder,
+      setRecorder: recorder,
       metrics: machineSetMetrics(registry, () => informers.machineSets.list()),
       clock: session.clock,
       log: silentLogger,

@@ -7,9 +7,13 @@ import type { Patch } from '../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
 import { adoptPatch, controllerReference, releasePatch, sortByClaim } from '../../reconcile/ownership.ts';
 import { CONTROLLER_INDEX, NO_CONTROLLER } from '../machine-set/controller-index.ts';
+import { releasedMachines } from './events.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 
-type ClaimParts = Pick<MachineDeploymentParts, 'machineSets' | 'reader' | 'writer'>;
+type ClaimParts = Pick<
+  MachineDeploymentParts,
+  'machineSets' | 'machines' | 'reader' | 'writer' | 'recorder' | 'setRecorder'
+>;
 
 /** Adopts the sets that `deployment` selects and nobody controls, and releases those that it no longer selects. */
 export async function claimSets(parts: ClaimParts, deployment: MachineDeployment, signal: AbortSignal): Promise<void> {
@@ -18,11 +22,27 @@ export async function claimSets(parts: ClaimParts, deployment: MachineDeployment
     ...parts.machineSets.byIndex(CONTROLLER_INDEX, uid),
     ...parts.machineSets.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
   ]);
-  for (const set of release) await patchSet(parts, set, releasePatch(set, uid), signal);
+  for (const set of release) await releaseSet(parts, deployment, set, signal);
   if (adopt.length === 0 || !(await mayAdopt(parts, deployment, signal))) return;
 
   const reference = controllerReference(deployment, API_VERSION, 'MachineDeployment');
   for (const set of adopt) await patchSet(parts, set, adoptPatch(set, reference), signal);
+}
+
+/** Machines that go with it run on: whoever changed the selector, or the set's labels, may not have meant that. */
+async function releaseSet(
+  parts: ClaimParts,
+  deployment: MachineDeployment,
+  set: MachineSet,
+  signal: AbortSignal,
+): Promise<void> {
+  const { uid } = deployment.metadata;
+  if (!(await patchSet(parts, set, releasePatch(set, uid), signal))) return;
+  const machines = parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid).length;
+  if (machines === 0) return;
+  const release = { deployment, set, machines };
+  parts.recorder.event(releasedMachines(deployment, release));
+  parts.setRecorder.event(releasedMachines(set, release));
 }
 
 /** What is gone, or about to go, must not gain sets: they would be deleted with it. Only a live read tells. */
@@ -37,11 +57,14 @@ async function mayAdopt({ reader }: ClaimParts, deployment: MachineDeployment, s
   }
 }
 
-async function patchSet({ writer }: ClaimParts, set: MachineSet, patch: Patch, signal: AbortSignal): Promise<void> {
+/** False when there was nothing left to patch. */
+async function patchSet({ writer }: ClaimParts, set: MachineSet, patch: Patch, signal: AbortSignal): Promise<boolean> {
   const { namespace, name } = set.metadata;
   try {
     await writer.patch('change', machineSets, { namespace: namespace ?? '', name }, patch, { signal });
+    return true;
   } catch (err) {
     if (!isNotFound(err) && !ApiError.is(err, 'Invalid')) throw err;
+    return false;
   }
 }

@@ -1,4 +1,6 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { KubeObject } from '../../apis/meta.ts';
 import type { EventType } from '../../events/correlator.ts';
 import { textOf } from '../machine-set/events.ts';
 import type { ObjectEvent } from '../machine-set/events.ts';
@@ -30,6 +32,25 @@ export function failedToCreateSet(
 export function selectsAll(object: MachineDeployment): ObjectEvent<MachineDeployment> {
   const message = 'This deployment is selecting all machines. A non-empty selector is required.';
   return event(object, 'Warning', 'SelectingAll', message);
+}
+
+/** Whom `releasedMachines` names. */
+interface Release {
+  readonly deployment: MachineDeployment;
+  readonly set: MachineSet;
+  readonly machines: number;
+}
+
+/** A set that still has Machines was let go, because the selector no longer selects it; told of both. */
+export function releasedMachines<T extends KubeObject>(
+  object: T,
+  { deployment, set, machines }: Release,
+): ObjectEvent<T> {
+  const message =
+    `The selector of machine deployment ${deployment.metadata.name} no longer selects machine set ${set.metadata.name}, which has ` +
+    `been released with ${machines} machine(s): no machine deployment manages those any more, they and their VMs stay when it is ` +
+    'deleted. Delete the set, or give it the labels that the selector asks for.';
+  return { object, type: 'Warning', reason: 'ReleasedMachineSet', message };
 }
 
 /** The template of an earlier revision is the present one again. */

@@ -20,6 +20,7 @@ export interface MachineDeploymentParts {
   readonly writer: Writer;
   readonly targets: Targets;
   readonly recorder: ObjectEvents<MachineDeployment>;
+  readonly setRecorder: ObjectEvents<MachineSet>;
   readonly clock: Clock;
   readonly log: Logger;
   /** Whether Nodes are kept from the autoscaler's scale-down while a rollout is on. */
