@@ -25,6 +25,7 @@ export const MACHINE_EVENTS = {
   Preserved: 'Normal',
   PreservationEnded: 'Normal',
   InvalidPreserveValue: 'Warning',
+  NotACandidate: 'Warning',
   UpdateSelected: 'Normal',
   UpdateReady: 'Normal',
   UpdateSucceeded: 'Normal',

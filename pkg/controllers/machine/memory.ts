@@ -58,6 +58,13 @@ export class MachineMemory {
     return true;
   }
 
+  /** Whether `what` has just become true of this Machine; once it no longer is, it may become so again. */
+  becomes(uid: string, what: string, isSo: boolean): boolean {
+    if (isSo) return this.isNews(uid, what);
+    this.#told.get(uid)?.delete(what);
+    return false;
+  }
+
   /** The Machine is gone. */
   forget(uid: string): void {
     this.drains.delete(uid);

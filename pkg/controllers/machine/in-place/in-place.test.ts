@@ -417,6 +417,42 @@ describe('an update in place that fails', () => {
   });
 });
 
+describe('a Node that is selected without being a candidate', () => {
+  const told = ({ world }: KeptMachine): string[] =>
+    world.events.filter(({ reason }) => reason === 'NotACandidate').map(({ message }) => message);
+
+  test('is left alone, and its machine says once which label is missing', async () => {
+    const kept = new KeptMachine();
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+    await kept.rest();
+    await kept.pass();
+
+    expect([reasonOf(kept), kept.phase, kept.world.drains.requests]).toEqual([undefined, 'Running', []]);
+    expect(told(kept)).toEqual([expect.stringContaining(`without ${CANDIDATE_FOR_UPDATE_LABEL}`)]);
+  });
+
+  test('is told of again when the label comes again', async () => {
+    const kept = new KeptMachine();
+    for (const value of ['true', undefined, 'true']) {
+      kept.labelNode(SELECTED_FOR_UPDATE_LABEL, value);
+      await kept.rest();
+    }
+
+    expect(told(kept)).toHaveLength(2);
+  });
+
+  test('is updated once it is a candidate', async () => {
+    const kept = new KeptMachine();
+    kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+    await kept.rest();
+    kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+    await kept.rest();
+
+    expect(reasonOf(kept)).toBe('SelectedForUpdate');
+    expect(told(kept)).toHaveLength(1);
+  });
+});
+
 /** What may happen around an update, in any order. */
 const ACTIONS: readonly ((kept: KeptMachine) => void | Promise<unknown>)[] = [
   (kept) => kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true'),

@@ -1,3 +1,4 @@
+import { CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
@@ -12,7 +13,14 @@ import { namedNode } from '../named-node.ts';
 import type { NodeAccess } from '../node-access.ts';
 import { conditionChange, conditionOf } from '../node-condition.ts';
 import { beginPhase, phaseOf, setFailure, setOperation } from '../status.ts';
-import { IN_PLACE_UPDATE, inPlaceCondition, inPlaceFacts, nextReason, type InPlaceReason } from './reason.ts';
+import {
+  IN_PLACE_UPDATE,
+  inPlaceCondition,
+  inPlaceFacts,
+  nextReason,
+  type InPlaceFacts,
+  type InPlaceReason,
+} from './reason.ts';
 
 /** Phases in which a machine is taken for an update: one that does not work yet, or is given up, is not. */
 const UPDATABLE: ReadonlySet<string> = new Set([
@@ -50,12 +58,27 @@ export const inPlaceProgress: MachineStep = {
 
     const facts = inPlaceFacts(node, phase);
     if (facts.reason !== 'SelectedForUpdate' || !UPDATABLE.has(phase)) dismissKeptDrain(ctx, 'in-place-update');
+    tellOfIgnoredSelection(ctx, node, facts);
     const reason = nextReason(facts);
     if (reason !== undefined) await say(ctx, nodes, node, reason);
     else if (UPDATABLE.has(phase)) await act(ctx, nodes, node, facts.reason, facts.result !== undefined);
     return next;
   },
 };
+
+/** Whoever selects a Node by hand and forgets the other label waits for nothing. */
+function tellOfIgnoredSelection(
+  { machine, memory, pass }: MachineContext,
+  node: Node,
+  { isCandidate, isSelected }: InPlaceFacts,
+): void {
+  if (!memory.becomes(machine.metadata.uid, 'NotACandidate', isSelected && !isCandidate)) return;
+  pass.event(
+    'NotACandidate',
+    `Node ${node.metadata.name} has label ${SELECTED_FOR_UPDATE_LABEL}, which has no effect without ` +
+      `${CANDIDATE_FOR_UPDATE_LABEL}: set that label to true as well to update the Node in place, or remove both.`,
+  );
+}
 
 async function act(
   ctx: MachineContext,
