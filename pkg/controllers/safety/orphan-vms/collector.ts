@@ -98,13 +98,15 @@ export class Collector {
   }
 }
 
-/** Exactly that VM is meant: its provider id, and the UID if it carries one. */
+/**
+ * Exactly that VM is meant: its provider id counts, and no UID is told, by which a driver would also find the VM of the Machine that
+ * this one is a twin of.
+ */
 function stubOf(
-  { machineName, machineUID, providerID }: ListedMachine,
+  { machineName, providerID }: ListedMachine,
   { metadata }: MachineClass,
-): { metadata: { name: string; namespace: string; uid?: string }; spec: { providerID: string } } {
-  const uid = machineUID === undefined ? {} : { uid: machineUID };
-  return { metadata: { name: machineName, namespace: metadata.namespace ?? '', ...uid }, spec: { providerID } };
+): { metadata: { name: string; namespace: string }; spec: { providerID: string } } {
+  return { metadata: { name: machineName, namespace: metadata.namespace ?? '' }, spec: { providerID } };
 }
 
 function fieldsOf(
