@@ -53,6 +53,16 @@ export class CloudProcess implements CloudConsole, AsyncDisposable {
     await running?.control[Symbol.asyncDispose]();
   }
 
+  /** SIGSTOP. */
+  pause(): void {
+    this.#running?.driver.freeze();
+  }
+
+  /** SIGCONT. */
+  resume(): void {
+    this.#running?.driver.thaw();
+  }
+
   async vms(): Promise<readonly SimVM[]> {
     if (this.#running === undefined) throw new Error('the cloud does not run');
     return await this.#running.control.vms();
@@ -60,14 +70,20 @@ export class CloudProcess implements CloudConsole, AsyncDisposable {
 
   /** Machine names of all VMs ever made, one for each VM, as the cloud's journal has them. */
   everMade(): readonly string[] {
-    const text = readFileSync(join(this.#directory, 'state', 'vms.jsonl'), 'utf8');
-    const entries = text.split('\n').filter((line) => line !== '');
     const made = new Map<string, string>();
-    for (const line of entries) {
-      const entry = JSON.parse(line) as JournalEntry; // written by Journal
-      if (entry.op === 'put') made.set(entry.vm.providerID, entry.vm.machineName);
-    }
+    for (const entry of this.#journal()) if (entry.op === 'put') made.set(entry.vm.providerID, entry.vm.machineName);
     return [...made.values()].toSorted();
+  }
+
+  /** How many VMs were ever removed, as the cloud's journal has them. */
+  get everRemoved(): number {
+    return this.#journal().filter(({ op }) => op === 'remove').length;
+  }
+
+  #journal(): readonly JournalEntry[] {
+    const text = readFileSync(join(this.#directory, 'state', 'vms.jsonl'), 'utf8');
+    const lines = text.split('\n').filter((line) => line !== '');
+    return lines.map((line) => JSON.parse(line) as JournalEntry); // written by Journal
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

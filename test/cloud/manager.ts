@@ -70,9 +70,12 @@ export class InProcessManager implements AsyncDisposable {
 
   /** The sum of one metric over the label values that match `labels`, a part of the exposition's text. */
   async metric(name: string, labels = ''): Promise<number> {
-    const text = await (await fetch(`${this.url}/metrics`)).text();
-    const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`) && line.includes(labels));
-    return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+    return await metricAt(this.url, name, labels);
+  }
+
+  /** Resolves with the exit code when it has ended by itself. */
+  get ended(): Promise<number> {
+    return this.#ended;
   }
 
   /** SIGTERM; resolves with the exit code when it has ended. */
@@ -90,6 +93,14 @@ export class InProcessManager implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.abandon();
   }
+}
+
+/** The sum of one metric that a manager serves, over the label values that match `labels`. */
+export async function metricAt(url: string, name: string, labels = ''): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const isOne = (line: string): boolean => line.startsWith(`${name}{`) || line.startsWith(`${name} `);
+  const lines = text.split('\n').filter((line) => isOne(line) && line.includes(labels));
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
 
 /** The flags of `machinist run`, by name. */

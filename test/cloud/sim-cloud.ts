@@ -33,6 +33,8 @@ export class SimulatedCloud implements CloudConsole, AsyncDisposable {
   readonly simulation: Simulation;
   /** Every VM ever made, in order. */
   readonly created: SimVM[] = [];
+  /** Provider ids of VMs that the driver deleted or that vanished, in order. */
+  readonly removed: string[] = [];
   /** Most VMs that existed at one moment. */
   peak = 0;
   /** Names of machines that had two VMs at one moment. */
@@ -45,6 +47,7 @@ export class SimulatedCloud implements CloudConsole, AsyncDisposable {
     this.#stack = stack;
     simulation.cloud.onEvent((vm, event) => {
       if (event === 'created') this.#count(vm);
+      else if (event !== 'changed') this.removed.push(vm.providerID);
     });
   }
 
@@ -77,7 +80,7 @@ export class SimulatedCloud implements CloudConsole, AsyncDisposable {
 
   /** VMs ever deleted. */
   get deleted(): number {
-    return this.created.length - this.simulation.cloud.size;
+    return this.removed.length;
   }
 
   /** Driver calls so far, by method. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { eventually } from '../expect/eventually.ts';
 import { InProcessManager, type RunOptions } from './manager.ts';
 import { Pool } from './pool.ts';
@@ -17,6 +18,8 @@ export interface FaultRow {
   readonly run?: Pick<RunOptions, 'clock'>;
   /** At least so many machines, that each fault of the row comes soon. */
   readonly machines?: number;
+  /** Whether two VMs of one name are what the row is about. */
+  readonly twins?: boolean;
   /** VMs made beyond those that are needed: of machines whose VM was taken away, or made by the fault itself. */
   readonly extraVMs?: number;
 }
@@ -31,6 +34,8 @@ export interface Outcome {
   /** The least that the work needs. */
   readonly needed: number;
   readonly doubled: readonly string[];
+  /** Machines that worked when nothing was asked for, and did not live on although only the fault went on. */
+  readonly replaced: readonly string[];
 }
 
 /** The loops look often; nothing becomes Failed by time alone. */
@@ -48,6 +53,7 @@ export class Trial {
   readonly cloud: SimulatedCloud;
   readonly pool: Pool;
   readonly manager: InProcessManager;
+  readonly #replaced: string[] = [];
 
   private constructor(site: Site, cloud: SimulatedCloud, pool: Pool, manager: InProcessManager) {
     this.site = site;
@@ -57,11 +63,11 @@ export class Trial {
   }
 
   /**
-   * Takes `machines` machines through creation, a roll, a shrink and deletion while a fault is on, and checks after each step that
-   * there is one VM for each machine, none without, and no freeze left.
+   * Takes `machines` machines through creation, a roll, a shrink and deletion while a fault is on, which comes once more when nothing
+   * is asked for, and checks after each step that there is one VM for each machine, none without, and no freeze left.
    */
   static async run(site: Site, machines: number, row: FaultRow): Promise<Outcome> {
-    const { what, faults, disturb, extraVMs = 0, flags = {}, run = {} } = row;
+    const { what, faults, disturb, extraVMs = 0, flags = {}, run = {}, twins = false } = row;
     await using cloud = await SimulatedCloud.start({
       site,
       latencyMs: { ...QUICK, create: 150, delete: 150 },
@@ -74,7 +80,7 @@ export class Trial {
     const disturbing = disturb?.(trial, over.signal);
     let failure: string | undefined;
     try {
-      await trial.#work(machines, disturbing);
+      await trial.#work(machines, disturbing, async () => disturb?.(trial, over.signal));
     } catch (err) {
       failure = err instanceof Error ? err.message : String(err);
     } finally {
@@ -88,36 +94,56 @@ export class Trial {
       created: created.length,
       deleted,
       needed: 2 * machines + extraVMs,
-      doubled: [...cloud.doubled],
+      doubled: twins ? [] : [...cloud.doubled],
+      replaced: trial.#replaced,
     };
   }
 
-  async #work(machines: number, disturbing: Promise<void> | undefined): Promise<void> {
+  async #work(machines: number, disturbing: Promise<void> | undefined, disturb: () => Promise<void>): Promise<void> {
     const { pool } = this;
     await this.#settled(machines);
     await pool.roll('2', { maxSurge: 2, maxUnavailable: 1 });
     await this.#settled(machines);
-    // What was to go wrong has gone wrong by now, and is over.
+    // What was to go wrong has gone wrong by now, and is over; now once more, at rest.
     await disturbing;
-    await this.#settled(machines);
-    await pool.scale(Math.floor(machines / 2));
-    await this.#settled(Math.floor(machines / 2));
+    const before = await this.#settled(machines);
+    await disturb();
+    const after = await this.#settled(machines);
+    this.#compare(before, after);
+    const half = Math.floor(machines / 2);
+    await pool.scale(half);
+    this.#compare(await this.#settled(half), after);
     await pool.delete();
     await pool.untilGone(PATIENCE);
   }
 
-  async #settled(machines: number): Promise<void> {
+  /** All of `some` must still be what they are in `all`: the same object, the same VM. */
+  #compare(some: ReadonlyMap<string, string>, all: ReadonlyMap<string, string>): void {
+    for (const [name, identity] of some) if (all.get(name) !== identity) this.#replaced.push(name);
+  }
+
+  /** Resolves with the machines, by name, when everything is as asked for: UID and provider id. */
+  async #settled(machines: number): Promise<ReadonlyMap<string, string>> {
     await this.pool.untilUp(machines, PATIENCE);
     const look = async (): Promise<void> => {
       const { metadata, status } = await this.pool.deployment();
       const marks = [metadata.labels?.['freeze'], status?.conditions?.some(({ type }) => type === 'Frozen')];
       if (!isDeepStrictEqual(marks, [undefined, false])) throw new Error(`frozen: ${JSON.stringify(marks)}`);
+      const frozen = await this.manager.metric('machinist_cluster_frozen');
+      if (frozen !== 0) throw new Error(`${frozen} clusters are frozen`);
     };
     await eventually(look, { ...PATIENCE, describe: 'freezes to be over' });
+    return identitiesOf(await this.pool.machines());
   }
 }
 
+/** Machines by name: what must not change while they live. */
+export function identitiesOf(machines: readonly Machine[]): ReadonlyMap<string, string> {
+  return new Map(machines.map(({ metadata, spec }) => [metadata.name, `${metadata.uid} ${spec.providerID ?? ''}`]));
+}
+
 /** Whether nothing was lost, and nothing was made or deleted that need not have been. */
-export function isSound({ failure, created, deleted, needed, doubled }: Outcome): boolean {
-  return failure === undefined && created === deleted && created <= needed && doubled.length === 0;
+export function isSound({ failure, created, deleted, needed, doubled, replaced }: Outcome): boolean {
+  const isExact = created === deleted && created <= needed && doubled.length === 0;
+  return failure === undefined && isExact && replaced.length === 0;
 }

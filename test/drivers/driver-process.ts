@@ -40,9 +40,14 @@ export class DriverProcess implements AsyncDisposable {
     return this.#output.join('\n');
   }
 
-  /** Stops the process in its tracks; it answers nothing until it is killed. */
+  /** Stops the process in its tracks; it answers nothing until it is killed or goes on. */
   freeze(): void {
     this.#child.kill('SIGSTOP');
+  }
+
+  /** Lets a frozen process go on. */
+  thaw(): void {
+    this.#child.kill('SIGCONT');
   }
 
   /** Ends the process and waits until it has gone. */

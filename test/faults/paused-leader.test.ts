@@ -39,11 +39,10 @@ const LONG_LEASE = {
   'leader-elect-lease-duration': '60s',
   'leader-elect-renew-deadline': '50s',
 };
-/**
- * From the first to the last line that a process logs after it was resumed. It takes a tenth of a second; a busy host takes its
- * time, so only the long form, which is run for its figures, insists on a second.
- */
-const LONGEST_END_MS = LONG_FORM === undefined ? 20_000 : 1_000;
+/** From the first to the last line that a process logs after it was resumed: a tenth of a second, where nobody else wants the host. */
+const LONGEST_END_MS = 20_000;
+/** The long form, which is run for its figures, wants half of them to end within this. */
+const MEDIAN_END_MS = LONG_FORM === undefined ? LONGEST_END_MS : 1_000;
 /** Within this time after a change something is under way. */
 const WORK_MS = 900;
 
@@ -217,4 +216,5 @@ test(`a leader that is paused past its Lease changes nothing when it wakes up, a
   // Each has logged its end.
   expect(Math.min(...took)).toBeGreaterThan(0);
   expect(pauses.filter(({ tookMs }) => tookMs > LONGEST_END_MS)).toEqual([]);
+  expect(took.filter((ms) => ms <= MEDIAN_END_MS).length).toBeGreaterThanOrEqual(POINTS / 2);
 }, 7_200_000);
