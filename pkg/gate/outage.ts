@@ -22,6 +22,18 @@ export function describeOutage({ cluster, sinceMs, why }: Outage): string {
   return `API server of cluster "${cluster}" unreachable since ${toTimestamp(sinceMs)} (${why})`;
 }
 
+const HELD_UP = 'nothing that concerns it is created, changed or deleted until it answers again.';
+
+/** What is told of whatever waits for these outages to end: describeOutage of each, and what they mean. */
+export function describeHeldUp(outages: readonly Outage[]): string {
+  return `${outages.map(describeOutage).join('; ')}: ${HELD_UP}`;
+}
+
+/** Whether a text is one of describeHeldUp. */
+export function isHeldUpText(text: string): boolean {
+  return text.endsWith(HELD_UP);
+}
+
 /** `45 s`, `12 min 5 s`, `3 h 2 min`. */
 export function describeLength(ms: number): string {
   const seconds = Math.round(ms / 1_000);

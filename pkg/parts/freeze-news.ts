@@ -4,7 +4,7 @@ import { subjectOf } from '../events/event-object.ts';
 import type { Recorder } from '../events/recorder.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { Freezes } from '../gate/freeze.ts';
-import { describeLength, describeOutage } from '../gate/outage.ts';
+import { describeHeldUp, describeLength, describeOutage } from '../gate/outage.ts';
 import type { FreezeChange, Outage } from '../gate/outage.ts';
 import { leases } from '../kube/resource.ts';
 import type { Led } from '../process/leadership.ts';
@@ -68,7 +68,7 @@ export class FreezeNews {
 
 function tellOfBeginning(reader: Newsreader, outage: Outage): void {
   if (outage.cluster === CONTROL) return;
-  const message = `${describeOutage(outage)}: nothing that concerns it is created, changed or deleted until it answers again.`;
+  const message = describeHeldUp([outage]);
   tell(reader, 'Warning', 'APIServerUnreachable', message);
 }
 

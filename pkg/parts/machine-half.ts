@@ -81,6 +81,7 @@ export function makeMachineHalf(
     drain: makeDrain(base),
     gate,
     trust: gate,
+    outages: () => base.freezes.outages(),
     recorder: eventsAbout(machineResource, recorder),
     metrics: machineMetrics(registry, machines),
     clock,

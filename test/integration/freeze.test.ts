@@ -4,6 +4,7 @@ import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
+import { Program } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
 import { FaultProxy } from '../proxy/fault-proxy.ts';
 
@@ -84,6 +85,14 @@ async function untilTold(lease: string, told: RegExp): Promise<void> {
   }, PATIENCE);
 }
 
+/** Waits until the last operation of a machine reads like this. */
+async function untilSaid(machine: string, said: RegExp): Promise<void> {
+  await eventually(async () => {
+    const found = (await pool.machines()).find(({ metadata }) => metadata.name === machine);
+    expect(found?.status?.lastOperation?.description).toMatch(said);
+  }, PATIENCE);
+}
+
 async function labelForced(machine: string): Promise<void> {
   const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${pool.namespace}/machines/${machine}`;
   const body = { metadata: { labels: { 'force-deletion': 'True' } } };
@@ -150,6 +159,11 @@ describe('while the target cluster cannot be reached', () => {
         );
       }
       await expectHeld(plain);
+      await untilSaid(plain, /^API server of cluster "target" unreachable since .* until it answers again\./);
+      const access = ['-n', pool.namespace, '--kubeconfig', site.plane.kubeconfig];
+      const described = await Program.run('machinist', ['describe', 'machine', plain, ...access]);
+      expect(described.stdout).toMatch(/\nReason: +APIServerUnreachable\nMessage: +API server of cluster "target"/);
+      expect(described.stdout).toMatch(/\nNext: +Nothing until then/);
       const { metadata } = await pool.deployment();
 
       expect(message).toMatch(

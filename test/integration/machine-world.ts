@@ -280,6 +280,7 @@ export class MachineWorld implements AsyncDisposable {
       }),
       gate: openGate,
       trust: { trustedForMs: () => Number.POSITIVE_INFINITY, graceLeftMs: () => 0 },
+      outages: () => [],
       recorder: eventsAbout(machines, recorder),
       metrics: machineMetrics(metrics, this.machines),
       clock,

@@ -9,6 +9,7 @@ import { Transport } from '../../../pkg/kube/transport.ts';
 import { version } from '../version.ts';
 import type { DescribeOptions } from './command.ts';
 import { describe } from './description.ts';
+import { outageOf } from './outage.ts';
 import { render } from './render.ts';
 
 /** The clock's timers keep no process alive, and between two tries to connect there is no socket that would. */
@@ -22,8 +23,8 @@ export async function describeMachine(name: string, options: DescribeOptions): P
   const clock = new SystemClock();
   const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS);
   try {
-    const { machine, told } = await read(name, options, clock);
-    const description = describe(machine, told, clock.now());
+    const { machine, told, outage } = await read(name, options, clock);
+    const description = describe(machine, told, clock.now(), outage);
     console.log(
       options.output === 'json' ? JSON.stringify(description, undefined, 2) : render(description, clock.now()),
     );
@@ -42,7 +43,7 @@ async function read(
   name: string,
   { kubeconfig, namespace: asked }: DescribeOptions,
   clock: SystemClock,
-): Promise<{ machine: Machine; told: readonly Event[] }> {
+): Promise<{ machine: Machine; told: readonly Event[]; outage: string | undefined }> {
   const endpoint = await loadEndpoint({ kubeconfig, env: process.env, clock });
   const transport = new Transport({ endpoint, clock, userAgent: `machinist/${version()} describe` });
   try {
@@ -52,7 +53,7 @@ async function read(
     const machine = await reader.get(machines, { namespace, name });
     const fieldSelector = `involvedObject.uid=${machine.metadata.uid}`;
     const { items } = await reader.list(events, { namespace, fieldSelector });
-    return { machine, told: items };
+    return { machine, told: items, outage: await outageOf(reader, machine) };
   } finally {
     await transport.close();
   }

@@ -52,10 +52,13 @@ export interface Description {
   readonly events: readonly DescribedEvent[];
 }
 
-/** Describes a Machine with its Events, as they were read at `nowMs`. */
-export function describe(machine: Machine, events: readonly Event[], nowMs: number): Description {
+/**
+ * Describes a Machine with its Events, as they were read at `nowMs`. `outage`: what its MachineDeployment says of a cluster that
+ * does not answer.
+ */
+export function describe(machine: Machine, events: readonly Event[], nowMs: number, outage?: string): Description {
   const { metadata, spec, status } = machine;
-  const { phase, reason, message, waitingFor, sinceMs, nextStep } = explain(machine, nowMs);
+  const { phase, reason, message, waitingFor, sinceMs, nextStep } = explain(machine, nowMs, outage);
   const { type, state, errorCode, lastUpdateTime } = status?.lastOperation ?? {};
   const owner = controllerOf(machine);
   return {

@@ -1,7 +1,7 @@
 import type { MachineDeployment, MachineDeploymentCondition } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import type { Clock } from '../../clock/clock.ts';
-import { describeOutage } from '../../gate/outage.ts';
+import { describeHeldUp } from '../../gate/outage.ts';
 import type { Outage } from '../../gate/outage.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Writer } from '../../kube/client.ts';
@@ -26,7 +26,7 @@ export function conditionsDuring(
   const others = conditions.filter(({ type }) => type !== TYPE);
   if (outages.length === 0) return before === undefined ? undefined : others;
 
-  const message = `${outages.map(describeOutage).join('; ')}: nothing that concerns it is created, changed or deleted until it answers again.`;
+  const message = describeHeldUp(outages);
   if (before?.status === 'True' && before.message === message) return undefined;
   const now = toTimestamp(nowMs);
   const lastTransitionTime = before?.status === 'True' ? (before.lastTransitionTime ?? now) : now;

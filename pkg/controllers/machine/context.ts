@@ -7,6 +7,7 @@ import type { Drain } from '../../drain/drain.ts';
 import type { Drivers } from '../../driver/drivers.ts';
 import type { MachineDriver } from '../../driver/gated-driver.ts';
 import type { Gate } from '../../gate/gate.ts';
+import type { Outage } from '../../gate/outage.ts';
 import type { Trust } from '../../gate/leader-gate.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { MachineMetrics } from '../../metrics/machine.ts';
@@ -36,6 +37,8 @@ export interface MachineWorld {
   readonly drain: Drain;
   readonly gate: Gate;
   readonly trust: Trust;
+  /** Clusters that are frozen now. */
+  readonly outages: () => readonly Outage[];
   readonly metrics: MachineMetrics;
   readonly fleet: Fleet;
   readonly retries: Retries;

@@ -11,6 +11,7 @@ import { concernedClusters } from '../../driver/concerned-clusters.ts';
 import type { Drivers } from '../../driver/drivers.ts';
 import type { Gate } from '../../gate/gate.ts';
 import type { Trust } from '../../gate/leader-gate.ts';
+import type { Outage } from '../../gate/outage.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch } from '../../kube/patch.ts';
@@ -22,6 +23,7 @@ import type { Targets } from '../../targets/targets.ts';
 import type { SecretContents } from '../secret/secret-contents.ts';
 import { BootstrapTokens } from './bootstrap-tokens.ts';
 import type { MachineContext, MachineStep, MachineWorld } from './context.ts';
+import { awaitTarget } from './deletion/await-target.ts';
 import { deleteNode } from './deletion/delete-node.ts';
 import { deleteVM } from './deletion/delete-vm.ts';
 import { detachVolumes } from './deletion/detach-volumes.ts';
@@ -89,6 +91,7 @@ export const CREATION: readonly MachineStep[] = [
 export const DELETION: readonly MachineStep[] = [
   markTerminating,
   settleCreation,
+  awaitTarget,
   findNode,
   hooks('pre-drain'),
   drain,
@@ -120,6 +123,8 @@ export interface MachineParts {
   readonly drain: Drain;
   readonly gate: Gate;
   readonly trust: Trust;
+  /** Clusters that are frozen now. */
+  readonly outages: () => readonly Outage[];
   readonly recorder: MachineEventSink;
   readonly metrics: MachineMetrics;
   readonly clock: Clock;

@@ -844,6 +844,30 @@ describe('departure: a forced deletion goes on without its target cluster; one w
     expect(world.events.map(({ reason }) => reason)).toEqual(['VMDeleted', 'NodeLeftBehind']);
   });
 
+  test('waits without the label and says so once, until the target answers', async () => {
+    const world = start();
+    await run(world);
+    world.outages = [{ cluster: 'target', sinceMs: Date.parse('2026-01-01T00:00:00Z'), why: 'no answer' }];
+    const held = await run(world);
+    const { writes } = world;
+    const again = await run(world);
+
+    expect(held.machine.status?.lastOperation).toMatchObject({
+      type: 'Delete',
+      state: 'Processing',
+      description: expect.stringMatching(
+        /^API server of cluster "target" unreachable since 2026-01-01T00:00:00Z \(no answer\): .* Initiate node drain$/,
+      ),
+    });
+    expect([again.writes, world.writes]).toEqual([[], writes]);
+
+    world.outages = [];
+    expect((await run(world)).machine.status?.lastOperation?.description).toBe('Initiate node drain');
+    world.drains.end({ kind: 'drained', volumes: 0 } as never);
+    await run(world);
+    expect(world.driver.calls).toContain('delete');
+  });
+
   test('waits without the label', async () => {
     const world = start();
     world.trustedForMs = (clusters) => (clusters.includes('target') ? 0 : MINUTE);

@@ -157,6 +157,21 @@ describe('explain', () => {
     expect(explanation.nextStep).not.toBe('');
   });
 
+  test.each([
+    { code: 'InvalidArgument', isCorrectable: true },
+    { code: 'ResourceExhausted', isCorrectable: false },
+  ])('after $code says whether a correction of the class is tried at once: $isCorrectable', (row) => {
+    const { nextStep } = explain(
+      machine((m) => {
+        crashing(m);
+        m.status.lastOperation.errorCode = row.code;
+      }),
+      NOW_MS,
+    );
+
+    expect(nextStep.includes('at once when the MachineClass or its Secret is corrected')).toBe(row.isCorrectable);
+  });
+
   test('tells what a drain waits for', () => {
     const text = 'Waiting for 1 pod: a/b (PodDisruptionBudget c).';
 

@@ -3,13 +3,18 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
+import { isHeldUpText } from '../../gate/outage.ts';
 import { deletionStageOf, textOfStage, type DeletionStage } from './deletion/stage.ts';
 import { inPlaceStory } from './in-place/story.ts';
 import { holdOf, type Hold, type HoldKind } from './hold.ts';
 import { describeConditions } from './node-health.ts';
+import { withOutage } from './outage-story.ts';
 import { withPreservation } from './preservation/story.ts';
 import { phaseOf } from './status.ts';
 import { CREATE_FAILED, PREPARATION_FAILED } from './status-texts.ts';
+
+/** The next step of a machine that is as it should be. */
+export const ALL_IS_WELL = 'Nothing, all is well.';
 
 /** Where a machine stands, in words. Conditions, the command line and the console tell the same story. */
 export interface Explanation {
@@ -29,11 +34,15 @@ export interface Explanation {
 /** What is told of a machine, without phase and time. */
 export type Story = Pick<Explanation, 'reason' | 'message' | 'waitingFor' | 'nextStep'>;
 
-/** Explains a Machine as it was read at `nowMs` (ms since the epoch). */
-export function explain(machine: Machine, nowMs: number): Explanation {
-  const told = isBeingDeleted(machine)
+/**
+ * Explains a Machine as it was read at `nowMs` (ms since the epoch). `outage`: what its owners say of a cluster that does not
+ * answer, so that nothing is done.
+ */
+export function explain(machine: Machine, nowMs: number, outage?: string): Explanation {
+  const own = isBeingDeleted(machine)
     ? deletionStory(machine)
     : withPreservation(machine, nowMs, inPlaceStory(machine) ?? lifeStory(machine));
+  const told = withOutage(machine, outage, own);
   const since = sinceOf(machine);
   return { phase: phaseOf(machine), ...told, sinceMs: since === undefined ? undefined : Math.max(0, nowMs - since) };
 }
@@ -50,7 +59,7 @@ function lifeStory(machine: Machine): Story {
     case 'Available':
       return story('Available', `VM ${vmOf(machine)} exists.`, undefined, 'Nothing: there is no Node to wait for.');
     case 'Running':
-      return story('Running', `Node ${nodeOf(machine)} is healthy.`, undefined, 'Nothing, all is well.');
+      return story('Running', `Node ${nodeOf(machine)} is healthy.`, undefined, ALL_IS_WELL);
     case 'Unknown':
       return unknownStory(machine);
     case 'Failed':
@@ -92,13 +101,24 @@ function crashStory(machine: Machine): Story {
   return hasCode || description.startsWith(CREATE_FAILED) ? createFailedStory(machine) : cannotStartStory(machine);
 }
 
+/** Codes that may end when the MachineClass or its Secret says something else. */
+const CORRECTABLE: ReadonlySet<string> = new Set([
+  'InvalidArgument',
+  'NotFound',
+  'PermissionDenied',
+  'FailedPrecondition',
+  'OutOfRange',
+  'Unauthenticated',
+]);
+const AT_ONCE = ', and at once when the MachineClass or its Secret is corrected';
+
 function createFailedStory(machine: Machine): Story {
   const code = machine.status?.lastOperation?.errorCode;
   return story(
     code ?? 'CreateFailed',
     descriptionOf(machine),
     'the next attempt',
-    'The attempt is repeated, each time later; at the creation timeout the machine becomes Failed.',
+    `The attempt is repeated, each time later${CORRECTABLE.has(code ?? '') ? AT_ONCE : ''}; at the creation timeout the machine becomes Failed.`,
   );
 }
 
@@ -221,7 +241,8 @@ function deletionStory(machine: Machine): Story {
   const { reason, failed, what, after } = DELETION_STORIES[stage];
   const text = textOfStage(descriptionOf(machine));
   const message = text === '' ? `Waiting for ${what}.` : text;
-  return story(isFailure(machine) ? failed : reason, message, what, after);
+  const told = story(isFailure(machine) ? failed : reason, message, what, after);
+  return withOutage(machine, isHeldUpText(text) ? text : undefined, told);
 }
 
 function keptByOthersStory(finalizers: readonly string[]): Story {

@@ -10,6 +10,7 @@ import type { DrainOutcome, DrainProgress, DrainRequest } from '../../drain/drai
 import type { Capabilities, CreatedMachine, MachineRequest, VirtualMachine } from '../../driver/driver.ts';
 import type { MachineDriver } from '../../driver/gated-driver.ts';
 import type { Cluster, GateClosedError } from '../../gate/gate.ts';
+import type { Outage } from '../../gate/outage.ts';
 import { silentLogger } from '../../log/logger.ts';
 import { runSteps, type StepResult } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
@@ -286,6 +287,7 @@ export class FakeWorld {
   losesWrites = false;
   closedGate: GateClosedError | undefined;
   graceLeftMs = 0;
+  outages: readonly Outage[] = [];
   trustedForMs: (clusters: readonly Cluster[]) => number = () => 24 * 60 * MINUTE;
   settings = SETTINGS;
   writes = 0;
@@ -357,6 +359,7 @@ export class FakeWorld {
       drain: this.drains.run,
       gate: { admit: () => this.#admit() },
       trust: { trustedForMs: (clusters) => this.trustedForMs(clusters), graceLeftMs: () => this.graceLeftMs },
+      outages: () => this.outages,
       metrics: this.#metrics(),
       fleet: new Fleet({ machines }),
       readMachine: (machine) => {

@@ -5,6 +5,8 @@ import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { machine } from '../../../../test/builders.ts';
 import { explain } from '../explain.ts';
 
+const OWNER = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind: 'MachineSet', name: 's', uid: 's', controller: true };
+
 interface Case {
   readonly phase: MachinePhase;
   readonly condition?: string;
@@ -71,13 +73,17 @@ test.each<Case>([
   });
 });
 
-test('a machine that was updated and works is just that', () => {
+test.each([
+  { owned: false, nextStep: /^Nothing once Node m-1 is uncordoned .* left to whoever selected it/ },
+  { owned: true, nextStep: /^Nothing once Node m-1 is uncordoned, which its MachineDeployment does/ },
+])('a machine that was updated works, but for its Node being cordoned; owned: $owned', ({ owned, nextStep }) => {
   const told = explain(
     machine((m) => {
       m.status.conditions = [{ type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' }];
+      if (owned) m.metadata.ownerReferences = [OWNER];
     }),
     0,
   );
 
-  expect(told.reason).toBe('Running');
+  expect(told).toMatchObject({ reason: 'Running', waitingFor: undefined, nextStep: expect.stringMatching(nextStep) });
 });

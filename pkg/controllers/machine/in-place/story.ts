@@ -1,5 +1,6 @@
 import { NODE_LABEL, SELECTED_FOR_UPDATE_LABEL, UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { controllerOf } from '../../../apis/meta.ts';
 import { textOfStage } from '../deletion/stage.ts';
 import type { Story } from '../explain.ts';
 import { phaseOf } from '../status.ts';
@@ -49,6 +50,7 @@ function runningStory(machine: Machine): Story | undefined {
       nextStep: 'The Node is drained, then updated.',
     };
   }
+  if (reason === 'UpdateSuccessful') return updatedStory(machine);
   if (reason !== 'SelectedForUpdate') return undefined;
   const progress = type === 'DrainNode' ? textOfStage(description) : '';
   return {
@@ -56,6 +58,21 @@ function runningStory(machine: Machine): Story | undefined {
     message: progress === '' ? `Node ${node} is drained for an update in place.` : progress,
     waitingFor: 'the pods to leave',
     nextStep: 'The Node is updated; after the drain timeout pods are deleted.',
+  };
+}
+
+/** The Machine does not show whether its Node was given back to its pods: what is said holds before and after. */
+function updatedStory(machine: Machine): Story {
+  const node = nodeOf(machine);
+  const owner = controllerOf(machine);
+  return {
+    reason: 'Running',
+    message: `Node ${node} is healthy, and was updated in place.`,
+    waitingFor: undefined,
+    nextStep:
+      owner === undefined
+        ? `Nothing once Node ${node} is uncordoned and without its update labels, which is left to whoever selected it.`
+        : `Nothing once Node ${node} is uncordoned, which its MachineDeployment does when it takes the machine over.`,
   };
 }
 

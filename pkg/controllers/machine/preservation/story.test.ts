@@ -23,14 +23,14 @@ test.each<Case>([
     expiry: FUTURE,
     reason: 'Running',
     message: /healthy\. It is preserved until 2026-01-03T00:00:00Z\.$/,
-    nextStep: /all is well/,
+    nextStep: /^The preservation ends at 2026-01-03T00:00:00Z, or when annotation \S+ is taken away/,
   },
   {
     phase: 'Failed',
     expiry: FUTURE,
     reason: 'PreservedFailed',
     message: /preserved until 2026-01-03T00:00:00Z; its pods move elsewhere/,
-    nextStep: /nothing replaces it by itself/,
+    nextStep: /nothing replaces it by itself\. The preservation ends at 2026-01-03T00:00:00Z/,
   },
   {
     phase: 'Failed',

@@ -1,7 +1,8 @@
+import { PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
-import type { Story } from '../explain.ts';
+import { ALL_IS_WELL, type Story } from '../explain.ts';
 import { phaseOf } from '../status.ts';
 
 /**
@@ -12,7 +13,11 @@ export function withPreservation(machine: Machine, nowMs: number, story: Story):
   const expiry = machine.status?.currentStatus?.preserveExpiryTime ?? '';
   const expiryMs = fromTimestamp(expiry);
   if (expiryMs === undefined || expiryMs <= nowMs) return story;
-  if (phaseOf(machine) !== 'Failed') return { ...story, message: `${story.message} It is preserved until ${expiry}.` };
+  const end = `The preservation ends at ${expiry}, or when annotation ${PRESERVE_ANNOTATION} is taken away from Machine and Node or set to false.`;
+  if (phaseOf(machine) !== 'Failed') {
+    const message = `${story.message} It is preserved until ${expiry}.`;
+    return { ...story, message, nextStep: story.nextStep === ALL_IS_WELL ? end : `${story.nextStep} ${end}` };
+  }
   const owner = controllerOf(machine);
   return {
     reason: 'PreservedFailed',
@@ -20,7 +25,7 @@ export function withPreservation(machine: Machine, nowMs: number, story: Story):
     waitingFor: 'somebody to look at it, or its Node to recover',
     nextStep:
       owner === undefined
-        ? 'It becomes Running when its Node recovers; nothing replaces it by itself.'
+        ? `It becomes Running when its Node recovers; nothing replaces it by itself. ${end}`
         : `It becomes Running when its Node recovers; at ${expiry}, or when the preservation is taken back, it is replaced.`,
   };
 }

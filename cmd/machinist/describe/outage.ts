@@ -1,0 +1,25 @@
+import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
+import { controllerOf } from '../../../pkg/apis/meta.ts';
+import type { Reader } from '../../../pkg/kube/client.ts';
+import { ApiError } from '../../../pkg/kube/errors.ts';
+import { machineDeployments, machineSets } from '../../../pkg/kube/resource.ts';
+
+/**
+ * What the MachineDeployment of a Machine says of a cluster that does not answer; undefined when it says nothing, when there is
+ * none, and when it may not be read: a Machine is described all the same.
+ */
+export async function outageOf(reader: Reader, machine: Machine): Promise<string | undefined> {
+  const { namespace = '' } = machine.metadata;
+  try {
+    const set = controllerOf(machine);
+    if (set?.kind !== 'MachineSet') return undefined;
+    const deployment = controllerOf(await reader.get(machineSets, { namespace, name: set.name }));
+    if (deployment?.kind !== 'MachineDeployment') return undefined;
+    const { status } = await reader.get(machineDeployments, { namespace, name: deployment.name });
+    return status?.conditions?.find(({ type, status: is }) => type === 'APIServerUnreachable' && is === 'True')
+      ?.message;
+  } catch (err) {
+    if (err instanceof ApiError && err.code !== 0) return undefined;
+    throw err;
+  }
+}
