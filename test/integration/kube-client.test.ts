@@ -558,7 +558,7 @@ describe('requests', () => {
     const url = `${connect().url}/api/v1/namespaces/%7Bnamespace%7D/secrets/%7Bname%7D`;
     const text = await registry.metrics();
     expect(text).toContain(`rest_client_requests_total{code="404",method="GET",host="${host}"} 1`);
-    expect(text).toContain(`rest_client_request_latency_seconds_bucket{le="0.512",verb="GET",url="${url}"} 1`);
+    expect(text).toContain(`rest_client_request_latency_seconds_count{verb="GET",url="${url}"} 1`);
   });
 
   test('tell the time of the server', async () => {
@@ -566,6 +566,6 @@ describe('requests', () => {
 
     const { date, code, verb, resource } = kube.requests.at(-1) ?? {};
     expect({ code, verb, resource }).toEqual({ code: 200, verb: 'list', resource: 'secrets' });
-    expect(Math.abs(Date.parse(date ?? '') - Date.now())).toBeLessThan(3_000);
+    expect(Math.abs(Date.parse(date ?? '') - Date.now())).toBeLessThan(30_000);
   });
 });
