@@ -28,8 +28,8 @@ import { grant } from '../integration/shipped-roles.ts';
 const IS_LONG = process.env['MACHINIST_FAULTS'] === 'long';
 const [FEW, MANY] = IS_LONG ? [60, 100] : [2, 4];
 const PATIENCE = { timeoutMs: 300_000 };
-const PAUSE_MS = 6_000;
-const CERTIFICATE_MS = 25_000;
+const PAUSE_MS = 4_000;
+const CERTIFICATE_MS = 12_000;
 const USER = 'machinist';
 /** A manager that is frozen soon: pauses are shorter than what production waits for. */
 const FLAGS = {
