@@ -26,6 +26,16 @@ describe('back-off', () => {
     expect(backoff.delayMs(50, 1_000)).toBeCloseTo(want);
   });
 
+  test.each([
+    { askedMs: 0, want: 0 },
+    { askedMs: 5_000, want: 5_250 },
+    { askedMs: 600_000, want: 600_500 },
+  ])('what was asked for after $askedMs ms may come at $want ms', ({ askedMs, want }) => {
+    const backoff = new Backoff({ baseMs: 100, maxMs: 20_000, jitter: 0.2, random: () => 0.5 });
+
+    expect(backoff.lateMs(askedMs)).toBe(want);
+  });
+
   test('jitter moves a delay by at most its share, and never above the cap', () => {
     fc.assert(
       fc.property(

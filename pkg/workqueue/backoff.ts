@@ -12,6 +12,9 @@ export interface BackoffOptions {
   readonly random?: () => number;
 }
 
+/** No timer is later than this on purpose. */
+const MOST_LATE_MS = 1_000;
+
 /** Exponential delays with jitter. Stateless: failures are counted per key by who asks; there is no shared bucket. */
 export class Backoff {
   readonly #options: Required<BackoffOptions>;
@@ -30,5 +33,14 @@ export class Backoff {
     const plainMs = Math.min(limitMs, baseMs * factor ** Math.max(0, failures - 1));
     const delayMs = plainMs * (1 + jitter * (2 * random() - 1));
     return delayMs > limitMs ? 2 * limitMs - delayMs : delayMs;
+  }
+
+  /**
+   * A time that was asked for, or a little later: by half of the jitter's share, and a second, at most. What is tried every five
+   * seconds exactly would always meet a network of some rhythm at the same moment.
+   */
+  lateMs(askedMs: number): number {
+    const { jitter, random } = this.#options;
+    return askedMs + Math.min((askedMs * jitter) / 2, MOST_LATE_MS) * random();
   }
 }

@@ -8,7 +8,7 @@ import type { Backoff } from './backoff.ts';
 import type { Priority, Queue } from './queue.ts';
 
 /**
- * How work on a key ended. done: nothing more to do, failures forgotten. again: run after `afterMs`; failures are
+ * How work on a key ended. done: nothing more to do, failures forgotten. again: run after `afterMs`, or up to a second later; failures are
  * forgotten unless `keepFailures`. retry: run after a back-off that grows with each failure in a row, at most `maxMs`.
  */
 export type Outcome =
@@ -201,7 +201,7 @@ export class KeyedQueue implements Queue {
         return;
       case 'again':
         if (outcome.keepFailures !== true) this.#failures.delete(key);
-        this.#addAfter(key, outcome.afterMs, priority);
+        this.#addAfter(key, this.#parts.backoff.lateMs(outcome.afterMs), priority);
         return;
       case 'retry': {
         const failures = this.failuresOf(key) + 1;
