@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises';
+
 import { describe, expect, test } from '@jest/globals';
 
 import { mergePatch } from '../../pkg/kube/patch.ts';
@@ -71,28 +73,33 @@ describe('the Node of a machine', () => {
 
   test('that is deleted the moment it registers takes its machine along', async () => {
     await using world = await MachineWorld.open();
-    // The kubelet never comes; somebody registers the Node and deletes it before or after it has our finalizer.
+    // The kubelet never comes; somebody registers the Node and deletes it before, while or after it gets our finalizer.
     world.cloud.driver.settings = {
       ...world.cloud.driver.settings,
       latencyMs: { ...world.cloud.driver.settings.latencyMs, join: 3_600_000 },
     };
-    const name = await world.create();
-    const { spec } = await world.inPhase(name, 'Pending');
-    const made = await world.user.writer.create(
-      'create',
-      nodes,
-      forCreation(
-        node((n) => {
-          n.metadata.name = name;
-          n.spec = { providerID: spec.providerID ?? '' };
-        }),
-      ),
+    const names = await Promise.all(Array.from({ length: 20 }, () => world.create()));
+    await Promise.all(
+      names.map(async (name, i) => {
+        const { spec } = await world.inPhase(name, 'Pending');
+        const registered = forCreation(
+          node((n) => {
+            n.metadata.name = name;
+            n.spec = { providerID: spec.providerID ?? '' };
+          }),
+        );
+        const { metadata } = await world.user.writer.create('create', nodes, registered);
+        await setTimeout(i);
+        await world.user.writer.delete('destroy', nodes, { name }, { uid: metadata.uid });
+      }),
     );
 
-    await world.user.writer.delete('destroy', nodes, { name }, { uid: made.metadata.uid });
-    await world.gone(name);
+    await Promise.all(names.map((name) => world.gone(name)));
 
-    expect(await world.isMissing(() => world.user.reader.get(nodes, { name }))).toBe(true);
+    const left = (await world.user.reader.list(nodes, {})).items.filter(({ metadata }) =>
+      names.includes(metadata.name),
+    );
+    expect(left).toEqual([]);
     expect(world.cloud.cloud.all()).toEqual([]);
   });
 });

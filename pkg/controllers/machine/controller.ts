@@ -186,7 +186,10 @@ export class MachineController {
   /** A Node of this Machine is gone, and was last seen like this. */
   nodeGone(machine: Machine, node: Node): void {
     const { name, uid } = node.metadata;
-    if (wasUnprotected(node, machine)) this.#world.memory.lostNodes.set(machine.metadata.uid, { name, uid });
+    const { memory, clock } = this.#world;
+    const protection = memory.protectedNodes.get(machine.metadata.uid);
+    const protectedForMs = protection?.uid === uid ? clock.monotonicMs() - protection.atMs : Infinity;
+    if (wasUnprotected(node, machine, protectedForMs)) memory.lostNodes.set(machine.metadata.uid, { name, uid });
   }
 
   /** Drops what was remembered of a Machine that is gone. */

@@ -474,6 +474,27 @@ describe('the Node of a machine', () => {
       counts: false,
     },
     {
+      what: 'with it, which came while the deletion was on its way',
+      change: (n: ReturnType<typeof node>) => void n.metadata.finalizers.push(NODE_FINALIZER),
+      protectedForMs: 59_999,
+      counts: true,
+    },
+    {
+      what: 'with it for longer than any deletion takes',
+      change: (n: ReturnType<typeof node>) => void n.metadata.finalizers.push(NODE_FINALIZER),
+      protectedForMs: 60_000,
+      counts: false,
+    },
+    {
+      what: 'with it, marked as deleted: somebody took it away by force',
+      change: (n: ReturnType<typeof node>) => {
+        n.metadata.finalizers.push(NODE_FINALIZER);
+        n.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+      },
+      protectedForMs: 0,
+      counts: false,
+    },
+    {
       what: "that is marked as nobody's",
       change: (n: ReturnType<typeof node>) => {
         n.metadata.annotations['node.machine.sapcloud.io/not-managed-by-mcm'] = '1';
@@ -488,8 +509,8 @@ describe('the Node of a machine', () => {
       },
       counts: false,
     },
-  ])('that is gone was deleted: $what', ({ change, counts }) => {
-    expect(wasUnprotected(node(change), machine())).toBe(counts);
+  ])('that is gone was deleted: $what', ({ change, protectedForMs = Infinity, counts }) => {
+    expect(wasUnprotected(node(change), machine(), protectedForMs)).toBe(counts);
   });
 
   test('that another, older machine has is left alone', async () => {

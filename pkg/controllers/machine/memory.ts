@@ -40,7 +40,9 @@ export class MachineMemory {
    * answer is awaited. ANSWERED: it came, only the annotation that told of the call is left.
    */
   readonly unanswered = new Map<string, number>();
-  /** Nodes that were deleted before our finalizer was on them, by the UID of their Machine. */
+  /** Nodes that were given our finalizer by this process, and when (monotonic), by the UID of their Machine. */
+  readonly protectedNodes = new Map<string, { readonly uid: string; readonly atMs: number }>();
+  /** Nodes that our finalizer did not keep from being deleted, by the UID of their Machine. */
   readonly lostNodes = new Map<string, { readonly name: string; readonly uid: string }>();
   /** Bootstrap tokens that could not be deleted: when to try again (monotonic). */
   readonly leftTokens = new Map<string, number>();
@@ -70,6 +72,7 @@ export class MachineMemory {
     this.drains.delete(uid);
     this.unanswered.delete(uid);
     this.leftTokens.delete(uid);
+    this.protectedNodes.delete(uid);
     this.lostNodes.delete(uid);
     this.detaching.delete(uid);
     this.advanced.delete(uid);

@@ -8,8 +8,8 @@ import { belongsTo } from '../node-access.ts';
 
 /**
  * Deletes the Machine of a Node that somebody deleted: our finalizer keeps such a Node until it is drained and its VM gone. One
- * that was deleted before it had our finalizer is gone by now; its Machine is deleted all the same. A Node with our finalizer
- * that vanished has lost it by force, or with its cluster's data: that is a matter of health.
+ * that was deleted before or while it got our finalizer is gone by now; its Machine is deleted all the same. Any other Node with
+ * our finalizer that vanished has lost it by force, or with its cluster's data: that is a matter of health.
  */
 export const nodeDeleted: MachineStep = {
   name: 'node-deleted',
@@ -27,10 +27,18 @@ export const nodeDeleted: MachineStep = {
   },
 };
 
-/** Whether the deletion of a Node, last seen like this, was one of a Node of this machine before our finalizer was on it. */
-export function wasUnprotected(node: Node, machine: Machine): boolean {
-  if (!isManaged(node) || node.metadata.finalizers?.includes(NODE_FINALIZER) === true) return false;
-  return !isBeingDeleted(machine) && belongsTo(node, machine);
+/** A DELETE takes no longer at the API server than this, its `--request-timeout`. */
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/**
+ * Whether the deletion of a Node, last seen like this, was one of a Node of this machine that our finalizer did not keep: it was
+ * not on it, or came `protectedForMs` ago, which a DELETE on its way does not notice: both succeed, and the Node is gone without
+ * ever being marked as deleted (kubernetes/kubernetes#77988).
+ */
+export function wasUnprotected(node: Node, machine: Machine, protectedForMs: number): boolean {
+  if (!isManaged(node) || isBeingDeleted(machine) || !belongsTo(node, machine)) return false;
+  if (node.metadata.finalizers?.includes(NODE_FINALIZER) !== true) return true;
+  return !isBeingDeleted(node) && protectedForMs < REQUEST_TIMEOUT_MS;
 }
 
 function isManaged({ metadata }: Node): boolean {

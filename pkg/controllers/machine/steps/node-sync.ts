@@ -24,12 +24,18 @@ export const nodeSync: MachineStep = {
     const change = changeOf(ctx, node, capacity);
     if (capacity?.capacity !== undefined) await nodes.patchStatus(node, { capacity: capacity.capacity }, signal);
     if (change === undefined) return next;
+    // Before it is written: its deletion may be told before the answer comes.
+    if (change.metadata['finalizers'] !== undefined) noteProtection(ctx, node);
     if (change.taints === undefined) await nodes.patch(node, { metadata: change.metadata }, signal);
     else await patchWithTaints(ctx, nodes, node, capacity);
     log.info({ node: node.metadata.name }, 'applied the node template');
     return next;
   },
 };
+
+function noteProtection({ machine, memory, clock }: MachineContext, { metadata: { uid } }: Node): void {
+  memory.protectedNodes.set(machine.metadata.uid, { uid, atMs: clock.monotonicMs() });
+}
 
 function classOf({ machine, classes }: MachineContext): MachineClass | undefined {
   return classes.get(`${machine.metadata.namespace ?? ''}/${machine.spec.class?.name ?? ''}`);
