@@ -45,6 +45,7 @@ async function runLevel(level: Level, jestArguments: readonly string[], summary:
       '--selectProjects',
       level.name,
       '--passWithNoTests',
+      ...(level.workers === undefined ? [] : [`--maxWorkers=${level.workers}`]),
       ...jestArguments,
     ],
     { MACHINIST_TEST_SUMMARY: summary },
