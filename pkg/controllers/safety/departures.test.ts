@@ -20,6 +20,9 @@ test('a Machine that vanishes otherwise is missed through one look', () => {
   expect(departures.left(vanished)).toBe('unexpectedly');
   expect(departures.takeMissed()).toEqual([vanished]);
   expect(departures.takeMissed()).toEqual([]);
+
+  departures.missAgain([vanished]);
+  expect(departures.takeMissed()).toEqual([vanished]);
 });
 
 test.each([
@@ -36,14 +39,18 @@ test.each([
 
     departures.deletingVM(uid);
     expect(departures.left(vanished)).toBe('deleting');
-    expect([departures.takeMissed(), departures.takeMissed()]).toEqual([[vanished], [vanished]]);
+    expect([departures.takeMissed(), departures.deleting(), departures.deleting()]).toEqual([
+      [],
+      [vanished],
+      [vanished],
+    ]);
     expect(ended).toEqual([]);
 
     if (departure === 'in-order') departures.deletedVM(uid);
     else departures.gaveUpVM(uid);
     expect(ended).toEqual([[vanished, departure]]);
     expect(departures.takeMissed()).toHaveLength(missed);
-    expect(departures.takeMissed()).toEqual([]);
+    expect([...departures.takeMissed(), ...departures.deleting()]).toEqual([]);
   },
 );
 

@@ -63,10 +63,19 @@ export class Departures implements DeletionNotes {
     return 'unexpectedly';
   }
 
-  /** Machines that vanished unexpectedly since this was last asked, for one look, and those whose VM is being deleted. */
+  /** Machines that vanished unexpectedly since this was last asked, for one look. */
   takeMissed(): readonly Machine[] {
-    const deleting = [...this.#deleting.values()].filter((machine) => machine !== undefined);
-    return [...this.#missed.splice(0), ...deleting];
+    return this.#missed.splice(0);
+  }
+
+  /** That look did not come about for these: they are for the next one. */
+  missAgain(machines: readonly Machine[]): void {
+    this.#missed.push(...machines);
+  }
+
+  /** Machines that have vanished and whose VM is being deleted. */
+  deleting(): readonly Machine[] {
+    return [...this.#deleting.values()].filter((machine) => machine !== undefined);
   }
 
   #endCall(uid: string): Machine | undefined {

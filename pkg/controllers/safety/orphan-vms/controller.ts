@@ -7,6 +7,7 @@ import type { Cluster } from '../../../gate/gate.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
+import { classIndex } from '../../machine-class/class-index.ts';
 import type { Departures } from '../departures.ts';
 import type { GoneMachines } from '../gone-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
@@ -20,8 +21,8 @@ import type { VanishedVMs } from './vanished-vms.ts';
 export interface OrphanVMsParts extends SurveyParts {
   readonly classes: Lister<MachineClass>;
   readonly machines: Lister<Machine>;
-  readonly collector: Collector;
-  readonly vanished: VanishedVMs;
+  readonly collector: Pick<Collector, 'collect' | 'settle'>;
+  readonly vanished: Pick<VanishedVMs, 'examine' | 'settled'>;
   /** Shared with `vanished`. */
   readonly missingVMs: Evidence;
   readonly orphans: Evidence;
@@ -84,23 +85,32 @@ export class OrphanVMsController {
     const { classes, vanished, departures, clock, periodMs, graceMs, orphans, missingVMs } = this.#parts;
     // Before the first request: who vanishes or gets a VM from now on is judged by the next look.
     const missed = departures.takeMissed();
+    const departed = [...missed, ...departures.deleting()];
     const settled = new Map(
       classes.list().map(({ metadata: { namespace = '', name } }) => {
         const key = `${namespace}/${name}`;
         return [key, vanished.settled(key)] as const;
       }),
     );
-    const seen = await survey(this.#parts, classes.list(), signal);
+    let seen: Survey;
+    try {
+      seen = await survey(this.#parts, classes.list(), signal);
+    } catch (err) {
+      departures.missAgain(missed);
+      throw err;
+    }
     this.#tellOfFailures(seen);
     this.#tellOfForeign(seen);
 
     const vms = unite(seen);
     const sight = { atMs: nowMs, wallMs: clock.now(), vms: vms.size, machines: seen.machines.length };
     const unseen = new Set(seen.failures.map(({ key }) => key));
-    this.#judgeVMs(vms, [...seen.machines, ...missed], sight, unseen);
+    departures.missAgain(missed.filter((machine) => classIndex(machine).some((key) => unseen.has(key))));
+    // Who has the name of one that vanished counts before it.
+    this.#judgeVMs(vms, [...departed, ...seen.machines], sight, unseen);
     await this.#judgeMachines(seen, new Set(vms.keys()), settled, sight, unseen, signal);
 
-    if (orphans.size + missingVMs.size + missed.length > 0) return Math.min(graceMs, periodMs);
+    if (orphans.size + missingVMs.size + departed.length > 0) return Math.min(graceMs, periodMs);
     return unseen.size > 0 ? Math.min(FAILED_RETRY_MS, periodMs) : periodMs;
   }
 
