@@ -4,13 +4,17 @@ import { Registry } from 'prom-client';
 
 import { FakeClock } from '../clock/fake-clock.ts';
 import { queueMetrics } from '../metrics/queue.ts';
-import { Backoff } from './backoff.ts';
+import { Backoff, type BackoffOptions } from './backoff.ts';
 import { KeyedQueue, type Outcome, type Run } from './keyed-queue.ts';
 
 const done: Outcome = { kind: 'done' };
 
 /** A queue whose work is done at once unless told otherwise. `runs` are the keys in the order in which they started. */
-function queueOf(work: (key: string, run: Run) => Promise<Outcome> = async () => done, concurrency = 1) {
+function queueOf(
+  work: (key: string, run: Run) => Promise<Outcome> = async () => done,
+  concurrency = 1,
+  spread: Pick<BackoffOptions, 'jitter' | 'random'> = { jitter: 0 },
+) {
   const clock = new FakeClock();
   const registry = new Registry();
   const runs: string[] = [];
@@ -18,7 +22,7 @@ function queueOf(work: (key: string, run: Run) => Promise<Outcome> = async () =>
     name: 'machine',
     concurrency,
     clock,
-    backoff: new Backoff({ baseMs: 100, maxMs: 10_000, jitter: 0 }),
+    backoff: new Backoff({ baseMs: 100, maxMs: 10_000, ...spread }),
     metrics: queueMetrics(registry),
     work: (key, run) => {
       runs.push(key);
@@ -191,6 +195,26 @@ describe('delays', () => {
     expect(early).toBe(1);
     expect(runs).toEqual(['a', 'a']);
   });
+});
+
+test('work that asks to be run again is a little late, so that it keeps step with nothing', async () => {
+  let again = true;
+  const { queue, runs, clock } = queueOf(
+    async () => {
+      const outcome: Outcome = again ? { kind: 'again', afterMs: 5_000 } : done;
+      again = false;
+      return outcome;
+    },
+    1,
+    { jitter: 0.2, random: () => 0.5 },
+  );
+
+  queue.add('a');
+  await clock.advanceAsync(5_249);
+  const early = runs.length;
+  await clock.advanceAsync(1);
+
+  expect([early, runs.length]).toEqual([1, 2]);
 });
 
 describe('failures', () => {

@@ -54,7 +54,7 @@ import { identity } from './steps/identity.ts';
 import { initialize } from './steps/initialize.ts';
 import { launch } from './steps/launch.ts';
 import { leftToken } from './steps/left-token.ts';
-import { nodeDeleted, wasUnprotected } from './steps/node-deleted.ts';
+import { nodeDeleted, noteGoneNode } from './steps/node-deleted.ts';
 import { nodeSync } from './steps/node-sync.ts';
 import { pending } from './steps/pending.ts';
 import { resolve } from './steps/resolve.ts';
@@ -185,11 +185,7 @@ export class MachineController {
 
   /** A Node of this Machine is gone, and was last seen like this. */
   nodeGone(machine: Machine, node: Node): void {
-    const { name, uid } = node.metadata;
-    const { memory, clock } = this.#world;
-    const protection = memory.protectedNodes.get(machine.metadata.uid);
-    const protectedForMs = protection?.uid === uid ? clock.monotonicMs() - protection.atMs : Infinity;
-    if (wasUnprotected(node, machine, protectedForMs)) memory.lostNodes.set(machine.metadata.uid, { name, uid });
+    noteGoneNode(this.#world, machine, node);
   }
 
   /** Drops what was remembered of a Machine that is gone. */

@@ -10,7 +10,7 @@ import { machineConditions } from './conditions.ts';
 import { CREATION } from './controller.ts';
 import { explain } from './explain.ts';
 import { FakeWorld } from './fake-world.ts';
-import { wasUnprotected } from './steps/node-deleted.ts';
+import { noteGoneNode, wasUnprotected } from './steps/node-deleted.ts';
 
 const MINUTE = 60_000;
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
@@ -511,6 +511,26 @@ describe('the Node of a machine', () => {
     },
   ])('that is gone was deleted: $what', ({ change, protectedForMs = Infinity, counts }) => {
     expect(wasUnprotected(node(change), machine(), protectedForMs)).toBe(counts);
+  });
+
+  test.each([
+    { what: 'while it got our finalizer takes its machine along', afterMs: 1_000, deletes: ['uid-of-machine-m-1'] },
+    { what: 'by force, long after it got our finalizer, is a matter of health', afterMs: 60_000, deletes: [] },
+  ])('that was deleted $what', async ({ afterMs, deletes }) => {
+    const world = start({ phase: 'Pending', noNode: true });
+    const unprotected = node((n) => void (n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-1'));
+    world.nodes.cache.put(unprotected);
+    await world.pass(CREATION);
+    expect(JSON.stringify(world.nodes.patches)).toContain(NODE_FINALIZER);
+
+    world.clock.advance(afterMs);
+    world.nodes.cache.remove('m-1');
+    world.nodes.live.set('m-1', undefined);
+    const lastSeen = node((n) => void n.metadata.finalizers.push(NODE_FINALIZER));
+    noteGoneNode(world, world.machines.list()[0] as Machine, lastSeen);
+    await world.pass(CREATION);
+
+    expect(world.deletedMachines).toEqual(deletes);
   });
 
   test('that another, older machine has is left alone', async () => {

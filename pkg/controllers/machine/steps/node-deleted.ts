@@ -41,6 +41,18 @@ export function wasUnprotected(node: Node, machine: Machine, protectedForMs: num
   return !isBeingDeleted(node) && protectedForMs < REQUEST_TIMEOUT_MS;
 }
 
+/** A Node of this Machine is gone, and was last seen like this: notes it for the step, unless our finalizer should have kept it. */
+export function noteGoneNode(
+  { memory, clock }: Pick<MachineContext, 'clock' | 'memory'>,
+  machine: Machine,
+  node: Node,
+): void {
+  const { name, uid } = node.metadata;
+  const protection = memory.protectedNodes.get(machine.metadata.uid);
+  const protectedForMs = protection?.uid === uid ? clock.monotonicMs() - protection.atMs : Infinity;
+  if (wasUnprotected(node, machine, protectedForMs)) memory.lostNodes.set(machine.metadata.uid, { name, uid });
+}
+
 function isManaged({ metadata }: Node): boolean {
   return metadata.annotations?.[NOT_MANAGED_ANNOTATION] === undefined;
 }
