@@ -48,6 +48,8 @@ export interface GatedDriverParts {
   readonly clock: Clock;
   readonly metrics: DriverMetrics;
   readonly interceptor?: MutationInterceptor;
+  /** How long every mutation may take instead. For tests of drivers that hang. */
+  readonly mutationTimeoutMs?: number;
 }
 
 const READ_TIMEOUT_MS = 30_000;
@@ -116,11 +118,11 @@ export class GatedDriver implements MachineDriver {
     timeoutMs: number,
     send: (call: DriverCall) => Promise<T>,
   ): Promise<T> {
-    const { gate, clock, clusterID: cluster, interceptor } = this.#parts;
+    const { gate, clock, clusterID: cluster, interceptor, mutationTimeoutMs } = this.#parts;
     const clusters = this.#parts.clustersOf(machine);
     const admission = await gate.admit('destroy', clusters, signal);
     const call = {
-      timeoutMs: Math.max(timeoutMs, LEAST_MUTATION_TIMEOUT_MS),
+      timeoutMs: mutationTimeoutMs ?? Math.max(timeoutMs, LEAST_MUTATION_TIMEOUT_MS),
       fencingToken: admission.fencingToken,
       cluster,
     };

@@ -35,6 +35,8 @@ export interface ManagerOptions {
     readonly onRequest?: (record: RequestRecord) => void;
     readonly intercept?: Interceptor;
     readonly interceptDriver?: MutationInterceptor;
+    /** How long a driver's mutations may take instead of ten minutes and more. */
+    readonly driverMutationTimeoutMs?: number;
   };
 }
 

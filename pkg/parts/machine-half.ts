@@ -216,6 +216,7 @@ function lazyDrivers(
         clock,
         metrics: metrics.driver,
         ...(hooks?.interceptDriver === undefined ? {} : { interceptor: hooks.interceptDriver }),
+        ...(hooks?.driverMutationTimeoutMs === undefined ? {} : { mutationTimeoutMs: hooks.driverMutationTimeoutMs }),
       }),
   );
   return {

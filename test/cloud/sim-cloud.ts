@@ -24,6 +24,8 @@ export interface SimCloudOptions {
   readonly latencyMs?: Latencies;
   readonly quota?: number;
   readonly faults?: readonly FaultRule[];
+  /** Of the chances of faults. */
+  readonly seed?: string;
 }
 
 /** A simulated cloud in this process, with its driver on a socket. Remembers every VM that it ever had. */
@@ -51,7 +53,7 @@ export class SimulatedCloud implements CloudConsole, AsyncDisposable {
     });
   }
 
-  static async start({ site, faults, ...settings }: SimCloudOptions): Promise<SimulatedCloud> {
+  static async start({ site, faults, seed = 'cloud', ...settings }: SimCloudOptions): Promise<SimulatedCloud> {
     await using stack = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), 'cloud-'));
     stack.defer(() => rm(directory, { recursive: true, force: true }));
@@ -60,7 +62,7 @@ export class SimulatedCloud implements CloudConsole, AsyncDisposable {
       await Simulation.start({
         clock,
         log: silentLogger,
-        seed: 'cloud',
+        seed,
         settings: settingsOf(settings),
         ...(faults === undefined ? {} : { faults }),
         cluster: { kubeconfig: site.driverKubeconfig, nodeLeases: false, podStopMs: 0 },

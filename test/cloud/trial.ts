@@ -15,7 +15,7 @@ export interface FaultRow {
   /** Goes wrong beside the work, until it resolves or the work is over. */
   readonly disturb?: (trial: Trial, over: AbortSignal) => Promise<void>;
   readonly flags?: Readonly<Record<string, string>>;
-  readonly run?: Pick<RunOptions, 'clock'>;
+  readonly run?: Pick<RunOptions, 'clock' | 'hooks'>;
   /** At least so many machines, that each fault of the row comes soon. */
   readonly machines?: number;
   /** Whether two VMs of one name are what the row is about. */
@@ -66,10 +66,11 @@ export class Trial {
    * Takes `machines` machines through creation, a roll, a shrink and deletion while a fault is on, which comes once more when nothing
    * is asked for, and checks after each step that there is one VM for each machine, none without, and no freeze left.
    */
-  static async run(site: Site, machines: number, row: FaultRow): Promise<Outcome> {
+  static async run(site: Site, machines: number, row: FaultRow, seed: string): Promise<Outcome> {
     const { what, faults, disturb, extraVMs = 0, flags = {}, run = {}, twins = false } = row;
     await using cloud = await SimulatedCloud.start({
       site,
+      seed: `${seed}/${what}`,
       latencyMs: { ...QUICK, create: 150, delete: 150 },
       ...(faults === undefined ? {} : { faults }),
     });

@@ -109,7 +109,7 @@ describe('a manager process', () => {
     300_000,
   );
 
-  test('hands over to its standby in less than two seconds after SIGTERM, in the middle of its work', async () => {
+  test('hands over to its standby after SIGTERM, in the middle of its work, before its Lease has run out', async () => {
     await using cloud = await SimulatedCloud.start({ site, latencyMs: SLOW });
     await using pool = await Pool.create({ site, cloud, replicas: MACHINES });
     const options = { ...pool.access, flags: { 'leader-elect': 'true' } };
@@ -128,6 +128,7 @@ describe('a manager process', () => {
 
     expect(await ended).toBe(0);
     const names = await pool.untilUp(MACHINES, PATIENCE);
+    process.stdout.write(`the standby led ${Math.round(tookMs)} ms after SIGTERM\n`);
     expect(tookMs).toBeLessThan(TAKEOVER_MS);
     expect(cloud.created.map(({ machineName }) => machineName).toSorted()).toEqual(names);
   }, 180_000);

@@ -133,6 +133,7 @@ test('a manager lives through all that its neighbours can suffer, and neither re
 
   let size = FEW;
   let told = '';
+  let atRest: number | undefined;
   const paused = async (stop: () => void, goOn: () => void): Promise<void> => {
     stop();
     await sleep(PAUSE_MS);
@@ -164,7 +165,14 @@ test('a manager lives through all that its neighbours can suffer, and neither re
       removed: Math.max(0, size - next),
       replaced: [],
     });
-    told += `${what}: ${counted.made} made, ${counted.removed} removed\n`;
+    const { descriptors } = holdings(manager.pid);
+    told += `${what}: ${counted.made} made, ${counted.removed} removed, ${descriptors} descriptors\n`;
+    // Connections that a fault has broken are closed by and by.
+    const most = (atRest ??= descriptors) + MORE_DESCRIPTORS;
+    await eventually(() => holdings(manager.pid).descriptors <= most, {
+      ...PATIENCE,
+      describe: 'descriptors to be closed',
+    });
     size = next;
   };
 

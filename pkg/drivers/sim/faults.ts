@@ -48,13 +48,15 @@ export interface FaultRule {
 }
 
 /**
- * Decides which calls go wrong. By seed: whether a rule of some probability applies to the n-th call of a method for a machine
- * depends on nothing else, so a run can be repeated even though calls overlap.
+ * Decides which calls go wrong. By seed: whether a rule of some probability applies to the n-th call for the m-th machine of a method
+ * depends on nothing else, so a run can be repeated although calls overlap and machines have other names each time.
  */
 export class Faults {
   readonly #seed: string;
   #rules: { readonly rule: FaultRule; readonly index: number; left: number }[] = [];
   readonly #attempts = new Map<string, number>();
+  /** Machines of each method in the order of their first calls. */
+  readonly #ordinals = new Map<Method, Map<string, number>>();
 
   constructor(seed: string) {
     this.#seed = seed;
@@ -68,12 +70,13 @@ export class Faults {
   set(rules: readonly FaultRule[]): void {
     this.#rules = rules.map((rule, index) => ({ rule, index, left: rule.times ?? Infinity }));
     this.#attempts.clear();
+    this.#ordinals.clear();
   }
 
   /** The rule that applies to this call, if any. `machine` is empty for lists and volumes. */
   next(method: Method, machine: string): FaultRule | undefined {
     if (this.#rules.length === 0) return undefined;
-    const key = `${method}/${machine}`;
+    const key = `${method}/${this.#ordinalOf(method, machine)}`;
     const attempt = (this.#attempts.get(key) ?? 0) + 1;
     this.#attempts.set(key, attempt);
     const found = this.#rules.find(
@@ -86,6 +89,14 @@ export class Faults {
     if (found === undefined) return undefined;
     found.left--;
     return found.rule;
+  }
+
+  #ordinalOf(method: Method, machine: string): number {
+    const known = this.#ordinals.get(method) ?? new Map<string, number>();
+    this.#ordinals.set(method, known);
+    const ordinal = known.get(machine) ?? known.size;
+    known.set(machine, ordinal);
+    return ordinal;
   }
 
   #chance(what: string): number {
