@@ -209,6 +209,8 @@ export class ClusterFreeze {
     const { changed, log, metrics } = this.#parts;
     const { cluster } = this.#probed;
     metrics.frozen.set({ cluster }, frozen ? 1 : 0);
+    if (frozen) metrics.frozenSince.set({ cluster }, outage.sinceMs / 1_000);
+    else metrics.frozenSince.remove({ cluster });
     try {
       changed({ ...outage, frozen, lastedMs });
     } catch (err) {

@@ -48,6 +48,7 @@ export class Freezes {
     const freeze = this.#clusters.get(cluster);
     this.#clusters.delete(cluster);
     this.#parts.metrics.frozen.remove({ cluster });
+    this.#parts.metrics.frozenSince.remove({ cluster });
     this.#showFrozen();
     await freeze?.stop();
   }

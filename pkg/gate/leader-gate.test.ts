@@ -341,15 +341,23 @@ describe('freezing', () => {
   });
 
   test('shows in the metrics, by cluster and for the process', async () => {
-    const { target, registry, pass } = await start();
+    const { target, registry, pass, freezes } = await start();
     target.up = false;
     await pass(2 * MINUTE);
 
     const text = await registry.metrics();
+    const since = (freezes.outages()[0]?.sinceMs ?? 0) / 1_000;
+    target.up = true;
+    await pass(2 * MINUTE);
+    const afterwards = await registry.metrics();
 
     expect(text).toContain('machinist_cluster_frozen{cluster="target"} 1');
     expect(text).toContain('machinist_cluster_frozen{cluster="control"} 0');
     expect(text).toContain('mcm_machine_controller_frozen 1');
+    const times = text.split('\n').filter((line) => line.startsWith('machinist_cluster_frozen_since'));
+    expect(times).toEqual([`machinist_cluster_frozen_since_timestamp_seconds{cluster="target"} ${since}`]);
+    expect(afterwards).not.toContain('machinist_cluster_frozen_since_timestamp_seconds{');
+    expect(afterwards).toContain('machinist_cluster_frozen{cluster="target"} 0');
   });
 
   test('a removed cluster is no longer probed nor counted', async () => {

@@ -6,6 +6,8 @@ export interface GateMetrics {
   /** Original's 0/1: whether any cluster is frozen. */
   readonly controllerFrozen: Gauge;
   readonly frozen: Gauge<'cluster'>;
+  /** Without a value for a cluster that is not frozen. */
+  readonly frozenSince: Gauge<'cluster'>;
   readonly probes: Counter<'cluster' | 'result'>;
   readonly refusals: Counter<'intent' | 'reason'>;
 }
@@ -22,6 +24,12 @@ export function gateMetrics(registry: Registry): GateMetrics {
     frozen: new Gauge({
       name: 'machinist_cluster_frozen',
       help: 'Whether mutations that concern this cluster are stopped because it could not be reached: 1 frozen, 0 not.',
+      labelNames: ['cluster'],
+      registers,
+    }),
+    frozenSince: new Gauge({
+      name: 'machinist_cluster_frozen_since_timestamp_seconds',
+      help: 'When the first probe of a frozen cluster failed, in seconds since the epoch; no value while it is not frozen. Why is in the log and in /readyz?verbose.',
       labelNames: ['cluster'],
       registers,
     }),
