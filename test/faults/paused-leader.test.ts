@@ -14,15 +14,15 @@ import { eventually } from '../expect/eventually.ts';
 
 /*
  * A leader with a Lease of 3 s is paused (SIGSTOP) somewhere in its work; another one is started, takes over when the Lease has run
- * out, and goes on; then the first one is resumed. MACHINIST_PAUSED_LEADERS says at how many points (50, or 1,000, in the long
- * form), MACHINIST_FAULT_SEED where. On a busy host a leader may lose so short a Lease by itself, before it is paused: such a
+ * out, and goes on; then the first one is resumed. MACHINIST_PAUSED_LEADERS says at how many points (1,000 in the long form),
+ * MACHINIST_FAULT_SEED where. On a busy host a leader may lose so short a Lease by itself, before it is paused: such a
  * point is repeated.
  */
 const LONG_FORM = process.env['MACHINIST_PAUSED_LEADERS'];
-const POINTS = Number(LONG_FORM ?? 3);
+const POINTS = Number(LONG_FORM ?? 50);
 const SEED = process.env['MACHINIST_FAULT_SEED'] ?? 'machinist';
 /** Pools side by side: they mostly wait. */
-const LANES = LONG_FORM === undefined ? 3 : 5;
+const LANES = 5;
 /** A host on which leaders keep losing their Leases is too busy to say anything about points. */
 const MOST_ATTEMPTS = 5;
 const PATIENCE = { timeoutMs: 240_000 };
@@ -41,7 +41,7 @@ const LONG_LEASE = {
 };
 /** From the first to the last line that a process logs after it was resumed: a tenth of a second, where nobody else wants the host. */
 const LONGEST_END_MS = 20_000;
-/** The long form, which is run for its figures, wants half of them to end within this. */
+/** A run for its figures wants half of them to end within this. */
 const MEDIAN_END_MS = LONG_FORM === undefined ? LONGEST_END_MS : 1_000;
 /** Within this time after a change something is under way. */
 const WORK_MS = 900;
