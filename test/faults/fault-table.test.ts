@@ -87,6 +87,13 @@ const ROWS: readonly FaultRow[] = [
       { method: 'DeleteMachine', effect: 'fail-after', probability: 0.4, times: 6 },
     ],
   },
+  {
+    what: 'what was made is reported as failed, and a repeated creation makes a second VM',
+    faults: [
+      { method: 'CreateMachine', effect: 'fail-after', times: 3 },
+      { method: 'CreateMachine', effect: 'duplicate' },
+    ],
+  },
   { what: 'a new VM is forgotten', faults: [{ method: 'CreateMachine', effect: 'forget', times: 1 }], extraVMs: 1 },
   {
     what: 'lists and looks are stale',
@@ -149,11 +156,17 @@ const ROWS: readonly FaultRow[] = [
   },
 ];
 
+async function run(row: FaultRow): Promise<Outcome> {
+  const outcome = await Trial.run(site, Math.max(MACHINES, row.machines ?? 0), row, SEED);
+  const { what, created, needed, deleted, replaced, failure = 'came to its end' } = outcome;
+  const figures = `${created} of ${needed} VMs created, ${deleted} deleted, ${replaced.length} machines replaced`;
+  process.stdout.write(`${what}: ${figures}: ${failure}\n`);
+  return outcome;
+}
+
 async function runAll(rows: readonly FaultRow[]): Promise<readonly Outcome[]> {
   const queue = new PQueue({ concurrency: CONCURRENCY });
-  return await Promise.all(
-    rows.map((row) => queue.add(() => Trial.run(site, Math.max(MACHINES, row.machines ?? 0), row, SEED))),
-  );
+  return await Promise.all(rows.map((row) => queue.add(() => run(row))));
 }
 
 test(
