@@ -4,7 +4,7 @@ import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { Informer } from '../cache/lister.ts';
 import type { Fleet } from '../controllers/machine/fleet.ts';
 import type { Departures } from '../controllers/safety/departures.ts';
-import type { GoneMachines } from '../controllers/safety/gone-machines.ts';
+import type { GoneMachine, GoneMachines } from '../controllers/safety/gone-machines.ts';
 import { Collector } from '../controllers/safety/orphan-vms/collector.ts';
 import { OrphanVMsController } from '../controllers/safety/orphan-vms/controller.ts';
 import { Evidence } from '../controllers/safety/orphan-vms/evidence.ts';
@@ -13,7 +13,7 @@ import { VanishedVMs } from '../controllers/safety/orphan-vms/vanished-vms.ts';
 import { ORPHAN_VMS_KEY, wakeOrphanVMs } from '../controllers/safety/orphan-vms/wake.ts';
 import type { OwnerlessVMs } from '../controllers/safety/ownerless-vms.ts';
 import { UnmanagedNodesController } from '../controllers/safety/unmanaged-nodes/controller.ts';
-import { wakeNodesOfVM, wakeUnmanagedNodes } from '../controllers/safety/unmanaged-nodes/wake.ts';
+import { wakeNodesOf, wakeUnmanagedNodes } from '../controllers/safety/unmanaged-nodes/wake.ts';
 import type { SecretContents } from '../controllers/secret/secret-contents.ts';
 import type { ListedMachine } from '../driver/driver.ts';
 import type { Drivers } from '../driver/drivers.ts';
@@ -74,7 +74,7 @@ export function makeMachineSafety(
       const runs = config.controllers;
       if (runs.has('safety.orphan-vms')) {
         const { queue, controller } = orphans;
-        const deletedLate = (id: string): void => wakeNodesOfVM(targets.all(), nodeQueue, id);
+        const deletedLate = (machine: GoneMachine): void => wakeNodesOf(targets.all(), nodeQueue, machine);
         wakeOrphanVMs({ machines, classes, queue, controller, departures, gone, ownerless, deletedLate, log });
       }
       if (runs.has('safety.unmanaged-nodes'))
@@ -150,8 +150,9 @@ function makeOrphanLoop(
     },
     collected({ providerID, machineName }) {
       ownerless.remove(providerID);
-      gone.add({ name: machineName, providerID });
-      wakeNodesOfVM(targets.all(), nodeQueue, providerID);
+      const machine = { name: machineName, providerID };
+      gone.add(machine);
+      wakeNodesOf(targets.all(), nodeQueue, machine);
     },
   });
   const reader = base.control.reader;

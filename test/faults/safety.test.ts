@@ -10,6 +10,7 @@ import { Site } from '../cloud/site.ts';
 import { eventually } from '../expect/eventually.ts';
 
 const PATIENCE = { timeoutMs: 90_000 };
+const MACHINE_NAME = 'node.gardener.cloud/machine-name';
 const NOT_MANAGED = 'node.machine.sapcloud.io/not-managed-by-mcm';
 const FINALIZER = 'node.machine.sapcloud.io/machine-controller';
 const TEST_MS = 200_000;
@@ -276,6 +277,36 @@ describe('a Machine whose VM has vanished', () => {
 });
 
 describe('a Node that no Machine has', () => {
+  test(
+    'is deleted when it says that it is of a machine whose VM was deleted, although its kubelet knows nothing of that VM',
+    async () => {
+      await using cloud = await SimulatedCloud.start({ site });
+      await using pool = await Pool.create({ site, cloud, replicas: 2 });
+      await using _manager = await InProcessManager.start({ ...pool.access, flags: EAGER });
+      const [kept = ''] = await pool.untilUp(2, PATIENCE);
+      const gone = (await pool.machines()).map(({ metadata }) => metadata.name).find((name) => name !== kept) ?? '';
+      await pool.deleteMachine(gone);
+      await eventually(() => cloud.removed.length === 1, PATIENCE);
+      await pool.untilUp(2, PATIENCE);
+
+      const register = (name: string, of: string): Promise<unknown> =>
+        request('POST', '/api/v1/nodes', {
+          metadata: { name, labels: { [MACHINE_NAME]: of }, finalizers: [FINALIZER] },
+          spec: { providerID: `kubemark://${name}` },
+        });
+      const late = `late-${pool.namespace}`;
+      const stranger = `stranger-${pool.namespace}`;
+      await register(stranger, 'nobody');
+      await register(late, gone);
+
+      const isThere = async (name: string): Promise<boolean> =>
+        (await site.api.request(`/api/v1/nodes/${name}`)).status === 200;
+      await eventually(async () => !(await isThere(late)), { ...PATIENCE, describe: 'the Node that came late to go' });
+      expect(await isThere(stranger)).toBe(true);
+    },
+    TEST_MS,
+  );
+
   test(
     'is marked and let go when it is old enough, and unmarked when a Machine has it',
     async () => {

@@ -46,13 +46,18 @@ describe('local machines', () => {
         vm: JSON.parse(readFileSync(join(folder, 'vm.json'), 'utf8')) as LocalVM & { process: ProcessIdentity },
       };
     });
-  const readiness = async (): Promise<string | undefined> => {
+  const seenNode = async (): Promise<Node> => {
     const api = cluster.api();
     const answer = await api.request(`/api/v1/nodes/${name}`);
     await api.close();
     if (answer.status !== 200) throw new Error(`GET node: ${answer.status}`);
-    return (answer.body as Node).status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+    return answer.body as Node;
   };
+  const readiness = async (): Promise<string | undefined> =>
+    (await seenNode()).status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+  /** Nobody but the kubelet itself has told the Node whose it is: no manager is at work. */
+  const shownMachine = async (): Promise<string | undefined> =>
+    (await seenNode()).metadata.labels?.['node.gardener.cloud/machine-name'];
 
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'local-'));
@@ -75,6 +80,7 @@ describe('local machines', () => {
     const userData = userDataWith(await bootstrapToken(cluster));
     const { providerID } = await driver.createMachine(request(userData), callOf());
     await eventually(async () => (await readiness()) === 'True', { timeoutMs: 60_000 });
+    expect(await shownMachine()).toBe(name);
     const [machine] = machines();
     const kubelet = machine?.vm.process ?? { pid: 0, startTime: '', bootID: '' };
 

@@ -87,13 +87,18 @@ test.each([
 });
 
 test.each([
-  { what: 'shows the VM of a machine that is gone', name: undefined, isOfIt: true },
-  { what: 'says so too', name: 'm-1', isOfIt: true },
-  { what: 'says that it is another', name: 'm-2', isOfIt: false },
-])('a Node that $what is left over: $isOfIt', ({ name, isOfIt }) => {
+  { what: 'shows the VM of a machine that is gone', name: undefined, shows: 'sim:///m-1', isOfIt: true },
+  { what: 'shows the VM and says so too', name: 'm-1', shows: 'sim:///m-1', isOfIt: true },
+  { what: 'shows the VM and says that it is another', name: 'm-2', shows: 'sim:///m-1', isOfIt: false },
+  { what: 'says so and shows no VM', name: 'm-1', shows: '', isOfIt: true },
+  { what: 'says so and shows an id of its own', name: 'm-1', shows: 'kubemark://m-1', isOfIt: true },
+  { what: 'says so and shows another VM', name: 'm-1', shows: 'sim:///m-2', isOfIt: false },
+  { what: 'says and shows nothing', name: undefined, shows: '', isOfIt: false },
+])('a Node that $what is left over: $isOfIt', ({ name, shows, isOfIt }) => {
   const gone = new GoneMachines();
   gone.add({ name: 'm-1', providerID: 'sim:///m-1' });
   const late = node((o) => {
+    o.spec = { providerID: shows };
     if (name !== undefined) o.metadata.labels['node.gardener.cloud/machine-name'] = name;
   });
 

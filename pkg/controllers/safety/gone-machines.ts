@@ -11,22 +11,36 @@ export interface GoneMachine {
   readonly providerID: string;
 }
 
-/** Machines whose VM was deleted by us, by provider id: a Node that shows such a VM joined too late. Kept in memory only. */
+/** Machines whose VM was deleted by us: a Node that shows such a VM, or such a Machine, joined too late. Kept in memory only. */
 export class GoneMachines {
   readonly #byProviderID = new BoundedMap<string, GoneMachine>(CAPACITY);
+  readonly #byName = new BoundedMap<string, GoneMachine>(CAPACITY);
 
   add(machine: GoneMachine): void {
-    if (machine.providerID !== '') this.#byProviderID.set(machine.providerID, machine);
+    if (machine.providerID === '') return;
+    this.#byProviderID.set(machine.providerID, machine);
+    this.#byName.set(machine.name, machine);
   }
 
   has(providerID: string): boolean {
     return this.#byProviderID.get(providerID) !== undefined;
   }
 
-  /** The machine whose VM this Node was. A Node that says that it is another machine's is not. */
+  /**
+   * The machine whose Node this was, by the VM or else by the machine that it shows. A Node that says that it is another
+   * machine's is not, nor one that shows another VM of the same provider.
+   */
   of(node: Node): GoneMachine | undefined {
-    const gone = this.#byProviderID.get(node.spec?.providerID ?? '');
+    const providerID = node.spec?.providerID ?? '';
     const says = node.metadata.labels?.[MACHINE_NAME_LABEL] ?? '';
-    return gone !== undefined && (says === '' || says === gone.name) ? gone : undefined;
+    const ofVM = this.#byProviderID.get(providerID);
+    if (ofVM !== undefined) return says === '' || says === ofVM.name ? ofVM : undefined;
+    const named = this.#byName.get(says);
+    return named !== undefined && schemeOf(providerID) !== schemeOf(named.providerID) ? named : undefined;
   }
+}
+
+/** Who gave a provider id its form: `aws` of `aws:///zone/i-1`; kubelets without a cloud show ids of their own, or none. */
+function schemeOf(providerID: string): string {
+  return providerID.split('://', 1)[0] ?? '';
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Clock } from '../../clock/clock.ts';
 import { hasErrno } from '../../driver/errno.ts';
 import { identityOf, isAlive, readProc } from '../process-identity.ts';
@@ -86,7 +87,9 @@ function killGroup(pid: number): void {
 }
 
 function argumentsOf({ folder, vm, spec }: KubeletStart): string[] {
-  const labels = Object.entries(spec.nodeLabels).map(([key, value]) => `${key}=${value}`);
+  // Its provider id is one that kubemark makes up: by this it is known from the moment it joins, also after its machine has gone.
+  const shown = { ...spec.nodeLabels, [MACHINE_NAME_LABEL]: vm.machineName };
+  const labels = Object.entries(shown).map(([key, value]) => `${key}=${value}`);
   return [
     '--morph=kubelet',
     `--name=${vm.machineName}`,
@@ -97,7 +100,7 @@ function argumentsOf({ folder, vm, spec }: KubeletStart): string[] {
     `--kubelet-read-only-port=${vm.readOnlyPort}`,
     `--max-pods=${spec.maxPods}`,
     '--use-host-image-service=false',
-    ...(labels.length === 0 ? [] : [`--node-labels=${labels.join(',')}`]),
+    `--node-labels=${labels.join(',')}`,
     ...(spec.taints.length === 0 ? [] : [`--register-with-taints=${spec.taints.join(',')}`]),
   ];
 }

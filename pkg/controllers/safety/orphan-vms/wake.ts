@@ -5,7 +5,7 @@ import type { Informer } from '../../../cache/lister.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
 import type { Departures } from '../departures.ts';
-import type { GoneMachines } from '../gone-machines.ts';
+import type { GoneMachine, GoneMachines } from '../gone-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import type { OrphanVMsController } from './controller.ts';
 
@@ -25,7 +25,7 @@ export interface WakeParts {
   readonly gone: GoneMachines;
   readonly ownerless: OwnerlessVMs;
   /** The VM of a Machine that was gone before is gone now: its Nodes can go too. */
-  readonly deletedLate: (providerID: string) => void;
+  readonly deletedLate: (machine: GoneMachine) => void;
   readonly log: Logger;
 }
 
@@ -49,7 +49,7 @@ export function wakeOrphanVMs(parts: WakeParts): void {
     if (departure === 'in-order') {
       log.info(fields, 'deleted the VM of a machine that vanished meanwhile');
       leftInOrder(machine.metadata.name, fields.providerID);
-      deletedLate(fields.providerID);
+      deletedLate({ name: machine.metadata.name, providerID: fields.providerID });
       return;
     }
     log.warn(fields, 'could not delete the VM of a machine that vanished meanwhile');

@@ -2,7 +2,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { Lister } from '../../../cache/lister.ts';
-import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import type { Clock } from '../../../clock/clock.ts';
 import { CONTROL } from '../../../gate/gate.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { isNotFound } from '../../../kube/errors.ts';
@@ -41,6 +41,8 @@ export function nodeKey({ cluster }: Pick<Target, 'cluster'>, name: string): str
 /** Marks Nodes that no Machine has, unmarks those that one has, and removes those of machines that are gone. */
 export class UnmanagedNodesController {
   readonly #parts: UnmanagedNodesParts;
+  /** Nodes that nobody has, by key: since when (monotonic). */
+  readonly #unowned = new Map<string, { readonly uid: string; readonly sinceMs: number }>();
 
   constructor(parts: UnmanagedNodesParts) {
     this.#parts = parts;
@@ -48,19 +50,23 @@ export class UnmanagedNodesController {
 
   /** One pass over one Node, by nodeKey. Throws ApiError and GateClosedError. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
-    const { targets, machines, gone, clock, creationTimeoutMs } = this.#parts;
+    const { targets, machines, gone, creationTimeoutMs } = this.#parts;
     const target = targets.all().find(({ cluster }) => key.startsWith(`${cluster}/`));
     const node = target?.nodes.get(key.slice(target.cluster.length + 1));
-    if (target === undefined || node === undefined) return stop;
+    if (target === undefined || node === undefined) {
+      this.#unowned.delete(key);
+      return stop;
+    }
 
     const left = gone.of(node);
     const { metadata } = node;
+    const owners = machinesOfNode(machines, node).length;
     const facts = {
-      machines: machinesOfNode(machines, node).length,
+      machines: owners,
       isLeftOver: left !== undefined,
       isMarked: metadata.annotations?.[NOT_MANAGED_ANNOTATION] !== undefined,
       hasFinalizer: metadata.finalizers?.includes(NODE_FINALIZER) === true,
-      ageMs: clock.now() - (fromTimestamp(metadata.creationTimestamp) ?? 0),
+      unownedForMs: this.#unownedFor(key, metadata.uid, owners),
     };
     const verdict = verdictOnNode(facts, creationTimeoutMs);
     if (typeof verdict === 'object') return requeue(verdict.waitMs, 'a Machine to have the Node');
@@ -68,6 +74,19 @@ export class UnmanagedNodesController {
     if (verdict === 'mark') await this.#patch(target, node, '1', facts.hasFinalizer, signal);
     if (verdict === 'unmark') await this.#patch(target, node, null, false, signal);
     return stop;
+  }
+
+  /** By what this process has seen: a Machine that was there a moment ago may be on its way back from a backup. */
+  #unownedFor(key: string, uid: string, owners: number): number {
+    const nowMs = this.#parts.clock.monotonicMs();
+    if (owners > 0) {
+      this.#unowned.delete(key);
+      return 0;
+    }
+    const known = this.#unowned.get(key);
+    if (known?.uid === uid) return nowMs - known.sinceMs;
+    this.#unowned.set(key, { uid, sinceMs: nowMs });
+    return 0;
   }
 
   async #patch(

@@ -2,17 +2,17 @@ import { expect, test } from '@jest/globals';
 
 import { verdictOnNode } from './verdict.ts';
 
-const NODE = { machines: 0, isLeftOver: false, isMarked: false, hasFinalizer: false, ageMs: 0 };
+const NODE = { machines: 0, isLeftOver: false, isMarked: false, hasFinalizer: false, unownedForMs: 0 };
 
 test.each([
   { facts: { machines: 1 }, want: 'leave' },
   { facts: { machines: 1, isMarked: true }, want: 'unmark' },
   { facts: { machines: 2, isLeftOver: true }, want: 'leave' },
   { facts: { isLeftOver: true }, want: 'remove' },
-  { facts: { ageMs: 400 }, want: { waitMs: 600 } },
-  { facts: { ageMs: 1_000 }, want: 'mark' },
-  { facts: { ageMs: 1_000, isMarked: true }, want: 'leave' },
-  { facts: { ageMs: 1_000, isMarked: true, hasFinalizer: true }, want: 'mark' },
+  { facts: { unownedForMs: 400 }, want: { waitMs: 600 } },
+  { facts: { unownedForMs: 1_000 }, want: 'mark' },
+  { facts: { unownedForMs: 1_000, isMarked: true }, want: 'leave' },
+  { facts: { unownedForMs: 1_000, isMarked: true, hasFinalizer: true }, want: 'mark' },
 ])('a Node with $facts: $want', ({ facts, want }) => {
   expect(verdictOnNode({ ...NODE, ...facts }, 1_000)).toEqual(want);
 });

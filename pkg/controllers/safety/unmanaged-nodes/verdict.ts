@@ -8,7 +8,8 @@ export interface NodeFacts {
   readonly isMarked: boolean;
   /** It carries our finalizer. */
   readonly hasFinalizer: boolean;
-  readonly ageMs: number;
+  /** For how long nobody has been seen to have it. */
+  readonly unownedForMs: number;
 }
 
 /** What to do about a Node. */
@@ -22,13 +23,13 @@ export type NodeVerdict = 'leave' | 'mark' | 'unmark' | 'remove' | { readonly wa
  * | some     | marked                                          | unmark                                |
  * | some     | not marked                                      | leave                                 |
  * | none     | of a machine that we have deleted               | remove: it joined too late            |
- * | none     | younger than a machine may take to be known     | wait                                  |
- * | none     | older                                           | mark, and take our finalizer away     |
+ * | none     | for less than a machine may take to be known    | wait                                  |
+ * | none     | for longer                                      | mark, and take our finalizer away     |
  */
 export function verdictOnNode(facts: NodeFacts, creationTimeoutMs: number): NodeVerdict {
-  const { machines, isLeftOver, isMarked, hasFinalizer, ageMs } = facts;
+  const { machines, isLeftOver, isMarked, hasFinalizer, unownedForMs } = facts;
   if (machines > 0) return isMarked ? 'unmark' : 'leave';
   if (isLeftOver) return 'remove';
   if (isMarked && !hasFinalizer) return 'leave';
-  return ageMs < creationTimeoutMs ? { waitMs: creationTimeoutMs - ageMs } : 'mark';
+  return unownedForMs < creationTimeoutMs ? { waitMs: creationTimeoutMs - unownedForMs } : 'mark';
 }

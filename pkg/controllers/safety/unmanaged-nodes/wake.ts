@@ -9,6 +9,7 @@ import type { Node } from '../../../apis/wire.ts';
 import type { Informer } from '../../../cache/lister.ts';
 import type { Target } from '../../../targets/targets.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
+import type { GoneMachine } from '../gone-machines.ts';
 import { nodeKey } from './controller.ts';
 
 /** What tells the loop over Nodes that there is work. */
@@ -18,12 +19,13 @@ export interface WakeParts {
   readonly queue: Queue;
 }
 
-/** Enqueues a Node when it appears or changes whose it is, and when a Machine that may have it comes, goes, or learns of it. */
+/** Enqueues a Node when it appears, goes, or changes whose it is, and when a Machine that may have it comes, goes, or learns of it. */
 export function wakeUnmanagedNodes({ machines, targets, queue }: WakeParts): void {
   for (const target of targets) {
     target.nodes.onChange((old, current) => {
-      if (current === undefined || (old !== undefined && concernOf(old) === concernOf(current))) return;
-      queue.add(nodeKey(target, current.metadata.name), 'low');
+      if (old !== undefined && current !== undefined && concernOf(old) === concernOf(current)) return;
+      const name = (current ?? old)?.metadata.name;
+      if (name !== undefined) queue.add(nodeKey(target, name), 'low');
     });
   }
   machines.onChange((old, current) => {
@@ -36,11 +38,11 @@ export function wakeUnmanagedNodes({ machines, targets, queue }: WakeParts): voi
   });
 }
 
-/** Enqueues the Nodes of one VM. */
-export function wakeNodesOfVM(targets: readonly Target[], queue: Queue, providerID: string): void {
+/** Enqueues the Nodes that show a VM or a machine that is gone. */
+export function wakeNodesOf(targets: readonly Target[], queue: Queue, { providerID, name }: GoneMachine): void {
   for (const target of targets) {
-    for (const { metadata } of target.nodes.byIndex('providerID', providerID))
-      queue.add(nodeKey(target, metadata.name));
+    const shown = [...target.nodes.byIndex('providerID', providerID), ...target.nodes.byIndex('machineName', name)];
+    for (const { metadata } of shown) queue.add(nodeKey(target, metadata.name));
   }
 }
 
