@@ -84,7 +84,7 @@ export class Reflector<T extends KubeObject> {
     this.#options = options;
     this.#random = options.random ?? Math.random;
     this.#backoff = new ReconnectBackoff(options.clock, this.#random);
-    this.#log = options.log.child({ kind: options.source.resource.kind });
+    this.#log = options.log;
     this.#streams = options.streamLists ?? true;
   }
 
@@ -210,7 +210,7 @@ export class Reflector<T extends KubeObject> {
     if (round.opened && isUnanswered(err)) this.#backoff.reached();
     const pauseMs = this.#backoff.next();
     const level = this.#backoff.failures > QUIET_FAILURES ? 'warn' : 'debug';
-    this.#log[level]({ err, ms: Math.round(pauseMs) }, 'watching failed');
+    this.#log[level]({ err, ms: pauseMs }, 'watching failed');
     return Math.max(pauseMs, (err instanceof ApiError ? err.retryAfterMs : undefined) ?? 0);
   }
 

@@ -34,6 +34,15 @@ describe('withDeadline', () => {
     expect(seen?.aborted).toBe(true);
   });
 
+  test('tells whole milliseconds', async () => {
+    const clock = new FakeClock();
+    const waiting = withDeadline(clock, 10_000 / 3, 'probing', hangs);
+
+    clock.advance(4_000);
+
+    await expect(waiting).rejects.toThrow(/^probing took longer than 3333 ms$/);
+  });
+
   test('rejects with the reason of the parent when that is aborted first', async () => {
     const parent = new AbortController();
     const waiting = withDeadline(new FakeClock(), 100, 'probing', hangs, parent.signal);

@@ -6,7 +6,7 @@ export class DeadlineError extends Error {
   readonly timeoutMs: number;
 
   constructor(what: string, timeoutMs: number) {
-    super(`${what} took longer than ${timeoutMs} ms`);
+    super(`${what} took longer than ${Math.round(timeoutMs)} ms`);
     this.timeoutMs = timeoutMs;
   }
 }

@@ -9,6 +9,7 @@ export interface LogFields {
   node?: string | undefined;
   cluster?: string | undefined;
   code?: string | number | undefined;
+  /** Written as whole milliseconds. */
   ms?: number | undefined;
   err?: unknown;
   [field: string]: unknown;
@@ -53,6 +54,7 @@ export function createLogger(level: LogLevel, destination: NodeJS.WritableStream
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: { ms: (ms: unknown) => (typeof ms === 'number' ? Math.round(ms) : ms) },
       redact: { paths: REDACTED, censor: '[redacted]' },
     },
     destination,

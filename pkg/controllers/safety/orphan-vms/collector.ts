@@ -7,7 +7,7 @@ import { GateClosedError } from '../../../gate/gate.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { SafetyMetrics } from '../../../metrics/safety.ts';
 import { deletedOrphan, failedToDeleteOrphan, foundOrphan } from './events.ts';
-import { describeProof, type Proof } from './evidence.ts';
+import { describeProof, type Proof, proofFields } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';
 
 /** What VMs are deleted with. */
@@ -75,7 +75,7 @@ export class Collector {
     const { recorder, metrics, log, collected } = this.#parts;
     metrics.orphanVMs.inc({ result: 'deleted' });
     recorder.event(deletedOrphan(machineClass, vm, describeProof(proof)));
-    log.info({ ...fieldsOf(vm, machineClass), ...proof }, 'deleted a VM without a machine');
+    log.info({ ...fieldsOf(vm, machineClass), ...proofFields(proof) }, 'deleted a VM without a machine');
     collected(vm);
   }
 
@@ -94,7 +94,10 @@ export class Collector {
     const { recorder, metrics, log } = this.#parts;
     metrics.orphanVMs.inc({ result: 'dry-run' });
     recorder.event(foundOrphan(machineClass, vm, describeProof(proof)));
-    log.warn({ ...fieldsOf(vm, machineClass), ...proof }, 'left a VM without a machine alone in a dry run');
+    log.warn(
+      { ...fieldsOf(vm, machineClass), ...proofFields(proof) },
+      'left a VM without a machine alone in a dry run',
+    );
   }
 }
 

@@ -1,3 +1,6 @@
+import { toTimestamp } from '../../../clock/clock.ts';
+import type { LogFields } from '../../../log/logger.ts';
+
 /** One look at the provider and, after it, at the API server. */
 export interface Sight {
   /** Monotonic: when the look began. */
@@ -66,6 +69,12 @@ export class Evidence {
 export function describeProof({ first, second }: Proof): string {
   const apartS = Math.round((second.atMs - first.atMs) / 1_000);
   return `seen at ${timeOf(first)} among ${first.vms} VMs, before ${first.machines} Machines were read, and at ${timeOf(second)} among ${second.vms}, before ${second.machines}: ${apartS} s apart`;
+}
+
+/** A proof as log fields. */
+export function proofFields({ first, second }: Proof): LogFields {
+  const shown = ({ wallMs, vms, machines }: Sight) => ({ at: toTimestamp(wallMs), vms, machines });
+  return { first: shown(first), second: shown(second), ms: second.atMs - first.atMs };
 }
 
 function timeOf({ wallMs }: Sight): string {

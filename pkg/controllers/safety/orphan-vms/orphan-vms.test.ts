@@ -5,7 +5,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Capabilities, ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { FakeDriver } from '../../machine/fake-world.ts';
-import { describeProof, Evidence, type Sight } from './evidence.ts';
+import { describeProof, Evidence, proofFields, type Sight } from './evidence.ts';
 import { identify, isOfNamespace, ownershipOf } from './ownership.ts';
 import { survey } from './survey.ts';
 
@@ -27,6 +27,16 @@ describe('evidence', () => {
     expect(proof && describeProof(proof)).toBe(
       'seen at 00:00:00 among 4 VMs, before 3 Machines were read, and at 00:01:00 among 4, before 3: 60 s apart',
     );
+  });
+
+  test('is logged with times that a reader can use', () => {
+    const proof = { first: at(560_385.827), second: at(680_385.827) };
+
+    expect(proofFields(proof)).toEqual({
+      first: { at: '2026-01-01T00:09:20Z', vms: 4, machines: 3 },
+      second: { at: '2026-01-01T00:11:20Z', vms: 4, machines: 3 },
+      ms: 120_000,
+    });
   });
 
   test.each([

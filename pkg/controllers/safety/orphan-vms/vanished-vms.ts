@@ -20,7 +20,7 @@ import { isHealthy } from '../../machine/node-health.ts';
 import { watchedConditionsOf, type MachineSettings } from '../../machine/settings.ts';
 import { beginPhase, copyOf, phaseOf, setOperation } from '../../machine/status.ts';
 import { statusChange } from '../../machine/write.ts';
-import { type Evidence, type Proof, describeProof, type Sight } from './evidence.ts';
+import { type Evidence, type Proof, describeProof, proofFields, type Sight } from './evidence.ts';
 import type { ClassList } from './survey.ts';
 
 /** What Machines without a VM are found and failed with. */
@@ -147,7 +147,7 @@ export class VanishedVMs {
     recorder.event({ object: live, type: 'Warning', reason: 'VMVanished', message: `${text}.` });
     metrics.vanishedVMs.inc();
     log.warn(
-      { machine: keyOf(live), providerID: spec.providerID, ...proof, at: toTimestamp(clock.now()) },
+      { machine: keyOf(live), providerID: spec.providerID, ...proofFields(proof), at: toTimestamp(clock.now()) },
       'machine failed because its VM is gone',
     );
   }
