@@ -7,6 +7,7 @@ import type { LeaderMetrics, LeaseResult } from '../metrics/leader.ts';
 import { decide, holderOf, newLease, nothingSeen, observe, releasedLease, renewedLease, takenLease } from './lease.ts';
 import type { Decision, LeaseTiming, Observation } from './lease.ts';
 import type { LeaseClient } from './lease-client.ts';
+import { LeaseTrouble, type Trouble } from './lease-trouble.ts';
 
 /** Lease of the deployments', sets' and overshoot controllers. */
 export const MANAGER_LEASE = 'machine-controller-manager';
@@ -57,12 +58,17 @@ export class Elector {
   /** A write that takes the Lease was not answered: the server may hold us for the leader. */
   #mayHold = false;
   #renewing: Promise<void> | undefined;
+  readonly #trouble: LeaseTrouble;
+  /** Who we stand by for, as last told. */
+  #standingByFor: string | undefined;
+  #ended: string | undefined;
   /** Ends the present pause; between two pauses it is remembered for the next. */
   #wake: () => void = () => this.#remember();
   #isWoken = false;
 
   constructor(parts: ElectorParts) {
     this.#parts = parts;
+    this.#trouble = new LeaseTrouble(parts.name, parts);
     parts.metrics.isLeader.set({ lease: parts.name }, 0);
   }
 
@@ -81,27 +87,39 @@ export class Elector {
     return lease === undefined || holderOf(lease) === '' ? undefined : holderOf(lease);
   }
 
+  /** Since when, and why, the Lease can neither be read nor taken; undefined while it can, and when we lead. */
+  get trouble(): Trouble | undefined {
+    return this.#trouble.current;
+  }
+
+  /** Why we do not lead any more, and never will again; undefined before that. */
+  get ended(): string | undefined {
+    return this.#ended;
+  }
+
   /**
    * Resolves when we lead; renewing goes on from then. Rejects only with the signal's reason, but not before a write that takes
    * the Lease has ended: if it succeeds we lead all the same, until `release`. May be called once.
    */
   async acquire(signal: AbortSignal): Promise<void> {
-    const { log, timing } = this.#parts;
+    const { clock, log, timing } = this.#parts;
     const watching = new AbortController();
     const watch = this.#watch(AbortSignal.any([signal, watching.signal]));
     try {
-      for (let failures = 0; !this.isLeading;) {
+      while (!this.isLeading) {
         signal.throwIfAborted();
+        const startedMs = clock.monotonicMs();
         let waitMs = timing.retryPeriodMs * (1 + RETRY_JITTER * Math.random());
         try {
           const decision = await this.#attempt(signal);
-          if (decision?.kind === 'wait') waitMs = Math.min(waitMs, decision.forMs);
-          failures = 0;
+          this.#trouble.answered();
+          if (decision?.kind === 'wait') {
+            waitMs = Math.min(waitMs, decision.forMs);
+            this.#standBy();
+          }
         } catch (err) {
           signal.throwIfAborted();
-          failures += 1;
-          if (failures === 3) log.warn({ lease: this.#parts.name, err }, 'could not reach the Lease three times');
-          else log.debug({ lease: this.#parts.name, err }, 'attempt to take the Lease failed');
+          this.#trouble.failed(err, startedMs);
         }
         if (!this.isLeading) await this.#pause(waitMs, signal);
       }
@@ -125,6 +143,7 @@ export class Elector {
     this.#wake();
     await this.#renewing;
     const lease = this.#lease ?? (await this.#leaseTakenUnawares());
+    this.#ended ??= lease === undefined ? 'no longer a candidate' : 'gave the Lease up';
     if (lease === undefined) return;
 
     this.#parts.fence.close();
@@ -133,6 +152,15 @@ export class Elector {
     this.#parts.metrics.isLeader.set({ lease: this.#parts.name }, 0);
     await this.#giveUp(lease);
     this.#parts.announce(lease, `${this.#parts.identity} stopped leading`);
+  }
+
+  /** Tells, once, for whom. */
+  #standBy(): void {
+    const { holder } = this;
+    if (holder === undefined || holder === this.#standingByFor) return;
+    this.#standingByFor = holder;
+    const { identity, log, name } = this.#parts;
+    log.info({ lease: name, identity, holder }, 'began to stand by');
   }
 
   /** One attempt to become leader. Undefined when somebody else was faster. Throws ApiError, DeadlineError. */
@@ -233,6 +261,7 @@ export class Elector {
     const lease = this.#lease;
     fence.close();
     this.#lease = undefined;
+    this.#ended = `lost leadership: ${reason}`;
     metrics.isLeader.set({ lease: name }, 0);
     log.error({ lease: name, identity, reason }, 'lost leadership');
     if (lease !== undefined) announce(lease, `${identity} stopped leading`);

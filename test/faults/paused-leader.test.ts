@@ -165,7 +165,7 @@ class Lane {
     const look = async (): Promise<boolean> => {
       if (process.hasEnded) return true;
       const leaders = await this.#pool.leaders();
-      return leaders.every((one) => one !== '' && process.output.includes(one));
+      return leaders.every((one) => one !== '' && process.output.includes(`"identity":"${one}"`));
     };
     await eventually(look, { ...PATIENCE, intervalMs: 50, describe: `${group} to lead` });
   }

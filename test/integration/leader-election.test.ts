@@ -10,7 +10,7 @@ import { Transport } from '../../pkg/kube/transport.ts';
 import type { LeaseClient } from '../../pkg/leader/lease-client.ts';
 import { Elector } from '../../pkg/leader/elector.ts';
 import { releasedLease, takenLease, type LeaseTiming } from '../../pkg/leader/lease.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
+import { silentLogger, type LogFields } from '../../pkg/log/logger.ts';
 import { leaderMetrics } from '../../pkg/metrics/leader.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -82,13 +82,15 @@ function candidate(ns: string, identity: string, timing: LeaseTiming = QUICK, cl
   const fence = new LeaseFence({ clock, renewDeadlineMs: timing.renewDeadlineMs });
   const lost: string[] = [];
   const announced: string[] = [];
+  const logged: (LogFields & { readonly message: string })[] = [];
+  const tell = (fields: LogFields, message: string) => void logged.push({ ...fields, message });
   const elector = new Elector({
     name: LEASE,
     identity,
     leases: wire,
     timing,
     clock,
-    log: silentLogger,
+    log: { ...silentLogger, info: tell, warn: tell },
     metrics: leaderMetrics(new Registry()),
     fence,
     lost: (reason) => lost.push(reason),
@@ -97,7 +99,7 @@ function candidate(ns: string, identity: string, timing: LeaseTiming = QUICK, cl
   leftOpen.push(() => elector.release(async () => undefined));
   const stop = new AbortController();
   leftOpen.push(async () => stop.abort(new Error('test ended')));
-  return { elector, fence, wire, lost, announced, stop, acquire: () => elector.acquire(stop.signal) };
+  return { elector, fence, wire, lost, announced, logged, stop, acquire: () => elector.acquire(stop.signal) };
 }
 
 /** Stands by for the Lease; a test that ends meanwhile is no failure. */
@@ -153,7 +155,30 @@ describe('leader election', () => {
     expect(first.fence.remainingMs).toBe(0);
     expect(first.announced).toEqual(['first became leader', 'first stopped leading']);
     expect(first.lost).toEqual([]);
+    expect(first.elector.ended).toBe('gave the Lease up');
+    expect(second.elector.ended).toBeUndefined();
     expect(second.fence.token).toBe(2n);
+  });
+
+  test('who stands by says for whom, that the Lease cannot be reached, again and again, and that it can again', async () => {
+    await using ns = await namespace();
+    const first = candidate(ns.name, 'first');
+    const second = candidate(ns.name, 'second');
+    await first.acquire();
+    standBy(second);
+    await eventually(() => second.logged.length > 0);
+
+    second.wire.state = 'cut';
+    const warnings = () => second.logged.filter(({ message }) => message === 'could neither read nor take the Lease');
+    await eventually(() => warnings().length >= 2, { timeoutMs: 60_000 });
+    const during = second.elector.trouble;
+    second.wire.state = 'up';
+    await eventually(() => second.elector.trouble === undefined);
+
+    expect(second.logged[0]).toMatchObject({ message: 'began to stand by', lease: LEASE, holder: 'first' });
+    expect(during?.why).toBe('cut');
+    expect(warnings().map(({ failures }) => failures)).toEqual([3, 10]);
+    expect(second.logged.at(-1)).toMatchObject({ message: 'reached the Lease again', lease: LEASE });
   });
 
   test.each([
@@ -241,6 +266,7 @@ describe('leader election', () => {
     expect(bothOpen).toBe(false);
     expect(first.elector.isLeading).toBe(false);
     expect(first.lost).toHaveLength(1);
+    expect(first.elector.ended).toBe('lost leadership: the Lease could not be renewed for 2000 ms');
     expect(first.announced).toContain('first stopped leading');
   });
 
