@@ -36,7 +36,9 @@ export interface ClusterState {
   readonly frozen: boolean;
   /** Since when and why it is frozen; undefined when it is not. */
   readonly outage: Outage | undefined;
-  readonly firstFailureMs: number | undefined;
+  /** While probes fail: when it has answered for the last time, as far as we know; see `Outage.sinceMs`. */
+  readonly silentSinceMs: number | undefined;
+  /** Last sign of life; undefined for a cluster that has shown none yet. */
   readonly provenMs: number | undefined;
   readonly unfrozenMs: number | undefined;
   readonly lastError: string | undefined;
@@ -69,9 +71,10 @@ export class ClusterFreeze {
   #provenMs: number | undefined;
   /** A probe has succeeded before. */
   #hasAnswered = false;
+  /** Decides when it freezes. */
   #firstFailureMs: number | undefined;
-  /** The same moment by wall time. */
-  #failingSinceMs = 0;
+  /** What is told: an outage has begun before the probe that found it failed. Undefined like `#firstFailureMs`. */
+  #silentSinceMs: number | undefined;
   #lastFailureMs: number | undefined;
   #lastError: string | undefined;
   /** Undefined while not frozen. */
@@ -89,7 +92,7 @@ export class ClusterFreeze {
       cluster: this.#probed.cluster,
       frozen: this.#outage !== undefined,
       outage: this.#outage,
-      firstFailureMs: this.#firstFailureMs,
+      silentSinceMs: this.#silentSinceMs,
       provenMs: this.#provenMs,
       unfrozenMs: this.#unfrozenMs,
       lastError: this.#lastError,
@@ -149,30 +152,29 @@ export class ClusterFreeze {
     } catch (err) {
       if (this.#stopping.signal.aborted) return false;
       metrics.probes.inc({ cluster, result: 'down' });
-      this.#failed(err);
+      this.#failed(err, sentMs);
       return false;
     }
     metrics.probes.inc({ cluster, result: 'up' });
     return this.#answered(sentMs);
   }
 
-  #failed(err: unknown): void {
+  #failed(err: unknown, sentMs: number): void {
     const { clock, log, timeoutMs } = this.#parts;
     const { cluster } = this.#probed;
     const nowMs = clock.monotonicMs();
-    if (this.#firstFailureMs === undefined) {
-      this.#firstFailureMs = nowMs;
-      this.#failingSinceMs = clock.now();
-    }
+    this.#firstFailureMs ??= nowMs;
+    this.#silentSinceMs ??= Math.min(this.#provenMs ?? sentMs, sentMs);
     this.#lastFailureMs = nowMs;
     this.#lastError = err instanceof Error ? err.message : String(err);
     const failingMs = nowMs - this.#firstFailureMs;
-    log.debug({ cluster, ms: failingMs, err }, 'probe failed');
+    const silentMs = nowMs - this.#silentSinceMs;
+    log.debug({ cluster, ms: silentMs, err }, 'probe failed');
     if (this.#outage !== undefined || (failingMs < timeoutMs && this.#hasAnswered)) return;
 
-    this.#outage = { cluster, sinceMs: this.#failingSinceMs, why: this.#lastError };
-    log.error({ ...logged(this.#outage), ms: failingMs, err }, 'froze: the API server did not answer');
-    this.#changed(this.#outage, true, failingMs);
+    this.#outage = { cluster, sinceMs: clock.now() - silentMs, why: this.#lastError };
+    log.error({ ...logged(this.#outage), ms: silentMs, err }, 'froze: the API server did not answer');
+    this.#changed(this.#outage, true, silentMs);
   }
 
   async #answered(sentMs: number): Promise<boolean> {
@@ -191,9 +193,10 @@ export class ClusterFreeze {
       }
     }
     this.#hasAnswered = true;
-    const lastedMs = clock.monotonicMs() - (this.#firstFailureMs ?? sentMs);
+    const lastedMs = clock.monotonicMs() - (this.#silentSinceMs ?? sentMs);
     this.#provenMs = Math.max(this.#provenMs ?? sentMs, sentMs);
     this.#firstFailureMs = undefined;
+    this.#silentSinceMs = undefined;
     this.#lastFailureMs = undefined;
     this.#lastError = undefined;
     if (outage === undefined) return true;

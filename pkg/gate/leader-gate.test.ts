@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
@@ -44,7 +46,7 @@ class TestCluster {
 let stop: () => Promise<void> = () => Promise.resolve();
 afterEach(() => stop());
 
-async function start({ targetUp = true } = {}) {
+async function start({ targetUp = true }: { targetUp?: TestCluster['up'] } = {}) {
   const clock = new FakeClock();
   const registry = new Registry();
   const metrics = gateMetrics(registry);
@@ -250,6 +252,21 @@ describe('proof of life', () => {
   });
 });
 
+describe('before the first answer to a probe', () => {
+  test('nothing is destroyed, and what destroys waits for that answer', async () => {
+    const { gate, target, freezes, clock } = await start({ targetUp: 'hangs' });
+    const admission = outcome(gate.admit('destroy', ['target'], never));
+    const unknown = freezes.state('target');
+
+    await clock.advanceAsync(10 * SECOND);
+
+    expect(unknown).toMatchObject({ frozen: false, silentSinceMs: undefined, provenMs: undefined });
+    expect(target.probes).toBe(1);
+    expect(await admission).toMatch(/unproven|fenced/);
+    expect(freezes.state('target')).toMatchObject({ frozen: true });
+  });
+});
+
 describe('freezing', () => {
   test('happens when probes failed for the whole timeout, not before', async () => {
     const { target, changes, pass } = await start();
@@ -273,7 +290,7 @@ describe('freezing', () => {
     await pass(20 * SECOND);
 
     expect(changes).toEqual([]);
-    expect(freezes.state('target')?.firstFailureMs).toBeGreaterThan(10 * MINUTE);
+    expect(freezes.state('target')?.silentSinceMs).toBeGreaterThan(10 * MINUTE);
   });
 
   test('ends by itself at the first good probe, after catching up', async () => {
@@ -285,7 +302,7 @@ describe('freezing', () => {
 
     expect(changes).toEqual(['target frozen', 'target unfrozen']);
     expect(target.catchUps).toBe(1);
-    expect(freezes.state('target')?.firstFailureMs).toBeUndefined();
+    expect(freezes.state('target')?.silentSinceMs).toBeUndefined();
     expect(await outcome(gate.admit('change', ['target'], never))).toBe('admitted');
   });
 
@@ -314,15 +331,45 @@ describe('freezing', () => {
     target.up = true;
     await pass(TIMEOUT / 5);
 
-    // The first probe failed a period after the start.
-    const outage = { cluster: 'target', sinceMs: Date.UTC(2026, 0, 1, 0, 1), why: 'connection refused' };
+    // The first probe failed a period after the start, when it had answered for the last time.
+    const outage = { cluster: 'target', sinceMs: Date.UTC(2026, 0, 1), why: 'connection refused' };
     expect(during).toEqual([outage]);
     expect(told).toMatchObject([
-      { ...outage, frozen: true, lastedMs: TIMEOUT },
+      { ...outage, frozen: true, lastedMs: PERIOD + TIMEOUT },
       { ...outage, frozen: false },
     ]);
-    expect(told[1]?.lastedMs).toBeGreaterThan(9 * MINUTE - SECOND);
+    expect(told[1]?.lastedMs).toBeGreaterThan(10 * MINUTE);
     expect(freezes.outages()).toEqual([]);
+  });
+
+  test.each([
+    { what: 'the last good probe', targetUp: true, sawLifeAtMs: undefined, sinceMs: 0 },
+    { what: 'the last watch event', targetUp: true, sawLifeAtMs: 40 * SECOND, sinceMs: 40 * SECOND },
+    { what: 'the sending of the first probe', targetUp: 'hangs', sawLifeAtMs: undefined, sinceMs: 0 },
+    { what: 'the probe, if it was sent before an event', targetUp: 'hangs', sawLifeAtMs: 5 * SECOND, sinceMs: 0 },
+  ] as const)('is told to have begun with $what', async ({ targetUp, sawLifeAtMs = 0, sinceMs }) => {
+    const { target, clock, freezes, registry, pass } = await start({ targetUp });
+    const startMs = clock.now() - clock.monotonicMs();
+    await clock.advanceAsync(sawLifeAtMs === 0 ? 0 : sawLifeAtMs - clock.monotonicMs());
+    if (sawLifeAtMs > 0) freezes.sawLife('target');
+    target.up = 'hangs';
+    await pass(2 * MINUTE);
+
+    expect(freezes.state('target')).toMatchObject({ frozen: true, silentSinceMs: sinceMs });
+    expect(freezes.outages()).toMatchObject([{ sinceMs: startMs + sinceMs }]);
+    expect(await registry.metrics()).toContain(
+      `machinist_cluster_frozen_since_timestamp_seconds{cluster="target"} ${(startMs + sinceMs) / SECOND}`,
+    );
+  });
+
+  test('names a reason that the operating guide explains', async () => {
+    const { freezes, pass } = await start({ targetUp: 'hangs' });
+    await pass(MINUTE);
+    const [outage] = freezes.outages();
+    const guide = readFileSync(new URL('../../docs/operations/running.md', import.meta.url), 'utf8');
+
+    expect(outage?.why).toBe('probing the API server took longer than 10000 ms');
+    expect(guide.replaceAll(/\s+/g, ' ')).toContain(`\`${outage?.why.replaceAll(/\d+/g, '…')}\``);
   });
 
   test('comes at once when a cluster has never answered: a restart does not thaw an outage', async () => {

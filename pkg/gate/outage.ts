@@ -4,7 +4,10 @@ import type { Cluster } from './gate.ts';
 /** A cluster that has not answered for so long that nothing which concerns it is changed. */
 export interface Outage {
   readonly cluster: Cluster;
-  /** Wall time of the first probe that failed. */
+  /**
+   * Wall time of the last sign of life before it; without any, of when the first probe was sent. The outage began between it and the next
+   * probe, so it is never told too short.
+   */
   readonly sinceMs: number;
   /** What the probe that froze it ended with; stays the same until the end of the outage. */
   readonly why: string;

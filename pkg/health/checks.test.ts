@@ -2,26 +2,29 @@ import { describe, expect, test } from '@jest/globals';
 
 import { cachesSynced, Checks, clustersReachable, leadership } from './checks.ts';
 
+const candidate = { isLeading: false, holder: undefined, ended: undefined, trouble: undefined };
+
 describe('checks', () => {
   test('show the state of caches, Leases and clusters', () => {
     const checks = new Checks();
     checks.add(cachesSynced(() => [{ kind: 'machines', hasSynced: true }]));
-    checks.add(leadership('machine-controller', { isLeading: false, holder: 'other' }));
-    const fine = { frozen: false, outage: undefined, firstFailureMs: undefined, lastError: undefined };
+    checks.add(leadership('machine-controller', { ...candidate, holder: 'other' }));
+    const fine = { frozen: false, outage: undefined, silentSinceMs: undefined, lastError: undefined };
     const unproven = { provenMs: undefined, unfrozenMs: undefined };
     checks.add(
       clustersReachable(
         () => [
-          { cluster: 'control', ...fine, ...unproven },
+          { cluster: 'control', ...fine, ...unproven, provenMs: 45_000 },
+          { cluster: 'new', ...fine, ...unproven },
           {
             cluster: 'target',
             frozen: true,
             outage: { cluster: 'target', sinceMs: Date.UTC(2026, 0, 1), why: 'connection refused' },
-            firstFailureMs: 1_000,
+            silentSinceMs: 1_000,
             lastError: 'no route to host',
             ...unproven,
           },
-          { cluster: 'other', ...fine, firstFailureMs: 41_000, lastError: 'connection refused', ...unproven },
+          { cluster: 'other', ...fine, silentSinceMs: 41_000, lastError: 'connection refused', ...unproven },
         ],
         () => 46_000,
       ),
@@ -35,11 +38,32 @@ describe('checks', () => {
           name: 'clusters',
           ok: true,
           detail:
-            'control: reachable; target: frozen, API server of cluster "target" unreachable since 2026-01-01T00:00:00Z ' +
+            'control: reachable; new: not reached yet; target: frozen, API server of cluster "target" unreachable since 2026-01-01T00:00:00Z ' +
             '(connection refused), for 45 s now, last answer to a probe: no route to host; other: failing for 5 s (connection refused)',
         },
       ],
     });
+  });
+
+  test.each([
+    { what: 'a leader', shown: { isLeading: true, holder: 'me' }, want: { ok: true, detail: 'leading' } },
+    { what: 'who stands by for nobody', shown: {}, want: { ok: true, detail: 'standing by' } },
+    {
+      what: 'who cannot read the Lease',
+      shown: { holder: 'other', trouble: { sinceMs: Date.UTC(2026, 0, 1), why: 'etcdserver: request timed out' } },
+      want: {
+        ok: true,
+        detail:
+          'standing by, held by other; could neither read nor take the Lease since 2026-01-01T00:00:00Z (etcdserver: request timed out)',
+      },
+    },
+    {
+      what: 'who has lost the Lease and ends',
+      shown: { holder: 'me', ended: 'lost leadership: the Lease is held by somebody else' },
+      want: { ok: false, detail: 'stopping: lost leadership: the Lease is held by somebody else' },
+    },
+  ])('tell of $what', ({ shown, want }) => {
+    expect(leadership('machine-controller', { ...candidate, ...shown }).check()).toEqual(want);
   });
 
   test('name the caches that are missing', () => {

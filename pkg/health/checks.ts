@@ -1,3 +1,4 @@
+import { toTimestamp } from '../clock/clock.ts';
 import type { ClusterState } from '../gate/cluster-freeze.ts';
 import { describeLength, describeOutage } from '../gate/outage.ts';
 
@@ -55,26 +56,37 @@ export function cachesSynced(caches: () => Iterable<{ readonly kind: string; rea
   };
 }
 
-/** Who holds a Lease. A process that stands by is ready too: it says so. */
-export function leadership(
-  lease: string,
-  elector: { readonly isLeading: boolean; readonly holder: string | undefined },
-): Check {
+/** What is shown of an elector. */
+export interface Candidacy {
+  readonly isLeading: boolean;
+  readonly holder: string | undefined;
+  /** Why it will never lead again. */
+  readonly ended: string | undefined;
+  /** Since when by wall time, and why, the Lease can neither be read nor taken. */
+  readonly trouble: { readonly sinceMs: number; readonly why: string } | undefined;
+}
+
+/** Who holds a Lease. A process that stands by is ready too: it says so. One that has given its Lease up is about to end. */
+export function leadership(lease: string, candidacy: Candidacy): Check {
   return {
     name: `lease ${lease}`,
     check() {
-      if (elector.isLeading) return { ok: true, detail: 'leading' };
-      return {
-        ok: true,
-        detail: elector.holder === undefined ? 'standing by' : `standing by, held by ${elector.holder}`,
-      };
+      const { isLeading, holder, ended, trouble } = candidacy;
+      if (ended !== undefined) return { ok: false, detail: `stopping: ${ended}` };
+      if (isLeading) return { ok: true, detail: 'leading' };
+      const held = holder === undefined ? '' : `, held by ${holder}`;
+      const unreached =
+        trouble === undefined
+          ? ''
+          : `; could neither read nor take the Lease since ${toTimestamp(trouble.sinceMs)} (${trouble.why})`;
+      return { ok: true, detail: `standing by${held}${unreached}` };
     },
   };
 }
 
 /**
- * Whether every cluster answers. A frozen one does not make the process unready: a restart would not bring the API server
- * back, and readiness gates nothing here; the detail says since when and why.
+ * Whether every cluster answers. A frozen one does not make the process unready (only caches that were never filled do): a
+ * restart would not bring the API server back, and readiness gates nothing here; the detail says since when and why.
  */
 export function clustersReachable(states: () => readonly ClusterState[], monotonicMs: () => number): Check {
   return {
@@ -91,9 +103,12 @@ export function clustersReachable(states: () => readonly ClusterState[], monoton
   };
 }
 
-function describe({ cluster, outage, firstFailureMs, lastError = 'no answer' }: ClusterState, nowMs: number): string {
-  if (firstFailureMs === undefined) return `${cluster}: reachable`;
-  const length = describeLength(nowMs - firstFailureMs);
+function describe(
+  { cluster, outage, silentSinceMs, provenMs, lastError = 'no answer' }: ClusterState,
+  nowMs: number,
+): string {
+  if (silentSinceMs === undefined) return `${cluster}: ${provenMs === undefined ? 'not reached yet' : 'reachable'}`;
+  const length = describeLength(nowMs - silentSinceMs);
   if (outage === undefined) return `${cluster}: failing for ${length} (${lastError})`;
   return `${cluster}: frozen, ${describeOutage(outage)}, for ${length} now, last answer to a probe: ${lastError}`;
 }

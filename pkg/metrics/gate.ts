@@ -29,7 +29,7 @@ export function gateMetrics(registry: Registry): GateMetrics {
     }),
     frozenSince: new Gauge({
       name: 'machinist_cluster_frozen_since_timestamp_seconds',
-      help: 'When the first probe of a frozen cluster failed, in seconds since the epoch; no value while it is not frozen. Why is in the log and in /readyz?verbose.',
+      help: 'When a frozen cluster gave its last sign of life (without any: when the first probe was sent), in seconds since the epoch; no value while it is not frozen. Why is in the log and in /readyz?verbose.',
       labelNames: ['cluster'],
       registers,
     }),
