@@ -19,6 +19,8 @@ import type { KubeMetrics } from '../metrics/kube.ts';
 /** The way to one API server. */
 export interface ClusterAccess {
   readonly cluster: Cluster;
+  /** Scheme, host and port, for the log. */
+  readonly server: string;
   readonly transport: Transport;
   readonly reader: HttpReader;
   readonly probed: ProbedCluster;
@@ -82,6 +84,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterAcces
   const reader = new HttpReader(transport);
   return {
     cluster,
+    server: new URL(endpoint.url).origin,
     transport,
     reader,
     probed: {

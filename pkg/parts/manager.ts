@@ -19,6 +19,7 @@ import { type Leadership, makeLeadership } from './leadership.ts';
 import { makeMachineHalf } from './machine-half.ts';
 import { probesOf } from './probes.ts';
 import { makeSetHalf } from './set-half.ts';
+import { startFields } from './start-line.ts';
 
 /*
  * The composition root: builds every part once, in the order in which data flows.
@@ -87,7 +88,8 @@ export async function buildManager(options: ManagerOptions, host: HostProcess): 
     });
   }
 
-  lifecycle.add(connectionsMember(base));
+  const leases = work.flatMap(({ leadership: { name, elector } }) => (elector === undefined ? [] : [name]));
+  lifecycle.add(connectionsMember(base, leases));
   lifecycle.add(
     healthMember(
       base,
@@ -161,10 +163,14 @@ function recorderMember(name: string, recorder: EventRecorder): Member {
 }
 
 /** Added first, so that connections are closed when everything else has ended. */
-function connectionsMember({ control, target }: Base): Member {
+function connectionsMember(base: Base, leases: readonly string[]): Member {
+  const { control, target, log } = base;
   return {
     name: 'connections',
-    start: () => Promise.resolve(),
+    start() {
+      log.info(startFields(base, leases), 'started the process');
+      return Promise.resolve();
+    },
     async stop() {
       for (const access of new Set([control, target])) await access?.transport.close();
     },

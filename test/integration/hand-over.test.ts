@@ -49,6 +49,12 @@ async function untilStandingBy(port: number): Promise<void> {
   );
 }
 
+/** Complete lines of a log. */
+function linesOf(output: string): Record<string, unknown>[] {
+  const lines = output.split('\n').slice(0, -1);
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
 test('a process that is told to stop hands over to the one that stands by, and nothing is missed', async () => {
   await using cloud = await SimulatedCloud.start({ site });
   await using pool = await Pool.create({ site, cloud, replicas: 1 });
@@ -58,7 +64,7 @@ test('a process that is told to stop hands over to the one that stands by, and n
   const leading = await start(await freePort());
   const leader = await leaderAfter(pool, '');
   const port = await freePort();
-  await start(port);
+  const other = await start(port);
   await untilStandingBy(port);
 
   await pool.scale(3);
@@ -67,6 +73,17 @@ test('a process that is told to stop hands over to the one that stands by, and n
   await pool.untilUp(3);
 
   expect(exitCode).toBe(0);
+  const [firstLine, ...more] = linesOf(other.output);
+  expect(firstLine).toMatchObject({
+    msg: 'started the process',
+    version: expect.any(String),
+    namespace: pool.namespace,
+    controllers: expect.arrayContaining(['machine', 'machine-set']),
+    leases: ['machine-controller-manager', 'machine-controller'],
+    control: site.plane.url,
+    listen: `127.0.0.1:${port}`,
+  });
+  expect(more.filter(({ msg }) => msg === 'began to stand by').map(({ holder }) => holder)).toEqual([leader, leader]);
   expect(cloud.created).toHaveLength(3);
   expect([...cloud.doubled]).toEqual([]);
 }, 240_000);
