@@ -120,6 +120,33 @@ describe('a set with too many machines', () => {
   );
 
   test(
+    'is frozen when it adopts machines, not only when the next count is due',
+    async () => {
+      await using cloud = await SimulatedCloud.start({ site, latencyMs: { ...QUICK, delete: 600_000 } });
+      await using pool = await Pool.create({ site, cloud, replicas: 2 });
+      const flags = { ...EAGER, 'machine-safety-overshooting-period': '1h' };
+      await using _manager = await InProcessManager.start({ ...pool.access, flags });
+      await pool.untilUp(2, PATIENCE);
+      const [set] = await setsOf(pool);
+
+      const extra = await Promise.all(Array.from({ length: 5 }, () => pool.addMachine()));
+      await Promise.all(extra.map((name) => pool.label(name, set?.spec.template?.metadata?.labels ?? {})));
+      await untilMarked(pool, FROZEN);
+
+      const [froze] = await eventually(async () => {
+        const events = await eventsOf(pool, 'FrozeMachineSet');
+        expect(events).toHaveLength(1);
+        return events;
+      }, PATIENCE);
+      expect(froze?.message).toMatch(/: it has \d machines, the limit is \d; released at \d$/);
+      const frozen = (await pool.deployment()).status?.conditions?.find(({ type }) => type === 'Frozen');
+      expect(frozen?.message).toMatch(/ is frozen: The number of machines .* is \d >= \d .*; released at \d$/);
+      expect(cloud.created).toHaveLength(7);
+    },
+    TEST_MS,
+  );
+
+  test(
     'also counts VMs that no Machine has, creates nothing while frozen, and is released by its annotation',
     async () => {
       await using cloud = await SimulatedCloud.start({ site });

@@ -11,11 +11,12 @@ import type { Logger } from '../../../log/logger.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
 import { CONTROLLER_INDEX } from '../../machine-set/controller-index.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
-import { frozeSet, unfrozeSet } from './events.ts';
+import { frozeSet, unfrozeReleasedSet, unfrozeSmallSet } from './events.ts';
 import { machinesIn, ownerlessBySet } from './headcount.ts';
 import { limitsOf, type Margins } from './limits.ts';
 import {
   freezeDeployment,
+  freezeMessageOf,
   freezeSet,
   isUnfreezeRequested,
   marksOfDeployment,
@@ -102,14 +103,14 @@ export class OvershootController {
     const fields = { key: keyOf(set), machines: count - ownerless, ownerless, ...limits };
     if (verdict === 'unfreeze') {
       await unfreezeSet(writer, set, signal);
-      recorder.event(unfrozeSet(set));
+      recorder.event(unfrozeSmallSet(set, count, limits));
       log.info(fields, 'unfroze a machine set');
       return;
     }
     const without = ownerless === 0 ? '' : `, ${ownerless} of them VMs without a Machine`;
-    const message = `The number of machines backing MachineSet: ${name} is ${count} >= ${limits.high} which is the Max-ScaleUp-Limit${without}`;
+    const message = `The number of machines backing MachineSet: ${name} is ${count} >= ${limits.high} which is the Max-ScaleUp-Limit${without}; released at ${limits.low}`;
     await freezeSet(writer, set, { reason: 'OverShootingReplicaCount', message }, clock.now(), signal);
-    if (!marks.isLabelled) recorder.event(frozeSet(set));
+    if (!marks.isLabelled) recorder.event(frozeSet(set, count, limits));
     log.warn(fields, 'froze a machine set that has too many machines');
   }
 
@@ -124,7 +125,8 @@ export class OvershootController {
       return;
     }
     const frozen = sets.find((set) => marksOfSet(set).isLabelled || marksOfSet(set).hasCondition);
-    const message = `MachineSet ${frozen?.metadata.name ?? ''} of this MachineDeployment is frozen`;
+    const why = frozen === undefined ? undefined : freezeMessageOf(frozen);
+    const message = `MachineSet ${frozen?.metadata.name ?? ''} of this MachineDeployment is frozen${why === undefined ? '' : `: ${why}`}`;
     const cause = { reason: 'MachineDeploymentStateSync', message } as const;
     await freezeDeployment(writer, deployment, cause, clock.now(), signal);
     log.warn({ key: keyOf(deployment) }, 'froze the machine deployment of a frozen set');
@@ -145,7 +147,7 @@ export class OvershootController {
     await unfreezeSet(writer, set, signal);
     this.#releasedUntilMs.set(set.metadata.uid, clock.monotonicMs() + periodMs);
     if (!isLabelled && !hasCondition) return;
-    recorder.event(unfrozeSet(set));
+    recorder.event(unfrozeReleasedSet(set));
     log.info({ key: keyOf(set) }, 'unfroze a machine set because its annotation asks for it');
   }
 

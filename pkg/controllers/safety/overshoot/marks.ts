@@ -24,6 +24,11 @@ export function marksOfSet({ metadata, status }: MachineSet): FreezeMarks {
   };
 }
 
+/** Why a set is frozen, as its condition says it; undefined without one. */
+export function freezeMessageOf({ status }: MachineSet): string | undefined {
+  return status?.machineSetCondition?.find(({ type }) => type === 'Frozen')?.message;
+}
+
 /** What a MachineDeployment shows. */
 export function marksOfDeployment({ metadata, status }: MachineDeployment): FreezeMarks {
   return { isLabelled: metadata.labels?.[FREEZE_LABEL] === FROZEN, hasCondition: isFrozen(status?.conditions ?? []) };

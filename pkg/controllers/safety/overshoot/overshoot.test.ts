@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { machine, machineDeployment, machineSet } from '../../../../test/builders.ts';
+import { frozeSet, unfrozeReleasedSet, unfrozeSmallSet } from './events.ts';
 import { machinesIn, ownerlessBySet } from './headcount.ts';
 import { limitsOf } from './limits.ts';
 import { verdictOnDeployment, verdictOnSet } from './verdict.ts';
@@ -92,6 +93,20 @@ describe('the verdict on a set', () => {
         expect(frozen === 'unfreeze' && free === 'freeze').toBe(false);
       }),
     );
+  });
+});
+
+describe('the Events of a set', () => {
+  test('say how many machines there are, the limit, and why it is released', () => {
+    const set = machineSet((o) => (o.metadata.name = 's'));
+    const limits = { high: 7, low: 6 };
+    const told = [frozeSet(set, 9, limits), unfrozeSmallSet(set, 5, limits), unfrozeReleasedSet(set)];
+
+    expect(told.map(({ message }) => message)).toEqual([
+      'Froze MachineSet s: it has 9 machines, the limit is 7; released at 6',
+      'Unfroze MachineSet s: it has 5 machines, at most 6 release it',
+      'Unfroze MachineSet s: annotation safety.machine.sapcloud.io/unfreeze asks for it',
+    ]);
   });
 });
 

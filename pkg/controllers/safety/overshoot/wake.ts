@@ -1,9 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
+import { controllerOf } from '../../../apis/meta.ts';
 import type { Informer } from '../../../cache/lister.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
-import { isUnfreezeRequested } from './marks.ts';
+import { isUnfreezeRequested, marksOfDeployment, marksOfSet } from './marks.ts';
+import type { FreezeMarks } from './verdict.ts';
 
 /** The one key of the loop. */
 export const OVERSHOOT_KEY = 'overshooting';
@@ -19,22 +23,39 @@ export interface WakeParts {
   readonly queue: Queue;
 }
 
-/** Runs the loop now, when a Machine comes or goes, when sizes change, and when somebody asks for an unfreeze. */
+/**
+ * Runs the loop now, when a Machine comes, goes or counts for another set (an adopted one is seen before it has its owner), when
+ * sizes or the owner of a set change, when a mark comes or goes, and when somebody asks for an unfreeze.
+ */
 export function wakeOvershoot({ machines, machineSets, machineDeployments, queue }: WakeParts): void {
+  const gather = (): void => queue.addAfter(OVERSHOOT_KEY, GATHER_MS);
   queue.add(OVERSHOOT_KEY);
   machines.onChange((old, current) => {
-    if (old === undefined || current === undefined) queue.addAfter(OVERSHOOT_KEY, GATHER_MS);
+    if (old === undefined || current === undefined || countsElsewhere(old, current)) gather();
   });
-  const onChange = (old: Owner | undefined, current: Owner | undefined): void => {
-    if (old === undefined || current === undefined || isNews(old, current)) queue.add(OVERSHOOT_KEY);
+  const wakeFor = <T extends Owner>(informer: Informer<T>, marksOf: (object: T) => FreezeMarks): void => {
+    informer.onChange((old, current) => {
+      if (old === undefined || current === undefined || isNews(old, current)) queue.add(OVERSHOOT_KEY);
+      // Two writes make a mark; a run between them would only meet a conflict.
+      else if (!isDeepStrictEqual(marksOf(old), marksOf(current))) gather();
+    });
   };
-  machineSets.onChange(onChange);
-  machineDeployments.onChange(onChange);
+  wakeFor(machineSets, marksOfSet);
+  wakeFor(machineDeployments, marksOfDeployment);
 }
 
 type Owner = Pick<MachineSet, 'metadata'>;
 
+function countsElsewhere(old: Machine, current: Machine): boolean {
+  return isElsewhere(old, current) || !isDeepStrictEqual(old.metadata.labels, current.metadata.labels);
+}
+
 function isNews(old: Owner, current: Owner): boolean {
   const isNewWish = isUnfreezeRequested(current) && !isUnfreezeRequested(old);
-  return old.metadata.generation !== current.metadata.generation || isNewWish;
+  return old.metadata.generation !== current.metadata.generation || isElsewhere(old, current) || isNewWish;
+}
+
+/** Whether somebody else controls it now. */
+function isElsewhere(old: Owner, current: Owner): boolean {
+  return controllerOf(old)?.uid !== controllerOf(current)?.uid;
 }
