@@ -72,6 +72,33 @@ describe('the status of a rollout', () => {
     expect(rolloutStatus(done, 0)).toEqual({ text: 'machine deployment "pool" successfully rolled out', isDone: true });
   });
 
+  test.each([
+    {
+      by: 'its condition',
+      change: (d: BuiltMachineDeployment) =>
+        (d.status.conditions = [
+          { type: 'Frozen', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z', message: 'pool-a has 9 >= 7' },
+        ]),
+      says: 'Frozen since 2026-01-01T00:00:00Z, no machine is created: pool-a has 9 >= 7; ',
+    },
+    {
+      by: 'its label alone',
+      change: (d: BuiltMachineDeployment) => (d.metadata.labels['freeze'] = 'True'),
+      says: 'Frozen, no machine is created: it has label freeze=True; ',
+    },
+  ])('tells of a freeze that $by shows, and what ends it', ({ change, says }) => {
+    const frozen = pool((d) => {
+      d.status.availableReplicas = 4;
+      change(d);
+    });
+
+    expect(rolloutStatus(frozen, 0)).toEqual({
+      text: waiting('4 of 5 updated replicas are available'),
+      isDone: false,
+      trouble: `${says}that ends when there are few enough machines, or by annotation safety.machine.sapcloud.io/unfreeze=True on this MachineDeployment`,
+    });
+  });
+
   test('is an error once the progress deadline has passed', () => {
     const stuck = pool((d) => {
       d.status.conditions = [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }];

@@ -1,5 +1,5 @@
 import { replicasOf } from '../../../pkg/apis/machine/v1alpha1/defaults.ts';
-import { REVISION_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { FREEZE_LABEL, REVISION_ANNOTATION, UNFREEZE_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type {
   MachineDeployment,
   MachineDeploymentStatus,
@@ -33,7 +33,7 @@ export function rolloutStatus(deployment: MachineDeployment, revision: number): 
   if (what === undefined) {
     return { text: `machine deployment "${metadata.name}" successfully rolled out`, isDone: true };
   }
-  const trouble = troubleOf(status);
+  const trouble = troubleOf(deployment);
   return {
     text: `Waiting for machine deployment "${metadata.name}" rollout to finish: ${what}...`,
     isDone: false,
@@ -45,10 +45,13 @@ export function rolloutStatus(deployment: MachineDeployment, revision: number): 
 const TROUBLES: ReadonlySet<string> = new Set(['InvalidSpec', 'ReplicaFailure', REPLACEMENT_HELD]);
 
 /** In one line; '' when there is none. The machine that is named stays the same as long as it fails. */
-function troubleOf({ conditions, failedMachines }: MachineDeploymentStatus): string {
-  const told = (conditions ?? [])
+function troubleOf(deployment: MachineDeployment): string {
+  const { conditions = [], failedMachines }: MachineDeploymentStatus = deployment.status ?? {};
+  const told = conditions
     .filter(({ type, status }) => TROUBLES.has(type) && status === 'True')
     .map(({ type, message = '' }) => `${type}: ${message}`);
+  const freeze = freezeOf(deployment);
+  if (freeze !== undefined) told.unshift(freeze);
   const failed = (failedMachines ?? []).toSorted((a, b) => ((a.name ?? '') < (b.name ?? '') ? -1 : 1));
   const [first] = failed;
   if (first !== undefined) {
@@ -56,6 +59,16 @@ function troubleOf({ conditions, failedMachines }: MachineDeploymentStatus): str
     told.push(`${count} ${first.name}: ${first.lastOperation?.description ?? 'for an unknown reason'}`);
   }
   return told.join('; ').replaceAll(/\s+/g, ' ');
+}
+
+/** That it is frozen, since when, why, and what ends it; undefined when it is not. */
+function freezeOf({ metadata, status }: MachineDeployment): string | undefined {
+  const condition = status?.conditions?.find((one) => one.type === 'Frozen' && one.status === 'True');
+  if (condition === undefined && metadata.labels?.[FREEZE_LABEL] !== 'True') return undefined;
+  const { lastTransitionTime, message = `it has label ${FREEZE_LABEL}=True` } = condition ?? {};
+  const since = lastTransitionTime === undefined ? '' : ` since ${lastTransitionTime}`;
+  const end = `that ends when there are few enough machines, or by annotation ${UNFREEZE_ANNOTATION}=True on this MachineDeployment`;
+  return `Frozen${since}, no machine is created: ${message}; ${end}`;
 }
 
 function remaining(deployment: MachineDeployment): string | undefined {
