@@ -1,6 +1,12 @@
 import { Command, CommanderError } from 'commander';
 
-import { exitCodeOf, normalizeFlags, type ParsedCommandLine, withFlags } from '../../pkg/config/command-line.ts';
+import {
+  exitCodeOf,
+  HELP_HINT,
+  normalizeFlags,
+  type ParsedCommandLine,
+  withFlags,
+} from '../../pkg/config/command-line.ts';
 import { demoCommand } from './demo/command.ts';
 import { describeCommand } from './describe/command.ts';
 import { rolloutCommand } from './rollout/command.ts';
@@ -12,6 +18,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   const program = new Command('machinist')
     .description('Keeps virtual machines alive behind a Kubernetes cluster.')
     .version(version(), '--version')
+    .showHelpAfterError(HELP_HINT)
     .exitOverride();
 
   withFlags(program.command('run').description('Run the controllers.'), 'machinist run', run);

@@ -11,6 +11,9 @@ export interface ParsedCommandLine {
   readonly warnings: readonly string[];
 }
 
+/** What follows each mistake. */
+export const HELP_HINT = '(--help shows what is known)';
+
 /**
  * The flags of `program` on `command`. `act` runs with the parsed line; a FlagError ends the command with exit code 2,
  * as the original does.
@@ -24,6 +27,7 @@ export function withFlags(
   for (const name of IGNORED_FLAGS) command.addOption(new Option(`--${name} [value]`).hideHelp().argParser(collect));
   return command
     .showSuggestionAfterError()
+    .showHelpAfterError(HELP_HINT)
     .configureHelp({ sortOptions: false, helpWidth: 110 })
     .action(async () => {
       const typed = new Map<string, readonly string[]>();

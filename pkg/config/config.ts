@@ -131,7 +131,7 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
     api: { qps: number('kube-api-qps'), burst: number('kube-api-burst') },
     verbosity: number('v'),
   };
-  refuseContradictions(config);
+  refuseContradictions(config, (name) => shown(program, typed, name));
   return Object.freeze(config);
 }
 
@@ -174,7 +174,12 @@ function machineFrom(program: Program, { text, number, list }: ValueReader): Con
 }
 
 function controllersFrom(program: Program, names: readonly string[]): ReadonlySet<ControllerName> {
-  if (names.includes('*')) return new Set(CONTROLLERS_OF[program]);
+  if (names.length === 1 && names[0] === '*') return new Set(CONTROLLERS_OF[program]);
+  if (names.includes('*')) {
+    throw new FlagError(
+      `--controllers: ${JSON.stringify(names.join(','))} is not valid, "*" means all and stands alone`,
+    );
+  }
   const unknown = names.find((name) => !CONTROLLERS.some((known) => known === name));
   if (unknown !== undefined || names.length === 0) {
     throw new FlagError(
@@ -202,31 +207,40 @@ function driversFrom(items: readonly string[]): ProviderAddress[] {
   return drivers;
 }
 
-function refuseContradictions({ clusters, controllers, leader, safety }: Config): void {
+/** A flag with its value, as it would be typed. */
+function shown(program: Program, typed: TypedFlags, name: string): string {
+  const text = typed.get(name)?.at(-1);
+  if (text !== undefined) return `--${name}=${text}`;
+  const flag = FLAGS.find((candidate) => candidate.name === name);
+  return flag === undefined ? `--${name}` : `--${name}=${defaultOf(flag, program)} (default)`;
+}
+
+function refuseContradictions({ clusters, controllers, leader, safety }: Config, flag: (name: string) => string): void {
   if (leader.enabled) refuseSplitLeases(controllers);
   if (clusters.targetKubeconfig === 'none' && clusters.controlKubeconfig === '') {
     throw new FlagError(
       '--control-kubeconfig: is needed when --target-kubeconfig is none, because there is no target whose cluster it could share',
     );
   }
+  const deadline = flag('leader-elect-renew-deadline');
   if (leader.leaseDurationMs <= leader.renewDeadlineMs) {
     throw new FlagError(
-      `--leader-elect-lease-duration: must be longer than --leader-elect-renew-deadline (${leader.renewDeadlineMs} ms), or two leaders could act at once`,
+      `${flag('leader-elect-lease-duration')} must be longer than ${deadline}, or two leaders could act at once`,
     );
   }
   if (leader.renewDeadlineMs <= 1.2 * leader.retryPeriodMs) {
     throw new FlagError(
-      '--leader-elect-renew-deadline: must be longer than 1.2 times --leader-elect-retry-period, or one late answer ends leadership',
+      `${deadline} must be longer than 1.2 times ${flag('leader-elect-retry-period')}, or one late answer ends leadership`,
     );
   }
   if (safety.statusCheckPeriodMs < safety.statusCheckTimeoutMs) {
     throw new FlagError(
-      '--machine-safety-apiserver-statuscheck-period: must not be shorter than --machine-safety-apiserver-statuscheck-timeout',
+      `${flag('machine-safety-apiserver-statuscheck-period')} must not be shorter than ${flag('machine-safety-apiserver-statuscheck-timeout')}`,
     );
   }
   if (safety.down > safety.up) {
     throw new FlagError(
-      '--safety-down: must not be greater than --safety-up, or a MachineSet would be unfrozen only below its own size',
+      `${flag('safety-down')} must not be greater than ${flag('safety-up')}, or a MachineSet would be unfrozen only below its own size`,
     );
   }
 }

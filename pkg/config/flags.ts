@@ -93,7 +93,7 @@ export const FLAGS: readonly Flag[] = [
     min: 0,
     group: 'Machines',
     programs: MACHINES,
-    help: 'How long a machine may be unhealthy before it is replaced.',
+    help: 'How long a machine may be unhealthy before it is replaced; 0s: it is replaced at once. Never: spec.disableHealthTimeout.',
   },
   {
     name: 'machine-drain-timeout',
@@ -155,7 +155,7 @@ export const FLAGS: readonly Flag[] = [
     default: 'KernelDeadlock,ReadonlyFilesystem,DiskPressure,NetworkUnavailable',
     group: 'Machines',
     programs: MACHINES,
-    help: 'Node conditions that make a machine unhealthy unless they are False.',
+    help: 'Node conditions that make a machine unhealthy unless they are False. Empty: only Ready counts.',
   },
   {
     name: 'bootstrap-token-auth-extra-groups',
@@ -208,7 +208,7 @@ export const FLAGS: readonly Flag[] = [
     min: 1_000,
     group: 'Safety',
     programs: SETS,
-    help: 'How often machines are counted when nothing happens; they are also counted when one comes or goes.',
+    help: 'How often machines are counted when nothing happens; they are also counted when one comes, goes or is adopted, and when a size changes.',
   },
   {
     name: 'machine-safety-orphan-vms-period',

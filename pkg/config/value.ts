@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-import { formatDuration, parseDuration } from '../apis/duration.ts';
+import { DURATION_PATTERN, formatDuration, parseDuration } from '../apis/duration.ts';
 import { parseGoBool } from '../apis/go-bool.ts';
 import type { Flag } from './flags.ts';
 
@@ -31,7 +31,7 @@ export function parseValue(flag: Flag, text: string): FlagValue {
     case 'duration':
       return (
         inRange(flag, parseDuration(text) ?? Number.NaN) ??
-        refuse(`a duration with a unit, ${leastDuration(flag)}, such as 30s, 10m or 1h30m`)
+        refuse(isTooLong(text) ? LONGEST : `a duration with a unit, ${leastDuration(flag)}, such as 30s, 10m or 1h30m`)
       );
     case 'list':
       return text
@@ -56,6 +56,13 @@ function range({ min, max }: Flag): string {
   if (min !== undefined && max !== undefined) return ` from ${min} to ${max}`;
   if (min !== undefined) return ` of at least ${min}`;
   return max === undefined ? '' : ` of at most ${max}`;
+}
+
+/** 2^63 ns, as in Go. */
+const LONGEST = 'a duration of less than 2562047h48m (292 years)';
+
+function isTooLong(text: string): boolean {
+  return parseDuration(text) === undefined && new RegExp(DURATION_PATTERN).test(text);
 }
 
 function leastDuration({ min = 0 }: Flag): string {

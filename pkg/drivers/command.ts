@@ -29,6 +29,7 @@ export function driverCommand(name: string, description: string): Command {
     )
     .allowExcessArguments(false)
     .showSuggestionAfterError()
+    .showHelpAfterError('(--help shows what is known)')
     .configureHelp({ helpWidth: 110 });
 }
 

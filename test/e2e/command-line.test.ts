@@ -38,7 +38,11 @@ describe('the command line', () => {
     { command: 'machinist', args: ['bogus'], says: "error: unknown command 'bogus'" },
     { command: 'machinist', args: ['run', '--prot=1'], says: 'Did you mean --port?' },
     { command: 'machinist', args: ['run', '--machine-drain-timeout=5'], says: '--machine-drain-timeout: "5"' },
-    { command: 'machinist', args: ['run', '--leader-elect-lease-duration=5s'], says: '--leader-elect-lease-duration:' },
+    {
+      command: 'machinist',
+      args: ['run', '--leader-elect-lease-duration=5s'],
+      says: '--leader-elect-lease-duration=5s must be',
+    },
     { command: 'machinist', args: ['run', '--driver=local=/tmp/socket'], says: '--driver: "local=/tmp/socket"' },
     {
       command: 'machinist',
@@ -60,7 +64,8 @@ describe('the command line', () => {
     expect(code).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toContain(says);
-    expect(stderr.trimEnd().split('\n').length).toBeLessThanOrEqual(2);
+    expect(stderr).toContain('(--help shows what is known)\n');
+    expect(stderr.trimEnd().split('\n').length).toBeLessThanOrEqual(3);
   });
 });
 
