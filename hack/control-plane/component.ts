@@ -40,6 +40,7 @@ export class Component {
   #child: ChildProcess | undefined;
   #ended: Promise<void> = Promise.resolve();
   #isExpectedToEnd = true;
+  #onUnexpectedEnd: () => void = () => undefined;
   /** Where in the log file the output of the present start begins. */
   #outputOffset = 0;
 
@@ -106,6 +107,11 @@ export class Component {
     this.#child.kill(signal);
   }
 
+  /** Calls `listener`, the last one given, when it ends although nobody asked it to; that may start it again. */
+  onUnexpectedEnd(listener: () => void): void {
+    this.#onUnexpectedEnd = listener;
+  }
+
   /** Resolves when it has ended, at once when it is not running. */
   async ended(): Promise<void> {
     this.#child?.ref();
@@ -127,8 +133,10 @@ export class Component {
       if (this.#child !== child) return;
       this.#child = undefined;
       if (child.pid !== undefined) run.unregister(child.pid);
-      if (!this.#isExpectedToEnd) log(`${this.name} ended (${how}); its output is in ${logFile}`);
       resolve();
+      if (this.#isExpectedToEnd) return;
+      log(`${this.name} ended (${how}); its output is in ${logFile}`);
+      this.#onUnexpectedEnd();
     };
     child.once('exit', (code, signal) => onEnd(signal ?? `code ${code}`));
     child.once('error', (err) => {

@@ -65,6 +65,8 @@ describe('the demo', () => {
     process.kill(killed, 'SIGKILL');
     await program.says('machinist was killed by SIGKILL; it is started again', UP_MS);
     await eventually(() => manager() !== killed, PATIENCE);
+    process.kill(processOf('etcd', '--name'), 'SIGKILL');
+    await program.says('etcd serves again', UP_MS);
     const described = await tryOut(program.stdout, 'm describe machine $(k get mc -o name | head -1 | cut -d/ -f2)');
     program.kill('SIGINT');
 

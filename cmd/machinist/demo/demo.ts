@@ -14,7 +14,8 @@ import { SystemClock } from '../../../pkg/clock/system-clock.ts';
 import { loadEndpoint } from '../../../pkg/kube/config.ts';
 import { Transport } from '../../../pkg/kube/transport.ts';
 import type { DemoOptions } from './command.ts';
-import { keepRunning } from './keep-running.ts';
+import { keepControlPlane } from './keep-control-plane.ts';
+import { keepRunning, type KeepRunningOptions } from './keep-running.ts';
 import { NAMESPACE, WORKERS, writeManifests } from './manifests.ts';
 import { DemoError, type DemoPlace, machinesDirectory, takePlace } from './place.ts';
 import { recordMachines } from './record-machines.ts';
@@ -146,6 +147,7 @@ async function startCluster(
     signal: stop.signal,
   });
   undo.push(() => controlPlane.stop());
+  undo.push(keepControlPlane(controlPlane, keptBy(options, stop)));
   const config = path.join(place.directory, 'kubeconfig');
   const { url, connection } = controlPlane;
   writeKubeconfig(config, { url, ca: connection.ca, identity: connection.admin, namespace: NAMESPACE });
@@ -221,11 +223,16 @@ function start(running: Running, name: string, script: string, args: readonly st
       args: [...LEAN, script, ...args],
       logFile: path.join(place.directory, 'logs', `${name}.log`),
       run: place.run,
-      mostRestarts: options.once ? 0 : MOST_RESTARTS,
-      say,
-      giveUp: (why) => stop.abort(new DemoError(why)),
+      ...keptBy(options, stop),
     }),
   );
+}
+
+function keptBy(
+  { once }: DemoOptions,
+  stop: AbortController,
+): Pick<KeepRunningOptions, 'mostRestarts' | 'say' | 'giveUp'> {
+  return { mostRestarts: once ? 0 : MOST_RESTARTS, say, giveUp: (why) => stop.abort(new DemoError(why)) };
 }
 
 async function applyObjects(running: Running): Promise<void> {

@@ -11,7 +11,8 @@ export interface KeepRunningOptions extends Omit<ChildOptions, 'onUnexpectedEnd'
   readonly giveUp: (why: string) => void;
 }
 
-const PAUSE_MS = 1_000;
+/** How long a program rests before it is started again. */
+export const PAUSE_MS = 1_000;
 
 /** Starts a program, and again whenever it ends by itself, as a cluster does it with a Deployment. Returns what stops it. */
 export function keepRunning(options: KeepRunningOptions): () => Promise<void> {
@@ -49,6 +50,7 @@ function lastError(logFile: string): string {
   return ` (${[msg, why].filter((part) => part !== undefined).join(': ')})`;
 }
 
-function tailOf(logFile: string): string {
+/** The last lines of a log. */
+export function tailOf(logFile: string): string {
   return readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-8).join('\n');
 }
