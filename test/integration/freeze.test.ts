@@ -216,6 +216,42 @@ describe('while the target cluster cannot be reached', () => {
 
 describe('while the control cluster cannot be reached', () => {
   test(
+    'a process that starts is alive and not ready, and says that it has reached nothing',
+    async () => {
+      control.set('stall');
+      // The first probe ends after ten seconds: it is seen while it is under way.
+      await using manager = await startManager({
+        'machine-safety-apiserver-statuscheck-timeout': '60s',
+        'machine-safety-apiserver-statuscheck-period': '60s',
+      });
+      const ask = async (path: string): Promise<{ status: number; text: string }> => {
+        const answer = await fetch(`${manager.url}${path}`);
+        return { status: answer.status, text: await answer.text() };
+      };
+      const { status: alive } = await eventually(() => ask('/healthz'), PATIENCE);
+      const before = await eventually(async () => {
+        const readiness = await ask('/readyz?verbose');
+        expect(readiness.text).toContain('[+] clusters ok: control: ');
+        return readiness;
+      }, PATIENCE);
+
+      control.set('up');
+      const after = await eventually(async () => {
+        const readiness = await ask('/readyz?verbose');
+        expect(readiness.status).toBe(200);
+        return readiness;
+      }, PATIENCE);
+
+      expect(alive).toBe(200);
+      expect(before.status).toBe(503);
+      expect(before.text).toMatch(/^\[-\] caches failed: not synced: .*Machine/m);
+      expect(before.text).toContain('control: not reached yet');
+      expect(after.text).toContain('control: reachable');
+    },
+    TEST_MS,
+  );
+
+  test(
     'nothing is deleted, and its end is told with how long it lasted',
     async () => {
       await using manager = await startManager();
