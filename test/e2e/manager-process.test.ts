@@ -59,7 +59,7 @@ describe.each(['its sources', 'its image'])('a manager that runs from %s', (from
         { installation },
       );
       await eventually(async () => expect(Object.keys(await holders()).toSorted()).toEqual(takes), {
-        timeoutMs: 20_000,
+        timeoutMs: 90_000,
         describe: () => `Leases of ${command}, which says:\n${program.stdout}`,
       });
       const held = Object.values(await holders());
