@@ -18,6 +18,7 @@ const programs = {
   machinist: ['cmd/machinist/main.ts'],
   test: ['hack/test/main.ts'],
   check: ['hack/check/main.ts'],
+  mutations: ['hack/mutations/main.ts'],
 };
 
 /** Installs if needed, then runs `command` and ends with its exit code. */
@@ -97,7 +98,12 @@ function runWith(node, args) {
   const child = spawn(node, args, {
     cwd: root,
     stdio: 'inherit',
-    env: { ...process.env, PATH: `${path.join(modules, '.bin')}${path.delimiter}${process.env.PATH ?? ''}` },
+    env: {
+      // Programs run from TypeScript: what Node made of it is kept for the next process, which starts in a third of the time.
+      NODE_COMPILE_CACHE: path.join(modules, '.cache', 'node-compile-cache'),
+      ...process.env,
+      PATH: `${path.join(modules, '.bin')}${path.delimiter}${process.env.PATH ?? ''}`,
+    },
   });
   // A terminal sends Ctrl-C to the whole group, the program included: it must not be sent twice.
   process.on('SIGINT', () => undefined);

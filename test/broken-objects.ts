@@ -168,8 +168,33 @@ const setRows: Row<BuiltMachineSet>[] = [
   ['no template', (s) => without(s.spec, 'template'), 'spec.template.metadata.labels', 'template has no labels'],
 ];
 
+const HASH = 'machine-template-hash';
+
+/** What is copied from a MachineSet, whose selector does name its hash. */
+function naming(expression?: object): (d: BuiltMachineDeployment) => void {
+  return ({ spec }) => {
+    const labels = spec.template.metadata?.labels;
+    if (expression === undefined) set(spec.selector?.matchLabels, HASH, '1');
+    else set(spec.selector, 'matchExpressions', [{ key: HASH, ...expression }]);
+    if (!JSON.stringify(expression ?? '').includes('Not')) set(labels, HASH, '1');
+  };
+}
+
 const deploymentRows: Row<BuiltMachineDeployment>[] = [
   ...ownerRows,
+  ['a selector of the hash label', naming(), 'spec.selector', 'selector names label machine-template-hash'],
+  [
+    'a selector of some hash labels',
+    naming({ operator: 'In', values: ['1', '2'] }),
+    'spec.selector',
+    'selector names label machine-template-hash',
+  ],
+  [
+    'a selector of no hash label',
+    naming({ operator: 'DoesNotExist' }),
+    'spec.selector',
+    'selector names label machine-template-hash',
+  ],
   [
     'negative history',
     (d) => set(d.spec, 'revisionHistoryLimit', -1),
@@ -273,9 +298,19 @@ export const BROKEN_OBJECTS: readonly BrokenObject[] = [
 ];
 
 /** One object for each thing that is refused at creation although it can be obeyed, and is when it was stored before. */
-export const UNWISE_OBJECTS: readonly BrokenObject[] = rows(
-  machineDeployment,
-  (['150%', '101%', '0200%'] as const).flatMap((share): Row<BuiltMachineDeployment>[] => [
+export const UNWISE_OBJECTS: readonly BrokenObject[] = rows(machineDeployment, [
+  ...(
+    [
+      ['any hash label', { operator: 'Exists' }],
+      ['all but some hash labels', { operator: 'NotIn', values: ['1'] }],
+    ] as const
+  ).map(([which, expression]): Row<BuiltMachineDeployment> => [
+    `a selector of ${which}`,
+    naming(expression),
+    'spec.selector',
+    'selector names label machine-template-hash',
+  ]),
+  ...(['150%', '101%', '0200%'] as const).flatMap((share): Row<BuiltMachineDeployment>[] => [
     [
       `maxUnavailable of ${share}`,
       (d) => set(d.spec.strategy.rollingUpdate, 'maxUnavailable', share),
@@ -293,4 +328,4 @@ export const UNWISE_OBJECTS: readonly BrokenObject[] = rows(
       'maxUnavailable cannot be more than 100%',
     ],
   ]),
-);
+]);

@@ -10,12 +10,17 @@ export function etcdSocket(directory: string): string {
   return join(directory, 'etcd.sock');
 }
 
+/** Where etcd keeps its data. */
+export function etcdDirectory(directory: string): string {
+  return join(directory, 'etcd');
+}
+
 /** etcd with one member. Nothing dials the advertised addresses, which may not be sockets. */
 export function etcdArguments(directory: string): string[] {
   const nowhere = 'http://127.0.0.1:1';
   return [
     '--name=machinist',
-    `--data-dir=${join(directory, 'etcd')}`,
+    `--data-dir=${etcdDirectory(directory)}`,
     '--unsafe-no-fsync',
     `--listen-client-urls=unix://${etcdSocket(directory)}`,
     `--advertise-client-urls=${nowhere}`,

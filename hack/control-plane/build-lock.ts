@@ -32,7 +32,7 @@ export async function withLock<T>(
       told = true;
       onWait?.(holder.pid);
     }
-    await sleep(POLL_MS, undefined, signal === undefined ? {} : { signal });
+    await pause(signal);
   }
   const heartbeat = setInterval(() => touch(path), HEARTBEAT_MS);
   heartbeat.unref();
@@ -41,6 +41,17 @@ export async function withLock<T>(
   } finally {
     clearInterval(heartbeat);
     if (isOwn(path)) rmSync(path, { force: true });
+  }
+}
+
+/** Rejects with the signal's own reason, which says who stopped it, and not with the timer's. */
+async function pause(signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  try {
+    await sleep(POLL_MS, undefined, signal === undefined ? {} : { signal });
+  } catch (err) {
+    signal?.throwIfAborted();
+    throw err;
   }
 }
 

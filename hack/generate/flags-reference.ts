@@ -1,4 +1,5 @@
 import { defaultOf, type Flag, FLAGS, type FlagGroup, IGNORED_FLAGS, type Program } from '../../pkg/config/flags.ts';
+import { formatDuration } from '../../pkg/apis/duration.ts';
 import { table } from './table.ts';
 
 const PROGRAMS: readonly Program[] = ['machinist run', 'machine-controller-manager', 'machine-controller'];
@@ -8,6 +9,7 @@ const INTRODUCTION = `# Flags
 Generated from \`pkg/config/flags.ts\`.
 
 Names and defaults are the original's where it has them. \`_\` may be written for \`-\`; durations are Go durations and need a unit (\`30s\`, \`1h30m\`).
+Every value that the original accepts is accepted; a period that is too short to be obeyed is raised to the least one, which a warning says.
 A flag that has no effect in a program is accepted there with a warning, so that manifests can be shared; an unknown flag ends the program with
 exit code 2.
 `;
@@ -29,7 +31,7 @@ async function sectionOf(group: FlagGroup): Promise<string> {
     `\`--${flag.name}\``,
     defaultsOf(flag),
     programsOf(flag),
-    flag.help,
+    flag.atLeast === undefined ? flag.help : `${flag.help} At least ${formatDuration(flag.atLeast)}.`,
   ]);
   return `## ${group}\n\n${await table(['flag', 'default', 'programs', 'meaning'], rows)}`;
 }

@@ -5,6 +5,7 @@ import { clockMetrics } from '../../pkg/metrics/clock.ts';
 import { driverMetrics } from '../../pkg/metrics/driver.ts';
 import { eventMetrics } from '../../pkg/metrics/events.ts';
 import { gateMetrics } from '../../pkg/metrics/gate.ts';
+import { heldWorkMetrics } from '../../pkg/metrics/held-work.ts';
 import { kubeMetrics } from '../../pkg/metrics/kube.ts';
 import { leaderMetrics } from '../../pkg/metrics/leader.ts';
 import { machineDeploymentMetrics } from '../../pkg/metrics/machine-deployment.ts';
@@ -70,4 +71,5 @@ function declareAll(registry: Registry): void {
   machineMetrics(registry, { list: () => [] });
   replacementMetrics(registry, { held: () => [], zones: () => [] }, []);
   safetyMetrics(registry, () => 0);
+  heldWorkMetrics(registry, () => []);
 }

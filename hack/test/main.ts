@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
+import { warmCompileCache } from './compile-cache.ts';
 import { LEVELS, type Level } from './levels.ts';
 import { sumUp } from './summary.ts';
 
@@ -20,6 +21,7 @@ async function main(argv: readonly string[]): Promise<number> {
   if (levels.some((level) => level.needsControlPlane)) {
     const code = await run([path.join(root, 'hack/control-plane/build.ts')], {});
     if (code !== 0) return code;
+    await warmCompileCache();
   }
 
   const directory = mkdtempSync(path.join(tmpdir(), 'machinist-tests-'));

@@ -8,7 +8,8 @@ import type { ActivityOwner } from './activity.ts';
 import { ActivityRegistry } from './registry.ts';
 
 const limits = { create: 2, initialize: 1, status: 1, delete: 1, drain: 1, detach: 1 };
-const owner: ActivityOwner = { uid: 'uid-1', key: 'ns/m-1' };
+const provider = undefined;
+const owner: ActivityOwner = { uid: 'uid-1', key: 'ns/m-1', provider };
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function start() {
@@ -152,7 +153,7 @@ describe('an activity', () => {
 
     activities.startOrGet(owner, 'create', run);
     activities.startOrGet(owner, 'drain', run);
-    activities.startOrGet({ uid: 'uid-2', key: owner.key }, 'create', run);
+    activities.startOrGet({ uid: 'uid-2', key: owner.key, provider }, 'create', run);
     await turn();
 
     expect(calls).toHaveLength(3);
@@ -194,7 +195,7 @@ describe('aborting', () => {
   test('work that still waits for its turn ends at once and is never started', async () => {
     const { activities, enqueued } = start();
     const { run, calls, done } = work();
-    activities.startOrGet({ uid: 'other', key: 'ns/other' }, 'drain', run);
+    activities.startOrGet({ uid: 'other', key: 'ns/other', provider }, 'drain', run);
     activities.startOrGet(owner, 'drain', run);
     await turn();
 
@@ -215,8 +216,9 @@ describe('limits', () => {
     const drains = work();
     const creations = work();
 
-    for (let i = 0; i < 5; i++) activities.startOrGet({ uid: `d${i}`, key: `ns/d${i}` }, 'drain', drains.run);
-    for (let i = 0; i < 5; i++) activities.startOrGet({ uid: `c${i}`, key: `ns/c${i}` }, 'create', creations.run);
+    for (let i = 0; i < 5; i++) activities.startOrGet({ uid: `d${i}`, key: `ns/d${i}`, provider }, 'drain', drains.run);
+    for (let i = 0; i < 5; i++)
+      activities.startOrGet({ uid: `c${i}`, key: `ns/c${i}`, provider }, 'create', creations.run);
     await turn();
     const atFirst = [drains.calls.length, creations.calls.length];
     creations.done('vm');
@@ -226,10 +228,23 @@ describe('limits', () => {
     expect(creations.calls).toHaveLength(3);
   });
 
+  test('hold for each provider apart: one that hangs keeps no other waiting', async () => {
+    const { activities } = start();
+    const hanging = work();
+    const other = work();
+
+    for (const uid of ['a1', 'a2', 'a3'])
+      activities.startOrGet({ uid, key: uid, provider: 'a' }, 'create', hanging.run);
+    for (const uid of ['b1', 'b2', 'b3']) activities.startOrGet({ uid, key: uid, provider: 'b' }, 'create', other.run);
+    await turn();
+
+    expect([hanging.calls.length, other.calls.length]).toEqual([2, 2]);
+  });
+
   test('show in the metrics', async () => {
     const { activities, registry, clock } = start();
     const { run, fail } = work();
-    for (const uid of ['a', 'b', 'c']) activities.startOrGet({ uid, key: uid }, 'create', run);
+    for (const uid of ['a', 'b', 'c']) activities.startOrGet({ uid, key: uid, provider }, 'create', run);
     await turn();
     clock.advance(3_000);
     const text = await registry.metrics();
@@ -257,6 +272,7 @@ describe('a vanished object', () => {
 
     activities.forgetAll(owner.key);
     const create = activities.get(owner.uid, 'create');
+    expect(running.calls[0]?.aborted).toBe(false); // a provider that was asked to delete goes on
     running.done('gone');
     await turn();
 
@@ -283,7 +299,7 @@ describe('a vanished object', () => {
 
   test('does not take the work of its successor with it', async () => {
     const { activities } = start();
-    const successor = { uid: 'uid-2', key: owner.key };
+    const successor = { uid: 'uid-2', key: owner.key, provider };
     activities.startOrGet(successor, 'create', () => Promise.resolve('vm-2'));
     await turn();
 
@@ -303,11 +319,11 @@ describe('stopping', () => {
       await clock.sleep(500, new AbortController().signal);
       ended.push(clock.monotonicMs());
     });
-    activities.startOrGet({ uid: 'queued', key: 'ns/queued' }, 'delete', run);
+    activities.startOrGet({ uid: 'queued', key: 'ns/queued', provider }, 'delete', run);
     await turn();
     const stopping = activities.stop(20_000);
 
-    const late = activities.startOrGet({ uid: 'late', key: 'ns/late' }, 'create', run);
+    const late = activities.startOrGet({ uid: 'late', key: 'ns/late', provider }, 'create', run);
     await clock.advanceAsync(21_000);
     await stopping;
 
@@ -324,6 +340,21 @@ describe('stopping', () => {
     await expect(activities.stop(20_000)).resolves.toBeUndefined();
 
     expect(clock.monotonicMs()).toBe(0);
+  });
+
+  test('leaves results of work that ended by itself, until they are taken', async () => {
+    const { activities, clock } = start();
+    activities.startOrGet(owner, 'delete', () => clock.sleep(1_000, new AbortController().signal));
+    activities.startOrGet({ uid: 'd', key: 'ns/d', provider }, 'drain', (signal) => clock.sleep(1e9, signal));
+    await turn();
+    const stopping = activities.stop(20_000);
+    const before = activities.hasResult(owner.key);
+    await clock.advanceAsync(1_000);
+    await stopping;
+
+    expect([before, activities.hasResult(owner.key), activities.hasResult('ns/d')]).toEqual([false, true, false]);
+    activities.forget(owner.uid, 'delete');
+    expect(activities.hasResult(owner.key)).toBe(false);
   });
 
   test('ends at once when nothing runs', async () => {

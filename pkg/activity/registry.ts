@@ -5,7 +5,7 @@ import type { Logger } from '../log/logger.ts';
 import type { ActivityMetrics, ActivityState } from '../metrics/activity.ts';
 import type { Activities, Activity, ActivityKind, ActivityOwner, Work } from './activity.ts';
 
-/** How many of each kind run at once. */
+/** How many of each kind run at once, for each provider. */
 export type ActivityLimits = Readonly<Record<ActivityKind, number>>;
 
 /**
@@ -42,7 +42,8 @@ interface Entry {
  */
 export class ActivityRegistry implements Activities {
   readonly #parts: ActivityRegistryParts;
-  readonly #pools: ReadonlyMap<ActivityKind, PQueue>;
+  /** By kind and provider; made when first needed. */
+  readonly #pools = new Map<string, PQueue>();
   readonly #entries = new Map<string, Entry>();
   #unsettled = 0;
   #stopped = false;
@@ -50,8 +51,6 @@ export class ActivityRegistry implements Activities {
 
   constructor(parts: ActivityRegistryParts) {
     this.#parts = parts;
-    const kinds = Object.keys(parts.limits) as ActivityKind[];
-    this.#pools = new Map(kinds.map((kind) => [kind, new PQueue({ concurrency: parts.limits[kind] })]));
     parts.metrics.track(() => this.states());
   }
 
@@ -67,7 +66,7 @@ export class ActivityRegistry implements Activities {
     const entry: Entry = { owner, kind, sinceMs, abort, phase: 'queued', outcome, isOrphaned: false };
     this.#entries.set(idOf(owner.uid, kind), entry);
     this.#unsettled += 1;
-    void this.#pools.get(kind)?.add(() => this.#run(entry, run));
+    void this.#poolOf(owner, kind).add(() => this.#run(entry, run));
     return outcome;
   }
 
@@ -98,10 +97,19 @@ export class ActivityRegistry implements Activities {
     }
   }
 
+  /** Whether work for this key has ended by itself, and its result was not taken yet. */
+  hasResult(key: string): boolean {
+    return [...this.#entries.values()].some(
+      ({ owner, phase, outcome, abort }) =>
+        owner.key === key && phase === 'settled' && (outcome.state === 'done' || !abort.signal.aborted),
+    );
+  }
+
   /** What the metrics show. */
   states(): readonly ActivityState[] {
     const nowMs = this.#parts.clock.monotonicMs();
-    return [...this.#pools.keys()].map((kind) => {
+    const kinds = Object.keys(this.#parts.limits) as ActivityKind[];
+    return kinds.map((kind) => {
       const open = [...this.#entries.values()].filter((entry) => entry.kind === kind && entry.phase !== 'settled');
       const running = open.filter((entry) => entry.phase === 'running').length;
       const oldestMs = open.reduce((oldest, entry) => Math.max(oldest, nowMs - entry.sinceMs), 0);
@@ -127,6 +135,13 @@ export class ActivityRegistry implements Activities {
     });
     await new Promise<void>((resolve) => this.#idle.push(resolve));
     cancel();
+  }
+
+  #poolOf({ provider = '' }: ActivityOwner, kind: ActivityKind): PQueue {
+    const id = `${kind}/${provider}`;
+    const pool = this.#pools.get(id) ?? new PQueue({ concurrency: this.#parts.limits[kind] });
+    this.#pools.set(id, pool);
+    return pool;
   }
 
   async #run<T>(entry: Entry, run: Work<T>): Promise<void> {

@@ -58,6 +58,11 @@ describe('parsing a duration', () => {
   });
 });
 
+test('a duration of a million digits is none', () => {
+  expect(parseDuration(`0.${'1'.repeat(1_000_000)}s`)).toBeUndefined();
+  expect(parseDuration(`0.${'1'.repeat(900)}s`)).toBeCloseTo(111.111_111, 5);
+});
+
 describe('spelling a duration', () => {
   test.each([
     { ms: 0, text: '0s' },

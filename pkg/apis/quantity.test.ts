@@ -47,6 +47,11 @@ describe('quantities by value', () => {
     expect(quantitiesEqual(text, '0')).toBe(false);
   });
 
+  test('of a million digits are none', () => {
+    expect(isQuantity('1'.repeat(1_000_000))).toBe(false);
+    expect(isQuantity('1'.repeat(900))).toBe(true);
+  });
+
   test('order of whole numbers is order of quantities, whatever the suffix', () => {
     const suffix = fc.constantFrom('', 'm', 'k', 'Ki', 'Gi', 'E', 'e6');
     fc.assert(

@@ -16,10 +16,13 @@ const QUANTITY = /^([+-]?)([0-9]*)(?:\.([0-9]*))?(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|
 
 /** Beyond that, a value is no amount of anything, and computing it exactly would take memory without bound. */
 const MAX_EXPONENT = 100;
+/** Nobody writes longer ones, and exact arithmetic takes more than twice as long for twice as many digits. */
+const LONGEST = 1_000;
 
 /** Exact value of a quantity; undefined when it is none. */
 function parse(quantity: string | number): Exact | undefined {
-  const match = QUANTITY.exec(String(quantity));
+  const text = String(quantity);
+  const match = text.length > LONGEST ? null : QUANTITY.exec(text);
   if (match === null) return undefined;
   const [, sign = '', whole = '', fraction = '', suffix = ''] = match;
   if (whole === '' && fraction === '') return undefined;

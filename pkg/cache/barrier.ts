@@ -1,5 +1,6 @@
 import type { KubeObject } from '../apis/meta.ts';
 import type { Reader } from '../kube/client.ts';
+import { isRefusal } from '../kube/errors.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { Informer } from './lister.ts';
 
@@ -9,6 +10,8 @@ export interface CachedKind {
   readonly namespace: string | undefined;
   readonly reader: Reader;
   readonly informer: Pick<Informer<KubeObject>, 'waitFor'>;
+  /** We can do without it: when we may not read it, nobody waits for it. */
+  readonly isOptional?: boolean;
 }
 
 /**
@@ -18,10 +21,14 @@ export interface CachedKind {
  */
 export async function reachPresent(kinds: readonly CachedKind[], signal: AbortSignal): Promise<void> {
   await Promise.all(
-    kinds.map(async ({ resource, namespace, reader, informer }) => {
+    kinds.map(async ({ resource, namespace, reader, informer, isOptional = false }) => {
       const scope = namespace === undefined ? {} : { namespace };
-      const { metadata } = await reader.list(resource, { ...scope, limit: 1, signal });
-      await informer.waitFor(metadata.resourceVersion, signal);
+      try {
+        const { metadata } = await reader.list(resource, { ...scope, limit: 1, signal });
+        await informer.waitFor(metadata.resourceVersion, signal);
+      } catch (err) {
+        if (!isOptional || !isRefusal(err)) throw err;
+      }
     }),
   );
 }

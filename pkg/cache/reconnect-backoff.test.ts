@@ -5,7 +5,7 @@ import { ReconnectBackoff } from './reconnect-backoff.ts';
 
 describe('ReconnectBackoff', () => {
   test('doubles from 0.8 s to 30 s', () => {
-    const backoff = new ReconnectBackoff(new FakeClock(), () => 0.5);
+    const backoff = new ReconnectBackoff(new FakeClock(), { random: () => 0.5 });
 
     expect(Array.from({ length: 8 }, () => backoff.next())).toEqual([
       800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000,
@@ -14,13 +14,13 @@ describe('ReconnectBackoff', () => {
   });
 
   test('spreads every pause by a quarter to both sides', () => {
-    expect(new ReconnectBackoff(new FakeClock(), () => 0).next()).toBe(600);
-    expect(new ReconnectBackoff(new FakeClock(), () => 1).next()).toBe(1_000);
+    expect(new ReconnectBackoff(new FakeClock(), { random: () => 0 }).next()).toBe(600);
+    expect(new ReconnectBackoff(new FakeClock(), { random: () => 1 }).next()).toBe(1_000);
   });
 
   test('begins again after 2 min without failure, not counting its own pause', () => {
     const clock = new FakeClock();
-    const backoff = new ReconnectBackoff(clock, () => 0.5);
+    const backoff = new ReconnectBackoff(clock, { random: () => 0.5 });
     for (let i = 0; i < 7; i++) backoff.next();
 
     clock.advance(30_000 + 119_000);

@@ -5,18 +5,20 @@ const LONGEST_MS = 30_000;
 const FORGET_AFTER_MS = 120_000;
 
 /**
- * Pauses between attempts to reach a server: 0.8 s, doubled up to 30 s, jittered; forgotten when it was reached, and after 2 min
+ * Pauses between attempts to reach a server: 0.8 s, doubled up to 30 s (or what is said), jittered; forgotten when it was reached, and after 2 min
  * without failure.
  */
 export class ReconnectBackoff {
   readonly #clock: Clock;
   readonly #random: () => number;
+  readonly #longestMs: number;
   #failures = 0;
   #lastMs = -Infinity;
 
-  constructor(clock: Clock, random: () => number = Math.random) {
+  constructor(clock: Clock, options: { readonly random?: () => number; readonly longestMs?: number } = {}) {
     this.#clock = clock;
-    this.#random = random;
+    this.#random = options.random ?? Math.random;
+    this.#longestMs = options.longestMs ?? LONGEST_MS;
   }
 
   /** Failures in a row, for the level of log lines. */
@@ -33,7 +35,7 @@ export class ReconnectBackoff {
   next(): number {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#lastMs > FORGET_AFTER_MS) this.#failures = 0;
-    const delayMs = Math.min(FIRST_MS * 2 ** this.#failures, LONGEST_MS) * (0.75 + this.#random() / 2);
+    const delayMs = Math.min(FIRST_MS * 2 ** this.#failures, this.#longestMs) * (0.75 + this.#random() / 2);
     this.#failures += 1;
     // The pause itself is not time without failure.
     this.#lastMs = nowMs + delayMs;

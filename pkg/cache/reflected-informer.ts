@@ -9,7 +9,8 @@ import type { KubeMetrics } from '../metrics/kube.ts';
 import type { ChangeHandler, Informer } from './lister.ts';
 import { listAll } from './pager.ts';
 import type { Listed } from './pager.ts';
-import { Reflector } from './reflector.ts';
+import { describeSetBack, findSetBack, KnownHistory } from './known-history.ts';
+import { type Continuity, Reflector, type Sink } from './reflector.ts';
 import { compareResourceVersions } from './resource-version.ts';
 import type { Change, IndexFunctions } from './store.ts';
 import { deepFreeze, dropManagedFields, onlyMetadata } from './transform.ts';
@@ -32,9 +33,23 @@ export interface InformerOptions<T extends KubeObject> {
   readonly freeze?: boolean | undefined;
   /** Told of every event, bookmark and list: the cluster answers. Must not throw. */
   readonly onAlive?: (() => void) | undefined;
+  /** Told when it is known that changes were not seen for a while (monotonic): a watch broke or stalled. Must not throw. */
+  readonly onBlind?: ((fromMs: number, untilMs: number) => void) | undefined;
+  /** Where it notes what it has seen of the history of its kind. */
+  readonly history?: KnownHistory | undefined;
+  /** How a watch that broke is gone on with, and who is told of lists that show that the server was set back. */
+  readonly continuity?: InformerContinuity | undefined;
   /** See ReflectorOptions. */
   readonly streamLists?: boolean | undefined;
   readonly random?: (() => number) | undefined;
+}
+
+/** What an informer needs of its cluster's continuity. */
+export interface InformerContinuity extends Continuity {
+  /** A whole list has arrived. */
+  listed(): void;
+  /** A list shows that the server was set back; told before the list is taken. */
+  setBack(why: string): void;
 }
 
 /** How long a waiter trusts that an event or bookmark comes; bookmarks come once a minute, so then a list is made. */
@@ -54,6 +69,13 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   /** A list made beside the watch got ahead of it: what the watch still delivers up to here is old. */
   #floor: string | undefined;
   #aliveAtMs: number;
+  #isWatching = false;
+  /** How often everything was read anew. */
+  #readings = 0;
+  /** Up to when changes were seen, since they are not. */
+  #blindSinceMs: number | undefined;
+  #reflector: Reflector<T> | undefined;
+  readonly #history: KnownHistory;
   #refreshing: Promise<void> | undefined;
 
   constructor(options: InformerOptions<T>) {
@@ -64,6 +86,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     this.#store = new WrittenStore(options.indexes);
     this.#waiters = new Waiters(options.clock);
     this.#aliveAtMs = options.clock.monotonicMs();
+    this.#history = options.history ?? new KnownHistory();
   }
 
   get hasSynced(): boolean {
@@ -98,24 +121,53 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
 
   /** Keeps the cache fresh until the signal is aborted; never rejects. May be run again; until its first list it is not synced. */
   async run(signal: AbortSignal): Promise<void> {
-    const { source, clock, metrics, streamLists, random, cluster } = this.#options;
-    const sink = {
+    const { source, clock, metrics, streamLists, random, cluster, continuity } = this.#options;
+    const sink: Sink<T> = {
       resourceVersion: (): string | undefined => this.resourceVersion,
       keep: (object: T): T => this.#keep(object),
       replace: (list: Listed<T>): void => this.#replace(list),
       deliver: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void => this.#deliver(type, object),
       reach: (resourceVersion: string): void => this.#reach(resourceVersion),
+      lastChange: (): string | undefined => this.#history.lastChange?.resourceVersion,
+      opened: (): void => this.#opened(),
+      ended: (inOrder: boolean): void => this.#ended(inOrder),
     };
     const forget = metrics?.watchAge(
       { kind: this.resource.kind, cluster },
       () => (clock.monotonicMs() - this.#aliveAtMs) / 1_000,
     );
     try {
-      await new Reflector({ source, sink, clock, log: this.#log, metrics, streamLists, random }).run(signal);
+      const log = this.#log;
+      this.#reflector = new Reflector({ source, sink, clock, log, metrics, streamLists, random, continuity });
+      await this.#reflector.run(signal);
     } finally {
       forget?.();
+      this.#reflector = undefined;
+      this.#isWatching = false;
       this.#hasSynced = false;
     }
+  }
+
+  /** Resolves when the cache is filled and a watch keeps it fresh; rejects with the signal's reason. */
+  async waitUntilWatching(signal: AbortSignal): Promise<void> {
+    await this.#waiters.until(() => this.#hasSynced && this.#isWatching, signal);
+  }
+
+  /**
+   * After the server was set back: reads everything by quorum. The function that it resolves with puts that in the place of all that is
+   * known, our own writes included, and makes the watch go on from there. Rejects with ApiError or the signal's reason.
+   */
+  async readAnew(signal: AbortSignal): Promise<() => void> {
+    const { source, metrics } = this.#options;
+    const list = await listAll(source, { resourceVersion: '', signal });
+    metrics?.lists.inc({ kind: this.resource.kind, reason: 'set-back' });
+    return () => {
+      this.#readings += 1;
+      this.#history.forget();
+      this.#store.forgetWrites();
+      this.#take({ ...list, items: list.items.map((item) => this.#keep(item)) });
+      this.#reflector?.restart();
+    };
   }
 
   /** Resolves when the first list is complete; rejects with the signal's reason. */
@@ -124,8 +176,11 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   }
 
   async waitFor(resourceVersion: string, signal: AbortSignal): Promise<void> {
+    const readings = this.#readings;
     const isReached = (): boolean =>
-      this.resourceVersion !== undefined && compareResourceVersions(this.resourceVersion, resourceVersion) >= 0;
+      // In the history that has gone back nobody may ever get there.
+      this.#readings !== readings ||
+      (this.resourceVersion !== undefined && compareResourceVersions(this.resourceVersion, resourceVersion) >= 0);
     await this.waitForSync(signal);
     while (!(await this.#waiters.until(isReached, signal, LIST_AFTER_MS))) {
       try {
@@ -143,6 +198,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     if (namespace && object.metadata.namespace !== namespace) return;
     // The caller keeps its answer and may change it. What came as JSON is copied fastest as JSON.
     const copy = JSON.parse(JSON.stringify(dropManagedFields({ ...object }))) as T;
+    this.#history.reached(object.metadata.resourceVersion);
     this.#publish(this.#store.write(this.#keep(copy)));
   }
 
@@ -159,29 +215,61 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   }
 
   async #listAhead(signal: AbortSignal): Promise<void> {
-    const { source, metrics } = this.#options;
+    const { source, metrics, continuity } = this.#options;
+    const { newest } = this.#history;
     const list = await listAll(source, { resourceVersion: '', signal });
     metrics?.lists.inc({ kind: this.resource.kind, reason: 'catch-up' });
+    const why = describeSetBack(this.resource, list.resourceVersion, newest);
+    if (why !== undefined) return continuity?.setBack(why);
     const known = this.resourceVersion;
     if (known !== undefined && compareResourceVersions(list.resourceVersion, known) <= 0) return;
     this.#replace({ ...list, items: list.items.map((item) => this.#keep(item)) });
   }
 
   #replace(list: Listed<T>): void {
+    const { continuity } = this.#options;
+    const object = findSetBack((item) => this.#store.view.get(keyOf(item)), list);
+    if (object !== undefined) {
+      const { resourceVersion } = object.metadata;
+      continuity?.setBack(`${this.resource.plural} "${keyOf(object)}" is at resourceVersion ${resourceVersion} again`);
+    }
+    this.#take(list);
+    continuity?.listed();
+  }
+
+  #take(list: Listed<T>): void {
     this.#floor = list.resourceVersion;
+    this.#history.reached(list.resourceVersion);
+    for (const item of list.items) this.#history.changed(item);
     this.#publish(this.#store.replace(list.items, list.resourceVersion));
     this.#hasSynced = true;
     this.#alive();
   }
 
   #deliver(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void {
+    this.#history.changed(object, type === 'DELETED');
     if (!this.#isBelowFloor(object.metadata.resourceVersion)) this.#publish(this.#store.deliver(type, object));
     this.#alive();
   }
 
   #reach(resourceVersion: string): void {
+    this.#history.reached(resourceVersion);
     if (!this.#isBelowFloor(resourceVersion)) this.#publish(this.#store.reach(resourceVersion));
     this.#alive();
+  }
+
+  #opened(): void {
+    const { clock, onBlind } = this.#options;
+    if (this.#blindSinceMs !== undefined) onBlind?.(this.#blindSinceMs, clock.monotonicMs());
+    this.#blindSinceMs = undefined;
+    this.#isWatching = true;
+    this.#alive();
+  }
+
+  /** What is seen after a watch that broke is old until the next one is open. */
+  #ended(inOrder: boolean): void {
+    this.#isWatching = false;
+    if (!inOrder) this.#blindSinceMs ??= this.#aliveAtMs;
   }
 
   #isBelowFloor(resourceVersion: string): boolean {

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 
 import { expect, test } from '@jest/globals';
 
+import { machine } from '../../test/builders.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import { FakeClock } from '../clock/fake-clock.ts';
 import { ApiError } from '../kube/errors.ts';
@@ -62,6 +63,67 @@ async function pausesBetween(
   await reflector.run(enough.signal);
   return beginnings.slice(1).map((atMs, i) => atMs - (beginnings[i] ?? 0));
 }
+
+const BOOKMARKED = machine((m) => Object.assign(m.metadata, { resourceVersion: '70' }));
+
+/** What becomes of watches that end like these: from where each began, and whether it was listed in between. */
+async function courseOf(
+  endings: readonly ('time-over' | 'early' | 'breaks')[],
+  found: 'same' | 'unknown',
+): Promise<readonly string[]> {
+  const clock = new HastyClock();
+  const enough = new AbortController();
+  const course: string[] = [];
+  const left = [...endings];
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list({ resourceVersion = '' }) {
+      course.push(`list ${resourceVersion === '' ? 'by quorum' : resourceVersion}`);
+      return Promise.resolve({ metadata: { resourceVersion: '70' }, items: [] });
+    },
+    async *watch({ resourceVersion = '', timeoutSeconds = 0, onOpen }) {
+      course.push(`watch ${resourceVersion}`);
+      const next = left.shift();
+      if (next === undefined) return enough.abort();
+      onOpen?.();
+      yield { type: 'BOOKMARK', object: BOOKMARKED } as const;
+      if (next === 'time-over') clock.advance(timeoutSeconds * 1_000);
+      if (next === 'early') clock.advance(timeoutSeconds * 500);
+      if (next === 'breaks') throw new ApiError(0, 'Unreachable', 'read ECONNRESET');
+    },
+    answeredSince: atOnce,
+  };
+  const sink = {
+    keep: <T>(it: T): T => it,
+    replace() {},
+    deliver() {},
+    reach() {},
+    resourceVersion: () => '70',
+    lastChange: () => '50',
+  };
+  const continuity = {
+    broke: () => void course.push('broke'),
+    untilVerified: () => Promise.resolve(found),
+  };
+  const options = { source, sink, clock, continuity, log: silentLogger, streamLists: false, random: () => 0.5 };
+  await new Reflector(options).run(enough.signal);
+  return course;
+}
+
+test.each([
+  { what: 'whose time was over goes on where it was', ending: 'time-over', found: 'same', goesOn: ['watch 70'] },
+  { what: 'that broke goes on from the last change', ending: 'breaks', found: 'same', goesOn: ['broke', 'watch 50'] },
+  { what: 'that the server ended early does so too', ending: 'early', found: 'same', goesOn: ['broke', 'watch 50'] },
+  {
+    what: 'that broke is preceded by a quorum list when the last change was not found',
+    ending: 'breaks',
+    found: 'unknown',
+    goesOn: ['broke', 'list by quorum', 'watch 70'],
+  },
+] as const)('a watch $what', async ({ ending: end, found, goesOn }) => {
+  expect(await courseOf([end], found)).toEqual(['list 70', 'watch 70', ...goesOn]);
+});
 
 const SHORT = Array.from({ length: PAUSES }, () => 800);
 const LONGER_AND_LONGER = [800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000];

@@ -21,6 +21,22 @@ export interface Sink<T extends KubeObject> {
   deliver(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void;
   /** Nothing more happened up to this resourceVersion. */
   reach(resourceVersion: string): void;
+  /** The last change that was delivered, from which a watch that broke is resumed; undefined: it is listed anew. */
+  lastChange?(): string | undefined;
+  /** A watch that resumes was accepted, or is over; `inOrder`: by the server, when its time was over. */
+  opened?(): void;
+  ended?(inOrder: boolean): void;
+}
+
+/** What a watch that broke is resumed on: whether the server still has the history that was seen. */
+export interface Continuity {
+  /** A watch ended otherwise than by the server when its time was over; told before anything else is done. */
+  broke(): void;
+  /**
+   * Resolves when it has been found since, by quorum reads, that the server goes on where we are, with whether the last change that
+   * we know of was found too. Rejects with the signal's reason.
+   */
+  untilVerified(signal: AbortSignal): Promise<'same' | 'unknown'>;
 }
 
 /** What a reflector is made of. */
@@ -32,6 +48,8 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly metrics?: KubeMetrics | undefined;
   /** Whether to ask for WatchList; false = list, then watch, as servers before 1.32 want it. */
   readonly streamLists?: boolean | undefined;
+  /** Without it a watch that broke is resumed where it ended. */
+  readonly continuity?: Continuity | undefined;
   readonly random?: (() => number) | undefined;
 }
 
@@ -42,10 +60,19 @@ interface Round {
   opened: boolean;
   /** The watch delivered something. */
   progressed: boolean;
+  /** The server ended it when its time was over, or we did when the list that it began with was complete. */
+  inOrder: boolean;
 }
 
-/** The server ends a watch after 5 to 10 min, random, so that watches do not all end at once. */
-const SHORTEST_WATCH_S = 300;
+/**
+ * The server ends a watch after 10 to 14 s, random, so that watches do not all end at once, and tells 2 s before how far it is: so
+ * a watch that stalls is noticed within 16 s, at the price of a request each 12 s for each kind.
+ */
+const WATCH_S = { least: 10, spread: 4 };
+/** One that begins with all objects goes on as long as they need. */
+const INITIAL_WATCH_S = 300;
+/** The server's clock begins later than ours, and is not quite as exact. */
+const EARLY_MS = 500;
 /** A watch that ended sooner, without any event, is a server that cannot serve it. */
 const VERY_SHORT_MS = 1_000;
 /** Spread of reconnects when a watch breaks that had worked. */
@@ -54,6 +81,8 @@ const RECONNECT_SPREAD_MS = 100;
 const SHORTEST_PAUSE_MS = 800;
 /** WatchLists that may fail in a row before one ordinary list is made. */
 const STREAM_TRIES = 2;
+/** Longest pause after what a server answers that is starting, or is restarted behind a load balancer. */
+const STARTING_PAUSE_MS = 2_000;
 /** Failures that are normal while servers restart and networks blink; later ones are warnings. */
 const QUIET_FAILURES = 2;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
@@ -61,13 +90,14 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /**
  * Keeps a sink equal to a collection, for ever. One loop, one watch at a time:
  *
- * | state  | does                                    | then                                                                    |
- * |--------|-----------------------------------------|-------------------------------------------------------------------------|
- * | list   | WatchList; or a list and then a watch   | watch; refused (400, 422) → list without WatchList                      |
- * | watch  | resumes at the sink's resourceVersion   | ended or broken → watch; 410 or all silent → list; failed → pause first |
+ * | state  | does                                    | then                                                              |
+ * |--------|-----------------------------------------|-------------------------------------------------------------------|
+ * | list   | WatchList; or a list and then a watch   | watch; refused (400, 422) → list without WatchList                |
+ * | watch  | resumes at the sink's resourceVersion   | time over → watch; broken, silent, 410, failed → verify           |
+ * | verify | pauses, waits for `continuity`          | last change found → watch from there; not found, or 410 → list    |
  *
  * The first list takes what the server has cached ('0'); a later one is not older than the sink; one that the server
- * refuses as expired or too new makes the next a quorum read.
+ * refuses as expired or too new, and one after a history that could not be verified, is a quorum read.
  */
 export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
@@ -79,11 +109,16 @@ export class Reflector<T extends KubeObject> {
   #streams: boolean;
   #failedStreams = 0;
   #listReason = 'start';
+  /** Where the next watch begins, unless that is the sink's resourceVersion. */
+  #resumeAt: string | undefined;
+  /** The server was found to go on where we are, and nothing has come of that yet. */
+  #isVerified = false;
+  #restarting = new AbortController();
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
     this.#random = options.random ?? Math.random;
-    this.#backoff = new ReconnectBackoff(options.clock, this.#random);
+    this.#backoff = new ReconnectBackoff(options.clock, { random: this.#random });
     this.#log = options.log;
     this.#streams = options.streamLists ?? true;
   }
@@ -93,16 +128,58 @@ export class Reflector<T extends KubeObject> {
     this.#mustList = true;
     this.#listReason = 'start';
     while (!signal.aborted) {
-      const round: Round = { listed: false, opened: false, progressed: false };
+      this.#restarting = new AbortController();
+      const either = AbortSignal.any([signal, this.#restarting.signal]);
       try {
-        await this.#round(round, signal);
-        this.#count('ended');
+        await this.#turn(either);
       } catch (err) {
-        if (signal.aborted) return;
-        const pauseMs = this.#afterFailure(err, round);
-        if (pauseMs > 0) await this.#pause(pauseMs, isUnanswered(err), signal);
+        if (!either.aborted) throw err;
       }
     }
+  }
+
+  /** Breaks off whatever is under way, and goes on from the sink's resourceVersion: the sink was given a list beside the watch. */
+  restart(): void {
+    this.#mustList = this.#options.sink.resourceVersion() === undefined;
+    this.#mustListQuorum = this.#mustList;
+    this.#resumeAt = undefined;
+    this.#backoff.reached();
+    this.#restarting.abort(new Error('listed beside the watch'));
+  }
+
+  /** Lists or watches until that ends, and finds out how to go on. Rejects only with the signal's reason. */
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { sink, continuity } = this.#options;
+    const round: Round = { listed: false, opened: false, progressed: false, inOrder: false };
+    let failure: unknown;
+    try {
+      await this.#round(round, signal);
+      this.#count('ended');
+    } catch (err) {
+      signal.throwIfAborted();
+      failure = err;
+    } finally {
+      sink.ended?.(round.inOrder);
+    }
+    if (failure === undefined && round.inOrder) return;
+    // A server that has forgotten where we were, although it goes on from there, was restarted: its list says the rest.
+    const isLookedInto = isExpired(failure) && this.#isVerified;
+    this.#isVerified = false;
+    if (!isLookedInto) continuity?.broke();
+    const pauseMs = failure === undefined ? 0 : this.#afterFailure(failure, round);
+    if (pauseMs > 0) await this.#pause(pauseMs, isUnanswered(failure), signal);
+    if (continuity === undefined || isLookedInto) return;
+    this.#goOn(await continuity.untilVerified(signal));
+    this.#isVerified = true;
+  }
+
+  #goOn(found: 'same' | 'unknown'): void {
+    if (this.#mustList) return;
+    this.#resumeAt = found === 'same' ? this.#options.sink.lastChange?.() : undefined;
+    if (this.#resumeAt !== undefined) return;
+    this.#mustList = true;
+    this.#mustListQuorum = true;
+    this.#listReason = 'unverified';
   }
 
   async #round(round: Round, signal: AbortSignal): Promise<void> {
@@ -112,17 +189,29 @@ export class Reflector<T extends KubeObject> {
       round.listed = true;
     }
     const startedMs = clock.monotonicMs();
-    if (this.#mustList) await this.#watchList(round, signal);
-    else await this.#consume(this.#watch({ resourceVersion: sink.resourceVersion() }, round, signal), round);
-    if (!round.progressed && clock.monotonicMs() - startedMs < VERY_SHORT_MS) {
-      throw new Error('watch ended at once and without an event');
+    if (this.#mustList) {
+      await this.#watchList(round, signal);
+      round.inOrder = true;
+      return;
     }
+    const resourceVersion = this.#resumeAt ?? sink.resourceVersion();
+    const timeoutSeconds = Math.round(WATCH_S.least + WATCH_S.spread * this.#random());
+    const opened = (): void => {
+      this.#resumeAt = undefined;
+      sink.opened?.();
+    };
+    await this.#consume(this.#watch({ resourceVersion, timeoutSeconds }, round, signal, opened), round);
+    this.#isVerified = false;
+    const lastedMs = clock.monotonicMs() - startedMs;
+    round.inOrder = lastedMs >= timeoutSeconds * 1_000 - EARLY_MS;
+    if (!round.progressed && lastedMs < VERY_SHORT_MS) throw new Error('watch ended at once and without an event');
   }
 
   async #list(signal: AbortSignal): Promise<void> {
     const { source, sink } = this.#options;
     const resourceVersion = this.#mustListQuorum ? '' : (sink.resourceVersion() ?? '0');
     const { items, ...rest } = await listAll(source, { resourceVersion, signal });
+    signal.throwIfAborted();
     this.#listed({ ...rest, items: items.map((item) => sink.keep(item)) });
   }
 
@@ -131,8 +220,8 @@ export class Reflector<T extends KubeObject> {
     const { sink } = this.#options;
     this.#failedStreams += 1;
     const initial = new Map<string, T>();
-    const stream = this.#watch({ resourceVersion: '', sendInitialEvents: true }, round, signal);
-    await this.#consume(stream, round, (event) => {
+    const from = { resourceVersion: '', sendInitialEvents: true, timeoutSeconds: INITIAL_WATCH_S };
+    await this.#consume(this.#watch(from, round, signal), round, (event) => {
       if (event.type === 'DELETED') initial.delete(keyOf(event.object));
       else if (event.type !== 'BOOKMARK') initial.set(keyOf(event.object), sink.keep(event.object));
       else if (event.object.metadata.annotations?.[INITIAL_EVENTS_END] === 'true') {
@@ -150,33 +239,40 @@ export class Reflector<T extends KubeObject> {
     this.#options.sink.replace(list);
     this.#mustList = false;
     this.#mustListQuorum = false;
+    this.#resumeAt = undefined;
     this.#failedStreams = 0;
   }
 
   #watch(
-    from: { resourceVersion: string | undefined; sendInitialEvents?: boolean },
+    from: { resourceVersion: string | undefined; sendInitialEvents?: boolean; timeoutSeconds: number },
     round: Round,
     signal: AbortSignal,
+    opened: () => void = () => undefined,
   ): AsyncIterable<WatchEvent<T>> {
-    const timeoutSeconds = Math.round(SHORTEST_WATCH_S * (1 + this.#random()));
-    const onOpen = (): void => void (round.opened = true);
-    return this.#options.source.watch({ ...from, timeoutSeconds, signal, onOpen });
+    const onOpen = (): void => {
+      round.opened = true;
+      opened();
+    };
+    return this.#options.source.watch({ ...from, signal, onOpen });
   }
 
-  /** Delivers a stream. `takeInitial` gets the events until it returns true. Throws ApiError for an ERROR event. */
+  /**
+   * Delivers a stream. `takeInitial` gets the events until it returns true, which ends it: a watch of the usual length takes
+   * its place. Throws ApiError for an ERROR event.
+   */
   async #consume(
     stream: AsyncIterable<WatchEvent<T>>,
     round: Round,
     takeInitial?: (event: Exclude<WatchEvent<T>, { type: 'ERROR' }>) => boolean,
   ): Promise<void> {
     const { sink } = this.#options;
-    let isInitial = takeInitial !== undefined;
     for await (const event of stream) {
       if (event.type === 'ERROR') throw errorOfStatus(event.object, 500);
-      if (isInitial) isInitial = !(takeInitial?.(event) ?? true);
-      else if (event.type === 'BOOKMARK') sink.reach(event.object.metadata.resourceVersion);
-      else sink.deliver(event.type, sink.keep(event.object));
       round.progressed = true;
+      if (takeInitial !== undefined) {
+        if (takeInitial(event)) return;
+      } else if (event.type === 'BOOKMARK') sink.reach(event.object.metadata.resourceVersion);
+      else sink.deliver(event.type, sink.keep(event.object));
     }
   }
 
@@ -192,7 +288,7 @@ export class Reflector<T extends KubeObject> {
       return round.listed ? this.#backoff.next() : 0;
     }
     this.#count('failed');
-    if (isSilence(err) && !round.progressed) {
+    if (isSilence(err) && !round.progressed && this.#options.continuity === undefined) {
       // A watch from a version that the server has not reached is silent for ever: an etcd restored from a backup.
       this.#mustList = true;
       this.#listReason = 'silent';
@@ -208,7 +304,7 @@ export class Reflector<T extends KubeObject> {
     }
     // A network that breaks every second leaves no time for an event: what was missed meanwhile must not wait ever longer.
     if (round.opened && isUnanswered(err)) this.#backoff.reached();
-    const pauseMs = this.#backoff.next();
+    const pauseMs = Math.min(this.#backoff.next(), isOfStarting(err) ? STARTING_PAUSE_MS : Infinity);
     const level = this.#backoff.failures > QUIET_FAILURES ? 'warn' : 'debug';
     this.#log[level]({ err, ms: pauseMs }, 'watching failed');
     return Math.max(pauseMs, (err instanceof ApiError ? err.retryAfterMs : undefined) ?? 0);
@@ -247,6 +343,11 @@ function isTooNew(err: unknown): boolean {
 /** The server was not reached, or the connection broke; one that ends watches as soon as it has accepted them is another matter. */
 function isUnanswered(err: unknown): boolean {
   return err instanceof ApiError && err.code === 0;
+}
+
+/** What servers and load balancers answer while a server starts: kinds that are not served yet, caches that are filled. */
+function isOfStarting(err: unknown): boolean {
+  return err instanceof ApiError && (err.code === 404 || err.code === 429 || err.code >= 500);
 }
 
 function isRefusedStream(err: unknown): boolean {

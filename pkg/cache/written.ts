@@ -44,11 +44,16 @@ export class WrittenStore<T extends KubeObject> {
     return this.#delivered;
   }
 
+  /** The server was set back: what we wrote and deleted may never have happened. */
+  forgetWrites(): void {
+    this.#pending.clear();
+    this.#buried.clear();
+  }
+
   /** Takes a whole list, as of `resourceVersion`. A list older than what was delivered means that the server was set back. */
   replace(items: readonly T[], resourceVersion: string): Change<T>[] {
     if (this.#delivered !== undefined && compareResourceVersions(resourceVersion, this.#delivered) < 0) {
-      this.#pending.clear();
-      this.#buried.clear();
+      this.forgetWrites();
     }
     this.#delivered = resourceVersion;
 

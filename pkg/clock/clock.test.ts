@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 
-import { fromTimestamp, toMicroTimestamp, toTimestamp } from './clock.ts';
+import { fromHTTPDate, fromTimestamp, toMicroTimestamp, toTimestamp } from './clock.ts';
 import { FakeClock } from './fake-clock.ts';
 import { elapsedSince, instantOf } from './host-clock.ts';
 import { SystemClock } from './system-clock.ts';
@@ -24,8 +25,51 @@ describe('timestamps', () => {
     { written: null, want: undefined },
     { written: '', want: undefined },
     { written: 'yesterday', want: undefined },
+    { written: '2026-03-04T07:06:07.089+02:00', want: EPOCH_MS },
+    { written: '2024-02-29T00:00:00Z', want: Date.UTC(2024, 1, 29) },
+    { written: '0001-01-01T00:00:00Z', want: -62_135_596_800_000 },
+    // All of these are times to Date.parse.
+    { written: 'garbage 1', want: undefined },
+    { written: '1', want: undefined },
+    { written: '2026', want: undefined },
+    { written: '2026-03-04', want: undefined },
+    { written: '2026-03-04T05:06Z', want: undefined },
+    { written: '2026-03-04T05:06:07', want: undefined },
+    { written: '2026-03-04 05:06:07Z', want: undefined },
+    { written: '2026-03-04t05:06:07z', want: undefined },
+    { written: ' 2026-03-04T05:06:07Z', want: undefined },
+    { written: '2026-03-04T05:06:07Z\n', want: undefined },
+    { written: '2026-02-29T05:06:07Z', want: undefined },
+    { written: '2026-04-31T05:06:07Z', want: undefined },
+    { written: '2100-02-29T05:06:07Z', want: undefined },
+    { written: '2026-03-04T24:00:00Z', want: undefined },
+    { written: '2026-03-04T05:06:07+99:00', want: undefined },
+    { written: 'Wed, 04 Mar 2026 05:06:07 GMT', want: undefined },
+    { written: 1_772_600_767_000, want: undefined },
+    { written: {}, want: undefined },
   ])('$written is read as $want', ({ written, want }) => {
     expect(fromTimestamp(written)).toBe(want);
+  });
+
+  test('what was written is read as it was, whatever time it is', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -62_135_596_800, max: 253_402_300_799 }), (seconds) => {
+        expect(fromTimestamp(toTimestamp(seconds * 1_000))).toBe(seconds * 1_000);
+        expect(fromTimestamp(toMicroTimestamp(seconds * 1_000))).toBe(seconds * 1_000);
+      }),
+    );
+  });
+
+  test.each([
+    { header: 'Wed, 04 Mar 2026 05:06:07 GMT', want: EPOCH_MS - 89 },
+    { header: undefined, want: undefined },
+    { header: '', want: undefined },
+    { header: '5', want: undefined },
+    { header: 'garbage 1', want: undefined },
+    { header: '2026-03-04T05:06:07Z', want: undefined },
+    { header: 'Wed, 99 Mar 2026 05:06:07 GMT', want: undefined },
+  ])('the HTTP date $header is read as $want', ({ header, want }) => {
+    expect(fromHTTPDate(header)).toBe(want);
   });
 });
 

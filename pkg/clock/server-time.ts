@@ -1,3 +1,4 @@
+import { fromHTTPDate } from './clock.ts';
 import type { Clock } from './clock.ts';
 
 /** A clock whose wall time can be set; SystemClock. */
@@ -39,8 +40,8 @@ export class ServerTime {
 
   /** Takes one answer into account. An absent or unparsable header changes nothing. */
   observe({ date, sentMs, receivedMs }: DatedAnswer): void {
-    const serverMs = date === undefined ? Number.NaN : Date.parse(date);
-    if (Number.isNaN(serverMs) || receivedMs < sentMs) return;
+    const serverMs = fromHTTPDate(date);
+    if (serverMs === undefined || receivedMs < sentMs) return;
 
     const toWallMs = this.#clock.now() - this.#clock.monotonicMs();
     const lowMs = serverMs - (receivedMs + toWallMs);

@@ -1,10 +1,17 @@
-import { performance } from 'node:perf_hooks';
+import { hrtime } from 'node:process';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 
 import type { HostClock } from './host-clock.ts';
 
 /** setTimeout's largest delay; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+const NS_PER_MS = 1e6;
+
+/** The same in all threads of the process, unlike `performance.now()`. */
+function monotonicMs(): number {
+  return Number(hrtime.bigint()) / NS_PER_MS;
+}
 
 /**
  * The clock of production. `reanchor` moves the wall time when the API servers' `Date` header says that this host's clock
@@ -16,15 +23,15 @@ export class SystemClock implements HostClock {
 
   constructor() {
     this.#anchorEpochMs = Date.now();
-    this.#anchorMonotonicMs = performance.now();
+    this.#anchorMonotonicMs = monotonicMs();
   }
 
   now(): number {
-    return Math.round(this.#anchorEpochMs + performance.now() - this.#anchorMonotonicMs);
+    return Math.round(this.#anchorEpochMs + monotonicMs() - this.#anchorMonotonicMs);
   }
 
   monotonicMs(): number {
-    return performance.now();
+    return monotonicMs();
   }
 
   /** The host's own wall clock, jumps included: only the fence compares it (see pkg/gate/fence.ts). */
@@ -35,7 +42,7 @@ export class SystemClock implements HostClock {
   /** Takes `epochMs` as the present wall time. */
   reanchor(epochMs: number): void {
     this.#anchorEpochMs = epochMs;
-    this.#anchorMonotonicMs = performance.now();
+    this.#anchorMonotonicMs = monotonicMs();
   }
 
   schedule(delayMs: number, run: () => void): () => void {

@@ -21,6 +21,9 @@ async function parse(argv: readonly string[], program: Program = 'machinist run'
   return parsed;
 }
 
+const MANAGER: Program = 'machine-controller-manager';
+const MACHINE: Program = 'machine-controller';
+
 describe('command line', () => {
   test.each([
     { title: 'Go booleans', argv: ['--leader-elect=false'] },
@@ -29,6 +32,10 @@ describe('command line', () => {
     { title: 'a separate word', argv: ['--leader-elect', 'false'] },
   ])('accepts $title', async ({ argv }) => {
     expect((await parse(argv)).config.leader.enabled).toBe(false);
+  });
+
+  test.each([['-v4'], ['-v=4'], ['-v', '4'], ['--v=4']])('takes the verbosity of %p', async (...argv) => {
+    expect((await parse(argv)).config.verbosity).toBe(4);
   });
 
   test('a bare boolean flag means true', async () => {
@@ -43,6 +50,14 @@ describe('command line', () => {
     await expect(parse(['--machine-drain-timeut=1h'])).rejects.toThrow(
       /exit 2: error: unknown option '--machine-drain-timeut'[^]*Did you mean --machine-drain-timeout[^]*\(--help shows what is known\)/,
     );
+  });
+
+  test("words that are no flags are left out with a warning by the original's programs, as there, and refused by ours", async () => {
+    const { warnings, config } = await parse(['--safety-up', '3', 'stray'], MANAGER);
+
+    expect(warnings).toEqual(['"stray" is no flag and has no effect']);
+    expect(config.safety.up).toBe(3);
+    await expect(parse(['stray'])).rejects.toThrow(/exit 2: error: too many arguments/);
   });
 
   test('a bad value is refused with exit code 2', async () => {
@@ -65,8 +80,19 @@ describe('command line', () => {
       argv: ['--min-resync-period=1h'],
       says: '--min-resync-period is accepted for compatibility and has no effect',
     },
-  ])('warns of a flag $title', async ({ argv, says }) => {
-    expect((await parse(argv, 'machine-controller')).warnings).toEqual([says]);
+    {
+      title: 'that is too short',
+      argv: ['--machine-safety-orphan-vms-period=0s'],
+      says: '--machine-safety-orphan-vms-period=0s is too short to be obeyed: 1s is used instead',
+    },
+    {
+      title: 'that is too great',
+      argv: ['--safety-down=3'],
+      program: MANAGER,
+      says: expect.stringMatching(/^--safety-down=3 is greater than --safety-up, .*: 2 is used instead$/),
+    },
+  ])('warns of a flag $title', async ({ argv, says, program = MACHINE }) => {
+    expect((await parse(argv, program)).warnings).toEqual([says]);
   });
 
   test('help shows groups, defaults and no flag without effect', async () => {

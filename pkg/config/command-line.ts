@@ -1,5 +1,6 @@
 import { type Command, type CommanderError, Option } from 'commander';
 
+import { adjustedIn } from './adjusted.ts';
 import { configFrom, type Config } from './config.ts';
 import { defaultOf, type Flag, FLAGS, IGNORED_FLAGS, type Program } from './flags.ts';
 import { FlagError } from './value.ts';
@@ -7,7 +8,7 @@ import { FlagError } from './value.ts';
 /** What a command line came to. */
 export interface ParsedCommandLine {
   readonly config: Config;
-  /** One sentence for each flag that was accepted without effect. */
+  /** One sentence for each flag that was accepted without effect, or with another value than the one given. */
   readonly warnings: readonly string[];
 }
 
@@ -26,6 +27,7 @@ export function withFlags(
   for (const flag of FLAGS) command.addOption(optionOf(flag, program));
   for (const name of IGNORED_FLAGS) command.addOption(new Option(`--${name} [value]`).hideHelp().argParser(collect));
   return command
+    .allowExcessArguments(program !== 'machinist run')
     .showSuggestionAfterError()
     .showHelpAfterError(HELP_HINT)
     .configureHelp({ sortOptions: false, helpWidth: 110 })
@@ -35,12 +37,15 @@ export function withFlags(
         const texts: unknown = command.getOptionValue(option.attributeName());
         if (Array.isArray(texts)) typed.set(option.name(), texts.map(String));
       }
-      await act({ config: parse(command, program, typed), warnings: warningsFor(program, typed) });
+      await act({
+        config: parse(command, program, typed),
+        warnings: [...strayWords(command), ...warningsFor(program, typed), ...adjustedIn(typed)],
+      });
     });
 }
 
 /**
- * Go spellings of flags: `_` for `-`, and one dash. Values are left alone. Of a flag that is not in the table the value is split
+ * Go spellings of flags: `_` for `-`, one dash, and `-v4`. Values are left alone. Of a flag that is not in the table the value is split
  * off, so that a mistyped name is compared with the known ones without it.
  */
 export function normalizeFlags(argv: readonly string[]): string[] {
@@ -50,6 +55,7 @@ export function normalizeFlags(argv: readonly string[]): string[] {
     if (dashes === undefined) return [argument];
     const dashed = name.replaceAll('_', '-');
     if (known.has(dashed)) return [`--${dashed}${rest}`];
+    if (dashes === '-' && /^v\d+$/.test(name)) return [`--v=${name.slice(1)}`];
     return dashes === '--' && rest !== '' ? [`--${name}`, rest.slice(1)] : [argument];
   });
 }
@@ -76,6 +82,11 @@ function placeholderOf(flag: Flag): string {
 function describe(flag: Flag, program: Program): string {
   const value = defaultOf(flag, program);
   return value === '' ? flag.help : `${flag.help} (default ${value})`;
+}
+
+/** The original's programs never look at them. */
+function strayWords({ args }: Command): string[] {
+  return args.map((word) => `${JSON.stringify(word)} is no flag and has no effect`);
 }
 
 function parse(command: Command, program: Program, typed: ReadonlyMap<string, readonly string[]>): Config {

@@ -70,7 +70,6 @@ describe('flags', () => {
     { flag: 'leader-elect', value: 'yes', says: /--leader-elect: "yes" is not valid, true or false/ },
     { flag: 'leader-elect-resource-lock', value: 'endpoints', says: /one of leases/ },
     { flag: 'machine-concurrent-syncs', value: '0', says: /a whole number of at least 1/ },
-    { flag: 'kube-api-content-type', value: 'json', says: /a media type/ },
     { flag: 'controllers', value: 'machine,pods', says: /--controllers: "pods" is not valid/ },
     {
       flag: 'controllers',
@@ -103,15 +102,74 @@ describe('flags', () => {
       value: '10s',
       says: /statuscheck-period=10s must not be shorter than .*statuscheck-timeout=30s \(default\)$/,
     },
-    { flag: 'machine-safety-apiserver-statuscheck-period', value: '0s', says: /"0s".*of at least 1s/ },
-    { flag: 'machine-safety-apiserver-statuscheck-timeout', value: '0s', says: /"0s".*of at least 1s/ },
-    { flag: 'leader-elect-retry-period', value: '0s', says: /"0s".*of at least 1ms/ },
-    { flag: 'safety-down', value: '3', says: /--safety-down=3 must not be greater than --safety-up=2 \(default\)/ },
-    { flag: 'machine-safety-overshooting-period', value: '0s', says: /"0s".*of at least 1s/ },
-    { flag: 'machine-safety-orphan-vms-period', value: '0s', says: /"0s".*of at least 1s/ },
+    { flag: 'leader-elect-retry-period', value: '0s', says: /"0s".*of at least 1ns/ },
+    { flag: 'machine-safety-overshooting-period', value: '-1s', says: /"-1s".*not negative/ },
+    { flag: 'kube-api-qps', value: '-1', says: /a number of at least 0/ },
+    { flag: 'zone-unhealthy-threshold', value: 'nan', says: /a number from 0 to 1/ },
+    { flag: 'kube-api-content-type', value: 'a/b/c', says: /a media type/ },
     { flag: 'machine-safety-orphan-vms-grace', value: '0s', says: /"0s".*of at least 1s/ },
   ])('refuses --$flag=$value, naming the flag, the value and what is allowed', ({ flag, value, says }) => {
     expect(() => configFrom('machinist run', typed({ [flag]: value }))).toThrow(says);
+  });
+
+  test.each([
+    { flag: 'port', value: '0x2813', as: { server: { port: 10259 } } },
+    { flag: 'concurrent-syncs', value: '1_0', as: { sets: { concurrency: 10 } } },
+    { flag: 'v', value: '-1', as: { verbosity: -1 } },
+    { flag: 'kube-api-qps', value: '1e2', as: { api: { qps: 100 } } },
+    { flag: 'kube-api-qps', value: 'inf', as: { api: { qps: 0 } } },
+    { flag: 'kube-api-qps', value: 'NaN', as: { api: { qps: 0 } } },
+    { flag: 'kube-api-burst', value: '0', as: { api: { burst: 0 } } },
+    { flag: 'kube-api-content-type', value: 'json', as: {} },
+    { flag: 'kube-api-content-type', value: 'application/json; charset=utf-8', as: {} },
+    { flag: 'log-flush-frequency', value: '-5s', as: {} },
+    { flag: 'leader-elect-retry-period', value: '1ns', as: { leader: { retryPeriodMs: 0.000_001 } } },
+    { flag: 'safety-up', value: '0', as: { safety: { up: 0, down: 0 } } },
+    { flag: 'safety-down', value: '3', as: { safety: { up: 2, down: 2 } } },
+    { flag: 'machine-safety-overshooting-period', value: '300ms', as: { safety: { overshootingPeriodMs: 300 } } },
+    { flag: 'machine-safety-overshooting-period', value: '0', as: { safety: { overshootingPeriodMs: 100 } } },
+    { flag: 'machine-safety-orphan-vms-period', value: '50ms', as: { safety: { orphanVMsPeriodMs: 1_000 } } },
+    {
+      flag: 'machine-safety-apiserver-statuscheck-timeout',
+      value: '0',
+      as: { safety: { statusCheckTimeoutMs: 1_000 } },
+    },
+    { flag: 'machine-drain-timeout', value: '0s', as: { machine: { drainTimeoutMs: 0 } } },
+    {
+      flag: 'machine-health-timeout',
+      value: '2562047h47m',
+      as: { machine: { healthTimeoutMs: 153_722_867 * 60_000 } },
+    },
+    { flag: 'machine-max-evict-retries', value: '0', as: { machine: { maxEvictRetries: 0 } } },
+  ])('accepts --$flag=$value, as the original does', ({ flag, value, as }) => {
+    const program =
+      flag.startsWith('machine-') && 'machine' in as ? 'machine-controller' : 'machine-controller-manager';
+
+    expect(configFrom(program, typed({ [flag]: value }))).toMatchObject(as);
+  });
+
+  test('accepts periods of zero for both status checks', () => {
+    const zero = typed({
+      'machine-safety-apiserver-statuscheck-period': '0s',
+      'machine-safety-apiserver-statuscheck-timeout': '0s',
+    });
+
+    expect(configFrom('machine-controller', zero).safety).toMatchObject({
+      statusCheckPeriodMs: 1_000,
+      statusCheckTimeoutMs: 1_000,
+    });
+  });
+
+  test('does not look at the flags of leader election without it', () => {
+    const impossible = {
+      'leader-elect-lease-duration': '-1s',
+      'leader-elect-renew-deadline': '0s',
+      'leader-elect-retry-period': '15s',
+      'leader-elect-resource-lock': 'endpoints',
+    };
+
+    expect(configFrom('machinist run', typed({ ...impossible, 'leader-elect': 'false' })).leader.enabled).toBe(false);
+    expect(() => configFrom('machinist run', typed(impossible))).toThrow(/--leader-elect-lease-duration: "-1s"/);
   });
 
   test.each([

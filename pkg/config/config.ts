@@ -1,4 +1,4 @@
-import { defaultOf, FLAGS, type Program } from './flags.ts';
+import { defaultOf, type Flag, FLAGS, type Program } from './flags.ts';
 import { refuseSplitLeases } from './lease-groups.ts';
 import { FlagError, type FlagValue, parseValue } from './value.ts';
 
@@ -86,12 +86,23 @@ const CONTROLLERS_OF: Record<Program, readonly ControllerName[]> = {
   'machine-controller': ['machine', 'machine-class', 'secret', 'safety.orphan-vms', 'safety.unmanaged-nodes'],
 };
 
+const LEADER_ELECT = 'leader-elect';
+
+/** `flag` without limits: what nobody looks at may have any value, as in the original. */
+function unbounded({ min: _min, max: _max, oneOf: _oneOf, ...flag }: Flag): Flag {
+  return flag;
+}
+
 /** Turns what was typed into one frozen Config. Throws FlagError for bad values and contradictions. */
 export function configFrom(program: Program, typed: TypedFlags): Config {
   const values = new Map<string, FlagValue>();
   for (const flag of FLAGS) {
     const texts = typed.get(flag.name) ?? [defaultOf(flag, program)];
-    values.set(flag.name, parseValue(flag, flag.kind === 'list' ? texts.join(',') : (texts.at(-1) ?? '')));
+    const isIdle = flag.group === 'Leader election' && values.get(LEADER_ELECT) === false;
+    values.set(
+      flag.name,
+      parseValue(isIdle ? unbounded(flag) : flag, flag.kind === 'list' ? texts.join(',') : (texts.at(-1) ?? '')),
+    );
   }
   const read = reader(values);
   const { text, number, bool, list } = read;
@@ -112,7 +123,7 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
     },
     safety: {
       up: number('safety-up'),
-      down: number('safety-down'),
+      down: Math.min(number('safety-down'), number('safety-up')),
       overshootingPeriodMs: number('machine-safety-overshooting-period'),
       orphanVMsPeriodMs: number('machine-safety-orphan-vms-period'),
       orphanVMsGraceMs: number('machine-safety-orphan-vms-grace'),
@@ -122,7 +133,7 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
       graceMs: number('machine-safety-grace'),
     },
     leader: {
-      enabled: bool('leader-elect'),
+      enabled: bool(LEADER_ELECT),
       leaseDurationMs: number('leader-elect-lease-duration'),
       renewDeadlineMs: number('leader-elect-renew-deadline'),
       retryPeriodMs: number('leader-elect-retry-period'),
@@ -222,6 +233,15 @@ function refuseContradictions({ clusters, controllers, leader, safety }: Config,
       '--control-kubeconfig: is needed when --target-kubeconfig is none, because there is no target whose cluster it could share',
     );
   }
+  if (leader.enabled) refuseImpossibleLease(leader, flag);
+  if (safety.statusCheckPeriodMs < safety.statusCheckTimeoutMs) {
+    throw new FlagError(
+      `${flag('machine-safety-apiserver-statuscheck-period')} must not be shorter than ${flag('machine-safety-apiserver-statuscheck-timeout')}`,
+    );
+  }
+}
+
+function refuseImpossibleLease(leader: Config['leader'], flag: (name: string) => string): void {
   const deadline = flag('leader-elect-renew-deadline');
   if (leader.leaseDurationMs <= leader.renewDeadlineMs) {
     throw new FlagError(
@@ -231,16 +251,6 @@ function refuseContradictions({ clusters, controllers, leader, safety }: Config,
   if (leader.renewDeadlineMs <= 1.2 * leader.retryPeriodMs) {
     throw new FlagError(
       `${deadline} must be longer than 1.2 times ${flag('leader-elect-retry-period')}, or one late answer ends leadership`,
-    );
-  }
-  if (safety.statusCheckPeriodMs < safety.statusCheckTimeoutMs) {
-    throw new FlagError(
-      `${flag('machine-safety-apiserver-statuscheck-period')} must not be shorter than ${flag('machine-safety-apiserver-statuscheck-timeout')}`,
-    );
-  }
-  if (safety.down > safety.up) {
-    throw new FlagError(
-      `${flag('safety-down')} must not be greater than ${flag('safety-up')}, or a MachineSet would be unfrozen only below its own size`,
     );
   }
 }

@@ -2,7 +2,17 @@
 export type Program = 'machinist run' | 'machine-controller-manager' | 'machine-controller';
 
 /** What a flag's value must be. Durations are Go durations (`10m`, `1h30m`), and need a unit. */
-export type FlagKind = 'bool' | 'int' | 'float' | 'duration' | 'string' | 'list' | 'address' | 'media-type';
+export type FlagKind =
+  | 'bool'
+  | 'int'
+  | 'float'
+  /** Requests a second: `inf` and `nan` mean no limit, as 0 does. */
+  | 'rate'
+  | 'duration'
+  | 'string'
+  | 'list'
+  | 'address'
+  | 'media-type';
 
 /** One flag: the row from which parsing, `--help`, validation and docs/reference/flags.md are made. */
 export interface Flag {
@@ -17,6 +27,8 @@ export interface Flag {
   /** Smallest and largest value; of durations in milliseconds. */
   readonly min?: number;
   readonly max?: number;
+  /** A smaller value is accepted, as the original does, and this one used instead, which a warning says. */
+  readonly atLeast?: number;
   readonly oneOf?: readonly string[];
   /** Accepted for the original's sake, without effect, or without any yet. */
   readonly unused?: true;
@@ -25,6 +37,9 @@ export interface Flag {
 /** Headings of `--help` and of the reference. */
 export type FlagGroup =
   'Clusters' | 'Drivers' | 'Machines' | 'Safety' | 'Leader election' | 'Server' | 'Tuning' | 'Logging';
+
+/** The least that Go's durations can tell from nothing. */
+const NANOSECOND_MS = 0.000_001;
 
 const RUN: Program = 'machinist run';
 const MANAGER: Program = 'machine-controller-manager';
@@ -74,7 +89,7 @@ export const FLAGS: readonly Flag[] = [
     default: '',
     group: 'Drivers',
     programs: MACHINES,
-    help: 'Driver of a provider, as <provider>=<address>; may be repeated. Addresses: unix:///path, or dns:///host:port?ca=FILE&cert=FILE&key=FILE with mutual TLS.',
+    help: 'Driver of a provider, as <provider>=<address>; may be repeated. Addresses: unix:///path, or dns:///host:port?ca=FILE&cert=FILE&key=FILE with mutual TLS; on loopback also dns:///127.0.0.1:port?insecure=true in plain text.',
   },
 
   {
@@ -199,13 +214,14 @@ export const FLAGS: readonly Flag[] = [
     min: 0,
     group: 'Safety',
     programs: SETS,
-    help: 'How many machines below the number that freezes a MachineSet unfreeze it; not above --safety-up.',
+    help: 'How many machines below the number that freezes a MachineSet unfreeze it; more than --safety-up counts as --safety-up.',
   },
   {
     name: 'machine-safety-overshooting-period',
     kind: 'duration',
     default: '1m',
-    min: 1_000,
+    min: 0,
+    atLeast: 100,
     group: 'Safety',
     programs: SETS,
     help: 'How often machines are counted when nothing happens; they are also counted when one comes, goes or is adopted, and when a size changes.',
@@ -214,7 +230,8 @@ export const FLAGS: readonly Flag[] = [
     name: 'machine-safety-orphan-vms-period',
     kind: 'duration',
     default: '15m',
-    min: 1_000,
+    min: 0,
+    atLeast: 1_000,
     group: 'Safety',
     programs: MACHINES,
     help: 'How often the provider is asked for VMs without a Machine, and for Machines without a VM.',
@@ -240,7 +257,8 @@ export const FLAGS: readonly Flag[] = [
     name: 'machine-safety-apiserver-statuscheck-period',
     kind: 'duration',
     default: '1m',
-    min: 1_000,
+    min: 0,
+    atLeast: 1_000,
     group: 'Safety',
     programs: ALL,
     help: 'How often the API servers are probed; not below the timeout.',
@@ -249,7 +267,8 @@ export const FLAGS: readonly Flag[] = [
     name: 'machine-safety-apiserver-statuscheck-timeout',
     kind: 'duration',
     default: '30s',
-    min: 1_000,
+    min: 0,
+    atLeast: 1_000,
     group: 'Safety',
     programs: ALL,
     help: 'How long an API server may be unreachable before everything freezes, and how old a proof of life may be for what destroys.',
@@ -266,12 +285,12 @@ export const FLAGS: readonly Flag[] = [
   {
     name: 'zone-unhealthy-threshold',
     kind: 'float',
-    default: '0.55',
+    default: '0.5',
     min: 0,
     max: 1,
     group: 'Safety',
     programs: MACHINES,
-    help: 'Share of the machines of a zone (of 3 or more) beyond which none of them is replaced for bad health, if at least half of the unhealthy ones became so within 5 minutes; 1: replace them all the same.',
+    help: 'Share of the machines of a zone (of 3 or more) from which on none of them is replaced for bad health, if at least half of the unhealthy ones became so within 5 minutes; 1: replace them all the same.',
   },
 
   {
@@ -280,13 +299,13 @@ export const FLAGS: readonly Flag[] = [
     default: 'true',
     group: 'Leader election',
     programs: ALL,
-    help: 'Act only while holding the Lease.',
+    help: 'Act only while holding the Lease. Without it, the flags of leader election may have any value.',
   },
   {
     name: 'leader-elect-lease-duration',
     kind: 'duration',
     default: '15s',
-    min: 1,
+    min: NANOSECOND_MS,
     group: 'Leader election',
     programs: ALL,
     help: 'How long others wait for a silent leader.',
@@ -295,7 +314,7 @@ export const FLAGS: readonly Flag[] = [
     name: 'leader-elect-renew-deadline',
     kind: 'duration',
     default: '10s',
-    min: 1,
+    min: NANOSECOND_MS,
     group: 'Leader election',
     programs: ALL,
     help: 'How long the leader acts after its last renewal; below the lease duration.',
@@ -304,7 +323,7 @@ export const FLAGS: readonly Flag[] = [
     name: 'leader-elect-retry-period',
     kind: 'duration',
     default: '2s',
-    min: 1,
+    min: NANOSECOND_MS,
     group: 'Leader election',
     programs: ALL,
     help: 'How often the Lease is tried or renewed.',
@@ -385,7 +404,7 @@ export const FLAGS: readonly Flag[] = [
   },
   {
     name: 'kube-api-qps',
-    kind: 'float',
+    kind: 'rate',
     default: '0',
     min: 0,
     group: 'Tuning',
@@ -444,7 +463,6 @@ export const FLAGS: readonly Flag[] = [
     name: 'v',
     kind: 'int',
     default: '0',
-    min: 0,
     group: 'Logging',
     programs: ALL,
     help: 'Verbosity: 4 and more log each pass.',
@@ -462,7 +480,6 @@ export const FLAGS: readonly Flag[] = [
     name: 'log-flush-frequency',
     kind: 'duration',
     default: '5s',
-    min: 0,
     group: 'Logging',
     programs: ALL,
     unused: true,

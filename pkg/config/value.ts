@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 
 import { DURATION_PATTERN, formatDuration, parseDuration } from '../apis/duration.ts';
 import { parseGoBool } from '../apis/go-bool.ts';
+import { parseGoFloat, parseGoInt } from '../apis/go-number.ts';
 import type { Flag } from './flags.ts';
 
 /** A flag's value once parsed: durations in milliseconds, lists split and trimmed. */
@@ -23,14 +24,18 @@ export function parseValue(flag: Flag, text: string): FlagValue {
     case 'bool':
       return parseGoBool(text) ?? refuse('true or false');
     case 'int':
-      return (
-        inRange(flag, /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN) ?? refuse(`a whole number${range(flag)}`)
-      );
+      return inRange(flag, parseGoInt(text)) ?? refuse(`a whole number${range(flag)}`);
     case 'float':
-      return inRange(flag, text.trim() === '' ? Number.NaN : Number(text)) ?? refuse(`a number${range(flag)}`);
+      return inRange(flag, parseGoFloat(text)) ?? refuse(`a number${range(flag)}`);
+    case 'rate': {
+      const rate = parseGoFloat(text);
+      // Not a number is no limit either: client-go limits only what is greater than zero.
+      const isUnlimited = rate !== undefined && (rate === Infinity || Number.isNaN(rate));
+      return isUnlimited ? 0 : (inRange(flag, rate) ?? refuse(`a number${range(flag)}`));
+    }
     case 'duration':
       return (
-        inRange(flag, parseDuration(text) ?? Number.NaN) ??
+        inRange(flag, parseDuration(text)) ??
         refuse(isTooLong(text) ? LONGEST : `a duration with a unit, ${leastDuration(flag)}, such as 30s, 10m or 1h30m`)
       );
     case 'list':
@@ -41,15 +46,18 @@ export function parseValue(flag: Flag, text: string): FlagValue {
     case 'address':
       return isIP(text) === 0 ? refuse('an IP address such as 0.0.0.0 or ::1') : text;
     case 'media-type':
-      return /^[\w.+-]+\/[\w.+-]+(\s*;.*)?$/.test(text) ? text : refuse('a media type such as application/json');
+      return MEDIA_TYPE.test(text) ? text : refuse('a media type such as application/json');
     case 'string':
       return text;
   }
 }
 
-function inRange(flag: Flag, value: number): number | undefined {
-  if (!Number.isFinite(value)) return undefined;
-  return value < (flag.min ?? -Infinity) || value > (flag.max ?? Infinity) ? undefined : value;
+/** As Go's mime.ParseMediaType reads it: the part after the slash may be missing. */
+const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+(\/[\w!#$%&'*+.^`|~-]+)?\s*(;.*)?$/;
+
+function inRange({ min = -Infinity, max = Infinity, atLeast }: Flag, value: number | undefined): number | undefined {
+  if (value === undefined || !Number.isFinite(value) || value < min || value > max) return undefined;
+  return Math.max(value, atLeast ?? value);
 }
 
 function range({ min, max }: Flag): string {

@@ -11,6 +11,8 @@ import type { DrainLimits } from './limits.ts';
 const POLL_MS = 5_000;
 /** Shortest time between two lists, so that a watch that ends at once, or an error, does not become a storm. */
 const RELIST_MS = 1_000;
+/** So that a watch that stalls is noticed. */
+const WATCH_S = 15;
 
 /** Where the pods of one node come from: a list and watch of pods by `spec.nodeName`, in all namespaces. */
 export type PodSource = Pick<ListWatch<Pod>, 'list' | 'watch'>;
@@ -101,7 +103,7 @@ export class NodePods implements PodFeed {
     const giveBack = limits.takeWatch();
     if (giveBack === undefined) return clock.sleep(POLL_MS - RELIST_MS, signal);
     try {
-      const events = source.watch({ resourceVersion: this.#resourceVersion, signal });
+      const events = source.watch({ resourceVersion: this.#resourceVersion, timeoutSeconds: WATCH_S, signal });
       for await (const event of events) {
         if (event.type === 'ERROR') return; // most often Expired: the list that follows is the answer to all
         this.#apply(event);

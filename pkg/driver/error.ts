@@ -1,3 +1,5 @@
+import { shortText } from '../apis/short-text.ts';
+
 /** Codes of the original: gRPC's 0-16 and 17, by number and name. */
 export const DRIVER_CODES = [
   'OK',
@@ -27,7 +29,7 @@ export type DriverCode = (typeof DRIVER_CODES)[number];
 export class DriverError extends Error {
   override readonly name = 'DriverError';
   readonly code: DriverCode;
-  /** The provider's own words, without code. */
+  /** The provider's own words, without code; of a long text the middle is left out. */
   readonly detail: string;
   /** Scratch space that the driver wants kept; undefined keeps or clears it as the code says. */
   readonly lastKnownState: string | undefined;
@@ -39,6 +41,8 @@ export class DriverError extends Error {
   readonly result: { providerID?: string; nodeName?: string } | undefined;
   /** True when the driver never answered: the mutation may or may not have happened. */
   readonly unanswered: boolean;
+  /** True when it never answered because its time ran out. */
+  readonly timedOut: boolean;
 
   constructor(
     code: DriverCode,
@@ -49,21 +53,24 @@ export class DriverError extends Error {
       terminal?: boolean;
       result?: { providerID?: string; nodeName?: string };
       unanswered?: boolean;
+      timedOut?: boolean;
       cause?: unknown;
     } = {},
   ) {
+    const short = shortText(detail);
     // The text form of the original: downstream consumers read it from lastOperation.description.
     super(
-      `machine codes error: code = [${code}] message = [${detail}]`,
+      `machine codes error: code = [${code}] message = [${short}]`,
       options.cause === undefined ? undefined : { cause: options.cause },
     );
     this.code = code;
-    this.detail = detail;
+    this.detail = short;
     this.lastKnownState = options.lastKnownState;
     this.retryAfterMs = options.retryAfterMs;
     this.terminal = options.terminal ?? false;
     this.result = options.result;
     this.unanswered = options.unanswered ?? false;
+    this.timedOut = options.timedOut ?? false;
   }
 
   /** True when `err` is a DriverError with one of `codes`. */

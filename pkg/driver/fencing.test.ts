@@ -57,10 +57,22 @@ describe('FencingGuard', () => {
     await guard.admit('c-1', 'shoot', 5n);
 
     clock.advance(HOUR - 1);
-    await expect(guard.admit('c-1', 'shoot', 0n)).rejects.toThrow(/older/);
+    await expect(guard.admit('c-1', 'shoot', 1n)).rejects.toThrow(/older/);
     clock.advance(1);
 
+    await expect(guard.admit('c-1', 'shoot', 1n)).resolves.toBeUndefined();
+  });
+
+  test('admits a manager without leader election, and compares those with it as if it had never called', async () => {
+    const store = memoryStore();
+    const guard = await FencingGuard.open({ clock: new FakeClock(), store });
+    await guard.admit('c-1', 'shoot', 5n);
+
     await expect(guard.admit('c-1', 'shoot', 0n)).resolves.toBeUndefined();
+
+    await expect(guard.admit('c-1', 'shoot', 4n)).rejects.toThrow(/older/);
+    await expect(guard.admit('c-1', 'shoot', 5n)).resolves.toBeUndefined();
+    expect(store.saves).toBe(1);
   });
 
   test('does not forget a token that is in use', async () => {

@@ -30,9 +30,12 @@ const FORGET_AFTER_MS = 3_600_000;
 /** How far the stored time of last use may lag behind, so that not every call writes. */
 const REFRESH_MS = 300_000;
 
+/** The token of a manager without leader election. Those of a Lease begin with 1. */
+const NO_LEADER_ELECTION = 0n;
+
 /**
- * Refuses mutations of a manager that has been replaced (rule 5 of the contract). A token that nobody has used for an hour is
- * forgotten: when someone deletes the manager's Lease its count begins anew at zero, and the driver must not refuse the only
+ * Refuses mutations of a manager that has been replaced (rule 5 of the contract). A manager without leader election has no
+ * Lease to compare with: its calls are admitted and leave no trace. A token that nobody has used for an hour is forgotten: when someone deletes the manager's Lease its count begins anew at zero, and the driver must not refuse the only
  * manager for ever.
  */
 export class FencingGuard {
@@ -60,6 +63,7 @@ export class FencingGuard {
 
   /** Resolves when the token is at least the highest seen and is durably remembered; else throws FailedPrecondition. */
   async admit(cluster: string, namespace: string, token: bigint): Promise<void> {
+    if (token === NO_LEADER_ELECTION) return;
     const nowMs = this.#clock.now();
     const known = this.#records.get(keyOf({ cluster, namespace }));
     const isKnown = known !== undefined && nowMs - known.seenMs < this.#forgetAfterMs;

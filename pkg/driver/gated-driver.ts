@@ -12,6 +12,7 @@ import type {
   MachineRequest,
   VirtualMachine,
 } from './driver.ts';
+import { DELETE_TIMEOUT_MS, READ_TIMEOUT_MS } from './deadlines.ts';
 import { DRIVER_CODES, DriverError } from './error.ts';
 import { FenceWatch } from './fence-watch.ts';
 import { OPERATIONS } from './interceptor.ts';
@@ -23,15 +24,11 @@ export interface MachineDriver {
   readonly provider: string;
   capabilities(signal: AbortSignal): Promise<Capabilities>;
   getStatus(request: MachineRequest, signal: AbortSignal): Promise<VirtualMachine>;
-  /** `timeoutMs`: the machine's own timeout; less than 10 min counts as 10 min. */
-  create(request: MachineRequest, signal: AbortSignal, timeoutMs?: number): Promise<CreatedMachine>;
-  initialize(request: MachineRequest, signal: AbortSignal, timeoutMs?: number): Promise<VirtualMachine>;
-  /** Resolves with the driver's scratch state when nothing is left of the VM. */
-  delete(
-    request: MachineRequest,
-    signal: AbortSignal,
-    timeoutMs?: number,
-  ): Promise<{ lastKnownState: string | undefined }>;
+  /** `timeoutMs`: longest to wait for the answer; see deadlines.ts. */
+  create(request: MachineRequest, signal: AbortSignal, timeoutMs: number): Promise<CreatedMachine>;
+  initialize(request: MachineRequest, signal: AbortSignal, timeoutMs: number): Promise<VirtualMachine>;
+  /** Resolves with the driver's scratch state when nothing is left of the VM. Waits a minute at most: it may be repeated. */
+  delete(request: MachineRequest, signal: AbortSignal): Promise<{ lastKnownState: string | undefined }>;
   list(request: Omit<MachineRequest, 'machine'>, signal: AbortSignal): Promise<readonly ListedMachine[]>;
   volumeIDs(pvSpecs: readonly unknown[], signal: AbortSignal): Promise<readonly string[]>;
 }
@@ -51,9 +48,6 @@ export interface GatedDriverParts {
   /** How long every mutation may take instead. For tests of drivers that hang. */
   readonly mutationTimeoutMs?: number;
 }
-
-const READ_TIMEOUT_MS = 30_000;
-const LEAST_MUTATION_TIMEOUT_MS = 600_000;
 
 /**
  * A driver behind the gate: mutations ask it first, as `destroy`, carry its fencing token, and are abandoned when the fence
@@ -76,24 +70,20 @@ export class GatedDriver implements MachineDriver {
     return await this.#read('status', signal, (call) => this.#parts.driver.getMachineStatus(request, call));
   }
 
-  async create(request: MachineRequest, signal: AbortSignal, timeoutMs = 0): Promise<CreatedMachine> {
+  async create(request: MachineRequest, signal: AbortSignal, timeoutMs: number): Promise<CreatedMachine> {
     return await this.#mutate('create', request, signal, timeoutMs, (call) =>
       this.#parts.driver.createMachine(request, call),
     );
   }
 
-  async initialize(request: MachineRequest, signal: AbortSignal, timeoutMs = 0): Promise<VirtualMachine> {
+  async initialize(request: MachineRequest, signal: AbortSignal, timeoutMs: number): Promise<VirtualMachine> {
     return await this.#mutate('initialize', request, signal, timeoutMs, (call) =>
       this.#parts.driver.initializeMachine(request, call),
     );
   }
 
-  async delete(
-    request: MachineRequest,
-    signal: AbortSignal,
-    timeoutMs = 0,
-  ): Promise<{ lastKnownState: string | undefined }> {
-    return await this.#mutate('delete', request, signal, timeoutMs, (call) =>
+  async delete(request: MachineRequest, signal: AbortSignal): Promise<{ lastKnownState: string | undefined }> {
+    return await this.#mutate('delete', request, signal, DELETE_TIMEOUT_MS, (call) =>
       this.#parts.driver.deleteMachine(request, call),
     );
   }
@@ -122,7 +112,7 @@ export class GatedDriver implements MachineDriver {
     const clusters = this.#parts.clustersOf(machine);
     const admission = await gate.admit('destroy', clusters, signal);
     const call = {
-      timeoutMs: mutationTimeoutMs ?? Math.max(timeoutMs, LEAST_MUTATION_TIMEOUT_MS),
+      timeoutMs: mutationTimeoutMs ?? timeoutMs,
       fencingToken: admission.fencingToken,
       cluster,
     };
@@ -186,6 +176,6 @@ function endOf(err: unknown, { operation, isMutation, signal, fenced }: Bounds):
   const what = OPERATIONS[operation];
   if (signal.aborted) return new DriverError('Canceled', `${what} was given up`, options);
   if (fenced?.aborted === true) return new DriverError('Unavailable', `leadership ended during ${what}`, options);
-  if (err instanceof DeadlineError) return new DriverError('Unavailable', err.message, options);
+  if (err instanceof DeadlineError) return new DriverError('Unavailable', err.message, { ...options, timedOut: true });
   return err;
 }

@@ -21,10 +21,10 @@ describe('retryOf', () => {
     { call: 'initialize', code: 'NotFound', maxMs: 5 * SECOND, clears: false },
     { call: 'initialize', code: 'Internal', maxMs: 5 * SECOND, clears: false },
     { call: 'status-of-deleted', code: 'Unavailable', maxMs: 5 * SECOND, clears: false },
-    { call: 'status-of-deleted', code: 'Internal', maxMs: 3 * MINUTE, clears: false },
+    { call: 'status-of-deleted', code: 'Internal', maxMs: MINUTE, clears: false },
     { call: 'delete', code: 'Unavailable', maxMs: 5 * SECOND, clears: true },
-    { call: 'delete', code: 'ResourceExhausted', maxMs: 10 * MINUTE, clears: true },
-    { call: 'delete', code: 'PermissionDenied', maxMs: 10 * MINUTE, clears: true },
+    { call: 'delete', code: 'ResourceExhausted', maxMs: MINUTE, clears: true },
+    { call: 'delete', code: 'PermissionDenied', maxMs: MINUTE, clears: true },
     { call: 'list', code: 'Unimplemented', maxMs: 10 * MINUTE, clears: false },
   ] as const)('$call after $code waits at most $maxMs ms', ({ call, code, maxMs, clears }) => {
     expect(retryOf(call, code)).toMatchObject({ maxMs, clearsLastKnownState: clears });

@@ -1,8 +1,8 @@
 import type { DriverCode } from './error.ts';
 
 /**
- * How a failed call is repeated. Waiting starts at `firstMs`, doubles with each failure in a row, and never exceeds `maxMs`,
- * which is the fixed wait of the original.
+ * How a failed call is repeated. Waiting starts at `firstMs`, doubles with each failure in a row, and never exceeds `maxMs`:
+ * the fixed wait of the original, and a minute for deletions, because a VM that nobody needs costs money.
  */
 export interface Retry {
   readonly firstMs: number;
@@ -18,6 +18,7 @@ export type RetriedCall = 'create' | 'initialize' | 'status' | 'status-of-delete
 
 const FIRST_MS = 5_000;
 const SHORT_MS = 5_000;
+const MINUTE_MS = 60_000;
 const MEDIUM_MS = 180_000;
 const LONG_MS = 600_000;
 const EXHAUSTED_FIRST_MS = 15_000;
@@ -33,8 +34,8 @@ const RETRIES: Readonly<Record<RetriedCall, { readonly transient: Retry; readonl
   create: { transient: keep(SHORT_MS), other: clear(MEDIUM_MS) },
   status: { transient: keep(SHORT_MS), other: clear(MEDIUM_MS) },
   initialize: { transient: keep(SHORT_MS), other: keep(SHORT_MS) },
-  'status-of-deleted': { transient: keep(SHORT_MS), other: keep(MEDIUM_MS) },
-  delete: { transient: clear(SHORT_MS), other: clear(LONG_MS) },
+  'status-of-deleted': { transient: keep(SHORT_MS), other: keep(MINUTE_MS) },
+  delete: { transient: clear(SHORT_MS), other: clear(MINUTE_MS) },
   list: { transient: keep(LONG_MS), other: keep(LONG_MS) },
 };
 

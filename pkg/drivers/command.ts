@@ -1,8 +1,9 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { formatDuration, parseDuration } from '../apis/duration.ts';
+import { keepAliveDuring } from '../clock/keep-alive.ts';
 import { messageOf } from '../driver/errno.ts';
-import { DriverAddressError, parseDriverAddress } from '../driver/grpc/address.ts';
+import { DriverAddressError, parseDriverAddress, requireProtected } from '../driver/grpc/address.ts';
 import type { DriverAddress } from '../driver/grpc/address.ts';
 import type { LogLevel } from '../log/logger.ts';
 
@@ -18,8 +19,8 @@ export function driverCommand(name: string, description: string): Command {
     .description(description)
     .requiredOption(
       '--address <address>',
-      'where to serve the driver contract: unix:///path/to/socket, dns:///127.0.0.1:port, or beyond loopback ' +
-        'dns:///0.0.0.0:port?ca=FILE&cert=FILE&key=FILE with mutual TLS',
+      'where to serve the driver contract: unix:///path/to/socket, dns:///0.0.0.0:port?ca=FILE&cert=FILE&key=FILE with ' +
+        'mutual TLS, or dns:///127.0.0.1:port?insecure=true for every process of this host',
       parseAddress,
     )
     .addOption(
@@ -54,7 +55,7 @@ export function count(text: string): number {
 /** Runs a command. What it throws is told in one line, without a stack, and ends the process with exit code 1. */
 export async function runCommand(command: Command, argv: readonly string[]): Promise<void> {
   try {
-    await command.parseAsync(argv, { from: 'user' });
+    await keepAliveDuring(() => command.parseAsync(argv, { from: 'user' }));
   } catch (err) {
     process.stderr.write(`error: ${messageOf(err)}\n`);
     process.exitCode = 1;
@@ -76,7 +77,9 @@ export async function untilTerminated(): Promise<NodeJS.Signals> {
 
 function parseAddress(text: string): DriverAddress {
   try {
-    return parseDriverAddress(text);
+    const address = parseDriverAddress(text);
+    requireProtected(address);
+    return address;
   } catch (err) {
     if (err instanceof DriverAddressError) throw new InvalidArgumentError(err.message);
     throw err;

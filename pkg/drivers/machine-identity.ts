@@ -51,6 +51,25 @@ export function onlyOne<T extends TaggedVM>(vms: readonly T[], machine: MachineI
   throw new DriverError('OutOfRange', `several VMs match machine ${machine.namespace}/${machine.name}: ${ids}`);
 }
 
+/** What Kubernetes allows as a name: a DNS subdomain. */
+const NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
+/** Room for a suffix where a name becomes the name of a file. */
+const LONGEST_NAME = 240;
+
+/**
+ * Throws InvalidArgument unless the name is one that a Machine can have: whoever reaches the driver's socket names the
+ * machines, and names become paths and arguments of programs.
+ */
+export function requireMachineName({ name }: MachineIdentity): void {
+  if (name.length <= LONGEST_NAME && NAME.test(name)) return;
+  const shown = JSON.stringify(name.slice(0, LONGEST_NAME));
+  throw new DriverError(
+    'InvalidArgument',
+    `machine.metadata.name: ${shown} must be a DNS subdomain of at most ${LONGEST_NAME} characters`,
+    { terminal: true },
+  );
+}
+
 /** There is no VM of that machine. */
 export function notFound(machine: MachineIdentity): DriverError {
   return new DriverError('NotFound', `there is no VM of machine ${machine.namespace}/${machine.name}`);

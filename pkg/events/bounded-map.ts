@@ -31,6 +31,10 @@ export class BoundedMap<K, V> {
     this.#entries.delete(key);
   }
 
+  clear(): void {
+    this.#entries.clear();
+  }
+
   #touch(key: K, value: V): void {
     this.#entries.delete(key);
     this.#entries.set(key, value);

@@ -51,6 +51,16 @@ describe('similar events', () => {
     expect(got[12]?.key).toBe(got[10]?.key);
   });
 
+  test('are remembered as short as they are written, however long they are', () => {
+    const correlator = new Correlator();
+    const messages = Array.from({ length: 13 }, (_, i) => `${'a '.repeat(200_000)}${i}${' b'.repeat(300_000)}`);
+
+    const got = messages.map((message) => correlator.correlate(occurrence({ message }), 0));
+
+    expect(new Set(got.map(({ key }) => key)).size).toBe(1);
+    expect(got[0]?.key.length).toBeLessThan(2_000);
+  });
+
   test('a message that is known already stays its own Event', () => {
     const correlator = new Correlator();
     for (let i = 0; i < 11; i++) correlator.correlate(occurrence({ message: `try ${i}` }), 0);

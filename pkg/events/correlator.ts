@@ -73,14 +73,16 @@ export class Correlator {
   #batches = 0;
 
   /** The Event that this occurrence belongs to. */
-  correlate({ subject, type, reason, message }: Occurrence, nowMs: number): Correlated {
+  correlate({ subject, type, reason, message: whole }: Occurrence, nowMs: number): Correlated {
+    // At once: what is remembered and compared is no longer than what is written.
+    const message = truncated(whole);
     const object = keyOf(subject.apiVersion, subject.kind, subject.namespace, subject.name, subject.uid);
     const isPrompt = this.#events.take(object, nowMs);
     const group = keyOf(object, type, reason);
     const similar = this.#similarTo(group, nowMs);
     if (similar.messages.has(message) || similar.messages.size < SIMILAR_LIMIT) {
       similar.messages.add(message);
-      return { key: keyOf(group, message), message: truncated(message), delayMs: isPrompt ? 0 : PACE_MS };
+      return { key: keyOf(group, message), message, delayMs: isPrompt ? 0 : PACE_MS };
     }
     const batch = this.#combine(similar, object, group, message, nowMs);
     return { key: batch.key, message: truncated(combinedMessage(batch.messages)), delayMs: PACE_MS };

@@ -3,18 +3,26 @@ import { untilAborted, withDeadline } from '../clock/deadline.ts';
 import type { Logger } from '../log/logger.ts';
 import type { GateMetrics } from '../metrics/gate.ts';
 import type { Cluster } from './gate.ts';
-import type { FreezeChange, Outage } from './outage.ts';
+import { type FreezeChange, type Outage, SetBackError } from './outage.ts';
+import { Sight } from './sight.ts';
 
 /** A cluster that is watched for being alive. */
 export interface ProbedCluster {
   readonly cluster: Cluster;
-  /** One live read. Resolves when the server answered (NotFound is an answer), rejects otherwise. */
+  /** Live reads. Resolves when the server answered and goes on where it was; rejects otherwise, with SetBackError when it does not go on there. */
   probe(signal: AbortSignal): Promise<void>;
   /**
-   * Brings what is known of the cluster up to date after an outage (caches read to a live resourceVersion). The cluster
-   * stays frozen until it resolves; it is tried again with each good probe.
+   * Brings what is known of the cluster up to date after an outage (caches read to a live resourceVersion), or reads all of it anew
+   * when it was set back. The cluster stays frozen until it resolves; it is tried again with each good probe.
    */
-  catchUp?(signal: AbortSignal): Promise<void>;
+  catchUp?(signal: AbortSignal, outage: Outage): Promise<void>;
+  /** Whether the server may have been set back without our knowing; only a probe that begins later can tell. */
+  readonly isInDoubt?: boolean;
+  /** Whether nothing is in doubt, and what had to be read anew because of it has been. */
+  readonly isSettled?: boolean;
+  untilSettled?(signal: AbortSignal): Promise<void>;
+  /** From now on tells of the beginning of doubts, and of what else shows that the cluster was set back. */
+  listen?(listener: { readonly doubted: () => void; readonly setBack: (why: string) => void }): void;
 }
 
 /** How a cluster is probed, and who is told. */
@@ -49,22 +57,30 @@ const FIRST_PROBES_MS = 1_000;
 /** A destroy that comes this soon after a failed probe is refused without another one. */
 const PROBE_AGAIN_MS = 1_000;
 const LONGEST_PROBE_MS = 10_000;
+/** While probes fail, the second comes so soon, and each after it twice as late, up to the longest pause. */
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 2_000;
+/** How long a mutation waits for a doubt to be settled. */
+const SETTLED_WITHIN_MS = 5_000;
 
 /**
  * Whether one cluster is alive.
  *
- * | state   | good probe                     | failed probe                                         | next probe |
- * |---------|--------------------------------|------------------------------------------------------|------------|
- * | unknown | alive                          | frozen: a restart must not thaw an outage            | now        |
- * | alive   | alive                          | failing, time remembered                             | period     |
- * | failing | alive, time forgotten          | frozen when the first failure is older than timeout  | timeout/5  |
- * | frozen  | caught up → alive, else frozen | frozen                                               | timeout/5  |
+ * | state   | good probe                     | failed probe                                         | next probe            |
+ * |---------|--------------------------------|------------------------------------------------------|-----------------------|
+ * | unknown | alive                          | frozen: a restart must not thaw an outage            | now                   |
+ * | alive   | alive                          | failing, time remembered                             | period; doubt: now    |
+ * | failing | alive, time forgotten          | frozen when the first failure is older than timeout  | 0.5 s, doubled to 2 s |
+ * | frozen  | caught up → alive, else frozen | frozen                                               | as failing            |
  *
- * A cluster that never answered is probed each second, and alive with the first good probe.
+ * One that shows that the cluster was set back to an earlier state freezes it at once, and counts as a good one: everything is read
+ * anew. A cluster that never answered is probed each second, and alive with the first good probe.
  */
 export class ClusterFreeze {
   readonly #probed: ProbedCluster;
   readonly #parts: ClusterFreezeParts;
+  /** When changes could not be seen. */
+  readonly sight = new Sight();
   readonly #stopping = new AbortController();
   #cancelNext: (() => void) | undefined;
   #probing: Promise<boolean> | undefined;
@@ -76,6 +92,8 @@ export class ClusterFreeze {
   /** What is told: an outage has begun before the probe that found it failed. Undefined like `#firstFailureMs`. */
   #silentSinceMs: number | undefined;
   #lastFailureMs: number | undefined;
+  /** Failed probes in a row. */
+  #failures = 0;
   #lastError: string | undefined;
   /** Undefined while not frozen. */
   #outage: Outage | undefined;
@@ -85,6 +103,8 @@ export class ClusterFreeze {
     this.#probed = probed;
     this.#parts = parts;
     parts.metrics.frozen.set({ cluster: probed.cluster }, 0);
+    parts.metrics.setBacks.inc({ cluster: probed.cluster }, 0);
+    probed.listen?.({ doubted: () => this.#doubted(), setBack: (why) => this.#setBack(why) });
   }
 
   get state(): ClusterState {
@@ -110,6 +130,22 @@ export class ClusterFreeze {
     this.#cancelNext?.();
     await this.#probing;
     this.#cancelNext?.();
+  }
+
+  /** Whether nothing is in doubt; waits a little for it. Rejects only with the signal's reason. */
+  async settled(signal: AbortSignal): Promise<boolean> {
+    const probed = this.#probed;
+    if (probed.isSettled ?? true) return true;
+    const over = new AbortController();
+    const cancel = this.#parts.clock.schedule(SETTLED_WITHIN_MS, () => over.abort());
+    try {
+      await probed.untilSettled?.(AbortSignal.any([signal, over.signal, this.#stopping.signal]));
+    } catch {
+      signal.throwIfAborted();
+    } finally {
+      cancel();
+    }
+    return probed.isSettled ?? true;
   }
 
   /** A watch event or bookmark arrived: a proof of life. It ends no failure: only a good probe does. */
@@ -141,6 +177,11 @@ export class ClusterFreeze {
     return this.#probing;
   }
 
+  /** A probe that runs began before the doubt: `#scheduleNext` sees to another one. One that is due after failures is soon enough. */
+  #doubted(): void {
+    if (this.#firstFailureMs === undefined && this.#outage === undefined) void this.#probeOnce();
+  }
+
   async #probe(): Promise<boolean> {
     const { clock, metrics, timeoutMs } = this.#parts;
     const { cluster } = this.#probed;
@@ -151,6 +192,11 @@ export class ClusterFreeze {
       await withDeadline(clock, deadlineMs, 'probing the API server', probe, this.#stopping.signal);
     } catch (err) {
       if (this.#stopping.signal.aborted) return false;
+      if (err instanceof SetBackError) {
+        metrics.probes.inc({ cluster, result: 'up' });
+        this.#setBack(err.message);
+        return this.#answered(sentMs);
+      }
       metrics.probes.inc({ cluster, result: 'down' });
       this.#failed(err, sentMs);
       return false;
@@ -166,6 +212,7 @@ export class ClusterFreeze {
     this.#firstFailureMs ??= nowMs;
     this.#silentSinceMs ??= Math.min(this.#provenMs ?? sentMs, sentMs);
     this.#lastFailureMs = nowMs;
+    this.#failures += 1;
     this.#lastError = err instanceof Error ? err.message : String(err);
     const failingMs = nowMs - this.#firstFailureMs;
     const silentMs = nowMs - this.#silentSinceMs;
@@ -177,6 +224,20 @@ export class ClusterFreeze {
     this.#changed(this.#outage, true, silentMs);
   }
 
+  /** Whatever the cluster was before, it is frozen until all of it has been read anew. */
+  #setBack(why: string): void {
+    const { clock, log, metrics } = this.#parts;
+    const { cluster } = this.#probed;
+    if (this.#outage?.isSetBack) return;
+    metrics.setBacks.inc({ cluster });
+    this.#outage = { cluster, sinceMs: clock.now(), why, isSetBack: true };
+    this.#silentSinceMs ??= clock.monotonicMs();
+    this.#hasAnswered = true;
+    log.error(logged(this.#outage), 'froze: the cluster was set back to an earlier state');
+    this.#changed(this.#outage, true, 0);
+    void this.#probeOnce();
+  }
+
   async #answered(sentMs: number): Promise<boolean> {
     const { clock, log, timeoutMs } = this.#parts;
 
@@ -184,26 +245,34 @@ export class ClusterFreeze {
     // Who begins catches up by itself, in as many attempts as it takes: nothing was known of the cluster before.
     if (outage !== undefined && this.#hasAnswered) {
       try {
-        const catchUp = async (signal: AbortSignal): Promise<void> => this.#probed.catchUp?.(signal);
+        const catchUp = async (signal: AbortSignal): Promise<void> => this.#probed.catchUp?.(signal, outage);
         await withDeadline(clock, timeoutMs, 'catching up after an outage', catchUp, this.#stopping.signal);
       } catch (err) {
+        if (err instanceof SetBackError) this.#setBack(err.message);
         this.#lastError = err instanceof Error ? err.message : String(err);
         log.warn({ ...logged(outage), err }, 'stayed frozen: could not catch up yet');
         return false;
       }
     }
+    // What was read to catch up may have shown it.
+    if (this.#outage?.isSetBack && !outage?.isSetBack) return false;
     this.#hasAnswered = true;
     const lastedMs = clock.monotonicMs() - (this.#silentSinceMs ?? sentMs);
+    if (this.#silentSinceMs !== undefined) {
+      this.sight.wasLost({ fromMs: this.#silentSinceMs, toMs: clock.monotonicMs() });
+    }
     this.#provenMs = Math.max(this.#provenMs ?? sentMs, sentMs);
     this.#firstFailureMs = undefined;
     this.#silentSinceMs = undefined;
     this.#lastFailureMs = undefined;
+    this.#failures = 0;
     this.#lastError = undefined;
     if (outage === undefined) return true;
 
     this.#outage = undefined;
     this.#unfrozenMs = clock.monotonicMs();
-    log.info({ ...logged(outage), ms: lastedMs }, 'unfroze: the API server answers again');
+    const how = outage.isSetBack ? 'all of the cluster was read again' : 'the API server answers again';
+    log.info({ ...logged(outage), ms: lastedMs }, `unfroze: ${how}`);
     this.#changed(outage, false, lastedMs);
     return true;
   }
@@ -223,7 +292,9 @@ export class ClusterFreeze {
 
   #scheduleNext(): void {
     const { clock, periodMs, timeoutMs } = this.#parts;
-    let delayMs = this.#firstFailureMs === undefined ? periodMs : timeoutMs / 5;
+    const isWaiting = this.#firstFailureMs !== undefined || this.#outage !== undefined;
+    const retryMs = Math.min(FIRST_RETRY_MS * 2 ** Math.max(0, this.#failures - 1), LONGEST_RETRY_MS, timeoutMs / 5);
+    let delayMs = isWaiting ? retryMs : this.#probed.isInDoubt ? 0 : periodMs;
     if (this.#outage !== undefined && !this.#hasAnswered) delayMs = Math.min(delayMs, FIRST_PROBES_MS);
     if (this.#firstFailureMs !== undefined && this.#outage === undefined) {
       const freezesInMs = this.#firstFailureMs + timeoutMs - clock.monotonicMs();

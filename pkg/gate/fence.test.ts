@@ -52,6 +52,31 @@ describe('the fence of a Lease', () => {
     expect(fence.remainingMs).toBe(RENEW_DEADLINE_MS);
   });
 
+  test('is the same for two threads that share its memory, whoever looks', () => {
+    const clock = new FakeClock();
+    const renewing = new LeaseFence({ clock, renewDeadlineMs: RENEW_DEADLINE_MS });
+    const looking = new LeaseFence({ clock, renewDeadlineMs: RENEW_DEADLINE_MS, memory: renewing.memory });
+    const seen: unknown[] = [];
+    const look = (): void => void seen.push([looking.remainingMs, looking.token, looking.openSinceMs !== undefined]);
+
+    look();
+    for (const token of [3, 3, 4]) {
+      renewing.renewed(instantOf(clock), token);
+      clock.advance(1_000);
+      look();
+    }
+    renewing.close();
+    look();
+
+    expect(seen).toEqual([
+      [0, 0n, false],
+      [9_000, 3n, true],
+      [9_000, 3n, true],
+      [9_000, 4n, true],
+      [0, 4n, false],
+    ]);
+  });
+
   test('has been open since the first renewal after it was closed', () => {
     const clock = new FakeClock();
     const fence = new LeaseFence({ clock, renewDeadlineMs: RENEW_DEADLINE_MS });

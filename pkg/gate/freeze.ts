@@ -4,6 +4,7 @@ import type { GateMetrics } from '../metrics/gate.ts';
 import { ClusterFreeze, type ClusterState, type ProbedCluster } from './cluster-freeze.ts';
 import type { Cluster } from './gate.ts';
 import type { FreezeChange, Outage } from './outage.ts';
+import type { Interval } from './sight.ts';
 
 /** Told after a cluster froze or unfroze. */
 export type FreezeListener = (change: FreezeChange) => void;
@@ -49,6 +50,7 @@ export class Freezes {
     this.#clusters.delete(cluster);
     this.#parts.metrics.frozen.remove({ cluster });
     this.#parts.metrics.frozenSince.remove({ cluster });
+    this.#parts.metrics.setBacks.remove({ cluster });
     this.#showFrozen();
     await freeze?.stop();
   }
@@ -71,6 +73,25 @@ export class Freezes {
   /** Whether `cluster` has a proof of life younger than the timeout; probes when there is none. False for an unknown one. */
   async proveAlive(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
     return (await this.#clusters.get(cluster)?.proveAlive(signal)) ?? false;
+  }
+
+  /** Whether nothing is in doubt about `cluster`; waits a little for it. False for an unknown one. */
+  async settled(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
+    return (await this.#clusters.get(cluster)?.settled(signal)) ?? false;
+  }
+
+  /** Changes of `cluster` could not be seen in this time (monotonic). */
+  wasBlind(cluster: Cluster, interval: Interval): void {
+    this.#clusters.get(cluster)?.sight.wasLost(interval);
+  }
+
+  /** The times (monotonic) in which changes of `cluster` could not be seen; an outage that lasts counts up to now. */
+  timesWithoutSight(cluster: Cluster): readonly Interval[] {
+    const freeze = this.#clusters.get(cluster);
+    if (freeze === undefined) return [];
+    const { silentSinceMs } = freeze.state;
+    const toMs = this.#parts.clock.monotonicMs();
+    return silentSinceMs === undefined ? freeze.sight.lost : [...freeze.sight.lost, { fromMs: silentSinceMs, toMs }];
   }
 
   /** State of one cluster; undefined when it is not probed. */

@@ -15,12 +15,15 @@ export const CONTROL: Cluster = 'control';
 
 /** Permission for one mutation. */
 export interface Admission {
-  /** How long the fence stays open; the request must have ended by then. Infinity without leader election. */
+  /** How long the fence stays open as of now; the request must have ended by then, unless `leftMs` says more. Infinity without leader election. */
   readonly remainingMs: number;
   /** `leaseTransitions` of the Lease under which we act; drivers refuse an older one than they have seen. Decimal. */
   readonly fencingToken: bigint;
-  /** Whether the fence is still open; absent: it always is. Asked again right before the first byte is written. */
-  readonly isOpen?: () => boolean;
+  /**
+   * How long the fence stays open by what is known now, 0 when it has closed since; absent: nobody knows more than `remainingMs`. Asked again
+   * right before the first byte is written, and when the time is up: leadership may have been renewed meanwhile.
+   */
+  readonly leftMs?: () => number;
 }
 
 /** Why the gate refused. fenced: leadership may have passed on. frozen: a cluster was unreachable for too long. unproven: no recent proof of life. */

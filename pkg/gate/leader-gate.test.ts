@@ -97,9 +97,23 @@ describe('admission', () => {
 
     const admission = await gate.admit('destroy', BOTH, never);
     expect(admission).toMatchObject({ remainingMs: 6 * SECOND, fencingToken: 3n });
-    expect(admission.isOpen?.()).toBe(true);
+    expect(admission.leftMs?.()).toBe(6 * SECOND);
     clock.advance(6 * SECOND);
-    expect(admission.isOpen?.()).toBe(false);
+    expect(admission.leftMs?.()).toBe(0);
+  });
+
+  test('lasts while leadership is renewed, and not into the next one', async () => {
+    const { clock, fence, gate } = await start();
+    const admission = await gate.admit('change', BOTH, never);
+
+    for (let i = 0; i < 3; i++) {
+      clock.advance(9 * SECOND);
+      fence.renewed(instantOf(clock), 3);
+      expect(admission.leftMs?.()).toBe(10 * SECOND);
+    }
+    clock.advance(10 * SECOND);
+    fence.renewed(instantOf(clock), 4);
+    expect([admission.leftMs?.(), fence.remainingMs]).toEqual([0, 10 * SECOND]);
   });
 
   test.each(['report', 'create', 'change', 'destroy'] as const)(
@@ -135,6 +149,7 @@ describe('admission', () => {
     expect(await outcome(gate.admit('change', ['other'], never))).toBe('unproven other');
     expect(await outcome(gate.admit('destroy', ['other'], never))).toBe('unproven other');
     expect(await outcome(gate.admit('report', ['other'], never))).toBe('admitted');
+    await expect(gate.admit('change', ['other'], never)).rejects.toThrow('cluster other is not probed');
   });
 
   test('counts refusals by intent and reason', async () => {
@@ -210,6 +225,23 @@ describe('proof of life', () => {
     expect(await admission).toMatch(/unproven|fenced/);
   });
 
+  test('an answer proves life for when it was asked for', async () => {
+    const { clock, freezes, target, pass } = await start();
+    await pass(PERIOD - 2 * SECOND);
+    const answer = Promise.withResolvers<void>();
+    target.probe = () => answer.promise;
+    await pass(2 * SECOND);
+    const sentMs = clock.monotonicMs();
+    await pass(5 * SECOND);
+    expect(freezes.state('target')?.provenMs).toBeLessThan(sentMs - SECOND);
+
+    answer.resolve();
+    await pass(1);
+
+    expect(freezes.state('target')?.provenMs).toBeLessThanOrEqual(sentMs);
+    expect(freezes.state('target')?.provenMs).toBeGreaterThan(sentMs - SECOND);
+  });
+
   test('many destroys share one probe', async () => {
     const { gate, target, pass } = await start();
     await pass(TIMEOUT + SECOND);
@@ -232,6 +264,7 @@ describe('proof of life', () => {
     await clock.advanceAsync(4 * SECOND);
 
     const admission = outcome(gate.admit('destroy', BOTH, never));
+    await clock.advanceAsync(1); // it probes
     if (lost === 'leadership') await clock.advanceAsync(7 * SECOND);
     else await freezes.remove(CONTROL);
     answer.resolve();

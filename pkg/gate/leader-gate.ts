@@ -4,6 +4,7 @@ import type { Fence } from './fence.ts';
 import type { Freezes } from './freeze.ts';
 import { GateClosedError } from './gate.ts';
 import type { Admission, Cluster, Gate, GateClosedReason, Intent } from './gate.ts';
+import { coveredMs } from './sight.ts';
 
 /** For how long what we see has been trustworthy; verdicts on machines (health timeout) wait for it. */
 export interface Trust {
@@ -12,6 +13,8 @@ export interface Trust {
    * while one of them is frozen, and for an unknown one. Health clocks start no earlier than this.
    */
   trustedForMs(clusters: readonly Cluster[]): number;
+  /** How much of the time since `sinceMs` (monotonic) went by in which changes of one of `clusters` could not be seen. */
+  blindMs(clusters: readonly Cluster[], sinceMs: number): number;
   /** What is left of `--machine-safety-grace`; no machine becomes Failed before it is 0. */
   graceLeftMs(clusters: readonly Cluster[]): number;
 }
@@ -29,7 +32,8 @@ export interface LeaderGateParts {
 }
 
 /**
- * The gate of one leadership: its own fence, and the freeze states of all clusters.
+ * The gate of one leadership: its own fence, and the freeze states of all clusters. Whatever is to pass waits while it is in doubt whether
+ * a cluster goes on where it was, and is refused when that lasts.
  *
  * | intent         | fence | cluster frozen | proof of life                              |
  * |----------------|-------|----------------|--------------------------------------------|
@@ -48,14 +52,22 @@ export class LeaderGate implements Gate, Trust {
   async admit(intent: Intent, clusters: readonly Cluster[], signal: AbortSignal): Promise<Admission> {
     const { fence } = this.#parts;
     this.#requireOpenFence(intent);
-    if (intent !== 'report') this.#requireNoneFrozen(intent, clusters);
+    if (intent !== 'report') {
+      this.#requireNoneFrozen(intent, clusters);
+      await this.#requireSettled(intent, clusters, signal);
+      this.#requireOpenFence(intent);
+      this.#requireNoneFrozen(intent, clusters);
+    }
     if (intent === 'destroy') {
       await this.#requireProof(clusters, signal);
       // A probe takes time: leadership may have ended meanwhile, another cluster may have frozen.
       this.#requireOpenFence(intent);
       this.#requireNoneFrozen(intent, clusters);
     }
-    return { remainingMs: fence.remainingMs, fencingToken: fence.token, isOpen: () => fence.remainingMs > 0 };
+    const { openSinceMs: admittedSinceMs = -Infinity } = fence;
+    // Renewed, it is still the same; opened anew, somebody else may have led in between.
+    const leftMs = (): number => ((fence.openSinceMs ?? Infinity) <= admittedSinceMs ? fence.remainingMs : 0);
+    return { remainingMs: fence.remainingMs, fencingToken: fence.token, leftMs };
   }
 
   trustedForMs(clusters: readonly Cluster[]): number {
@@ -68,6 +80,12 @@ export class LeaderGate implements Gate, Trust {
       sinceMs = Math.max(sinceMs, state.unfrozenMs ?? sinceMs);
     }
     return clock.monotonicMs() - sinceMs;
+  }
+
+  blindMs(clusters: readonly Cluster[], sinceMs: number): number {
+    const { clock, freezes } = this.#parts;
+    const lost = clusters.flatMap((cluster) => freezes.timesWithoutSight(cluster));
+    return coveredMs(lost, { fromMs: sinceMs, toMs: clock.monotonicMs() });
   }
 
   graceLeftMs(clusters: readonly Cluster[]): number {
@@ -84,6 +102,19 @@ export class LeaderGate implements Gate, Trust {
       const state = this.#parts.freezes.state(cluster);
       if (state === undefined) this.#refuse(intent, 'unproven', cluster, `cluster ${cluster} is not probed`);
       else if (state.frozen) this.#refuse(intent, 'frozen', cluster, `cluster ${cluster} could not be reached`);
+    }
+  }
+
+  async #requireSettled(intent: Intent, clusters: readonly Cluster[], signal: AbortSignal): Promise<void> {
+    const settled = await Promise.all(clusters.map((cluster) => this.#parts.freezes.settled(cluster, signal)));
+    const doubted = clusters.find((_cluster, i) => settled[i] !== true);
+    if (doubted !== undefined) {
+      this.#refuse(
+        intent,
+        'unproven',
+        doubted,
+        `a watch on cluster ${doubted} broke, and it is not known yet whether it goes on`,
+      );
     }
   }
 

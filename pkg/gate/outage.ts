@@ -1,7 +1,7 @@
 import { toTimestamp } from '../clock/clock.ts';
 import type { Cluster } from './gate.ts';
 
-/** A cluster that has not answered for so long that nothing which concerns it is changed. */
+/** A cluster that cannot be reached, or was set back, so that nothing which concerns it is changed. */
 export interface Outage {
   readonly cluster: Cluster;
   /**
@@ -11,6 +11,13 @@ export interface Outage {
   readonly sinceMs: number;
   /** What the probe that froze it ended with; stays the same until the end of the outage. */
   readonly why: string;
+  /** It answers, but no longer knows what it has shown before: its etcd was restored from a backup. */
+  readonly isSetBack?: true;
+}
+
+/** A cluster no longer knows what it has shown before. What caches hold is then partly of a history that never happened. */
+export class SetBackError extends Error {
+  override readonly name = 'SetBackError';
 }
 
 /** A cluster froze, or the outage of one is over. */
@@ -21,20 +28,24 @@ export interface FreezeChange extends Outage {
 }
 
 /** `API server of cluster "target" unreachable since 2026-01-01T00:00:00Z (connect ECONNREFUSED)`; no time passes in it. */
-export function describeOutage({ cluster, sinceMs, why }: Outage): string {
+export function describeOutage({ cluster, sinceMs, why, isSetBack }: Outage): string {
+  if (isSetBack)
+    return `Cluster "${cluster}" was set back to an earlier state, found at ${toTimestamp(sinceMs)} (${why})`;
   return `API server of cluster "${cluster}" unreachable since ${toTimestamp(sinceMs)} (${why})`;
 }
 
 const HELD_UP = 'nothing that concerns it is created, changed or deleted until it answers again.';
+const HELD_UP_SET_BACK = 'nothing that concerns it is created, changed or deleted until all of it has been read again.';
 
 /** What is told of whatever waits for these outages to end: describeOutage of each, and what they mean. */
 export function describeHeldUp(outages: readonly Outage[]): string {
-  return `${outages.map(describeOutage).join('; ')}: ${HELD_UP}`;
+  const isAnswering = outages.every(({ isSetBack }) => isSetBack);
+  return `${outages.map(describeOutage).join('; ')}: ${isAnswering ? HELD_UP_SET_BACK : HELD_UP}`;
 }
 
 /** Whether a text is one of describeHeldUp. */
 export function isHeldUpText(text: string): boolean {
-  return text.endsWith(HELD_UP);
+  return text.endsWith(HELD_UP) || text.endsWith(HELD_UP_SET_BACK);
 }
 
 /** `45 s`, `12 min 5 s`, `3 h 2 min`. */

@@ -46,6 +46,25 @@ describe('checks', () => {
   });
 
   test.each([
+    { lastError: undefined, want: '' },
+    { lastError: 'nodes is forbidden', want: ', last attempt failed: nodes is forbidden' },
+  ])('say what keeps a cluster that was set back from being read again: $lastError', ({ lastError, want }) => {
+    const outage = {
+      cluster: 'target',
+      sinceMs: 0,
+      why: 'nodes are at 5, and were at 9 before',
+      isSetBack: true as const,
+    };
+    const state = { cluster: 'target', frozen: true, outage, silentSinceMs: 1_000, lastError };
+    const check = clustersReachable(
+      () => [{ ...state, provenMs: undefined, unfrozenMs: undefined }],
+      () => 46_000,
+    );
+
+    expect(check.check().detail).toMatch(new RegExp(` is being read again for 45 s now${want}$`));
+  });
+
+  test.each([
     { what: 'a leader', shown: { isLeading: true, holder: 'me' }, want: { ok: true, detail: 'leading' } },
     { what: 'who stands by for nobody', shown: {}, want: { ok: true, detail: 'standing by' } },
     {
@@ -73,6 +92,19 @@ describe('checks', () => {
     ]);
 
     expect(check.check()).toEqual({ ok: false, detail: 'not synced: nodes' });
+  });
+
+  test('do without caches that are optional, and name them', () => {
+    const sets = { kind: 'MachineSet', hasSynced: false, isOptional: true };
+
+    expect(cachesSynced(() => [sets]).check()).toEqual({
+      ok: true,
+      detail: 'without MachineSet, which we may not read',
+    });
+    expect(cachesSynced(() => [sets, { kind: 'Node', hasSynced: false }]).check()).toEqual({
+      ok: false,
+      detail: 'not synced: Node',
+    });
   });
 
   test('have names of their own', () => {

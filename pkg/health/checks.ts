@@ -45,13 +45,27 @@ export class Checks {
   }
 }
 
-/** Whether all caches have been filled once; names those that have not. */
-export function cachesSynced(caches: () => Iterable<{ readonly kind: string; readonly hasSynced: boolean }>): Check {
+/** Whether a cache has been filled. */
+export interface SyncState {
+  readonly kind: string;
+  readonly hasSynced: boolean;
+  /** The process goes on without it. */
+  readonly isOptional?: boolean;
+}
+
+/** Whether all caches have been filled once; names those that have not, also those that the process can do without. */
+export function cachesSynced(caches: () => Iterable<SyncState>): Check {
   return {
     name: 'caches',
     check() {
-      const missing = [...caches()].filter(({ hasSynced }) => !hasSynced).map(({ kind }) => kind);
-      return missing.length === 0 ? { ok: true } : { ok: false, detail: `not synced: ${missing.join(', ')}` };
+      const missing = [...caches()].filter(({ hasSynced }) => !hasSynced);
+      const kinds = (isWanted: boolean): string =>
+        missing.flatMap(({ kind, isOptional = false }) => (isOptional === isWanted ? [kind] : [])).join(', ');
+      const needed = kinds(false);
+      if (needed !== '') return { ok: false, detail: `not synced: ${needed}` };
+      return missing.length === 0
+        ? { ok: true }
+        : { ok: true, detail: `without ${kinds(true)}, which we may not read` };
     },
   };
 }
@@ -103,12 +117,14 @@ export function clustersReachable(states: () => readonly ClusterState[], monoton
   };
 }
 
-function describe(
-  { cluster, outage, silentSinceMs, provenMs, lastError = 'no answer' }: ClusterState,
-  nowMs: number,
-): string {
+function describe({ cluster, outage, silentSinceMs, provenMs, lastError }: ClusterState, nowMs: number): string {
   if (silentSinceMs === undefined) return `${cluster}: ${provenMs === undefined ? 'not reached yet' : 'reachable'}`;
   const length = describeLength(nowMs - silentSinceMs);
-  if (outage === undefined) return `${cluster}: failing for ${length} (${lastError})`;
-  return `${cluster}: frozen, ${describeOutage(outage)}, for ${length} now, last answer to a probe: ${lastError}`;
+  if (outage?.isSetBack) {
+    const failure = lastError === undefined ? '' : `, last attempt failed: ${lastError}`;
+    return `${cluster}: frozen, ${describeOutage(outage)}, is being read again for ${length} now${failure}`;
+  }
+  const answer = lastError ?? 'no answer';
+  if (outage === undefined) return `${cluster}: failing for ${length} (${answer})`;
+  return `${cluster}: frozen, ${describeOutage(outage)}, for ${length} now, last answer to a probe: ${answer}`;
 }

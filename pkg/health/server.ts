@@ -82,13 +82,17 @@ export class HealthServer {
 
   async #answer({ method, url = '/' }: IncomingMessage): Promise<Answer> {
     if (method !== 'GET' && method !== 'HEAD') return { status: 405, type: PLAIN, body: 'method not allowed\n' };
-    const { pathname, searchParams } = new URL(url, 'http://localhost');
-    switch (pathname) {
+    const [path = '/', query] = url.split('?', 2);
+    switch (path) {
       case '/healthz':
         return { status: 200, type: PLAIN, body: 'OK' };
       case '/readyz': {
         const readiness = this.#parts.checks.run();
-        return { status: readiness.ok ? 200 : 503, type: PLAIN, body: show(readiness, searchParams.has('verbose')) };
+        return {
+          status: readiness.ok ? 200 : 503,
+          type: PLAIN,
+          body: show(readiness, new URLSearchParams(query).has('verbose')),
+        };
       }
       case '/metrics':
         return { status: 200, type: this.#parts.registry.contentType, body: await this.#parts.registry.metrics() };

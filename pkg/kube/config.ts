@@ -4,8 +4,8 @@ import { registerHooks } from 'node:module';
 import path from 'node:path';
 
 import type { KubeConfig } from '@kubernetes/client-node/dist/config.js';
-import { load as parseYaml } from 'js-yaml';
 
+import { parseYaml } from '../apis/yaml.ts';
 import type { Clock } from '../clock/clock.ts';
 import { RefreshingEndpoint } from './endpoint.ts';
 import type { Connection, Credentials, Endpoint } from './endpoint.ts';
@@ -44,7 +44,11 @@ export async function loadEndpoint(source: EndpointSource): Promise<Endpoint> {
 
   const load = async (anew: boolean): Promise<Credentials> => {
     if (anew) config = await loadConfig(source);
-    return credentialsOf(config);
+    try {
+      return await credentialsOf(config);
+    } catch (err) {
+      throw new ConfigError(`getting the credentials of ${describe(source)}: ${whatIsWrong(err)}`);
+    }
   };
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
   return new RefreshingEndpoint({ url: cluster.server, namespace, load, clock: source.clock });
@@ -63,8 +67,20 @@ async function loadConfig(source: EndpointSource): Promise<KubeConfig> {
     for (const file of more) config.mergeConfig(await fromFile(new Config(), file), true);
     return config;
   } catch (err) {
-    throw new ConfigError(`reading ${describe(source)}: ${(err as Error).message}`, { cause: err });
+    throw new ConfigError(`reading ${describe(source)}: ${whatIsWrong(err)}`);
   }
+}
+
+/** Longest part of what a credential plugin says that goes into a message. */
+const EXCERPT = 300;
+
+/**
+ * What may be told of an error, which is then not kept as a cause: a parser quotes what it could not read, and that may be a
+ * token.
+ */
+function whatIsWrong(err: unknown): string {
+  const { name, message } = err as Partial<Error>; // looked at one by one, whatever was thrown
+  return name === 'SyntaxError' ? 'what should be JSON is not' : String(message ?? err).slice(0, EXCERPT);
 }
 
 function describe({ kubeconfig }: EndpointSource): string {

@@ -10,7 +10,7 @@ import { startGuard } from './start-guard.ts';
 export type Lane = 'requests' | 'leases' | 'probes' | 'watches';
 
 /** A watch holds its connection for minutes, so watches are unbounded: there are as many as informers and drains. */
-const CONNECTIONS: Readonly<Record<Lane, number | null>> = { requests: 16, leases: 2, probes: 1, watches: null };
+const CONNECTIONS: Readonly<Record<Lane, number | null>> = { requests: 16, leases: 2, probes: 8, watches: null };
 /** Below the API server's own 90 s, so that we never write on a connection that it is about to close. */
 const IDLE_CONNECTION_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;

@@ -1,4 +1,5 @@
 import type { Status } from '../apis/meta.ts';
+import { LONGEST_TEXT, shortText } from '../apis/short-text.ts';
 
 /** What the API server refused, or why it could not be asked. `reason` is a metav1.StatusReason or one of ours. */
 export type ApiErrorReason =
@@ -40,7 +41,8 @@ export class ApiError extends Error {
     message: string,
     options: { retryAfterMs?: number; status?: Status; cause?: unknown } = {},
   ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    // A webhook may write anything; it is stored in statuses and told in Events.
+    super(shortText(message, 2 * LONGEST_TEXT), options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.reason = reason;
     this.retryAfterMs = options.retryAfterMs;
@@ -55,8 +57,11 @@ export class ApiError extends Error {
 
 /** The object does not exist. Nothing else means "gone". */
 export const isNotFound = (err: unknown): err is ApiError => ApiError.is(err, 'NotFound');
-/** Nothing is served at that path; the objects that we know of may exist all the same. */
-export const isNotServed = (err: unknown): err is ApiError => ApiError.is(err, 'NotServed');
+/**
+ * The server does not let us, or does not serve that path (the objects that we know of may exist all the same): for ever, or
+ * because it is just starting.
+ */
+export const isRefusal = (err: unknown): err is ApiError => ApiError.is(err, 'Forbidden', 'Unauthorized', 'NotServed');
 /** A precondition (uid, resourceVersion) did not hold. */
 export const isConflict = (err: unknown): err is ApiError => ApiError.is(err, 'Conflict');
 /** An object of that name exists already. */

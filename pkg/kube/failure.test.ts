@@ -29,6 +29,8 @@ describe('errorOfAnswer', () => {
     { header: 'soon', details: {}, want: undefined },
     { header: undefined, details: { retryAfterSeconds: 2 }, want: 2_000 },
     { header: '1', details: { retryAfterSeconds: 2 }, want: 1_000 },
+    { header: 'Infinity', details: { retryAfterSeconds: 2 }, want: 2_000 },
+    { header: 'garbage 1', details: { retryAfterSeconds: 2 }, want: 2_000 },
     { header: undefined, details: {}, want: undefined },
   ])('Retry-After "$header" with $details asks for $want ms', ({ header, details, want }) => {
     const text = status({ reason: 'TooManyRequests', code: 429, details });

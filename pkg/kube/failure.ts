@@ -1,4 +1,5 @@
 import type { Status } from '../apis/meta.ts';
+import { fromHTTPDate } from '../clock/clock.ts';
 import { ApiError } from './errors.ts';
 import type { ApiErrorReason } from './errors.ts';
 
@@ -101,9 +102,7 @@ function parseStatus(text: string): Status | undefined {
 
 /** `Retry-After` is a number of seconds or a date. */
 function retryAfterMsOf(header: string | undefined, nowMs: number): number | undefined {
-  if (header === undefined || header === '') return undefined;
-  const seconds = Number(header);
-  if (!Number.isNaN(seconds)) return Math.max(0, seconds * 1_000);
-  const atMs = Date.parse(header);
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+  if (header !== undefined && /^\d{1,9}$/.test(header)) return Number(header) * 1_000;
+  const atMs = fromHTTPDate(header);
+  return atMs === undefined ? undefined : Math.max(0, atMs - nowMs);
 }

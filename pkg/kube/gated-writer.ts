@@ -7,7 +7,7 @@ import { ApiError, isNotFound } from './errors.ts';
 import type { Interceptor } from './interceptor.ts';
 import { MUTATE } from './mutate.ts';
 import type { Patch, PatchType } from './patch.ts';
-import { apiVersionOf, pods } from './resource.ts';
+import { apiVersionOf, normalised, pods } from './resource.ts';
 import type { Resource } from './resource.ts';
 import type { GatedCall, Transport } from './transport.ts';
 
@@ -33,7 +33,7 @@ const CONTENT_TYPE: Readonly<Record<PatchType, string>> = {
   json: 'application/json-patch+json',
 };
 
-/** Mutations of one cluster. Nothing is sent that the gate did not admit, and nothing outlives the admission. */
+/** Mutations of one cluster. Nothing is sent that the gate did not admit, and nothing outlives the leadership that it was admitted under. */
 export class GatedWriter implements Writer {
   readonly #options: GatedWriterOptions;
 
@@ -59,7 +59,7 @@ export class GatedWriter implements Writer {
       },
       `POST ${resource.plural} ${nameOf(namespace, name)}`,
     );
-    this.#options.observer?.wrote(resource, created);
+    this.#options.observer?.wrote(resource, normalised(resource, created));
     return created;
   }
 
@@ -87,7 +87,7 @@ export class GatedWriter implements Writer {
       throw conflictOfUid(err);
     });
     // The scale subresource answers with a Scale, which is not the object.
-    if (subresource !== 'scale') this.#learn(resource, patched);
+    if (subresource !== 'scale') this.#learn(resource, normalised(resource, patched));
     return patched;
   }
 
@@ -115,7 +115,7 @@ export class GatedWriter implements Writer {
       throw err;
     });
     if (isObject(answer) && !isGone(answer)) {
-      this.#learn(resource, answer);
+      this.#learn(resource, normalised(resource, answer));
       return answer;
     }
     this.#options.observer?.deleted(resource, gone);
@@ -156,8 +156,8 @@ export class GatedWriter implements Writer {
       admission = await gate.admit(intent, [cluster, ...clusters], waiting);
       return admission.remainingMs;
     };
-    const mayStart = (): boolean => admission?.isOpen?.() !== false;
-    const send = (): Promise<T> => transport[MUTATE]<T>({ ...call, signal, timeoutMs, admit, mayStart });
+    const admittedMs = (): number | undefined => admission?.leftMs?.();
+    const send = (): Promise<T> => transport[MUTATE]<T>({ ...call, signal, timeoutMs, admit, admittedMs });
     return intercept === undefined ? send() : intercept({ text }, send);
   }
 

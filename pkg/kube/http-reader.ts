@@ -1,36 +1,44 @@
 import type { KubeObject, List } from '../apis/meta.ts';
 import { addressOf, queryOf } from './address.ts';
 import type { CallOptions, ListOptions, ObjectRef, Reader } from './client.ts';
+import { normalised, normalisedList } from './resource.ts';
 import type { Resource } from './resource.ts';
 import type { Transport } from './transport.ts';
 
 /** Live reads of one cluster. */
 export class HttpReader implements Reader {
   readonly #transport: Transport;
+  readonly #lane: 'requests' | 'probes';
 
-  constructor(transport: Transport) {
+  /** `probes` bypasses the rate limit, on connections of its own: for reads that ask how the server is. */
+  constructor(transport: Transport, lane: 'requests' | 'probes' = 'requests') {
     this.#transport = transport;
+    this.#lane = lane;
   }
 
-  get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options: CallOptions = {}): Promise<T> {
-    return this.#transport.request<T>({
+  async get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options: CallOptions = {}): Promise<T> {
+    const object = await this.#transport.request<T>({
       method: 'GET',
       verb: 'get',
+      lane: this.#lane,
       address: addressOf(resource, ref),
       signal: options.signal,
       timeoutMs: options.timeoutMs,
     });
+    return normalised(resource, object);
   }
 
-  list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<List<T>> {
+  async list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<List<T>> {
     const { namespace, signal, timeoutMs, ...selection } = options;
-    return this.#transport.request<List<T>>({
+    const list = await this.#transport.request<List<T>>({
       method: 'GET',
       verb: 'list',
+      lane: this.#lane,
       address: addressOf(resource, { namespace }),
       query: queryOf(selection),
       signal,
       timeoutMs,
     });
+    return normalisedList(resource, list);
   }
 }

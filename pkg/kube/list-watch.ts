@@ -1,6 +1,7 @@
 import type { KubeObject, List } from '../apis/meta.ts';
 import { addressOf, queryOf } from './address.ts';
 import type { CallOptions } from './client.ts';
+import { normalised, normalisedList } from './resource.ts';
 import type { Resource } from './resource.ts';
 import type { Transport } from './transport.ts';
 import { jsonLines } from './watch.ts';
@@ -48,8 +49,19 @@ const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=1,application/json';
 /** The server sends a bookmark about once a minute, so silence for longer than this means a dead connection. */
 const IDLE_MS = 90_000;
+/** A watch says something 2 s before its time is over, and ends then; one that is silent for so much longer is dead. */
+const OVERTIME_MS = 1_500;
+/** A watch that goes on where another one ended is accepted at once. */
+const OPENING_MS = 10_000;
+/** What exists already comes in one stream; a pause in it is as bad as no answer. */
+const INITIAL_IDLE_MS = 20_000;
 /** A first list of thousands of objects from a server that has just started takes its time. */
 const LIST_TIMEOUT_MS = 60_000;
+
+function longestSilenceMs({ timeoutSeconds, sendInitialEvents }: WatchOptions): number {
+  if (sendInitialEvents === true) return INITIAL_IDLE_MS;
+  return timeoutSeconds === undefined ? Infinity : timeoutSeconds * 1_000 + OVERTIME_MS;
+}
 
 /** Lists and watches one selection of one resource. `idleMs` ends a silent watch; the default allows for bookmarks. */
 export class HttpListWatch<T extends KubeObject> implements ListWatch<T> {
@@ -65,10 +77,10 @@ export class HttpListWatch<T extends KubeObject> implements ListWatch<T> {
     this.#idleMs = options.idleMs ?? IDLE_MS;
   }
 
-  list(options: PageOptions): Promise<List<T>> {
+  async list(options: PageOptions): Promise<List<T>> {
     const { signal, timeoutMs, ...page } = options;
     const { labelSelector, fieldSelector, metadataOnly } = this.selection;
-    return this.#transport.request<List<T>>({
+    const list = await this.#transport.request<List<T>>({
       method: 'GET',
       verb: 'list',
       address: addressOf(this.resource, { namespace: this.selection.namespace }),
@@ -77,6 +89,7 @@ export class HttpListWatch<T extends KubeObject> implements ListWatch<T> {
       signal,
       timeoutMs: timeoutMs ?? LIST_TIMEOUT_MS,
     });
+    return metadataOnly === true ? list : normalisedList(this.resource, list);
   }
 
   answeredSince(sinceMs: number, signal: AbortSignal): Promise<void> {
@@ -103,10 +116,15 @@ export class HttpListWatch<T extends KubeObject> implements ListWatch<T> {
         query,
         ...(metadataOnly === true ? { accept: METADATA } : {}),
         signal,
+        ...(sendInitialEvents === true ? {} : { timeoutMs: OPENING_MS }),
       },
-      this.#idleMs,
+      Math.min(this.#idleMs, longestSilenceMs(options)),
     );
     onOpen?.();
-    yield* jsonLines<WatchEvent<T>>(stream, signal);
+    const isWhole = metadataOnly !== true;
+    for await (const event of jsonLines<WatchEvent<T>>(stream, signal)) {
+      if (isWhole && event.type !== 'ERROR' && event.type !== 'BOOKMARK') normalised(this.resource, event.object);
+      yield event;
+    }
   }
 }

@@ -3,7 +3,13 @@ import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
 import { GROUP, VERSION } from '../apis/machine/v1alpha1/group.ts';
-import type { KubeObject } from '../apis/meta.ts';
+import {
+  normaliseMachine,
+  normaliseMachineClass,
+  normaliseMachineDeployment,
+  normaliseMachineSet,
+} from '../apis/machine/v1alpha1/normalise.ts';
+import type { KubeObject, List } from '../apis/meta.ts';
 import type {
   Event,
   Lease,
@@ -24,6 +30,8 @@ export interface Resource<T extends KubeObject> {
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
+  /** Makes an object from the server what T says, in place, where its definition may have stored something else. */
+  normalise?(object: T): T;
   readonly _type?: T;
 }
 
@@ -37,15 +45,18 @@ function resource<T extends KubeObject>(
   return Object.freeze({ group, version, plural, kind, namespaced });
 }
 
-export const machines = resource<Machine>(GROUP, VERSION, 'machines', 'Machine');
-export const machineSets = resource<MachineSet>(GROUP, VERSION, 'machinesets', 'MachineSet');
-export const machineDeployments = resource<MachineDeployment>(
-  GROUP,
-  VERSION,
+function ours<T extends KubeObject>(plural: string, kind: string, normalise: (object: T) => T): Resource<T> {
+  return Object.freeze({ group: GROUP, version: VERSION, plural, kind, namespaced: true, normalise });
+}
+
+export const machines = ours<Machine>('machines', 'Machine', normaliseMachine);
+export const machineSets = ours<MachineSet>('machinesets', 'MachineSet', normaliseMachineSet);
+export const machineDeployments = ours<MachineDeployment>(
   'machinedeployments',
   'MachineDeployment',
+  normaliseMachineDeployment,
 );
-export const machineClasses = resource<MachineClass>(GROUP, VERSION, 'machineclasses', 'MachineClass');
+export const machineClasses = ours<MachineClass>('machineclasses', 'MachineClass', normaliseMachineClass);
 export const secrets = resource<Secret>('', 'v1', 'secrets', 'Secret');
 export const events = resource<Event>('', 'v1', 'events', 'Event');
 export const namespaces = resource<KubeObject>('', 'v1', 'namespaces', 'Namespace', false);
@@ -85,4 +96,15 @@ export function pathOf(r: Resource<KubeObject>, namespace?: string, name?: strin
     r.namespaced && namespace !== undefined && namespace !== '' ? `/namespaces/${encodeURIComponent(namespace)}` : '';
   const object = name === undefined ? '' : `/${encodeURIComponent(name)}`;
   return `${root}${scope}/${r.plural}${object}${subresource === undefined ? '' : `/${subresource}`}`;
+}
+
+/** An object as the server has sent it, made what its type says. It may be changed in place. */
+export function normalised<T extends KubeObject>(from: Resource<T>, object: T): T {
+  return from.normalise?.(object) ?? object;
+}
+
+/** The same for a page of a list. */
+export function normalisedList<T extends KubeObject>(from: Resource<T>, list: List<T>): List<T> {
+  for (const item of list.items) normalised(from, item);
+  return list;
 }

@@ -8,12 +8,14 @@ const never = new AbortController().signal;
 describe('createThrottle', () => {
   test('lets the burst pass at once and the rest at the rate', async () => {
     const waits: number[] = [];
-    const throttle = createThrottle({ qps: 20, burst: 5, clock: new SystemClock(), waited: (ms) => waits.push(ms) });
+    const throttle = createThrottle({ qps: 8, burst: 5, clock: new SystemClock(), waited: (ms) => waits.push(ms) });
 
     await Promise.all(Array.from({ length: 12 }, () => throttle.acquire(never)));
 
-    expect(waits.filter((ms) => ms < 200)).toHaveLength(5);
-    expect(waits.every((ms) => ms < 900)).toBe(true);
+    // A busy host makes every wait longer; what it cannot do is to spread those that pass together.
+    const [first = 0, lastOfBurst = 0, last = 0] = [0, 4, 11].map((i) => waits.toSorted((a, b) => a - b)[i]);
+    expect(lastOfBurst - first).toBeLessThan((last - lastOfBurst) / 3);
+    expect(last - first).toBeGreaterThan(600);
   });
 
   test('gives up with the reason of the signal', async () => {

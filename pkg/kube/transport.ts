@@ -43,8 +43,11 @@ interface Call {
   /** A 429 of an eviction means a PodDisruptionBudget: `never` hands it to the caller at once. */
   readonly retryTooManyRequests?: 'never';
   readonly admit?: Admit | undefined;
-  /** Asked when the first byte of an attempt is about to be written; false takes the attempt for one without an answer. */
-  readonly mayStart?: (() => boolean) | undefined;
+  /**
+   * For how long the attempt is still admitted, as known now; undefined: as `admit` has said. Asked when its first byte is about to be written
+   * (0 takes it for one without an answer), and when its time is up.
+   */
+  readonly admittedMs?: (() => number | undefined) | undefined;
 }
 
 /** A request that changes nothing. */
@@ -74,8 +77,11 @@ export interface LeaseCall extends WriteCall {
 
 /** One attempt that has ended: what tests, benchmarks and the clock are told. */
 export interface RequestRecord {
+  readonly method: Call['method'];
   readonly verb: Verb;
   readonly resource: string;
+  /** Path with namespace and name left open. */
+  readonly template: string;
   /** HTTP status; 0 without an answer. */
   readonly code: number;
   /** The `Date` header as received. */
@@ -207,7 +213,9 @@ export class Transport {
     const sentMs = clock.monotonicMs();
     const leftMs = Math.min(untilMs - sentMs, admittedMs);
     if (leftMs <= 0) throw expired(call, 0, undefined);
-    using deadline = new Deadline(clock, leftMs, call.signal);
+    // A slow server may need longer than what was left of the leadership; when that is renewed meanwhile, so is the admission.
+    const moreMs = (): number => Math.min(untilMs - clock.monotonicMs(), call.admittedMs?.() ?? 0);
+    using deadline = new Deadline(clock, leftMs, call.signal, moreMs);
     const lane = call.lane ?? 'requests';
     let dispatcher: Dispatcher | undefined;
     let code = 0;
@@ -217,8 +225,11 @@ export class Transport {
       const used = await untilAborted(this.#dispatchers.use(lane), deadline.signal);
       dispatcher = used.dispatcher;
       // A process that was paused hears of its network first, and of its timers only then.
-      const mayStart = (): boolean => clock.monotonicMs() - sentMs < leftMs && call.mayStart?.() !== false;
-      const answer = await this.#send({ ...call, mayStart }, dispatcher, used.headers, deadline.signal, NO_TIMEOUTS);
+      const mayStart = (): boolean => {
+        const nowMs = clock.monotonicMs();
+        return nowMs < untilMs && (call.admittedMs?.() ?? sentMs + admittedMs - nowMs) > 0;
+      };
+      const answer = await this.#send(call, dispatcher, used.headers, deadline.signal, { ...NO_TIMEOUTS, mayStart });
       const text = await answer.body.text();
       code = answer.statusCode;
       date = headerOf(answer.headers, 'date');
@@ -230,7 +241,7 @@ export class Transport {
       // Whoever broke it off: that nothing came for so long tells about the connection.
       const isSilent = clock.monotonicMs() - sentMs >= SILENT_MS;
       if (isSilent && dispatcher !== undefined) this.#dispatchers.renew(lane, dispatcher);
-      if (deadline.expired || err instanceof NotStartedError) throw expired(call, leftMs, err);
+      if (deadline.expired || err instanceof NotStartedError) throw expired(call, clock.monotonicMs() - sentMs, err);
       call.signal?.throwIfAborted();
       throw errorOfFailure(err, `${call.method} ${call.address.path}`);
     } finally {
@@ -243,10 +254,9 @@ export class Transport {
     dispatcher: Dispatcher,
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal,
-    timeouts: { headersTimeout: number; bodyTimeout: number },
+    options: { headersTimeout: number; bodyTimeout: number; mayStart?: () => boolean },
   ): Promise<Dispatcher.ResponseData> {
     signal.throwIfAborted();
-    const guarded = call.mayStart === undefined ? {} : { mayStart: call.mayStart };
     const answer = dispatcher.request({
       origin: this.#origin,
       path: `${this.#prefix}${call.address.path}${call.query ?? ''}`,
@@ -261,8 +271,7 @@ export class Transport {
       // Else a DELETE with a body, as ours have, costs its connection, and the next request a TLS handshake.
       reset: false,
       signal,
-      ...timeouts,
-      ...guarded,
+      ...options,
     });
     // While it waits for a connection, undici hears of an abort only afterwards (and then sends nothing).
     return untilAborted(answer, signal);
@@ -287,16 +296,23 @@ export class Transport {
   }
 
   #record(call: Call, sentMs: number, code: number, date: string | undefined): void {
-    const { clock, metrics, onRequest } = this.#options;
-    const receivedMs = clock.monotonicMs();
-    if (code !== 0) this.#noteAnswer(receivedMs);
     const { method, verb, address } = call;
+    const { label: resource, template } = address;
+    const receivedMs = this.#options.clock.monotonicMs();
+    this.note({ method, verb, resource, template, code, date, sentMs, receivedMs });
+  }
+
+  /** Counts an attempt that has ended: one of this transport, or of another thread of this process to the same server. */
+  note(record: RequestRecord): void {
+    const { metrics, onRequest } = this.#options;
+    const { method, template, code, sentMs, receivedMs } = record;
+    if (code !== 0) this.#noteAnswer(receivedMs);
     metrics?.requests.inc({ code: code === 0 ? '<error>' : String(code), method, host: this.#host });
     metrics?.latency.observe(
-      { verb: method, url: `${this.#origin}${this.#prefix}${address.template}` },
+      { verb: method, url: `${this.#origin}${this.#prefix}${template}` },
       (receivedMs - sentMs) / 1_000,
     );
-    onRequest?.({ verb, resource: address.label, code, date, sentMs, receivedMs });
+    onRequest?.(record);
   }
 
   #noteAnswer(atMs: number): void {

@@ -3,7 +3,7 @@ import { DeadlineError, withDeadline } from '../clock/deadline.ts';
 import { elapsedSince, instantOf, type HostClock, type Instant } from '../clock/host-clock.ts';
 import { isAlreadyExists, isConflict, isNotFound, mayHaveHappened } from '../kube/errors.ts';
 import type { Logger } from '../log/logger.ts';
-import type { LeaderMetrics, LeaseResult } from '../metrics/leader.ts';
+import type { LeaseResult } from '../metrics/leader.ts';
 import { decide, holderOf, newLease, nothingSeen, observe, releasedLease, renewedLease, takenLease } from './lease.ts';
 import type { Decision, LeaseTiming, Observation } from './lease.ts';
 import type { LeaseClient } from './lease-client.ts';
@@ -13,6 +13,36 @@ import { LeaseTrouble, type Trouble } from './lease-trouble.ts';
 export const MANAGER_LEASE = 'machine-controller-manager';
 /** Lease of the machines' controllers. */
 export const MACHINE_LEASE = 'machine-controller';
+
+/** What others see and want of an elector, wherever it runs. */
+export interface LeaseElector {
+  readonly isLeading: boolean;
+  /** The Lease as last written by us; undefined unless leading. */
+  readonly lease: Lease | undefined;
+  /** Who holds the Lease as far as we know; undefined when nobody does. */
+  readonly holder: string | undefined;
+  /** Since when, and why, the Lease can neither be read nor taken; undefined while it can, and when we lead. */
+  readonly trouble: Trouble | undefined;
+  /** Why we do not lead any more, and never will again; undefined before that. */
+  readonly ended: string | undefined;
+  /**
+   * Resolves when we lead; renewing goes on from then. Rejects only with the signal's reason, but not before a write that takes
+   * the Lease has ended: if it succeeds we lead all the same, until `release`. May be called once.
+   */
+  acquire(signal: AbortSignal): Promise<void>;
+  /**
+   * Gives the Lease up so that another can take it at once; renews it until `mutationsEnded` resolves, which it must not do
+   * before the last mutation of this leadership has ended. Does nothing when not leading, unless the answer to our taking it was
+   * lost: then it looks. Never rejects because of the API server: a Lease that cannot be released runs out.
+   */
+  release(mutationsEnded: () => Promise<void>): Promise<void>;
+}
+
+/** Where an elector counts; LeaderMetrics, or what leads there. */
+export interface ElectionCounters {
+  readonly isLeader: { set(labels: { lease: string }, value: 0 | 1): void };
+  readonly renewals: { inc(labels: { lease: string; result: LeaseResult }): void };
+}
 
 /** What an elector is made of. */
 export interface ElectorParts {
@@ -24,13 +54,15 @@ export interface ElectorParts {
   readonly timing: LeaseTiming;
   readonly clock: HostClock;
   readonly log: Logger;
-  readonly metrics: LeaderMetrics;
+  readonly metrics: ElectionCounters;
   /** The fence of this leadership (pkg/gate). */
   readonly fence: { renewed(sentAt: Instant, leaseTransitions: number): void; close(): void };
   /** Leadership is lost, the fence is closed: the process has to end. Called at most once. */
   readonly lost: (reason: string) => void;
   /** Reports `<identity> became leader` and `<identity> stopped leading` as an Event on the Lease. Must not throw. */
   readonly announce: (lease: Lease, message: string) => void;
+  /** What can be read of the elector may have changed. Must not throw. */
+  readonly changed?: () => void;
 }
 
 /** Candidates do not try in step. */
@@ -48,7 +80,7 @@ const RETRY_JITTER = 0.2;
  * While a candidate it also watches the Lease, so that a released one is taken at once. Each success tells the fence when
  * the request was *sent*.
  */
-export class Elector {
+export class Elector implements LeaseElector {
   readonly #parts: ElectorParts;
   readonly #stopping = new AbortController();
   #observation: Observation = nothingSeen;
@@ -76,31 +108,23 @@ export class Elector {
     return this.#lease !== undefined;
   }
 
-  /** The Lease as last written by us; undefined unless leading. */
   get lease(): Lease | undefined {
     return this.#lease;
   }
 
-  /** Who holds the Lease as far as we know; undefined when nobody does. */
   get holder(): string | undefined {
     const lease = this.#lease ?? this.#observation.lease;
     return lease === undefined || holderOf(lease) === '' ? undefined : holderOf(lease);
   }
 
-  /** Since when, and why, the Lease can neither be read nor taken; undefined while it can, and when we lead. */
   get trouble(): Trouble | undefined {
     return this.#trouble.current;
   }
 
-  /** Why we do not lead any more, and never will again; undefined before that. */
   get ended(): string | undefined {
     return this.#ended;
   }
 
-  /**
-   * Resolves when we lead; renewing goes on from then. Rejects only with the signal's reason, but not before a write that takes
-   * the Lease has ended: if it succeeds we lead all the same, until `release`. May be called once.
-   */
   async acquire(signal: AbortSignal): Promise<void> {
     const { clock, log, timing } = this.#parts;
     const watching = new AbortController();
@@ -113,6 +137,7 @@ export class Elector {
         try {
           const decision = await this.#attempt(signal);
           this.#trouble.answered();
+          this.#changed();
           if (decision?.kind === 'wait') {
             waitMs = Math.min(waitMs, decision.forMs);
             this.#standBy();
@@ -120,6 +145,7 @@ export class Elector {
         } catch (err) {
           signal.throwIfAborted();
           this.#trouble.failed(err, startedMs);
+          this.#changed();
         }
         if (!this.isLeading) await this.#pause(waitMs, signal);
       }
@@ -132,11 +158,6 @@ export class Elector {
     signal.throwIfAborted();
   }
 
-  /**
-   * Gives the Lease up so that another can take it at once; renews it until `mutationsEnded` resolves, which it must not do
-   * before the last mutation of this leadership has ended. Does nothing when not leading, unless the answer to our taking it was
-   * lost: then it looks. Never rejects because of the API server: a Lease that cannot be released runs out.
-   */
   async release(mutationsEnded: () => Promise<void>): Promise<void> {
     await mutationsEnded();
     this.#stopping.abort(new Error('leadership is being released'));
@@ -144,11 +165,13 @@ export class Elector {
     await this.#renewing;
     const lease = this.#lease ?? (await this.#leaseTakenUnawares());
     this.#ended ??= lease === undefined ? 'no longer a candidate' : 'gave the Lease up';
+    this.#changed();
     if (lease === undefined) return;
 
     this.#parts.fence.close();
     this.#lease = undefined;
     this.#mayHold = false;
+    this.#changed();
     this.#parts.metrics.isLeader.set({ lease: this.#parts.name }, 0);
     await this.#giveUp(lease);
     this.#parts.announce(lease, `${this.#parts.identity} stopped leading`);
@@ -194,7 +217,8 @@ export class Elector {
 
   async #keepRenewing(): Promise<void> {
     const { clock, timing } = this.#parts;
-    let pauseMs = timing.retryPeriodMs;
+    // From when the Lease was asked for: of a server that takes 4 s for an answer, no time would be left for the first renewal.
+    let pauseMs = this.#pauseAfter(this.#sentAt?.monotonicMs ?? clock.monotonicMs());
     while (!this.#stopping.signal.aborted) {
       await this.#pause(Math.min(pauseMs, this.#remainingMs()), this.#stopping.signal).catch(() => undefined);
       if (this.#stopping.signal.aborted) return;
@@ -204,8 +228,14 @@ export class Elector {
       const sentMs = clock.monotonicMs();
       const outcome = await this.#renew();
       if (outcome === 'lost') return this.#lost('the Lease is held by somebody else');
-      pauseMs = outcome === 'again' ? 0 : Math.max(0, sentMs + timing.retryPeriodMs - clock.monotonicMs());
+      pauseMs = outcome === 'again' ? 0 : this.#pauseAfter(sentMs);
     }
+  }
+
+  /** How long until the next renewal after one that was sent at `sentMs`. */
+  #pauseAfter(sentMs: number): number {
+    const { clock, timing } = this.#parts;
+    return Math.max(0, sentMs + timing.retryPeriodMs - clock.monotonicMs());
   }
 
   /** One renewal. `again`: the Lease was changed meanwhile, but is ours. */
@@ -254,6 +284,7 @@ export class Elector {
     this.#sentAt = sentAt;
     this.#see(lease);
     this.#parts.fence.renewed(sentAt, lease.spec?.leaseTransitions ?? 0);
+    this.#changed();
   }
 
   #lost(reason: string): void {
@@ -262,6 +293,7 @@ export class Elector {
     fence.close();
     this.#lease = undefined;
     this.#ended = `lost leadership: ${reason}`;
+    this.#changed();
     metrics.isLeader.set({ lease: name }, 0);
     log.error({ lease: name, identity, reason }, 'lost leadership');
     if (lease !== undefined) announce(lease, `${identity} stopped leading`);
@@ -307,6 +339,7 @@ export class Elector {
       try {
         for await (const lease of leases.watch(name, signal)) {
           this.#see(lease);
+          this.#changed();
           if (holderOf(lease) === '') this.#wake();
         }
       } catch (err) {
@@ -358,6 +391,10 @@ export class Elector {
 
   #remember(): void {
     this.#isWoken = true;
+  }
+
+  #changed(): void {
+    this.#parts.changed?.();
   }
 
   #count(result: LeaseResult): void {

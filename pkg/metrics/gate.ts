@@ -8,6 +8,7 @@ export interface GateMetrics {
   readonly frozen: Gauge<'cluster'>;
   /** Without a value for a cluster that is not frozen. */
   readonly frozenSince: Gauge<'cluster'>;
+  readonly setBacks: Counter<'cluster'>;
   readonly probes: Counter<'cluster' | 'result'>;
   readonly refusals: Counter<'intent' | 'reason'>;
 }
@@ -30,6 +31,12 @@ export function gateMetrics(registry: Registry): GateMetrics {
     frozenSince: new Gauge({
       name: 'machinist_cluster_frozen_since_timestamp_seconds',
       help: 'When a frozen cluster gave its last sign of life (without any: when the first probe was sent), in seconds since the epoch; no value while it is not frozen. Why is in the log and in /readyz?verbose.',
+      labelNames: ['cluster'],
+      registers,
+    }),
+    setBacks: new Counter({
+      name: 'machinist_cluster_set_back_total',
+      help: 'How often a cluster turned out to have been set back to an earlier state: its etcd was restored from a backup.',
       labelNames: ['cluster'],
       registers,
     }),

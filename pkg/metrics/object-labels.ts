@@ -1,5 +1,6 @@
 import type { MachineSummary } from '../apis/machine/v1alpha1/machine.ts';
 import type { ConditionStatus } from '../apis/machine/v1alpha1/phases.ts';
+import { fromTimestamp } from '../clock/clock.ts';
 
 /** Labels of a failed Machine in the metrics of its owners. */
 export const FAILED_MACHINE_LABELS = [
@@ -28,6 +29,5 @@ export function conditionValue(status: ConditionStatus): number {
 
 /** A timestamp in Unix seconds, as a label value. */
 export function seconds(timestamp: string): string {
-  const epochMs = Date.parse(timestamp);
-  return Number.isNaN(epochMs) ? '0' : String(Math.floor(epochMs / 1_000));
+  return String(Math.floor((fromTimestamp(timestamp) ?? 0) / 1_000));
 }

@@ -14,7 +14,7 @@ export function replacementMetrics(registry: Registry, source: ReplacementSource
   const registers = [registry];
   void new Gauge({
     name: 'machinist_replacements_held',
-    help: 'Unhealthy machines past their health timeout that are not replaced, by reason: zone, stopped, limit, grace.',
+    help: 'Unhealthy machines past their health timeout that are not replaced, by reason: zone, stopped, pace, limit, grace.',
     labelNames: ['reason'],
     registers,
     collect() {
@@ -25,7 +25,7 @@ export function replacementMetrics(registry: Registry, source: ReplacementSource
   });
   void new Gauge({
     name: 'machinist_zone_stopped',
-    help: 'Whether machines of a zone are not replaced because most of them became unhealthy at once: 1 or 0.',
+    help: 'Whether machines of a zone are not replaced because too many of them became unhealthy at once: 1 or 0.',
     labelNames: ['zone'],
     registers,
     collect() {

@@ -4,6 +4,7 @@ import type { Registry } from 'prom-client';
 /** What the safety loops find and do. */
 export interface SafetyMetrics {
   readonly orphanVMs: Counter<'result'>;
+  readonly heldOrphanVMs: Gauge;
   readonly vanishedVMs: Counter;
   readonly unmanagedNodes: Counter<'action'>;
 }
@@ -24,6 +25,11 @@ export function safetyMetrics(registry: Registry, ownerless: () => number): Safe
       name: 'machinist_orphan_vms_total',
       help: 'VMs that were proved to be without a Machine, by what came of it (deleted, failed, dry-run).',
       labelNames: ['result'],
+      registers,
+    }),
+    heldOrphanVMs: new Gauge({
+      name: 'machinist_orphan_vms_held',
+      help: 'VMs that were proved to be without a Machine and are not deleted, because there are too many of their MachineClass at once.',
       registers,
     }),
     vanishedVMs: new Counter({

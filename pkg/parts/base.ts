@@ -8,17 +8,20 @@ import type { SystemClock } from '../clock/system-clock.ts';
 import type { Config } from '../config/config.ts';
 import { Freezes } from '../gate/freeze.ts';
 import { CONTROL } from '../gate/gate.ts';
+import { HeldWork } from '../health/held-work.ts';
 import type { Logger } from '../log/logger.ts';
 import { activityMetrics } from '../metrics/activity.ts';
 import { clockMetrics } from '../metrics/clock.ts';
 import { driverMetrics } from '../metrics/driver.ts';
 import { eventMetrics } from '../metrics/events.ts';
 import { gateMetrics } from '../metrics/gate.ts';
+import { heldWorkMetrics } from '../metrics/held-work.ts';
 import { kubeMetrics } from '../metrics/kube.ts';
 import { leaderMetrics } from '../metrics/leader.ts';
 import { queueMetrics } from '../metrics/queue.ts';
 import { reconcileMetrics } from '../metrics/reconcile.ts';
 import { createRegistry } from '../metrics/registry.ts';
+import { ClusterIdentity } from './cluster-identity.ts';
 import { type ClusterAccess, openCluster } from './cluster.ts';
 
 /** What a process is built from. */
@@ -35,8 +38,10 @@ export interface ManagerOptions {
     readonly onRequest?: (record: RequestRecord) => void;
     readonly intercept?: Interceptor;
     readonly interceptDriver?: MutationInterceptor;
-    /** How long a driver's mutations may take instead of ten minutes and more. */
+    /** How long a driver's mutations may take instead of a minute and more. */
     readonly driverMutationTimeoutMs?: number;
+    /** Leases are renewed by the event loop and the clock of all else, not in a thread of their own: for clocks that jump. */
+    readonly leasesInMainThread?: boolean;
   };
 }
 
@@ -45,6 +50,11 @@ export interface Base extends ManagerOptions {
   readonly registry: Registry;
   readonly metrics: Metrics;
   readonly freezes: Freezes;
+  /** `machinist/<version> <program>`. */
+  readonly userAgent: string;
+  readonly held: HeldWork;
+  /** Of the control cluster; read before drivers are called. */
+  readonly clusterIdentity: ClusterIdentity;
   readonly control: ClusterAccess;
   /** Undefined without a target cluster; the same as `control` when both are one cluster. */
   readonly target: ClusterAccess | undefined;
@@ -82,8 +92,9 @@ export async function makeBase(options: ManagerOptions): Promise<Base> {
   const { statusCheckPeriodMs: periodMs, statusCheckTimeoutMs: timeoutMs } = config.safety;
   const freezes = new Freezes({ clock, log, metrics: metrics.gate, periodMs, timeoutMs });
   const { controlKubeconfig, targetKubeconfig, namespace } = config.clusters;
+  const userAgent = `machinist/${options.version} ${config.program.replaceAll(' ', '-')}`;
   const shared = {
-    userAgent: `machinist/${options.version} ${config.program.replaceAll(' ', '-')}`,
+    userAgent,
     env: options.env,
     ...config.api,
     clock,
@@ -99,7 +110,11 @@ export async function makeBase(options: ManagerOptions): Promise<Base> {
     kubeconfig: controlKubeconfig === '' ? targetKubeconfig : controlKubeconfig,
     probe: { resource: machines, namespace },
   });
-  if (targetKubeconfig === 'none') return { ...options, registry, metrics, freezes, control, target: undefined };
+  const held = new HeldWork({ clock });
+  heldWorkMetrics(registry, () => held.list());
+  const clusterIdentity = new ClusterIdentity({ clock, log, held, reader: control.reader });
+  const base = { ...options, registry, metrics, freezes, userAgent, held, clusterIdentity, control };
+  if (targetKubeconfig === 'none') return { ...base, target: undefined };
   const target = isOneCluster
     ? control
     : await openCluster({
@@ -108,5 +123,5 @@ export async function makeBase(options: ManagerOptions): Promise<Base> {
         kubeconfig: targetKubeconfig,
         probe: { resource: nodes, namespace: undefined },
       });
-  return { ...options, registry, metrics, freezes, control, target };
+  return { ...base, target };
 }

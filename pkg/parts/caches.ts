@@ -1,5 +1,6 @@
 import type { KubeObject } from '../apis/meta.ts';
-import type { CachedKind } from '../cache/barrier.ts';
+import type { ClusterContinuity } from '../cache/cluster-continuity.ts';
+import { KnownHistory } from '../cache/known-history.ts';
 import { ReflectedInformer } from '../cache/reflected-informer.ts';
 import type { IndexFunctions } from '../cache/store.ts';
 import type { Transform } from '../cache/transform.ts';
@@ -7,14 +8,18 @@ import type { Clock } from '../clock/clock.ts';
 import type { Freezes } from '../gate/freeze.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { Cluster } from '../gate/gate.ts';
-import { ApiError, isNotServed } from '../kube/errors.ts';
+import type { SyncState } from '../health/checks.ts';
+import type { HeldWork, Hold } from '../health/held-work.ts';
+import { isRefusal, type ApiError } from '../kube/errors.ts';
 import { HttpListWatch } from '../kube/list-watch.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { Logger } from '../log/logger.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
-import type { Member } from '../process/lifecycle.ts';
+import { CannotStartError, type Member } from '../process/lifecycle.ts';
 import type { ClusterAccess } from './cluster.ts';
 import { OwnWrites } from './own-writes.ts';
+import { patiently } from './persistently.ts';
+import type { ProbedKind } from './probes.ts';
 import { untilFrozen } from './target-readiness.ts';
 
 /** Which objects a cache holds, and how. */
@@ -23,38 +28,49 @@ export interface CacheOptions<T extends KubeObject> {
   readonly metadataOnly?: true;
   readonly indexes?: IndexFunctions<T>;
   readonly transform?: Transform<T>;
-  /** What is lost without the cache; a cache that we may not read is then left empty, for ever unsynced, and said so once. */
+  /** What is lost without the cache; a cache that we may not read is then left empty until we may, and said so once. */
   readonly optionalFor?: string;
 }
 
 /** Before the first answer it is not known whether the server can be reached at all. */
 const FIRST_LIST_TIMEOUT_MS = 10_000;
 
-/** The installation lacks something without which a cache can never be filled. */
-export class NotServedError extends Error {
-  override readonly name = 'NotServedError';
-}
-
 /** One cache. */
 interface CacheMember {
-  readonly cached: CachedKind;
+  readonly cached: ProbedKind;
   readonly optionalFor: string | undefined;
+  readonly continuity: ReturnType<ClusterContinuity['add']>;
   readonly run: (signal: AbortSignal) => Promise<void>;
   readonly wait: (signal: AbortSignal) => Promise<void>;
   readonly hasSynced: () => boolean;
 }
+
+/** What caches of a cluster are made with. */
+interface CachesParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: KubeMetrics;
+  readonly freezes: Freezes;
+  readonly held: HeldWork;
+}
+
+/** Whether a kind that is optional may be read now is asked so often at first, and so often in the end. */
+const OPTIONAL_FIRST_MS = 2_000;
+const OPTIONAL_LONGEST_MS = 300_000;
 
 /** All caches of one cluster: they start together, learn of our own writes, and tell that the cluster lives. */
 export class Caches implements Member {
   readonly name: string;
   readonly ownWrites = new OwnWrites();
   readonly #access: ClusterAccess;
-  readonly #parts: { clock: Clock; log: Logger; metrics: KubeMetrics; freezes: Freezes };
+  readonly #parts: CachesParts;
   readonly #stopping = new AbortController();
-  #members: CacheMember[] = [];
-  #running: Promise<unknown> = Promise.resolve();
+  readonly #members: CacheMember[] = [];
+  /** Those that were found readable: they run, or are about to. */
+  readonly #used = new Set<CacheMember>();
+  readonly #running: Promise<unknown>[] = [];
 
-  constructor(access: ClusterAccess, parts: { clock: Clock; log: Logger; metrics: KubeMetrics; freezes: Freezes }) {
+  constructor(access: ClusterAccess, parts: CachesParts) {
     this.name = `caches of ${access.cluster}`;
     this.#access = access;
     this.#parts = parts;
@@ -62,9 +78,11 @@ export class Caches implements Member {
 
   /** Adds a cache; only before `start`. */
   add<T extends KubeObject>(resource: Resource<T>, options: CacheOptions<T> = {}): ReflectedInformer<T> {
-    const { cluster, transport, reader } = this.#access;
+    const { cluster, transport, reader, prober } = this.#access;
     const { clock, log, metrics, freezes } = this.#parts;
     const { namespace, metadataOnly, indexes, transform, optionalFor } = options;
+    const history = new KnownHistory();
+    const continuity = this.#access.continuity.add({ resource, namespace, reader: prober, history });
     const informer = new ReflectedInformer<T>({
       source: new HttpListWatch({ transport, resource, selection: { namespace, metadataOnly } }),
       clock,
@@ -74,15 +92,21 @@ export class Caches implements Member {
       indexes,
       transform,
       onAlive: () => freezes.sawLife(cluster),
+      onBlind: (fromMs, toMs) => freezes.wasBlind(cluster, { fromMs, toMs }),
+      history,
+      continuity,
     });
     this.ownWrites.feed(resource, informer);
-    this.#members.push({
-      cached: { resource, namespace, reader, informer },
+    const member: CacheMember = {
+      cached: { resource, namespace, reader, informer, isOptional: optionalFor !== undefined },
       optionalFor,
+      continuity,
       run: (signal) => informer.run(signal),
       wait: (signal) => informer.waitForSync(signal),
       hasSynced: () => informer.hasSynced,
-    });
+    };
+    this.#members.push(member);
+    if (optionalFor === undefined) this.#used.add(member);
     return informer;
   }
 
@@ -90,69 +114,127 @@ export class Caches implements Member {
     return this.#access.cluster;
   }
 
-  /** For reachPresent. */
-  get kinds(): readonly CachedKind[] {
-    return this.#members.map(({ cached }) => cached);
+  /** For reachPresent, as of now: a kind that is optional is among them once we may read it. */
+  get kinds(): readonly ProbedKind[] {
+    return this.#members.filter((member) => this.#used.has(member)).map(({ cached }) => cached);
   }
 
   /** For the readiness check. */
-  get synced(): readonly { readonly kind: string; readonly hasSynced: boolean }[] {
-    return this.#members.map(({ cached, hasSynced }) => ({ kind: cached.resource.kind, hasSynced: hasSynced() }));
+  get synced(): readonly SyncState[] {
+    return this.#members.map(({ cached, optionalFor, hasSynced }) => ({
+      kind: cached.resource.kind,
+      hasSynced: hasSynced(),
+      isOptional: optionalFor !== undefined,
+    }));
   }
 
   /**
-   * Resolves when all caches are filled; those of a target cluster also when it is frozen, and then they are filled when it
-   * answers. Throws NotServedError when a kind is not served or we may not read it.
+   * Resolves when all caches are filled but the optional ones that we may not read, which are filled when we may; those of a
+   * target cluster also when it is frozen, and then they are filled when it answers. Throws CannotStartError when a kind is not
+   * served or we may not read it, and that does not change within seconds.
    */
   async start(signal: AbortSignal): Promise<void> {
-    const isReadable = await Promise.all(this.#members.map((member) => this.#isReadable(member, signal)));
-    this.#members = this.#members.filter((_member, i) => isReadable[i] === true);
-    const stopping = this.#stopping.signal;
-    this.#running = Promise.all(this.#members.map(({ run }) => run(stopping)));
-    const filled = Promise.all(this.#members.map(({ wait }) => wait(signal)));
     const { cluster } = this.#access;
+    const hold = this.#parts.held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
+    await Promise.all(this.#members.map((member) => this.#begin(member, hold, signal)));
+    const filled = Promise.all(
+      [...this.#used].map(async ({ wait }) => {
+        await wait(signal);
+      }),
+    ).then(() => hold.release());
     if (cluster === CONTROL) await filled;
     else await Promise.race([filled, untilFrozen(this.#parts.freezes, cluster)]);
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the process is stopping'));
-    await this.#running;
+    await Promise.all(this.#running);
   }
 
-  /** False for an optional cache that would never be filled. */
-  async #isReadable({ cached, optionalFor }: CacheMember, signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.#requireServed(cached, signal);
-      return true;
-    } catch (err) {
-      if (optionalFor === undefined || !(err instanceof NotServedError)) throw err;
-      const { cluster } = this.#access;
-      this.#parts.log.warn({ cluster, kind: cached.resource.kind, err: err.message }, `went on without ${optionalFor}`);
-      return false;
+  async #begin(member: CacheMember, hold: Hold, signal: AbortSignal): Promise<void> {
+    const { cached, optionalFor, continuity } = member;
+    if (optionalFor === undefined) {
+      await this.#requireServed(cached, hold, signal);
+      this.#running.push(member.run(this.#stopping.signal));
+      return;
     }
-  }
-
-  /** An unreachable server is waited for; a refusal would last for ever and is said at once. */
-  async #requireServed({ resource, namespace, reader }: CachedKind, signal: AbortSignal): Promise<void> {
-    const what = `${resource.plural}.${resource.group === '' ? 'core' : resource.group}`;
     try {
-      const scope = namespace === undefined ? {} : { namespace };
-      await reader.list(resource, { ...scope, limit: 1, signal, timeoutMs: FIRST_LIST_TIMEOUT_MS });
+      await this.#look(cached, signal);
+      this.#use(member);
     } catch (err) {
       signal.throwIfAborted();
-      if (isNotServed(err)) {
-        throw new NotServedError(`the ${this.#access.cluster} cluster does not serve ${what}: apply crds/`, {
-          cause: err,
-        });
-      }
-      if (ApiError.is(err, 'Forbidden', 'Unauthorized')) {
-        throw new NotServedError(
-          `the ${this.#access.cluster} cluster does not let us read ${what}: apply deploy/rbac/ (${err.message})`,
-          { cause: err },
-        );
-      }
-      this.#parts.log.warn({ cluster: this.#access.cluster, err }, 'cluster not reachable yet');
+      const { cluster } = this.#access;
+      const { kind } = cached.resource;
+      continuity.remove();
+      const why = isRefusal(err) ? describeRefusal(cluster, cached, err) : err;
+      this.#parts.log.warn({ cluster, kind, err: why }, `went on without ${optionalFor}`);
+      this.#running.push(this.#useLater(member));
     }
   }
+
+  #use(member: CacheMember): void {
+    this.#used.add(member);
+    this.#running.push(member.run(this.#stopping.signal));
+  }
+
+  /** Asks ever more rarely whether the cache can be filled; never rejects. */
+  async #useLater(member: CacheMember): Promise<void> {
+    const { clock, log } = this.#parts;
+    const signal = this.#stopping.signal;
+    for (let pauseMs = OPTIONAL_FIRST_MS; !signal.aborted; pauseMs = Math.min(2 * pauseMs, OPTIONAL_LONGEST_MS)) {
+      try {
+        await clock.sleep(pauseMs, signal);
+        await this.#look(member.cached, signal);
+        const { kind } = member.cached.resource;
+        log.info({ cluster: this.#access.cluster, kind }, 'fills a cache that it had gone on without');
+        member.continuity.restore();
+        this.#used.add(member);
+        return await member.run(signal);
+      } catch (err) {
+        log.debug(
+          { cluster: this.#access.cluster, kind: member.cached.resource.kind, err },
+          'still goes on without a cache',
+        );
+      }
+    }
+  }
+
+  async #look({ resource, namespace, reader }: ProbedKind, signal: AbortSignal): Promise<void> {
+    const scope = namespace === undefined ? {} : { namespace };
+    await reader.list(resource, { ...scope, limit: 1, signal, timeoutMs: FIRST_LIST_TIMEOUT_MS });
+  }
+
+  /** An unreachable server is waited for; a refusal that lasts is told, for somebody to mend. */
+  async #requireServed(cached: ProbedKind, hold: Hold, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#parts;
+    const { cluster } = this.#access;
+    const look = async (s: AbortSignal): Promise<void> => {
+      try {
+        await this.#look(cached, s);
+      } catch (err) {
+        s.throwIfAborted();
+        if (isRefusal(err)) throw err;
+        hold.failed(err);
+        log.warn({ cluster, err }, 'cluster not reachable yet');
+      }
+    };
+    try {
+      // The caches themselves show when they are filled: the hold is theirs.
+      const shown: Hold = { failed: (err) => hold.failed(err), release: () => undefined };
+      await patiently({ clock, log, hold: shown }, `reading ${pathOf(cached)} of the ${cluster} cluster`, look, signal);
+    } catch (err) {
+      if (!isRefusal(err)) throw err;
+      throw new CannotStartError(describeRefusal(cluster, cached, err), { cause: err });
+    }
+  }
+}
+
+function pathOf({ resource: { group, plural } }: ProbedKind): string {
+  return `${plural}.${group === '' ? 'core' : group}`;
+}
+
+/** Which cluster refuses what, and what would help. */
+function describeRefusal(cluster: Cluster, cached: ProbedKind, err: ApiError): string {
+  if (err.reason === 'NotServed') return `the ${cluster} cluster does not serve ${pathOf(cached)}: apply crds/`;
+  return `the ${cluster} cluster does not let us read ${pathOf(cached)}: apply deploy/rbac/ (${err.message})`;
 }

@@ -1,10 +1,12 @@
 import type { SystemClock } from '../clock/system-clock.ts';
+import { ClusterContinuity } from '../cache/cluster-continuity.ts';
 import { ServerTime } from '../clock/server-time.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { Cluster } from '../gate/gate.ts';
 import type { ProbedCluster } from '../gate/cluster-freeze.ts';
 import { addressOf } from '../kube/address.ts';
 import { loadEndpoint } from '../kube/config.ts';
+import type { Endpoint } from '../kube/endpoint.ts';
 import { isNotFound } from '../kube/errors.ts';
 import { HttpReader } from '../kube/http-reader.ts';
 import type { Resource } from '../kube/resource.ts';
@@ -21,9 +23,14 @@ export interface ClusterAccess {
   readonly cluster: Cluster;
   /** Scheme, host and port, for the log. */
   readonly server: string;
+  readonly endpoint: Endpoint;
   readonly transport: Transport;
   readonly reader: HttpReader;
+  /** For reads that ask how the server is: past the rate limit. */
+  readonly prober: HttpReader;
   readonly probed: ProbedCluster;
+  /** Whether it goes on where the caches are. */
+  readonly continuity: ClusterContinuity;
 }
 
 /** How the way to an API server is made. */
@@ -85,8 +92,11 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterAcces
   return {
     cluster,
     server: new URL(endpoint.url).origin,
+    endpoint,
     transport,
     reader,
+    prober: new HttpReader(transport, 'probes'),
+    continuity: new ClusterContinuity(clock),
     probed: {
       cluster,
       async probe(signal) {

@@ -27,7 +27,7 @@ import { Caches } from './caches.ts';
 export interface ControlCaches {
   readonly caches: Caches;
   readonly machines: Informer<Machine>;
-  /** In a process that runs only the machine half: never synced when the permissions do not cover it. */
+  /** In a process that runs only the machine half: not synced while the permissions do not cover it. */
   readonly sets: Informer<MachineSet>;
   readonly deployments: Informer<MachineDeployment>;
   /** Undefined in a process that runs only the manager half. */
@@ -69,9 +69,9 @@ const OWNERS =
 
 /** The caches of the control cluster that these halves read. */
 export function makeControlCaches(base: Base, halves: Halves): ControlCaches {
-  const { clock, log, metrics, freezes, control } = base;
+  const { clock, log, metrics, freezes, held, control } = base;
   const { namespace } = base.config.clusters;
-  const caches = new Caches(control, { clock, log, metrics: metrics.kube, freezes });
+  const caches = new Caches(control, { clock, log, metrics: metrics.kube, freezes, held });
   const forOwners = halves.sets ? {} : { optionalFor: OWNERS };
   return {
     caches,
@@ -104,9 +104,9 @@ export function fleetOf(caches: ControlCaches): FleetParts {
 
 /** The caches of the target cluster that these halves read; undefined without a target cluster. */
 export function makeTargetCaches(base: Base, halves: Halves): TargetCaches | undefined {
-  const { clock, log, metrics, freezes, target } = base;
+  const { clock, log, metrics, freezes, held, target } = base;
   if (target === undefined) return undefined;
-  const caches = new Caches(target, { clock, log, metrics: metrics.kube, freezes });
+  const caches = new Caches(target, { clock, log, metrics: metrics.kube, freezes, held });
   return {
     caches,
     nodes: caches.add(nodes, { indexes: NODE_INDEXES, transform: trimNode }),

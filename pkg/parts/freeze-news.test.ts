@@ -28,8 +28,8 @@ function start() {
     elector.lease = lease;
     await news.readBy({ elector, recorder }, idle).begin(never);
   };
-  const change = (cluster: string, frozen: boolean, lastedMs = 30_000): void => {
-    const outage = { cluster, sinceMs: SINCE, why: 'connection refused' };
+  const change = (cluster: string, frozen: boolean, lastedMs = 30_000, more: Partial<Outage> = {}): void => {
+    const outage = { cluster, sinceMs: SINCE, why: 'connection refused', ...more };
     outages.splice(0, outages.length, ...(frozen ? [outage] : []));
     for (const listener of listeners) listener({ ...outage, frozen, lastedMs });
   };
@@ -72,6 +72,32 @@ describe('outages', () => {
     await lead();
 
     expect(told.map(({ reason }) => reason)).toEqual(['APIServerReachable']);
+  });
+
+  test('in which a cluster was set back are told at both ends, of the control cluster too', async () => {
+    const { told, lead, change } = start();
+    await lead();
+    const setBack = { isSetBack: true, why: 'machines are at 20, and were at 40' } as const;
+
+    change('control', true, 0, setBack);
+    change('control', false, 3_000, setBack);
+
+    expect(told).toMatchObject([
+      {
+        type: 'Warning',
+        reason: 'ClusterSetBack',
+        message:
+          'Cluster "control" was set back to an earlier state, found at 2026-01-01T00:00:00Z (machines are at 20, and were at 40): ' +
+          'nothing that concerns it is created, changed or deleted until all of it has been read again.',
+      },
+      {
+        type: 'Normal',
+        reason: 'ClusterReadAgain',
+        message:
+          'All of it was read again after 3 s; ' +
+          'Cluster "control" was set back to an earlier state, found at 2026-01-01T00:00:00Z (machines are at 20, and were at 40).',
+      },
+    ]);
   });
 
   test('that go on are told by a new leader, those long past are not', async () => {

@@ -26,7 +26,7 @@ interface Ended extends FreezeChange {
 
 /**
  * Tells of outages by Events on the Leases that this process holds: those of a target when they begin and end, those of the
- * control cluster, which keeps the Events, when they end. Without leader election there is no Lease to tell about.
+ * control cluster, which keeps the Events, when they end; of a cluster that was set back both. Without leader election there is no Lease to tell about.
  */
 export class FreezeNews {
   readonly #clock: Clock;
@@ -67,12 +67,17 @@ export class FreezeNews {
 }
 
 function tellOfBeginning(reader: Newsreader, outage: Outage): void {
-  if (outage.cluster === CONTROL) return;
   const message = describeHeldUp([outage]);
+  if (outage.isSetBack) return tell(reader, 'Warning', 'ClusterSetBack', message);
+  if (outage.cluster === CONTROL) return;
   tell(reader, 'Warning', 'APIServerUnreachable', message);
 }
 
 function tellOfEnd(reader: Newsreader, change: FreezeChange): void {
+  if (change.isSetBack) {
+    const again = `All of it was read again after ${describeLength(change.lastedMs)}; ${describeOutage(change)}.`;
+    return tell(reader, 'Normal', 'ClusterReadAgain', again);
+  }
   const message = `API server answers again after ${describeLength(change.lastedMs)}; ${describeOutage(change)}.`;
   tell(reader, 'Normal', 'APIServerReachable', message);
 }

@@ -1,4 +1,4 @@
-import { reachPresent } from '../cache/barrier.ts';
+import { reachPresent, type CachedKind } from '../cache/barrier.ts';
 import type { VolumeAttachment } from '../apis/wire.ts';
 import type { Informer } from '../cache/lister.ts';
 import { CONTROL } from '../gate/gate.ts';
@@ -62,19 +62,21 @@ export function cachesOf(control: ControlCaches, target: TargetCaches | undefine
 }
 
 /** Whether the target cluster of one leadership is ready. When both clusters are one there is only that one to wait for. */
-export function readinessOf(base: Base, target: TargetCaches | undefined): TargetReadiness {
-  const { clock, log, freezes } = base;
+export function readinessOf(base: Base, work: string, target: TargetCaches | undefined): TargetReadiness {
+  const { clock, log, freezes, held } = base;
   const caches = target?.caches;
-  return new TargetReadiness({ clock, log, freezes, target: caches?.cluster === CONTROL ? undefined : caches });
+  const own = caches?.cluster === CONTROL ? undefined : caches;
+  return new TargetReadiness({ clock, log, freezes, held, work, target: own });
 }
 
 /**
  * Work of one leadership: first the caches of the control cluster, and of the target when it can be reached, are brought up to
- * the present, then `wake` fills the queues and goes on to; at
- * the end everything that may still mutate is stopped.
+ * the present, then `wake` fills the queues and goes on to; at the end everything that may still mutate is stopped. `work` is
+ * the name of the Lease.
  */
 export function ledBy(
-  base: Pick<Base, 'clock' | 'log'>,
+  { clock, log, held }: Pick<Base, 'clock' | 'log' | 'held'>,
+  work: string,
   caches: readonly Caches[],
   readiness: TargetReadiness,
   wake: () => void,
@@ -82,8 +84,11 @@ export function ledBy(
 ): Led {
   return {
     async begin(signal) {
-      const kinds = caches.filter(({ cluster }) => cluster === CONTROL).flatMap((one) => one.kinds);
-      await persistently(base, 'catching up with the control cluster', (s) => reachPresent(kinds, s), signal);
+      const hold = held.hold({ work, waitsFor: 'catch-up', of: CONTROL });
+      const kinds = (): readonly CachedKind[] =>
+        caches.filter(({ cluster }) => cluster === CONTROL).flatMap((one) => one.kinds);
+      const reach = (s: AbortSignal): Promise<void> => reachPresent(kinds(), s);
+      await persistently({ clock, log, hold }, 'catching up with the control cluster', reach, signal);
       await readiness.begin(signal);
       wake();
     },

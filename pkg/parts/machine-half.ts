@@ -1,5 +1,4 @@
 import { ActivityRegistry } from '../activity/registry.ts';
-import type { KubeObject } from '../apis/meta.ts';
 import { Fleet } from '../controllers/machine/fleet.ts';
 import { MachineController } from '../controllers/machine/controller.ts';
 import { HOLD_KINDS, holdOf } from '../controllers/machine/hold.ts';
@@ -8,7 +7,7 @@ import { MachineClassController } from '../controllers/machine-class/controller.
 import { lookForOwnerlessVMs } from '../controllers/machine-class/ownerless-vms.ts';
 import { Departures } from '../controllers/safety/departures.ts';
 import { GoneMachines } from '../controllers/safety/gone-machines.ts';
-import { notingDeletions } from '../controllers/safety/noted-deletions.ts';
+import { notingCalls } from '../controllers/safety/noted-calls.ts';
 import type { OwnerlessVMs } from '../controllers/safety/ownerless-vms.ts';
 import { SecretController } from '../controllers/secret/controller.ts';
 import { SecretContents } from '../controllers/secret/secret-contents.ts';
@@ -16,15 +15,18 @@ import { createDrainer } from '../drain/drainer.ts';
 import { DrainLimits } from '../drain/limits.ts';
 import { podsOnNode } from '../drain/node-pods.ts';
 import { concernedClusters, isDeletedByForce } from '../driver/concerned-clusters.ts';
+import type { DriverError } from '../driver/error.ts';
 import { ConfiguredDrivers } from '../driver/drivers.ts';
 import { GatedDriver } from '../driver/gated-driver.ts';
-import { parseDriverAddress } from '../driver/grpc/address.ts';
+import { isProtected, parseDriverAddress } from '../driver/grpc/address.ts';
 import { GrpcDriver } from '../driver/grpc/client.ts';
 import { eventsAbout } from '../events/event-sink.ts';
 import type { Recorder } from '../events/recorder.ts';
 import type { LeaderGate } from '../gate/leader-gate.ts';
+import type { Hold } from '../health/held-work.ts';
+import { MACHINE_LEASE } from '../leader/elector.ts';
 import { HttpListWatch } from '../kube/list-watch.ts';
-import { machineClasses, machines as machineResource, namespaces, pods } from '../kube/resource.ts';
+import { machineClasses, machines as machineResource, pods } from '../kube/resource.ts';
 import { machineMetrics } from '../metrics/machine.ts';
 import { replacementMetrics } from '../metrics/replacement.ts';
 import type { Led } from '../process/leadership.ts';
@@ -33,9 +35,9 @@ import type { Base } from './base.ts';
 import { fleetOf } from './control-caches.ts';
 import type { ControlCaches, TargetCaches } from './control-caches.ts';
 import { cachesOf, ledBy, readinessOf, targetsOf, writerOf } from './half.ts';
+import { lastResults } from './last-results.ts';
 import { makeMachineSafety } from './machine-safety.ts';
 import { makeLoop } from './loop.ts';
-import { persistently } from './persistently.ts';
 import { wakeMachineHalf } from './wake-machine-half.ts';
 
 /** How many of each kind of long work run at once. Drains have their own place, so that they never hold up the rest. */
@@ -77,7 +79,7 @@ export function makeMachineHalf(
     writer,
     targets: targetsOf(base, target, gate),
     activities,
-    drivers: notingDeletions(drivers.drivers, departures),
+    drivers: notingCalls(drivers.drivers, departures),
     drain: makeDrain(base),
     gate,
     trust: gate,
@@ -111,7 +113,7 @@ export function makeMachineHalf(
   });
   const secretController = new SecretController({ secrets, classes, writer });
 
-  const readiness = readinessOf(base, target);
+  const readiness = readinessOf(base, MACHINE_LEASE, target);
   const loopParts = { clock, log, queueMetrics: metrics.queue, reconcileMetrics: metrics.reconcile };
   const { concurrency } = config.machine;
   const machineQueue = makeLoop(loopParts, {
@@ -146,6 +148,7 @@ export function makeMachineHalf(
     departures,
     gone: new GoneMachines(),
     ownerless,
+    readiness,
   });
 
   const wake = (): void => {
@@ -156,18 +159,14 @@ export function makeMachineHalf(
     const queuesOf = { machineQueue, classQueue, secretQueue };
     wakeMachineHalf({ controllers, machines, classes, secrets, nodes, ...queuesOf, activities, machineController });
   };
-  const led = ledBy(base, cachesOf(control, target), readiness, wake, [
-    machineQueue,
+  const led = ledBy(base, MACHINE_LEASE, cachesOf(control, target), readiness, wake, [
+    lastResults({ clock, queue: machineQueue, activities }),
     classQueue,
     secretQueue,
-    activities,
     ...safety.workers,
   ]);
   return {
-    async begin(signal) {
-      await drivers.identify(signal);
-      await led.begin(signal);
-    },
+    begin: (signal) => led.begin(signal),
     async end(graceMs) {
       await led.end(graceMs);
       await drivers.close();
@@ -191,17 +190,34 @@ function makeDrain(base: Base): ReturnType<typeof createDrainer> {
   });
 }
 
-/** The configured drivers; the identity of the control cluster, under which they tag VMs, is read when leadership begins. */
-function lazyDrivers(
-  base: Base,
-  gate: LeaderGate,
-): { drivers: ConfiguredDrivers; identify(signal: AbortSignal): Promise<void>; close(): Promise<void> } {
-  const { config, clock, log, metrics, hooks, control } = base;
-  let clusterID: string | undefined;
-  const clients = config.drivers.map(({ provider, address }) => ({
-    provider,
-    driver: new GrpcDriver({ address: parseDriverAddress(address), clock, log }),
-  }));
+/** Shows that what needs the driver of a provider is held, from the first attempt that fails to the first that succeeds. */
+function showUnusable({ held, log }: Base, provider: string): (err: DriverError | undefined) => void {
+  let hold: Hold | undefined;
+  return (err) => {
+    if (err === undefined) {
+      hold?.release();
+      hold = undefined;
+      return;
+    }
+    if (hold === undefined) log.warn({ provider, err: err.detail }, 'could not connect to a driver, and tries again');
+    hold ??= held.hold({ work: MACHINE_LEASE, waitsFor: 'driver', of: provider });
+    hold.failed(new Error(err.detail));
+  };
+}
+
+/** The configured drivers; the identity of the control cluster, under which they tag VMs, is read before leadership begins. */
+function lazyDrivers(base: Base, gate: LeaderGate): { drivers: ConfiguredDrivers; close(): Promise<void> } {
+  const { config, clock, log, metrics, hooks, clusterIdentity } = base;
+  const clients = config.drivers.map(({ provider, address: text }) => {
+    const address = parseDriverAddress(text);
+    if (!isProtected(address) && !address.insecure) {
+      log.warn(
+        { provider, address: address.target },
+        'driver is called in plain text: any local user could take its place',
+      );
+    }
+    return { provider, driver: new GrpcDriver({ address, clock, log, greeted: showUnusable(base, provider) }) };
+  });
   const gated = clients.map(
     ({ provider, driver }) =>
       new GatedDriver({
@@ -210,8 +226,7 @@ function lazyDrivers(
         gate,
         clustersOf: (machine) => concernedClusters(machine, base.target?.cluster),
         get clusterID() {
-          if (clusterID === undefined) throw new Error('calling a driver before the identity of the cluster is known');
-          return clusterID;
+          return clusterIdentity.uid;
         },
         clock,
         metrics: metrics.driver,
@@ -221,12 +236,6 @@ function lazyDrivers(
   );
   return {
     drivers: new ConfiguredDrivers(gated),
-    async identify(signal) {
-      if (clients.length === 0) return;
-      const read = (s: AbortSignal): Promise<KubeObject> =>
-        control.reader.get(namespaces, { name: 'kube-system' }, { signal: s });
-      clusterID = (await persistently(base, 'reading the identity of the cluster', read, signal)).metadata.uid;
-    },
     async close() {
       await Promise.all(clients.map(({ driver }) => driver.close()));
     },

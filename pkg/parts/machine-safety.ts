@@ -8,7 +8,9 @@ import type { GoneMachine, GoneMachines } from '../controllers/safety/gone-machi
 import { Collector } from '../controllers/safety/orphan-vms/collector.ts';
 import { OrphanVMsController } from '../controllers/safety/orphan-vms/controller.ts';
 import { Evidence } from '../controllers/safety/orphan-vms/evidence.ts';
+import { tellOfForgotten } from '../controllers/safety/orphan-vms/forgotten.ts';
 import { identify, ownershipOf } from '../controllers/safety/orphan-vms/ownership.ts';
+import { OrphanBrake } from '../controllers/safety/orphan-vms/brake.ts';
 import { VanishedVMs } from '../controllers/safety/orphan-vms/vanished-vms.ts';
 import { ORPHAN_VMS_KEY, wakeOrphanVMs } from '../controllers/safety/orphan-vms/wake.ts';
 import type { OwnerlessVMs } from '../controllers/safety/ownerless-vms.ts';
@@ -29,6 +31,8 @@ import type { Base } from './base.ts';
 import type { ControlCaches, TargetCaches } from './control-caches.ts';
 import { type Stoppable, targetsOf, writerOf } from './half.ts';
 import { makeLoop } from './loop.ts';
+import { whenSetBack } from './set-back.ts';
+import type { TargetReadiness } from './target-readiness.ts';
 
 /** What the safety loops of the machine half share with the rest of it. */
 export interface SafetyShare {
@@ -39,6 +43,8 @@ export interface SafetyShare {
   readonly departures: Departures;
   readonly gone: GoneMachines;
   readonly ownerless: OwnerlessVMs;
+  /** Nodes are judged by caches that have caught up only. */
+  readonly readiness: TargetReadiness;
 }
 
 /** The safety loops of the machine half: `wake` fills their queues from now on. */
@@ -62,20 +68,36 @@ export function makeMachineSafety(
   const { config, registry } = base;
   const { machines, classes } = control;
   if (classes === undefined) throw new Error('the safety of machines needs a cache of their classes');
-  const { departures, gone, ownerless } = share;
+  const { departures, gone, ownerless, readiness } = share;
   const targets = targetsOf(base, target, gate);
   const metrics = safetyMetrics(registry, () => ownerless.list().length);
-  const nodeQueue = makeNodeLoop(base, machines, targets, gone, metrics);
+  const nodeQueue = makeNodeLoop(base, machines, targets, gone, metrics, readiness);
   const orphans = makeOrphanLoop(base, control, classes, { ...share, gate, targets, metrics, nodeQueue });
   const log = base.log.child({ controller: 'safety.orphan-vms' });
   return {
     workers: [orphans.queue, orphans.activities, nodeQueue],
     wake() {
       const runs = config.controllers;
+      whenSetBack(base.freezes, () => {
+        gone.clear();
+        const recorder = eventsAbout(machineClasses, share.recorder);
+        if (runs.has('safety.orphan-vms')) tellOfForgotten({ classes, recorder, log }, departures.missed);
+      });
       if (runs.has('safety.orphan-vms')) {
         const { queue, controller } = orphans;
         const deletedLate = (machine: GoneMachine): void => wakeNodesOf(targets.all(), nodeQueue, machine);
-        wakeOrphanVMs({ machines, classes, queue, controller, departures, gone, ownerless, deletedLate, log });
+        wakeOrphanVMs({
+          machines,
+          classes,
+          queue,
+          controller,
+          trust: gate,
+          departures,
+          gone,
+          ownerless,
+          deletedLate,
+          log,
+        });
       }
       if (runs.has('safety.unmanaged-nodes'))
         wakeUnmanagedNodes({ machines, targets: targets.all(), queue: nodeQueue });
@@ -93,6 +115,7 @@ function makeNodeLoop(
   targets: Targets,
   gone: GoneMachines,
   metrics: SafetyMetrics,
+  readiness: TargetReadiness,
 ): KeyedQueue {
   const { config, clock, log, control } = base;
   const controller = new UnmanagedNodesController({
@@ -110,7 +133,10 @@ function makeNodeLoop(
     controller: 'safety.unmanaged-nodes',
     queue: 'machinesafetyunmanagednodes',
     concurrency: config.machine.concurrency,
-    reconcile: (key, signal) => controller.reconcile(key, signal),
+    reconcile: readiness.holding(
+      (key, signal) => controller.reconcile(key, signal),
+      () => false,
+    ),
   });
 }
 
@@ -138,16 +164,19 @@ function makeOrphanLoop(
     limits: { ...NONE, delete: DELETIONS_AT_ONCE },
     enqueue: (key) => queues.get(key)?.add(key),
   });
+  const isDryRun = config.safety.orphanVMsDryRun;
+  const classEvents = eventsAbout(machineClasses, recorder);
   const collector = new Collector(ORPHAN_VMS_KEY, {
     activities,
-    recorder: eventsAbout(machineClasses, recorder),
+    recorder: classEvents,
     metrics,
     log,
-    isDryRun: config.safety.orphanVMsDryRun,
-    isOwned(vm: ListedMachine) {
+    isDryRun,
+    isOwned(vm: ListedMachine, listed) {
       const ofIt = [...machines.byIndex('providerID', vm.providerID), ...machines.byIndex('name', vm.machineName)];
-      return ownershipOf(vm, identify(ofIt)) !== 'none';
+      return ownershipOf(vm, identify(ofIt), listed) !== 'none';
     },
+    namesakeOf: ({ machineName }) => machines.byIndex('name', machineName)[0],
     collected({ providerID, machineName }) {
       ownerless.remove(providerID);
       const machine = { name: machineName, providerID };
@@ -182,6 +211,8 @@ function makeOrphanLoop(
     classes,
     machines,
     collector,
+    brake: new OrphanBrake({ recorder: classEvents, metrics, clock, log, isDryRun }),
+    recorder: classEvents,
     vanished,
     missingVMs,
     orphans: new Evidence(graceMs),

@@ -6,8 +6,10 @@ import { EventRecorder } from '../events/recorder.ts';
 import { OpenFence } from '../gate/fence.ts';
 import { LeaderGate } from '../gate/leader-gate.ts';
 import { Checks, cachesSynced, clustersReachable, leadership as leadershipCheck } from '../health/checks.ts';
+import { workBegun } from '../health/held-work.ts';
 import { HealthServer, HealthServerError } from '../health/server.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/elector.ts';
+import type { LeaseThread } from '../leader/lease-thread.ts';
 import { type Led, underLease } from '../process/leadership.ts';
 import { CannotStartError, type HostProcess, Lifecycle, type Member } from '../process/lifecycle.ts';
 import { type Base, makeBase, type ManagerOptions } from './base.ts';
@@ -15,7 +17,7 @@ import type { Caches } from './caches.ts';
 import { halvesOf, makeControlCaches, makeTargetCaches } from './control-caches.ts';
 import { FreezeNews } from './freeze-news.ts';
 import { cachesOf, writerOf } from './half.ts';
-import { type Leadership, makeLeadership } from './leadership.ts';
+import { type Leadership, makeLeadership, makeLeaseThread } from './leadership.ts';
 import { makeMachineHalf } from './machine-half.ts';
 import { probesOf } from './probes.ts';
 import { makeSetHalf } from './set-half.ts';
@@ -54,12 +56,14 @@ export async function buildManager(options: ManagerOptions, host: HostProcess): 
     machines: recorder(MACHINE_EVENT_SOURCE),
   };
 
+  const thread = makeLeaseThread(base);
   const lead = (name: string, announcer: EventRecorder): Leadership =>
     makeLeadership({
       name,
       identity: options.identity,
       config,
       transport: base.control.transport,
+      thread,
       freezes,
       clock,
       log,
@@ -89,7 +93,7 @@ export async function buildManager(options: ManagerOptions, host: HostProcess): 
   }
 
   const leases = work.flatMap(({ leadership: { name, elector } }) => (elector === undefined ? [] : [name]));
-  lifecycle.add(connectionsMember(base, leases));
+  lifecycle.add(connectionsMember(base, leases, thread));
   lifecycle.add(
     healthMember(
       base,
@@ -98,7 +102,7 @@ export async function buildManager(options: ManagerOptions, host: HostProcess): 
     ),
   );
   lifecycle.add(freezesMember(base, caches));
-  lifecycle.add(...caches);
+  lifecycle.add(...caches, ...(halves.machines && config.drivers.length > 0 ? [base.clusterIdentity] : []));
   lifecycle.add(...Object.entries(recorders).map(([name, one]) => recorderMember(name, one)));
   const underLeases = work.map(({ leadership: { name, elector }, led, recorder: announcer }) =>
     underLease(name, elector, news.readBy({ elector, recorder: announcer }, led)),
@@ -116,18 +120,20 @@ function gateParts({
   return { clock, freezes, metrics: metrics.gate, graceMs: config.safety.graceMs };
 }
 
-function healthMember(
-  base: Base,
-  caches: readonly { synced: Iterable<{ kind: string; hasSynced: boolean }> }[],
-  leaderships: readonly Leadership[],
-): Member {
-  const { config, registry, log, freezes, clock } = base;
+function healthMember(base: Base, caches: readonly Caches[], leaderships: readonly Leadership[]): Member {
+  const { config, registry, log, freezes, clock, held } = base;
   const checks = new Checks();
   checks.add(cachesSynced(() => caches.flatMap(({ synced }) => [...synced])));
   checks.add(
     clustersReachable(
       () => freezes.states(),
       () => clock.monotonicMs(),
+    ),
+  );
+  checks.add(
+    workBegun(
+      () => held.list(),
+      (cluster) => freezes.state(cluster)?.frozen === true,
     ),
   );
   for (const { name, elector } of leaderships) if (elector !== undefined) checks.add(leadershipCheck(name, elector));
@@ -163,7 +169,7 @@ function recorderMember(name: string, recorder: EventRecorder): Member {
 }
 
 /** Added first, so that connections are closed when everything else has ended. */
-function connectionsMember(base: Base, leases: readonly string[]): Member {
+function connectionsMember(base: Base, leases: readonly string[], thread: LeaseThread | undefined): Member {
   const { control, target, log } = base;
   return {
     name: 'connections',
@@ -172,6 +178,7 @@ function connectionsMember(base: Base, leases: readonly string[]): Member {
       return Promise.resolve();
     },
     async stop() {
+      await thread?.close();
       for (const access of new Set([control, target])) await access?.transport.close();
     },
   };

@@ -24,6 +24,8 @@ import type { Transport } from '../kube/transport.ts';
 const ROOT = join(import.meta.dirname, '../..');
 /** `machinist run`, which the original's two programs are thin entries to; the other commands are programs of their users. */
 const ENTRY = 'cmd/machinist/run.ts';
+/** The thread of its Leases, which is loaded by its path. */
+const LEASE_THREAD = 'pkg/leader/lease-thread-main.ts';
 
 /** Packages and parts of Node with which a process can reach another one. */
 const REACHES_OUT =
@@ -81,7 +83,7 @@ function sourcesOf(...folders: readonly string[]): string[] {
     .map((file) => relative(ROOT, join(ROOT, file)));
 }
 
-const manager = loadedBy([ENTRY]);
+const manager = loadedBy([ENTRY, LEASE_THREAD]);
 
 /** The files of the manager that import `file`. */
 function importersOf(file: string): string[] {
@@ -112,26 +114,31 @@ describe('a manager', () => {
       'pkg/kube/dispatchers.ts node:tls',
       'pkg/kube/dispatchers.ts undici',
       'pkg/kube/throttle.ts bottleneck', // can use Redis; here it only counts
+      'pkg/leader/lease-thread-main.ts node:worker_threads', // what it is started with
+      'pkg/leader/lease-thread.ts node:worker_threads', // starts it
     ]);
   });
 
   test.each([
     // The hands: what opens connections to API servers, and what may mutate through them.
     { file: 'pkg/kube/dispatchers.ts', by: ['pkg/kube/transport.ts'] },
-    { file: 'pkg/kube/transport.ts', by: ['pkg/parts/cluster.ts'] },
+    { file: 'pkg/kube/transport.ts', by: ['pkg/leader/lease-thread-main.ts', 'pkg/parts/cluster.ts'] },
     {
       file: 'pkg/kube/mutate.ts',
       by: ['pkg/kube/gated-writer.ts', 'pkg/kube/lease-client.ts', 'pkg/kube/transport.ts'],
     },
     { file: 'pkg/kube/gated-writer.ts', by: ['pkg/parts/half.ts'] },
-    { file: 'pkg/kube/lease-client.ts', by: ['pkg/parts/leadership.ts'] },
+    { file: 'pkg/kube/lease-client.ts', by: ['pkg/leader/lease-thread-main.ts', 'pkg/parts/leadership.ts'] },
     // The drivers.
     { file: 'pkg/driver/grpc/connection.ts', by: ['pkg/driver/grpc/client.ts'] },
     { file: 'pkg/driver/grpc/client.ts', by: ['pkg/parts/machine-half.ts'] },
     { file: 'pkg/driver/gated-driver.ts', by: ['pkg/parts/machine-half.ts'] },
     // The gates. The one that is always open is for Events, which only report.
     { file: 'pkg/gate/leader-gate.ts', by: ['pkg/parts/leadership.ts', 'pkg/parts/manager.ts'] },
-    { file: 'pkg/gate/fence.ts', by: ['pkg/parts/leadership.ts', 'pkg/parts/manager.ts'] },
+    {
+      file: 'pkg/gate/fence.ts',
+      by: ['pkg/leader/lease-thread-main.ts', 'pkg/parts/leadership.ts', 'pkg/parts/manager.ts'],
+    },
   ])('has $file used by $by alone', ({ file, by }) => {
     expect(manager).toContain(file);
     expect(importersOf(file)).toEqual(by);

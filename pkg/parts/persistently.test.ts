@@ -3,17 +3,28 @@ import { describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../clock/fake-clock.ts';
 import { ApiError } from '../kube/errors.ts';
 import { silentLogger } from '../log/logger.ts';
-import { persistently } from './persistently.ts';
+import { HeldWork } from '../health/held-work.ts';
+import { patiently, persistently } from './persistently.ts';
 
 const unreachable = (): ApiError => new ApiError(0, 'Unreachable', 'connection refused');
+const forbidden = (): ApiError => new ApiError(403, 'Forbidden', 'nodes is forbidden');
+const times = (n: number, error: () => ApiError): ApiError[] => Array.from({ length: n }, error);
 
-function start(errors: unknown[]): {
+function start(
+  errors: unknown[],
+  how: typeof patiently = persistently,
+): {
   clock: FakeClock;
+  held: HeldWork;
+  warnings: string[];
   stop: AbortController;
   tries: () => number;
   end: Promise<string>;
 } {
   const clock = new FakeClock();
+  const held = new HeldWork({ clock });
+  const warnings: string[] = [];
+  const log = { ...silentLogger, warn: (_fields: object, message: string) => void warnings.push(message) };
   const stop = new AbortController();
   let tries = 0;
   const run = (): Promise<string> => {
@@ -21,9 +32,10 @@ function start(errors: unknown[]): {
     const err = errors.shift();
     return err === undefined ? Promise.resolve('read') : Promise.reject(err);
   };
-  const end = persistently({ clock, log: silentLogger }, 'reading', run, stop.signal);
+  const hold = held.hold({ work: 'machines', waitsFor: 'catch-up', of: 'target' });
+  const end = how({ clock, log, hold }, 'reading', run, stop.signal);
   end.catch(() => undefined); // looked at later
-  return { clock, stop, tries: () => tries, end };
+  return { clock, held, warnings, stop, tries: () => tries, end };
 }
 
 describe('what is done persistently', () => {
@@ -36,14 +48,36 @@ describe('what is done persistently', () => {
   });
 
   test.each([
-    new ApiError(403, 'Forbidden', 'no permission'),
+    forbidden(),
+    new ApiError(401, 'Unauthorized', 'who are you'),
     new ApiError(404, 'NotServed', 'not served'),
-    new TypeError('a bug'),
-  ])('ends at once with what would last: $message', async (err) => {
-    const { tries, end } = start([err]);
+  ])('is never given up because the server refuses it: $message', async (err) => {
+    const { clock, tries, end } = start(Array.from({ length: 100 }, () => err));
+    await clock.advanceAsync(3_600_000);
+
+    await expect(end).resolves.toBe('read');
+    expect(tries()).toBe(101);
+  });
+
+  test('is told from the third failure on, and shown as held with the last one until it succeeds', async () => {
+    const { clock, held, warnings, end } = start(times(3, forbidden));
+    await clock.advanceAsync(1_000);
+    const before = { warnings: warnings.length, held: held.list() };
+    await clock.advanceAsync(60_000);
+
+    await expect(end).resolves.toBe('read');
+    expect(before).toMatchObject({ warnings: 0, held: [{ work: 'machines', why: 'nodes is forbidden' }] });
+    expect(warnings).toEqual(['reading failed, and is tried again']);
+    expect(held.list()).toEqual([]);
+  });
+
+  test('ends at once with a bug, and stays shown as held', async () => {
+    const err = new TypeError('a bug');
+    const { tries, end, held } = start([err]);
 
     await expect(end).rejects.toBe(err);
     expect(tries()).toBe(1);
+    expect(held.list()).toMatchObject([{ why: 'a bug' }]);
   });
 
   test('ends with its signal', async () => {
@@ -52,5 +86,32 @@ describe('what is done persistently', () => {
     stop.abort(new Error('stopping'));
 
     await expect(end).rejects.toThrow('stopping');
+  });
+});
+
+describe('what is done patiently', () => {
+  test('survives a server that refuses while it starts', async () => {
+    const { clock, end } = start([unreachable(), forbidden(), forbidden()], patiently);
+    await clock.advanceAsync(20_000);
+
+    await expect(end).resolves.toBe('read');
+  });
+
+  test('waits for a server that cannot be reached for as long as it takes', async () => {
+    const { clock, end } = start([...times(100, unreachable), forbidden()], patiently);
+    await clock.advanceAsync(3_600_000);
+
+    await expect(end).resolves.toBe('read');
+  });
+
+  test('ends with a refusal that lasts longer than a start', async () => {
+    const { clock, end, tries } = start(times(100, forbidden), patiently);
+    await clock.advanceAsync(9_000);
+    const triesBefore = tries();
+    await clock.advanceAsync(60_000);
+
+    await expect(end).rejects.toThrow('nodes is forbidden');
+    expect(triesBefore).toBeGreaterThan(2);
+    expect(tries()).toBeLessThan(10);
   });
 });

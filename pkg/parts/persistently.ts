@@ -1,31 +1,77 @@
 import { ReconnectBackoff } from '../cache/reconnect-backoff.ts';
 import type { Clock } from '../clock/clock.ts';
-import { ApiError } from '../kube/errors.ts';
+import type { Hold } from '../health/held-work.ts';
+import { ApiError, isRefusal } from '../kube/errors.ts';
 import type { Logger } from '../log/logger.ts';
 
-/** Refusals that no waiting ends. */
-const LASTING: ReadonlySet<string> = new Set(['Unauthorized', 'Forbidden', 'NotServed']);
+/** What is waited for is asked so often at least: work is held meanwhile. */
+const LONGEST_PAUSE_MS = 5_000;
+/** Failures that are normal while servers start; this one is told, and then each twelfth: about one a minute. */
+const FIRST_TOLD = 3;
+const EACH_TOLD = 12;
 
 /**
- * Runs `run` until it succeeds: an API server that cannot be asked right now will answer later. Rejects with the signal's
- * reason, with a refusal that would last for ever (permissions, what is not served), and with anything that is no ApiError.
+ * Runs `run` until it succeeds: an API server that cannot be asked right now will answer later, and one that is just starting
+ * refuses (401, 403, 404) what it grants a second later, so that no refusal is taken for the last word. `hold` shows what it
+ * fails with, and is released at the end. Rejects with the signal's reason, and with anything that is no ApiError.
  */
 export async function persistently<T>(
-  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+  { clock, log, hold }: { readonly clock: Clock; readonly log: Logger; readonly hold?: Hold },
   what: string,
   run: (signal: AbortSignal) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const backoff = new ReconnectBackoff(clock);
+  const backoff = new ReconnectBackoff(clock, { longestMs: LONGEST_PAUSE_MS });
   for (;;) {
     try {
-      return await run(signal);
+      const result = await run(signal);
+      hold?.release();
+      return result;
     } catch (err) {
       signal.throwIfAborted();
-      if (!(err instanceof ApiError) || LASTING.has(err.reason)) throw err;
+      hold?.failed(err);
+      if (!(err instanceof ApiError)) throw err;
       const ms = Math.max(backoff.next(), err.retryAfterMs ?? 0);
-      log.warn({ err, ms: Math.round(ms) }, `${what} failed, and is tried again`);
+      const isTold = backoff.failures === FIRST_TOLD || backoff.failures % EACH_TOLD === 0;
+      log[isTold ? 'warn' : 'debug']({ err, ms, failures: backoff.failures }, `${what} failed, and is tried again`);
       await clock.sleep(ms, signal);
     }
   }
+}
+
+/** How long a refusal is waited out at the start, before somebody is told to mend it. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * As `persistently`, for what a process cannot do without: when the server has refused it (401, 403, not served) for so long
+ * that it is not just starting, rejects with the refusal, for a person to mend.
+ */
+export async function patiently<T>(
+  parts: { readonly clock: Clock; readonly log: Logger; readonly hold?: Hold },
+  what: string,
+  run: (signal: AbortSignal) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const { clock } = parts;
+  let refusedSinceMs: number | undefined;
+  const outcome = await persistently(
+    parts,
+    what,
+    async (s) => {
+      try {
+        return { result: await run(s) };
+      } catch (err) {
+        if (!isRefusal(err)) {
+          refusedSinceMs = undefined;
+          throw err;
+        }
+        refusedSinceMs ??= clock.monotonicMs();
+        if (clock.monotonicMs() - refusedSinceMs < PATIENCE_MS) throw err;
+        return { refusal: err };
+      }
+    },
+    signal,
+  );
+  if ('refusal' in outcome) throw outcome.refusal;
+  return outcome.result;
 }

@@ -1,18 +1,21 @@
 import { expect, test } from '@jest/globals';
 
-import type { CachedKind } from '../cache/barrier.ts';
+import { ClusterContinuity } from '../cache/cluster-continuity.ts';
+import { FakeClock } from '../clock/fake-clock.ts';
 import type { ProbedCluster } from '../gate/cluster-freeze.ts';
 import { ApiError } from '../kube/errors.ts';
 import { machines } from '../kube/resource.ts';
-import { probesOf } from './probes.ts';
+import { type ProbedKind, probesOf } from './probes.ts';
 
 const signal = new AbortController().signal;
-const probed = (cluster: string): { probed: ProbedCluster } => ({
+const OUTAGE = { cluster: 'any', sinceMs: 0, why: 'no answer' };
+const probed = (cluster: string): { probed: ProbedCluster; continuity: ClusterContinuity } => ({
+  continuity: new ClusterContinuity(new FakeClock()),
   probed: { cluster, probe: () => Promise.resolve() },
 });
 
 /** A cache whose server answers, or does not. */
-function kind(isReachable: boolean): CachedKind {
+function kind(isReachable: boolean): ProbedKind {
   return {
     resource: machines,
     namespace: undefined,
@@ -23,7 +26,11 @@ function kind(isReachable: boolean): CachedKind {
           ? Promise.resolve({ metadata: { resourceVersion: '7' }, items: [] })
           : Promise.reject(new ApiError(0, 'Unreachable', 'no route to host')),
     },
-    informer: { waitFor: () => Promise.resolve() },
+    informer: {
+      waitFor: () => Promise.resolve(),
+      waitUntilWatching: () => Promise.resolve(),
+      readAnew: () => Promise.reject(new Error('not asked for')),
+    },
   };
 }
 
@@ -34,8 +41,8 @@ test('the control cluster comes back from an outage while its target stays away'
   ];
   const [control, target] = probesOf([probed('control'), probed('target')], caches);
 
-  await expect(control?.catchUp?.(signal)).resolves.toBeUndefined();
-  await expect(target?.catchUp?.(signal)).rejects.toThrow('no route to host');
+  await expect(control?.catchUp?.(signal, OUTAGE)).resolves.toBeUndefined();
+  await expect(target?.catchUp?.(signal, OUTAGE)).rejects.toThrow('no route to host');
 });
 
 test('a cluster that is control and target is probed once, and catches up with all of its caches', async () => {
@@ -47,5 +54,5 @@ test('a cluster that is control and target is probed once, and catches up with a
   const probes = probesOf([both, both], caches);
 
   expect(probes).toHaveLength(1);
-  await expect(probes[0]?.catchUp?.(signal)).rejects.toThrow('no route to host');
+  await expect(probes[0]?.catchUp?.(signal, OUTAGE)).rejects.toThrow('no route to host');
 });

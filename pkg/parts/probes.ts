@@ -1,18 +1,80 @@
 import type { CachedKind } from '../cache/barrier.ts';
 import { reachPresent } from '../cache/barrier.ts';
-import type { Cluster } from '../gate/gate.ts';
+import type { ClusterContinuity } from '../cache/cluster-continuity.ts';
+import type { ReflectedInformer } from '../cache/reflected-informer.ts';
+import type { KubeObject } from '../apis/meta.ts';
 import type { ProbedCluster } from '../gate/cluster-freeze.ts';
+import type { Cluster } from '../gate/gate.ts';
+
+/** A cache, and how it is brought up to date. */
+export interface ProbedKind extends CachedKind {
+  readonly informer: Pick<ReflectedInformer<KubeObject>, 'waitFor' | 'waitUntilWatching' | 'readAnew'>;
+}
+
+/** The caches of a cluster, or some of them. */
+interface ProbedCaches {
+  readonly cluster: Cluster;
+  readonly kinds: readonly ProbedKind[];
+}
 
 /**
- * How clusters are probed. One that comes back counts as alive only when its own caches have caught up; those of others are
- * none of its business, or a target that is gone for good would keep the control cluster frozen.
+ * How clusters are probed. One that comes back counts as alive only when its own caches have caught up and are watched again; those of others
+ * are none of its business, or a target that is gone for good would keep the control cluster frozen.
  */
 export function probesOf(
-  clusters: readonly { readonly probed: ProbedCluster }[],
-  caches: readonly { readonly cluster: Cluster; readonly kinds: readonly CachedKind[] }[],
+  clusters: readonly { readonly probed: ProbedCluster; readonly continuity: ClusterContinuity }[],
+  caches: readonly ProbedCaches[],
 ): ProbedCluster[] {
-  return [...new Set(clusters)].map(({ probed }) => {
-    const kinds = caches.filter(({ cluster }) => cluster === probed.cluster).flatMap((one) => one.kinds);
-    return { ...probed, catchUp: (signal) => reachPresent(kinds, signal) };
-  });
+  return [...new Set(clusters)].map(({ probed, continuity }) => ({
+    cluster: probed.cluster,
+    get isInDoubt() {
+      return continuity.isInDoubt;
+    },
+    get isSettled() {
+      return continuity.isSettled;
+    },
+    listen: (listener) => continuity.listen(listener),
+    untilSettled: (signal) => continuity.untilSettled(signal),
+    probe: (signal) => (continuity.isEmpty ? probed.probe(signal) : continuity.verify(signal)),
+    async catchUp(signal, { isSetBack }) {
+      const kinds = caches.filter(({ cluster }) => cluster === probed.cluster).flatMap((one) => one.kinds);
+      const over = new AbortController();
+      const either = AbortSignal.any([signal, over.signal]);
+      // Watches that are resumed may break again, and wait until that was looked into.
+      const verifying = continuity.keepVerified(either);
+      try {
+        await Promise.race([catchUp(kinds, continuity, isSetBack === true, either), verifying]);
+      } finally {
+        over.abort(new Error('caught up'));
+        await verifying.catch(() => undefined);
+      }
+    },
+  }));
+}
+
+async function catchUp(
+  kinds: readonly ProbedKind[],
+  continuity: ClusterContinuity,
+  isSetBack: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  if (isSetBack) await readAnew(kinds, continuity, signal);
+  await continuity.untilSettled(signal);
+  await reachPresent(kinds, signal);
+  // One that we can do without may be refused by now.
+  const needed = kinds.filter(({ isOptional }) => isOptional !== true);
+  await Promise.all(needed.map(({ informer }) => informer.waitUntilWatching(signal)));
+}
+
+/** Takes what was read only when all of it has arrived, at once: nobody sees one kind of the past beside another of the present. */
+async function readAnew(
+  kinds: readonly ProbedKind[],
+  continuity: ClusterContinuity,
+  signal: AbortSignal,
+): Promise<void> {
+  const { breaks } = continuity;
+  const takes = await Promise.all(kinds.map(({ informer }) => informer.readAnew(signal)));
+  signal.throwIfAborted();
+  for (const take of takes) take();
+  continuity.startAnew(breaks);
 }

@@ -3,6 +3,7 @@ import type { KubeObject } from '../apis/meta.ts';
 import { MachineDeploymentController } from '../controllers/machine-deployment/controller.ts';
 import { FreezeCondition } from '../controllers/machine-deployment/freeze-condition.ts';
 import { wakeMachineDeployments } from '../controllers/machine-deployment/wake.ts';
+import { CreationBrake } from '../controllers/machine-set/creation-brake.ts';
 import { MachineSetController } from '../controllers/machine-set/controller.ts';
 import { OvershootController } from '../controllers/safety/overshoot/controller.ts';
 import { wakeOvershoot } from '../controllers/safety/overshoot/wake.ts';
@@ -13,6 +14,7 @@ import { eventsAbout } from '../events/event-sink.ts';
 import type { Recorder } from '../events/recorder.ts';
 import { machineDeployments, machineSets } from '../kube/resource.ts';
 import type { LeaderGate } from '../gate/leader-gate.ts';
+import { MANAGER_LEASE } from '../leader/elector.ts';
 import { machineDeploymentMetrics } from '../metrics/machine-deployment.ts';
 import { machineSetMetrics } from '../metrics/machine-set.ts';
 import type { Led } from '../process/leadership.ts';
@@ -21,6 +23,7 @@ import type { Base } from './base.ts';
 import type { ControlCaches, TargetCaches } from './control-caches.ts';
 import { cachesOf, ledBy, readinessOf, targetsOf, writerOf } from './half.ts';
 import { makeLoop } from './loop.ts';
+import { whenSetBack } from './set-back.ts';
 
 /** Who the Events of this half come from. */
 export interface SetHalfRecorders {
@@ -48,13 +51,16 @@ export function makeSetHalf(
     clock,
     log,
   };
+  const expectations = new Expectations({ clock });
   machineDeploymentMetrics(registry, () => deployments.list());
+  const brake = new CreationBrake({ clock });
   const setController = new MachineSetController({
     ...shared,
     machineSets: sets,
     machineDeployments: deployments,
     machines,
-    expectations: new Expectations({ clock }),
+    expectations,
+    brake,
     recorder: eventsAbout(machineSets, recorders.sets),
     metrics: machineSetMetrics(registry, () => sets.list()),
     nodeConditions: config.machine.nodeConditions,
@@ -67,6 +73,7 @@ export function makeSetHalf(
     machines,
     recorder: eventsAbout(machineDeployments, recorders.deployments),
     setRecorder: eventsAbout(machineSets, recorders.deployments),
+    brake,
     holdsScaleDownDuringRollout: config.sets.annotateForAutoscaler,
   });
   const freezeCondition = new FreezeCondition({
@@ -80,12 +87,13 @@ export function makeSetHalf(
     machineSets: sets,
     machineDeployments: deployments,
     ownerless,
+    brake,
     recorder: eventsAbout(machineSets, recorders.deployments),
     margins: config.safety,
     periodMs: config.safety.overshootingPeriodMs,
   });
 
-  const readiness = readinessOf(base, target);
+  const readiness = readinessOf(base, MANAGER_LEASE, target);
   const loopParts = { clock, log, queueMetrics: metrics.queue, reconcileMetrics: metrics.reconcile };
   const { concurrency } = config.sets;
   const setQueue = makeLoop(loopParts, {
@@ -119,6 +127,7 @@ export function makeSetHalf(
       () => false,
     ),
   });
+  whenSetBack(base.freezes, () => expectations.doubt());
   const wake = (): void => {
     if (config.controllers.has('machine-set')) wakeMachineSets({ machineSets: sets, machines, queue: setQueue });
     if (config.controllers.has('machine-deployment')) {
@@ -133,7 +142,8 @@ export function makeSetHalf(
       wakeOvershoot({ machines, machineSets: sets, machineDeployments: deployments, queue: overshootQueue });
     }
   };
-  return ledBy(base, cachesOf(control, target), readiness, wake, [setQueue, deploymentQueue, overshootQueue]);
+  const queues = [setQueue, deploymentQueue, overshootQueue];
+  return ledBy(base, MANAGER_LEASE, cachesOf(control, target), readiness, wake, queues);
 }
 
 function isGoing(object: KubeObject | undefined): boolean {

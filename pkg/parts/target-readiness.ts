@@ -4,6 +4,7 @@ import type { Clock } from '../clock/clock.ts';
 import { untilAborted } from '../clock/deadline.ts';
 import type { Freezes } from '../gate/freeze.ts';
 import type { Cluster } from '../gate/gate.ts';
+import type { HeldWork } from '../health/held-work.ts';
 import type { Logger } from '../log/logger.ts';
 import { requeue } from '../reconcile/result.ts';
 import type { Reconcile } from '../reconcile/worker.ts';
@@ -14,8 +15,17 @@ export interface TargetReadinessParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly freezes: Freezes;
+  readonly held: HeldWork;
+  /** Name of the Lease under which the work is done. */
+  readonly work: string;
   /** A target cluster that is not the control cluster, and the caches of it; undefined: there is nothing to wait for. */
-  readonly target: { readonly cluster: Cluster; readonly kinds: readonly CachedKind[] } | undefined;
+  readonly target: CachedTarget | undefined;
+}
+
+/** A cluster and what is cached of it, which may grow. */
+interface CachedTarget {
+  readonly cluster: Cluster;
+  readonly kinds: readonly CachedKind[];
 }
 
 const LOOK_AGAIN_MS = 5_000;
@@ -47,12 +57,12 @@ export class TargetReadiness {
 
   /**
    * Resolves when the caches have caught up, or the target is frozen; then catching up goes on for as long as it takes, until
-   * the signal is aborted. Rejects with the signal's reason, and with what waiting does not mend.
+   * the signal is aborted, whatever the target answers meanwhile. Rejects with the signal's reason, and with errors of our own.
    */
   async begin(signal: AbortSignal): Promise<void> {
     const { freezes, log, target } = this.#parts;
     if (target === undefined) return;
-    const catchingUp = this.#catchUp(target.kinds, signal);
+    const catchingUp = this.#catchUp(target, signal);
     await Promise.race([catchingUp, untilAborted(untilFrozen(freezes, target.cluster), signal)]);
     if (this.#isReady) return;
 
@@ -73,8 +83,11 @@ export class TargetReadiness {
         : Promise.resolve(requeue(LOOK_AGAIN_MS, 'the target cluster to answer'));
   }
 
-  async #catchUp(kinds: readonly CachedKind[], signal: AbortSignal): Promise<void> {
-    await persistently(this.#parts, 'catching up with the target cluster', (s) => reachPresent(kinds, s), signal);
+  async #catchUp(target: CachedTarget, signal: AbortSignal): Promise<void> {
+    const { clock, log, held, work } = this.#parts;
+    const hold = held.hold({ work, waitsFor: 'catch-up', of: target.cluster });
+    const parts = { clock, log, hold };
+    await persistently(parts, 'catching up with the target cluster', (s) => reachPresent(target.kinds, s), signal);
     this.#isReady = true;
   }
 }

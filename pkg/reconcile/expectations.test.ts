@@ -36,6 +36,15 @@ describe('expectations', () => {
     expect(expectations.check('set', none)).toEqual({ kind: 'satisfied' });
   });
 
+  test('that are in doubt demand a live look at once', () => {
+    const expectations = new Expectations({ clock: new FakeClock() });
+    expectations.expect('set', 'm-1');
+
+    expectations.doubt();
+
+    expect(expectations.check('set', none)).toEqual({ kind: 'needsLiveCheck', names: ['m-1'] });
+  });
+
   test('after five minutes demand a live look instead of acting', () => {
     const clock = new FakeClock();
     const expectations = new Expectations({ clock });

@@ -42,6 +42,11 @@ export class Expectations {
     if (names?.size === 0) this.#owners.delete(owner);
   }
 
+  /** What `owner` has asked for and is not decided. */
+  names(owner: string): readonly string[] {
+    return [...(this.#owners.get(owner)?.keys() ?? [])];
+  }
+
   /** Settles every name that `isCached` shows, and says where the rest stands. */
   check(owner: string, isCached: (name: string) => boolean): Expectation {
     for (const name of this.#owners.get(owner)?.keys() ?? []) if (isCached(name)) this.settled(owner, name);
@@ -53,6 +58,11 @@ export class Expectations {
     if (overdue.length > 0) return { kind: 'needsLiveCheck', names: overdue };
     const oldestMs = Math.min(...names.values());
     return { kind: 'waiting', names: [...names.keys()], checkInMs: oldestMs + PATIENCE_MS - nowMs };
+  }
+
+  /** The cluster was set back, and what was asked for may never have happened: a live read decides now. */
+  doubt(): void {
+    for (const names of this.#owners.values()) for (const name of names.keys()) names.set(name, -Infinity);
   }
 
   /** The owner is gone. */

@@ -72,7 +72,9 @@ export class KeyedQueue implements Queue {
   readonly #timers = new Map<string, Timer>();
   readonly #failures = new Map<string, number>();
   #stopped = false;
+  #mayRun: (key: string) => boolean = () => true;
   #idle: (() => void)[] = [];
+  #onRunEnd: () => void = () => undefined;
 
   constructor(parts: KeyedQueueParts) {
     this.#parts = parts;
@@ -97,7 +99,7 @@ export class KeyedQueue implements Queue {
   }
 
   add(key: string, priority: Priority = 'normal'): void {
-    if (this.#stopped) return;
+    if (this.#stopped || !this.#mayRun(key)) return;
     const waiting = this.#waiting.get(key);
     if (waiting === undefined) {
       this.#waiting.set(key, { sinceMs: this.#parts.clock.monotonicMs(), priority });
@@ -112,6 +114,32 @@ export class KeyedQueue implements Queue {
 
   addAfter(key: string, delayMs: number): void {
     this.#addAfter(key, delayMs, 'normal');
+  }
+
+  /** From now on only keys of which `mayRun` says so are worked on; others that wait are forgotten. */
+  restrict(mayRun: (key: string) => boolean): void {
+    this.#mayRun = mayRun;
+    for (const key of this.#waiting.keys()) if (!mayRun(key)) this.#waiting.delete(key);
+    for (const [key, timer] of this.#timers) {
+      if (mayRun(key)) continue;
+      timer.cancel();
+      this.#timers.delete(key);
+    }
+  }
+
+  /** Resolves when no key waits, runs, or comes back within `withinMs` from now, and at the latest then. */
+  async rest(withinMs: number): Promise<void> {
+    const { clock } = this.#parts;
+    const untilMs = clock.monotonicMs() + withinMs;
+    const rest = Promise.withResolvers<undefined>();
+    const cancel = clock.schedule(withinMs, () => rest.resolve(undefined));
+    this.#onRunEnd = () => {
+      const isBusy = this.#waiting.size + this.#running.size > 0;
+      if (!isBusy && [...this.#timers.values()].every(({ atMs }) => atMs > untilMs)) rest.resolve(undefined);
+    };
+    this.#onRunEnd();
+    await rest.promise;
+    cancel();
   }
 
   /**
@@ -191,6 +219,7 @@ export class KeyedQueue implements Queue {
 
     const waiting = this.#waiting.get(key);
     if (waiting !== undefined) this.#dispatch(key, waiting.priority);
+    this.#onRunEnd();
     if (this.#stopped && this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 

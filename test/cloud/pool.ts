@@ -97,6 +97,11 @@ export class Pool implements AsyncDisposable {
     await this.#patchDeployment({ spec });
   }
 
+  /** Annotates the MachineClass; null takes an annotation away. */
+  async annotateClass(annotations: Readonly<Record<string, string | null>>): Promise<void> {
+    await this.#request('PATCH', `${this.#machinePath('machineclasses')}/${NAME}`, { metadata: { annotations } });
+  }
+
   /** Asks for the deletion of the MachineDeployment, its class and its Secret. */
   async delete(): Promise<void> {
     await this.#request('DELETE', `${this.#machinePath('machinedeployments')}/${NAME}`);
@@ -197,6 +202,11 @@ export class Pool implements AsyncDisposable {
       intervalMs: LOOK_MS,
       describe: `${replicas} machines in ${this.namespace}`,
     });
+  }
+
+  /** Waits until there are so many Machine objects, whatever they have come to. */
+  async untilAsked(replicas: number): Promise<void> {
+    await eventually(async () => (await this.machines()).length === replicas, { ...PATIENCE, intervalMs: LOOK_MS });
   }
 
   /** Waits until nothing is left of the deleted pool, anywhere. */

@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import type { Driver } from '../../pkg/driver/driver.ts';
+import { FencingGuard } from '../../pkg/driver/fencing.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
 import { DriverServer } from '../../pkg/driver/grpc/server.ts';
 import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
 import { DEFAULT_SETTINGS } from '../../pkg/drivers/sim/settings.ts';
 import type { Latencies, SimSettings } from '../../pkg/drivers/sim/settings.ts';
-import { Simulation } from '../../pkg/drivers/sim/simulation.ts';
+import { Simulation, type SimulationOptions } from '../../pkg/drivers/sim/simulation.ts';
 import type { SimVM } from '../../pkg/drivers/sim/vm.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import type { CloudConsole } from './pool.ts';
@@ -24,6 +26,7 @@ export interface SimCloudOptions {
   readonly latencyMs?: Latencies;
   readonly quota?: number;
   readonly faults?: readonly FaultRule[];
+  readonly capabilities?: SimulationOptions['capabilities'];
   /** Of the chances of faults. */
   readonly seed?: string;
 }
@@ -53,7 +56,13 @@ export class SimulatedCloud implements CloudConsole, AsyncDisposable {
     });
   }
 
-  static async start({ site, faults, seed = 'cloud', ...settings }: SimCloudOptions): Promise<SimulatedCloud> {
+  static async start({
+    site,
+    faults,
+    capabilities,
+    seed = 'cloud',
+    ...settings
+  }: SimCloudOptions): Promise<SimulatedCloud> {
     await using stack = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), 'cloud-'));
     stack.defer(() => rm(directory, { recursive: true, force: true }));
@@ -65,6 +74,7 @@ export class SimulatedCloud implements CloudConsole, AsyncDisposable {
         seed,
         settings: settingsOf(settings),
         ...(faults === undefined ? {} : { faults }),
+        ...(capabilities === undefined ? {} : { capabilities }),
         cluster: { kubeconfig: site.driverKubeconfig, nodeLeases: false, podStopMs: 0 },
       }),
     );
@@ -73,6 +83,22 @@ export class SimulatedCloud implements CloudConsole, AsyncDisposable {
     const log = silentLogger;
     stack.use(await DriverServer.start({ driver, fencing, address: parseDriverAddress(address), clock, log }));
     return new SimulatedCloud(address, simulation, stack.move());
+  }
+
+  /**
+   * Another driver of the same cloud, with fencing state of its own, as one that runs beside another replica of the manager. Resolves with
+   * its address.
+   */
+  async serveAnother(wrap: (driver: Driver) => Driver): Promise<string> {
+    const clock = new SystemClock();
+    const directory = await mkdtemp(join(tmpdir(), 'cloud-'));
+    this.#stack.defer(() => rm(directory, { recursive: true, force: true }));
+    const address = `unix://${join(directory, 'driver.sock')}`;
+    const fencing = await FencingGuard.open({ clock });
+    const driver = wrap(this.simulation.driver);
+    const parts = { driver, fencing, address: parseDriverAddress(address), clock, log: silentLogger };
+    this.#stack.use(await DriverServer.start(parts));
+    return address;
   }
 
   /** VMs that exist now. */

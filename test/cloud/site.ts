@@ -46,11 +46,11 @@ export class Site implements AsyncDisposable {
     return site;
   }
 
-  /** A kubeconfig of the manager's user for another address of the server: that of a proxy. */
-  async kubeconfigThrough(url: string): Promise<string> {
+  /** A kubeconfig of the manager's user, or of another, for another address of the server: that of a proxy. */
+  async kubeconfigThrough(url: string, user = MANAGER_USER): Promise<string> {
     const { directory, ca } = this.plane.connection;
-    const identity = await this.plane.connection.credentialFor({ user: MANAGER_USER });
-    const path = join(directory, `kubeconfig-through-${new URL(url).port}.yaml`);
+    const identity = await this.plane.connection.credentialFor({ user });
+    const path = join(directory, `kubeconfig-${user}-through-${new URL(url).port}.yaml`);
     writeKubeconfig(path, { url, ca, identity });
     return path;
   }

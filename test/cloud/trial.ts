@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { eventually } from '../expect/eventually.ts';
+import { httpProxyFor } from '../integration/kube-session.ts';
 import { InProcessManager, type RunOptions } from './manager.ts';
 import { Pool } from './pool.ts';
 import { QUICK, SimulatedCloud, type SimCloudOptions } from './sim-cloud.ts';
@@ -16,8 +17,14 @@ export interface FaultRow {
   readonly disturb?: (trial: Trial, over: AbortSignal) => Promise<void>;
   readonly flags?: Readonly<Record<string, string>>;
   readonly run?: Pick<RunOptions, 'clock' | 'hooks'>;
+  /** What the driver says that it can do. */
+  readonly capabilities?: SimCloudOptions['capabilities'];
+  /** How long the API server takes for each answer to the manager, watches aside. */
+  readonly answersAfterMs?: number;
   /** At least so many machines, that each fault of the row comes soon. */
   readonly machines?: number;
+  /** At most so many, because each takes long. */
+  readonly mostMachines?: number;
   /** Whether two VMs of one name are what the row is about. */
   readonly twins?: boolean;
   /** VMs made beyond those that are needed: of machines whose VM was taken away, or made by the fault itself. */
@@ -67,15 +74,33 @@ export class Trial {
    * is asked for, and checks after each step that there is one VM for each machine, none without, and no freeze left.
    */
   static async run(site: Site, machines: number, row: FaultRow, seed: string): Promise<Outcome> {
-    const { what, faults, disturb, extraVMs = 0, flags = {}, run = {}, twins = false } = row;
+    const {
+      what,
+      faults,
+      disturb,
+      capabilities,
+      answersAfterMs,
+      extraVMs = 0,
+      flags = {},
+      run = {},
+      twins = false,
+    } = row;
+    await using slow = answersAfterMs === undefined ? undefined : await httpProxyFor(site.plane.connection);
+    slow?.delay(answersAfterMs ?? 0);
     await using cloud = await SimulatedCloud.start({
       site,
       seed: `${seed}/${what}`,
       latencyMs: { ...QUICK, create: 150, delete: 150 },
       ...(faults === undefined ? {} : { faults }),
+      ...(capabilities === undefined ? {} : { capabilities }),
     });
     await using pool = await Pool.create({ site, cloud, replicas: machines, maxSurge: 2, maxUnavailable: 1 });
-    await using manager = await InProcessManager.start({ ...pool.access, ...run, flags: { ...FLAGS, ...flags } });
+    await using manager = await InProcessManager.start({
+      ...pool.access,
+      ...(slow === undefined ? {} : { kubeconfig: await site.kubeconfigThrough(slow.url) }),
+      ...run,
+      flags: { ...FLAGS, ...flags },
+    });
     const trial = new Trial(site, cloud, pool, manager);
     const over = new AbortController();
     const disturbing = disturb?.(trial, over.signal);

@@ -146,6 +146,27 @@ export function describeContract(driver: DriverUnderTest): void {
       });
     });
 
+    test.each(['../../escaped', '/tmp/escaped', 'm-1/..', '.hidden', '', 'M_1', 'm\n1', 'm-'.repeat(130)])(
+      'makes no VM for a machine whose name is none: %j',
+      async (name) => {
+        await expect(client.createMachine(request(name), callOf())).rejects.toMatchObject({
+          code: 'InvalidArgument',
+          detail: expect.stringContaining('machine.metadata.name'),
+        });
+        expect(await client.listMachines(request('m-1'), callOf())).toEqual([]);
+      },
+    );
+
+    test('finds a machine whose name begins as a removed one once did again when it is started anew', async () => {
+      const { providerID } = await client.createMachine(request('deleted-m-1'), callOf());
+
+      await running.end('SIGKILL');
+      await start();
+
+      const found = await client.getMachineStatus(request('deleted-m-1'), callOf());
+      expect(found.providerID).toBe(providerID);
+    });
+
     test('refuses mutations of a manager that was replaced, also after a restart', async () => {
       await client.createMachine(request('m-1'), callOf({ fencingToken: 7n }));
       const old = callOf({ fencingToken: 6n });
@@ -159,6 +180,16 @@ export function describeContract(driver: DriverUnderTest): void {
       await client.getMachineStatus(request('m-1'), callOf({ fencingToken: 0n }));
       await client.createMachine(request('m-1'), callOf({ fencingToken: 0n, cluster: 'c-2' }));
       await client.deleteMachine(request('m-1'), callOf({ fencingToken: 8n }));
+    });
+
+    test('obeys a manager whose leader election was turned off, and still refuses one that was replaced before', async () => {
+      await client.createMachine(request('m-1'), callOf({ fencingToken: 7n }));
+
+      await client.createMachine(request('m-2'), callOf({ fencingToken: 0n }));
+      await client.deleteMachine(request('m-1'), callOf({ fencingToken: 0n }));
+
+      const old = callOf({ fencingToken: 6n });
+      await expect(client.deleteMachine(request('m-2'), old)).rejects.toMatchObject({ code: 'FailedPrecondition' });
     });
 
     test('leaves a mutation unanswered when it is killed in the middle, and answers its successor', async () => {

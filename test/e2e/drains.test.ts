@@ -26,10 +26,12 @@ describe('machines whose pods are guarded by budgets', () => {
       await installation.apply(budget('web', 1), budget('solo', 1));
       await judged(installation);
       const stop = new AbortController();
-      const replaced = replaceWebPods(installation, stop.signal);
       using _stop = { [Symbol.dispose]: () => stop.abort() };
 
       await kubectl('delete', 'machines', 'web', 'solo', '--wait=false');
+      // A pod that came in the other's place at once would leave nothing to wait for.
+      await says(installation, 'web', 'PodDisruptionBudget web allows no eviction now');
+      const replaced = replaceWebPods(installation, stop.signal);
       await says(installation, 'solo', 'PodDisruptionBudget solo allows no eviction ever');
       const guarded = await podsOf(installation, 'solo');
       await kubectl('label', 'machine', 'solo', 'force-deletion=true');

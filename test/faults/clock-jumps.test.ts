@@ -42,7 +42,8 @@ async function whileItWorks(
     if (isLate && !mutation.text.startsWith('POST events')) sentLate.push(mutation.text);
     return answer;
   };
-  const hooks = { intercept, interceptDriver: intercept };
+  // The clock of this thread alone is the one that jumps.
+  const hooks = { intercept, interceptDriver: intercept, leasesInMainThread: true };
   const leader = await InProcessManager.start({ ...pool.access, flags: FLAGS, clock, hooks });
   await eventually(() => cloud.created.length > 0, { ...PATIENCE, intervalMs: 5, describe: 'the first VM' });
   clock.offsetMs = jumpMs;

@@ -109,6 +109,23 @@ describe('a manager process', () => {
     300_000,
   );
 
+  test('that is told to stop while VMs are deleted records it, so that its successor asks for no deletion again', async () => {
+    const replicas = 5;
+    await using cloud = await SimulatedCloud.start({ site, latencyMs: { ...QUICK, delete: 2_000 } });
+    await using pool = await Pool.create({ site, cloud, replicas });
+    await using first = await InProcessManager.start(pool.access);
+    await pool.untilUp(replicas, PATIENCE);
+    await pool.delete();
+    await eventually(() => cloud.calls['DeleteMachine'] === replicas, { timeoutMs: 60_000, intervalMs: 5 });
+
+    expect(await first.terminate()).toBe(0);
+    expect(await cloud.vms()).toEqual([]);
+    await using _second = await InProcessManager.start(pool.access);
+    await pool.untilGone(PATIENCE);
+
+    expect(cloud.calls['DeleteMachine']).toBe(replicas);
+  }, 180_000);
+
   test('hands over to its standby after SIGTERM, in the middle of its work, before its Lease has run out', async () => {
     await using cloud = await SimulatedCloud.start({ site, latencyMs: SLOW });
     await using pool = await Pool.create({ site, cloud, replicas: MACHINES });

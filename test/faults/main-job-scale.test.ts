@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 
@@ -8,6 +9,8 @@ import { SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
 import { eventually } from '../expect/eventually.ts';
 
+/** How many machines swing at most. */
+const PEAK = process.env['MACHINIST_FAULTS'] === 'long' ? 100 : 12;
 const PATIENCE = { timeoutMs: 120_000 };
 
 let site: Site;
@@ -115,3 +118,22 @@ describe('sixty machines', () => {
     expect(cloud.calls['DeleteMachine']).toBe(cloud.created.length);
   }, 150_000);
 });
+
+test('a number that swings every three seconds costs hardly a VM more than its peak', async () => {
+  await using cloud = await SimulatedCloud.start({ site });
+  const sizes = [2, 10, 4, 12, 2, 8, 5].map((size) => Math.ceil((size * PEAK) / 12));
+  const [first = 0] = sizes;
+  await using pool = await Pool.create({ site, cloud, replicas: first });
+  await using _manager = await InProcessManager.start(pool.access);
+  await pool.untilUp(first, PATIENCE);
+  for (const size of sizes.slice(1)) {
+    await pool.scale(size);
+    await sleep(3_000);
+  }
+
+  await pool.untilUp(sizes.at(-1) ?? 0, PATIENCE);
+
+  // Obeying each fall at once makes nearly twice as many. What has no VM yet when fewer are wanted is given up, call or not.
+  expect(cloud.created.length).toBeLessThanOrEqual(PEAK + PEAK / 4);
+  expect([...cloud.doubled]).toEqual([]);
+}, 200_000);

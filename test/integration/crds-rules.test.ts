@@ -134,6 +134,50 @@ describe('what can be obeyed', () => {
   });
 });
 
+describe('the provider id of a Machine', () => {
+  const confirmed = { status: { currentStatus: { phase: 'Running' } } };
+  const stored = (name: string, providerID?: string): Item & { spec: object } => ({
+    ...(forCreation(machine((m) => (m.spec = { class: { kind: 'MachineClass', name: 'c' } }))) as unknown as {
+      spec: object;
+    }),
+    kind: 'Machine',
+    metadata: { name },
+    ...(providerID !== undefined && { spec: { class: { kind: 'MachineClass', name: 'c' }, providerID } }),
+  });
+
+  test('is set once, when the VM is confirmed at the latest', async () => {
+    const item = stored('made');
+    await api.createAll([item]);
+    const record = (providerID: string | null): Promise<{ status: number }> =>
+      api.patch(item, { spec: { providerID } });
+
+    const creating = [await record('a'), await record('b')];
+    await api.patch(item, confirmed, 'status');
+    const refused = [await record('c'), await record(''), await record(null)];
+    const again = [await record('b'), await api.patch(item, { spec: { drainTimeout: '1h' } })];
+
+    expect(creating.map(({ status }) => status)).toEqual([200, 200]);
+    expect(refused.map(({ status }) => status)).toEqual([422, 422, 422]);
+    expect(again.map(({ status }) => status)).toEqual([200, 200]);
+    const answer = await api.patch(item, { spec: { providerID: 'c' } });
+    expect(causesOf(answer)).toEqual([
+      {
+        field: 'spec.providerID',
+        message: expect.stringContaining('delete the Machine') as unknown,
+        reason: 'FieldValueInvalid',
+      },
+    ]);
+  });
+
+  test('can still be recorded for a machine that got its phase without one', async () => {
+    const item = stored('late');
+    await api.createAll([item]);
+    await api.patch(item, confirmed, 'status');
+
+    expect(await api.patch(item, { spec: { providerID: 'a' } })).toMatchObject({ status: 200 });
+  });
+});
+
 describe('a selector that selects its machines', () => {
   const KINDS = [{ kind: 'MachineSet' }, { kind: 'MachineDeployment' }];
   const labels = { pool: 'a', zone: 'z' };

@@ -224,7 +224,11 @@ async function leave(
   if (gone.includes('vm')) cloud.simulation.cloud.remove(spec.providerID ?? '', 'deleted');
   if (gone.includes('node')) await removeNode(api, name);
   await change?.({
-    forgetVM: () => patch(api, path, { metadata: { labels: { [NODE_LABEL]: null } }, spec: { providerID: null } }),
+    async forgetVM() {
+      // Only a machine that is still being created may lose its provider id.
+      await patch(api, `${path}/status`, { status: { currentStatus: { phase: '' } } });
+      await patch(api, path, { metadata: { labels: { [NODE_LABEL]: null } }, spec: { providerID: null } });
+    },
     forgetNode: () => patch(api, path, { metadata: { labels: { [NODE_LABEL]: null } } }),
     async markNode() {
       await patch(api, `/api/v1/nodes/${name}`, { spec: { unschedulable: true } });

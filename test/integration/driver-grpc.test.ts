@@ -407,7 +407,7 @@ describe('a driver on TCP', () => {
   });
 
   test('may do without TLS on loopback', async () => {
-    await using server = await serveTcp('');
+    await using server = await serveTcp('?insecure=true');
     const client = connectTcp(server, '');
 
     await expect(client.getMachineStatus(request, callOf())).resolves.toEqual(vm);

@@ -36,6 +36,10 @@ describe('the health server', () => {
     { path: '/configz', status: 200, body: '{}' },
     { path: '/debug/pprof/', status: 404, body: 'not found\n' },
     { path: '/', status: 404, body: 'not found\n' },
+    { path: '//', status: 404, body: 'not found\n' },
+    { path: '///readyz', status: 404, body: 'not found\n' },
+    { path: '/%', status: 404, body: 'not found\n' },
+    { path: '/healthz?a=%', status: 200, body: 'OK' },
   ])('answers $path with $status', async ({ path, status, body }) => {
     const { get } = await serve();
 

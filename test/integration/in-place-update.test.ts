@@ -214,6 +214,10 @@ describe('a manual update in place', () => {
     await eventually(async () => {
       expect((await setOf(world, '2')).spec.replicas).toBe(1);
       expect((await setOf(world, undefined)).spec.replicas).toBe(2);
+      const chosen = (await nodesOf(world)).filter(
+        ({ metadata }) => SELECTED_FOR_UPDATE_LABEL in (metadata.labels ?? {}),
+      );
+      expect(chosen).toHaveLength(0);
     }, PATIENCE);
     for (const name of others) await choose(world, name);
     const after = await settled(world, 3, '2');

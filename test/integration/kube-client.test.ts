@@ -358,6 +358,22 @@ describe('writes', () => {
     expect(kube.clock.monotonicMs() - fromMs).toBeLessThan(10_000); // else it has 30 s
   });
 
+  test('a write that takes longer than what was left of the admission ends well if that was renewed meanwhile', async () => {
+    await using proxy = await httpProxyFor(connect());
+    proxy.delay(1_000);
+    const gate = (renewals: number): Gate => ({
+      admit: async () => ({ remainingMs: 300, fencingToken: 1n, leftMs: () => (renewals-- > 0 ? 300 : 0) }),
+    });
+    await using renewed = new KubeSession(connect(), { url: proxy.url, writer: { gate: gate(Infinity) } });
+    await using lost = new KubeSession(connect(), { url: proxy.url, writer: { gate: gate(2) } });
+
+    await renewed.writer.create('create', secrets, newSecret());
+
+    await expect(lost.writer.create('create', secrets, newSecret())).rejects.toMatchObject({
+      reason: 'DeadlineExceeded',
+    });
+  });
+
   test('a lost answer is not learnt from', async () => {
     const counter = new MutationCounter({ n: 1, point: 'after' }, () => {
       throw new ApiError(0, 'Unreachable', 'answer lost');

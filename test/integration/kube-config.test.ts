@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
@@ -117,6 +118,26 @@ describe('loadEndpoint', () => {
     const endpoint = await loadEndpoint({ kubeconfig: '', clock, env: { KUBECONFIG: connect().kubeconfig } });
 
     expect(await refusalOf(endpoint)).toBeUndefined();
+  });
+
+  test('names the place of a mistake and nothing of the text around it, which may be a token', async () => {
+    const kubeconfig = join(folder, 'crooked');
+    writeFileSync(kubeconfig, 'users:\n- name: u\n  user:\n    token: abcdef.0123456789abcdef\n   tokenFile: x\n');
+
+    const err = await loadEndpoint({ kubeconfig, clock, env: {} }).catch((reason: unknown) => reason);
+
+    expect(err).toMatchObject({ name: 'ConfigError', message: expect.stringMatching(/crooked: line 5, column \d+: /) });
+    expect(inspect(err)).not.toMatch(/abcdef|0123456789/);
+  });
+
+  test('says nothing of what a credential plugin printed', async () => {
+    const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'echo', args: ['abcdef.0123456789abcdef'] };
+    const endpoint = await loadEndpoint({ kubeconfig: kubeconfigWith({ exec }), clock, env: {} });
+
+    const err = await endpoint.credentials().catch((reason: unknown) => reason);
+
+    expect(err).toMatchObject({ name: 'ConfigError', message: expect.stringMatching(/credentials of kubeconfig/) });
+    expect(inspect(err)).not.toMatch(/abcdef|0123456789/);
   });
 
   test.each([

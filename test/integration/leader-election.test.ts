@@ -32,6 +32,8 @@ class Wire implements LeaseClient {
   /** up; loses-answers: requests reach the server, their answers do not come back; cut: nothing goes through. */
   state: 'up' | 'loses-answers' | 'cut' = 'up';
   renewals = 0;
+  /** How long each answer takes. */
+  answersAfterMs = 0;
   /** Writes are held back until it resolves. */
   held: Promise<void> = Promise.resolve();
   /** Writes that wait, and those that were given up by the caller before they were sent. */
@@ -64,6 +66,7 @@ class Wire implements LeaseClient {
   async #pass<T>(send: () => Promise<T>): Promise<T> {
     if (this.state === 'cut') throw new ApiError(0, 'Unreachable', 'cut');
     const answer = await send();
+    await clock.sleep(this.answersAfterMs, new AbortController().signal);
     if (this.state === 'loses-answers') throw new ApiError(0, 'Unreachable', 'answer lost');
     return answer;
   }
@@ -285,6 +288,22 @@ describe('leader election', () => {
 
     expect(leader.lost).toEqual([]);
     expect(leader.fence.token).toBe(1n);
+  });
+
+  test('a server that takes more than a third of the renew deadline for each answer costs no leadership', async () => {
+    await using ns = await namespace();
+    const leader = candidate(ns.name, 'leader', {
+      leaseDurationMs: 9_000,
+      renewDeadlineMs: 6_000,
+      retryPeriodMs: 2_400,
+    });
+    leader.wire.answersAfterMs = 2_200;
+
+    await leader.acquire();
+    await eventually(() => leader.wire.renewals === 3 || leader.lost.length > 0, { timeoutMs: 60_000 });
+
+    expect(leader.lost).toEqual([]);
+    expect(leader.fence.remainingMs).toBeGreaterThan(0);
   });
 
   test('a candidate whose winning answer was lost goes on under the token that it won', async () => {

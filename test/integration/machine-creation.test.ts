@@ -2,13 +2,17 @@ import { setTimeout } from 'node:timers/promises';
 
 import { describe, expect, test } from '@jest/globals';
 
+import type { NodeTemplateSpec } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { mergePatch } from '../../pkg/kube/patch.ts';
-import { events, machineClasses, nodes } from '../../pkg/kube/resource.ts';
+import { events, machineClasses, machines, nodes } from '../../pkg/kube/resource.ts';
 import { forCreation, node } from '../builders.ts';
+import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
+import { refuse } from './admission-policy.ts';
 import { MachineWorld } from './machine-world.ts';
 
 const SENT_AT = 'machine.sapcloud.io/creation-sent-at';
+const MACHINE_NAME = 'node.gardener.cloud/machine-name';
 const GPU = 'example.com/virtual-gpu';
 const CAPACITY_RECORD = 'node.machine.sapcloud.io/last-applied-virtual-capacity';
 
@@ -39,7 +43,7 @@ describe('a creation whose answer was lost with the process', () => {
 
     expect(driver.calls['CreateMachine']).toBe(1);
     expect(cloud.all()).toHaveLength(1);
-    expect(running.metadata.annotations ?? {}).not.toHaveProperty(SENT_AT);
+    expect(running.metadata.annotations ?? {}).not.toHaveProperty([SENT_AT]);
   });
 });
 
@@ -104,7 +108,162 @@ describe('the Node of a machine', () => {
   });
 });
 
+describe('a VM that the API server refuses to record', () => {
+  test('is told of, fails by creation timeout, and goes with its machine', async () => {
+    await using world = await MachineWorld.open({ settings: { creationTimeoutMs: 3_000 } });
+    const probe = await world.create((m) => {
+      m.spec.class = { kind: 'MachineClass', name: 'missing' };
+    });
+    await using _policy = await refuse(connect(), {
+      resource: { group: 'machine.sapcloud.io', version: 'v1alpha1', plural: 'machines' },
+      operations: ['UPDATE'],
+      only: `object.metadata.namespace == '${world.namespace}'`,
+      validations: [
+        { expression: "!has(object.metadata.labels) || !('node' in object.metadata.labels)", message: 'no VMs today' },
+      ],
+      probe: {
+        path: `/apis/machine.sapcloud.io/v1alpha1/namespaces/${world.namespace}/machines/${probe}`,
+        body: { metadata: { labels: { node: 'a' } } },
+      },
+    });
+    await world.delete(probe);
+    await world.gone(probe);
+    const name = await world.create();
+
+    const told = await world.inPhase(name, 'CrashLoopBackOff');
+    const text = /^The API server refuses to record VM sim:.* with Node name .*no VMs today$/;
+    expect(told.status?.lastOperation?.description).toMatch(text);
+    expect(told.status?.machineConditions?.[0]).toMatchObject({ type: 'VMCreated', reason: 'RecordRefused' });
+    await eventually(async () => {
+      const { items } = await world.user.reader.list(events, { namespace: world.namespace });
+      return items.some(({ involvedObject, reason }) => involvedObject.name === name && reason === 'RecordRefused');
+    });
+    const failed = await world.inPhase(name, 'Failed');
+    expect(failed.status?.lastOperation?.description).toMatch(text);
+
+    await world.delete(name);
+    await world.gone(name);
+    expect(world.cloud.cloud.all()).toEqual([]);
+    expect(world.cloud.driver.calls['CreateMachine']).toBe(1);
+  });
+
+  test('because of its name is told of in the same way', async () => {
+    await using world = await MachineWorld.open({ settings: { creationTimeoutMs: 3_000 } });
+    const name = await world.create((m) => {
+      m.metadata.name = `${m.metadata.name}-${'x'.repeat(60)}`;
+    });
+
+    const told = await world.inPhase(name, 'CrashLoopBackOff');
+    expect(told.status?.lastOperation?.description).toMatch(/^The API server refuses to record .*no more than 63/);
+    await world.inPhase(name, 'Failed');
+
+    await world.delete(name);
+    await world.gone(name);
+    expect(world.cloud.cloud.all()).toEqual([]);
+  });
+});
+
+describe('a Node of which the API server refuses a part', () => {
+  const REFUSED = 'machine.sapcloud.io/node-sync-refused';
+  const template = (labels: Readonly<Record<string, string>>): NodeTemplateSpec => ({
+    metadata: { labels, annotations: { good: 'yes' } },
+    spec: { taints: [{ key: 'good', value: 'yes', effect: 'NoSchedule' }] },
+  });
+
+  test('gets the rest, our finalizer first; its machine runs and says what is refused, until that is corrected', async () => {
+    await using world = await MachineWorld.open();
+    const name = await world.create((m) => {
+      m.spec.nodeTemplate = template({ good: 'yes', bad: 'not possible', 'also/good': 'yes' });
+    });
+
+    await world.inPhase(name, 'Running');
+    const told = await eventually(
+      async () => {
+        const machine = await world.read(name);
+        expect(machine.metadata.annotations?.[REFUSED]).toMatch(/^label bad \(metadata.labels: .*\)$/);
+        expect(machine.status?.machineConditions?.map(({ type }) => type)).toContain('NodeSyncRefused');
+        return machine;
+      },
+      { timeoutMs: 20_000 },
+    );
+    const { metadata, spec } = await world.user.reader.get(nodes, { name });
+    expect(metadata.finalizers).toContain('node.machine.sapcloud.io/machine-controller');
+    expect(metadata.labels).toMatchObject({ good: 'yes', 'also/good': 'yes', [MACHINE_NAME]: name });
+    expect(metadata.labels).not.toHaveProperty('bad');
+    expect(metadata.annotations).toMatchObject({ good: 'yes' });
+    expect(spec?.taints?.map(({ key }) => key)).toContain('good');
+    const patches = world.session.count('patch', 'nodes');
+
+    const ref = { namespace: world.namespace, name };
+    const corrected = { spec: { nodeTemplate: template({ good: 'yes', bad: 'possible', 'also/good': 'yes' }) } };
+    await world.user.writer.patch('change', machines, ref, mergePatch(told, corrected));
+    await eventually(
+      async () => {
+        expect((await world.user.reader.get(nodes, { name })).metadata.labels?.['bad']).toBe('possible');
+        const { metadata: after, status } = await world.read(name);
+        expect(after.annotations).not.toHaveProperty([REFUSED]);
+        expect(status?.machineConditions?.map(({ type }) => type)).not.toContain('NodeSyncRefused');
+      },
+      { timeoutMs: 20_000 },
+    );
+    // Once whole, then found by halves, our marks first; and one for the correction.
+    expect(patches).toBeLessThanOrEqual(14);
+    expect(world.session.count('patch', 'nodes')).toBeLessThanOrEqual(patches + 1);
+  });
+
+  test('does not keep its machine out of Pending, whatever is refused', async () => {
+    await using world = await MachineWorld.open();
+    const probe = `${world.prefix}probe`;
+    const registered = await world.user.writer.create(
+      'create',
+      nodes,
+      forCreation(node((n) => void (n.metadata.name = probe))),
+    );
+    await using _policy = await refuse(connect(), {
+      resource: { group: '', version: 'v1', plural: 'nodes' },
+      operations: ['UPDATE'],
+      only: `object.metadata.name.startsWith('${world.prefix}')`,
+      validations: [{ expression: '!has(object.metadata.finalizers)', message: 'no finalizers on Nodes' }],
+      probe: { path: `/api/v1/nodes/${probe}`, body: { metadata: { finalizers: ['example.com/a'] } } },
+    });
+    await world.user.writer.delete('destroy', nodes, { name: probe }, { uid: registered.metadata.uid });
+    const name = await world.create((m) => {
+      m.spec.nodeTemplate = template({ good: 'yes' });
+    });
+
+    const running = await world.inPhase(name, 'Running');
+    await eventually(
+      async () => {
+        const { metadata } = await world.read(name);
+        expect(metadata.annotations?.[REFUSED]).toMatch(/^finalizer \(.*no finalizers on Nodes/);
+        expect((await world.user.reader.get(nodes, { name })).metadata.labels).toMatchObject({ good: 'yes' });
+      },
+      { timeoutMs: 20_000 },
+    );
+    expect(running.metadata.name).toBe(name);
+  });
+});
+
 describe('a machine without its class', () => {
+  test("of a kind that the original's old manifests name is told how to name it, whether there is such a MachineClass or not", async () => {
+    await using world = await MachineWorld.open();
+    const ref = { namespace: world.namespace, name: 'class-1' };
+    const made = await world.user.reader.get(machineClasses, ref);
+    await world.user.writer.patch('change', machineClasses, ref, mergePatch(made, { metadata: { finalizers: [] } }));
+    for (const name of ['class-1', 'missing']) {
+      const machine = await world.create((m) => {
+        m.spec = { class: { kind: 'AWSMachineClass', name } };
+      });
+
+      const { status } = await world.inPhase(machine, 'CrashLoopBackOff');
+
+      expect(status?.lastOperation?.description).toMatch(
+        /^No VM was asked for: .* kind "AWSMachineClass", .*: set spec.template.spec.class.kind .* to MachineClass/,
+      );
+    }
+    expect(world.cloud.driver.calls).toEqual({});
+  });
+
   test('shows a phase and says why, and is made when the class comes', async () => {
     await using world = await MachineWorld.open();
     const name = await world.create((m) => {

@@ -1,11 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import {
   DESIRED_REPLICAS_ANNOTATION,
   FREEZE_LABEL,
   LAST_SCALER_CHANGE_ANNOTATION,
   MACHINE_FINALIZER,
   MAX_REPLICAS_ANNOTATION,
+  NODE_SYNC_REFUSED_ANNOTATION,
   PREFER_NO_SCHEDULE_KEY,
   REVISION_ANNOTATION,
   TEMPLATE_HASH_LABEL,
@@ -13,8 +15,12 @@ import {
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment, RollingLimits } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
+import { toTimestamp } from '../../pkg/clock/clock.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
+import { statusPatch } from '../../pkg/kube/patch.ts';
+import { mergePatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
+import { refuse } from '../env/refusal.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
@@ -56,6 +62,10 @@ const setOf = async (world: MachineSetWorld, className: string): Promise<Machine
   if (set === undefined) throw new Error(`no machine set of class ${className}`);
   return set;
 };
+const taintedNodes = async (world: MachineSetWorld): Promise<string[]> =>
+  (await world.user.reader.list(nodes, { labelSelector: `world=${world.namespace.name}` })).items
+    .filter(({ spec }) => spec?.taints?.some(({ key }) => key === PREFER_NO_SCHEDULE_KEY))
+    .map(({ metadata }) => metadata.name);
 
 describe('a machine deployment', () => {
   test('creates one set with hash, notes and revision, and its machines', async () => {
@@ -163,6 +173,37 @@ describe('a machine deployment', () => {
     });
   });
 
+  test('tells with its set what its machines say is refused for their nodes, for as long as one of them says so', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createDeployment(2);
+    await complete(world, 2);
+    const [first = '', second = ''] = world.machines.list().map(({ metadata }) => metadata.name);
+    const say = (name: string, text: string | null): Promise<unknown> =>
+      world.patch(machines, name, { metadata: { annotations: { [NODE_SYNC_REFUSED_ANNOTATION]: text } } });
+    const told = async (wanted: object | undefined): Promise<void> => {
+      await eventually(
+        async () => {
+          const [set] = await world.list(machineSets);
+          const onSet = set?.status?.machineSetCondition?.find(({ type }) => type === 'NodeSyncRefused');
+          expect([onSet, await condition(world, 'NodeSyncRefused')]).toEqual([wanted, wanted]);
+        },
+        { timeoutMs: 20_000 },
+      );
+    };
+    const refused = (message: string): object =>
+      expect.objectContaining({ status: 'True', reason: 'Refused', message });
+    const does = 'not have what the API server refuses: label bad (impossible)';
+
+    await say(first, 'label bad (impossible)');
+    await told(refused(`The Node of one machine does ${does}`));
+    await say(second, 'label bad (impossible)');
+    await told(refused(`The Nodes of 2 machines do ${does}`));
+    await say(first, null);
+    await told(refused(`The Node of one machine does ${does}`));
+    await say(second, null);
+    await told(undefined);
+  });
+
   test('avoids a name that another set has taken', async () => {
     await using world = await MachineSetWorld.start();
     await world.killManager();
@@ -238,6 +279,73 @@ describe('a rolling update', () => {
     expect(Math.min(...world.moments.map(({ available }) => available))).toBeGreaterThanOrEqual(4);
   });
 
+  test('does not stand still because a failed machine is preserved, although none may be unavailable', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createDeployment(3, limited({ maxSurge: 1, maxUnavailable: 0 }));
+    await complete(world, 3);
+    const [name = ''] = world.running().map(({ metadata }) => metadata.name);
+    const preserveExpiryTime = toTimestamp(world.user.clock.now() + 3_600_000);
+    const patch = statusPatch(await world.get(machines, name), {
+      currentStatus: { phase: 'Failed', preserveExpiryTime },
+    });
+    await world.user.writer.patch('change', machines, { namespace: world.namespace.name, name }, patch);
+    await eventually(() => expect(world.running()).toHaveLength(2));
+    world.moments.length = 0;
+    await world.patch(machineDeployments, 'd', CLASS_2);
+    await complete(world, 3, 'c2');
+
+    expect(Math.min(...world.moments.map(({ available }) => available))).toBe(2);
+    expect(Math.max(...world.moments.map(({ existing }) => existing))).toBeLessThanOrEqual(4);
+  });
+
+  test('replaces a failed machine while others are still going, however many', async () => {
+    await using world = await MachineSetWorld.start({ goes: ({ spec }) => spec.class?.name !== 'c' });
+    await world.createDeployment(3, limited({ maxSurge: '100%', maxUnavailable: '100%' }));
+    await complete(world, 3);
+    await world.patch(machineDeployments, 'd', CLASS_2);
+    await eventually(() => expect(world.running().map(({ spec }) => spec.class?.name)).toEqual(['c2', 'c2', 'c2']));
+    await world.patch(machineDeployments, 'd', { spec: { replicas: 2 } });
+    await eventually(() => expect(world.machines.list()).toHaveLength(5));
+    const [failed] = world.running();
+    await world.setPhase(failed?.metadata.name ?? '', 'Failed');
+
+    await eventually(() => {
+      expect(world.running()).toHaveLength(2);
+      expect(world.running().map(({ metadata }) => metadata.uid)).not.toContain(failed?.metadata.uid);
+    });
+    expect(world.machines.list()).toHaveLength(5);
+  });
+
+  test('has no more machines than it may when two of its sets create at once', async () => {
+    await using world = await MachineSetWorld.start({ withoutDeployments: true });
+    const { metadata } = await world.createDeployment(16, limited({ maxSurge: 0, maxUnavailable: 1 }));
+    const owner = {
+      apiVersion: API_VERSION,
+      kind: 'MachineDeployment',
+      name: 'd',
+      uid: metadata.uid,
+      controller: true,
+    };
+    const create = (name: string): Promise<MachineSet> =>
+      world.createSet(12, (set) => {
+        const labels = { pool: 'd', [TEMPLATE_HASH_LABEL]: name };
+        Object.assign(set.metadata, { name, labels, ownerReferences: [owner] });
+        set.spec.selector = { matchLabels: labels };
+        set.spec.template = { ...set.spec.template, metadata: { labels } };
+      });
+    await Promise.all([create('a'), create('b')]);
+    await eventually(() => expect(world.running().length).toBeGreaterThanOrEqual(16));
+    // Both have looked once more.
+    for (const name of ['a', 'b']) await world.patch(machineSets, name, { spec: { minReadySeconds: 1 } });
+    await eventually(async () => {
+      for (const set of await world.list(machineSets)) {
+        expect(set.status?.observedGeneration).toBe(set.metadata.generation);
+      }
+    });
+
+    expect(Math.max(...world.moments.map(({ existing }) => existing))).toBe(16);
+  });
+
   test('gives up machines that do not run before those that do', async () => {
     await using world = await MachineSetWorld.start();
     await world.createDeployment(3, limited({ maxSurge: 0, maxUnavailable: 1 }));
@@ -308,6 +416,78 @@ describe('a rolling update', () => {
       expect(list).toHaveLength(3);
       expect(list.filter(({ metadata }) => metadata.annotations?.[HELD] !== undefined)).toEqual([]);
     });
+  });
+
+  test('taints every node of an old set, also one that changes in that moment, and none when the rollout is turned back', async () => {
+    await using world = await MachineSetWorld.start({
+      withNodes: true,
+      comesUp: ({ spec }) => spec.class?.name === 'c',
+    });
+    await world.createDeployment(4);
+    await complete(world, 4);
+    await world.killManager();
+    const disturbed = new Set<string>();
+    await world.startManager({
+      intercept: async ({ text }, send) => {
+        const [verb, resource, name = ''] = text.split(' ');
+        const isFirst = verb === 'PATCH' && resource === 'nodes' && !disturbed.has(name);
+        if (isFirst) {
+          disturbed.add(name);
+          const now = await world.user.reader.get(nodes, { name });
+          const change = mergePatch(now, { metadata: { annotations: { kubelet: String(disturbed.size) } } });
+          await world.user.writer.patch('change', nodes, { name }, change);
+        }
+        return send();
+      },
+    });
+    const old = world.machines.list().map(({ metadata }) => metadata.name);
+
+    await world.patch(machineDeployments, 'd', CLASS_2);
+    await eventually(async () => {
+      expect((await setOf(world, 'c')).metadata.annotations?.[PREFER_NO_SCHEDULE_KEY]).toBe('True');
+    });
+    const whileRolling = await taintedNodes(world);
+    disturbed.clear();
+    await world.patch(machineDeployments, 'd', {
+      spec: { template: { spec: { class: { kind: 'MachineClass', name: 'c' } } } },
+    });
+    await complete(world, 4);
+    await eventually(async () => {
+      expect((await setOf(world, 'c')).metadata.annotations?.[PREFER_NO_SCHEDULE_KEY]).toBeUndefined();
+    });
+
+    expect(whileRolling.toSorted()).toEqual(old.toSorted());
+    expect(disturbed.size).toBeGreaterThan(0);
+    expect(await taintedNodes(world)).toEqual([]);
+  });
+
+  test('rolls on when more nodes than one pass writes refuse their taint, tells of it and leaves them alone for a while', async () => {
+    await using world = await MachineSetWorld.start({ withNodes: true });
+    const replicas = 105;
+    await world.createDeployment(replicas, limited({ maxSurge: 1, maxUnavailable: 0 }));
+    await complete(world, replicas);
+    const [node = ''] = world.machines.list().map(({ metadata }) => metadata.name);
+    const taints = [{ key: PREFER_NO_SCHEDULE_KEY, effect: 'PreferNoSchedule' }];
+    await using _refusal = await refuse({
+      resource: 'nodes',
+      operations: ['UPDATE'],
+      concerns: `object.metadata.?labels.world.orValue('') == '${world.namespace.name}'`,
+      unless: `!object.spec.?taints.orValue([]).exists(taint, taint.key == '${PREFER_NO_SCHEDULE_KEY}')`,
+      probe: { method: 'PATCH', path: `/api/v1/nodes/${node}`, body: { spec: { taints } } },
+    });
+
+    await world.patch(machineDeployments, 'd', CLASS_2);
+    await eventually(async () => expect((await setOf(world, 'c')).spec.replicas).toBeLessThan(replicas - 2), {
+      timeoutMs: 30_000,
+      describe: 'the old set to shrink',
+    });
+
+    expect(await taintedNodes(world)).toEqual([]);
+    expect((await setOf(world, 'c')).metadata.annotations?.[PREFER_NO_SCHEDULE_KEY]).toBeUndefined();
+    expect(world.manager.count('patch', 'nodes')).toBeGreaterThan(100);
+    expect(world.manager.count('patch', 'nodes')).toBeLessThan(5 * replicas);
+    const told = world.events.filter(({ reason }) => reason === 'NodeUpdateFailed');
+    expect(told.map(({ message }) => message).join()).toContain('refused by a test');
   });
 
   test('that is rolled back uses the set of the earlier template again', async () => {

@@ -1,13 +1,18 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
+import { createNewSet } from '../../pkg/controllers/machine-deployment/create-set.ts';
+import { CreationBrake } from '../../pkg/controllers/machine-set/creation-brake.ts';
 import { machineDeployments, machineSets } from '../../pkg/kube/resource.ts';
 import { BROKEN_OBJECTS } from '../broken-objects.ts';
 import { forCreation } from '../builders.ts';
 import { privateControlPlane } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
+import { mutateOnCreation, relabelling } from '../env/mutating-policy.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
 let plane: ControlPlane;
@@ -83,6 +88,181 @@ test('a set that a changed selector strands is told of, on both objects, with it
       expect(message).toContain(`${stranded?.metadata.name}, which has been released with 2`);
   });
   await eventually(() => expect(world.running()).toHaveLength(4));
+});
+
+const HASH = 'machine-template-hash';
+
+const invalidSpecOf = async (world: MachineSetWorld): Promise<string | undefined> =>
+  (await world.get(machineDeployments, 'd')).status?.conditions?.find(({ type }) => type === 'InvalidSpec')?.message;
+
+test.each([
+  { what: 'labels', selector: { matchLabels: { pool: 'd', [HASH]: '1' } }, labels: { [HASH]: '1' } },
+  {
+    what: 'the lack of it',
+    selector: { matchExpressions: [{ key: HASH, operator: 'DoesNotExist' as const }] },
+    labels: {},
+  },
+])('a selector by the hash label ($what) is told of and makes nothing', async ({ selector, labels }) => {
+  await using world = await MachineSetWorld.start({}, plane.connection);
+  await world.createDeployment(2, ({ spec }) => {
+    spec.selector = { matchLabels: { pool: 'd' }, ...selector };
+    spec.template.metadata = { labels: { pool: 'd', ...labels } };
+  });
+
+  await eventually(async () =>
+    expect(await invalidSpecOf(world)).toContain('selector names label machine-template-hash'),
+  );
+  expect(await world.list(machineSets)).toEqual([]);
+});
+
+test('a selector that comes to name the hash label strands nothing, and nothing is left when it is deleted', async () => {
+  await using world = await MachineSetWorld.start({}, plane.connection);
+  await world.createDeployment(2);
+  await eventually(() => expect(world.running()).toHaveLength(2));
+  const before = world.running().map(({ metadata }) => metadata.uid);
+  const copied = { [HASH]: '1' };
+  await world.patch(machineDeployments, 'd', {
+    spec: { selector: { matchLabels: copied }, template: { metadata: { labels: copied } } },
+  });
+  await eventually(async () =>
+    expect(await invalidSpecOf(world)).toContain('selector names label machine-template-hash'),
+  );
+  expect((await world.list(machineSets)).map(({ metadata }) => metadata.ownerReferences?.length)).toEqual([1]);
+
+  // Repaired it goes on as if nothing had been.
+  const none = { [HASH]: null };
+  await world.patch(machineDeployments, 'd', {
+    spec: { selector: { matchLabels: none }, template: { metadata: { labels: none } } },
+  });
+  await eventually(async () => expect(await invalidSpecOf(world)).toBeUndefined());
+  expect(world.running().map(({ metadata }) => metadata.uid)).toEqual(before);
+
+  await world.patch(machineDeployments, 'd', {
+    spec: { selector: { matchLabels: copied }, template: { metadata: { labels: copied } } },
+  });
+  await world.delete(machineDeployments, 'd');
+  await eventually(async () => expect(await world.list(machineDeployments)).toEqual([]));
+  expect([await world.list(machineSets), world.machines.list()]).toEqual([[], []]);
+});
+
+test('a set whose hash label somebody took away stays, although the selector asks for that label', async () => {
+  await using world = await MachineSetWorld.start({}, plane.connection);
+  await world.createDeployment(1, ({ spec }) => {
+    spec.selector = { matchLabels: { pool: 'd' }, matchExpressions: [{ key: HASH, operator: 'Exists' }] };
+    spec.template.metadata = { labels: { pool: 'd', [HASH]: '1' } };
+  });
+  await eventually(() => expect(world.running()).toHaveLength(1));
+  const [set] = await world.list(machineSets);
+  await world.patch(machineSets, set?.metadata.name ?? '', { metadata: { labels: { [HASH]: null } } });
+  await world.patch(machineDeployments, 'd', { spec: { replicas: 2 } });
+
+  await eventually(() => expect(world.running()).toHaveLength(2));
+  expect((await world.list(machineSets)).map(({ metadata }) => metadata.uid)).toEqual([set?.metadata.uid]);
+});
+
+test('a set of the same template that has lost its owner is no collision', async () => {
+  await using world = await MachineSetWorld.start({}, plane.connection);
+  const deployment = await world.createDeployment(1);
+  await eventually(() => expect(world.running()).toHaveLength(1));
+  await world.killManager();
+  const [set] = await world.list(machineSets);
+  const orphan = await world.patch(machineSets, set?.metadata.name ?? '', { metadata: { ownerReferences: [] } });
+  const seen: unknown[] = [];
+  const { reader, writer, signal } = world.user;
+  const parts = {
+    reader,
+    writer,
+    brake: new CreationBrake(world.user),
+    recorder: { event: () => undefined },
+    machineSets: { wrote: (one: unknown) => seen.push(one), byIndex: () => [] },
+  };
+
+  expect(await createNewSet(parts as never, deployment, [], 1, signal)).toBeUndefined();
+  expect(seen).toMatchObject([{ metadata: { uid: orphan.metadata.uid } }]);
+  expect((await world.get(machineDeployments, 'd')).status?.collisionCount ?? 0).toBe(0);
+});
+
+test('a MachineSet that is stored with another template is made twice at most', async () => {
+  await using world = await MachineSetWorld.start({}, plane.connection);
+  const annotations = { by: 'webhook' };
+  await using _policy = await mutateOnCreation(plane.connection.api(), {
+    namespace: world.namespace.name,
+    kind: 'MachineSet',
+    plural: 'machinesets',
+    patch: '[JSONPatch{op: "add", path: "/spec/template/metadata/annotations", value: {"by": "webhook"}}]',
+    probe: { metadata: { name: 'probe' }, spec: { template: { metadata: {} } } },
+    isChanged: (created) =>
+      isDeepStrictEqual((created as MachineSet).spec.template?.metadata?.annotations, annotations),
+  });
+  await world.createDeployment(1);
+
+  await eventually(async () => {
+    const { status } = await world.get(machineDeployments, 'd');
+    expect(status?.conditions).toContainEqual(
+      expect.objectContaining({
+        type: 'Progressing',
+        reason: 'MachineSetCreateError',
+        message: expect.stringContaining('a webhook or CustomResourceDefinition changes MachineSets'),
+      }),
+    );
+  });
+  await world.patch(machineDeployments, 'd', { metadata: { annotations: { look: 'again' } } });
+  await eventually(() => world.succeeded('create', 'machinesets') === 2);
+  expect(await world.list(machineSets)).toHaveLength(2);
+});
+
+test('machines that are lost as they are made are made no more than a bounded number of times', async () => {
+  await using world = await MachineSetWorld.start({}, plane.connection);
+  await using _policy = await mutateOnCreation(plane.connection.api(), relabelling(world.namespace.name, 'pool'));
+  await world.createDeployment(2);
+
+  await eventually(
+    async () => {
+      const { metadata, status } = await world.get(machineDeployments, 'd');
+      expect(metadata.labels).toEqual({ freeze: 'True' });
+      expect(status?.conditions).toContainEqual(
+        expect.objectContaining({
+          type: 'Frozen',
+          status: 'True',
+          reason: 'CreationLimitReached',
+          message: expect.stringMatching(
+            /29 Machines within a minute.*annotation safety.machine.sapcloud.io\/unfreeze/,
+          ),
+        }),
+      );
+    },
+    { timeoutMs: 60_000 },
+  );
+  await eventually(() => expect(world.events.map(({ reason }) => reason)).toContain('CreationLimitReached'));
+  expect(world.machines.list()).toHaveLength(29);
+
+  // It lasts, whoever takes over.
+  await world.killManager();
+  await world.startManager();
+  await world.patch(machineDeployments, 'd', { spec: { replicas: 3 } });
+  await eventually(async () => {
+    const { metadata, status } = await world.get(machineDeployments, 'd');
+    expect(status?.observedGeneration).toBe(metadata.generation);
+  });
+  expect(world.machines.list()).toHaveLength(29);
+});
+
+test('a MachineSet of its own is stopped too', async () => {
+  await using world = await MachineSetWorld.start({}, plane.connection);
+  await using _policy = await mutateOnCreation(plane.connection.api(), relabelling(world.namespace.name, 'set'));
+  await world.createSet(1);
+
+  await eventually(
+    async () => {
+      const { metadata, status } = await world.get(machineSets, 's');
+      expect(metadata.labels).toEqual({ freeze: 'True' });
+      expect(status?.machineSetCondition).toContainEqual(
+        expect.objectContaining({ type: 'Frozen', status: 'True', reason: 'CreationLimitReached' }),
+      );
+    },
+    { timeoutMs: 60_000 },
+  );
+  expect(world.machines.list()).toHaveLength(23);
 });
 
 // Negative replicas are refused by the API server itself, because of the scale subresource.

@@ -14,6 +14,7 @@ import { toTimestamp } from '../../pkg/clock/clock.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/controllers/machine-set/controller-index.ts';
 import { MachineDeploymentController } from '../../pkg/controllers/machine-deployment/controller.ts';
 import { wakeMachineDeployments } from '../../pkg/controllers/machine-deployment/wake.ts';
+import { CreationBrake } from '../../pkg/controllers/machine-set/creation-brake.ts';
 import { MachineSetController } from '../../pkg/controllers/machine-set/controller.ts';
 import type { ObjectEvent } from '../../pkg/controllers/machine-set/events.ts';
 import { MACHINE_INDEXES } from '../../pkg/controllers/node-index/indexes.ts';
@@ -48,7 +49,13 @@ export interface HalfOptions {
   readonly withNodes?: boolean;
   /** Whether a Machine ever runs; all do unless told otherwise. */
   readonly comesUp?: (machine: Machine) => boolean;
+  /** Whether a deleted Machine ever goes; all do unless told otherwise. */
+  readonly goes?: (machine: Machine) => boolean;
+  /** The MachineDeployment controller does not run: its sets keep the sizes that they have. */
+  readonly withoutDeployments?: boolean;
 }
+
+const ALL = (): boolean => true;
 
 /** What was alive at one moment, as the watch told it. */
 export interface Moment {
@@ -109,7 +116,7 @@ export class MachineSetWorld implements AsyncDisposable {
 
   /** Starts a manager, as after a crash: nothing but the API server knows what the one before did. */
   async startManager(writer: Partial<GatedWriterOptions> = {}): Promise<void> {
-    this.#manager = await Manager.start(this.#connection, this.namespace.name, this.events, writer);
+    this.#manager = await Manager.start(this.#connection, this.namespace.name, this.events, writer, this.#half);
   }
 
   /** Ends the manager between two writes. */
@@ -218,13 +225,15 @@ export class MachineSetWorld implements AsyncDisposable {
   }
 
   #drive(machine: Machine): void {
-    const { startMs = 0, stopMs = 0, withNodes = false, comesUp = (): boolean => true } = this.#half;
+    const { startMs = 0, stopMs = 0, withNodes = false, comesUp = ALL, goes = ALL } = this.#half;
     const turn = `${machine.metadata.uid} ${isBeingDeleted(machine) ? 'stop' : 'start'}`;
     if (this.#driven.has(turn)) return;
     this.#driven.add(turn);
     if (isBeingDeleted(machine)) {
+      if (!goes(machine)) return;
       this.#after(stopMs, async () => {
-        if (withNodes) await this.#removeNode(machine);
+        // A Machine that never came up has none.
+        if (withNodes) await this.#removeNode(machine).catch(ignoreLate);
         await this.#patchIfThere(machine, { metadata: { finalizers: [] } });
       });
       return;
@@ -307,6 +316,7 @@ class Manager implements AsyncDisposable {
     ns: string,
     events: ObjectEvent<KubeObject>[],
     writer: Partial<GatedWriterOptions>,
+    { withoutDeployments = false }: HalfOptions,
   ): Promise<Manager> {
     const session = new KubeSession(connection, { writer });
     const selection = { namespace: ns };
@@ -327,6 +337,7 @@ class Manager implements AsyncDisposable {
       writer: session.writer,
       targets: targetsOf(session, informers.nodes),
       expectations: new Expectations({ clock: session.clock }),
+      brake: new CreationBrake({ clock: session.clock }),
       recorder,
       setRecorder: recorder,
       metrics: machineSetMetrics(registry, () => informers.machineSets.list()),
@@ -357,7 +368,7 @@ class Manager implements AsyncDisposable {
       reconcile: (key, signal) => deployments.reconcile(key, signal),
     });
     wakeMachineSets({ ...informers, queue: setQueue });
-    wakeMachineDeployments({ ...informers, nodes: [informers.nodes], queue: deploymentQueue });
+    if (!withoutDeployments) wakeMachineDeployments({ ...informers, nodes: [informers.nodes], queue: deploymentQueue });
     return new Manager(session, [setQueue, deploymentQueue]);
   }
 

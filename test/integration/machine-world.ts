@@ -151,7 +151,7 @@ export class MachineWorld implements AsyncDisposable {
   async create(change: (m: ReturnType<typeof machine>) => void = () => undefined): Promise<string> {
     const made = machine((m) => {
       m.metadata.namespace = this.namespace;
-      m.metadata.name = `m-${this.#serial}-${randomBytes(3).toString('hex')}`;
+      m.metadata.name = `${this.prefix}${randomBytes(3).toString('hex')}`;
       m.metadata.labels = {};
       m.metadata.finalizers = [MACHINE_FINALIZER];
       m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
@@ -159,6 +159,11 @@ export class MachineWorld implements AsyncDisposable {
     });
     await this.user.writer.create('create', machines, forCreation(made));
     return made.metadata.name;
+  }
+
+  /** What the names of all Machines of this world begin with. */
+  get prefix(): string {
+    return `m-${this.#serial}-`;
   }
 
   /** Reads a Machine live. */
@@ -279,7 +284,7 @@ export class MachineWorld implements AsyncDisposable {
           new HttpListWatch({ transport, resource: pods, selection: { fieldSelector: podsOnNode(nodeName) } }),
       }),
       gate: openGate,
-      trust: { trustedForMs: () => Number.POSITIVE_INFINITY, graceLeftMs: () => 0 },
+      trust: { trustedForMs: () => Number.POSITIVE_INFINITY, graceLeftMs: () => 0, blindMs: () => 0 },
       outages: () => [],
       recorder: eventsAbout(machines, recorder),
       metrics: machineMetrics(metrics, this.machines),

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { NODE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Secret } from '../../pkg/apis/wire.ts';
-import { tokenID, tokenSecretName } from '../../pkg/controllers/machine/token-id.ts';
+import { legacyTokenID, tokenSecretName } from '../../pkg/controllers/machine/token-id.ts';
 import { mergePatch, statusPatch, strategicPatch } from '../../pkg/kube/patch.ts';
 import { events, machineClasses, machines, nodes, secrets } from '../../pkg/kube/resource.ts';
 import { privateControlPlane } from '../env/environment.ts';
@@ -249,6 +249,23 @@ describe('a Machine on a real API server', () => {
     const running = await world.inPhase(name, 'Running');
     expect(running.status).not.toHaveProperty('machineConditions');
 
+    // Our own definitions refuse the change.
+    const other = await world.create();
+    await world.inPhase(other, 'Running');
+    const [vm] = world.cloud.cloud.named(name);
+    const spoiled = { metadata: { labels: { node: name } }, spec: { providerID: vm?.providerID } };
+    const ref = { namespace: world.namespace, name: other };
+    await world.user.writer.patch('change', machines, ref, mergePatch(await world.read(other), spoiled));
+    await eventually(async () => (await world.read(other)).metadata.labels?.['node'] === other, {
+      describe: 'the label to be set right',
+    });
+    await world.delete(other);
+    await world.gone(other);
+    expect(world.cloud.cloud.all()).toEqual([vm]);
+    expect((await world.read(name)).metadata.uid).toBe(running.metadata.uid);
+    const node = await world.user.reader.get(nodes, { name });
+    expect([node.spec?.unschedulable, node.metadata.deletionTimestamp]).toEqual([undefined, undefined]);
+
     await world.delete(name);
     await world.gone(name);
     expect(world.cloud.cloud.all()).toEqual([]);
@@ -272,13 +289,15 @@ describe('bootstrap tokens', () => {
   test('are made for one machine, live as long as its creation timeout, and go with it', async () => {
     await using world = await MachineWorld.open({ settings: { bootstrapTokenExtraGroups: 'system:bootstrappers:x' } });
     const { name, uid } = await boot(world);
-    const ref = { namespace: kubeSystem, name: tokenSecretName(tokenID(uid, 0)) };
+    // As the original names it, so that it finds the token after a hand-over.
+    const id = legacyTokenID(name) ?? '';
+    const ref = { namespace: kubeSystem, name: tokenSecretName(id) };
 
     const token = await world.user.reader.get(secrets, ref);
 
     expect(token.type).toBe('bootstrap.kubernetes.io/token');
     expect(token.metadata.annotations).toEqual({ 'machine.sapcloud.io/machine-uid': uid });
-    expect(decode(token, 'token-id')).toBe(tokenID(uid, 0));
+    expect(decode(token, 'token-id')).toBe(id);
     expect(decode(token, 'token-secret')).toMatch(/^[a-z0-9]{16}$/);
     expect(decode(token, 'usage-bootstrap-authentication')).toBe('true');
     expect(decode(token, 'usage-bootstrap-signing')).toBe('true');

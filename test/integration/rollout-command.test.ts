@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { history, pause, restart, resume, runRollout, status, undo } from '../../cmd/machinist/rollout/rollout.ts';
 import type { Task } from '../../cmd/machinist/rollout/rollout.ts';
+import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import { machineDeployments, machineSets } from '../../pkg/kube/resource.ts';
 import { Program } from '../e2e/program.ts';
 import type { Ending } from '../e2e/program.ts';
@@ -87,6 +88,23 @@ describe('machinist rollout', () => {
       'error: desired revision (1) is different from the running revision (3)\n',
     );
   }, 120_000);
+
+  test.each(['status', 'history', 'pause'])(
+    'tells in one line that no server can be reached, instead of ending unawares: %s',
+    async (subcommand) => {
+      const nowhere = join(cache, 'nowhere');
+      writeKubeconfig(nowhere, { url: 'https://127.0.0.1:1', ca: connect().ca, identity: { token: 'x' } });
+
+      const ending = await Program.run('machinist', ['rollout', subcommand, 'd', `--kubeconfig=${nowhere}`]);
+
+      expect(ending).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/^Unable to connect to the server: .*ECONNREFUSED.*\n$/),
+      });
+    },
+    60_000,
+  );
 
   test('pauses, resumes and restarts', async () => {
     await using world = await MachineSetWorld.start();

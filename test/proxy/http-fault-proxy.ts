@@ -2,7 +2,7 @@ import { createServer, Agent, request as send } from 'node:https';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { pipeline } from 'node:stream';
+import { pipeline, Transform } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 
 import { requestOf } from './request-of.ts';
@@ -43,7 +43,11 @@ export class HttpFaultProxy implements AsyncDisposable {
   readonly #plain: Agent;
   readonly #counts = new Map<string, number>();
   readonly #seen: ApiRequest[] = [];
+  readonly #accepted: ApiRequest[] = [];
+  /** Answers that are under way. */
+  readonly #open = new Set<{ readonly request: ApiRequest; stall(): void }>();
   #faults: { readonly fault: Fault; left: number }[] = [];
+  #delayMs = 0;
 
   private constructor(options: HttpFaultProxyOptions) {
     const { certificate: cert, key, ca, admin } = options;
@@ -80,10 +84,16 @@ export class HttpFaultProxy implements AsyncDisposable {
     return this.#seen.filter(matches).length;
   }
 
+  /** Number of requests that match and that the server itself has begun to answer with success, since the start or `reset`. */
+  accepted(matches: (request: ApiRequest) => boolean): number {
+    return this.#accepted.filter(matches).length;
+  }
+
   /** Forgets the counts. */
   reset(): void {
     this.#counts.clear();
     this.#seen.length = 0;
+    this.#accepted.length = 0;
   }
 
   /** Answers matching requests with a fault from now on; the returned function ends it. */
@@ -93,6 +103,18 @@ export class HttpFaultProxy implements AsyncDisposable {
     return () => {
       this.#faults = this.#faults.filter((other) => other !== entry);
     };
+  }
+
+  /** Every answer takes so long from now on, watches aside. */
+  delay(ms: number): void {
+    this.#delayMs = ms;
+  }
+
+  /** Answers under way to matching requests say nothing any more, and do not end; says how many. New ones are answered. */
+  stall(matches: (request: ApiRequest) => boolean): number {
+    const stalled = [...this.#open].filter(({ request }) => matches(request));
+    for (const one of stalled) one.stall();
+    return stalled.length;
   }
 
   /** Breaks all connections; new ones are accepted. */
@@ -114,15 +136,20 @@ export class HttpFaultProxy implements AsyncDisposable {
     this.#seen.push(request);
 
     const entry = this.#faults.find(({ fault, left }) => left > 0 && fault.matches(request));
-    if (entry === undefined) return this.#forward(req, res);
+    if (entry === undefined && this.#delayMs > 0 && request.verb !== 'watch') {
+      const forward = (): void => (res.destroyed ? undefined : this.#forward(request, req, res)); // the client may have given up
+      setTimeout(forward, this.#delayMs).unref();
+      return;
+    }
+    if (entry === undefined) return this.#forward(request, req, res);
     entry.left -= 1;
-    if (entry.fault.afterwards === true) return this.#forward(req, res, entry.fault);
+    if (entry.fault.afterwards === true) return this.#forward(request, req, res, entry.fault);
     req.resume();
     refuse(res, entry.fault);
   }
 
   /** Hands the request on, and the answer back, unless `instead` takes its place. */
-  #forward(req: IncomingMessage, res: ServerResponse, instead?: Fault): void {
+  #forward(request: ApiRequest, req: IncomingMessage, res: ServerResponse, instead?: Fault): void {
     const { hostname, port } = new URL(this.#options.url);
     const hasToken = req.headers.authorization !== undefined;
     const agent = hasToken ? this.#plain : this.#impersonating;
@@ -133,9 +160,18 @@ export class HttpFaultProxy implements AsyncDisposable {
         answer.once('end', () => refuse(res, instead));
         return;
       }
+      if (answer.statusCode === 200) this.#accepted.push(request);
       res.writeHead(answer.statusCode ?? 502, answer.headers);
       res.flushHeaders();
-      pipeline(answer, res, () => upstream.destroy());
+      let isStalled = false;
+      const open = { request, stall: (): void => void (isStalled = true) };
+      this.#open.add(open);
+      const unlessStalled = new Transform({
+        transform: (chunk, _encoding, done) => (isStalled ? done() : done(null, chunk)),
+        flush: (done) => (isStalled ? undefined : done()),
+      });
+      res.once('close', () => this.#open.delete(open));
+      pipeline(answer, unlessStalled, res, () => upstream.destroy());
     });
     upstream.on('error', () => res.destroy());
     res.on('close', () => upstream.destroy());

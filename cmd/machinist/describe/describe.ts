@@ -1,5 +1,6 @@
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
+import { keepAliveDuring } from '../../../pkg/clock/keep-alive.ts';
 import { SystemClock } from '../../../pkg/clock/system-clock.ts';
 import { ConfigError, loadEndpoint } from '../../../pkg/kube/config.ts';
 import { ApiError } from '../../../pkg/kube/errors.ts';
@@ -12,18 +13,14 @@ import { describe } from './description.ts';
 import { outageOf } from './outage.ts';
 import { render } from './render.ts';
 
-/** The clock's timers keep no process alive, and between two tries to connect there is no socket that would. */
-const KEEP_ALIVE_MS = 60_000;
-
 /**
  * Prints what is known of a Machine. Resolves with the exit code: 0, or 1 when it could not be read, which was then said in one
  * line on standard error, in kubectl's words.
  */
 export async function describeMachine(name: string, options: DescribeOptions): Promise<number> {
   const clock = new SystemClock();
-  const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS);
   try {
-    const { machine, told, outage } = await read(name, options, clock);
+    const { machine, told, outage } = await keepAliveDuring(() => read(name, options, clock));
     const description = describe(machine, told, clock.now(), outage);
     console.log(
       options.output === 'json' ? JSON.stringify(description, undefined, 2) : render(description, clock.now()),
@@ -34,8 +31,6 @@ export async function describeMachine(name: string, options: DescribeOptions): P
     if (text === undefined) throw err;
     console.error(text);
     return 1;
-  } finally {
-    clearInterval(keepAlive);
   }
 }
 

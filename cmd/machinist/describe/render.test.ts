@@ -50,8 +50,8 @@ VM:              sim:///m-1
 Node:            m-1
 Phase:           Unknown
 Reason:          ZoneUnhealthy
-Message:         Machine m-1 is unhealthy. Not replaced yet: most machines of zone a became unhealthy at once, which new machines would not mend: mend the zone, or delete a machine to have it replaced now.
-Waiting For:     most machines of its zone to be healthy
+Message:         Machine m-1 is unhealthy. Not replaced yet: too many machines of zone a became unhealthy at once, so that replacement would not help; restore the zone, or delete a Machine to force its replacement.
+Waiting For:     more machines of its zone to be healthy
 Since:           2026-01-01T00:06:40Z (3m20s)
 Next:            Unless its Node becomes healthy before, it is replaced. To have it replaced now, delete the Machine.
 Last Operation:  HealthCheck Processing (60s ago)
@@ -60,7 +60,7 @@ Conditions:
   ----        ------   ---  ------         -------
   VMCreated   True     60s  VMCreated      VM sim:///m-1 exists.
   NodeJoined  True     60s  NodeJoined     The Node has joined.
-  Healthy     Unknown  60s  ZoneUnhealthy  Machine m-1 is unhealthy. Not replaced yet: most machines of zone a became unhealthy at once, which new machines would not mend: mend the zone, or delete a machine to have it replaced now.
+  Healthy     Unknown  60s  ZoneUnhealthy  Machine m-1 is unhealthy. Not replaced yet: too many machines of zone a became unhealthy at once, so that replacement would not help; restore the zone, or delete a Machine to force its replacement.
 Node Conditions:
   Type   Status   Age        Reason             Message
   ----   ------   ---        ------             -------
@@ -94,7 +94,7 @@ Events:  <none>`);
       namespace: 'default',
       phase: 'Unknown',
       reason: 'ZoneUnhealthy',
-      waitingFor: 'most machines of its zone to be healthy',
+      waitingFor: 'more machines of its zone to be healthy',
       since: '2026-01-01T00:06:40Z',
       owner: 'MachineSet/pool-1',
       lastOperation: { type: 'HealthCheck', state: 'Processing', at: '2026-01-01T00:09:00Z' },

@@ -29,8 +29,6 @@ export interface Access {
 const OPEN: Gate = { admit: () => Promise.resolve({ remainingMs: Infinity, fencingToken: 0n }) };
 /** How often a write is tried again that met a change of somebody else. */
 const TRIES = 5;
-/** The clock's timers keep no process alive, and between two watches there is no socket that would. */
-const KEEP_ALIVE_MS = 60_000;
 
 /** MachineDeployments of one namespace, for one command. */
 export class RolloutCluster implements AsyncDisposable {
@@ -122,13 +120,11 @@ export class RolloutCluster implements AsyncDisposable {
     const abort = (): void => done.reject(signal.reason as Error);
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
-    const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS);
     const running = informer.run(ended.signal);
     try {
       await done.promise;
     } finally {
       signal.removeEventListener('abort', abort);
-      clearInterval(keepAlive);
       ended.abort();
       await running;
     }

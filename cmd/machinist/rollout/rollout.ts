@@ -1,5 +1,6 @@
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import { toTimestamp } from '../../../pkg/clock/clock.ts';
+import { keepAliveDuring } from '../../../pkg/clock/keep-alive.ts';
 import { version } from '../version.ts';
 import { RolloutCluster } from './cluster.ts';
 import { failureText, RolloutError } from './error.ts';
@@ -39,8 +40,10 @@ export async function runRollout(
 ): Promise<number> {
   try {
     const name = nameOf(words);
-    await using cluster = await RolloutCluster.open({ kubeconfig, namespace, env, version: version() });
-    await task(cluster, name, out);
+    await keepAliveDuring(async () => {
+      await using cluster = await RolloutCluster.open({ kubeconfig, namespace, env, version: version() });
+      await task(cluster, name, out);
+    });
     return 0;
   } catch (err) {
     const text = failureText(err);

@@ -99,6 +99,17 @@ describe('the status of a rollout', () => {
     });
   });
 
+  test('tells of a freeze that says itself what ends it', () => {
+    const frozen = pool((d) => {
+      d.status.availableReplicas = 4;
+      d.status.conditions = [
+        { type: 'Frozen', status: 'True', reason: 'CreationLimitReached', message: 'pool has created 29 Machines' },
+      ];
+    });
+
+    expect(rolloutStatus(frozen, 0).trouble).toBe('Frozen: pool has created 29 Machines');
+  });
+
   test('is an error once the progress deadline has passed', () => {
     const stuck = pool((d) => {
       d.status.conditions = [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }];

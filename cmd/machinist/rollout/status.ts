@@ -4,6 +4,7 @@ import type {
   MachineDeployment,
   MachineDeploymentStatus,
 } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import { isStopped } from '../../../pkg/controllers/machine-set/creation-brake.ts';
 import { REPLACEMENT_HELD } from '../../../pkg/controllers/machine/replacement-hold.ts';
 import { RolloutError } from './error.ts';
 
@@ -67,6 +68,7 @@ function freezeOf({ metadata, status }: MachineDeployment): string | undefined {
   if (condition === undefined && metadata.labels?.[FREEZE_LABEL] !== 'True') return undefined;
   const { lastTransitionTime, message = `it has label ${FREEZE_LABEL}=True` } = condition ?? {};
   const since = lastTransitionTime === undefined ? '' : ` since ${lastTransitionTime}`;
+  if (isStopped(status?.conditions)) return `Frozen${since}: ${message}`; // says itself what ends it
   const end = `that ends when there are few enough machines, or by annotation ${UNFREEZE_ANNOTATION}=True on this MachineDeployment`;
   return `Frozen${since}, no machine is created: ${message}; ${end}`;
 }

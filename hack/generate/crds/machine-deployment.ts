@@ -2,6 +2,7 @@ import type { Definition } from './definition.ts';
 import { failedMachines, machineTemplate } from './machine.ts';
 import {
   classNamed,
+  HASH_LEFT_TO_SETS,
   intOrPercent,
   notMoreThanAll,
   notNegative,
@@ -61,7 +62,7 @@ function machineDeploymentSpec(): Schema {
         'autoPreserveFailedMachineMax',
         'How many failed Machines may be preserved without being asked.',
       ),
-      minReadySeconds: count('minReadySeconds', 'Without effect on availability unless a flag says so.'),
+      minReadySeconds: count('minReadySeconds', 'Without effect on availability.'),
       paused: flag('True: no rollout goes on; scaling still does.'),
       progressDeadlineSeconds: count(
         'progressDeadlineSeconds',
@@ -86,6 +87,7 @@ function machineDeploymentSpec(): Schema {
       required: ['template'],
       'x-kubernetes-validations': [
         ...SELECTOR_RULES,
+        HASH_LEFT_TO_SETS,
         SELECTOR_KEPT,
         classNamed('template.spec.class'),
         ...STRATEGY_RULES,
@@ -109,7 +111,7 @@ function machineDeploymentStatus(): Schema {
           reason: text('Cause of the last change, in one word.'),
           status: text('True, False or Unknown.'),
           type: text(
-            'Available, Progressing, ReplicaFailure, ReplacementHeld, Frozen, APIServerUnreachable or InvalidSpec.',
+            'Available, Progressing, ReplicaFailure, ReplacementHeld, NodeSyncRefused, Frozen, APIServerUnreachable or InvalidSpec.',
           ),
         },
         { required: ['status', 'type'] },

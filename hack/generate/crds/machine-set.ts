@@ -42,7 +42,7 @@ function machineSetStatus(): Schema {
           message: text('Details, for humans.'),
           reason: text('Cause of the last change, in one word.'),
           status: text('True, False or Unknown.'),
-          type: text('ReplicaFailure, Frozen, InvalidSpec or FailedMachinesTruncated.'),
+          type: text('ReplicaFailure, Frozen, InvalidSpec, FailedMachinesTruncated or NodeSyncRefused.'),
         },
         { required: ['status', 'type'] },
       ),

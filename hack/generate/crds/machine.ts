@@ -1,6 +1,6 @@
 import type { Definition } from './definition.ts';
 import { nodeCondition, nodeTemplate } from './node.ts';
-import { classNamed, duration, notNegative, SPEC_PRESENT } from './rules.ts';
+import { classNamed, duration, notNegative, PROVIDER_ID_KEPT, SPEC_PRESENT } from './rules.ts';
 import { flag, int32, listOf, mapOf, object, type Schema, text, time } from './schema.ts';
 
 /** Reference to a MachineClass. */
@@ -50,7 +50,9 @@ function machineSpec(description: string): Schema {
       'Types of Node conditions, separated by commas, that make the machine unhealthy when they are not False; overrides --node-conditions.',
     ),
     nodeTemplate: nodeTemplate(),
-    providerID: text('Identity of the VM at the provider. Set when a VM is known; leave it empty otherwise.'),
+    providerID: text(
+      'Identity of the VM at the provider. Set when a VM is known, and not changed afterwards; leave it empty otherwise.',
+    ),
   });
 }
 
@@ -179,5 +181,5 @@ export const machine: Definition = {
     spec: { ...machineSpec('What the machine should be.'), 'x-kubernetes-validations': [classNamed('class')] },
     status: machineStatus(),
   },
-  rules: [SPEC_PRESENT],
+  rules: [SPEC_PRESENT, PROVIDER_ID_KEPT],
 };

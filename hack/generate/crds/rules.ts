@@ -87,6 +87,23 @@ export const SPEC_PRESENT = rule('has(self.spec)', '!has(oldSelf.value().spec)',
   reason: 'FieldValueRequired',
 });
 
+const OLD_PHASE = 'oldSelf.status.currentStatus.phase';
+
+/**
+ * On the root of a Machine: the provider id is recorded once. Whose VM is drained and deleted with the machine follows from it. Until the
+ * VM is confirmed, whoever makes it may record another one.
+ */
+export const PROVIDER_ID_KEPT: Rule = {
+  rule:
+    "!has(oldSelf.spec) || !has(oldSelf.spec.providerID) || oldSelf.spec.providerID == '' || " +
+    '(has(self.spec) && has(self.spec.providerID) && self.spec.providerID == oldSelf.spec.providerID) || ' +
+    `!has(oldSelf.status) || !has(oldSelf.status.currentStatus) || !has(${OLD_PHASE}) || ` +
+    `${OLD_PHASE} in ['', 'CrashLoopBackOff']`,
+  message: MESSAGES.providerIDChanged,
+  fieldPath: '.spec.providerID',
+  reason: 'FieldValueInvalid',
+};
+
 /** On a spec with selector and template: the selector selects the Machines that the template makes. */
 export const SELECTOR_RULES: Rule[] = [
   rule('has(self.selector)', '!has(oldSelf.value().selector)', MESSAGES.selectorMissing, {
@@ -114,6 +131,18 @@ export const SELECTOR_RULES: Rule[] = [
   ),
 ];
 
+const HASH_NOT_NAMED =
+  `(!has(self.selector.matchLabels) || !('${TEMPLATE_HASH_LABEL}' in self.selector.matchLabels)) && ` +
+  `(!has(self.selector.matchExpressions) || self.selector.matchExpressions.all(e, e.key != '${TEMPLATE_HASH_LABEL}'))`;
+
+/** On the spec of a MachineDeployment: the label that tells its MachineSets apart is left to them. */
+export const HASH_LEFT_TO_SETS: Rule = rule(
+  `!has(self.selector) || (${HASH_NOT_NAMED})`,
+  SAME_SELECTOR,
+  MESSAGES.selectorNamesHash,
+  { fieldPath: '.selector' },
+);
+
 /** The selector is there, well formed, and selects what the template makes. */
 const SELECTOR_SOUND = [
   'has(self.selector)',
@@ -128,8 +157,8 @@ const SELECTOR_SOUND = [
  * On a spec with selector and template: a selector that was sound stays what it is. Whatever it no longer selected would be let go,
  * and run on with nobody to manage it. A selector that is broken can be repaired; that one is missing now is said by another rule.
  */
-function selectorKept(sameLabels: string): Rule {
-  const wasSound = SELECTOR_SOUND.replaceAll(/\bself\b/g, 'oldSelf');
+function selectorKept(sameLabels: string, sound: string = SELECTOR_SOUND): Rule {
+  const wasSound = sound.replaceAll(/\bself\b/g, 'oldSelf');
   return {
     rule: `!has(self.selector) || !(${wasSound}) || (${sameLabels} && ${sameOrBothEmpty('matchExpressions')})`,
     message: MESSAGES.selectorChanged,
@@ -154,8 +183,11 @@ const HASH_ADDED_AT_MOST =
   `(!has(self.selector.matchLabels) || self.selector.matchLabels.all(k, k == '${TEMPLATE_HASH_LABEL}' || ` +
   '(has(oldSelf.selector.matchLabels) && k in oldSelf.selector.matchLabels)))';
 
-/** On the spec of a MachineDeployment. */
-export const SELECTOR_KEPT: Rule = selectorKept(sameOrBothEmpty('matchLabels'));
+/** On the spec of a MachineDeployment: a selector that names the hash label can be repaired too. */
+export const SELECTOR_KEPT: Rule = selectorKept(
+  sameOrBothEmpty('matchLabels'),
+  `${SELECTOR_SOUND} && (${HASH_NOT_NAMED})`,
+);
 
 /** On the spec of a MachineSet: whoever adopts it adds the label that tells it from its siblings. */
 export const SET_SELECTOR_KEPT: Rule = selectorKept(HASH_ADDED_AT_MOST);

@@ -5,10 +5,11 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import { ApiError, isNotFound } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
-import { adoptPatch, controllerReference, releasePatch, sortByClaim } from '../../reconcile/ownership.ts';
+import { adoptPatch, controllerReference, releasePatch } from '../../reconcile/ownership.ts';
 import { CONTROLLER_INDEX, NO_CONTROLLER } from '../machine-set/controller-index.ts';
 import { releasedMachines } from './events.ts';
 import type { MachineDeploymentParts } from './parts.ts';
+import { claimsOn } from './set-claims.ts';
 
 type ClaimParts = Pick<
   MachineDeploymentParts,
@@ -18,7 +19,7 @@ type ClaimParts = Pick<
 /** Adopts the sets that `deployment` selects and nobody controls, and releases those that it no longer selects. */
 export async function claimSets(parts: ClaimParts, deployment: MachineDeployment, signal: AbortSignal): Promise<void> {
   const { uid } = deployment.metadata;
-  const { adopt, release } = sortByClaim(deployment, [
+  const { adopt, release } = claimsOn(deployment, [
     ...parts.machineSets.byIndex(CONTROLLER_INDEX, uid),
     ...parts.machineSets.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
   ]);

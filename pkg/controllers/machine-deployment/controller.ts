@@ -11,6 +11,7 @@ import type { StepResult } from '../../reconcile/result.ts';
 import { CONTROLLER_INDEX } from '../machine-set/controller-index.ts';
 import { invalidSpec } from '../machine-set/events.ts';
 import { StatusPace } from '../machine-set/status-pace.ts';
+import { applyBrake } from './brake.ts';
 import { claimSets } from './claim.ts';
 import { cleanUpSets } from './cleanup.ts';
 import { finishDeletion } from './deletion.ts';
@@ -18,6 +19,7 @@ import { selectsAll } from './events.ts';
 import { inPlaceUpdate } from './in-place-update.ts';
 import { labelAdoptedSets } from './hash-label.ts';
 import { newSetChange } from './new-set.ts';
+import { NodeMarker } from './node-marker.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 import { beginningOf, deadlineLookMs, pauseProgress, progressOf } from './progress.ts';
 import type { Progress } from './progress.ts';
@@ -55,9 +57,11 @@ const NOTHING_IN_PLACE =
 export class MachineDeploymentController {
   readonly #parts: MachineDeploymentParts;
   readonly #pace: StatusPace;
+  readonly #marker: NodeMarker;
 
   constructor(parts: MachineDeploymentParts) {
     this.#parts = parts;
+    this.#marker = new NodeMarker(parts);
     this.#pace = new StatusPace(parts.clock);
   }
 
@@ -73,7 +77,7 @@ export class MachineDeploymentController {
     const errors = validateMachineDeployment(this.#parts.machineDeployments.get(key) ?? cached);
     if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);
 
-    const deployment = await this.#withFinalizer(cached, signal);
+    const deployment = await this.#withBrake(key, await this.#withFinalizer(cached, signal), signal);
     await claimSets(this.#parts, deployment, signal);
     await labelAdoptedSets(this.#parts, deployment, signal);
     const marked = await this.#withHandoff(deployment, signal);
@@ -96,6 +100,11 @@ export class MachineDeploymentController {
     if (finalizers.includes(MACHINE_FINALIZER)) return deployment;
     const patch = mergePatchIfUnchanged(deployment, { metadata: { finalizers: [...finalizers, MACHINE_FINALIZER] } });
     return this.#parts.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
+  }
+
+  /** Whatever goes wrong, what it creates is bounded. */
+  async #withBrake(key: string, deployment: MachineDeployment, signal: AbortSignal): Promise<MachineDeployment> {
+    return (await applyBrake(this.#parts, deployment, signal)) ? (this.#cached(key) ?? deployment) : deployment;
   }
 
   /** The Machines that an autoscaler has chosen are marked before any set shrinks. */
@@ -127,7 +136,7 @@ export class MachineDeploymentController {
 
   async #act(world: World, signal: AbortSignal): Promise<Acted> {
     const { deployment } = world;
-    const pass: RolloutPass = { parts: this.#parts, world, signal };
+    const pass: RolloutPass = { parts: this.#parts, marker: this.#marker, world, signal };
     const isPaused = deployment.spec.paused === true;
     if (!isPaused && rollbackRevisionOf(deployment) !== undefined) return this.#rollBack(pass);
     const facts = scalingFactsOf(world);
@@ -168,7 +177,7 @@ export class MachineDeploymentController {
 
   /** Without the set of the present template there would be no revision to leave. */
   async #rollBack(pass: RolloutPass): Promise<Acted> {
-    const { world, signal } = pass;
+    const { world } = pass;
     if (world.newSet === undefined && !world.isFrozen) {
       const isRolling = world.deployment.spec.strategy?.type !== 'Recreate';
       const { facts, limits } = world;
@@ -177,8 +186,7 @@ export class MachineDeploymentController {
         isRollout: true,
       };
     }
-    await rollBack(this.#parts, world, signal);
-    return { isRollout: false };
+    return { ...(await rollBack(pass)), isRollout: false };
   }
 
   async #report(key: string, acted: MachineDeployment, outcome: Acted, signal: AbortSignal): Promise<StepResult> {
@@ -188,7 +196,7 @@ export class MachineDeploymentController {
     const lookMs = outcome.isRollout
       ? deadlineLookMs(deployment, deployment.status ?? {}, this.#parts.clock.now())
       : undefined;
-    const waits = [RESYNC_MS, lookMs, statusWaitMs, outcome.again === true ? 0 : undefined];
+    const waits = [RESYNC_MS, lookMs, statusWaitMs, this.#marker.dueInMs(key), outcome.again === true ? 0 : undefined];
     return requeue(Math.min(...waits.filter((ms) => ms !== undefined)), 'changes of its machine sets');
   }
 
@@ -229,7 +237,7 @@ export class MachineDeploymentController {
         invalid,
         unsupported: outcome.unsupported,
         nowMs: clock.now(),
-        progress: (counts) => this.#progress(deployment, counts, outcome, newSet !== undefined),
+        progress: (counts) => this.#progress(deployment, counts, outcome, newSet?.metadata.name),
       }),
     );
     if (change === undefined) return undefined;
@@ -253,13 +261,13 @@ export class MachineDeploymentController {
     deployment: MachineDeployment,
     counts: MachineDeploymentStatus,
     { announced, isRollout }: Acted,
-    hasNewSet: boolean,
+    newSet: string | undefined,
   ): Progress | undefined {
     const pause = isBeingDeleted(deployment) ? undefined : pauseProgress(deployment);
     if (pause !== undefined || !isRollout) return pause;
     if (announced !== undefined) return announced;
-    const progress = progressOf(deployment, counts, this.#parts.clock.now());
-    return progress ?? (hasNewSet ? beginningOf(deployment, counts) : undefined);
+    const progress = progressOf(deployment, counts, newSet, this.#parts.clock.now());
+    return progress ?? (newSet === undefined ? undefined : beginningOf(deployment, counts, newSet));
   }
 }
 

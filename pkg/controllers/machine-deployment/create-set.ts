@@ -1,7 +1,7 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { TEMPLATE_HASH_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
-import { controllerOf } from '../../apis/meta.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError, isAlreadyExists } from '../../kube/errors.ts';
 import { statusPatch } from '../../kube/patch.ts';
@@ -9,13 +9,29 @@ import { machineDeployments, machineSets } from '../../kube/resource.ts';
 import { failedToCreateSet, scaledSet } from './events.ts';
 import { newSetFor } from './new-set.ts';
 import type { MachineDeploymentParts } from './parts.ts';
+import { claimsOn } from './set-claims.ts';
+import { templateHash } from './template-hash.ts';
+import { claimedSets } from './world.ts';
+
+/** What is stored as MachineSets of the present template never has that template. */
+export class ChangedTemplateError extends Error {
+  override readonly name = 'ChangedTemplateError';
+
+  constructor(set: string) {
+    super(
+      `MachineSet ${set} was created from spec.template and has another template, as had the one before: a webhook or ` +
+        'CustomResourceDefinition changes MachineSets. Correct that, then change spec.template, as `machinist rollout restart` does',
+    );
+  }
+}
 
 /**
  * Creates the set of the present template. A repeated creation finds the set of the first one by its name and takes it.
- * Returns undefined when a stranger has the name: then the next pass tries another one.
+ * Returns undefined when there is more to do in the next pass: the set of that name and template has lost its owner and is
+ * adopted there, or another set has the name and another name is tried.
  */
 export async function createNewSet(
-  parts: Pick<MachineDeploymentParts, 'writer' | 'reader' | 'recorder' | 'machineSets'>,
+  parts: Pick<MachineDeploymentParts, 'writer' | 'reader' | 'recorder' | 'machineSets' | 'brake'>,
   deployment: MachineDeployment,
   oldSets: readonly MachineSet[],
   replicas: number,
@@ -25,6 +41,7 @@ export async function createNewSet(
   const { name, namespace = '' } = wanted.metadata;
   try {
     const set = await parts.writer.create('create', machineSets, wanted, { signal });
+    parts.brake.createdSet(deployment.metadata.uid);
     if (replicas > 0) parts.recorder.event(scaledSet(deployment, name, 0, replicas));
     return set;
   } catch (err) {
@@ -34,9 +51,16 @@ export async function createNewSet(
     }
   }
   const live = await parts.reader.get(machineSets, { namespace, name }, { signal });
-  if (isOurs(deployment, live)) {
-    parts.machineSets.wrote(live);
-    return live;
+  if (equalTemplate(live.spec.template, deployment.spec.template)) {
+    const { claimed, adopt } = claimsOn(deployment, [live]);
+    if (claimed.length + adopt.length > 0) parts.machineSets.wrote(live);
+    if (claimed.length > 0) return live;
+    if (adopt.length > 0) return undefined; // let go by somebody meanwhile: the next pass takes it back
+  }
+  if (wasChangedTwice(parts, deployment, live, wanted.metadata.labels?.[TEMPLATE_HASH_LABEL])) {
+    const err = new ChangedTemplateError(name);
+    parts.recorder.event(failedToCreateSet(deployment, name, err));
+    throw err;
   }
   const collisionCount = (deployment.status?.collisionCount ?? 0) + 1;
   const ref = { namespace, name: deployment.metadata.name };
@@ -44,15 +68,33 @@ export async function createNewSet(
   return undefined;
 }
 
+/**
+ * Whether `live` is ours, made from the present template, and has another one, and so is the set that was made before the last
+ * collision. One such set may have been edited by hand and is passed over; a third would be no better than two.
+ */
+function wasChangedTwice(
+  parts: Pick<MachineDeploymentParts, 'machineSets'>,
+  deployment: MachineDeployment,
+  live: MachineSet,
+  hash: string | undefined,
+): boolean {
+  const { spec, status } = deployment;
+  const collisions = status?.collisionCount ?? 0;
+  const hashBefore = templateHash(spec.template, collisions > 1 ? collisions - 1 : undefined);
+  const isChanged = (set: MachineSet, made: string | undefined): boolean =>
+    set.metadata.labels?.[TEMPLATE_HASH_LABEL] === made && !equalTemplate(set.spec.template, spec.template);
+  const sets = claimedSets(parts, deployment);
+  return (
+    collisions > 0 &&
+    isChanged(live, hash) &&
+    claimsOn(deployment, [live]).claimed.length > 0 &&
+    sets.some((set) => isChanged(set, hashBefore))
+  );
+}
+
 /** Whether an error tells of the set: not a closed gate, the end of the process, or a namespace on its way out. */
 export function isFailure(err: unknown, signal: AbortSignal): boolean {
   if (err instanceof GateClosedError || signal.aborted) return false;
   const causes = err instanceof ApiError ? (err.status?.details?.causes ?? []) : [];
   return !causes.some(({ reason }) => reason === 'NamespaceTerminating');
-}
-
-function isOurs(deployment: MachineDeployment, set: MachineSet): boolean {
-  return (
-    controllerOf(set)?.uid === deployment.metadata.uid && equalTemplate(set.spec.template, deployment.spec.template)
-  );
 }

@@ -25,7 +25,7 @@ export function failedToCreateSet(
   set: string,
   err: unknown,
 ): ObjectEvent<MachineDeployment> {
-  return event(object, 'Warning', 'MachineSetCreateError', `Failed to create new machine set ${set}: ${textOf(err)}`);
+  return event(object, 'Warning', 'MachineSetCreateError', `Failed to create new machine set "${set}": ${textOf(err)}`);
 }
 
 /** An empty selector would claim every set of the namespace. */
@@ -53,25 +53,36 @@ export function releasedMachines<T extends KubeObject>(
   return { object, type: 'Warning', reason: 'ReleasedMachineSet', message };
 }
 
+/** Nodes that refused what a rollout puts on them, told once for each; `example` is the name of one, `cause` what was answered. */
+export function couldNotMarkNodes(
+  object: MachineDeployment,
+  { nodes, example, cause }: { readonly nodes: number; readonly example: string; readonly cause: unknown },
+): ObjectEvent<MachineDeployment> {
+  const message =
+    `Could not update ${nodes} node(s) for the rollout, for example ${example}: ${textOf(cause)}. ` +
+    'The rollout continues and the update is retried';
+  return event(object, 'Warning', 'NodeUpdateFailed', message);
+}
+
 /** The template of an earlier revision is the present one again. */
 export function rolledBack(object: MachineDeployment, revision: number): ObjectEvent<MachineDeployment> {
   return event(
     object,
     'Normal',
     'DeploymentRollback',
-    `Rolled back deployment ${object.metadata.name} to revision ${revision}`,
+    `Rolled back deployment "${object.metadata.name}" to revision ${revision}`,
   );
 }
 
 /** There is no set of the revision that was asked for. */
-export function revisionNotFound(object: MachineDeployment): ObjectEvent<MachineDeployment> {
-  const message = 'Unable to find the revision to rollback to.';
+export function revisionNotFound(object: MachineDeployment, revision: number): ObjectEvent<MachineDeployment> {
+  const message = revision === 0 ? 'Unable to find last revision.' : 'Unable to find the revision to rollback to.';
   return event(object, 'Warning', 'DeploymentRollbackRevisionNotFound', message);
 }
 
 /** The revision that was asked for has the present template. */
-export function templateUnchanged(object: MachineDeployment, revision: number): ObjectEvent<MachineDeployment> {
-  const message = `The rollback revision ${revision} contains the same template as the current deployment.`;
+export function templateUnchanged(object: MachineDeployment): ObjectEvent<MachineDeployment> {
+  const message = `The rollback revision contains the same template as current deployment "${object.metadata.name}"`;
   return event(object, 'Warning', 'DeploymentRollbackTemplateUnchanged', message);
 }
 

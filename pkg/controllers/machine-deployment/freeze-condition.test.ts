@@ -1,7 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { machineDeployment } from '../../../test/builders.ts';
+import { MemoryClient } from '../../../test/memory-client.ts';
+import { MemoryInformer } from '../../../test/memory-informer.ts';
+import { FakeClock } from '../../clock/fake-clock.ts';
 import type { Outage } from '../../gate/outage.ts';
-import { conditionsDuring } from './freeze-condition.ts';
+import { conditionsDuring, FreezeCondition } from './freeze-condition.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
 const target: Outage = { cluster: 'target', sinceMs: Date.UTC(2026, 0, 1, 11, 59), why: 'connection refused' };
@@ -52,4 +56,18 @@ describe('condition APIServerUnreachable', () => {
     expect(conditionsDuring([], during(target), NOW)).toEqual([available, frozen]);
     expect(conditionsDuring([], [available, frozen], NOW)).toBeUndefined();
   });
+});
+
+test('is written as a report, which passes while a cluster cannot be reached', async () => {
+  const client = new MemoryClient();
+  const condition = new FreezeCondition({
+    machineDeployments: new MemoryInformer([machineDeployment()]),
+    writer: client,
+    clock: new FakeClock(),
+    outages: () => [{ cluster: 'target', sinceMs: 0, why: 'no answer' }],
+  });
+
+  await condition.show('default/deployment-1', new AbortController().signal);
+
+  expect(client.writes).toMatchObject([{ intent: 'report', what: 'machinedeployments/deployment-1/status' }]);
 });

@@ -14,9 +14,17 @@ import { FakeClock } from '../../clock/fake-clock.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine, BuiltMachineDeployment, BuiltMachineSet } from '../../../test/builders.ts';
+import { Expectations } from '../../reconcile/expectations.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../machine-set/controller-index.ts';
-import { roomFor } from '../machine-set/creation-room.ts';
-import { isAvailable, isTerminating } from '../machine-set/machine-state.ts';
+import { CreationBrake } from '../machine-set/creation-brake.ts';
+import { replacedAmong, roomFor } from '../machine-set/creation-room.ts';
+import {
+  isAvailable,
+  isPreserved,
+  isPreservedFailed,
+  isTerminating,
+  preservedUntilMs,
+} from '../machine-set/machine-state.ts';
 import { planReplicas } from '../machine-set/replica-plan.ts';
 import type { ReplicaPlan } from '../machine-set/replica-plan.ts';
 import { newSetChange, newSetFor, sizeNotes } from './new-set.ts';
@@ -26,16 +34,19 @@ import { isScalingEvent, scale, tellNamed } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
 import { UNBORN } from './set-facts.ts';
 import type { Resizes } from './set-facts.ts';
-import { grownSize } from './size-rule.ts';
+import { grownSize, leastAvailable } from './size-rule.ts';
 import { observe } from './world.ts';
 import type { World } from './world.ts';
 
 /** What can happen next; numbers choose among what is there. */
 type Event =
   | { readonly do: 'scale'; readonly to: number }
-  | { readonly do: 'roll' | 'pause' | 'resume' | 'freeze' | 'thaw' }
+  | { readonly do: 'roll' | 'pause' | 'resume' | 'freeze' | 'thaw' | 'swing' | 'calm' }
   | { readonly do: 'limit'; readonly surge: number; readonly unavailable: number }
-  | { readonly do: 'run' | 'fail' | 'ail' | 'gone' | 'see' | 'name' | 'unname' | 'prefer'; readonly which: number }
+  | {
+      readonly do: 'run' | 'fail' | 'ail' | 'keep' | 'gone' | 'see' | 'name' | 'unname' | 'prefer';
+      readonly which: number;
+    }
   | { readonly do: 'seeSpec' }
   | { readonly do: 'deployment' | 'sets'; readonly writes: number };
 
@@ -48,12 +59,16 @@ const happening: fc.Arbitrary<Event> = fc.oneof(
   weighted(2, fc.record({ do: fc.constant('scale' as const), to: fc.nat(8) })),
   weighted(1, fc.record({ do: fc.constantFrom('roll' as const, 'pause' as const, 'resume' as const) })),
   weighted(1, fc.record({ do: fc.constantFrom('freeze' as const, 'thaw' as const) })),
+  weighted(1, fc.record({ do: fc.constantFrom('swing' as const, 'calm' as const) })),
   weighted(1, fc.record({ do: fc.constant('limit' as const), surge: fc.nat(4), unavailable: fc.nat(4) })),
   weighted(6, fc.record({ do: fc.constantFrom('run' as const, 'gone' as const), which })),
   weighted(6, fc.record({ do: fc.constant('see' as const), which })),
   weighted(
     2,
-    fc.record({ do: fc.constantFrom('fail' as const, 'ail' as const, 'name' as const, 'prefer' as const), which }),
+    fc.record({
+      do: fc.constantFrom('fail' as const, 'keep' as const, 'ail' as const, 'name' as const, 'prefer' as const),
+      which,
+    }),
   ),
   weighted(1, fc.record({ do: fc.constant('unname' as const), which })),
   weighted(4, fc.record({ do: fc.constant('seeSpec' as const) })),
@@ -93,6 +108,17 @@ test('a machine that a person would give up first does not hide that another one
   expect(history.outcome()).toEqual(history.wanted());
 });
 
+test('a failed machine that is preserved does not hold up a rollout that leaves none unavailable', () => {
+  const history = new History();
+  const few = { do: 'limit', surge: 1, unavailable: 0 } as const;
+  for (const event of [few, { do: 'scale', to: 3 } as const, { do: 'seeSpec' } as const]) history.happen(event);
+  history.settle();
+  for (const event of [{ do: 'keep', which: 1 }, { do: 'roll' }, { do: 'seeSpec' }] as const) history.happen(event);
+  history.settle();
+
+  expect(history.outcome()).toEqual(history.wanted());
+});
+
 /**
  * What the API server has, what the caches show of it, and the decisions of both controllers, each applied write by write: a
  * write names the version that it follows from and fails when that is old; its answer is seen at once, the writes of others
@@ -116,6 +142,7 @@ class History {
   readonly #spared = new Set<string>();
   readonly #deleted = new Set<string>();
   #isFrozen = false;
+  #isSwinging = false;
   #next = 0;
   #writesLeft = Infinity;
 
@@ -125,7 +152,15 @@ class History {
       list: () => [this.#seenDeployment],
       byIndex: () => [],
     };
-    return { machineSets: this.#sets, machines: this.#seenMachines, machineDeployments, clock: this.#clock } as never;
+    const brake = new CreationBrake({ clock: this.#clock });
+    return {
+      machineSets: this.#sets,
+      machines: this.#seenMachines,
+      machineDeployments,
+      expectations: new Expectations({ clock: this.#clock }),
+      brake,
+      clock: this.#clock,
+    } as never;
   }
 
   happen(event: Event): void {
@@ -143,6 +178,10 @@ class History {
       case 'thaw':
         this.#isFrozen = event.do === 'freeze';
         return;
+      case 'swing':
+      case 'calm':
+        this.#isSwinging = event.do === 'swing';
+        return;
       case 'limit':
         return this.#changeSpec(({ spec }) => {
           const { surge: maxSurge, unavailable: maxUnavailable } = event;
@@ -155,6 +194,12 @@ class History {
         const phase = { run: 'Running', fail: 'Failed', ail: 'Unknown' }[event.do] as MachinePhase;
         return this.#changeMachine(chosen, (m) => {
           m.status.currentStatus.phase = phase;
+        });
+      }
+      case 'keep': {
+        const chosen = this.#pick(event.which, (m) => !isTerminating(m) && !this.#named.has(m.metadata.name));
+        return this.#changeMachine(chosen, (m) => {
+          m.status.currentStatus = { phase: 'Failed', preserveExpiryTime: toTimestamp(this.#clock.now() + 1e9) };
         });
       }
       case 'prefer':
@@ -188,6 +233,7 @@ class History {
   settle(): void {
     this.happen({ do: 'resume' });
     this.happen({ do: 'thaw' });
+    this.happen({ do: 'calm' });
     // Three rounds at the end: what is reached must also last.
     for (let i = 0, reached = 0; i < 80 && reached < 3; i++) {
       reached = isDeepEqual(this.outcome(), this.wanted()) ? reached + 1 : 0;
@@ -197,7 +243,7 @@ class History {
       this.happen({ do: 'sets', writes: Infinity });
       for (const [name, m] of this.#machines) {
         if (isTerminating(m)) this.#machines.delete(name);
-        else if (m.status.currentStatus.phase !== 'Running') {
+        else if (m.status.currentStatus.phase !== 'Running' && !isPreservedFailed(m)) {
           this.#changeMachine(m, (changed) => (changed.status.currentStatus.phase = 'Running'));
         }
       }
@@ -238,7 +284,9 @@ class History {
 
   /** What the autoscaler does: one update of the list, the time and the replicas. */
   #name(index: number): void {
-    const chosen = this.#pick(index, (m) => !isTerminating(m) && m.status?.currentStatus?.phase !== 'Failed');
+    const isNameable = (m: BuiltMachine): boolean =>
+      !isTerminating(m) && m.status.currentStatus.phase !== 'Failed' && preservedUntilMs(m) === undefined;
+    const chosen = this.#pick(index, isNameable);
     if (chosen === undefined || this.#named.has(chosen.metadata.name)) return;
     this.#named.add(chosen.metadata.name);
     const now = toTimestamp(this.#clock.now());
@@ -423,7 +471,9 @@ class History {
       );
       if (isDeepEqual(changed, set)) continue;
       if (!this.#mayWrite()) return true;
-      must(!this.#isFrozen || changed.spec.replicas <= (set.spec.replicas ?? 0), `${name} is raised while frozen`);
+      const living = world.machinesOf(set).filter((m) => !isTerminating(m)).length;
+      const most = Math.max(set.spec.replicas ?? 0, living);
+      must(!this.#isFrozen || changed.spec.replicas <= most, `${name} is raised while frozen beyond what it has`);
       this.#touch(changed);
       this.#sets.put(changed);
       hasWritten = true;
@@ -465,9 +515,10 @@ class History {
       isFrozen: this.#isFrozen,
       isScaleUpDisabled: false,
       room: roomFor(this.#parts, set),
+      isSwinging: this.#isSwinging,
       scalerChangedAtMs: fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]),
       nowMs: this.#clock.now(),
-      isKept: () => false,
+      isKept: (m) => isPreserved(m, this.#clock.now()),
     });
   }
 
@@ -477,7 +528,11 @@ class History {
     const allowed = limits.replicas + limits.surge;
     must(all.filter((m) => !isTerminating(m)).length < allowed, `a creation beyond ${allowed}`);
     const isRollout = all.some(({ metadata }) => metadata.ownerReferences?.[0]?.uid !== set.metadata.uid);
-    must(!isRollout || all.length < allowed, `a creation in a rollout beyond ${allowed}, with those that are going`);
+    const own = this.#seenMachines.byIndex(CONTROLLER_INDEX, set.metadata.uid);
+    must(
+      !isRollout || all.length < allowed || replacedAmong(set.spec.replicas ?? 0, own) > 0,
+      `a creation in a rollout beyond ${allowed}, with those that are going, that replaces none`,
+    );
 
     const m = machine((created) => {
       created.metadata.name = `m-${this.#next++}`;
@@ -493,7 +548,7 @@ class History {
           controller: true,
         },
       ];
-      created.spec = { ...set.spec.template?.spec };
+      created.spec = { ...set.spec.template?.spec, providerID: `sim:///${created.metadata.name}` };
       created.status.currentStatus.phase = 'Pending';
     });
     this.#machines.set(m.metadata.name, m);
@@ -516,7 +571,8 @@ class History {
     });
     const stays = plans.reduce((sum, plan) => sum + plan.stays, 0);
     const gives = plans.reduce((sum, plan) => sum + plan.gives, 0);
-    const least = world.limits.replicas - world.limits.unavailable;
+    const preserved = sets.flatMap(world.machinesOf).filter(isPreservedFailed).length;
+    const least = leastAvailable(world.limits, preserved);
     must(gives === 0 || stays >= least, `${stays} stay available of at least ${least}`);
   }
 }

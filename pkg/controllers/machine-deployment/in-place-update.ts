@@ -19,10 +19,10 @@ import {
   withNodes,
 } from './in-place.ts';
 import type { InPlaceMachine } from './in-place.ts';
-import { markNodes, releaseUpdatedNode, selectNode } from './node-marks.ts';
+import { releaseUpdatedNode, selectNode } from './node-marks.ts';
 import { resizeSets } from './resize.ts';
 import { shrinkOldSets } from './rolling.ts';
-import { createSet, finishRollout, markNodesOfRollout } from './rollout.ts';
+import { createSet, finishRollout, mark, markNodesOfRollout } from './rollout.ts';
 import type { RolloutPass, RolloutResult } from './rollout.ts';
 import { UNBORN } from './set-facts.ts';
 import type { Resizes, SetFacts } from './set-facts.ts';
@@ -53,7 +53,7 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
   const now = sideOf(pass, newSet, facts.newSet);
   const old = world.oldSets.map((set, i) => sideOf(pass, set, facts.oldSets[i] ?? UNBORN)).filter(isActive);
   await stopRefilling(pass, old);
-  if (!(await markNodesOfRollout(pass, { taint: true, candidate: true }))) return { again: true };
+  if ((await markNodesOfRollout(pass, { taint: true, candidate: true })).hasMore) return { again: true };
 
   const settled = withoutRaises(settledSizes(now, old), facts, isFrozen);
   if (await resizeSets(parts, world, { sizes: settled }, signal)) return {};
@@ -117,8 +117,8 @@ async function settle(pass: RolloutPass, now: Side): Promise<boolean> {
     await parts.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreGone);
   });
   const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
-  const isUnmarked = await markNodes(parts, needless, { candidate: false }, signal);
-  return (await onNodes(pass, now.machines.filter(isToBeReleased), releaseUpdatedNode)) && isUnmarked;
+  const { hasMore } = await mark(pass, needless, { candidate: false });
+  return (await onNodes(pass, now.machines.filter(isToBeReleased), releaseUpdatedNode)) && !hasMore;
 }
 
 /** Gives an updated Machine to the new set, in one write: its controller, the labels of the new set, and that it was moved. */

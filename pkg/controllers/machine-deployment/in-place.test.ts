@@ -15,6 +15,7 @@ import {
   sizeInPlace,
   toMove,
   toSelect,
+  withNodes,
 } from './in-place.ts';
 import type { InPlaceMachine } from './in-place.ts';
 import { UNBORN } from './set-facts.ts';
@@ -183,4 +184,10 @@ describe('choosing Nodes', () => {
 
     expect(names(toSelect(old(...of), newSet, { replicas: 5, surge: 0, unavailable }))).toEqual(chosen);
   });
+});
+
+test('a Machine on its way out takes no part in an update', () => {
+  const going = machine((m) => void (m.metadata.deletionTimestamp = 'now'));
+
+  expect(withNodes([going, machine()], () => undefined)).toHaveLength(1);
 });

@@ -10,6 +10,7 @@ import type { Node } from '../../apis/wire.ts';
 import { isAvailable, isJustUpdated, isTerminating } from '../machine-set/machine-state.ts';
 import { byAge, sumOf } from './set-facts.ts';
 import type { Resizes, SetFacts } from './set-facts.ts';
+import { leastAvailable } from './size-rule.ts';
 import type { Limits } from './size-rule.ts';
 
 /**
@@ -116,14 +117,19 @@ export function toMove(
 export function toSelect(
   oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly InPlaceMachine[] }[],
   newSet: SetFacts,
-  { replicas, unavailable }: Limits,
+  limits: Limits,
 ): readonly InPlaceMachine[] {
+  const { replicas } = limits;
   const all = inOrder(oldSets);
   const isUnderway = ({ node }: InPlaceMachine): boolean =>
     node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined;
   const underway = all.filter(isUnderway).length;
   const usable = all.filter((one) => !isUnderway(one) && isAvailable(one.machine)).length + newSet.available;
-  const count = Math.min(usable - (replicas - unavailable), replicas - newSet.size - underway);
+  const least = leastAvailable(
+    limits,
+    sumOf([newSet, ...oldSets.map(({ facts }) => facts)], (set) => set.preservedFailed),
+  );
+  const count = Math.min(usable - least, replicas - newSet.size - underway);
   const candidates = all.filter(
     (one) => !isUnderway(one) && one.node?.metadata.labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined,
   );

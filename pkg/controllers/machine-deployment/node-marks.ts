@@ -1,7 +1,6 @@
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
   CRITICAL_COMPONENTS_TAINT,
-  NODE_LABEL,
   PREFER_NO_SCHEDULE_KEY,
   SCALE_DOWN_DISABLED_ANNOTATION as SCALE_DOWN_DISABLED,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION as SCALE_DOWN_DISABLED_BY_US,
@@ -9,25 +8,17 @@ import {
   UPDATE_FAILED_REASON_ANNOTATION,
   UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { Node, Taint } from '../../apis/wire.ts';
-import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineSets, nodes } from '../../kube/resource.ts';
 import type { Target } from '../../targets/targets.ts';
-import { atOnce } from '../machine-set/at-once.ts';
-import { textOf } from '../machine-set/events.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 
 /** Makes the scheduler prefer Nodes of the new template. */
 const TAINT: Taint = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
 /** Keeps pods off a Node that was updated in place until whoever looks after its critical components takes it away. */
 const NOT_READY_TAINT: Taint = { key: CRITICAL_COMPONENTS_TAINT, effect: 'NoSchedule' };
-
-/** How many Nodes are written at once, and at most in one pass: scaling must not wait behind a thousand Nodes. */
-const NODES_AT_ONCE = 20;
-const NODES_A_PASS = 100;
 
 /** What a Node should carry because of a rollout; undefined leaves it alone. */
 export interface Marks {
@@ -53,40 +44,6 @@ export function missingMarks(node: Node, marks: Marks, isPreserved: boolean): Ma
   return Object.keys(missing).length === 0 ? undefined : missing;
 }
 
-/**
- * Brings the Nodes of `machines` to carry `marks`, as far as the cache shows that they do not. Returns false when some are
- * left for another pass. A Node that cannot be written is logged and left: a rollout does not stop for a hint.
- */
-export async function markNodes(
-  { targets, log }: Pick<MachineDeploymentParts, 'targets' | 'log'>,
-  machines: readonly Machine[],
-  marks: Marks,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const behind = machines.flatMap((machine) => {
-    const target = targets.of(machine);
-    const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
-    const node = name === '' ? undefined : target?.nodes.get(name);
-    if (target === undefined || node === undefined) return [];
-    const isPreserved = (machine.status?.currentStatus?.preserveExpiryTime ?? '') !== '';
-    const missing = missingMarks(node, marks, isPreserved);
-    return missing === undefined ? [] : [{ target, node, missing }];
-  });
-  let failed = 0;
-  await atOnce(NODES_AT_ONCE, behind.slice(0, NODES_A_PASS), async ({ target, node, missing }) => {
-    try {
-      await markNode(target, node, missing, signal);
-    } catch (err) {
-      signal.throwIfAborted();
-      if (isNotFound(err)) return;
-      failed += 1;
-      log.debug({ node: node.metadata.name, reason: textOf(err) }, 'could not mark a node for the rollout');
-    }
-  });
-  if (failed > 0) log.warn({ nodes: failed }, 'some nodes could not be marked for the rollout');
-  return behind.length <= NODES_A_PASS;
-}
-
 /** Notes on the set that its Nodes carry the taint (once per set, as in the original), or no longer. */
 export async function noteTaint(
   { writer }: Pick<MachineDeploymentParts, 'writer'>,
@@ -104,7 +61,11 @@ export function isTaintNoted({ metadata }: MachineSet): boolean {
   return metadata.annotations?.[PREFER_NO_SCHEDULE_KEY] !== undefined;
 }
 
-async function markNode(
+/**
+ * Writes `marks` to one Node; does nothing when another Node has its name by now. Taints are replaced as a list that was just
+ * read: a Node that changes in that moment makes it throw a Conflict, and the write has to be decided anew.
+ */
+export async function markNode(
   target: Target,
   cached: Node,
   { taint, holdScaleDown, candidate }: Marks,

@@ -7,6 +7,7 @@ import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Targets } from '../../targets/targets.ts';
+import type { CreationBrake } from '../machine-set/creation-brake.ts';
 
 /** What the MachineDeployment controller is made of. */
 export interface MachineDeploymentParts {
@@ -21,6 +22,8 @@ export interface MachineDeploymentParts {
   readonly targets: Targets;
   readonly recorder: ObjectEvents<MachineDeployment>;
   readonly setRecorder: ObjectEvents<MachineSet>;
+  /** Shared with the MachineSet controller. */
+  readonly brake: CreationBrake;
   readonly clock: Clock;
   readonly log: Logger;
   /** Whether Nodes are kept from the autoscaler's scale-down while a rollout is on. */

@@ -43,29 +43,31 @@ export function isComplete({ metadata, spec }: MachineDeployment, status: Machin
 }
 
 /**
- * What a rollout says of its progress, given the status that is about to be written; undefined leaves the condition alone.
+ * What a rollout says of its progress, given the status that is about to be written and the name of the new set; undefined leaves
+ * the condition alone.
  * Once a rollout was complete, scaling does not make it one again.
  */
 export function progressOf(
   deployment: MachineDeployment,
   next: MachineDeploymentStatus,
+  newSet: string | undefined,
   nowMs: number,
 ): Progress | undefined {
   const current = progressingOf(deployment);
   const isRolledOut = current?.reason === NEW_SET_AVAILABLE && (next.replicas ?? 0) === (next.updatedReplicas ?? 0);
   if (isRolledOut) return undefined;
 
-  const { name } = deployment.metadata;
+  const what = newSet === undefined ? `Machine Deployment "${deployment.metadata.name}"` : `MachineSet "${newSet}"`;
   if (isComplete(deployment, next)) {
-    const message = `Machine deployment ${name} has successfully progressed.`;
+    const message = `${what} has successfully progressed.`;
     return { status: 'True', reason: NEW_SET_AVAILABLE, message, refresh: false };
   }
   if (hasProgressed(deployment.status ?? {}, next)) {
-    const message = `Machine deployment ${name} is progressing.`;
+    const message = `${what} is progressing.`;
     return { status: 'True', reason: SET_UPDATED, message, refresh: true };
   }
   if (isTimedOut(deployment, nowMs)) {
-    const message = `Machine deployment ${name} has timed out progressing.`;
+    const message = `${what} has timed out progressing.`;
     return { status: 'False', reason: DEADLINE_EXCEEDED, message, refresh: false };
   }
   return undefined;
@@ -75,26 +77,31 @@ export function progressOf(
  * What is said of a rollout that has just begun, or of a set that was found without having been told of: also when the pass
  * that created the set could not tell.
  */
-export function beginningOf(deployment: MachineDeployment, counts: MachineDeploymentStatus): Progress | undefined {
+export function beginningOf(
+  deployment: MachineDeployment,
+  counts: MachineDeploymentStatus,
+  newSet: string,
+): Progress | undefined {
   const current = progressingOf(deployment);
-  if (current === undefined) return found(deployment);
+  if (current === undefined) return found(newSet);
   const isNewRollout = current.reason === NEW_SET_AVAILABLE && (counts.replicas ?? 0) !== (counts.updatedReplicas ?? 0);
-  return isNewRollout || current.reason === SET_CREATE_ERROR ? created(deployment) : undefined;
+  return isNewRollout || current.reason === SET_CREATE_ERROR ? created(newSet) : undefined;
 }
 
 /** The set of the new template has been created. */
-export function created({ metadata }: MachineDeployment): Progress {
-  const message = `Created new machine set of machine deployment ${metadata.name}`;
+export function created(newSet: string): Progress {
+  const message = `Created new machine set "${newSet}"`;
   return { status: 'True', reason: NEW_SET_CREATED, message, refresh: false };
 }
 
 /** The set of the new template could not be created. */
-export function creationFailed(err: unknown): Progress {
-  return { status: 'False', reason: SET_CREATE_ERROR, message: textOf(err), refresh: false };
+export function creationFailed(newSet: string, err: unknown): Progress {
+  const message = `Failed to create new machine set "${newSet}": ${textOf(err)}`;
+  return { status: 'False', reason: SET_CREATE_ERROR, message, refresh: false };
 }
 
-function found({ metadata }: MachineDeployment): Progress {
-  const message = `Found new machine set of machine deployment ${metadata.name}`;
+function found(newSet: string): Progress {
+  const message = `Found new machine set "${newSet}"`;
   return { status: 'True', reason: FOUND_NEW_SET, message, refresh: false };
 }
 

@@ -7,10 +7,11 @@ import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineDeployments } from '../../kube/resource.ts';
 import { replacing } from '../machine-set/merge-change.ts';
 import { revisionNotFound, rolledBack, templateUnchanged } from './events.ts';
-import { isTaintNoted, markNodes, noteTaint } from './node-marks.ts';
+import { isTaintNoted, noteTaint } from './node-marks.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 import { copiedAnnotations, revisionOf } from './revision.ts';
-import type { World } from './world.ts';
+import { mark } from './rollout.ts';
+import type { RolloutPass, RolloutResult } from './rollout.ts';
 
 /** The set of `revision`; of revision 0 the one before the last. */
 export function rollbackTarget(sets: readonly MachineSet[], revision: number): MachineSet | undefined {
@@ -20,32 +21,30 @@ export function rollbackTarget(sets: readonly MachineSet[], revision: number): M
 
 /**
  * Puts the template of an earlier revision back into the MachineDeployment and clears `rollbackTo`, in one write. What
- * follows is an ordinary rollout: the set of that template is the new one again.
+ * follows is an ordinary rollout: the set of that template is the new one again. A Node that refuses to lose its taint does not
+ * hold that up: the rollout takes it away at its end.
  */
-export async function rollBack(
-  parts: Pick<MachineDeploymentParts, 'writer' | 'recorder' | 'targets' | 'log'>,
-  world: World,
-  signal: AbortSignal,
-): Promise<void> {
+export async function rollBack(pass: RolloutPass): Promise<RolloutResult> {
+  const { parts, world, signal } = pass;
   const { deployment, newSet, oldSets } = world;
   const revision = rollbackRevisionOf(deployment) ?? 0;
   const target = rollbackTarget(newSet === undefined ? oldSets : [newSet, ...oldSets], revision);
   if (target === undefined) {
     await write(parts, deployment, {}, signal);
-    parts.recorder.event(revisionNotFound(deployment));
-    return;
+    parts.recorder.event(revisionNotFound(deployment, revision));
+    return {};
   }
-  if (isTaintNoted(target)) {
-    if (!(await markNodes(parts, world.machinesOf(target), { taint: false }, signal))) return;
-    await noteTaint(parts, target, false, signal);
-  }
+  const { hasMore, isDone } = await mark(pass, world.machinesOf(target), { taint: false });
+  if (hasMore) return { again: true };
+  if (isDone && isTaintNoted(target)) await noteTaint(parts, target, false, signal);
   if (equalTemplate(target.spec.template, deployment.spec.template)) {
     await write(parts, deployment, {}, signal);
-    parts.recorder.event(templateUnchanged(deployment, revisionOf(target)));
-    return;
+    parts.recorder.event(templateUnchanged(deployment));
+    return {};
   }
   await write(parts, deployment, rollbackChange(deployment, target), signal);
   parts.recorder.event(rolledBack(deployment, revisionOf(target)));
+  return {};
 }
 
 /** Template and copied annotations of `target`, as a merge patch of the MachineDeployment. */

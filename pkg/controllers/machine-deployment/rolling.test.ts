@@ -54,6 +54,12 @@ describe('shrinking old sets', () => {
       sizes: { a: 8 },
     },
     {
+      title: 'does not wait for a failed machine that is preserved',
+      now: facts('new', 3, 3),
+      old: [{ ...facts('a', 10, 7), free: 0, preservedFailed: 1 }],
+      sizes: { a: 7 },
+    },
+    {
       title: 'empties the oldest set first',
       now: facts('new', 10, 10),
       old: [facts('b', 2, 2, 2, 2), facts('a', 1, 1, 1, 1)],

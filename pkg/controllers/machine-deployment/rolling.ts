@@ -1,6 +1,6 @@
 import { byAge, sumOf } from './set-facts.ts';
 import type { Resizes, SetFacts } from './set-facts.ts';
-import { grownSize } from './size-rule.ts';
+import { grownSize, leastAvailable } from './size-rule.ts';
 import type { Limits } from './size-rule.ts';
 
 /**
@@ -17,16 +17,20 @@ export function growNewSet(newSet: SetFacts, oldSets: readonly SetFacts[], limit
  * What the old sets of a RollingUpdate may give up now, oldest set first:
  *
  * 1. Machines that are not available anyway, as far as they are the first to go;
- * 2. available ones, as long as at least `replicas - unavailable` stay available over all sets.
+ * 2. available ones, as long as at least `replicas - unavailable` stay available over all sets, less those that have failed and
+ *    are preserved.
  *
  * A Machine of the new set that is not available yet counts as if it never will be.
  */
 export function shrinkOldSets(newSet: SetFacts, oldSets: readonly SetFacts[], limits: Limits): Resizes {
   const old = oldSets.filter(({ size }) => size > 0).toSorted(byAge);
-  const leastAvailable = limits.replicas - limits.unavailable;
   const all = [newSet, ...old];
-  let budget = sumOf(all, ({ size }) => size) - leastAvailable - (newSet.size - newSet.available);
-  let spare = sumOf(all, ({ available }) => available) - leastAvailable;
+  const least = leastAvailable(
+    limits,
+    sumOf(all, ({ preservedFailed }) => preservedFailed),
+  );
+  let budget = sumOf(all, ({ size }) => size) - least - (newSet.size - newSet.available);
+  let spare = sumOf(all, ({ available }) => available) - least;
 
   const sizes = new Map<string, number>();
   for (const { name, size, free } of old) {

@@ -1,9 +1,15 @@
 import { revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { keyOf } from '../../apis/meta.ts';
 import { cleanUpSets } from './cleanup.ts';
 import { createNewSet, isFailure } from './create-set.ts';
-import { isTaintNoted, markNodes, noteTaint } from './node-marks.ts';
+import { couldNotMarkNodes } from './events.ts';
+import { ALL_MARKED, bothMarked } from './node-marker.ts';
+import type { Marked, NodeMarker } from './node-marker.ts';
+import { isTaintNoted, noteTaint } from './node-marks.ts';
 import type { Marks } from './node-marks.ts';
 import type { MachineDeploymentParts } from './parts.ts';
+import { newSetFor } from './new-set.ts';
 import { created, creationFailed, isComplete } from './progress.ts';
 import type { Progress } from './progress.ts';
 import { recreateStep } from './recreate.ts';
@@ -16,6 +22,7 @@ import type { World } from './world.ts';
 /** One pass of a rollout. */
 export interface RolloutPass {
   readonly parts: MachineDeploymentParts;
+  readonly marker: NodeMarker;
   readonly world: World;
   readonly signal: AbortSignal;
 }
@@ -41,7 +48,7 @@ export async function rollingUpdate(pass: RolloutPass): Promise<RolloutResult> {
   if (await resizeSets(parts, world, { sizes: grown }, signal)) return {};
 
   // The autoscaler must know before the first old Machine goes; the new set's growth need not wait for it.
-  if (!(await markNodesOfRollout(pass, { taint: true }))) return { again: true };
+  if ((await markNodesOfRollout(pass, { taint: true })).hasMore) return { again: true };
   const shrunk = shrinkOldSets(facts.newSet, facts.oldSets, limits);
   if (await resizeSets(parts, world, { sizes: shrunk }, signal)) return {};
   return finishRollout(pass);
@@ -51,7 +58,7 @@ export async function rollingUpdate(pass: RolloutPass): Promise<RolloutResult> {
 export async function recreate(pass: RolloutPass): Promise<RolloutResult> {
   const { parts, world, signal } = pass;
   const { newSet, facts, limits, isFrozen } = world;
-  if (!(await markNodesOfRollout(pass, {}))) return { again: true };
+  if ((await markNodesOfRollout(pass, {})).hasMore) return { again: true };
   const step = recreateStep(facts.oldSets);
   if (step.kind === 'wait') return {};
   if (step.kind === 'shrink') {
@@ -70,41 +77,68 @@ export async function createSet({ parts, world, signal }: RolloutPass, replicas:
   const { deployment, oldSets } = world;
   try {
     const set = await createNewSet(parts, deployment, oldSets, replicas, signal);
-    return set === undefined ? { again: true } : { announced: created(deployment) };
+    return set === undefined ? { again: true } : { announced: created(set.metadata.name) };
   } catch (error) {
-    return isFailure(error, signal) ? { announced: creationFailed(error), error } : { error };
+    const { name } = newSetFor(deployment, oldSets, replicas).metadata;
+    return isFailure(error, signal) ? { announced: creationFailed(name, error), error } : { error };
   }
 }
 
 /**
- * Puts on the Nodes what a rollout puts there, and `onOld` on those of old sets, the taint once for each set; false when some
- * are left for the next pass.
+ * Puts on the Nodes what a rollout puts there, and `onOld` on those of old sets, the taint once for each set. A Node that refuses
+ * holds nothing back, but the set is noted as tainted only when all its Nodes are.
  */
 export async function markNodesOfRollout(
-  { parts, world, signal }: RolloutPass,
+  pass: RolloutPass,
   { taint = false, ...onOld }: Pick<Marks, 'taint' | 'candidate'>,
-): Promise<boolean> {
+): Promise<Marked> {
+  const { parts, world, signal } = pass;
   const active = world.oldSets.filter((set) => (set.spec.replicas ?? 0) > 0 && world.machinesOf(set).length > 0);
-  if (active.length === 0) return true;
+  if (active.length === 0) return ALL_MARKED;
   const hold = parts.holdsScaleDownDuringRollout ? { holdScaleDown: true } : {};
+  let marked = ALL_MARKED;
   for (const set of active) {
     const isDue = taint && !isTaintNoted(set);
-    const marks = { ...(isDue ? { taint } : {}), ...onOld, ...hold };
-    if (!(await markNodes(parts, world.machinesOf(set), marks, signal))) return false;
-    if (isDue) await noteTaint(parts, set, true, signal);
+    const ofSet = await mark(pass, world.machinesOf(set), { ...(isDue ? { taint } : {}), ...onOld, ...hold });
+    marked = bothMarked(marked, ofSet);
+    if (marked.hasMore) return marked;
+    if (isDue && ofSet.isDone) await noteTaint(parts, set, true, signal);
   }
-  return world.newSet === undefined || markNodes(parts, world.machinesOf(world.newSet), hold, signal);
+  return world.newSet === undefined
+    ? marked
+    : bothMarked(marked, await mark(pass, world.machinesOf(world.newSet), hold));
 }
 
-/** Takes the marks off the Nodes and old sets out of the history, once everything is of the new template. */
-export async function finishRollout({ parts, world, signal }: RolloutPass): Promise<RolloutResult> {
+/** Brings the Nodes of `machines` to carry `marks`, and tells of those that refused for the first time. */
+export async function mark(
+  {
+    marker,
+    parts,
+    world,
+    signal,
+  }: Pick<RolloutPass, 'marker' | 'world' | 'signal'> & {
+    readonly parts: Pick<MachineDeploymentParts, 'recorder'>;
+  },
+  machines: readonly Machine[],
+  marks: Marks,
+): Promise<Marked> {
+  const marked = await marker.mark(keyOf(world.deployment), machines, marks, signal);
+  if (marked.refused !== undefined) parts.recorder.event(couldNotMarkNodes(world.deployment, marked.refused));
+  return marked;
+}
+
+/**
+ * Takes the marks off the Nodes and old sets out of the history, once everything is of the new template. The taint goes from every Node
+ * that has it, noted or not: a rollout that was turned back may have ended before its set was noted.
+ */
+export async function finishRollout(pass: RolloutPass): Promise<RolloutResult> {
+  const { parts, world, signal } = pass;
   const { deployment, newSet, oldSets } = world;
   if (newSet === undefined || !isComplete(deployment, deployment.status ?? {})) return {};
 
   const release = parts.holdsScaleDownDuringRollout ? { holdScaleDown: false } : {};
-  const marks = isTaintNoted(newSet) ? { taint: false, ...release } : release;
-  const isDone = await markNodes(parts, world.machinesOf(newSet), marks, signal);
+  const { hasMore, isDone } = await mark(pass, world.machinesOf(newSet), { taint: false, ...release });
   if (isDone && isTaintNoted(newSet)) await noteTaint(parts, newSet, false, signal);
   await cleanUpSets(parts, oldSets.map(world.owned), revisionHistoryLimitOf(deployment), signal);
-  return isDone ? {} : { again: true };
+  return hasMore ? { again: true } : {};
 }

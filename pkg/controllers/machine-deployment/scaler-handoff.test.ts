@@ -54,10 +54,23 @@ test.each([
     choices: [`a ${T2}`],
     left: { list: `a~${T2}`, scaler: T2 },
   },
+  {
+    title: 'has bare names and a time that is none',
+    list: 'a',
+    scaler: 'garbage 1',
+    choices: [`a ${T2}`],
+    left: { list: `a~${T2}`, scaler: T2 },
+  },
   { title: 'names a stranger', list: `x~${T1},a~${T1}`, choices: [`a ${T1}`], left: { list: `a~${T1}` } },
   { title: 'names what goes or is preserved', list: `going~${T1},kept~${T1}`, choices: [], left: { list: null } },
   { title: 'names what has failed', list: `failed~${T1}`, choices: [`failed ${T1}`], left: undefined },
   { title: 'has times that are none', list: 'a~soon', choices: [], left: { list: null } },
+  {
+    title: 'has times that only Date.parse takes for some',
+    list: 'a~garbage 1,b~2026',
+    choices: [],
+    left: { list: null },
+  },
   {
     title: 'has entries of another shape',
     list: `a~${T1}~x,~${T1},,b~${T1}`,

@@ -59,7 +59,8 @@ export function readHandoff(
 ): Handoff {
   const text = deployment.metadata.annotations?.[TRIGGER_DELETION_ANNOTATION];
   if (text === undefined) return { choices: [], annotations: {} };
-  const scalerTime = deployment.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION];
+  const changed = deployment.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION];
+  const scalerTime = fromTimestamp(changed) === undefined ? undefined : changed;
   const timeOfBare = scalerTime ?? toTimestamp(nowMs);
 
   const entries = text.split(',').map((entry) => entry.trim());

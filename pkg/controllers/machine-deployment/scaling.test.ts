@@ -139,6 +139,10 @@ describe('scaling', () => {
   test('a frozen deployment raises nothing, and does not forget what it was asked for', () => {
     const raise = scale(input(12, { newSet: facts('n', 10), isFrozen: true }));
     const lower = scale(input(4, { newSet: facts('n', 10), isFrozen: true }));
+    const back = scale(input(12, { newSet: facts('n', 10, { living: 14 }), isFrozen: true }));
+    const some = scale(input(12, { newSet: facts('n', 10, { living: 11 }), isFrozen: true }));
+
+    expect([back, some].map(({ sizes, noted }) => [...sizes, ...noted])).toEqual([[['n', 12], 'n'], [['n', 11]]]);
 
     expect({ sizes: raise.sizes.size, noted: raise.noted }).toEqual({ sizes: 0, noted: [] });
     expect(Object.fromEntries(lower.sizes)).toEqual({ n: 4 });

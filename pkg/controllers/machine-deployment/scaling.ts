@@ -11,7 +11,7 @@ export interface ScalingFacts {
   readonly strategy: string;
   readonly limits: Limits;
   readonly isPaused: boolean;
-  /** Held back by the overshoot safety: no set is raised. */
+  /** Held back by the overshoot safety: no set is raised, but to what it has, which creates nothing. */
   readonly isFrozen: boolean;
 }
 
@@ -55,11 +55,16 @@ export function scale(facts: ScalingFacts): Scaling {
   const before = new Map(sets.map(({ name, size }) => [name, size]));
   const changed = [...sizes].filter(([name, size]) => size !== before.get(name));
   const held = facts.isFrozen ? changed.filter(([name, size]) => size > (before.get(name) ?? 0)) : [];
+  const takenBack = held.flatMap(([name, size]) => {
+    const living = sets.find((set) => set.name === name)?.living ?? 0;
+    const most = Math.min(size, living);
+    return most > (before.get(name) ?? 0) ? [[name, most] as const] : [];
+  });
 
   const noted = new Set([...active.map(({ name }) => name), ...sizes.keys()]);
   // A set that is held back keeps its old note, or the change of replicas would be forgotten.
-  for (const [name] of held) noted.delete(name);
-  return { sizes: new Map(changed.filter((change) => !held.includes(change))), noted: [...noted] };
+  for (const [name, size] of held) if (!takenBack.some((to) => to[0] === name && to[1] === size)) noted.delete(name);
+  return { sizes: new Map([...changed.filter((change) => !held.includes(change)), ...takenBack]), noted: [...noted] };
 }
 
 function isActive({ size }: SetFacts): boolean {

@@ -6,7 +6,7 @@ import {
   MAX_REPLICAS_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
-import { isAvailable, isTerminating } from '../machine-set/machine-state.ts';
+import { isAvailable, isFailed, isPreserved, isTerminating } from '../machine-set/machine-state.ts';
 import { isMarked, victimsAmong } from '../machine-set/replica-plan.ts';
 import { inVictimOrder } from '../machine-set/victim-order.ts';
 
@@ -18,10 +18,14 @@ export interface SetFacts {
   readonly size: number;
   /** How many it has, terminating ones included. */
   readonly existing: number;
+  /** How many of them are not on their way out. */
+  readonly living: number;
   /** How many of them are available and not about to go; never more than `size`. */
   readonly available: number;
   /** By how much it can shrink before an available Machine goes: what is missing, and the unavailable ones that go first. */
   readonly free: number;
+  /** How many have failed and are preserved: they take a replica each, are missed as long as they stay, and go last. */
+  readonly preservedFailed: number;
   /** How many Machines an autoscaler has named that the set does not know of yet. */
   readonly named: number;
   /** Replicas of the MachineDeployment when it was last scaled. */
@@ -36,8 +40,10 @@ export const UNBORN: SetFacts = {
   createdMs: 0,
   size: 0,
   existing: 0,
+  living: 0,
   available: 0,
   free: 0,
+  preservedFailed: 0,
   named: 0,
   desiredNote: undefined,
   maxNote: undefined,
@@ -55,8 +61,10 @@ export function factsOf(set: MachineSet, machines: readonly Machine[], named: nu
     createdMs: fromTimestamp(set.metadata.creationTimestamp) ?? 0,
     size,
     existing: machines.length,
+    living: machines.filter((machine) => !isTerminating(machine)).length,
     available: Math.min(staying.filter(isAvailable).length, size),
     free: Math.max(0, size - staying.length) + unavailableFirst(staying, nowMs),
+    preservedFailed: staying.filter((machine) => isFailed(machine) && isPreserved(machine, nowMs)).length,
     named,
     desiredNote: integerOf(set.metadata.annotations?.[DESIRED_REPLICAS_ANNOTATION]),
     maxNote: integerOf(set.metadata.annotations?.[MAX_REPLICAS_ANNOTATION]),

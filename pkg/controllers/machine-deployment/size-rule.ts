@@ -35,6 +35,14 @@ export function limitsOf(spec: MachineDeploymentSpec): Limits {
   return { replicas, surge, unavailable: Math.min(replicas, surge === 0 && unavailable === 0 ? 1 : unavailable) };
 }
 
+/**
+ * How many Machines must stay available. What has failed and is preserved is missing anyway: were it not allowed for, a rollout
+ * without `unavailable` would stand still for as long as somebody keeps one such Machine.
+ */
+export function leastAvailable({ replicas, unavailable }: Limits, preservedFailed: number): number {
+  return Math.max(0, replicas - unavailable - preservedFailed);
+}
+
 /** The surge that annotations and proportional scaling work with: only a RollingUpdate has one. */
 export function annotatedSurge(spec: MachineDeploymentSpec): number {
   return spec.strategy?.type === 'RollingUpdate' ? limitsOf(spec).surge : 0;

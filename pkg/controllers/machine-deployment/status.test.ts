@@ -217,12 +217,12 @@ describe('progress', () => {
       reason: undefined,
     },
   ])('when $title says $reason', ({ change, next, reason }) => {
-    expect(progressOf(deployment(change), counts(next), NOW)?.reason).toBe(reason);
+    expect(progressOf(deployment(change), counts(next), 'd-1', NOW)?.reason).toBe(reason);
   });
 
   test('each step moves the time from which the deadline counts, though nothing else of the condition changes', () => {
     const d = deployment(rolling);
-    const step = progressOf(d, counts({ replicas: 4, updatedReplicas: 2 }), NOW);
+    const step = progressOf(d, counts({ replicas: 4, updatedReplicas: 2 }), 'd-1', NOW);
 
     expect(computed({ deployment: d, progress: () => step }).conditions).toContainEqual(
       expect.objectContaining({
@@ -250,7 +250,7 @@ describe('progress', () => {
       reason: 'NewMachineSetCreated',
     },
   ])('a set that was $title begins with $reason', ({ change, next, reason }) => {
-    expect(beginningOf(deployment(change), counts(next))?.reason).toBe(reason);
+    expect(beginningOf(deployment(change), counts(next), 'd-1')?.reason).toBe(reason);
   });
 
   test('the deadline is looked at a second after it', () => {
@@ -278,4 +278,15 @@ describe('progress', () => {
 
     expect(pauseProgress(d)?.reason).toBe(want);
   });
+});
+
+test('a surplus is no negative number of unavailable machines', () => {
+  expect(computed({ newSet: owned(1, 2) })).toMatchObject({ unavailableReplicas: 0 });
+});
+
+test('a rollout is not complete while other machines exist', () => {
+  const status = { observedGeneration: 1, updatedReplicas: 3, availableReplicas: 3 };
+
+  expect(isComplete(deployment(), { ...status, replicas: 4 })).toBe(false);
+  expect(isComplete(deployment(), { ...status, replicas: 3 })).toBe(true);
 });

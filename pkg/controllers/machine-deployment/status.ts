@@ -8,12 +8,13 @@ import type {
 } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
+import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machine/node-refusal.ts';
 import { REPLACEMENT_HELD, replacementHold } from '../machine/replacement-hold.ts';
 import { countMachines } from '../machine-set/machine-state.ts';
 import type { MachineCounts } from '../machine-set/machine-state.ts';
 import { LISTED_FAILED_MACHINES } from '../machine-set/status.ts';
 import type { Progress } from './progress.ts';
-import { limitsOf } from './size-rule.ts';
+import { leastAvailable, limitsOf } from './size-rule.ts';
 
 /** A set, and the Machines that it controls. */
 export interface OwnedSet {
@@ -118,6 +119,9 @@ function conditionsOf(
   const held = replacementHold(sets.flatMap(({ machines }) => machines));
   const heldBefore = conditions.find(({ type }) => type === REPLACEMENT_HELD)?.message;
   set(REPLACEMENT_HELD, held && { status: 'True', ...held }, held?.message !== heldBefore);
+  const refused = nodeSyncRefusal(sets.flatMap(({ machines }) => machines));
+  const refusedBefore = conditions.find(({ type }) => type === NODE_SYNC_REFUSED)?.message;
+  set(NODE_SYNC_REFUSED, refused && { status: 'True', ...refused }, refused?.message !== refusedBefore);
   return conditions;
 }
 
@@ -125,8 +129,7 @@ function availability(
   { spec }: MachineDeployment,
   { availableReplicas = 0, preservedFailedReplicas = 0 }: MachineDeploymentStatus,
 ): Omit<MachineDeploymentCondition, 'type'> {
-  const { replicas, unavailable } = limitsOf(spec);
-  return availableReplicas >= Math.max(0, replicas - unavailable - preservedFailedReplicas)
+  return availableReplicas >= leastAvailable(limitsOf(spec), preservedFailedReplicas)
     ? { status: 'True', reason: 'MinimumReplicasAvailable', message: 'Deployment has minimum availability.' }
     : {
         status: 'False',

@@ -16,6 +16,7 @@ import type { Node } from '../../apis/wire.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
 import { holdOf } from '../machine/hold.ts';
+import { refusedFor } from '../machine/node-refusal.ts';
 
 /** What tells the MachineDeployment controller that there is work. */
 export interface WakeParts {
@@ -87,7 +88,8 @@ function countsAlike(old: Machine, current: Machine): boolean {
     old.metadata.labels?.[NODE_LABEL] === current.metadata.labels?.[NODE_LABEL] &&
     old.status?.currentStatus?.preserveExpiryTime === current.status?.currentStatus?.preserveExpiryTime &&
     inPlaceReason(old) === inPlaceReason(current) &&
-    holdOf(old)?.kind === holdOf(current)?.kind
+    holdOf(old)?.kind === holdOf(current)?.kind &&
+    refusedFor(old) === refusedFor(current)
   );
 }
 

@@ -2,12 +2,12 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import { sortByClaim } from '../../reconcile/ownership.ts';
 import { CONTROLLER_INDEX } from '../machine-set/controller-index.ts';
 import { findNewSet, oldestFirst } from './new-set.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 import { chosenIn, untoldOf } from './scaler-handoff.ts';
 import type { Choice } from './scaler-handoff.ts';
+import { claimsOn } from './set-claims.ts';
 import { factsOf } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
 import { limitsOf } from './size-rule.ts';
@@ -66,5 +66,5 @@ export function claimedSets(
   { machineSets }: Pick<MachineDeploymentParts, 'machineSets'>,
   deployment: MachineDeployment,
 ): readonly MachineSet[] {
-  return sortByClaim(deployment, machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid)).claimed;
+  return claimsOn(deployment, machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid)).claimed;
 }

@@ -19,7 +19,7 @@ import { requeue, stop } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
 import { preserveFailed } from './auto-preserve.ts';
 import { claimedMachines, claimMachines } from './claim.ts';
-import { roomFor } from './creation-room.ts';
+import { isRolling, roomFor } from './creation-room.ts';
 import { finishDeletion } from './deletion.ts';
 import { invalidSpec, textOf } from './events.ts';
 import { isTerminating } from './machine-state.ts';
@@ -30,6 +30,8 @@ import { DELETIONS_A_PASS, scaleDown } from './scale-down.ts';
 import { scaleUp } from './scale-up.ts';
 import { StatusPace } from './status-pace.ts';
 import { statusChange } from './status.ts';
+import { stopRunaway } from './stop.ts';
+import { Swings } from './swing.ts';
 import { pushTemplate } from './template-push.ts';
 import { settleWhenSeen, unseenCreations } from './unseen-creations.ts';
 
@@ -54,12 +56,14 @@ interface Managed {
 export class MachineSetController {
   readonly #parts: MachineSetParts;
   readonly #pace: StatusPace;
+  readonly #swings: Swings;
   /** Sets that have been seen: a key tells of no UID any more once its set is gone. */
   readonly #uids = new Map<string, string>();
 
   constructor(parts: MachineSetParts) {
     this.#parts = parts;
     this.#pace = new StatusPace(parts.clock);
+    this.#swings = new Swings(parts);
     settleWhenSeen(parts);
   }
 
@@ -79,6 +83,7 @@ export class MachineSetController {
     const nodeOf = (machine: Machine): Node | 'missing' | undefined => this.#nodeOf(machine);
     await preserveFailed(this.#parts, set, claimedMachines(this.#parts, set), nodeOf, signal);
     const managed = await this.#manageReplicas(key, set, signal);
+    await stopRunaway(this.#parts, this.#cached(key) ?? set, signal);
     return this.#report(key, set, managed, signal);
   }
 
@@ -92,6 +97,7 @@ export class MachineSetController {
     const before = this.#uids.get(key);
     if (before !== undefined && before !== uid) {
       this.#parts.expectations.forget(before);
+      this.#swings.forget(before);
       this.#pace.forget(key);
     }
     if (uid === undefined) this.#uids.delete(key);
@@ -109,7 +115,10 @@ export class MachineSetController {
     const claimed = claimedMachines(this.#parts, set);
     const plan = planReplicas(this.#facts(set, claimed));
     if (plan.create > 0) return this.#create(key, set, signal);
-    if (plan.victims.length === 0) return plan.heldBack === 'no-room' ? { againMs: ROOM_LOOK_MS } : {};
+    if (plan.victims.length === 0) {
+      if (plan.kept > 0) return { againMs: this.#swings.see(set.metadata.uid, replicasOf(set)) };
+      return plan.heldBack === 'no-room' ? { againMs: ROOM_LOOK_MS } : {};
+    }
     try {
       const victims = plan.victims.slice(0, DELETIONS_A_PASS);
       const { recovered } = await scaleDown(this.#parts, set, victims, signal);
@@ -147,6 +156,7 @@ export class MachineSetController {
       isFrozen: set.metadata.labels?.[FREEZE_LABEL] === 'True',
       isScaleUpDisabled: set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined,
       room: machines.length < replicasOf(set) || machines.some(isTerminating) ? roomFor(this.#parts, set) : Infinity,
+      isSwinging: this.#swings.see(set.metadata.uid, replicasOf(set)) > 0 && !isRolling(this.#parts, set),
       scalerChangedAtMs: fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]),
       nowMs,
       isKept: (machine) => isKeptWhenFailed(machine, this.#nodeOf(machine), nowMs),

@@ -1,8 +1,12 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
 import { controllerOf, keyOf } from '../../apis/meta.ts';
 import { limitsOf } from '../machine-deployment/size-rule.ts';
 import { CONTROLLER_INDEX } from './controller-index.ts';
+import { isStopped } from './creation-brake.ts';
 import { isTerminating } from './machine-state.ts';
 import type { MachineSetParts } from './parts.ts';
 
@@ -14,39 +18,95 @@ export interface Crowd {
   readonly living: number;
   /** How many there are, those on their way out included. */
   readonly existing: number;
+  /** How many other sets have asked for and no cache shows yet. */
+  readonly underway: number;
+  /** How many of the set's own are going and leave it below a size that it had: they are replaced. */
+  readonly replaced: number;
   /** Another set has Machines too. */
   readonly isRollout: boolean;
 }
 
 /**
- * How many Machines a set of a MachineDeployment may create now. Beyond replicas plus surge never any; and in a rollout those
- * that are still going count too, because they may hold the quota that the rollout was given.
+ * How many Machines a set of a MachineDeployment may create now. Never so many that more than replicas plus surge live. In a rollout
+ * those that are still going count too, because they may hold the quota that the rollout was given; but a Machine that is
+ * replaced does not wait for others that are going, which a drain may hold up for hours.
  */
-export function creationRoom({ allowed, living, existing, isRollout }: Crowd): number {
-  return Math.max(0, allowed - (isRollout ? existing : living));
+export function creationRoom({ allowed, living, existing, underway, replaced, isRollout }: Crowd): number {
+  const fill = allowed - living - underway;
+  const growth = isRollout ? allowed - existing - underway : fill;
+  return Math.max(0, Math.min(fill, Math.max(growth, replaced)));
 }
 
-/** What `creationRoom` says of `set`, as the caches show it; without bound for a set that no MachineDeployment controls. */
+/** How many Machines of a set of `size` are going and have to be replaced; those that it shrank by are not. */
+export function replacedAmong(size: number, machines: readonly Machine[]): number {
+  const living = machines.filter((machine) => !isTerminating(machine)).length;
+  return Math.max(0, Math.min(size, machines.length) - living);
+}
+
+/**
+ * How many Machines `set` may create now: what `creationRoom` says, as the caches show it, of the sets of its MachineDeployment, and
+ * what the brake leaves. A set that no MachineDeployment controls is bounded by the brake alone.
+ */
 export function roomFor(
-  parts: Pick<MachineSetParts, 'machines' | 'machineSets' | 'machineDeployments'>,
+  parts: Pick<MachineSetParts, 'machines' | 'machineSets' | 'machineDeployments' | 'expectations' | 'brake'>,
   set: MachineSet,
 ): number {
   const deployment = deploymentOf(parts, set);
-  if (deployment === undefined) return Infinity;
+  const { uid } = (deployment ?? set).metadata;
+  const replicas = replicasOf(deployment ?? set);
+  const surge = deployment === undefined ? 0 : limitsOf(deployment.spec).surge;
+  parts.brake.observe(uid, replicas, replicas + surge);
+  const left = isStopped(deployment?.status?.conditions) ? 0 : parts.brake.room(uid);
+  return Math.min(left, deployment === undefined ? Infinity : roomAmong(parts, set, deployment));
+}
+
+/** By whom the creations of `set` are counted: its MachineDeployment, or itself. */
+export function brakedOwner(parts: Pick<MachineSetParts, 'machineDeployments'>, set: MachineSet): string {
+  return (deploymentOf(parts, set) ?? set).metadata.uid;
+}
+
+function roomAmong(
+  parts: Pick<MachineSetParts, 'machines' | 'machineSets' | 'expectations'>,
+  set: MachineSet,
+  deployment: MachineDeployment,
+): number {
   const crowds = parts.machineSets
     .byIndex(CONTROLLER_INDEX, deployment.metadata.uid)
     .map((sibling) => ({ sibling, machines: parts.machines.byIndex(CONTROLLER_INDEX, sibling.metadata.uid) }));
+  const others = crowds.filter(({ sibling }) => sibling.metadata.uid !== set.metadata.uid);
   const all = crowds.flatMap(({ machines }) => machines);
   const { replicas, surge } = limitsOf(deployment.spec);
+  const isUnseen = (name: string): boolean =>
+    parts.machines.get(`${set.metadata.namespace ?? ''}/${name}`) === undefined;
   return creationRoom({
     allowed: replicas + surge,
     living: all.filter((machine) => !isTerminating(machine)).length,
     existing: all.length,
-    isRollout: crowds.some(({ sibling, machines }) => sibling.metadata.uid !== set.metadata.uid && machines.length > 0),
+    underway: others.flatMap(({ sibling }) => parts.expectations.names(sibling.metadata.uid)).filter(isUnseen).length,
+    replaced: replacedAmong(replicasOf(set), parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid)),
+    isRollout: others.some(({ machines }) => machines.length > 0),
   });
 }
 
-function deploymentOf(
+/** Whether the MachineDeployment of `set` is replacing Machines: what one of its sets gives up then is not wanted again. */
+export function isRolling(
+  parts: Pick<MachineSetParts, 'machines' | 'machineSets' | 'machineDeployments'>,
+  set: MachineSet,
+): boolean {
+  const deployment = deploymentOf(parts, set);
+  if (deployment === undefined) return false;
+  return (
+    !equalTemplate(set.spec.template, deployment.spec.template) ||
+    parts.machineSets
+      .byIndex(CONTROLLER_INDEX, deployment.metadata.uid)
+      .some(
+        ({ metadata: { uid } }) => uid !== set.metadata.uid && parts.machines.byIndex(CONTROLLER_INDEX, uid).length > 0,
+      )
+  );
+}
+
+/** The MachineDeployment that controls `set`, if the cache shows it with a spec. */
+export function deploymentOf(
   { machineDeployments }: Pick<MachineSetParts, 'machineDeployments'>,
   set: MachineSet,
 ): MachineDeployment | undefined {

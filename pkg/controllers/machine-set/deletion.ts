@@ -38,6 +38,8 @@ export async function finishDeletion(
     return living.length > DELETIONS_A_PASS ? requeue(0, 'its machines to go') : waitFor('its machines to go');
   }
   if ((await unseenCreations(parts, set, signal)).length > 0) return requeue(UNSEEN_LOOK_MS, 'unanswered creations');
+  // A live look may have found one.
+  if (claimedMachines(parts, set).length > 0) return requeue(0, 'its machines to go');
 
   const rest = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
   const patch = mergePatchIfUnchanged(set, { metadata: { finalizers: rest } });

@@ -25,7 +25,7 @@ export function failedToCreate(object: MachineSet, err: unknown): ObjectEvent<Ma
 
 /** The deletion of a Machine has begun. */
 export function deletedMachine(object: MachineSet, name: string): ObjectEvent<MachineSet> {
-  return { object, type: 'Normal', reason: 'SuccessfulDelete', message: `Deleted Machine: ${name}` };
+  return { object, type: 'Normal', reason: 'SuccessfulDelete', message: `Deleted machine: ${name}` };
 }
 
 /** A Machine could not be deleted. */
@@ -36,6 +36,11 @@ export function failedToDelete(object: MachineSet, name: string, err: unknown): 
 /** The spec cannot be obeyed; nothing is done until it changes. */
 export function invalidSpec<T extends KubeObject>(object: T, message: string): ObjectEvent<T> {
   return { object, type: 'Warning', reason: 'InvalidSpec', message };
+}
+
+/** It created more within a minute than anybody can want, and is frozen. */
+export function reachedCreationLimit<T extends KubeObject>(object: T, message: string): ObjectEvent<T> {
+  return { object, type: 'Warning', reason: 'CreationLimitReached', message };
 }
 
 /** What went wrong, in words. */

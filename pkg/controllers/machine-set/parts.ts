@@ -9,6 +9,7 @@ import type { Logger } from '../../log/logger.ts';
 import type { MachineSetMetrics } from '../../metrics/machine-set.ts';
 import type { Expectations } from '../../reconcile/expectations.ts';
 import type { Targets } from '../../targets/targets.ts';
+import type { CreationBrake } from './creation-brake.ts';
 
 /** What the MachineSet controller is made of. */
 export interface MachineSetParts {
@@ -23,6 +24,8 @@ export interface MachineSetParts {
   readonly writer: Writer;
   readonly targets: Targets;
   readonly expectations: Expectations;
+  /** Shared with the MachineDeployment controller. */
+  readonly brake: CreationBrake;
   readonly recorder: ObjectEvents<MachineSet>;
   readonly metrics: MachineSetMetrics;
   readonly clock: Clock;

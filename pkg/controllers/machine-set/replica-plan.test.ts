@@ -42,6 +42,7 @@ function plan(facts: Partial<ReplicaFacts> & Pick<ReplicaFacts, 'desired' | 'mac
     isScaleUpDisabled: false,
     room: Infinity,
     scalerChangedAtMs: undefined,
+    isSwinging: false,
     nowMs: NOW,
     isKept: () => false,
     ...facts,
@@ -51,6 +52,39 @@ function plan(facts: Partial<ReplicaFacts> & Pick<ReplicaFacts, 'desired' | 'mac
 const victimsOf = ({ victims }: ReplicaPlan): string[] =>
   victims.map(({ machine: m, reason }) => `${m.metadata.name} ${reason}`);
 
+describe('a set whose size swings', () => {
+  const withVM = (m: BuiltMachine, providerID = `sim:///${m.metadata.name}`): BuiltMachine => {
+    m.spec.providerID = providerID;
+    return m;
+  };
+  const priority = (value: string) => (m: BuiltMachine) => {
+    m.metadata.annotations[PRIORITY_ANNOTATION] = value;
+  };
+
+  test.each([
+    { title: 'keeps what runs', target: withVM(named('a')), kept: 1 },
+    { title: 'keeps what is joining', target: withVM(named('a', 'Pending')), kept: 1 },
+    { title: 'keeps what has the usual priority', target: withVM(named('a', 'Running', priority('3'))), kept: 1 },
+    { title: 'cancels what has no VM yet', target: withVM(named('a', ''), ''), kept: 0 },
+    { title: 'gives up what is Unknown', target: withVM(named('a', 'Unknown')), kept: 0 },
+    { title: 'gives up what has failed', target: withVM(named('a', 'Failed')), kept: 0 },
+    { title: 'gives up what somebody chose', target: withVM(named('a', 'Running', priority('1'))), kept: 0 },
+    { title: 'gives up what an autoscaler marked', target: withVM(marked('a', PAST)), kept: 0 },
+  ])('$title', ({ target, kept }) => {
+    const got = plan({ desired: 0, machines: [target], isSwinging: true });
+
+    expect([got.victims.length, got.kept]).toEqual([1 - kept, kept]);
+    expect(plan({ desired: 0, machines: [target] }).victims).toHaveLength(1);
+  });
+
+  test('lets go of what an autoscaler has named, at the time of its change', () => {
+    const machines = [withVM(marked('a', PAST)), withVM(named('b')), withVM(named('c'))];
+
+    expect(victimsOf(plan({ desired: 1, machines, isSwinging: true, scalerChangedAtMs: NOW }))).toEqual(['a marked']);
+    expect(victimsOf(plan({ desired: 3, machines, isSwinging: true, scalerChangedAtMs: NOW }))).toEqual(['a marked']);
+  });
+});
+
 describe('a set below its size', () => {
   test.each([
     { title: 'creates what is missing', machines: [named('a')], create: 2 },
@@ -58,7 +92,7 @@ describe('a set below its size', () => {
     { title: 'does not count the phase Terminating', machines: [named('a'), named('b', 'Terminating')], create: 2 },
     { title: 'counts failed machines, which wait until it is full', machines: [named('a', 'Failed')], create: 2 },
   ])('$title', ({ machines, create }) => {
-    expect(plan({ desired: 3, machines })).toEqual({ create, victims: [], heldBack: undefined });
+    expect(plan({ desired: 3, machines })).toEqual({ create, victims: [], heldBack: undefined, kept: 0 });
   });
 
   test('creates and deletes nothing while frozen', () => {
@@ -66,6 +100,7 @@ describe('a set below its size', () => {
       create: 0,
       victims: [],
       heldBack: 'frozen',
+      kept: 0,
     });
   });
 
@@ -100,7 +135,7 @@ describe('a set of its size', () => {
   test('keeps failed machines that are preserved', () => {
     const got = plan({ desired: 1, machines: [named('a', 'Failed')], isKept: () => true });
 
-    expect(got).toEqual({ create: 0, victims: [], heldBack: undefined });
+    expect(got).toEqual({ create: 0, victims: [], heldBack: undefined, kept: 0 });
   });
 
   test('deletes failed machines also while frozen', () => {

@@ -1,7 +1,9 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { PRIORITY_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { DEFAULT_PRIORITY, PRIORITY_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { isFailed, isJustUpdated, isTerminating } from './machine-state.ts';
-import { inVictimOrder, markedAtMs } from './victim-order.ts';
+import { inVictimOrder, markedAtMs, priorityOf } from './victim-order.ts';
 
 /** What a MachineSet's number of Machines depends on. */
 export interface ReplicaFacts {
@@ -17,10 +19,15 @@ export interface ReplicaFacts {
   readonly room: number;
   /** When the autoscaler last changed the number of replicas. */
   readonly scalerChangedAtMs: number | undefined;
+  /** The size swings: what is surplus now may be wanted again in a moment. */
+  readonly isSwinging: boolean;
   readonly nowMs: number;
   /** Whether a Failed Machine has to stay because somebody wants to look at it. */
   isKept(machine: Machine): boolean;
 }
+
+/** Surplus Machines in these phases are as good as new ones. */
+const WORTH_KEEPING: ReadonlySet<MachinePhase | ''> = new Set(['', 'Pending', 'Available', 'Running']);
 
 /** Why a Machine has to go. */
 export type VictimReason = 'surplus' | 'marked' | 'failed';
@@ -39,6 +46,8 @@ export interface ReplicaPlan {
   readonly victims: readonly Victim[];
   /** Why missing Machines are not created. */
   readonly heldBack: 'frozen' | 'scale-up-disabled' | 'no-room' | undefined;
+  /** How many Machines are surplus and stay while the size swings. */
+  readonly kept: number;
 }
 
 /**
@@ -50,6 +59,8 @@ export interface ReplicaPlan {
  * | fewer, and none may be created | delete what the autoscaler marked: it must not wait for a set that cannot fill up |
  * | enough | delete what the autoscaler marked, the rest of the surplus by deletion rank, and the Failed ones that nobody preserves |
  *
+ * While the size swings, surplus Machines that can be taken back stay.
+ *
  * Terminating Machines count for nothing; the replacement of a Failed one is created as soon as its deletion has begun.
  * Machines that an in-place update has just handed over are never victims.
  */
@@ -59,11 +70,23 @@ export function planReplicas(facts: ReplicaFacts): ReplicaPlan {
   if (missing > 0) {
     const heldBack = holdBackReason(facts);
     const create = Math.min(missing, facts.room);
-    if (heldBack === undefined && create > 0) return { create, victims: [], heldBack };
+    if (heldBack === undefined && create > 0) return { create, victims: [], heldBack, kept: 0 };
     const victims = markedAmong(living, facts).map((machine): Victim => ({ machine, reason: 'marked' }));
-    return { create: 0, victims, heldBack: heldBack ?? 'no-room' };
+    return { create: 0, victims, heldBack: heldBack ?? 'no-room', kept: 0 };
   }
-  return { create: 0, victims: victimsAmong(living, facts), heldBack: undefined };
+  const all = victimsAmong(living, facts);
+  const victims = facts.isSwinging ? all.filter((victim) => !mayBeTakenBack(victim)) : all;
+  return { create: 0, victims, heldBack: undefined, kept: all.length - victims.length };
+}
+
+/**
+ * Whether a Machine whose deletion has not been sent is as good as before when its set is raised again: its VM is there, and nobody
+ * has chosen it. An autoscaler drains what it chooses, by the list or by priority, and counts on it to go.
+ */
+function mayBeTakenBack({ machine, reason }: Victim): boolean {
+  const hasVM = (machine.spec.providerID ?? '') !== '';
+  const isChosen = priorityOf(machine) < Number(DEFAULT_PRIORITY) || markedAtMs(machine) !== undefined;
+  return reason === 'surplus' && hasVM && !isChosen && WORTH_KEEPING.has(phaseOf(machine));
 }
 
 function holdBackReason({ isFrozen, isScaleUpDisabled }: ReplicaFacts): ReplicaPlan['heldBack'] {
@@ -88,7 +111,8 @@ export function victimsAmong(
 
   condemn(marked, 'marked');
   if (surplus > 0) {
-    const others = candidates.filter((machine) => !marked.includes(machine));
+    const named = new Set(marked);
+    const others = candidates.filter((machine) => !named.has(machine));
     condemn(inVictimOrder(others, facts.nowMs).slice(0, surplus), 'surplus');
   }
   condemn(

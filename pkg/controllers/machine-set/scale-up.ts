@@ -3,6 +3,7 @@ import { controllerOf } from '../../apis/meta.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError, isAlreadyExists, isNotFound } from '../../kube/errors.ts';
 import { machines } from '../../kube/resource.ts';
+import { brakedOwner } from './creation-room.ts';
 import { createdMachine, failedToCreate } from './events.ts';
 import { machineName, newMachine } from './new-machine.ts';
 import type { MachineSetParts } from './parts.ts';
@@ -22,7 +23,10 @@ export interface ScaleUp {
   missing(): number;
 }
 
-type ScaleUpParts = Pick<MachineSetParts, 'machines' | 'reader' | 'writer' | 'expectations' | 'recorder' | 'newSuffix'>;
+type ScaleUpParts = Pick<
+  MachineSetParts,
+  'machines' | 'machineDeployments' | 'reader' | 'writer' | 'expectations' | 'brake' | 'recorder' | 'newSuffix'
+>;
 
 /**
  * Creates what is missing in batches of 1, 2, 4, 8, … A failure in a batch ends the round, so that a broken template or a
@@ -60,6 +64,7 @@ async function createOne(parts: ScaleUpParts, round: ScaleUp, name: string): Pro
     throw err;
   }
   parts.expectations.settled(owner, name);
+  parts.brake.createdMachine(brakedOwner(parts, set));
   parts.recorder.event(createdMachine(set, name));
 }
 
@@ -76,6 +81,7 @@ async function takeExisting(parts: ScaleUpParts, round: ScaleUp, name: string): 
   if (live !== undefined && controllerOf(live)?.uid !== set.metadata.uid) {
     return createOne(parts, round, freshName(parts, set));
   }
+  parts.brake.createdMachine(brakedOwner(parts, set));
   if (live === undefined) return; // made by us, and deleted by somebody meanwhile
   parts.machines.wrote(live);
   parts.recorder.event(createdMachine(set, name));

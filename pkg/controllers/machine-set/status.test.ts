@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineSummary } from '../../apis/machine/v1alpha1/machine.ts';
 import { machine, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine, BuiltMachineSet } from '../../../test/builders.ts';
 import { LISTED_FAILED_MACHINES, statusChange } from './status.ts';
@@ -82,6 +83,15 @@ describe('failed machines', () => {
     });
   });
 
+  test('are listed with short words, however much their provider said', () => {
+    const talkative = failed('a');
+    talkative.status.lastOperation.description = 'x'.repeat(24_000);
+
+    const { failedMachines } = change({ machines: [talkative] }) as { failedMachines: MachineSummary[] };
+
+    expect(failedMachines[0]?.lastOperation?.description?.length).toBeLessThanOrEqual(1_024);
+  });
+
   test('are not listed while preserved, and the list goes when there are none', () => {
     const stored = set((s) => {
       s.status.failedMachines = [{ name: 'a' }];
@@ -160,4 +170,18 @@ describe('conditions', () => {
       { type: 'InvalidSpec', status: 'True', message: 'spec.selector: missing' },
     ]);
   });
+});
+
+test('a Machine with some of the labels of the template is not fully labelled', () => {
+  const labelled = machineSet((s) => void (s.spec.template.metadata = { labels: { pool: 'a', more: 'x' } }));
+  const facts = {
+    set: labelled,
+    machines: [machine()],
+    observedGeneration: 1,
+    failure: undefined,
+    invalid: undefined,
+    nowMs: 0,
+  };
+
+  expect(statusChange(facts)).toMatchObject({ fullyLabeledReplicas: 0 });
 });

@@ -5,8 +5,10 @@ import type { Machine, MachineSummary } from '../../apis/machine/v1alpha1/machin
 import type { MachineSet, MachineSetCondition, MachineSetStatus } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { MachineSetConditionType } from '../../apis/machine/v1alpha1/phases.ts';
 import { controllerOf } from '../../apis/meta.ts';
+import { shortText } from '../../apis/short-text.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import { countMachines, isPreservedFailed } from './machine-state.ts';
+import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machine/node-refusal.ts';
 
 /** How many failed Machines are listed; thousands of them would outgrow what etcd stores in one object. */
 export const LISTED_FAILED_MACHINES = 100;
@@ -77,7 +79,10 @@ function failedMachines(machines: readonly Machine[]): MachineSummary[] {
 /** Absent and null members are left out: the server drops them, and the next comparison must find what was written. */
 function summaryOf(machine: Machine): MachineSummary {
   const lastOperation = Object.fromEntries(
-    Object.entries(machine.status?.lastOperation ?? {}).filter(([, value]) => !isEmpty(value)),
+    Object.entries(machine.status?.lastOperation ?? {})
+      .filter(([, value]) => !isEmpty(value))
+      // A hundred long ones would be more than etcd takes.
+      .map(([member, value]) => [member, typeof value === 'string' ? shortText(value) : value]),
   );
   const { providerID } = machine.spec;
   const ownerRef = controllerOf(machine)?.name;
@@ -91,7 +96,7 @@ function summaryOf(machine: Machine): MachineSummary {
 
 function conditionsOf(facts: StatusFacts, failedCount: number): MachineSetCondition[] {
   const stored = facts.set.status?.machineSetCondition ?? [];
-  const wanted = [replicaFailure(facts), invalidSpec(facts), truncation(failedCount)];
+  const wanted = [replicaFailure(facts), invalidSpec(facts), truncation(failedCount), refusal(facts)];
   const ours: ReadonlySet<string> = new Set<MachineSetConditionType>(OWN_CONDITIONS);
 
   return [
@@ -103,7 +108,7 @@ function conditionsOf(facts: StatusFacts, failedCount: number): MachineSetCondit
 }
 
 /** The conditions that this controller owns; `Frozen` belongs to the overshoot safety. */
-const OWN_CONDITIONS = ['ReplicaFailure', 'InvalidSpec', 'FailedMachinesTruncated'] as const;
+const OWN_CONDITIONS = ['ReplicaFailure', 'InvalidSpec', 'FailedMachinesTruncated', NODE_SYNC_REFUSED] as const;
 
 function replicaFailure({ set, machines, failure }: StatusFacts): MachineSetCondition | undefined {
   if (failure === undefined) return undefined;
@@ -123,6 +128,11 @@ function truncation(failedCount: number): MachineSetCondition | undefined {
   if (failedCount <= LISTED_FAILED_MACHINES) return undefined;
   const message = `${failedCount} machines have failed, the newest ${LISTED_FAILED_MACHINES} are listed`;
   return { type: 'FailedMachinesTruncated', status: 'True', reason: 'TooManyFailedMachines', message };
+}
+
+function refusal({ machines }: StatusFacts): MachineSetCondition | undefined {
+  const refused = nodeSyncRefusal(machines);
+  return refused && { type: NODE_SYNC_REFUSED, status: 'True', ...refused };
 }
 
 function keepTime(

@@ -89,3 +89,15 @@ describe('what the template of a set pushes into a machine', () => {
     ).toBeUndefined();
   });
 });
+
+test.each(['Failed', 'Terminating'] as const)('a machine that is lost, %s, follows the class kind only', (phase) => {
+  const template = {
+    class: { kind: 'AnotherClass', name: 'class-1' },
+    nodeTemplate: { metadata: { labels: { a: 'b' } } },
+    drainTimeout: '5m',
+  };
+
+  expect(change(template, (m) => void (m.status.currentStatus.phase = phase))).toEqual({
+    class: { kind: 'AnotherClass' },
+  });
+});

@@ -52,7 +52,7 @@ export const victimCriteria: readonly VictimCriterion[] = [
 ];
 
 /** The deletion priority that a user or an autoscaler gave; anything that is no integer counts as the default. */
-function priorityOf(machine: Machine): number {
+export function priorityOf(machine: Machine): number {
   const text = machine.metadata.annotations?.[PRIORITY_ANNOTATION] ?? '';
   return Number(/^[+-]?\d+$/.test(text) ? text : DEFAULT_PRIORITY);
 }

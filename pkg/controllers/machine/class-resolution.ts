@@ -47,6 +47,16 @@ export async function resolveClass(
   return { machineClass, driver, secretData: content.data, fingerprint: fingerprintOf(machine, machineClass, content) };
 }
 
+/**
+ * What is wrong with the kind of a machine's class: undefined for MachineClass, and where none is named. Classes of a provider's own
+ * kind, as in the original's old manifests, are served no more.
+ */
+export function wrongKindOf({ spec }: Machine): string | undefined {
+  const { kind = '', name = '' } = spec.class ?? {};
+  if (kind === '' || kind === 'MachineClass') return undefined;
+  return `The machine names a class of kind ${JSON.stringify(kind)}, and only MachineClass is supported: set spec.template.spec.class.kind of its MachineDeployment or MachineSet to MachineClass (spec.class.kind of a Machine without owner), and create MachineClass ${name} if there is none.`;
+}
+
 /** Whether resolving failed. */
 export function isUnresolved(resolved: ResolvedClass | Unresolved): resolved is Unresolved {
   return 'problem' in resolved;

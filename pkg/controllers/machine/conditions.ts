@@ -3,11 +3,14 @@ import type { ConditionStatus } from '../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import { deletionStageOf, hasReached } from './deletion/stage.ts';
-import { explain, type Explanation } from './explain.ts';
+import { explain } from './explain.ts';
+import type { Explanation } from './explanation.ts';
 import { phaseOf } from './status.ts';
+import { NODE_SYNC_REFUSED, refusedFor } from './node-refusal.ts';
 
-/** Types of `status.machineConditions`. `Drained` exists only while the machine is deleted. */
-export type MachineConditionType = 'VMCreated' | 'NodeJoined' | 'Healthy' | 'Drained';
+/** Types of `status.machineConditions`. `Drained` exists only while the machine is deleted, `NodeSyncRefused` only while
+ * something is refused. */
+export type MachineConditionType = 'VMCreated' | 'NodeJoined' | 'Healthy' | 'Drained' | typeof NODE_SYNC_REFUSED;
 
 /**
  * The machine's story as conditions, for `kubectl describe` and `kubectl wait`. Display only: nothing is decided from them,
@@ -17,6 +20,8 @@ export function machineConditions(machine: Machine, nowMs: number): MachineCondi
   const explanation = explain(machine, nowMs);
   const conditions = [vmCreated(machine, explanation), nodeJoined(machine, explanation), healthy(machine, explanation)];
   if (isBeingDeleted(machine)) conditions.push(drained(machine, explanation));
+  const refused = refusedFor(machine);
+  if (refused !== undefined) conditions.push(condition(NODE_SYNC_REFUSED, 'True', 'Refused', refused));
   const known = new Map((machine.status?.machineConditions ?? []).map((old) => [old.type, old]));
   return conditions.map((current) => {
     const old = known.get(current.type);

@@ -17,6 +17,7 @@ import type { SecretContents } from '../secret/secret-contents.ts';
 import type { Fleet } from './fleet.ts';
 import type { MachineMemory } from './memory.ts';
 import type { NodeAccess } from './node-access.ts';
+import type { ReplacementPace } from './pace.ts';
 import type { PassNotes } from './pass.ts';
 import type { Retries } from './retries.ts';
 import type { MachineSettings } from './settings.ts';
@@ -41,6 +42,7 @@ export interface MachineWorld {
   readonly outages: () => readonly Outage[];
   readonly metrics: MachineMetrics;
   readonly fleet: Fleet;
+  readonly pace: ReplacementPace;
   readonly retries: Retries;
   readonly memory: MachineMemory;
   /** Live read of a Machine; undefined when the server says NotFound. */

@@ -41,8 +41,12 @@ test('what a pass starts for a Machine that vanishes meanwhile is not remembered
     },
   });
 
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.driver.hold = promise;
+
   await controller.reconcile(KEY, new AbortController().signal, silentLogger);
   expect(world.activities.get(uid, 'create')).toMatchObject({ state: 'running' });
+  resolve();
   await world.settle();
 
   expect(world.activities.get(uid, 'create')).toBeUndefined();

@@ -41,11 +41,13 @@ import { inPlaceOutcome } from './in-place/outcome.ts';
 import { inPlaceProgress } from './in-place/progress.ts';
 import { MachineMemory } from './memory.ts';
 import { nodeAccess } from './node-access.ts';
+import { ReplacementPace } from './pace.ts';
 import { PassNotes } from './pass.ts';
 import { preservation } from './preservation/preservation.ts';
 import { Retries } from './retries.ts';
 import type { MachineSettings } from './settings.ts';
 import { copyOf } from './status.ts';
+import { claim } from './steps/claim.ts';
 import { creationTimeout } from './steps/creation-timeout.ts';
 import { finalizer } from './steps/finalizer.ts';
 import { health } from './steps/health.ts';
@@ -56,11 +58,14 @@ import { launch } from './steps/launch.ts';
 import { leftToken } from './steps/left-token.ts';
 import { nodeDeleted, noteGoneNode } from './steps/node-deleted.ts';
 import { nodeSync } from './steps/node-sync.ts';
+import { ownNode } from './steps/own-node.ts';
 import { pending } from './steps/pending.ts';
 import { resolve } from './steps/resolve.ts';
 import { settled } from './steps/settled.ts';
 import { staleNode } from './steps/stale-node.ts';
 import { writeMachine } from './write.ts';
+import { isToBeTold } from './node-refusal.ts';
+import { withoutRecord } from './refused-record.ts';
 
 /** Where a machine will run: the seam for a scheduler that places machines on one of several providers. */
 const placed: MachineStep = { name: 'placed', run: () => next };
@@ -68,6 +73,7 @@ const placed: MachineStep = { name: 'placed', run: () => next };
 /** The life of a machine, from its creation on. Every pass runs through the list until a step ends it. */
 export const CREATION: readonly MachineStep[] = [
   finalizer,
+  ownNode,
   nodeDeleted,
   health,
   leftToken,
@@ -82,6 +88,7 @@ export const CREATION: readonly MachineStep[] = [
   placed,
   launch,
   staleNode,
+  claim,
   identity,
   initialize,
   pending,
@@ -92,6 +99,7 @@ export const DELETION: readonly MachineStep[] = [
   markTerminating,
   settleCreation,
   awaitTarget,
+  ownNode,
   findNode,
   hooks('pre-drain'),
   drain,
@@ -150,6 +158,7 @@ export class MachineController {
       ...parts,
       retries: new Retries({ ...parts, resourceExhaustedRetryMs: settings.resourceExhaustedRetryMs }),
       memory: new MachineMemory(),
+      pace: new ReplacementPace({ clock }),
       readMachine: (machine, signal) => this.#read(machine, signal),
       deleteMachine: async (machine, signal) => {
         const { name, namespace = '', uid } = machine.metadata;
@@ -183,8 +192,9 @@ export class MachineController {
     }
   }
 
-  /** A Node of this Machine is gone, and was last seen like this. */
+  /** A Node of this Machine is gone, and was last seen like this. One that a cluster has forgotten that was set back was not deleted. */
   nodeGone(machine: Machine, node: Node): void {
+    if (this.#parts.outages().some(({ isSetBack }) => isSetBack)) return;
     noteGoneNode(this.#world, machine, node);
   }
 
@@ -202,10 +212,26 @@ export class MachineController {
     const [run] = await Promise.allSettled([runSteps(steps, ctx)]);
 
     // Written even after a failed step: the status then says what failed.
-    await writeMachine(this.#parts.writer, ctx);
-    pass.complete(ctx.machine, (event) => this.#parts.recorder.event(event));
+    await this.#write(ctx);
+    await pass.runAfterwards();
     if (run.status === 'rejected') throw run.reason;
     return pass.resultOf(run.value);
+  }
+
+  async #write(ctx: MachineContext): Promise<void> {
+    try {
+      await this.#writeOnce(ctx);
+    } catch (err) {
+      const instead = isToBeTold(err) ? withoutRecord(ctx, err) : undefined;
+      if (instead === undefined) throw err;
+      await this.#writeOnce(instead.ctx);
+      if (instead.failed) throw err;
+    }
+  }
+
+  async #writeOnce(ctx: MachineContext): Promise<void> {
+    await writeMachine(this.#parts.writer, ctx);
+    ctx.pass.complete(ctx.machine, (event) => this.#parts.recorder.event(event));
   }
 
   #context(key: string, observed: Machine, pass: PassNotes, signal: AbortSignal, log: Logger): MachineContext {
@@ -219,7 +245,7 @@ export class MachineController {
       log,
       pass,
       target,
-      nodes: target === undefined ? undefined : nodeAccess(target),
+      nodes: target === undefined ? undefined : nodeAccess(target, this.#parts.machines),
       tokens: target === undefined ? undefined : this.#tokens.of(target),
     };
   }

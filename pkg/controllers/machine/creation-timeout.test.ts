@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { DriverError } from '../../driver/error.ts';
 import { ApiError } from '../../kube/errors.ts';
-import { machine, machineClass, secret } from '../../../test/builders.ts';
+import { machine, machineClass, node, secret } from '../../../test/builders.ts';
 import { CREATION } from './controller.ts';
 import { FakeWorld, type PassSeen } from './fake-world.ts';
 
@@ -169,6 +169,15 @@ describe('the creation timeout', () => {
     expect(world.writes).toBe(writes);
   });
 
+  test('does not count time in which nothing could be seen', async () => {
+    const world = start();
+    fail(world, 'create', 'Unavailable');
+    world.blindMs = 30 * MINUTE;
+
+    expect((await runFor(world, 48)).machine.status?.currentStatus?.phase).not.toBe('Failed');
+    expect((await runFor(world, 3)).machine.status?.currentStatus?.phase).toBe('Failed');
+  });
+
   test('gives a VM that came in the last moment the whole time to be initialized', async () => {
     const world = start();
     world.driver.methods.add('InitializeMachine');
@@ -229,5 +238,75 @@ describe('a machine that was given up while its creation waited for its turn', (
 
     expect(world.driver.calls).toEqual(['status']);
     expect(world.tokenCalls).toEqual([]);
+  });
+});
+
+describe('the last look before a creation timeout', () => {
+  const notReady = (): ReturnType<typeof node> =>
+    node((n) => void (n.status.conditions = [{ type: 'Ready', status: 'False' }]));
+
+  /** Pending for longer than it may, and the cache has no Node. */
+  function late(): FakeWorld {
+    const world = start();
+    world.machines.put(
+      machine((m) => {
+        m.metadata.finalizers = [FINALIZER];
+        m.metadata.resourceVersion = newVersion();
+        m.status.currentStatus = { phase: 'Pending', lastUpdateTime: '2026-01-01T00:00:00Z', timeoutActive: true };
+      }),
+    );
+    world.clock.advance(21 * MINUTE);
+    return world;
+  }
+
+  test.each([
+    { what: 'a Node that the cache does not know', live: node(), cached: undefined, phase: 'Pending' },
+    { what: 'the Node that the cache knows', live: notReady(), cached: notReady(), phase: 'Failed' },
+    { what: 'no Node', live: undefined, cached: undefined, phase: 'Failed' },
+    {
+      what: 'a healthy Node whose provider id has another form',
+      live: node((n) => void (n.spec = { providerID: 'cloud://instances/9' })),
+      cached: undefined,
+      phase: 'Pending',
+    },
+    {
+      what: 'a Node of another machine',
+      live: node((n) => void (n.spec = { providerID: 'sim:///m-2' })),
+      cached: undefined,
+      other: 'sim:///m-2',
+      phase: 'Failed',
+    },
+  ])('that finds $what leaves the machine $phase', async ({ live, cached, other, phase }) => {
+    const world = late();
+    if (other !== undefined) {
+      world.machines.put(
+        machine((m) => {
+          m.metadata.name = 'm-2';
+          m.metadata.uid = 'uid-of-m-2';
+          m.spec.providerID = other;
+        }),
+      );
+    }
+    if (cached !== undefined) world.nodes.cache.put(cached);
+    world.nodes.live.set('m-1', live);
+
+    const { machine: seen } = await world.pass(CREATION);
+
+    expect(seen.status?.currentStatus?.phase).toBe(phase);
+    expect(world.nodes.done).toContain('read m-1');
+  });
+
+  test.each([
+    { what: 'is being deleted', change: { deletionTimestamp: '2026-01-01T00:00:00Z' } },
+    { what: 'has changed', change: { resourceVersion: '999999' } },
+  ])('that finds that the Machine $what waits for the cache', async ({ change }) => {
+    const world = late();
+    const observed = machineOf(world);
+    world.liveMachines.set(KEY, { ...observed, metadata: { ...observed.metadata, ...change } });
+
+    const { machine: seen, result } = await world.pass(CREATION);
+
+    expect(seen.status?.currentStatus?.phase).toBe('Pending');
+    expect(result).toMatchObject({ kind: 'requeue', afterMs: 1_000 });
   });
 });

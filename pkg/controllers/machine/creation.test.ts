@@ -126,17 +126,27 @@ describe('a new machine', () => {
     expect(world.tokenCalls).toEqual(['ensure', 'remove', 'remove']);
   });
 
-  test('has its token left to expire when we may not delete it', async () => {
+  test('has its token deleted later when we may not do so at first, and left to expire when we may not for as long as it lives', async () => {
     const world = start();
     await run(world);
-    world.tokenFailures.push(new ApiError(403, 'Forbidden', 'no'));
+    const forbidden = new ApiError(403, 'Forbidden', 'no');
+    world.tokenFailures.push(forbidden, forbidden);
     join(world);
     await run(world);
 
-    world.clock.advance(60 * SECOND);
+    world.clock.advance(30 * SECOND);
     await run(world);
-
     expect(world.tokenCalls).toEqual(['ensure', 'remove']);
+    world.clock.advance(30 * SECOND);
+    await run(world);
+    expect(world.tokenCalls).toEqual(['ensure', 'remove', 'remove']);
+
+    world.tokenFailures.push(forbidden);
+    world.clock.advance(3_600 * SECOND);
+    await run(world);
+    world.clock.advance(3_600 * SECOND);
+    await run(world);
+    expect(world.tokenCalls).toEqual(['ensure', 'remove', 'remove', 'remove']);
   });
 
   test('mints no token for user data that has no place for one', async () => {

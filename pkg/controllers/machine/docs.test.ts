@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
 
+import { ORPHAN_EVENTS } from '../safety/orphan-vms/events.ts';
 import { CREATION, DELETION } from './controller.ts';
 import { describeStage, DELETION_STAGES } from './deletion/stage.ts';
 import { MACHINE_EVENTS } from './events.ts';
@@ -27,6 +28,14 @@ describe('the documentation', () => {
     );
 
     expect(documented).toEqual(MACHINE_EVENTS);
+  });
+
+  test('has every Event about VMs without a Machine, and no other', () => {
+    const documented = Object.fromEntries(
+      rows('reference/events.md', 'MachineClasses: VMs without a Machine').map(([reason, type]) => [reason, type]),
+    );
+
+    expect(documented).toEqual(ORPHAN_EVENTS);
   });
 
   test.each([

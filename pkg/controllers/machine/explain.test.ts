@@ -60,6 +60,7 @@ const held =
 const HELD_REASONS: Readonly<Record<HoldKind, string>> = {
   zone: 'ZoneUnhealthy',
   stopped: 'ReplacementStopped',
+  pace: 'ReplacementPaced',
   limit: 'ReplacementDelayed',
   grace: 'SafetyGrace',
 };

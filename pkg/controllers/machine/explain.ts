@@ -1,38 +1,18 @@
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { isHeldUpText } from '../../gate/outage.ts';
 import { deletionStageOf, textOfStage, type DeletionStage } from './deletion/stage.ts';
 import { inPlaceStory } from './in-place/story.ts';
 import { holdOf, type Hold, type HoldKind } from './hold.ts';
+import { ALL_IS_WELL, type Explanation, type Story } from './explanation.ts';
 import { describeConditions } from './node-health.ts';
 import { withOutage } from './outage-story.ts';
 import { withPreservation } from './preservation/story.ts';
 import { phaseOf } from './status.ts';
-import { CREATE_FAILED, PREPARATION_FAILED } from './status-texts.ts';
-
-/** The next step of a machine that is as it should be. */
-export const ALL_IS_WELL = 'Nothing, all is well.';
-
-/** Where a machine stands, in words. Conditions, the command line and the console tell the same story. */
-export interface Explanation {
-  readonly phase: MachinePhase | '';
-  /** One word, CamelCase; changes when something happened, not as time passes. */
-  readonly reason: string;
-  /** One sentence. Does not change as time passes either. */
-  readonly message: string;
-  /** What must happen before the machine moves on; undefined when nothing has to. */
-  readonly waitingFor: string | undefined;
-  /** For how long it has stood like this; undefined when that is not recorded. */
-  readonly sinceMs: number | undefined;
-  /** What comes then, or what to do. */
-  readonly nextStep: string;
-}
-
-/** What is told of a machine, without phase and time. */
-export type Story = Pick<Explanation, 'reason' | 'message' | 'waitingFor' | 'nextStep'>;
+import { CREATE_FAILED, PREPARATION_FAILED, RECORD_REFUSED } from './status-texts.ts';
+import { NODE_SYNC_REFUSED, refusedFor } from './node-refusal.ts';
 
 /**
  * Explains a Machine as it was read at `nowMs` (ms since the epoch). `outage`: what its owners say of a cluster that does not
@@ -59,7 +39,7 @@ function lifeStory(machine: Machine): Story {
     case 'Available':
       return story('Available', `VM ${vmOf(machine)} exists.`, undefined, 'Nothing: there is no Node to wait for.');
     case 'Running':
-      return story('Running', `Node ${nodeOf(machine)} is healthy.`, undefined, ALL_IS_WELL);
+      return runningStory(machine);
     case 'Unknown':
       return unknownStory(machine);
     case 'Failed':
@@ -96,6 +76,14 @@ function crashStory(machine: Machine): Story {
   const description = descriptionOf(machine);
   if (description.startsWith(PREPARATION_FAILED)) {
     return story('PreparationFailed', description, 'the API server to allow it', 'The attempt is repeated.');
+  }
+  if (description.startsWith(RECORD_REFUSED)) {
+    return story(
+      'RecordRefused',
+      description,
+      'the API server to allow it',
+      'The attempt is repeated; at the creation timeout the machine becomes Failed.',
+    );
   }
   const hasCode = (machine.status?.lastOperation?.errorCode ?? '') !== '';
   return hasCode || description.startsWith(CREATE_FAILED) ? createFailedStory(machine) : cannotStartStory(machine);
@@ -149,6 +137,19 @@ function pendingStory(machine: Machine): Story {
       );
 }
 
+function runningStory(machine: Machine): Story {
+  const refused = refusedFor(machine);
+  const healthy = `Node ${nodeOf(machine)} is healthy.`;
+  return refused === undefined
+    ? story('Running', healthy, undefined, ALL_IS_WELL)
+    : story(
+        NODE_SYNC_REFUSED,
+        `${healthy} The API server refuses for it: ${refused}`,
+        'the node template, or what refuses it, to be corrected',
+        'The attempt is repeated, each time later, and at once when the template is corrected.',
+      );
+}
+
 function unknownStory(machine: Machine): Story {
   const held = holdOf(machine);
   if (held !== undefined) return heldStory(machine, held);
@@ -172,10 +173,15 @@ function heldStory(machine: Machine, { kind }: Hold): Story {
 const HELD_STORIES: Readonly<Record<HoldKind, { reason: string; waitingFor: string; after?: string }>> = {
   zone: {
     reason: 'ZoneUnhealthy',
-    waitingFor: 'most machines of its zone to be healthy',
+    waitingFor: 'more machines of its zone to be healthy',
     after: ' To have it replaced now, delete the Machine.',
   },
   stopped: { reason: 'ReplacementStopped', waitingFor: 'annotation machine.sapcloud.io/max-replacements to allow it' },
+  pace: {
+    reason: 'ReplacementPaced',
+    waitingFor: 'its turn, one health timeout after those before it',
+    after: ' To have it replaced now, delete the Machine.',
+  },
   limit: { reason: 'ReplacementDelayed', waitingFor: 'other replacements to end' },
   grace: { reason: 'SafetyGrace', waitingFor: 'its Node to be watched for long enough' },
 };

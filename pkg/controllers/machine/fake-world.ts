@@ -21,7 +21,9 @@ import type { ClassSecrets } from '../secret/secret-contents.ts';
 import { secretIndex } from '../secret/secret-references.ts';
 import { Fleet } from './fleet.ts';
 import { MachineMemory } from './memory.ts';
-import { belongsTo, type NodeAccess } from './node-access.ts';
+import type { NodeAccess } from './node-access.ts';
+import { goesWith } from './node-owner.ts';
+import { ReplacementPace } from './pace.ts';
 import { PassNotes } from './pass.ts';
 import { Retries } from './retries.ts';
 import type { MachineSettings } from './settings.ts';
@@ -43,7 +45,7 @@ export const SETTINGS: MachineSettings = {
   nodeConditions: ['KernelDeadlock', 'ReadonlyFilesystem', 'DiskPressure', 'NetworkUnavailable'],
   bootstrapTokenExtraGroups: '',
   resourceExhaustedRetryMs: 10 * MINUTE,
-  zoneUnhealthyThreshold: 0.55,
+  zoneUnhealthyThreshold: 0.5,
 };
 
 /** A driver whose answers a test sets, and whose calls it counts. Creating makes VMs that the other calls know. */
@@ -117,6 +119,8 @@ export class FakeDriver implements MachineDriver {
 /** Nodes in memory; what is done to them is noted in `done`. */
 export class FakeNodes implements NodeAccess {
   readonly cluster: Cluster = 'target';
+  /** Those of the world. */
+  machines = new Store<Machine>(MACHINE_INDEXES);
   readonly cache = new Store<Node>(NODE_INDEXES);
   /** What a live read finds where it differs from the cache. */
   readonly live = new Map<string, Node | undefined>();
@@ -139,8 +143,12 @@ export class FakeNodes implements NodeAccess {
       const isNamed = node.metadata.name === machine.metadata.labels?.['node'];
       const isShown = node.metadata.labels?.['node.gardener.cloud/machine-name'] === machine.metadata.name;
       const isVM = (node.spec?.providerID ?? '') !== '' && node.spec?.providerID === machine.spec.providerID;
-      return (isNamed || isShown || isVM) && belongsTo(node, machine);
+      return (isNamed || isShown || isVM) && goesWith(node, machine, this.machines);
     });
+  }
+
+  ofVM(providerID: string): readonly Node[] {
+    return this.cache.list().filter(({ spec }) => providerID !== '' && spec?.providerID === providerID);
   }
 
   read(name: string): Promise<Node | undefined> {
@@ -262,7 +270,9 @@ export interface PassSeen {
 /** All that steps see, in memory; everything that is ours behaves as in production, the cloud and the clusters do as told. */
 export class FakeWorld {
   readonly clock = new FakeClock();
+  readonly pace = new ReplacementPace({ clock: this.clock });
   readonly machines = new Store<Machine>(MACHINE_INDEXES);
+  readonly fleet = new Fleet({ machines: this.machines });
   readonly classes = new Store<MachineClass>();
   readonly secrets = new Store<Secret>();
   readonly nodes = new FakeNodes();
@@ -274,6 +284,8 @@ export class FakeWorld {
   secretFailure: Error | undefined;
   /** What every making of a token fails with. */
   tokenFailure: Error | undefined;
+  /** What happens elsewhere while a token is made. */
+  whileToken: () => void = () => undefined;
   /** What the next deletions of tokens fail with. */
   readonly tokenFailures: Error[] = [];
   readonly measured: string[] = [];
@@ -288,12 +300,14 @@ export class FakeWorld {
   closedGate: GateClosedError | undefined;
   graceLeftMs = 0;
   outages: readonly Outage[] = [];
+  blindMs = 0;
   trustedForMs: (clusters: readonly Cluster[]) => number = () => 24 * 60 * MINUTE;
   settings = SETTINGS;
   writes = 0;
   #version = 100;
 
   constructor() {
+    this.nodes.machines = this.machines;
     this.activities = this.#newActivities();
     this.retries = this.#newRetries();
   }
@@ -315,9 +329,11 @@ export class FakeWorld {
     const events: MachineEvent[] = [];
     const writes = this.losesWrites ? [] : this.#write(observed, ctx.machine);
     if (!this.losesWrites) pass.complete(ctx.machine, (event) => events.push(event));
+    const [after] = await Promise.allSettled([this.losesWrites ? undefined : pass.runAfterwards()]);
     this.events.push(...events);
     const result = run.status === 'fulfilled' ? pass.resultOf(run.value) : { kind: 'next' as const };
-    const error = run.status === 'rejected' ? (run.reason as unknown) : undefined;
+    const failed = [run, after].find((one) => one.status === 'rejected');
+    const error = failed?.status === 'rejected' ? (failed.reason as unknown) : undefined;
     return { result, machine: ctx.machine, writes, events, error };
   }
 
@@ -358,10 +374,15 @@ export class FakeWorld {
       drivers: { resolve: ({ provider }) => (provider === 'sim' ? this.driver : undefined), all: () => [this.driver] },
       drain: this.drains.run,
       gate: { admit: () => this.#admit() },
-      trust: { trustedForMs: (clusters) => this.trustedForMs(clusters), graceLeftMs: () => this.graceLeftMs },
+      trust: {
+        trustedForMs: (clusters) => this.trustedForMs(clusters),
+        graceLeftMs: () => this.graceLeftMs,
+        blindMs: () => this.blindMs,
+      },
       outages: () => this.outages,
       metrics: this.#metrics(),
-      fleet: new Fleet({ machines }),
+      fleet: this.fleet,
+      pace: this.pace,
       readMachine: (machine) => {
         const key = keyOf(machine);
         return Promise.resolve(this.liveMachines.has(key) ? this.liveMachines.get(key) : machines.get(key));
@@ -394,6 +415,7 @@ export class FakeWorld {
   #tokens(): NonNullable<MachineContext['tokens']> {
     const call = (what: string): Promise<string> => {
       this.tokenCalls.push(what);
+      this.whileToken();
       return Promise.resolve('abcdef.0123456789abcdef');
     };
     return {

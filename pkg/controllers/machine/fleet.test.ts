@@ -64,7 +64,7 @@ describe('replacements of a MachineDeployment', () => {
     const a = add('a', 'old');
 
     expect(fleet.condemn(a)).toBeUndefined();
-    expect(fleet.limitOf(a)).toBe(0);
+    expect(fleet.poolOf(a)?.limit).toBe(0);
   });
 
   test('of sets that are not cached are limited by set', () => {

@@ -8,9 +8,11 @@ import type { Lister } from '../../cache/lister.ts';
 import { mayReplace, replacementLimit } from './replacement.ts';
 
 /** The machines that are replaced as one: those of a MachineDeployment, or of a MachineSet without one. */
-interface Pool {
+export interface Pool {
   readonly key: string;
+  /** How many of them may be replaced at once. */
   readonly limit: number;
+  /** All of them but the one that was asked for. */
   readonly others: readonly Machine[];
 }
 
@@ -36,7 +38,7 @@ export class Fleet {
   /** A grant to fail this machine; undefined while too many others of its pool are being replaced. */
   condemn(machine: Machine): Disposable | undefined {
     const { uid } = machine.metadata;
-    const pool = this.#poolOf(machine);
+    const pool = this.poolOf(machine);
     if (pool === undefined) return { [Symbol.dispose]: () => undefined };
     const condemned = this.#condemned.get(pool.key) ?? new Set();
     if (!mayReplace(pool.others, condemned, pool.limit)) return undefined;
@@ -45,23 +47,18 @@ export class Fleet {
     return { [Symbol.dispose]: () => this.#release(pool.key, uid) };
   }
 
-  /** How many machines of this one's pool may be replaced at once; Infinity for a machine that nobody replaces. */
-  limitOf(machine: Machine): number {
-    return this.#poolOf(machine)?.limit ?? Number.POSITIVE_INFINITY;
+  /** The machines that this one shares its limit with; undefined for a machine that nobody replaces. */
+  poolOf(machine: Machine): Pool | undefined {
+    const setRef = ownerOf(machine, 'MachineSet');
+    if (setRef === undefined) return undefined;
+    const { sets } = this.#parts;
+    return sets === undefined ? this.#poolByName(machine, setRef.uid) : this.#poolByOwner(machine, sets, setRef);
   }
 
   #release(key: string, uid: string): void {
     const condemned = this.#condemned.get(key);
     condemned?.delete(uid);
     if (condemned?.size === 0) this.#condemned.delete(key);
-  }
-
-  /** Undefined for a machine that nobody replaces. */
-  #poolOf(machine: Machine): Pool | undefined {
-    const setRef = ownerOf(machine, 'MachineSet');
-    if (setRef === undefined) return undefined;
-    const { sets } = this.#parts;
-    return sets === undefined ? this.#poolByName(machine, setRef.uid) : this.#poolByOwner(machine, sets, setRef);
   }
 
   /** A process that does not read sets knows the MachineDeployment by the label that the original goes by, if it is there. */

@@ -5,7 +5,8 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import { GateClosedError } from '../../gate/gate.ts';
-import { machine, node } from '../../../test/builders.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { machine, machineClass, node, secret } from '../../../test/builders.ts';
 import { machineConditions } from './conditions.ts';
 import { CREATION } from './controller.ts';
 import { explain } from './explain.ts';
@@ -255,21 +256,21 @@ describe('the health timeout', () => {
     });
   });
 
-  test('fails nobody of a zone of which most machines became unhealthy at once, until the share has fallen', async () => {
+  test('fails nobody of a zone of which half of the machines became unhealthy at once, until the share has fallen', async () => {
     const world = await unknownFor(10 * MINUTE);
-    withMates(world, [{ phase: 'Unknown' }, { phase: 'Running' }]);
+    withMates(world, [{ phase: 'Unknown' }, { phase: 'Running' }, { phase: 'Running' }]);
 
     const stopped = [await world.pass(CREATION), await world.pass(CREATION)];
 
     expect(stopped.map(({ writes }) => writes)).toEqual([['status'], []]);
     expect(stopped[0]?.machine.status?.currentStatus?.phase).toBe('Unknown');
     expect(stopped[0]?.machine.status?.lastOperation?.description).toContain(
-      'Not replaced yet: most machines became unhealthy at once',
+      'Not replaced yet: too many machines became unhealthy at once',
     );
     expect(explain(current(world), 0)).toMatchObject({ reason: 'ZoneUnhealthy' });
     expect(stopped[1]?.result).toMatchObject({
       kind: 'requeue',
-      waitingFor: 'most machines of its zone to be healthy',
+      waitingFor: 'more machines of its zone to be healthy',
     });
 
     world.machines.put(
@@ -282,6 +283,22 @@ describe('the health timeout', () => {
 
     expect(failed.status?.currentStatus?.phase).toBe('Failed');
     expect(failed.status?.lastOperation?.description).not.toContain('Not replaced yet');
+  });
+
+  test('replaces one of several within a health timeout, although others were replaced quickly', async () => {
+    const world = await unknownFor(10 * MINUTE);
+    withMates(world, [{ phase: 'Unknown' }, ...Array.from({ length: 7 }, () => ({ phase: 'Running' as const }))]);
+    const zone = { name: '', together: 1 };
+    world.pace.begin({ uid: 'before', pool: { key: 's', unhealthy: 3 }, zone, limit: 1, healthTimeoutMs: 10 * MINUTE });
+    world.clock.advance(MINUTE);
+
+    const waiting = await world.pass(CREATION);
+
+    expect(waiting.machine.status?.currentStatus?.phase).toBe('Unknown');
+    expect(waiting.result).toMatchObject({ kind: 'requeue', afterMs: 10_000, waitingFor: 'its turn to be replaced' });
+    expect(explain(current(world), world.clock.now())).toMatchObject({ reason: 'ReplacementPaced' });
+    world.clock.advance(9 * MINUTE);
+    expect((await world.pass(CREATION)).machine.status?.currentStatus?.phase).toBe('Failed');
   });
 
   test('that has passed, but not under our eyes, says that it waits', async () => {
@@ -510,7 +527,7 @@ describe('the Node of a machine', () => {
       counts: false,
     },
   ])('that is gone was deleted: $what', ({ change, protectedForMs = Infinity, counts }) => {
-    expect(wasUnprotected(node(change), machine(), protectedForMs)).toBe(counts);
+    expect(wasUnprotected(node(change), machine(), new FakeWorld().machines, protectedForMs)).toBe(counts);
   });
 
   test.each([
@@ -535,10 +552,17 @@ describe('the Node of a machine', () => {
 
   test('that another, older machine has is left alone', async () => {
     const world = start({ phase: 'Running', noNode: true });
-    world.nodes.cache.put(node());
+    world.machines.put(
+      machine((m) => {
+        m.metadata.resourceVersion = '2';
+        m.metadata.labels['node'] = 'n-1';
+      }),
+    );
+    world.nodes.cache.put(node((n) => void (n.metadata.name = 'n-1')));
     world.machines.put(
       machine((m) => {
         m.metadata.name = 'm-0';
+        m.metadata.labels['node'] = 'n-1';
         m.metadata.creationTimestamp = '2025-12-31T00:00:00Z';
       }),
     );
@@ -546,6 +570,53 @@ describe('the Node of a machine', () => {
     await world.pass(CREATION);
 
     expect(world.nodes.patches).toEqual([]);
+  });
+
+  test('that cannot be patched does not keep a machine without phase from getting one', async () => {
+    const world = start({ phase: 'Pending', noNode: true });
+    world.machines.put(
+      machine((m) => {
+        m.metadata.resourceVersion = '2';
+        m.metadata.finalizers = [FINALIZER];
+        m.status = {} as (typeof m)['status'];
+      }),
+    );
+    world.classes.put(machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER] })));
+    world.secrets.put(secret((s) => void (s.data['userData'] = '')));
+    world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+    world.nodes.cache.put(node());
+    world.nodes.failure = new ApiError(422, 'Invalid', 'no');
+
+    for (let i = 0; i < 4; i++) {
+      await world.pass(CREATION);
+      await world.settle();
+    }
+
+    expect(world.machines.get('default/m-1')?.status?.currentStatus?.phase).toBe('Running');
+    expect(world.events.map(({ reason }) => reason)).toEqual(['NodeSyncRefused', 'VMAdopted', 'NodeJoined']);
+  });
+
+  test('that a webhook refuses to let change is asked for again after a pause, and not because of events', async () => {
+    const world = start({ phase: 'Running', noNode: true });
+    world.nodes.cache.put(node());
+    let asked = 0;
+    world.nodes.patch = () => {
+      asked += 1;
+      return Promise.reject(new ApiError(500, 'InternalError', 'failed calling webhook "a": timeout'));
+    };
+    for (let i = 0; i < 6; i++) await world.pass(CREATION);
+    const told = world.machines.get('default/m-1')?.metadata.annotations?.['machine.sapcloud.io/node-sync-refused'];
+
+    // Once more, because a server that fails once works the next time.
+    expect(asked).toBe(2);
+    expect(told).toContain('failed calling webhook');
+    world.clock.advance(10_000);
+    await world.pass(CREATION);
+    await world.pass(CREATION);
+    expect(asked).toBe(3);
+    world.clock.advance(10_000);
+    await world.pass(CREATION);
+    expect(asked).toBe(3);
   });
 
   test('that cannot be patched does not keep its machine from being written', async () => {

@@ -3,10 +3,11 @@ import { phaseOf } from './status.ts';
 
 /**
  * Why a machine past its health timeout is not replaced yet.
- * zone: most machines of its zone became unhealthy at once. stopped: its MachineDeployment allows no replacement. limit: as many
- * others are being replaced as it allows. grace: what we know of the clusters is too young.
+ * zone: too many machines of its zone became unhealthy at once. stopped: its MachineDeployment allows no replacement. limit: as many
+ * others are being replaced as it allows. pace: several are unhealthy, and enough of them were replaced within this health timeout.
+ * grace: what we know of the clusters is too young.
  */
-export const HOLD_KINDS = ['zone', 'stopped', 'limit', 'grace'] as const;
+export const HOLD_KINDS = ['zone', 'stopped', 'pace', 'limit', 'grace'] as const;
 
 /** One of them; the earlier ones matter more to who looks at many machines. */
 export type HoldKind = (typeof HOLD_KINDS)[number];
@@ -19,8 +20,9 @@ export interface Hold {
 
 /** What every text of a kind begins with. */
 const BEGINNINGS: Readonly<Record<HoldKind, string>> = {
-  zone: 'most machines ',
+  zone: 'too many machines ',
   stopped: 'replacement is stopped by annotation machine.sapcloud.io/max-replacements of its MachineDeployment.',
+  pace: 'several machines are unhealthy, of which no more are replaced within one health timeout than annotation machine.sapcloud.io/max-replacements of the MachineDeployment allows at once.',
   limit:
     'as many others of its MachineDeployment are being replaced as its annotation machine.sapcloud.io/max-replacements allows.',
   grace: 'what is known of the clusters is too young to judge it, after a start or an outage of an API server.',
@@ -35,7 +37,7 @@ export function hold(kind: HoldKind, zone = ''): Hold {
   const where = zone === '' ? '' : `of zone ${zone} `;
   return {
     kind,
-    text: `${BEGINNINGS.zone}${where}became unhealthy at once, which new machines would not mend: mend the zone, or delete a machine to have it replaced now.`,
+    text: `${BEGINNINGS.zone}${where}became unhealthy at once, so that replacement would not help; restore the zone, or delete a Machine to force its replacement.`,
   };
 }
 

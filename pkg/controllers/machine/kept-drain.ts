@@ -109,7 +109,7 @@ function start(ctx: MachineContext, drain: KeptDrain, force: ForceReason | undef
   const record: DrainRecord = { purpose: drain.purpose, force, startedMs, progress: undefined, isSuperseded: false };
   memory.drains.set(uid, record);
   const request = requestOf(ctx, drain, force);
-  activities.startOrGet({ uid, key }, 'drain', (signal, tell) =>
+  activities.startOrGet({ uid, key, provider: undefined }, 'drain', (signal, tell) =>
     run(request, signal, (progress) => {
       if (noteProgress(record, progress, clock.monotonicMs())) tell();
     }),

@@ -1,4 +1,6 @@
 import type { DrainProgress } from '../../drain/drain.ts';
+import { IdentityClaims } from './identity-claims.ts';
+import type { Refusal } from './node-refusal.ts';
 
 /** What a Node is drained for. Of one machine one drain runs at a time. */
 export type DrainPurpose = 'deletion' | 'in-place-update' | 'preservation';
@@ -24,6 +26,16 @@ export interface DrainRecord {
   retryAtMs?: number;
 }
 
+/** What this process knows of a Node for which the API server refuses something. */
+export interface RefusedNodeSync {
+  /** Of what was asked for, and of which Node. */
+  readonly asked: string;
+  readonly refusals: readonly Refusal[];
+  readonly failures: number;
+  /** When it is tried again, monotonic. */
+  readonly retryAtMs: number;
+}
+
 /** Why a drain is forced: asked for by label, past its timeout, or the Node cannot end its pods by itself. */
 export type ForceReason = 'label' | 'timeout' | 'not-ready' | 'readonly-filesystem';
 
@@ -33,6 +45,8 @@ export const ANSWERED = 0;
 
 /** What this process remembers of Machines between passes, by UID. Losing it costs repeated questions, never a VM. */
 export class MachineMemory {
+  /** Nodes of which something was refused. */
+  readonly nodeSyncs = new Map<string, RefusedNodeSync>();
   /** Drains under way, or waiting to be tried again. */
   readonly drains = new Map<string, DrainRecord>();
   /**
@@ -50,6 +64,10 @@ export class MachineMemory {
   readonly detaching = new Map<string, number>();
   /** Deletions that this process has advanced itself: their Machine was there, and being deleted, when that was written. */
   readonly advanced = new Set<string>();
+  /** VMs and Node names by the Machine that this process has recorded them for. */
+  readonly identities = new IdentityClaims();
+  /** Machines for which a driver has answered with what is another's. */
+  readonly doubted = new Set<string>();
   readonly #told = new Map<string, Set<string>>();
 
   /** True the first time that this is to be told of this Machine. */
@@ -70,12 +88,15 @@ export class MachineMemory {
   /** The Machine is gone. */
   forget(uid: string): void {
     this.drains.delete(uid);
+    this.nodeSyncs.delete(uid);
     this.unanswered.delete(uid);
     this.leftTokens.delete(uid);
     this.protectedNodes.delete(uid);
     this.lostNodes.delete(uid);
     this.detaching.delete(uid);
     this.advanced.delete(uid);
+    this.identities.forget(uid);
+    this.doubted.delete(uid);
     this.#told.delete(uid);
   }
 }

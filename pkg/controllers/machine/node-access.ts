@@ -1,4 +1,4 @@
-import { MACHINE_NAME_LABEL, NODE_FINALIZER, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { NODE_FINALIZER, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../apis/wire.ts';
@@ -7,6 +7,7 @@ import { isConflict, isNotFound } from '../../kube/errors.ts';
 import { strategicPatch } from '../../kube/patch.ts';
 import { nodes, volumeAttachments } from '../../kube/resource.ts';
 import type { Target } from '../../targets/targets.ts';
+import { goesWith, type KnownMachines } from './node-owner.ts';
 
 /** What steps may see and do of the Nodes of a machine's target cluster. */
 export interface NodeAccess {
@@ -15,6 +16,8 @@ export interface NodeAccess {
   get(name: string): Node | undefined;
   /** The Nodes that this machine has become: by its label `node`, by their machine-name label, by provider id. From the cache. */
   ofMachine(machine: Machine): readonly Node[];
+  /** The Nodes of that provider id, whosever they are. From the cache. */
+  ofVM(providerID: string): readonly Node[];
   /** Live; undefined only when the server says NotFound. */
   read(name: string, signal: AbortSignal): Promise<Node | undefined>;
   /** Strategic merge patch of this Node (same UID). */
@@ -29,12 +32,13 @@ export interface NodeAccess {
   detach(attachment: VolumeAttachment, signal: AbortSignal): Promise<void>;
 }
 
-/** The real Nodes of a target cluster. */
-export function nodeAccess(target: Target): NodeAccess {
+/** The real Nodes of a target cluster; `machines` says whose they are. */
+export function nodeAccess(target: Target, machines: KnownMachines): NodeAccess {
   return {
     cluster: target.cluster,
     get: (name) => target.nodes.get(name),
-    ofMachine: (machine) => nodesOf(target, machine),
+    ofMachine: (machine) => nodesOf(target, machine, machines),
+    ofVM: (providerID) => (providerID === '' ? [] : target.nodes.byIndex('providerID', providerID)),
 
     async read(name, signal) {
       try {
@@ -67,7 +71,7 @@ export function nodeAccess(target: Target): NodeAccess {
   };
 }
 
-function nodesOf(target: Target, machine: Machine): readonly Node[] {
+function nodesOf(target: Target, machine: Machine, machines: KnownMachines): readonly Node[] {
   const { providerID = '' } = machine.spec;
   const nodeName = machine.metadata.labels?.[NODE_LABEL] ?? '';
   const labelled = nodeName === '' ? undefined : target.nodes.get(nodeName);
@@ -77,20 +81,7 @@ function nodesOf(target: Target, machine: Machine): readonly Node[] {
   if (providerID !== '') {
     for (const node of target.nodes.byIndex('providerID', providerID)) found.set(node.metadata.uid, node);
   }
-  return [...found.values()].filter((node) => belongsTo(node, machine));
-}
-
-/**
- * Whether a Node that has the right name, label or provider id is this machine's. A Node that says itself that it is another
- * machine's, or another VM's, is not: Node names are reused.
- */
-export function belongsTo(node: Node, machine: Machine): boolean {
-  const says = node.metadata.labels?.[MACHINE_NAME_LABEL] ?? '';
-  if (says === machine.metadata.name) return true;
-  const providerID = node.spec?.providerID ?? '';
-  const isSameVM = providerID !== '' && providerID === machine.spec.providerID;
-  if (isSameVM) return true;
-  return says === '' && (providerID === '' || (machine.spec.providerID ?? '') === '');
+  return [...found.values()].filter((node) => goesWith(node, machine, machines));
 }
 
 async function remove(target: Target, node: Node, signal: AbortSignal): Promise<void> {

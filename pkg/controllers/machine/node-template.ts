@@ -27,22 +27,31 @@ export interface NodeChange {
   readonly taints: readonly Taint[] | undefined;
 }
 
+/** Our own marks on a Node, as entries beside those of the template: the finalizer, and the machine's name. */
+export const OWN_ENTRIES = ['finalizer', 'machine name'] as const;
+
 /**
  * What must change so that a Node shows whose it is and obeys its Machine's template: finalizer, machine-name label, labels,
  * annotations and taints, and the record of what was applied; undefined when nothing must. Three-way: keys that were applied
- * before and left the template are removed, keys of others are left alone.
+ * before and left the template are removed, keys of others are left alone. `without`: entries that are left out.
  */
-export function nodeChange(machine: Machine, node: Node): NodeChange | undefined {
-  const template = templateOf(machine);
+export function nodeChange(
+  machine: Machine,
+  node: Node,
+  without: ReadonlySet<string> = new Set(),
+): NodeChange | undefined {
+  const [wantsFinalizer, wantsName] = OWN_ENTRIES.map((entry) => !without.has(entry));
+  const template = restrict(templateOf(machine), without);
   const record = node.metadata.annotations?.[LAST_APPLIED_TEMPLATE_ANNOTATION];
   const applied = parseRecord(record);
   const current = node.metadata;
 
   const labels = changesOf(template.labels, applied?.labels ?? {}, current.labels ?? {});
-  if (current.labels?.[MACHINE_NAME_LABEL] !== machine.metadata.name)
-    labels[MACHINE_NAME_LABEL] = machine.metadata.name;
+  const isNamed = current.labels?.[MACHINE_NAME_LABEL] === machine.metadata.name;
+  if (wantsName && !isNamed) labels[MACHINE_NAME_LABEL] = machine.metadata.name;
   const annotations = changesOf(template.annotations, applied?.annotations ?? {}, current.annotations ?? {});
-  if (current.annotations?.[NOT_MANAGED_ANNOTATION] !== undefined) annotations[NOT_MANAGED_ANNOTATION] = null;
+  if (wantsName && current.annotations?.[NOT_MANAGED_ANNOTATION] !== undefined)
+    annotations[NOT_MANAGED_ANNOTATION] = null;
   const taints = taintsOf(template.taints, applied?.taints ?? [], node.spec?.taints ?? []);
   if (!isRecorded(template, applied, record)) {
     annotations[LAST_APPLIED_TEMPLATE_ANNOTATION] = JSON.stringify(recordOf(template));
@@ -51,8 +60,33 @@ export function nodeChange(machine: Machine, node: Node): NodeChange | undefined
   const metadata: Record<string, unknown> = {};
   if (Object.keys(labels).length > 0) metadata['labels'] = labels;
   if (Object.keys(annotations).length > 0) metadata['annotations'] = annotations;
-  if (current.finalizers?.includes(NODE_FINALIZER) !== true) metadata['finalizers'] = [NODE_FINALIZER];
+  if (wantsFinalizer && current.finalizers?.includes(NODE_FINALIZER) !== true)
+    metadata['finalizers'] = [NODE_FINALIZER];
   return Object.keys(metadata).length === 0 && taints === undefined ? undefined : { metadata, taints };
+}
+
+/** What the template of a Machine asks for, each entry by a name of its own. */
+export function templateEntries(machine: Machine): string[] {
+  const { labels, annotations, taints } = templateOf(machine);
+  return [
+    ...Object.keys(labels).map(labelEntry),
+    ...Object.keys(annotations).map(annotationEntry),
+    ...taints.map(taintEntry),
+  ];
+}
+
+const labelEntry = (key: string): string => `label ${key}`;
+const annotationEntry = (key: string): string => `annotation ${key}`;
+const taintEntry = (taint: Taint): string => `taint ${idOf(taint)}`;
+
+function restrict({ labels, annotations, taints }: Template, without: ReadonlySet<string>): Template {
+  const keep = (values: Values, nameOf: (key: string) => string): Values =>
+    Object.fromEntries(Object.entries(values).filter(([key]) => !without.has(nameOf(key))));
+  return {
+    labels: keep(labels, labelEntry),
+    annotations: keep(annotations, annotationEntry),
+    taints: taints.filter((taint) => !without.has(taintEntry(taint))),
+  };
 }
 
 function templateOf({ spec }: Machine): Template {

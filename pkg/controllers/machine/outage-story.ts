@@ -1,6 +1,6 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isDeletedByForce } from '../../driver/concerned-clusters.ts';
-import type { Story } from './explain.ts';
+import type { Story } from './explanation.ts';
 
 const REASON = 'APIServerUnreachable';
 

@@ -8,6 +8,7 @@ export class PassNotes {
   #timer: { readonly afterMs: number; readonly waitingFor: string } | undefined;
   readonly #events: Omit<MachineEvent, 'object'>[] = [];
   readonly #afterWrite: (() => void)[] = [];
+  readonly #afterwards: (() => Promise<void>)[] = [];
   readonly #held: Disposable[] = [];
   /** What the write of the status means; `destroy` for phase Failed. */
   intent: Intent = 'change';
@@ -25,6 +26,16 @@ export class PassNotes {
   /** Something to do when the Machine was written; it must not throw. */
   afterWrite(run: () => void): void {
     this.#afterWrite.push(run);
+  }
+
+  /** What is awaited when the Machine was written, because it must not stand before that. What it throws ends the pass with that error. */
+  afterwards(run: () => Promise<void>): void {
+    this.#afterwards.push(run);
+  }
+
+  /** Does the work that follows the write. */
+  async runAfterwards(): Promise<void> {
+    for (const run of this.#afterwards) await run();
   }
 
   /** Something to give back when the pass is over, whether it was written or not. */

@@ -53,10 +53,15 @@ describe('the condition of a MachineDeployment', () => {
       want: {
         reason: 'ZoneUnhealthy',
         message:
-          '2 unhealthy machines are not replaced: most machines of zone a became unhealthy at once, which new machines would not mend: mend the zone, or delete a machine to have it replaced now.',
+          '2 unhealthy machines are not replaced: too many machines of zone a became unhealthy at once, so that replacement would not help; restore the zone, or delete a Machine to force its replacement.',
       },
     },
     { what: 'replacement stopped', machines: [held(hold('stopped'))], want: { reason: 'ReplacementStopped' } },
+    {
+      what: 'one after the other',
+      machines: [held(hold('limit')), held(hold('pace'))],
+      want: { reason: 'ReplacementPaced' },
+    },
     { what: 'a young leader', machines: [held(hold('grace'))], want: { reason: 'SafetyGrace' } },
   ])('tells of $what', ({ machines, want }) => {
     expect({ reason: undefined, ...replacementHold(machines) }).toMatchObject({ ...want });

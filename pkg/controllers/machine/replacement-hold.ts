@@ -6,13 +6,14 @@ export const REPLACEMENT_HELD = 'ReplacementHeld';
 
 /** What the condition says. */
 export interface ReplacementHold {
-  readonly reason: 'ZoneUnhealthy' | 'ReplacementStopped' | 'TooManyReplacements' | 'SafetyGrace';
+  readonly reason: 'ZoneUnhealthy' | 'ReplacementStopped' | 'ReplacementPaced' | 'TooManyReplacements' | 'SafetyGrace';
   readonly message: string;
 }
 
 const REASONS: Readonly<Record<HoldKind, ReplacementHold['reason']>> = {
   zone: 'ZoneUnhealthy',
   stopped: 'ReplacementStopped',
+  pace: 'ReplacementPaced',
   limit: 'TooManyReplacements',
   grace: 'SafetyGrace',
 };

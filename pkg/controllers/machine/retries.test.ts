@@ -30,6 +30,18 @@ describe('repeating a failed call', () => {
     expect(waits).toEqual([5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 180_000]);
   });
 
+  test('counts how often in a row it had no answer in its time', () => {
+    const { retries } = start();
+    const late = new DriverError('Unavailable', 'x', { unanswered: true, timedOut: true });
+    const counts = [late, late, new DriverError('Internal', 'x'), late].map((error) => {
+      retries.failed(input(), error);
+      retries.postpone(input(), 1);
+      return retries.timeoutsOf(input());
+    });
+
+    expect(counts).toEqual([1, 2, 0, 1]);
+  });
+
   test('starts over after a success', () => {
     const { retries } = start();
     retries.failed(input(), new DriverError('Internal', 'x'));
@@ -99,6 +111,39 @@ describe('repeating a failed call', () => {
   });
 });
 
+/** Uniform in [0, 1), by seed. */
+function mulberry32(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** How long it takes until all machines have a VM if a share of the creations, by seed, is answered with ResourceExhausted. */
+function timeToCreate(machines: number, share: number, seed: number): number {
+  const random = mulberry32(seed);
+  const clock = new FakeClock();
+  const retries = new Retries({ clock, resourceExhaustedRetryMs: 600_000, random });
+  const waiting = new Set(Array.from({ length: machines }, (_unused, i) => String(i)));
+  const startedMs = clock.monotonicMs();
+  while (waiting.size > 0) {
+    const asked = [...waiting].filter((machineUID) => retries.waitMs(input({ machineUID })) === 0);
+    clock.advance(200);
+    for (const machineUID of asked) {
+      if (random() < share) {
+        retries.failed(input({ machineUID }), new DriverError('ResourceExhausted', 'too many requests'));
+        continue;
+      }
+      retries.succeeded(input({ machineUID }));
+      waiting.delete(machineUID);
+    }
+  }
+  return clock.monotonicMs() - startedMs;
+}
+
 describe('ResourceExhausted', () => {
   const exhausted = new DriverError('ResourceExhausted', 'no quota');
   const other = input({ machineUID: 'm-2' });
@@ -154,6 +199,42 @@ describe('ResourceExhausted', () => {
 
     expect(retries.waitMs(input({ machineUID: 'm-3' }))).toBe(0);
     expect(retries.waitMs(input())).toBe(15_000);
+  });
+
+  test('does not make a machine wait longer each time while others of its class get VMs', () => {
+    const { clock, retries } = start();
+    retries.succeeded(other);
+    const waits = [1, 2, 3, 4, 5].map(() => {
+      retries.failed(input(), exhausted);
+      retries.succeeded(other);
+      const waitMs = retries.waitMs(input());
+      clock.advance(waitMs);
+      return waitMs;
+    });
+
+    expect(waits).toEqual([5_000, 5_000, 5_000, 5_000, 5_000]);
+  });
+
+  test('closes a class that got a VM a moment ago for a short time, and one that gets none for longer and longer', () => {
+    const { clock, retries } = start();
+    retries.succeeded(other);
+    const waits = [1, 2, 3, 4, 5].map(() => {
+      retries.failed(input(), exhausted);
+      const waitMs = retries.waitMs(input({ machineUID: 'm-3' }));
+      clock.advance(waitMs);
+      return waitMs;
+    });
+
+    expect(waits).toEqual([5_000, 10_000, 20_000, 40_000, 80_000]);
+  });
+
+  test('of 30 % of the creations costs 60 machines a minute at most, but for bad luck', () => {
+    const tookMs = Array.from({ length: 200 }, (_unused, seed) => timeToCreate(60, 0.3, seed)).toSorted(
+      (a, b) => a - b,
+    );
+
+    expect(tookMs[100]).toBeLessThan(25_000);
+    expect(tookMs[190]).toBeLessThan(60_000);
   });
 
   test('is forgotten with its machine', () => {

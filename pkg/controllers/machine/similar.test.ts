@@ -39,6 +39,14 @@ describe('similar operations', () => {
     );
   });
 
+  test('may differ in everything and be long: the work does not grow with the square of their length', () => {
+    const [left, right] = ['ab', 'cd'].map((letters) => letters.repeat(30_000));
+
+    expect(isSimilar(operation({ description: left ?? '' }), operation({ description: right ?? '' }), NOW_MS)).toBe(
+      false,
+    );
+  });
+
   test('are written again after 30 minutes', () => {
     const old = operation({ lastUpdateTime: '2026-01-01T00:29:59Z' });
 

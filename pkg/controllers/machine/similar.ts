@@ -1,3 +1,4 @@
+import { shortText } from '../../apis/short-text.ts';
 import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
 import type { LastOperation } from '../../apis/machine/v1alpha1/machine.ts';
 
@@ -24,12 +25,11 @@ export function isSimilar(previous: LastOperation | undefined, next: LastOperati
 
 function areAlike(a: string, b: string): boolean {
   if (a === b) return true;
-  const left = Buffer.from(a);
-  const right = Buffer.from(b);
+  // What is stored may be longer than anything that we write.
+  const left = Buffer.from(shortText(a));
+  const right = Buffer.from(shortText(b));
   const mean = (left.length + right.length) / 2;
-  // Each byte of difference in length is an edit: no need to look closer.
-  if (1 - Math.abs(left.length - right.length) / mean <= ALIKE) return false;
-  return 1 - editDistance(...whereTheyDiffer(left, right)) / mean > ALIKE;
+  return isWithin(...whereTheyDiffer(left, right), mean * (1 - ALIKE));
 }
 
 /** Without what both begin and end with, which needs no edit: long texts mostly differ by an id in the middle. */
@@ -42,16 +42,23 @@ function whereTheyDiffer(a: Uint8Array, b: Uint8Array): [Uint8Array, Uint8Array]
   return [a.subarray(start, a.length - end), b.subarray(start, b.length - end)];
 }
 
-/** Levenshtein distance in bytes, as the original counts. */
-function editDistance(a: Uint8Array, b: Uint8Array): number {
-  let row = Array.from({ length: b.length + 1 }, (_unused, i) => i);
+/** Whether the Levenshtein distance, in bytes as the original counts, is less than `limit`. Gives up as soon as it cannot be. */
+function isWithin(a: Uint8Array, b: Uint8Array, limit: number): boolean {
+  // Each byte of difference in length is an edit: no need to look closer.
+  if (Math.abs(a.length - b.length) >= limit) return false;
+  let row = Uint16Array.from({ length: b.length + 1 }, (_unused, i) => i);
+  let below = new Uint16Array(b.length + 1);
   for (let i = 1; i <= a.length; i++) {
-    const below = [i];
+    below[0] = i;
+    let least = i;
     for (let j = 1; j <= b.length; j++) {
       const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      below.push(Math.min(replace, (row[j] ?? 0) + 1, (below[j - 1] ?? 0) + 1));
+      const edits = Math.min(replace, (row[j] ?? 0) + 1, (below[j - 1] ?? 0) + 1);
+      below[j] = edits;
+      if (edits < least) least = edits;
     }
-    row = below;
+    if (least >= limit) return false;
+    [row, below] = [below, row];
   }
-  return row[b.length] ?? 0;
+  return (row[b.length] ?? 0) < limit;
 }

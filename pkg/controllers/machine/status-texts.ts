@@ -11,3 +11,5 @@ export const INITIALIZE_FAILED = 'Provider error: ';
 export const PREPARATION_FAILED = 'Could not prepare the creation of the VM: ';
 /** Class, driver or Secret are missing or wrong, and were from the beginning: no provider was ever asked for a VM. */
 export const NEVER_ASKED = 'No VM was asked for: ';
+/** The API server refuses to record which VM the machine has. */
+export const RECORD_REFUSED = 'The API server refuses to record ';

@@ -1,5 +1,6 @@
 import type { LastOperation, Machine, MachineStatus } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
+import { LONGEST_TEXT, shortText } from '../../apis/short-text.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import { isSimilar } from './similar.ts';
 import { NEVER_ASKED } from './status-texts.ts';
@@ -59,14 +60,26 @@ export function restartPhase(machine: MachineCopy, phase: MachinePhase, sinceMs:
   machine.status.currentStatus = { ...machine.status.currentStatus, lastUpdateTime: toTimestamp(sinceMs) };
 }
 
+/** Longest description of an operation: a text from outside, and what is said of it. */
+const LONGEST_DESCRIPTION = 2 * LONGEST_TEXT;
+
+function kept(operation: Operation): Operation {
+  const { description } = operation;
+  return description === undefined
+    ? operation
+    : { ...operation, description: shortText(description, LONGEST_DESCRIPTION) };
+}
+
 /** Tells what is being done; the same words again change nothing. */
-export function setOperation(machine: MachineCopy, operation: Operation, nowMs: number): void {
+export function setOperation(machine: MachineCopy, told: Operation, nowMs: number): void {
+  const operation = kept(told);
   if (saysTheSame(machine.status.lastOperation, operation)) return;
   machine.status.lastOperation = { ...operation, lastUpdateTime: toTimestamp(nowMs) };
 }
 
 /** Tells what failed; much the same words again change nothing. */
-export function setFailure(machine: MachineCopy, operation: Operation, nowMs: number): void {
+export function setFailure(machine: MachineCopy, told: Operation, nowMs: number): void {
+  const operation = kept(told);
   if (isSimilar(machine.status.lastOperation, operation, nowMs)) return;
   machine.status.lastOperation = { ...operation, lastUpdateTime: toTimestamp(nowMs) };
 }

@@ -66,7 +66,7 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
 
     expect(recorded).toBe('2026-01-01T00:00:00Z');
     expect(world.machines.get(KEY)?.status?.currentStatus?.phase).toBe('Pending');
-    expect(annotations(world)).not.toHaveProperty(SENT_AT);
+    expect(annotations(world)).not.toHaveProperty([SENT_AT]);
   });
 
   test('is not repeated before 2 minutes when the process is killed, and taken over when its VM shows', async () => {
@@ -83,7 +83,7 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
 
     expect(creations(world)).toBe(1);
     expect(world.machines.get(KEY)?.spec.providerID).toBe('sim:///late');
-    expect(annotations(world)).not.toHaveProperty(SENT_AT);
+    expect(annotations(world)).not.toHaveProperty([SENT_AT]);
   });
 
   test('is repeated after 2 minutes when no VM has shown', async () => {
@@ -98,6 +98,33 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
 
     expect(creations(world)).toBe(2);
     expect(world.machines.get(KEY)?.status?.currentStatus?.phase).toBe('Pending');
+  });
+
+  test('is not repeated before 2 minutes either when the call was given up, and comes back by itself', async () => {
+    const world = start();
+    world.driver.failures['create'] = [new DriverError('DeadlineExceeded', 'no answer', { unanswered: true })];
+
+    for (let i = 0; i < 8; i++) {
+      await run(world);
+      expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue' });
+      world.clock.advance(14 * SECOND);
+    }
+    expect(creations(world)).toBe(1);
+    for (let i = 0; i < 3; i++) {
+      await run(world);
+      world.clock.advance(15 * SECOND);
+    }
+
+    expect(creations(world)).toBe(2);
+  });
+
+  test('looks again after 15 seconds', async () => {
+    const world = start();
+    await killDuring(world);
+    await world.pass(CREATION);
+    await world.settle();
+
+    expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue', afterMs: 15 * SECOND });
   });
 
   test('counts from the deadline of the call when the process was away for longer', async () => {
@@ -117,7 +144,7 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
     const world = start();
     world.driver.failures['create'] = [new DriverError('Unavailable', 'come again')];
     await run(world);
-    expect(annotations(world)).not.toHaveProperty(SENT_AT);
+    expect(annotations(world)).not.toHaveProperty([SENT_AT]);
     world.restart();
     world.clock.advance(5 * SECOND);
 
@@ -155,7 +182,7 @@ describe('a driver that promises to find what it began', () => {
     const world = start();
     world.driver.idempotentCreate = true;
     await killDuring(world);
-    expect(annotations(world)).not.toHaveProperty(SENT_AT);
+    expect(annotations(world)).not.toHaveProperty([SENT_AT]);
 
     await run(world);
 

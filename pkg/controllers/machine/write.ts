@@ -10,6 +10,7 @@ import {
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
   MACHINE_FINALIZER,
   NODE_LABEL,
+  NODE_SYNC_REFUSED_ANNOTATION,
   PRESERVE_ANNOTATION,
   PRIORITY_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
@@ -18,6 +19,7 @@ import { mergePatch, mergePatchIfUnchanged, statusPatch, type Patch } from '../.
 import { machines } from '../../kube/resource.ts';
 import { machineConditions } from './conditions.ts';
 import type { MachineContext } from './context.ts';
+import { refusedFor } from './node-refusal.ts';
 
 /** Members of the status that the machine controller owns. */
 const OWNED_STATUS = [
@@ -33,6 +35,7 @@ const OWNED_STATUS = [
 const OWNED_ANNOTATIONS = [
   PRIORITY_ANNOTATION,
   CREATION_SENT_ANNOTATION,
+  NODE_SYNC_REFUSED_ANNOTATION,
   PRESERVE_ANNOTATION,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
 ] as const;
@@ -58,7 +61,7 @@ export async function writeMachine(
     target,
   }: Pick<MachineContext, 'observed' | 'machine' | 'clock' | 'pass' | 'signal' | 'target'>,
 ): Promise<void> {
-  const hasNews = statusChange(observed, machine) !== undefined;
+  const hasNews = statusChange(observed, machine) !== undefined || refusedFor(observed) !== refusedFor(machine);
   if (hasNews) machine.status.machineConditions = machineConditions(machine, clock.now());
   const status = statusChange(observed, machine);
   const main = mainPatch(observed, machine, hasNews);

@@ -5,7 +5,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import { machine, machineClass } from '../../../test/builders.ts';
-import { zoneOf, zoneStates } from './zones.ts';
+import { unhealthyTogether, zoneOf, zoneStates } from './zones.ts';
 
 const MINUTE = 60_000;
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -22,7 +22,7 @@ function many(phase: MachinePhase, count: number, sinceMs = NOW): Machine[] {
   return Array.from({ length: count }, () => inPhase(phase, sinceMs));
 }
 
-function isStopped(machines: readonly Machine[], threshold = 0.55): boolean {
+function isStopped(machines: readonly Machine[], threshold = 0.5): boolean {
   return zoneStates(machines, (one) => zoneOf(one, undefined), threshold)[0]?.isStopped ?? false;
 }
 
@@ -34,8 +34,12 @@ describe('a zone', () => {
       machines: [...many('Running', 4), ...many('Unknown', 6)],
       stopped: true,
     },
-    { what: 'with 5 of 10', machines: [...many('Running', 5), ...many('Unknown', 5)], stopped: false },
-    { what: 'with 11 of 20, which is the very share', machines: [...many('Running', 9), ...many('Unknown', 11)] },
+    {
+      what: 'with 5 of 10, which is the very share',
+      machines: [...many('Running', 5), ...many('Unknown', 5)],
+      stopped: true,
+    },
+    { what: 'with 4 of 10', machines: [...many('Running', 6), ...many('Unknown', 4)], stopped: false },
     { what: 'with 2 of 2: too few to tell', machines: many('Unknown', 2), stopped: false },
     { what: 'with 3 of 3', machines: many('Unknown', 3), stopped: true },
     {
@@ -64,7 +68,7 @@ describe('a zone', () => {
       ],
       stopped: false,
     },
-  ])('$what', ({ machines, stopped = false }) => {
+  ])('$what', ({ machines, stopped }) => {
     expect(isStopped(machines)).toBe(stopped);
   });
 
@@ -72,10 +76,32 @@ describe('a zone', () => {
     expect(isStopped(many('Unknown', 100), 1)).toBe(false);
   });
 
+  test('with threshold 0 is stopped by the first unhealthy machine, not without one', () => {
+    expect(
+      [many('Running', 3), [...many('Running', 9), ...many('Unknown', 1)]].map((one) => isStopped(one, 0)),
+    ).toEqual([false, true]);
+  });
+
+  test('tells how many of its machines became unhealthy together', () => {
+    const machines = [
+      inPhase('Unknown', NOW),
+      inPhase('Unknown', NOW + 5 * MINUTE),
+      inPhase('Unknown', NOW - 5 * MINUTE),
+      inPhase('Unknown', NOW + 6 * MINUTE),
+      inPhase('Unknown', NOW, 'b'),
+      inPhase('Running', NOW),
+      machine((m) => Object.assign(m.metadata, { deletionTimestamp: '2026-01-01T00:00:00Z' })),
+    ].map((one, i) => ({ ...one, metadata: { ...one.metadata, uid: String(i) } }));
+
+    const counts = machines.slice(0, 5).map((one) => unhealthyTogether(one, machines, (m) => zoneOf(m, undefined)));
+
+    expect(counts).toEqual([3, 3, 2, 2, 1]);
+  });
+
   test('is judged by its own machines only', () => {
     const machines = [...many('Unknown', 3), ...many('Running', 1).concat(inPhase('Running', NOW, 'b'))];
 
-    expect(zoneStates(machines, (one) => zoneOf(one, undefined), 0.55)).toEqual([
+    expect(zoneStates(machines, (one) => zoneOf(one, undefined), 0.5)).toEqual([
       { zone: 'a', machines: 4, unknown: 3, isStopped: true },
       { zone: 'b', machines: 1, unknown: 0, isStopped: false },
     ]);
@@ -100,7 +126,7 @@ describe('a zone', () => {
   test('of machines of which nobody knows it counts as one', () => {
     const machines = many('Unknown', 3).map((one) => ({ ...one, spec: {} }));
 
-    expect(zoneStates(machines, (one) => zoneOf(one, undefined), 0.55)).toMatchObject([{ zone: '', isStopped: true }]);
+    expect(zoneStates(machines, (one) => zoneOf(one, undefined), 0.5)).toMatchObject([{ zone: '', isStopped: true }]);
   });
 
   test('is never stopped for machines that fell ill apart, if it is not for the same ones that fell ill together', () => {

@@ -6,7 +6,7 @@ import type { Lister } from '../../cache/lister.ts';
 import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
 import { phaseOf } from './status.ts';
 
-/** Of fewer machines nobody can tell whether the zone is ill or they are. */
+/** Of fewer machines nobody can tell whether the fault is the zone's or theirs. */
 const LEAST_MACHINES = 3;
 /** Machines that become unhealthy within this time have probably done so for one reason. */
 const BURST_MS = 5 * MINUTE_MS;
@@ -38,10 +38,10 @@ export function zoneOf({ spec }: Pick<Machine, 'spec'>, machineClass: MachineCla
 }
 
 /**
- * Which zones are stopped: a zone of 3 machines or more, of which more than `threshold` (a share) are Unknown, at least half
- * of those since one and the same 5 minutes. That is no illness of machines, but one of the zone or of the way to it, and new
- * machines would not mend it. The decision follows from what is recorded alone, so that it outlives any process; it ends when
- * the share has fallen. Zones in the order in which machines name them.
+ * Which zones are stopped: a zone of 3 machines or more, of which `threshold` (a share) or more are Unknown, at least half of
+ * those since one and the same 5 minutes; with threshold 1 none. That is a fault of the zone or of the way to it, not of the
+ * machines, and new machines would not help. The decision follows from what is recorded alone, so that it outlives any process;
+ * it ends when the share has fallen. Zones in the order in which machines name them.
  */
 export function zoneStates(
   machines: readonly Machine[],
@@ -69,20 +69,42 @@ export function zoneIn(classes: Lister<MachineClass>, { metadata, spec }: Machin
   return zoneOf({ spec }, classes.get(`${metadata.namespace ?? ''}/${spec?.class?.name ?? ''}`));
 }
 
+/** How many machines of `zone` are Unknown since about the same time as this one, itself included. */
+export function unhealthyTogether(
+  machine: Machine,
+  machines: readonly Machine[],
+  zoneOfMachine: (machine: Machine) => string,
+): number {
+  const zone = zoneOfMachine(machine);
+  const sinceMs = unhealthySinceMs(machine);
+  const others = machines.filter(
+    (other) =>
+      other.metadata.uid !== machine.metadata.uid &&
+      phaseOf(other) === 'Unknown' &&
+      !isBeingDeleted(other) &&
+      Math.abs(unhealthySinceMs(other) - sinceMs) <= BURST_MS &&
+      zoneOfMachine(other) === zone,
+  );
+  return others.length + 1;
+}
+
+function unhealthySinceMs({ status }: Machine): number {
+  return fromTimestamp(status?.currentStatus?.lastUpdateTime) ?? 0;
+}
+
 function stateOf(zone: string, joined: readonly Machine[], threshold: number): ZoneState {
   const unknown = joined.filter((machine) => phaseOf(machine) === 'Unknown');
   const isStopped =
+    threshold < 1 &&
     joined.length >= LEAST_MACHINES &&
-    unknown.length > threshold * joined.length &&
+    unknown.length >= Math.max(1, threshold * joined.length) &&
     2 * largestBurst(unknown) >= unknown.length;
   return { zone, machines: joined.length, unknown: unknown.length, isStopped };
 }
 
 /** The greatest number of machines that became Unknown within one window. */
 function largestBurst(unknown: readonly Machine[]): number {
-  const sinceMs = unknown
-    .map(({ status }) => fromTimestamp(status?.currentStatus?.lastUpdateTime) ?? 0)
-    .toSorted((a, b) => a - b);
+  const sinceMs = unknown.map(unhealthySinceMs).toSorted((a, b) => a - b);
   let largest = 0;
   let first = 0;
   for (const [last, endMs] of sinceMs.entries()) {

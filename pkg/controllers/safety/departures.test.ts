@@ -116,3 +116,14 @@ test('a VM of which several lists tell is one', () => {
 
   expect(vms.list()).toEqual([{ providerID: 'a', machineName: 'm-1' }]);
 });
+
+test('a Machine that is taken away while its VM may be being made is missed', () => {
+  const young = machine((m) => {
+    m.spec.providerID = '';
+    m.status.currentStatus.phase = '';
+  });
+
+  expect(new Departures().left(young)).toBe('unexpectedly');
+  const going = { ...young, metadata: { ...young.metadata, deletionTimestamp: 'now' } };
+  expect(new Departures().left(going)).toBe('in-order');
+});

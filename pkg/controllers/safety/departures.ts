@@ -1,9 +1,10 @@
+import { NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { BoundedMap } from '../../events/bounded-map.ts';
 import { deletionStageOf, hasReached } from '../machine/deletion/stage.ts';
-import { isBeingCreated } from '../machine/status.ts';
-import type { DeletionNotes } from './noted-deletions.ts';
+import { isBeingCreated, phaseOf, wasNeverAsked } from '../machine/status.ts';
+import type { CallNotes } from './noted-calls.ts';
 
 /** Deletions of VMs that are remembered until their Machine is gone, which follows at once. */
 const CAPACITY = 8_192;
@@ -19,8 +20,10 @@ export type LateEnd = (machine: Machine, departure: Exclude<Departure, 'deleting
  * or the control cluster was set back to an older state) is remembered through one whole look of the orphan loop, in
  * which its VM still counts as owned. Of one that vanishes while its VM is being deleted the end of the call decides.
  */
-export class Departures implements DeletionNotes {
+export class Departures implements CallNotes {
   readonly #deletedVMs = new BoundedMap<string, true>(CAPACITY);
+  /** Machines for which a driver was asked for a VM, by UID. */
+  readonly #askedFor = new BoundedMap<string, true>(CAPACITY);
   /** Machines whose VM is being deleted, by UID; with a value those that have vanished meanwhile. */
   readonly #deleting = new Map<string, Machine | undefined>();
   #missed: Machine[] = [];
@@ -29,6 +32,10 @@ export class Departures implements DeletionNotes {
   /** Who is told of Machines that vanished while their VM was being deleted; one only. */
   onLateEnd(told: LateEnd): void {
     this.#lateEnd = told;
+  }
+
+  creatingVM(uid: string): void {
+    this.#askedFor.set(uid, true);
   }
 
   deletingVM(uid: string): void {
@@ -52,8 +59,14 @@ export class Departures implements DeletionNotes {
   left(machine: Machine): Departure {
     const { uid } = machine.metadata;
     const stage = deletionStageOf(machine);
-    const isInOrder = this.#deletedVMs.get(uid) === true || hasReached(stage, 'delete-node') || neverHadVM(machine);
+    const wasAskedFor = this.#askedFor.get(uid) === true;
+    const isInOrder =
+      this.#deletedVMs.get(uid) === true ||
+      hasReached(stage, 'delete-node') ||
+      (!wasAskedFor && neverHadVM(machine)) ||
+      wasGivenUp(machine);
     this.#deletedVMs.delete(uid);
+    this.#askedFor.delete(uid);
     if (isInOrder) return 'in-order';
     if (this.#deleting.has(uid)) {
       this.#deleting.set(uid, machine);
@@ -61,6 +74,11 @@ export class Departures implements DeletionNotes {
     }
     this.#missed.push(machine);
     return 'unexpectedly';
+  }
+
+  /** Machines that vanished unexpectedly and that no look has counted yet. */
+  get missed(): readonly Machine[] {
+    return this.#missed;
   }
 
   /** Machines that vanished unexpectedly since this was last asked, for one look. */
@@ -85,8 +103,20 @@ export class Departures implements DeletionNotes {
   }
 }
 
-/** One whose deletion asked nobody, because nothing was ever made for it. */
+/** One whose creation came to nothing, and whose deletion has begun. */
+function wasGivenUp(machine: Machine): boolean {
+  return isBeingDeleted(machine) && isBeingCreated(machine) && (machine.spec.providerID ?? '') === '';
+}
+
+/**
+ * One for which no driver was asked for a VM, as far as the Machine tells: it waited for its class all the time, was never worked on, or
+ * is being deleted. A VM that a former leader got for it all the same is found by the next look that is due.
+ */
 function neverHadVM(machine: Machine): boolean {
-  const providerID = (machine.spec as Machine['spec'] | undefined)?.providerID ?? '';
-  return isBeingDeleted(machine) && isBeingCreated(machine) && providerID === '';
+  const isUntouched = phaseOf(machine) === '' && machine.status?.lastOperation === undefined;
+  return knowsNoVM(machine) && (isBeingDeleted(machine) || isUntouched || wasNeverAsked(machine));
+}
+
+function knowsNoVM({ metadata, spec }: Machine): boolean {
+  return (spec.providerID ?? '') === '' && (metadata.labels?.[NODE_LABEL] ?? '') === '';
 }

@@ -22,6 +22,12 @@ export class GoneMachines {
     this.#byName.set(machine.name, machine);
   }
 
+  /** The cluster was set back: Machines that have gone may be there again. */
+  clear(): void {
+    this.#byProviderID.clear();
+    this.#byName.clear();
+  }
+
   has(providerID: string): boolean {
     return this.#byProviderID.get(providerID) !== undefined;
   }

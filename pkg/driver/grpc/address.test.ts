@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { parseDriverAddress } from './address.ts';
+import { parseDriverAddress, requireProtected } from './address.ts';
 
 describe('parseDriverAddress', () => {
   test('takes a socket by its absolute path', () => {
@@ -24,6 +24,7 @@ describe('parseDriverAddress', () => {
       host: 'driver.ns.svc',
       port: 443,
       tls: { ca: '/tls/ca.crt', cert: '/tls/tls.crt', key: '/tls/tls.key' },
+      insecure: false,
     });
   });
 
@@ -35,8 +36,24 @@ describe('parseDriverAddress', () => {
     { text: 'dns:///driver:99999', why: 'dns:///host:port' },
     { text: 'dns:///driver:443', why: 'carry credentials' },
     { text: 'dns:///driver:443?ca=/a&cert=/b', why: 'key is missing' },
-    { text: 'dns:///driver:443?ca=/a&cert=/b&key=/c&insecure=1', why: 'unknown parameter insecure' },
+    { text: 'dns:///driver:443?ca=/a&cert=/b&key=/c&insecure=true', why: 'unknown parameter insecure' },
+    { text: 'dns:///driver:443?insecure=true', why: 'carry credentials' },
+    { text: 'dns:///127.0.0.1:443?insecure=1', why: 'unknown parameter insecure' },
   ])('refuses $text', ({ text, why }) => {
     expect(() => parseDriverAddress(text)).toThrow(why);
+  });
+
+  test.each([
+    'unix:///run/driver.sock',
+    'dns:///127.0.0.1:443?ca=/a&cert=/b&key=/c',
+    'dns:///127.0.0.1:443?insecure=true',
+  ])('lets a driver serve on %s', (text) => {
+    expect(() => requireProtected(parseDriverAddress(text))).not.toThrow();
+  });
+
+  test('lets no driver serve every user of the host unless the address says so', () => {
+    expect(() => requireProtected(parseDriverAddress('dns:///127.0.0.1:443'))).toThrow(
+      /every user of this host could call the driver.*insecure=true/,
+    );
   });
 });

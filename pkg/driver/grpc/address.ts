@@ -18,6 +18,8 @@ export interface DriverAddress {
   readonly port: number | undefined;
   /** Undefined for a socket, and for loopback without TLS. */
   readonly tls: TlsFiles | undefined;
+  /** Says that every process of this host may be trusted: see requireProtected. */
+  readonly insecure: boolean;
 }
 
 /** An address that is malformed, or that would carry secrets in plain text over a network. */
@@ -28,13 +30,31 @@ export class DriverAddressError extends Error {
 const TLS_PARAMETERS = ['ca', 'cert', 'key', 'serverName'];
 
 /**
- * Parses `unix:///path` or `dns:///host:port?ca=FILE&cert=FILE&key=FILE[&serverName=NAME]`. Requests carry credentials, so TCP
- * without the three files is refused unless the host is loopback. Throws DriverAddressError.
+ * Parses `unix:///path`, `dns:///host:port?ca=FILE&cert=FILE&key=FILE[&serverName=NAME]` or, for loopback,
+ * `dns:///host:port[?insecure=true]`. Requests carry credentials, so TCP without the three files is refused unless the host is
+ * loopback. Throws DriverAddressError.
  */
 export function parseDriverAddress(text: string): DriverAddress {
   if (text.startsWith('unix:')) return parseSocket(text);
   if (text.startsWith('dns:')) return parseTcp(text);
   throw new DriverAddressError(`driver address ${text}: must begin with unix:/// or dns:///`);
+}
+
+/** Whether both sides know each other: by the owner of a socket, or by their certificates. */
+export function isProtected({ path, tls }: DriverAddress): boolean {
+  return path !== undefined || tls !== undefined;
+}
+
+/**
+ * Throws DriverAddressError for plain TCP that is not asked for by `insecure=true`: any user of the host who connects to a
+ * driver commands its provider, with the driver's rights.
+ */
+export function requireProtected(address: DriverAddress): void {
+  if (isProtected(address) || address.insecure) return;
+  throw new DriverAddressError(
+    `driver address ${address.target}: every user of this host could call the driver; serve it on unix:///path/to/socket, ` +
+      'with ?ca=FILE&cert=FILE&key=FILE, or, where every process of the host may be trusted as in a pod, with ?insecure=true',
+  );
 }
 
 /** True for names and addresses that never leave this host. */
@@ -48,7 +68,7 @@ function parseSocket(text: string): DriverAddress {
   if (!text.startsWith('unix:///') || path.length < 2) {
     throw new DriverAddressError(`driver address ${text}: a socket is written unix:///absolute/path`);
   }
-  return { target: text, path, host: undefined, port: undefined, tls: undefined };
+  return { target: text, path, host: undefined, port: undefined, tls: undefined, insecure: false };
 }
 
 function parseTcp(text: string): DriverAddress {
@@ -60,13 +80,15 @@ function parseTcp(text: string): DriverAddress {
   if (host === undefined || port > 65_535) {
     throw new DriverAddressError(`driver address ${text}: TCP is written dns:///host:port`);
   }
-  const tls = question === -1 ? undefined : parseTls(text, new URLSearchParams(text.slice(question + 1)));
+  const parameters = new URLSearchParams(question === -1 ? '' : text.slice(question + 1));
+  const insecure = parameters.size === 1 && parameters.get('insecure') === 'true';
+  const tls = question === -1 || insecure ? undefined : parseTls(text, parameters);
   if (tls === undefined && !isLoopback(host)) {
     throw new DriverAddressError(
       `driver address ${text}: requests carry credentials, so beyond loopback it needs ?ca=FILE&cert=FILE&key=FILE`,
     );
   }
-  return { target, path: undefined, host, port, tls };
+  return { target, path: undefined, host, port, tls, insecure };
 }
 
 function parseTls(text: string, parameters: URLSearchParams): TlsFiles {

@@ -46,6 +46,8 @@ export interface GrpcDriverOptions {
   readonly address: DriverAddress;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Told how each attempt to get to know the driver ended: with an error, or well. */
+  readonly greeted?: (err: DriverError | undefined) => void;
 }
 
 /**
@@ -58,12 +60,14 @@ export class GrpcDriver implements Driver {
   readonly #address: string;
   readonly #connection: Connection;
   readonly #client: DriverServiceClient;
+  readonly #greeted: (err: DriverError | undefined) => void;
   /** Answer of the present connection; undefined until it is asked for. */
   #capabilities: Promise<Capabilities> | undefined;
 
   constructor(options: GrpcDriverOptions) {
     this.#clock = options.clock;
     this.#address = options.address.target;
+    this.#greeted = options.greeted ?? ((): void => undefined);
     this.#log = options.log.child({ driver: this.#address });
     this.#connection = new Connection(options.address, () => {
       this.#capabilities = undefined;
@@ -176,7 +180,11 @@ export class GrpcDriver implements Driver {
       if (this.#capabilities === asked) this.#capabilities = undefined;
       // Never the code of the answer: an Unimplemented here would read as "this VM cannot be asked for".
       const why = err instanceof DriverError ? err.detail : messageOf(err);
-      throw new DriverError('Unavailable', `driver at ${this.#address} cannot be used: ${why}`, { cause: err });
+      const unusable = new DriverError('Unavailable', `driver at ${this.#address} cannot be used: ${why}`, {
+        cause: err,
+      });
+      this.#greeted(unusable);
+      throw unusable;
     });
     this.#capabilities = asked;
     return asked;
@@ -197,6 +205,7 @@ export class GrpcDriver implements Driver {
     }
     const capabilities = fromCapabilities(response);
     this.#connection.watch();
+    this.#greeted(undefined);
     this.#log.info({ name: capabilities.name, methods: [...capabilities.methods] }, 'connected to driver');
     return capabilities;
   }

@@ -40,6 +40,7 @@ export class Connection {
   /** Resolves when the connection is up, or `patienceMs` have passed. */
   async settle(patienceMs: number): Promise<void> {
     // Compared by gRPC with the host's own clock, so it must not come from ours, which follows the API server's.
+    // oxlint-disable-next-line no-restricted-globals
     await waitForChannelReady(this.channel, new Date(new Date().getTime() + patienceMs)).catch(() => undefined);
   }
 

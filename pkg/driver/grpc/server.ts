@@ -8,6 +8,7 @@ import type { Clock } from '../../clock/clock.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Driver } from '../driver.ts';
 import type { FencingGuard } from '../fencing.ts';
+import { requireProtected } from './address.ts';
 import type { DriverAddress, TlsFiles } from './address.ts';
 import { HealthDefinition } from './gen/grpc/health/v1/health.ts';
 import { DriverServiceDefinition } from './gen/machine/driver/v1/driver.ts';
@@ -31,7 +32,7 @@ export interface DriverServerOptions {
 
 /**
  * A driver that listens: the contract of proto/machine/driver/v1 and the standard health service, on a socket that only this
- * user can open, or on TCP (mutual TLS beyond loopback).
+ * user can open, or on TCP with mutual TLS; on plain TCP of loopback only for an address that says `insecure=true`.
  */
 export class DriverServer implements AsyncDisposable {
   /** What clients connect to. */
@@ -55,9 +56,13 @@ export class DriverServer implements AsyncDisposable {
     this.#clock = clock;
   }
 
-  /** Resolves when the server accepts calls. Rejects when the address cannot be listened on, or another driver does. */
+  /**
+   * Resolves when the server accepts calls. Rejects when the address cannot be listened on, or another driver does, and with
+   * DriverAddressError when every user of the host could call it.
+   */
   static async start(options: DriverServerOptions): Promise<DriverServer> {
     const { address, clock } = options;
+    requireProtected(address);
     const health = new HealthService();
     const server = createServer({ 'grpc.max_receive_message_length': 16 * 1024 * 1024 });
     server.add(DriverServiceDefinition, new DriverService(options));

@@ -25,7 +25,10 @@ export function unansweredError(err: unknown, end: CallEnd): DriverError {
   if (end.signal.aborted)
     return new DriverError('Canceled', `${end.method} was given up: ${messageOf(end.signal.reason)}`, options);
   if (end.timedOut)
-    return new DriverError('Unavailable', `${end.method} was not answered in ${end.timeoutMs} ms`, options);
+    return new DriverError('Unavailable', `${end.method} was not answered in ${end.timeoutMs} ms`, {
+      ...options,
+      timedOut: true,
+    });
   if (!(err instanceof ClientError))
     return new DriverError('Unavailable', `${end.method} failed: ${messageOf(err)}`, options);
   if (err.code === Status.UNIMPLEMENTED)

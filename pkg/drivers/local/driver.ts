@@ -14,7 +14,7 @@ import type {
 import { messageOf } from '../../driver/errno.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { Logger } from '../../log/logger.ts';
-import { isVMOf, machineOf, notFound, onlyOne } from '../machine-identity.ts';
+import { isVMOf, machineOf, notFound, onlyOne, requireMachineName } from '../machine-identity.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { isAlive } from '../process-identity.ts';
 import { endKubelet, findKubelet, startKubelet } from './kubelet.ts';
@@ -73,6 +73,7 @@ export class LocalDriver implements Driver {
 
   async createMachine(request: MachineRequest, call: DriverCall): Promise<CreatedMachine> {
     const machine = machineOf(request, call);
+    requireMachineName(machine);
     const spec = parseProviderSpec(request.machineClass.providerSpec);
     const bootstrapKubeconfig = bootstrapKubeconfigOf(request.secretData);
     return await this.#alone(async () => {

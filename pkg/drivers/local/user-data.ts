@@ -1,5 +1,4 @@
-import { load } from 'js-yaml';
-
+import { parseYaml, YamlError } from '../../apis/yaml.ts';
 import { fields, invalid, userDataOf } from '../spec-fields.ts';
 import type { Fields } from '../spec-fields.ts';
 
@@ -23,11 +22,10 @@ export function bootstrapKubeconfigOf(secretData: Readonly<Record<string, Uint8A
 
 function parse(text: string): unknown {
   try {
-    return load(text);
+    return parseYaml(text);
   } catch (err) {
-    // The parser's message quotes the text, which may hold a token.
-    const reason = err instanceof Error && 'reason' in err ? String(err.reason) : 'not YAML';
-    throw invalid(`userData: must be a kubeconfig as YAML or JSON: ${reason}`);
+    if (!(err instanceof YamlError)) throw err;
+    throw invalid(`userData: must be a kubeconfig as YAML or JSON: ${err.message}`);
   }
 }
 

@@ -5,8 +5,13 @@ import { removeKubeletRoots } from './kubelet-root.ts';
 import { LOG_FILE } from './log-files.ts';
 import type { LocalVM } from './vm.ts';
 
-/** Prefix of a folder that is being removed; what is found under it after a crash is removed too. */
-const DELETED = 'deleted-';
+/**
+ * Prefix of a folder that is being removed; what is found under it after a crash is removed too. No machine's folder begins
+ * like this: an id begins with the name of a Machine.
+ */
+const DELETED = '.deleted-';
+/** What the folder of a machine may be called: one segment of a path, neither hidden nor a way up. */
+const ID = /^[a-z0-9][a-z0-9.-]*$/;
 
 /** The folders of the local machines, one each: vm.json and what its kubelet writes. */
 export class VMFolders {
@@ -17,16 +22,19 @@ export class VMFolders {
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
   }
 
+  /** The folder of a machine. Throws for an id that would lead elsewhere. */
   path(id: string): string {
+    if (!ID.test(id)) throw new Error(`${JSON.stringify(id)} cannot be the name of a machine's folder`);
     return join(this.#directory, id);
   }
 
   /** Every machine that has a folder. Finishes removals that a crash has cut off. */
   load(): readonly LocalVM[] {
     const names = readdirSync(this.#directory);
-    for (const name of names.filter((n) => n.startsWith(DELETED))) rmSync(this.path(name), { recursive: true });
+    for (const name of names.filter((n) => n.startsWith(DELETED)))
+      rmSync(join(this.#directory, name), { recursive: true });
     return names
-      .filter((name) => !name.startsWith(DELETED))
+      .filter((name) => ID.test(name))
       .map((id) => this.#read(id))
       .filter((vm) => vm !== undefined);
   }
@@ -43,15 +51,21 @@ export class VMFolders {
   remove(id: string): void {
     const log = join(this.path(id), LOG_FILE);
     removeKubeletRoots([log, `${log}.1`]);
-    const doomed = this.path(`${DELETED}${id}`);
+    const doomed = join(this.#directory, `${DELETED}${id}`);
     if (existsSync(this.path(id))) renameSync(this.path(id), doomed);
     rmSync(doomed, { recursive: true, force: true });
   }
 
-  /** A folder without vm.json was made by a creation that got no further: nothing was started from it. */
+  /**
+   * A folder without vm.json was made by a creation that got no further: nothing was started from it. One with the vm.json of
+   * another is what an earlier version, whose prefix was `deleted-`, did not get to remove.
+   */
   #read(id: string): LocalVM | undefined {
     const file = join(this.path(id), 'vm.json');
-    if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as LocalVM; // only ever written by `save`
+    if (existsSync(file)) {
+      const vm = JSON.parse(readFileSync(file, 'utf8')) as LocalVM; // only ever written by `save`
+      if (vm.id === id) return vm;
+    }
     this.remove(id);
     return undefined;
   }

@@ -60,7 +60,7 @@ export class ControlServer implements AsyncDisposable {
 }
 
 async function answer(routes: readonly Route[], request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const path = (request.url ?? '/').split('/').slice(1).map(decodeURIComponent);
+  const path = decodedPath(request.url ?? '/');
   const route = routes.find(
     ({ method, pattern }) =>
       method === request.method &&
@@ -74,6 +74,16 @@ async function answer(routes: readonly Route[], request: IncomingMessage, respon
     send(response, 200, await route.run(parameter, body === '' ? undefined : (JSON.parse(body) as unknown)));
   } catch (err) {
     send(response, 400, { error: messageOf(err) });
+  }
+}
+
+/** Undecoded where it is no URL: no route has such a path. */
+function decodedPath(url: string): readonly string[] {
+  const segments = url.split('/').slice(1);
+  try {
+    return segments.map(decodeURIComponent);
+  } catch {
+    return segments;
   }
 }
 

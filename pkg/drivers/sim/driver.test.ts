@@ -114,6 +114,18 @@ describe('SimDriver', () => {
     expect(cloud.size).toBe(0);
   });
 
+  test("answers with another machine's VM, once that has joined", async () => {
+    const { driver, cloud, clock } = simulated({ rules: [{ method: 'CreateMachine', effect: 'other' }] });
+    const first = await driver.createMachine(requestFor('m-1'), call);
+    clock.advance(1);
+
+    const second = await driver.createMachine(requestFor('m-2'), call);
+
+    expect(second).toEqual(first);
+    expect(cloud.size).toBe(2);
+    expect((await driver.getMachineStatus(requestFor('m-2'), call)).nodeName).toBe('m-2');
+  });
+
   test('lists what was there a while ago', async () => {
     const { driver, faults, clock } = simulated();
     await driver.createMachine(requestFor('m-old'), call);
@@ -128,6 +140,21 @@ describe('SimDriver', () => {
 
     expect(stale.map((vm) => vm.machineName)).toEqual(['m-old']);
     expect(fresh.map((vm) => vm.machineName)).toEqual(['m-new']);
+  });
+
+  test('names VMs by ids of another form, and knows them by both', async () => {
+    const { driver, faults, cloud } = simulated();
+    const { providerID } = await driver.createMachine(requestFor('m-1'), call);
+    faults.set([{ method: '*', effect: 'other-id' }]);
+
+    const other = await driver.getMachineStatus(requestFor('m-1'), call);
+    const [listed] = await driver.listMachines(requestFor('m-1'), call);
+    expect(other.providerID).not.toBe(providerID);
+    expect(listed).toMatchObject({ providerID: other.providerID, machineName: 'm-1' });
+
+    const stub = { metadata: { name: 'm-1', namespace: 'default' }, spec: { providerID: other.providerID } };
+    await driver.deleteMachine({ ...requestFor('m-1'), machine: stub }, call);
+    expect(cloud.size).toBe(0);
   });
 
   test('makes no more VMs than the quota allows', async () => {

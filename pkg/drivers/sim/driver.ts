@@ -9,7 +9,7 @@ import type {
   VirtualMachine,
 } from '../../driver/driver.ts';
 import { DriverError } from '../../driver/error.ts';
-import { machineOf, notFound, onlyOne } from '../machine-identity.ts';
+import { machineOf, notFound, onlyOne, requireMachineName } from '../machine-identity.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { userDataOf } from '../spec-fields.ts';
 import type { SimCloud } from './cloud.ts';
@@ -18,6 +18,7 @@ import type { FaultRule, Faults, Method } from './faults.ts';
 import { parseProviderSpec } from './provider-spec.ts';
 import type { SimProviderSpec } from './provider-spec.ts';
 import type { SimSettings } from './settings.ts';
+import { canonicalIDOf, otherIDOf } from './vm.ts';
 import type { SimVM } from './vm.ts';
 
 /** What the driver is built from. */
@@ -74,7 +75,8 @@ export class SimDriver implements Driver {
   }
 
   async createMachine(request: MachineRequest, call: DriverCall): Promise<CreatedMachine> {
-    const machine = machineOf(request, call);
+    const machine = identityOf(request, call);
+    requireMachineName(machine);
     return await this.#run('CreateMachine', machine.name, call, async (rule) => {
       const spec = parseProviderSpec(request.machineClass.providerSpec);
       userDataOf(request.secretData); // a real driver hands it to the VM
@@ -87,24 +89,24 @@ export class SimDriver implements Driver {
 
       if (rule?.effect === 'forget') this.#cloud.remove(vm.providerID, 'vanished');
       if (!vm.initialized) throw uninitialized(vm);
-      return { ...virtualMachineOf(vm), lastKnownState: undefined };
+      return { ...virtualMachineOf(this.#answered(vm, rule), rule), lastKnownState: undefined };
     });
   }
 
   async initializeMachine(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
-    const machine = machineOf(request, call);
+    const machine = identityOf(request, call);
     return await this.#run('InitializeMachine', machine.name, call, async (rule) => {
       await this.#wait(this.settings.latencyMs.initialize, call.signal);
       const vm = this.#find(machine);
       if (vm === undefined) throw notFound(machine);
       const initialized = this.#cloud.change(vm.providerID, { initialized: true }) ?? vm;
       if (rule?.effect === 'forget') this.#cloud.remove(vm.providerID, 'vanished');
-      return virtualMachineOf(initialized);
+      return virtualMachineOf(initialized, rule);
     });
   }
 
   async getMachineStatus(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
-    const machine = machineOf(request, call);
+    const machine = identityOf(request, call);
     return await this.#run('GetMachineStatus', machine.name, call, async (rule) => {
       await this.#wait(this.settings.latencyMs.status, call.signal);
       if (rule?.effect === 'stale' && !this.#seen(rule).some((vm) => this.#cloud.of(machine).includes(vm))) {
@@ -114,12 +116,12 @@ export class SimDriver implements Driver {
       if (vm === undefined) throw notFound(machine);
       if (rule?.effect === 'forget') this.#cloud.remove(vm.providerID, 'vanished');
       if (!vm.initialized) throw uninitialized(vm);
-      return virtualMachineOf(vm);
+      return virtualMachineOf(this.#answered(vm, rule), rule);
     });
   }
 
   async deleteMachine(request: MachineRequest, call: DriverCall): Promise<{ lastKnownState: string | undefined }> {
-    const machine = machineOf(request, call);
+    const machine = identityOf(request, call);
     return await this.#run('DeleteMachine', machine.name, call, async () => {
       // The provider spec is not looked at: a class that has become invalid must not keep VMs alive.
       const half = this.settings.latencyMs.delete / 2;
@@ -145,7 +147,7 @@ export class SimDriver implements Driver {
           (vm) => vm.namespace === namespace && (this.#capabilities.listScope === 'cluster' || vm.className === name),
         )
         .map(({ providerID, machineName, machineUID, namespace: machineNamespace }) => ({
-          providerID,
+          providerID: shownID(providerID, rule),
           machineName,
           machineUID,
           machineNamespace,
@@ -210,15 +212,35 @@ export class SimDriver implements Driver {
     });
   }
 
+  /** The VM that is told of: perhaps another machine's, of the same zone. */
+  #answered(vm: SimVM, rule: FaultRule | undefined): SimVM {
+    if (rule?.effect !== 'other') return vm;
+    const nowMs = this.#clock.now();
+    const isOther = ({ machineName, zone, joinsAtMs = Infinity }: SimVM): boolean =>
+      machineName !== vm.machineName && zone === vm.zone && joinsAtMs < nowMs;
+    return this.#cloud.all().findLast(isOther) ?? vm;
+  }
+
   /** What a stale read shows. */
   #seen(rule: FaultRule): readonly SimVM[] {
     return this.#cloud.asOf(rule.delayMs ?? DEFAULT_DELAY_MS);
   }
 }
 
-function virtualMachineOf(vm: SimVM): VirtualMachine {
+/** Whose VM a call is about; ids of every form that was ever shown are understood. */
+function identityOf(request: MachineRequest, call: DriverCall): MachineIdentity {
+  const machine = machineOf(request, call);
+  const { providerID } = machine;
+  return { ...machine, providerID: providerID === undefined ? undefined : canonicalIDOf(providerID) };
+}
+
+function shownID(providerID: string, rule: FaultRule | undefined): string {
+  return rule?.effect === 'other-id' ? otherIDOf(providerID) : providerID;
+}
+
+function virtualMachineOf(vm: SimVM, rule: FaultRule | undefined): VirtualMachine {
   return {
-    providerID: vm.providerID,
+    providerID: shownID(vm.providerID, rule),
     nodeName: vm.machineName,
     addresses: [{ type: 'InternalIP', address: vm.address }],
   };

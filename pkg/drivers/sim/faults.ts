@@ -20,9 +20,21 @@ export type Method = (typeof METHODS)[number];
  * What goes wrong.
  * fail: answers `code`, nothing happened. fail-after: it happened, and answers `code` all the same. hang: never answers and
  * does nothing. late: it happened, the answer comes `delayMs` later. forget: it happened, then the VM vanishes.
- * duplicate: a creation makes another VM although there is one. stale: a read shows what was `delayMs` ago.
+ * duplicate: a creation makes another VM although there is one. stale: a read shows what was `delayMs` ago. other-id: VMs are
+ * named by provider ids of another form, which every method understands too. other: it happened, and a creation or a look answers with
+ * the VM of another machine, the newest that has joined.
  */
-export const EFFECTS = ['fail', 'fail-after', 'hang', 'late', 'forget', 'duplicate', 'stale'] as const;
+export const EFFECTS = [
+  'fail',
+  'fail-after',
+  'hang',
+  'late',
+  'forget',
+  'duplicate',
+  'stale',
+  'other-id',
+  'other',
+] as const;
 
 /** One of the effects above. */
 export type Effect = (typeof EFFECTS)[number];

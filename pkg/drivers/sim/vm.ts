@@ -13,3 +13,16 @@ export interface SimVM extends TaggedVM {
   readonly joinsAtMs: number | undefined;
   readonly nodeLabels: Readonly<Record<string, string>>;
 }
+
+const FORM = 'sim:///';
+const OTHER_FORM = 'sim://v2/';
+
+/** The same VM by an id of another form, as after an upgrade of a driver. */
+export function otherIDOf(providerID: string): string {
+  return providerID.replace(FORM, OTHER_FORM);
+}
+
+/** The id by which the cloud knows a VM, whichever form it has. */
+export function canonicalIDOf(providerID: string): string {
+  return providerID.replace(OTHER_FORM, FORM);
+}

@@ -13,6 +13,10 @@ export const MESSAGES = {
     'selector does not select the Machines of the template: give spec.template.metadata.labels all labels that the selector asks for',
   selectorChanged:
     'selector cannot be changed: machines that it no longer selects would run on with nobody to manage them; keep it, make a new object with the other selector, and delete this one when its machines are no longer needed',
+  selectorNamesHash:
+    'selector names label machine-template-hash, by which the controller tells its MachineSets apart: remove the label from spec.selector and spec.template.metadata.labels',
+  providerIDChanged:
+    'providerID cannot be changed: the machine would be deleted with the VM of another; to give the VM up, delete the Machine',
   /** In the words of the API server, whose scale subresource refuses it; a rule in the CRDs would say it twice. */
   replicasNegative: 'should be a non-negative integer',
   templateLabelsMissing: 'template has no labels: set spec.template.metadata.labels to what the selector asks for',

@@ -21,7 +21,8 @@ export type OperationType = 'Create' | 'Update' | 'InPlaceUpdate' | 'DrainNode' 
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** Conditions of MachineSets. `Frozen` is written by the overshoot safety. */
-export type MachineSetConditionType = 'ReplicaFailure' | 'Frozen' | 'InvalidSpec' | 'FailedMachinesTruncated';
+export type MachineSetConditionType =
+  'ReplicaFailure' | 'Frozen' | 'InvalidSpec' | 'FailedMachinesTruncated' | 'NodeSyncRefused';
 
 /** Conditions of MachineDeployments. `APIServerUnreachable` and `InvalidSpec` are ours; the original ignores them. */
 export type MachineDeploymentConditionType =

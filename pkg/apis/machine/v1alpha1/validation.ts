@@ -2,6 +2,7 @@ import { parseDurationNs } from '../../duration.ts';
 import { isIntOrPercent, resolveIntOrPercent } from '../../int-or-percent.ts';
 import { InvalidSelectorError, labelMatcher } from '../../label-selector.ts';
 import type { LabelSelector } from '../../meta.ts';
+import { TEMPLATE_HASH_LABEL } from './labels.ts';
 import type { ClassSpec, Machine, MachineConfiguration, MachineTemplateSpec } from './machine.ts';
 import type { MachineClass } from './machine-class.ts';
 import type { MachineDeployment, MachineDeploymentStrategy, RollingLimits } from './machine-deployment.ts';
@@ -34,7 +35,7 @@ type Finding = FieldError | undefined;
 
 /** Whatever would keep a MachineDeployment from being reconciled; empty when it is sound. */
 export function validateMachineDeployment({ spec }: Pick<MachineDeployment, 'spec'>): FieldError[] {
-  if (isAbsent(spec)) return [{ field: 'spec', message: MESSAGES.specMissing }];
+  if (isEmptySpec(spec)) return [{ field: 'spec', message: MESSAGES.specMissing }];
   const counts = [
     'replicas',
     'minReadySeconds',
@@ -45,6 +46,7 @@ export function validateMachineDeployment({ spec }: Pick<MachineDeployment, 'spe
   return found([
     ...counts.map((name) => notNegative(spec[name], 'spec', name)),
     ...selectorFindings(spec.selector, spec.template),
+    findIf(excludesOwnSets(spec.selector), 'spec.selector', MESSAGES.selectorNamesHash),
     ...templateFindings(spec.template),
     ...strategyFindings(spec.strategy ?? {}, spec.replicas ?? 0),
   ]);
@@ -52,7 +54,7 @@ export function validateMachineDeployment({ spec }: Pick<MachineDeployment, 'spe
 
 /** Whatever would keep a MachineSet from being reconciled; empty when it is sound. */
 export function validateMachineSet({ spec }: Pick<MachineSet, 'spec'>): FieldError[] {
-  if (isAbsent(spec)) return [{ field: 'spec', message: MESSAGES.specMissing }];
+  if (isEmptySpec(spec)) return [{ field: 'spec', message: MESSAGES.specMissing }];
   const counts = ['replicas', 'minReadySeconds', 'autoPreserveFailedMachineMax'] as const;
   return found([
     ...counts.map((name) => notNegative(spec[name], 'spec', name)),
@@ -63,7 +65,7 @@ export function validateMachineSet({ spec }: Pick<MachineSet, 'spec'>): FieldErr
 
 /** Whatever would keep a Machine from being reconciled; empty when it is sound. */
 export function validateMachine({ spec }: Pick<Machine, 'spec'>): FieldError[] {
-  if (isAbsent(spec)) return [{ field: 'spec', message: MESSAGES.specMissing }];
+  if (isEmptySpec(spec)) return [{ field: 'spec', message: MESSAGES.specMissing }];
   return found([classFinding(spec.class, 'spec'), ...configurationFindings(spec, 'spec')]);
 }
 
@@ -100,6 +102,20 @@ function selectorFindings(selector: LabelSelector | undefined, template: Machine
     labelsFinding,
     findIf(hasLabels && selects === false, 'spec.selector', MESSAGES.selectorMismatch),
   ];
+}
+
+/**
+ * Whether no MachineSet that a MachineDeployment makes would be selected: each has another value of the hash label. Any other
+ * mention of that label is refused at creation too, but can be obeyed.
+ */
+function excludesOwnSets(selector: LabelSelector | undefined): boolean {
+  const { matchLabels, matchExpressions } = selector ?? {};
+  return (
+    Object.hasOwn(matchLabels ?? {}, TEMPLATE_HASH_LABEL) ||
+    (matchExpressions ?? []).some(
+      ({ key, operator }) => key === TEMPLATE_HASH_LABEL && (operator === 'In' || operator === 'DoesNotExist'),
+    )
+  );
 }
 
 function selectsOrIsInvalid(selector: LabelSelector, labels: Readonly<Record<string, string>>): boolean | 'invalid' {
@@ -209,6 +225,14 @@ function found(findings: readonly Finding[]): FieldError[] {
 
 function isAbsent<T>(value: T): value is Extract<T, undefined | null> {
   return value === undefined || value === null;
+}
+
+/** What is absent enters as an empty object (normalise.ts). */
+function isEmptySpec(spec: object | undefined): boolean {
+  if (isAbsent(spec)) return true;
+  const isNothing = (value: unknown): boolean =>
+    typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+  return Object.values(spec).every(isNothing);
 }
 
 function isEmpty(text: string | undefined): boolean {

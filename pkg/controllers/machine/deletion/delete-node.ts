@@ -3,7 +3,8 @@ import type { Node } from '../../../apis/wire.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { belongsTo, type NodeAccess } from '../node-access.ts';
+import type { NodeAccess } from '../node-access.ts';
+import { goesWith } from '../node-owner.ts';
 import { advance, isAt, isNodeAbandoned, stay } from './cursor.ts';
 import { deletionStageOf } from './stage.ts';
 import { isStillOurs } from './still-ours.ts';
@@ -45,10 +46,10 @@ async function remove(ctx: MachineContext, nodes: NodeAccess): Promise<void> {
   }
 }
 
-async function nodesOf({ machine, signal }: MachineContext, nodes: NodeAccess): Promise<readonly Node[]> {
+async function nodesOf({ machine, machines, signal }: MachineContext, nodes: NodeAccess): Promise<readonly Node[]> {
   const cached = nodes.ofMachine(machine);
   const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
   if (cached.length > 0 || name === '' || nodes.get(name) !== undefined) return cached;
   const live = await nodes.read(name, signal);
-  return live !== undefined && belongsTo(live, machine) ? [live] : [];
+  return live !== undefined && goesWith(live, machine, machines) ? [live] : [];
 }

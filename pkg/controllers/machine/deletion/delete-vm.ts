@@ -10,6 +10,7 @@ import { GIVEN_UP_RETRY_MS, inputOf, keepState, unansweredLookMs, wasGivenUp } f
 import { phaseOf, wasNeverAsked } from '../status.ts';
 import { advance, isAt, stay, untilRecorded } from './cursor.ts';
 import { isStillOurs, NotOursError } from './still-ours.ts';
+import { sharedWith } from '../identity-claims.ts';
 
 /**
  * Has the driver delete the VM, as an activity; also when it is said not to exist, because something of it may. Only success
@@ -95,12 +96,41 @@ function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
     showAgain(ctx, input);
     return requeue(waitMs, 'the next attempt to delete the VM');
   }
+  tellShared(ctx);
   const { driver, machineClass, secretData } = resolved;
-  activities.startOrGet({ uid, key }, 'delete', async (signal) => {
+  activities.startOrGet({ uid, key, provider: driver.provider }, 'delete', async (signal) => {
     if (!(await isStillOurs(ctx, signal))) throw new NotOursError();
-    return await driver.delete({ machine: observed, machineClass, secretData }, signal);
+    return await driver.delete({ machine: asOwnVM(ctx), machineClass, secretData }, signal);
   });
   return waitFor('the VM to be deleted');
+}
+
+/**
+ * The Machine as the driver is told of it. A provider id that another Machine has too may be that one's VM: without it drivers look
+ * for the VM by the machine's name.
+ */
+function asOwnVM(ctx: MachineContext): Machine {
+  const { observed, machines, nodes } = ctx;
+  if (sharedWith(observed, machines, nodes) === undefined) return observed;
+  const { providerID: _shared, ...spec } = observed.spec;
+  return { ...observed, spec };
+}
+
+function textOfDeleted({ observed, machines, nodes }: MachineContext): string {
+  const { providerID = '' } = observed.spec;
+  if (sharedWith(observed, machines, nodes) !== undefined)
+    return `The VM of name ${observed.metadata.name} was deleted.`;
+  return providerID === '' ? 'No VM is left.' : `VM ${providerID} was deleted.`;
+}
+
+function tellShared({ observed, machines, nodes, memory, pass }: MachineContext): void {
+  const other = sharedWith(observed, machines, nodes);
+  if (other === undefined || !memory.isNews(observed.metadata.uid, `SharedProviderID ${other}`)) return;
+  const { providerID = '' } = observed.spec;
+  pass.event(
+    'SharedProviderID',
+    `Field spec.providerID is ${providerID}, which is the VM of Machine ${other} too: it is left alone, and the VM of this machine is looked for by name.`,
+  );
 }
 
 function deleted(ctx: MachineContext, { machineClass }: ResolvedClass, state: string | undefined): StepResult {
@@ -110,7 +140,7 @@ function deleted(ctx: MachineContext, { machineClass }: ResolvedClass, state: st
   if (state !== undefined && state !== '') machine.status.lastKnownState = state;
   else delete machine.status.lastKnownState;
   const tookMs = clock.now() - (fromTimestamp(deletionTimestamp) ?? clock.now());
-  pass.event('VMDeleted', providerID === '' ? 'No VM is left.' : `VM ${providerID} was deleted.`);
+  pass.event('VMDeleted', textOfDeleted(ctx));
   pass.afterWrite(() => {
     activities.forget(uid, 'delete');
     log.info({ providerID, ms: tookMs }, 'deleted a VM');

@@ -8,7 +8,8 @@ import type { Target } from '../../../targets/targets.ts';
 import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { DrainRecord, ForceReason } from '../memory.ts';
-import { belongsTo, type NodeAccess } from '../node-access.ts';
+import type { NodeAccess } from '../node-access.ts';
+import { goesWith } from '../node-owner.ts';
 import { maxEvictRetriesOf } from '../settings.ts';
 import { yieldDrain } from '../yield-drain.ts';
 import { advance, isAt, isNodeAbandoned, stay, untilRecorded } from './cursor.ts';
@@ -61,13 +62,13 @@ export const drain: MachineStep = {
 };
 
 /** A Node that the cache does not know is looked for live: no pod is to be killed because a watch is late. */
-async function nodeOf({ machine, signal }: MachineContext, nodes: NodeAccess): Promise<Node | undefined> {
+async function nodeOf({ machine, machines, signal }: MachineContext, nodes: NodeAccess): Promise<Node | undefined> {
   const known = nodes.ofMachine(machine);
   const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
   const cached = known.find((node) => node.metadata.name === name) ?? known[0];
   if (cached !== undefined || name === '' || nodes.get(name) !== undefined) return cached;
   const live = await nodes.read(name, signal);
-  return live !== undefined && belongsTo(live, machine) ? live : undefined;
+  return live !== undefined && goesWith(live, machine, machines) ? live : undefined;
 }
 
 async function look(ctx: MachineContext, target: Target, node: Node): Promise<StepResult> {
@@ -114,7 +115,7 @@ async function start(
   };
   memory.drains.set(uid, record);
   const request = requestOf(ctx, target, node, force);
-  activities.startOrGet({ uid, key }, 'drain', (aborted, tell) =>
+  activities.startOrGet({ uid, key, provider: undefined }, 'drain', (aborted, tell) =>
     run(request, aborted, (progress) => {
       if (noteProgress(record, progress, clock.monotonicMs())) tell();
     }),

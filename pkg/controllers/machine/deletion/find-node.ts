@@ -7,6 +7,7 @@ import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { CallInput } from '../retries.ts';
 import { inputOf } from '../steps/launch.ts';
 import { advance, isAt, isNodeAbandoned, stay } from './cursor.ts';
+import { takenBy } from '../steps/claim.ts';
 
 /** Answers that say as much as can be known: the drain finds out whether there is a Node, the driver deletes what is left. */
 const ENOUGH: ReadonlySet<DriverCode> = new Set(['NotFound', 'Unimplemented', 'Uninitialized']);
@@ -69,14 +70,18 @@ function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
     return requeue(waitMs, 'the provider to tell of the VM');
   }
   const { driver, machineClass, secretData } = resolved;
-  activities.startOrGet({ uid: observed.metadata.uid, key }, 'status', (signal) =>
+  const owner = { uid: observed.metadata.uid, key, provider: driver.provider };
+  activities.startOrGet(owner, 'status', (signal) =>
     driver.getStatus({ machine: observed, machineClass, secretData }, signal),
   );
   return waitFor('the provider to tell of the VM');
 }
 
-function found(ctx: MachineContext, { nodeName, providerID }: Partial<VirtualMachine>): void {
+function found(ctx: MachineContext, told: Partial<VirtualMachine>): void {
   const { machine, activities, pass } = ctx;
+  // What another machine has is not taken over.
+  const isRefused = takenBy(ctx, { providerID: '', nodeName: '', ...told }) !== undefined;
+  const { nodeName, providerID } = isRefused ? {} : told;
   if (nodeName !== undefined && nodeName !== '') name(ctx, nodeName);
   if ((machine.spec.providerID ?? '') === '' && providerID !== undefined && providerID !== '') {
     machine.spec.providerID = providerID;

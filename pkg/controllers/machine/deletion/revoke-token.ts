@@ -1,8 +1,6 @@
-import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
-import { creationTimeoutMsOf } from '../settings.ts';
-import { removeLeftTokens, removeTokens } from '../steps/bootstrap.ts';
+import { mayHaveToken, removeLeftTokens, removeTokens } from '../steps/bootstrap.ts';
 import { isAt, isNodeAbandoned } from './cursor.ts';
 
 /**
@@ -13,10 +11,8 @@ export const revokeToken: MachineStep = {
   name: 'revoke-token',
 
   async run(ctx) {
-    const { machine, settings, clock, memory } = ctx;
-    if (!isAt(ctx, 'delete-vm') || isNodeAbandoned(ctx)) return next;
-    const ageMs = clock.now() - (fromTimestamp(machine.metadata.creationTimestamp) ?? 0);
-    if (ageMs > 2 * creationTimeoutMsOf(machine, settings)) return next;
+    const { machine, memory } = ctx;
+    if (!isAt(ctx, 'delete-vm') || isNodeAbandoned(ctx) || !mayHaveToken(ctx)) return next;
     // One that cannot be deleted is no reason to keep a VM that costs money.
     if (memory.leftTokens.has(machine.metadata.uid)) await removeLeftTokens(ctx);
     else await removeTokens(ctx);

@@ -4,6 +4,7 @@ import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
 import { noteUnanswered } from '../steps/launch.ts';
+import { refusalOf, takenBy } from '../steps/claim.ts';
 
 /** So long a running creation may end by itself: a VM that we are told of is deleted for certain. */
 const PATIENCE_MS = 30_000;
@@ -25,7 +26,7 @@ export const settleCreation: MachineStep = {
       return waitFor('the creation of the VM to end');
     }
     const creation = activities.get<Launched | undefined>(uid, 'create');
-    if (creation?.state === 'done' && creation.result !== undefined) adopt(ctx, creation.result);
+    if (creation?.state === 'done' && creation.result !== undefined) takeOver(ctx, creation.result);
     if (creation?.state === 'failed') noteUnanswered(ctx, creation.error, creation.settledAtMs);
     pass.afterWrite(() => {
       for (const kind of kinds) activities.forget(uid, kind);
@@ -43,6 +44,13 @@ function loseInterest({ machine, activities, clock, pass }: MachineContext, kind
   }
   activities.abort(uid, kind, 'the machine is being deleted');
   pass.event('CreationAborted', 'The creation of the VM was given up, because the machine is being deleted.');
+}
+
+/** What another machine has is not taken over, nor deleted: the driver looks for the VM by name. */
+function takeOver(ctx: MachineContext, launched: Launched): void {
+  const rival = takenBy(ctx, launched);
+  if (rival === undefined) adopt(ctx, launched);
+  else noteUnanswered(ctx, refusalOf(launched, rival), ctx.clock.monotonicMs());
 }
 
 function adopt({ machine, target }: MachineContext, { providerID, nodeName, lastKnownState }: Launched): void {

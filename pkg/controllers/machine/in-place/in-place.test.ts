@@ -3,6 +3,7 @@ import fc from 'fast-check';
 
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
+  NOT_MANAGED_ANNOTATION,
   PRESERVE_ANNOTATION,
   SELECTED_FOR_UPDATE_LABEL,
   UPDATE_FAILED_REASON_ANNOTATION,
@@ -239,6 +240,19 @@ describe('the drain of an update in place', () => {
     expect(kept.machine.status?.lastOperation?.description).toMatch(/could not be drained.*Initiate node drain$/);
   });
 
+  test('is tried again by itself, also when nothing new is to be told', async () => {
+    const kept = await selected();
+
+    for (let i = 0; i < 2; i++) {
+      await kept.endDrains({ kind: 'incomplete', progress: { remainingPods: 2, blocked: [] } });
+      expect((await kept.pass()).result).toMatchObject({ kind: 'requeue', afterMs: 30_000 });
+      kept.world.clock.advance(30_000);
+      await kept.rest();
+    }
+
+    expect(kept.world.drains.requests).toHaveLength(3);
+  });
+
   test('tells on the Machine what it waits for', async () => {
     const kept = await selected();
     kept.world.drains.report({
@@ -315,7 +329,36 @@ describe('the drain of an update in place', () => {
     expect(kept.world.drains.requests).toHaveLength(2);
     expect(kept.world.drains.requests[1]?.nodeCondition?.type).toBe('Terminating');
     expect(kept.world.memory.drains.get(kept.machine.metadata.uid)?.purpose).toBe('deletion');
+    expect(reasons(kept)).not.toContain('DrainFailed'); // it was broken off
   });
+});
+
+test('a success is told on the Node only when the machine was recorded as Running', async () => {
+  const kept = await ready();
+  kept.setReady(false);
+  kept.labelNode(UPDATE_RESULT_LABEL, 'successful');
+  await kept.rest();
+  kept.setReady(true);
+  kept.world.losesWrites = true;
+  for (let i = 0; i < 3; i++) await kept.pass();
+  expect(reasonOf(kept)).toBe('ReadyForUpdate');
+
+  kept.world.losesWrites = false;
+  await kept.rest();
+
+  expect([reasonOf(kept), kept.phase]).toEqual(['UpdateSuccessful', 'Running']);
+});
+
+test('a Node that is being deleted, and nobody manages, is not drained for an update', async () => {
+  const kept = new KeptMachine();
+  kept.annotateNode(NOT_MANAGED_ANNOTATION, '1');
+  kept.changeNode((n) => (n.metadata.deletionTimestamp = toTimestamp(kept.world.clock.now())));
+  kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true');
+  kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true');
+
+  for (let i = 0; i < 4; i++) await kept.pass();
+
+  expect(kept.world.drains.requests).toEqual([]);
 });
 
 describe('an update in place that fails', () => {

@@ -2,7 +2,7 @@ import { NODE_LABEL, SELECTED_FOR_UPDATE_LABEL, UPDATE_RESULT_LABEL } from '../.
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { textOfStage } from '../deletion/stage.ts';
-import type { Story } from '../explain.ts';
+import type { Story } from '../explanation.ts';
 import { phaseOf } from '../status.ts';
 import { IN_PLACE_UPDATE } from './reason.ts';
 
@@ -71,8 +71,8 @@ function updatedStory(machine: Machine): Story {
     waitingFor: undefined,
     nextStep:
       owner === undefined
-        ? `Nothing once Node ${node} is uncordoned and without its update labels, which is left to whoever selected it.`
-        : `Nothing once Node ${node} is uncordoned, which its MachineDeployment does when it takes the machine over.`,
+        ? `Nothing, after whoever selected Node ${node} has uncordoned it and removed its update labels.`
+        : `Nothing, after its MachineDeployment has moved it to the new MachineSet and uncordoned Node ${node}.`,
   };
 }
 

@@ -5,6 +5,7 @@ import {
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node, Taint } from '../../../apis/wire.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
 import { conditionOf, type WantedCondition } from '../node-condition.ts';
 
 /** Type of the Node condition that tells of a preservation. */
@@ -80,5 +81,5 @@ export function releasedAnnotations(node: Node, forgetsRequest: boolean): Record
 
 /** As Go prints a time: `2026-01-02 03:04:05 +0000 UTC`. */
 function asGoTime(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} +0000 UTC`;
+  return `${toTimestamp(ms).slice(0, 19).replace('T', ' ')} +0000 UTC`;
 }

@@ -122,6 +122,26 @@ describe('a machine that works and is asked to be preserved', () => {
     expect(reasons(kept)).toEqual(['Preserved', 'PreservationEnded']);
   });
 
+  test('has its marks taken from its own Node only, and only as it was read', async () => {
+    const kept = new KeptMachine();
+    kept.annotateMachine(PRESERVE_ANNOTATION, 'now');
+    await kept.rest();
+    kept.world.nodes.patches.length = 0;
+    kept.annotateMachine(PRESERVE_ANNOTATION, undefined);
+    const other = structuredClone(kept.node);
+    other.metadata.uid = 'of another';
+    kept.world.nodes.live.set('m-1', other);
+    kept.world.losesWrites = true;
+
+    await kept.pass();
+    expect(kept.world.nodes.patches).toEqual([]);
+
+    kept.world.nodes.live.clear();
+    const { resourceVersion } = kept.node.metadata;
+    await kept.pass();
+    expect(kept.world.nodes.patches).toMatchObject([{ metadata: { resourceVersion } }]);
+  });
+
   test('comes back to the scaler as soon as the request is taken back', async () => {
     const kept = new KeptMachine();
     kept.annotateNode(PRESERVE_ANNOTATION, 'now');
@@ -257,6 +277,21 @@ describe('a machine that fails', () => {
     expect(kept.world.drains.requests.map(({ force }) => force)).toEqual([false]);
   });
 
+  test('is not drained by force in the grace after an outage, when all Nodes look broken', async () => {
+    const kept = new KeptMachine();
+    kept.annotateMachine(PRESERVE_ANNOTATION, 'when-failed');
+    kept.fail();
+    await kept.pass();
+    kept.world.graceLeftMs = MINUTE;
+    kept.changeNode((n) => {
+      n.status = { conditions: [{ type: 'Ready', status: 'Unknown', lastTransitionTime: '2025-12-31T23:00:00Z' }] };
+    });
+
+    await kept.rest();
+
+    expect(kept.world.drains.requests.map(({ force }) => force)).toEqual([false]);
+  });
+
   test('is drained anew after a restart in the middle of it', async () => {
     const kept = new KeptMachine();
     kept.annotateMachine(PRESERVE_ANNOTATION, 'now');
@@ -309,6 +344,25 @@ describe('a preserved failed machine whose Node recovers', () => {
     await kept.rest();
     expect(expiryOf(kept)).toBeDefined();
     expect(kept.world.drains.requests).toHaveLength(2);
+  });
+
+  test('is given back to the pods only once that is recorded, and only as it was read', async () => {
+    const kept = await preservedFailed('now');
+    kept.setReady(true);
+    kept.world.losesWrites = true;
+    for (let i = 0; i < 3; i++) await kept.pass();
+    expect(kept.isTainted(PRESERVED_TAINT)).toBe(true);
+
+    kept.world.losesWrites = false;
+    await kept.pass();
+    const { resourceVersion } = kept.node.metadata;
+    kept.world.nodes.patches.length = 0;
+    await kept.rest();
+
+    expect(kept.isTainted(PRESERVED_TAINT)).toBe(false);
+    expect(kept.world.nodes.patches.filter((patch) => 'spec' in patch)).toMatchObject([
+      { metadata: { resourceVersion } },
+    ]);
   });
 
   test('is drained again when it fails a second time (now)', async () => {

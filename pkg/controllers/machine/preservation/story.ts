@@ -2,7 +2,7 @@ import { PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
-import { ALL_IS_WELL, type Story } from '../explain.ts';
+import { ALL_IS_WELL, type Story } from '../explanation.ts';
 import { phaseOf } from '../status.ts';
 
 /**

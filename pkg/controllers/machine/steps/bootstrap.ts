@@ -1,4 +1,5 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { MachineContext } from '../context.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
@@ -8,6 +9,8 @@ import { fillUserData, wantsToken } from '../user-data.ts';
 
 /** Pause before a token that could not be deleted is tried again. */
 const RETRY_MS = 5_000;
+/** The same for one that we may not delete: an API server that is just starting refuses what it grants a second later. */
+const REFUSED_RETRY_MS = 60_000;
 
 /** Key of the user data in the class's Secret. */
 export const USER_DATA = 'userData';
@@ -37,7 +40,7 @@ export async function startingData(
 
 /**
  * Deletes the machine's bootstrap tokens: it has joined, or never will. Never fails: what could not be deleted is remembered,
- * for steps to try again when its time has come; a token that we may not delete expires by itself.
+ * for steps to try again when its time has come, and no longer than such a token lives.
  */
 export async function removeTokens(ctx: MachineContext): Promise<void> {
   const { machine, machines, tokens, memory, clock, signal, log } = ctx;
@@ -47,10 +50,17 @@ export async function removeTokens(ctx: MachineContext): Promise<void> {
     await tokens?.remove(machine, isShared, signal);
     memory.leftTokens.delete(uid);
   } catch (err) {
-    if (ApiError.is(err, 'Forbidden')) memory.leftTokens.delete(uid);
-    else memory.leftTokens.set(uid, clock.monotonicMs() + RETRY_MS);
+    const pauseMs = ApiError.is(err, 'Forbidden', 'Unauthorized') ? REFUSED_RETRY_MS : RETRY_MS;
+    if (mayHaveToken(ctx)) memory.leftTokens.set(uid, clock.monotonicMs() + pauseMs);
+    else memory.leftTokens.delete(uid);
     log.warn({ err }, 'could not delete the bootstrap token of a machine');
   }
+}
+
+/** Whether a token of the machine can still be alive: those of machines older than the longest life of one have expired. */
+export function mayHaveToken({ machine, settings, clock }: MachineContext): boolean {
+  const ageMs = clock.now() - (fromTimestamp(machine.metadata.creationTimestamp) ?? 0);
+  return ageMs <= 2 * creationTimeoutMsOf(machine, settings);
 }
 
 /** Tries again to delete tokens that are left, if it is time. Milliseconds until the next try; undefined: none are left. */

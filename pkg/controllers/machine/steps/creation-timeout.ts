@@ -1,15 +1,18 @@
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
-import { next, stop } from '../../../reconcile/result.ts';
+import { next, requeue, stop } from '../../../reconcile/result.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
 import { isBeingCreated, phaseOf, setOperation } from '../status.ts';
 import { becomeFailed, clustersOf } from './fail.ts';
 import { initializingSinceMs } from './initialize.ts';
+import { refusedSinceMs } from '../refused-record.ts';
+import { CATCH_UP_MS, lastLook } from './last-look.ts';
 
 /**
  * Fails a machine that got no VM in time, or whose VM did not become a healthy Node in time; each has the whole timeout: the
- * first is counted from the Machine's creation, the second from when the VM was confirmed. Its MachineSet replaces it.
+ * first is counted from the Machine's creation, the second from when the VM was confirmed. Time in which we could see nothing does
+ * not count. Its MachineSet replaces it. Before that Machine and Node are read live: a Node that changed unseen is looked at first.
  */
 export const creationTimeout: MachineStep = {
   name: 'creation-timeout',
@@ -20,23 +23,43 @@ export const creationTimeout: MachineStep = {
     if (startMs === undefined) return next;
 
     const timeoutMs = creationTimeoutMsOf(machine, settings);
-    const leftMs = Math.max(startMs + timeoutMs - clock.now(), trust.graceLeftMs(clustersOf(ctx)));
+    const clusters = clustersOf(ctx);
+    const waitingMs = clock.now() - startMs;
+    // What happened while nothing could be seen is learnt of only now, and what was to be done could not be.
+    const unseenMs = trust.blindMs(clusters, clock.monotonicMs() - waitingMs);
+    const leftMs = Math.max(timeoutMs - (waitingMs - unseenMs), trust.graceLeftMs(clusters));
     if (leftMs > 0) {
       pass.alsoAfter(leftMs, phaseOf(machine) === 'Pending' ? 'the Node to join' : 'the VM to be created');
       return next;
     }
+    const doubt = await doubtOf(ctx);
+    if (doubt !== undefined) return requeue(CATCH_UP_MS, doubt);
     await becomeFailed(ctx);
     explainFailure(ctx, startMs, timeoutMs);
     return stop;
   },
 };
 
+/** What speaks against it, read live; undefined when nothing does. */
+async function doubtOf(ctx: MachineContext): Promise<string | undefined> {
+  const { machine, nodes } = ctx;
+  const look = await lastLook(ctx);
+  if (look.doubt !== undefined) return look.doubt;
+  const { node } = look;
+  if (node === undefined || phaseOf(machine) !== 'Pending') return undefined;
+  // A watch that has stalled; nothing is to be waited for without a Node.
+  const isUnseen = node.metadata.resourceVersion !== nodes?.get(node.metadata.name)?.metadata.resourceVersion;
+  return isUnseen ? 'the newest version of the Node' : undefined;
+}
+
 /** From when a machine's waiting counts; undefined when it waits for nothing, or has got its VM a moment ago. */
 function startOf({ machine, observed, activities, clock }: MachineContext): number | undefined {
   const created = fromTimestamp(machine.metadata.creationTimestamp);
   if (isBeingCreated(machine)) {
     const initializingMs = (observed.spec.providerID ?? '') === '' ? undefined : initializingSinceMs(observed);
+    const recordingMs = refusedSinceMs(observed);
     if (initializingMs !== undefined) return initializingMs;
+    if (recordingMs !== undefined) return recordingMs;
     const creation = activities.get<Launched | undefined>(machine.metadata.uid, 'create');
     if (creation?.state !== 'done' || creation.result === undefined) return created;
     if ((observed.spec.providerID ?? '') === '') return undefined;

@@ -1,4 +1,3 @@
-import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
 import { formatDuration } from '../../../apis/duration.ts';
@@ -11,11 +10,11 @@ import { isUpdated } from '../in-place/outcome.ts';
 import { isHealthy } from '../node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf } from '../settings.ts';
 import { phaseOf, setOperation } from '../status.ts';
-import { zoneIn, zonesOf } from '../zones.ts';
+import type { PaceFacts } from '../pace.ts';
+import { unhealthyTogether, zoneIn, zonesOf } from '../zones.ts';
 import { becomeFailed, clustersOf } from './fail.ts';
+import { CATCH_UP_MS, lastLook } from './last-look.ts';
 
-/** When to look again after a live read that contradicts the cache: the watch delivers it soon. */
-const CATCH_UP_MS = 1_000;
 /** When to look again while others are being replaced; their changes concern other keys. */
 const REPLACEMENT_RETRY_MS = 10_000;
 
@@ -26,7 +25,8 @@ const LIMITED: ReadonlySet<string> = new Set(['Unknown', 'InPlaceUpdateSuccessfu
  * Fails a machine that was Unknown, or not well after an update in place, for its whole health timeout, unless it was told not
  * to. Before that it is looked at live, Machine and Node, and the write holds only for the Machine that was read. Time before
  * we could trust what we see (before our leadership, before an unfreeze) does not count. Of one MachineDeployment only so many
- * are failed at once, and none of a zone of which most machines became unhealthy together. A machine that is held back says why.
+ * are failed at once, of several that are unhealthy only so many within one health timeout, and none of a zone of which half
+ * of the machines became unhealthy together. A machine that is held back says why.
  */
 export const healthTimeout: MachineStep = {
   name: 'health-timeout',
@@ -66,22 +66,29 @@ function tellHold({ machine, observed, clock, pass }: MachineContext, held: Hold
 }
 
 async function replace(ctx: MachineContext, timeoutMs: number): Promise<StepResult> {
-  const { machine, observed, fleet, pass, clock, log } = ctx;
+  const { machine, observed, fleet, pace, pass, clock, log } = ctx;
   const zone = stoppedZoneOf(ctx);
   if (zone !== undefined) {
     tellHold(ctx, hold('zone', zone));
-    return requeue(REPLACEMENT_RETRY_MS, 'most machines of its zone to be healthy');
+    return requeue(REPLACEMENT_RETRY_MS, 'more machines of its zone to be healthy');
   }
+  const facts = paceFactsOf(ctx, timeoutMs);
+  const heldBack = paced(ctx, facts);
+  if (heldBack !== undefined) return heldBack;
   const grant = fleet.condemn(observed);
   if (grant === undefined) {
-    tellHold(ctx, hold(fleet.limitOf(observed) === 0 ? 'stopped' : 'limit'));
+    tellHold(ctx, hold(fleet.poolOf(observed)?.limit === 0 ? 'stopped' : 'limit'));
     return requeue(REPLACEMENT_RETRY_MS, 'other replacements to end');
   }
   // Held until the write has been made and is visible to the next pass.
   pass.hold(grant);
 
-  const doubt = await lastLook(ctx);
+  const doubt = await doubtOf(ctx);
   if (doubt !== undefined) return requeue(CATCH_UP_MS, doubt);
+  // Another machine of the zone may have begun during the look.
+  const tooLate = paced(ctx, facts);
+  if (tooLate !== undefined) return tooLate;
+  if (facts !== undefined) pace.begin(facts);
 
   const type = failedOperationOf(machine);
   await becomeFailed(ctx);
@@ -93,30 +100,41 @@ async function replace(ctx: MachineContext, timeoutMs: number): Promise<StepResu
   return stop;
 }
 
+/** Undefined for a machine that nobody replaces. */
+function paceFactsOf(
+  { machine, observed, fleet, machines, classes }: MachineContext,
+  healthTimeoutMs: number,
+): PaceFacts | undefined {
+  const pool = fleet.poolOf(observed);
+  if (pool === undefined) return undefined;
+  const { key, limit, others } = pool;
+  const unhealthy = others.filter((other) => phaseOf(other) === 'Unknown' && !isBeingDeleted(other)).length + 1;
+  const zoneOfMachine = (one: Machine): string => zoneIn(classes, one);
+  const together = unhealthyTogether(observed, machines.list(), zoneOfMachine);
+  const zone = { name: zoneOfMachine(machine), together };
+  return { uid: machine.metadata.uid, pool: { key, unhealthy }, zone, limit, healthTimeoutMs };
+}
+
+/** Holds the machine back while others that are unhealthy too had their turn in this health timeout; undefined: it is its turn. */
+function paced(ctx: MachineContext, facts: PaceFacts | undefined): StepResult | undefined {
+  const waitMs = facts === undefined ? 0 : ctx.pace.waitMs(facts);
+  if (waitMs === 0) return undefined;
+  tellHold(ctx, hold('pace'));
+  // Others may recover before, so that it is the only one.
+  return requeue(Math.min(waitMs, REPLACEMENT_RETRY_MS), 'its turn to be replaced');
+}
+
 /** What speaks against it, read live; undefined when nothing does. */
-async function lastLook({
-  machine,
-  observed,
-  nodes,
-  settings,
-  readMachine,
-  signal,
-}: MachineContext): Promise<string | undefined> {
-  const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
-  const [live, node] = await Promise.all([
-    readMachine(observed, signal),
-    name === '' ? undefined : nodes?.read(name, signal),
-  ]);
-  if (live === undefined || live.metadata.uid !== observed.metadata.uid || isBeingDeleted(live)) {
-    return 'the deletion to be seen';
-  }
-  if (live.metadata.resourceVersion !== observed.metadata.resourceVersion) return 'the newest version of the machine';
+async function doubtOf(ctx: MachineContext): Promise<string | undefined> {
+  const { machine, settings } = ctx;
+  const look = await lastLook(ctx);
+  if (look.doubt !== undefined) return look.doubt;
+  const { node } = look;
   if (phaseOf(machine) === 'InPlaceUpdateFailed') {
     return node !== undefined && isUpdated(node) ? 'the success of the update to be seen' : undefined;
   }
-  const conditions = node?.status?.conditions ?? [];
-  if (isHealthy(conditions, watchedConditionsOf(machine, settings))) return 'the recovery of the Node to be seen';
-  return undefined;
+  const isWell = isHealthy(node?.status?.conditions ?? [], watchedConditionsOf(machine, settings));
+  return isWell ? 'the recovery of the Node to be seen' : undefined;
 }
 
 /** What has failed: an update that had succeeded did not, the Node's health did. */

@@ -8,6 +8,7 @@ import { hasFailedUpdate } from '../in-place/outcome.ts';
 import { watchedConditionsOf } from '../settings.ts';
 import { beginPhase, phaseOf, setOperation } from '../status.ts';
 import { removeTokens } from './bootstrap.ts';
+import { namedNode } from '../named-node.ts';
 
 /** Phases that others end; nor does a healthy Node heal a machine that failed because its update in place did. */
 const LEFT_ALONE: ReadonlySet<string> = new Set(['InPlaceUpdating', 'InPlaceUpdateFailed', 'Terminating']);
@@ -30,8 +31,8 @@ export const health: MachineStep = {
     const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
     if (nodes === undefined || name === '' || phaseOf(machine) === '') return next;
 
-    const node = nodes.get(name);
-    if (node !== undefined) await examine(ctx, node);
+    const node = namedNode(ctx);
+    if (typeof node === 'object') await examine(ctx, node);
     else if ((machine.status.conditions ?? []).length > 0) becomeUnknown(ctx, 'Node object went missing.');
     return next;
   },

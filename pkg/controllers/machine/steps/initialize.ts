@@ -1,5 +1,6 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
+import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
@@ -53,11 +54,11 @@ function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
     return requeue(waitMs, 'the next attempt to initialize the VM');
   }
   const { uid } = machine.metadata;
-  activities.startOrGet({ uid, key }, 'initialize', async (signal) => {
-    const { driver, machineClass, secretData } = resolved;
+  const { driver, machineClass, secretData } = resolved;
+  activities.startOrGet({ uid, key, provider: driver.provider }, 'initialize', async (signal) => {
     const startedMs = ctx.clock.monotonicMs();
     const data = await startingData(ctx, secretData, 'before', signal);
-    const timeoutMs = creationTimeoutMsOf(observed, ctx.settings);
+    const timeoutMs = repeatableTimeoutMs(creationTimeoutMsOf(observed, ctx.settings), retries.timeoutsOf(input));
     try {
       await driver.initialize({ machine: observed, machineClass, secretData: data }, signal, timeoutMs);
     } catch (err) {

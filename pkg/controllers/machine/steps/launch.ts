@@ -2,6 +2,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { CREATION_SENT_ANNOTATION, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
+import { repeatableTimeoutMs, wholeTimeoutMs } from '../../../driver/deadlines.ts';
 import { DRIVER_CODES, DriverError } from '../../../driver/error.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { retryOf, type RetriedCall } from '../../../driver/retry.ts';
@@ -20,8 +21,6 @@ import { ANSWERED, SENT } from '../memory.ts';
 const UNANSWERED_MS = 120_000;
 /** Meanwhile it is looked for so often. */
 const UNANSWERED_LOOK_MS = 15_000;
-/** Longest that a CreateMachine waits for its answer, unless the machine's own timeout is longer. */
-const LEAST_CALL_MS = 600_000;
 /** When to try again after a call was given up by ourselves. */
 export const GIVEN_UP_RETRY_MS = 5_000;
 
@@ -73,8 +72,11 @@ function start(ctx: MachineContext, resolved: ResolvedClass, input: CallInput): 
     return requeue(waitMs, 'the next attempt to create the VM');
   }
   const { uid } = machine.metadata;
+  const { provider } = resolved.driver;
   const mayCreate = unansweredLookMs(ctx) === 0;
-  activities.startOrGet({ uid, key }, 'create', (signal) => findOrCreate(ctx, observed, resolved, mayCreate, signal));
+  activities.startOrGet({ uid, key, provider }, 'create', (signal) =>
+    findOrCreate(ctx, observed, resolved, mayCreate, signal),
+  );
   return waitFor('the VM to be created');
 }
 
@@ -95,11 +97,11 @@ async function findOrCreate(
   const data = await startingData(ctx, secretData, 'now', signal);
   requireWanted(ctx, machine);
   if (!idempotentCreate) await markSent(ctx, machine, signal);
-  const vm = await driver.create(
-    { machine, machineClass, secretData: data },
-    signal,
-    creationTimeoutMsOf(machine, ctx.settings),
-  );
+  const creationTimeoutMs = creationTimeoutMsOf(machine, ctx.settings);
+  const timeoutMs = idempotentCreate
+    ? repeatableTimeoutMs(creationTimeoutMs, ctx.retries.timeoutsOf(inputOf(ctx, resolved, 'create')))
+    : wholeTimeoutMs(creationTimeoutMs);
+  const vm = await driver.create({ machine, machineClass, secretData: data }, signal, timeoutMs);
   return { ...vm, how: 'created', needsInitialize: canInitialize };
 }
 
@@ -215,7 +217,7 @@ function recallUnanswered({ machine, memory, clock, settings }: Unanswered): num
   const { uid, annotations } = machine.metadata;
   const sentMs = fromTimestamp(annotations?.[CREATION_SENT_ANNOTATION]);
   if (sentMs === undefined) return 0;
-  const callMs = Math.max(creationTimeoutMsOf(machine, settings), LEAST_CALL_MS);
+  const callMs = wholeTimeoutMs(creationTimeoutMsOf(machine, settings));
   const endedAgoMs = Math.max(0, clock.now() - (sentMs + callMs));
   const untilMs = clock.monotonicMs() + UNANSWERED_MS - endedAgoMs;
   memory.unanswered.set(uid, untilMs);
@@ -265,9 +267,13 @@ function restoreFailure({ machine, retries, clock }: MachineContext, input: Call
   retries.restore(input, new DriverError(code, detailOf(description)), agoMs);
 }
 
+/** What the provider's words stand behind in the text form of an error. */
+const MESSAGE = 'message = [';
+
 /** The provider's words in the text form of an error. */
 function detailOf(description: string): string {
-  return /message = \[(.*)\]$/s.exec(description)?.[1] ?? description;
+  const begin = description.indexOf(MESSAGE);
+  return begin >= 0 && description.endsWith(']') ? description.slice(begin + MESSAGE.length, -1) : description;
 }
 
 /** The driver shows no VM, but the answer to a CreateMachine is missing and the provider may be slow to show it. */

@@ -4,7 +4,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { belongsTo } from '../node-access.ts';
+import { goesWith, type KnownMachines } from '../node-owner.ts';
 
 /**
  * Deletes the Machine of a Node that somebody deleted: our finalizer keeps such a Node until it is drained and its VM gone. One
@@ -35,22 +35,23 @@ const REQUEST_TIMEOUT_MS = 60_000;
  * not on it, or came `protectedForMs` ago, which a DELETE on its way does not notice: both succeed, and the Node is gone without
  * ever being marked as deleted (kubernetes/kubernetes#77988).
  */
-export function wasUnprotected(node: Node, machine: Machine, protectedForMs: number): boolean {
-  if (!isManaged(node) || isBeingDeleted(machine) || !belongsTo(node, machine)) return false;
+export function wasUnprotected(node: Node, machine: Machine, machines: KnownMachines, protectedForMs: number): boolean {
+  if (!isManaged(node) || isBeingDeleted(machine) || !goesWith(node, machine, machines)) return false;
   if (node.metadata.finalizers?.includes(NODE_FINALIZER) !== true) return true;
   return !isBeingDeleted(node) && protectedForMs < REQUEST_TIMEOUT_MS;
 }
 
 /** A Node of this Machine is gone, and was last seen like this: notes it for the step, unless our finalizer should have kept it. */
 export function noteGoneNode(
-  { memory, clock }: Pick<MachineContext, 'clock' | 'memory'>,
+  { machines, memory, clock }: Pick<MachineContext, 'clock' | 'machines' | 'memory'>,
   machine: Machine,
   node: Node,
 ): void {
   const { name, uid } = node.metadata;
   const protection = memory.protectedNodes.get(machine.metadata.uid);
   const protectedForMs = protection?.uid === uid ? clock.monotonicMs() - protection.atMs : Infinity;
-  if (wasUnprotected(node, machine, protectedForMs)) memory.lostNodes.set(machine.metadata.uid, { name, uid });
+  if (wasUnprotected(node, machine, machines, protectedForMs))
+    memory.lostNodes.set(machine.metadata.uid, { name, uid });
 }
 
 function isManaged({ metadata }: Node): boolean {

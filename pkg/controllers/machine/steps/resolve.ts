@@ -3,7 +3,7 @@ import { fromTimestamp } from '../../../clock/clock.ts';
 import { describeFieldErrors, validateMachineClass } from '../../../apis/machine/v1alpha1/validation.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { ApiError } from '../../../kube/errors.ts';
-import { isUnresolved, resolveClass, type Unresolved } from '../class-resolution.ts';
+import { isUnresolved, resolveClass, wrongKindOf, type Unresolved } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { beginPhase, phaseOf, setFailure, wasNeverAsked } from '../status.ts';
 import { NEVER_ASKED, PREPARATION_FAILED } from '../status-texts.ts';
@@ -21,6 +21,12 @@ export const resolve: MachineStep = {
   name: 'resolve',
 
   async run(ctx) {
+    const wrongKind = wrongKindOf(ctx.machine);
+    if (wrongKind !== undefined && isFresh(ctx)) {
+      // Nothing would keep such a class from being deleted while its VM exists.
+      tell(ctx, `${NEVER_ASKED}${wrongKind}`);
+      return waitFor('the kind of the class to be corrected');
+    }
     const resolved = await resolveOrTell(ctx);
     const problem = isUnresolved(resolved) ? resolved.problem : problemOf(resolved);
     if (isUnresolved(resolved) || problem !== undefined) {

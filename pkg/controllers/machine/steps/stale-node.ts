@@ -2,20 +2,23 @@ import { fromTimestamp } from '../../../clock/clock.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { next, stop } from '../../../reconcile/result.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
+import { rivalFor } from '../identity-claims.ts';
+import { isSameVM } from '../same-vm.ts';
 import { setOperation } from '../status.ts';
 import { becomeFailed } from './fail.ts';
 
 /**
  * Fails a machine whose new VM has the name of a Node that was there before: two kubelets would share it. The provider id is
  * kept, the Node's name is not, so that the deletion finds the VM and leaves the Node alone. The Node is read live; one that
- * joined while CreateMachine was still running is no stale one.
+ * joined while CreateMachine was still running is no stale one. The Node of another living Machine is believed at the second answer: the
+ * first may be a mistake of the driver, which step `claim` refuses.
  */
 export const staleNode: MachineStep = {
   name: 'stale-node',
 
   async run(ctx) {
     const { machine, nodes, launched, signal, clock, pass } = ctx;
-    if (launched?.how !== 'created' || nodes === undefined) return next;
+    if (launched === undefined || nodes === undefined || !mayBeStale(ctx, launched)) return next;
     const { nodeName, providerID } = launched;
     if (nodeName === machine.metadata.name || nodes.get(nodeName) === undefined) return next;
 
@@ -29,10 +32,16 @@ export const staleNode: MachineStep = {
   },
 };
 
+function mayBeStale({ machine, machines, nodes, memory }: MachineContext, launched: Launched): boolean {
+  const isDoubted = memory.doubted.has(machine.metadata.uid);
+  if (launched.how !== 'created' && !isDoubted) return false;
+  const rival = rivalFor(launched, machine, machines, nodes);
+  return rival === undefined || (rival.part === 'nodeName' && isDoubted);
+}
+
 function isStale(node: Node, { providerID }: Launched, { machine }: MachineContext): boolean {
-  const nodeProviderID = node.spec?.providerID ?? '';
-  if (nodeProviderID === providerID) return false;
-  if (nodeProviderID !== '') return true;
+  const isItsVM = isSameVM(node.spec?.providerID, providerID);
+  if (isItsVM !== undefined) return !isItsVM;
   const nodeMs = fromTimestamp(node.metadata.creationTimestamp) ?? 0;
   return nodeMs < (fromTimestamp(machine.metadata.creationTimestamp) ?? 0);
 }

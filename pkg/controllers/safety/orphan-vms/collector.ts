@@ -1,4 +1,5 @@
 import type { Activities } from '../../../activity/activity.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
@@ -9,6 +10,7 @@ import type { SafetyMetrics } from '../../../metrics/safety.ts';
 import { deletedOrphan, failedToDeleteOrphan, foundOrphan } from './events.ts';
 import { describeProof, type Proof, proofFields } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';
+import { judgeTwin } from './twin.ts';
 
 /** What VMs are deleted with. */
 export interface CollectorParts {
@@ -17,16 +19,20 @@ export interface CollectorParts {
   readonly metrics: SafetyMetrics;
   readonly log: Logger;
   readonly isDryRun: boolean;
-  /** Whether any Machine has the VM by now, as the caches show it. */
-  readonly isOwned: (vm: ListedMachine) => boolean;
+  /** Whether any Machine has the VM by now, as the caches show it; `listed` are the provider ids of the list that showed it. */
+  readonly isOwned: (vm: ListedMachine, listed: ReadonlySet<string>) => boolean;
+  /** The Machine that has the VM's name, as the caches show it. */
+  readonly namesakeOf: (vm: ListedMachine) => Machine | undefined;
   /** A VM is gone: what is left of it can go too. */
   readonly collected: (vm: ListedMachine) => void;
 }
 
-/** A VM whose deletion was begun. */
-interface Collection {
+/** A VM that is proved to be nobody's. */
+export interface Collection {
   readonly vm: ListedMachine;
   readonly access: ClassAccess;
+  /** Provider ids of the list that showed it. */
+  readonly listed: ReadonlySet<string>;
   readonly proof: Proof;
 }
 
@@ -50,12 +56,24 @@ export class Collector {
     if (this.#parts.isDryRun) return this.#tell(vm, access, proof);
     if (this.#running.has(vm.providerID)) return;
     this.#running.set(vm.providerID, collection);
-    const { activities, isOwned } = this.#parts;
-    activities.startOrGet({ uid: vm.providerID, key: this.#key }, 'delete', async (signal) => {
-      if (isOwned(vm)) throw new DriverError('Canceled', 'a Machine has the VM by now', { unanswered: true });
+    const owner = { uid: vm.providerID, key: this.#key, provider: access.driver.provider };
+    this.#parts.activities.startOrGet(owner, 'delete', async (signal) => {
+      await this.#confirm(collection, signal);
       const { driver, machineClass, secretData } = access;
       await driver.delete({ machine: stubOf(vm, machineClass), machineClass, secretData }, signal);
     });
+  }
+
+  /** Throws Canceled when the VM is not to be deleted after all: what a list says twice is one source. */
+  async #confirm({ vm, access, listed }: Collection, signal: AbortSignal): Promise<void> {
+    const { isOwned, namesakeOf, log } = this.#parts;
+    const namesake = namesakeOf(vm);
+    const verdict = namesake === undefined ? 'twin' : await judgeTwin(vm, namesake, access, signal);
+    if (verdict !== 'twin') {
+      log.warn({ ...fieldsOf(vm, access.machineClass), verdict }, 'kept a VM that may be the one of its namesake');
+      throw leftAlone('GetMachineStatus does not confirm that it is a second VM of its Machine');
+    }
+    if (isOwned(vm, listed)) throw leftAlone('a Machine has the VM by now');
   }
 
   /** Takes note of deletions that have ended; returns how many are still under way. */
@@ -99,6 +117,10 @@ export class Collector {
       'left a VM without a machine alone in a dry run',
     );
   }
+}
+
+function leftAlone(why: string): DriverError {
+  return new DriverError('Canceled', why, { unanswered: true });
 }
 
 /**

@@ -1,10 +1,12 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import { machine, machineClass } from '../../../../test/builders.ts';
 import { ActivityRegistry } from '../../../activity/registry.ts';
+import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
 import { FakeClock } from '../../../clock/fake-clock.ts';
 import type { ListedMachine, MachineRequest } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
@@ -16,6 +18,7 @@ import { FakeDriver } from '../../machine/fake-world.ts';
 import { Departures } from '../departures.ts';
 import { GoneMachines } from '../gone-machines.ts';
 import { OwnerlessVMs } from '../ownerless-vms.ts';
+import { OrphanBrake } from './brake.ts';
 import { Collector } from './collector.ts';
 import { OrphanVMsController } from './controller.ts';
 import { Evidence } from './evidence.ts';
@@ -54,13 +57,17 @@ class World {
   readonly ownerless = new OwnerlessVMs();
   machines: Machine[] | Error = [];
   isOwned = false;
+  namesake: Machine | undefined;
+  readonly oneClass = machineClass();
+  readonly events: string[] = [];
+  readonly registry = new Registry();
   trustedSinceMs = -GRACE_MS;
   readonly #controller: OrphanVMsController;
 
   constructor() {
-    const { clock, provider, departures, ownerless } = this;
-    const oneClass = machineClass();
-    const registry = new Registry();
+    const { clock, provider, departures, ownerless, oneClass, registry } = this;
+    const metrics = safetyMetrics(registry, () => 0);
+    const recorder = { event: ({ reason }: { reason: string }) => void this.events.push(reason) };
     const activities = new ActivityRegistry({
       clock,
       log: silentLogger,
@@ -70,11 +77,12 @@ class World {
     });
     const collector = new Collector('orphan-vms', {
       activities,
-      recorder: { event: () => undefined },
-      metrics: safetyMetrics(registry, () => 0),
+      recorder,
+      metrics,
       log: silentLogger,
       isDryRun: false,
       isOwned: () => this.isOwned,
+      namesakeOf: () => this.namesake,
       collected: () => undefined,
     });
     this.#controller = new OrphanVMsController({
@@ -91,6 +99,8 @@ class World {
       classes: listerOf<MachineClass>([oneClass]),
       machines: listerOf<Machine>([]),
       collector,
+      brake: new OrphanBrake({ recorder, metrics, clock, log: silentLogger, isDryRun: false }),
+      recorder,
       vanished: { settled: () => new Map(), examine: () => Promise.resolve([]) },
       missingVMs: new Evidence(GRACE_MS),
       orphans: new Evidence(GRACE_MS),
@@ -100,6 +110,7 @@ class World {
       trust: {
         trustedForMs: () => clock.monotonicMs() - this.trustedSinceMs,
         graceLeftMs: () => 0,
+        blindMs: () => 0,
       },
       clusters: [CONTROL],
       clock,
@@ -114,6 +125,10 @@ class World {
     this.#controller.hurry();
     await Promise.allSettled([this.#controller.reconcile(signal)]);
     await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async held(): Promise<number> {
+    return (await this.registry.getSingleMetric('machinist_orphan_vms_held')?.get())?.values[0]?.value ?? -1;
   }
 
   /** Looks, each a grace after the one before, until the VM is deleted; resolves with how many it took. */
@@ -200,4 +215,91 @@ test('a Machine that took the name of one that vanished keeps what is being made
   await world.look();
 
   expect(world.ownerless.list()).toEqual([]);
+});
+
+describe('a provider that lists the VM of a Machine under another id', () => {
+  const known = machine((o) => void (o.spec.providerID = 'sim:///before'));
+
+  test('is told so, and the VM is neither deleted nor counted', async () => {
+    const world = new World();
+    world.machines = [known];
+
+    expect(await world.looksUntilDeleted()).toBe(Infinity);
+
+    expect(new Set(world.events)).toEqual(new Set(['ProviderIDMismatch']));
+    expect(world.ownerless.list()).toEqual([]);
+  });
+
+  const twins: ListedMachine[] = [VM, { ...VM, providerID: 'sim:///before' }];
+  test.each([
+    { what: 'the other one', answer: 'sim:///before', deleted: 2 },
+    { what: 'this one', answer: 'sim:///m-1', deleted: Infinity },
+  ])('beside the one that the Machine knows: GetMachineStatus decides, and says $what', async ({ answer, deleted }) => {
+    const world = new World();
+    world.machines = [known];
+    world.namesake = known;
+    world.provider.listed = twins;
+    world.provider.getStatus = () => Promise.resolve({ providerID: answer, nodeName: 'm-1', addresses: [] });
+
+    expect(await world.looksUntilDeleted()).toBe(deleted);
+  });
+});
+
+describe('too many VMs without a Machine at once', () => {
+  const vms = (count: number): ListedMachine[] =>
+    Array.from({ length: count }, (_, i) => ({
+      providerID: `sim:///${i}`,
+      machineName: `lost-${i}`,
+      machineUID: undefined,
+    }));
+  const release = (world: World, until: number): void => {
+    world.oneClass.metadata.annotations[DELETE_ORPHAN_VMS_UNTIL_ANNOTATION] = toTimestamp(until);
+  };
+
+  test('are held, told of at each look, and deleted when somebody says so', async () => {
+    const world = new World();
+    world.provider.listed = vms(4);
+
+    expect(await world.looksUntilDeleted()).toBe(Infinity);
+    expect(world.events).toEqual(Array.from({ length: 8 }, () => 'OrphanVMsHeld'));
+    expect(await world.held()).toBe(4);
+
+    release(world, world.clock.now() + 2 * GRACE_MS);
+    await world.look();
+    expect(world.provider.deleted).toHaveLength(4);
+    expect(await world.held()).toBe(0);
+  });
+
+  test('are held again when the permission has passed', async () => {
+    const world = new World();
+    release(world, world.clock.now() + GRACE_MS);
+    world.provider.listed = vms(4);
+
+    expect(await world.looksUntilDeleted()).toBe(Infinity);
+  });
+
+  test('are held no more when all of them are gone at once', async () => {
+    const world = new World();
+    world.provider.listed = vms(4);
+    await world.looksUntilDeleted();
+
+    world.provider.listed = [];
+    await world.look();
+
+    expect(await world.held()).toBe(0);
+  });
+
+  test('are held no more when some of them are gone, or all', async () => {
+    const world = new World();
+    world.provider.listed = vms(4);
+    await world.looksUntilDeleted();
+
+    world.provider.listed = vms(3);
+    expect(await world.looksUntilDeleted()).toBe(1);
+    world.provider.listed = [];
+    await world.look();
+
+    expect(await world.held()).toBe(0);
+    expect(world.provider.deleted).toHaveLength(3);
+  });
 });

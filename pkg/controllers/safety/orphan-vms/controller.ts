@@ -3,6 +3,7 @@ import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.
 import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
+import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Cluster } from '../../../gate/gate.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import type { Logger } from '../../../log/logger.ts';
@@ -11,8 +12,10 @@ import { classIndex } from '../../machine-class/class-index.ts';
 import type { Departures } from '../departures.ts';
 import type { GoneMachines } from '../gone-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
-import type { Collector } from './collector.ts';
-import { type Evidence, type Proof, type Sight } from './evidence.ts';
+import type { OrphanBrake } from './brake.ts';
+import type { Collection, Collector } from './collector.ts';
+import { mismatchedIDs } from './events.ts';
+import type { Evidence, Sight } from './evidence.ts';
 import { identify, ownershipOf } from './ownership.ts';
 import { type ClassAccess, type Survey, survey, type SurveyParts } from './survey.ts';
 import type { VanishedVMs } from './vanished-vms.ts';
@@ -22,6 +25,8 @@ export interface OrphanVMsParts extends SurveyParts {
   readonly classes: Lister<MachineClass>;
   readonly machines: Lister<Machine>;
   readonly collector: Pick<Collector, 'collect' | 'settle'>;
+  readonly brake: Pick<OrphanBrake, 'admit'>;
+  readonly recorder: ObjectEvents<MachineClass>;
   readonly vanished: Pick<VanishedVMs, 'examine' | 'settled'>;
   /** Shared with `vanished`. */
   readonly missingVMs: Evidence;
@@ -55,6 +60,8 @@ export class OrphanVMsController {
   readonly #failedClasses = new Set<string>();
   /** Classes whose lists hold VMs that may be of another namespace. */
   readonly #mixedClasses = new Set<string>();
+  /** Classes whose lists show VMs of Machines under other ids. */
+  readonly #mismatchedClasses = new Set<string>();
 
   constructor(parts: OrphanVMsParts) {
     this.#parts = parts;
@@ -107,7 +114,7 @@ export class OrphanVMsController {
     const unseen = new Set(seen.failures.map(({ key }) => key));
     departures.missAgain(missed.filter((machine) => classIndex(machine).some((key) => unseen.has(key))));
     // Who has the name of one that vanished counts before it.
-    this.#judgeVMs(vms, [...departed, ...seen.machines], sight, unseen);
+    this.#judgeVMs(seen, vms, [...departed, ...seen.machines], sight, unseen);
     await this.#judgeMachines(seen, new Set(vms.keys()), settled, sight, unseen, signal);
 
     if (orphans.size + missingVMs.size + departed.length > 0) return Math.min(graceMs, periodMs);
@@ -115,23 +122,36 @@ export class OrphanVMsController {
   }
 
   #judgeVMs(
-    vms: ReadonlyMap<string, { vm: ListedMachine; access: ClassAccess }>,
+    { lists }: Survey,
+    vms: ReadonlyMap<string, ListedVM>,
     machines: readonly Machine[],
     sight: Sight,
     unseen: ReadonlySet<string>,
   ): void {
-    const { orphans, collector, ownerless, gone } = this.#parts;
+    const { orphans, ownerless, gone } = this.#parts;
     const identities = identify(machines);
-    const candidates = [...vms.values()].filter(({ vm }) => ownershipOf(vm, identities) === 'none');
+    const judged = Map.groupBy(vms.values(), ({ vm, listed }) => ownershipOf(vm, identities, listed));
+    const candidates = judged.get('none') ?? [];
+    this.#tellOfMismatches(judged.get('other-id') ?? [], unseen);
     // A VM that we have deleted is still listed for a moment, and frees its place all the same.
-    ownerless.replace(candidates.map(({ vm }) => vm).filter(({ providerID }) => !gone.has(providerID)));
-    const proved: { vm: ListedMachine; access: ClassAccess; proof: Proof }[] = [];
-    for (const { vm, access } of candidates) {
+    const present = candidates.filter(({ vm }) => !gone.has(vm.providerID));
+    ownerless.replace(present.map(({ vm }) => vm));
+    const proved: Collection[] = [];
+    for (const { vm, access, listed } of candidates) {
       const proof = orphans.see(vm.providerID, access.key, sight);
-      if (proof !== undefined) proved.push({ vm, access, proof });
+      if (proof !== undefined) proved.push({ vm, access, listed, proof });
     }
     orphans.keep(new Set(candidates.map(({ vm }) => vm.providerID)), unseen);
-    for (const one of proved) collector.collect(one);
+    this.#collect(proved, new Map(lists.map((list) => [list.key, list.vms.length])));
+  }
+
+  /** `listed`: how many VMs each class's list shows. What was deleted before and is listed still is deleted once more. */
+  #collect(proved: readonly Collection[], listed: ReadonlyMap<string, number>): void {
+    const { collector, brake, gone } = this.#parts;
+    const isAgain = ({ vm }: Collection): boolean => gone.has(vm.providerID);
+    for (const one of proved.filter(isAgain)) collector.collect(one);
+    const anew = proved.filter((one) => !isAgain(one));
+    for (const one of brake.admit(anew, listed)) collector.collect(one);
   }
 
   async #judgeMachines(
@@ -161,6 +181,24 @@ export class OrphanVMsController {
     }
   }
 
+  /** Told at every look, for as long as it lasts; logged once. */
+  #tellOfMismatches(vms: readonly ListedVM[], unseen: ReadonlySet<string>): void {
+    const { recorder, log } = this.#parts;
+    const byClass = Map.groupBy(vms, ({ access }) => access.key);
+    for (const [key, [first, ...others]] of byClass) {
+      if (first === undefined) continue;
+      const { vm, access } = first;
+      recorder.event(mismatchedIDs(access.machineClass));
+      if (this.#mismatchedClasses.has(key)) continue;
+      this.#mismatchedClasses.add(key);
+      const fields = { class: key, vms: others.length + 1, machine: vm.machineName, providerID: vm.providerID };
+      log.warn(fields, 'left VMs alone that are listed under another provider id than their machines have');
+    }
+    for (const key of this.#mismatchedClasses) {
+      if (!byClass.has(key) && !unseen.has(key)) this.#mismatchedClasses.delete(key);
+    }
+  }
+
   /** Each class is told of once, until its list is clean again. */
   #tellOfForeign({ lists }: Survey): void {
     for (const { key, foreign } of lists) {
@@ -174,11 +212,20 @@ export class OrphanVMsController {
   }
 }
 
+/** One VM of a list. */
+interface ListedVM {
+  readonly vm: ListedMachine;
+  readonly access: ClassAccess;
+  /** Provider ids of the list that shows it. */
+  readonly listed: ReadonlySet<string>;
+}
+
 /** All VMs by provider id; one that several classes list is taken from the first. */
-function unite({ lists }: Survey): ReadonlyMap<string, { vm: ListedMachine; access: ClassAccess }> {
-  const united = new Map<string, { vm: ListedMachine; access: ClassAccess }>();
+function unite({ lists }: Survey): ReadonlyMap<string, ListedVM> {
+  const united = new Map<string, ListedVM>();
   for (const access of lists) {
-    for (const vm of access.vms) if (!united.has(vm.providerID)) united.set(vm.providerID, { vm, access });
+    const listed = new Set(access.vms.map(({ providerID }) => providerID));
+    for (const vm of access.vms) if (!united.has(vm.providerID)) united.set(vm.providerID, { vm, access, listed });
   }
   return united;
 }

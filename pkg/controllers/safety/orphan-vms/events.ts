@@ -1,12 +1,27 @@
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { EventType } from '../../../events/correlator.ts';
+import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { OwnerlessVM } from '../ownerless-vms.ts';
+import type { Release } from './orphan-limit.ts';
+
+/** Every Event of the orphan loop about a MachineClass, and its type. docs/reference/events.md says more of each; a test compares. */
+export const ORPHAN_EVENTS = {
+  OrphanVMDeleted: 'Normal',
+  OrphanVMFound: 'Warning',
+  OrphanVMDeletionFailed: 'Warning',
+  OrphanVMsHeld: 'Warning',
+  ProviderIDMismatch: 'Warning',
+  MachinesForgotten: 'Warning',
+} as const satisfies Readonly<Record<string, EventType>>;
+
+/** So many Machines are named in one Event. */
+const MAX_NAMED = 20;
 
 /** One Kubernetes Event about a MachineClass. */
 export interface OrphanEvent {
   readonly object: MachineClass;
   readonly type: EventType;
-  readonly reason: 'OrphanVMDeleted' | 'OrphanVMFound' | 'OrphanVMDeletionFailed';
+  readonly reason: keyof typeof ORPHAN_EVENTS;
   readonly message: string;
 }
 
@@ -27,4 +42,33 @@ export function failedToDeleteOrphan(object: MachineClass, vm: OwnerlessVM, err:
   const why = err instanceof Error ? err.message : String(err);
   const message = `Could not delete VM ${vm.providerID} of machine ${vm.machineName}, which no Machine has: ${why}`;
   return { object, type: 'Warning', reason: 'OrphanVMDeletionFailed', message };
+}
+
+const RELEASE_PROBLEMS: Readonly<Record<Exclude<Release, 'given'>, string>> = {
+  none: '',
+  malformed: 'The present value of the annotation is not an RFC 3339 time. ',
+  expired: 'The present value of the annotation has passed. ',
+  'too-long': 'The present value of the annotation is more than 24 hours ahead. ',
+};
+
+/** So many VMs have no Machine that none of them is deleted. Without numbers, so that equal ones are one Event. */
+export function heldOrphans(object: MachineClass, release: Exclude<Release, 'given'>): OrphanEvent {
+  const { name, namespace = '' } = object.metadata;
+  const annotate = `kubectl -n ${namespace} annotate --overwrite machineclass ${name} ${DELETE_ORPHAN_VMS_UNTIL_ANNOTATION}=$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ)`;
+  const message = `More than 10 % of the VMs of this class, and more than 3, have no Machine; none of them is deleted. The log of the machine controller names them. ${RELEASE_PROBLEMS[release]}To have them deleted: ${annotate}`;
+  return { object, type: 'Warning', reason: 'OrphanVMsHeld', message };
+}
+
+/** The driver lists VMs of Machines, but under ids that the Machines do not know. */
+export function mismatchedIDs(object: MachineClass): OrphanEvent {
+  const message =
+    'The driver lists VMs with the names of Machines of this class under provider ids other than spec.providerID, and not the VMs with those ids. They are left alone. Check the version and the configuration of the driver.';
+  return { object, type: 'Warning', reason: 'ProviderIDMismatch', message };
+}
+
+/** The control cluster was restored from a backup that does not have these Machines; their VMs have no Machine now. */
+export function forgotMachines(object: MachineClass, names: readonly string[]): OrphanEvent {
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
+  const message = `The control cluster was set back to an earlier state, which does not have ${names.length} Machines: ${names.slice(0, MAX_NAMED).join(', ')}${more}. Their VMs have no Machine now and are deleted as orphans, unless they are too many; to keep one, create its Machine again`;
+  return { object, type: 'Warning', reason: 'MachinesForgotten', message };
 }

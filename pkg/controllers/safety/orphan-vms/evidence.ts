@@ -78,5 +78,5 @@ export function proofFields({ first, second }: Proof): LogFields {
 }
 
 function timeOf({ wallMs }: Sight): string {
-  return new Date(wallMs).toISOString().slice(11, 19);
+  return toTimestamp(wallMs).slice(11, 19);
 }

@@ -1,13 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineClass } from '../../../../test/builders.ts';
+import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { Capabilities, ListedMachine } from '../../../driver/driver.ts';
+import type { Capabilities, ListedMachine, VirtualMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { FakeDriver } from '../../machine/fake-world.ts';
 import { describeProof, Evidence, proofFields, type Sight } from './evidence.ts';
+import { orphanLimit, releaseOf } from './orphan-limit.ts';
 import { identify, isOfNamespace, ownershipOf } from './ownership.ts';
 import { survey } from './survey.ts';
+import { judgeTwin } from './twin.ts';
 
 const MINUTE_MS = 60_000;
 const signal = new AbortController().signal;
@@ -79,7 +82,33 @@ describe('a listed VM', () => {
       want: 'owned',
     },
     { what: 'whose Machine does not exist', machines: [], uid: vm.machineUID, want: 'none' },
-    { what: 'whose Machine has another VM', machines: [withID('sim:///other')], uid: vm.machineUID, want: 'none' },
+    {
+      what: 'whose Machine has another VM of the list',
+      machines: [withID('sim:///listed')],
+      uid: vm.machineUID,
+      want: 'none',
+    },
+    {
+      what: 'whose Machine has a VM that is not listed',
+      machines: [withID('sim:///other')],
+      uid: vm.machineUID,
+      want: 'other-id',
+    },
+    {
+      what: 'of another UID whose Machine has a VM that is not listed',
+      machines: [withID('sim:///other')],
+      uid: 'old',
+      want: 'other-id',
+    },
+    {
+      what: 'whose Machine has the id of another Machine by mistake',
+      machines: [
+        withID('sim:///listed'),
+        machine((o) => (Object.assign(o, { spec: { providerID: 'sim:///listed' } }).metadata.name = 'x')),
+      ],
+      uid: vm.machineUID,
+      want: 'owned',
+    },
     { what: 'whose Machine is being made', machines: [inPhase('')], uid: vm.machineUID, want: 'in-creation' },
     {
       what: 'whose name a Machine of another UID has that is being made',
@@ -95,7 +124,9 @@ describe('a listed VM', () => {
     },
     { what: 'of an earlier Machine of that name', machines: [inPhase('Failed')], uid: 'old', want: 'none' },
   ] as const)('$what is $want', ({ machines, uid, want }) => {
-    expect(ownershipOf({ ...vm, machineUID: uid }, identify(machines))).toBe(want);
+    const listed = new Set([vm.providerID, 'sim:///listed']);
+
+    expect(ownershipOf({ ...vm, machineUID: uid }, identify(machines), listed)).toBe(want);
   });
 });
 
@@ -170,5 +201,71 @@ describe('a survey', () => {
       ['default/good', [ours], [foreign]],
     ]);
     expect(seen.failures).toEqual([{ key: 'default/bad', error: failure }]);
+  });
+});
+
+describe('a VM with the name of a Machine that has another one', () => {
+  const vm: ListedMachine = { providerID: 'sim:///second', machineName: 'm-1', machineUID: undefined };
+
+  test.each([
+    { says: 'the VM that the Machine knows', answer: 'sim:///m-1', verdict: 'twin' },
+    { says: 'that VM', answer: 'sim:///second', verdict: 'of-machine' },
+    { says: 'nothing', answer: '', verdict: 'unknown' },
+    {
+      says: 'that VM, not initialized',
+      answer: new DriverError('Uninitialized', '', { result: { providerID: 'sim:///second' } }),
+      verdict: 'of-machine',
+    },
+    {
+      says: 'another VM, not initialized',
+      answer: new DriverError('Uninitialized', '', { result: { providerID: 'sim:///m-1' } }),
+      verdict: 'twin',
+    },
+    { says: 'a VM without id, not initialized', answer: new DriverError('Uninitialized', ''), verdict: 'unknown' },
+    { says: 'that there are several', answer: new DriverError('OutOfRange', ''), verdict: 'twin' },
+    { says: 'that it cannot say', answer: new DriverError('Unimplemented', ''), verdict: 'twin' },
+    { says: 'that there is none', answer: new DriverError('NotFound', ''), verdict: 'unknown' },
+    { says: 'that it failed', answer: new DriverError('Internal', ''), verdict: 'unknown' },
+    { says: 'something that is no answer', answer: new Error('broken'), verdict: 'unknown' },
+  ])('is $verdict when GetMachineStatus says $says', async ({ answer, verdict }) => {
+    class Answering extends FakeDriver {
+      override getStatus(): Promise<VirtualMachine> {
+        return answer instanceof Error
+          ? Promise.reject(answer)
+          : Promise.resolve({ providerID: answer, nodeName: 'm-1', addresses: [] });
+      }
+    }
+    const access = { driver: new Answering(), machineClass: machineClass(), secretData: {} };
+
+    expect(await judgeTwin(vm, machine(), access, signal)).toBe(verdict);
+  });
+});
+
+describe('VMs without a Machine that are due at once', () => {
+  test.each([
+    { listed: 0, limit: 3 },
+    { listed: 39, limit: 3 },
+    { listed: 40, limit: 4 },
+    { listed: 2_000, limit: 200 },
+  ])('may be $limit of $listed', ({ listed, limit }) => {
+    expect(orphanLimit(listed)).toBe(limit);
+  });
+
+  const NOW = Date.UTC(2026, 0, 1, 12);
+  test.each([
+    { until: undefined, release: 'none' },
+    { until: '2026-01-01T12:00:01Z', release: 'given' },
+    { until: '2026-01-02T12:00:00Z', release: 'given' },
+    { until: '2026-01-02T12:00:01Z', release: 'too-long' },
+    { until: '2026-01-01T12:00:00Z', release: 'expired' },
+    { until: '', release: 'malformed' },
+    { until: 'true', release: 'malformed' },
+    { until: '2027', release: 'malformed' },
+  ])('may be more until $until: $release', ({ until, release }) => {
+    const one = machineClass((o) => {
+      if (until !== undefined) o.metadata.annotations[DELETE_ORPHAN_VMS_UNTIL_ANNOTATION] = until;
+    });
+
+    expect(releaseOf(one, NOW)).toBe(release);
   });
 });

@@ -15,43 +15,59 @@ export function isOfNamespace(
   return machineNamespace === undefined ? listScope === 'class' : machineNamespace === namespace;
 }
 
-/** Whose a VM is: a Machine's, perhaps that of a Machine which is still being made, or nobody's. */
-export type Ownership = 'owned' | 'in-creation' | 'none';
+/** Whose a VM is: a Machine's, perhaps that of a Machine which is still being made or that knows it by another id, or nobody's. */
+export type Ownership = 'owned' | 'in-creation' | 'other-id' | 'none';
 
 /** Machines by provider id and by name, as one list showed them. */
 export interface MachinesByIdentity {
   readonly byProviderID: ReadonlyMap<string, Machine>;
   readonly byName: ReadonlyMap<string, Machine>;
+  /** Provider ids that several Machines have: the record of all but one is wrong. */
+  readonly shared: ReadonlySet<string>;
 }
 
 /** Machines of one namespace. */
 export function identify(machines: readonly Machine[]): MachinesByIdentity {
   const withID = machines.filter(({ spec }) => providerIDOf(spec) !== '');
+  const byProviderID = new Map(withID.map((machine) => [providerIDOf(machine.spec), machine]));
+  const shared = withID.filter((machine) => byProviderID.get(providerIDOf(machine.spec)) !== machine);
   return {
-    byProviderID: new Map(withID.map((machine) => [providerIDOf(machine.spec), machine])),
+    byProviderID,
+    shared: new Set(shared.map(({ spec }) => providerIDOf(spec))),
     byName: new Map(machines.map((machine) => [machine.metadata.name, machine])),
   };
 }
 
 /**
- * Whose a listed VM is:
+ * Whose a listed VM is; `listed` are the provider ids of the list that shows it:
  *
- * | Machines                                                       | ownership   |
- * |----------------------------------------------------------------|-------------|
- * | one has its provider id                                        | owned       |
- * | one of its name is still in creation                           | in-creation |
- * | one of its name has no provider id, and no other UID is tagged | owned       |
- * | one of its name has another provider id, or none has its name  | none        |
+ * | Machines                                                        | ownership   |
+ * |-----------------------------------------------------------------|-------------|
+ * | one has its provider id                                         | owned       |
+ * | one of its name is still in creation                            | in-creation |
+ * | one of its name has no provider id, and no other UID is tagged  | owned       |
+ * | one of its name has a provider id that another Machine has too  | owned       |
+ * | one of its name has another VM, which is in the list too        | none        |
+ * | one of its name has a provider id that is not in the list       | other-id    |
+ * | none has its name, or the one without provider id another UID   | none        |
+ *
+ * A list that does not show the VM of a Machine, but another one of its name, more likely names that very VM otherwise than before.
  */
-export function ownershipOf(vm: ListedMachine, { byProviderID, byName }: MachinesByIdentity): Ownership {
+export function ownershipOf(
+  vm: ListedMachine,
+  { byProviderID, byName, shared }: MachinesByIdentity,
+  listed: ReadonlySet<string>,
+): Ownership {
   if (byProviderID.has(vm.providerID)) return 'owned';
   const namesake = byName.get(vm.machineName);
   if (namesake === undefined) return 'none';
   if (isBeingCreated(namesake)) return 'in-creation';
-  if (providerIDOf(namesake.spec) !== '') return 'none';
+  const providerID = providerIDOf(namesake.spec);
+  if (shared.has(providerID)) return 'owned';
+  if (providerID !== '') return listed.has(providerID) ? 'none' : 'other-id';
   return vm.machineUID === undefined || vm.machineUID === namesake.metadata.uid ? 'owned' : 'none';
 }
 
-function providerIDOf(spec: Machine['spec'] | undefined): string {
-  return spec?.providerID ?? '';
+function providerIDOf(spec: Machine['spec']): string {
+  return spec.providerID ?? '';
 }

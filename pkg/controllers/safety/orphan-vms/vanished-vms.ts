@@ -164,5 +164,5 @@ const OTHERS: ReadonlySet<string> = new Set(['', 'Failed', 'Terminating']);
 /** Had its VM for certain, and is not on its way out. One whose VM is gone before it was set up fails to be set up for ever. */
 function hasSettled(machine: Machine): boolean {
   if (isBeingDeleted(machine) || OTHERS.has(phaseOf(machine))) return false;
-  return ((machine.spec as Machine['spec'] | undefined)?.providerID ?? '') !== '';
+  return (machine.spec.providerID ?? '') !== '';
 }

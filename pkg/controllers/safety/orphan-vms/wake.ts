@@ -2,6 +2,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
 import type { Informer } from '../../../cache/lister.ts';
+import type { Trust } from '../../../gate/leader-gate.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
 import type { Departures } from '../departures.ts';
@@ -21,6 +22,8 @@ export interface WakeParts {
   readonly classes: Informer<MachineClass>;
   readonly queue: Queue;
   readonly controller: Pick<OrphanVMsController, 'hurry'>;
+  /** Whoever does not lead any more sees Machines go that its successor lets go. */
+  readonly trust: Pick<Trust, 'trustedForMs'>;
   readonly departures: Departures;
   readonly gone: GoneMachines;
   readonly ownerless: OwnerlessVMs;
@@ -29,12 +32,15 @@ export interface WakeParts {
   readonly log: Logger;
 }
 
+/** Part of the original's protocol: drivers answer it when several VMs match one machine. */
+const SEVERAL_VMS = 'OutOfRange';
+
 /**
- * Looks now, when a Machine vanishes otherwise than by us, and when a class is about to go that may still be needed to reach
- * its VMs. Machines that go in order cost no look.
+ * Looks now, when a Machine vanishes otherwise than by us, when one begins to tell of several VMs, and when a class is about to go that
+ * may still be needed to reach its VMs. Machines that go in order cost no look.
  */
 export function wakeOrphanVMs(parts: WakeParts): void {
-  const { machines, classes, queue, controller, departures, gone, ownerless, deletedLate, log } = parts;
+  const { machines, classes, queue, controller, trust, departures, gone, ownerless, deletedLate, log } = parts;
   const look = (): void => {
     controller.hurry();
     queue.addAfter(ORPHAN_VMS_KEY, GATHER_MS);
@@ -56,7 +62,9 @@ export function wakeOrphanVMs(parts: WakeParts): void {
     look();
   });
   machines.onChange((old, current) => {
-    if (old === undefined || old.metadata.uid === current?.metadata.uid) return;
+    if (current !== undefined && tellsOfSeveralVMs(current) && (old === undefined || !tellsOfSeveralVMs(old))) look();
+    const leads = trust.trustedForMs([]) > 0;
+    if (!leads || old === undefined || old.metadata.uid === current?.metadata.uid) return;
     const fields = fieldsOf(old);
     switch (departures.left(old)) {
       case 'in-order':
@@ -73,6 +81,10 @@ export function wakeOrphanVMs(parts: WakeParts): void {
   });
 }
 
+function tellsOfSeveralVMs({ status }: Machine): boolean {
+  return status?.lastOperation?.description?.includes(SEVERAL_VMS) === true;
+}
+
 function fieldsOf(machine: Machine): { machine: string; providerID: string } {
-  return { machine: keyOf(machine), providerID: (machine.spec as Machine['spec'] | undefined)?.providerID ?? '' };
+  return { machine: keyOf(machine), providerID: machine.spec.providerID ?? '' };
 }

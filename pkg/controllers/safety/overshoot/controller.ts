@@ -3,6 +3,7 @@ import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-d
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import { controllerOf, isBeingDeleted, keyOf } from '../../../apis/meta.ts';
+import type { KubeObject } from '../../../apis/meta.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
@@ -10,6 +11,8 @@ import type { Writer } from '../../../kube/client.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
 import { CONTROLLER_INDEX } from '../../machine-set/controller-index.ts';
+import { CREATION_LIMIT_REACHED } from '../../machine-set/creation-brake.ts';
+import type { CreationBrake } from '../../machine-set/creation-brake.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { frozeSet, unfrozeReleasedSet, unfrozeSmallSet } from './events.ts';
 import { machinesIn, ownerlessBySet } from './headcount.ts';
@@ -25,7 +28,11 @@ import {
   unfreezeDeployment,
   unfreezeSet,
 } from './marks.ts';
+import type { FreezeCause } from './marks.ts';
 import { verdictOnDeployment, verdictOnSet } from './verdict.ts';
+
+/** The condition is there and stays as it is. */
+const LABEL_AGAIN = { reason: CREATION_LIMIT_REACHED, message: '' } as const;
 
 /** What the overshoot safety is made of. */
 export interface OvershootParts {
@@ -35,6 +42,7 @@ export interface OvershootParts {
   readonly machineSets: Lister<MachineSet>;
   readonly machineDeployments: Lister<MachineDeployment>;
   readonly ownerless: Pick<OwnerlessVMs, 'list'>;
+  readonly brake: Pick<CreationBrake, 'forget'>;
   readonly writer: Writer;
   readonly recorder: ObjectEvents<MachineSet>;
   readonly clock: Clock;
@@ -103,14 +111,16 @@ export class OvershootController {
     const fields = { key: keyOf(set), machines: count - ownerless, ownerless, ...limits };
     if (verdict === 'unfreeze') {
       await unfreezeSet(writer, set, signal);
-      recorder.event(unfrozeSmallSet(set, count, limits));
+      recorder.event(unfrozeSmallSet(set));
       log.info(fields, 'unfroze a machine set');
       return;
     }
     const without = ownerless === 0 ? '' : `, ${ownerless} of them VMs without a Machine`;
+    if (marks.isStopped === true)
+      return this.#labelAgain(freezeSet(writer, set, LABEL_AGAIN, clock.now(), signal), set);
     const message = `The number of machines backing MachineSet: ${name} is ${count} >= ${limits.high} which is the Max-ScaleUp-Limit${without}; released at ${limits.low}`;
     await freezeSet(writer, set, { reason: 'OverShootingReplicaCount', message }, clock.now(), signal);
-    if (!marks.isLabelled) recorder.event(frozeSet(set, count, limits));
+    if (!marks.isLabelled) recorder.event(frozeSet(set));
     log.warn(fields, 'froze a machine set that has too many machines');
   }
 
@@ -124,12 +134,26 @@ export class OvershootController {
       log.info({ key: keyOf(deployment) }, 'unfroze a machine deployment');
       return;
     }
+    if (marksOfDeployment(deployment).isStopped === true) {
+      return this.#labelAgain(freezeDeployment(writer, deployment, LABEL_AGAIN, clock.now(), signal), deployment);
+    }
     const frozen = sets.find((set) => marksOfSet(set).isLabelled || marksOfSet(set).hasCondition);
     const why = frozen === undefined ? undefined : freezeMessageOf(frozen);
-    const message = `MachineSet ${frozen?.metadata.name ?? ''} of this MachineDeployment is frozen${why === undefined ? '' : `: ${why}`}`;
-    const cause = { reason: 'MachineDeploymentStateSync', message } as const;
+    const cause: FreezeCause =
+      why === undefined
+        ? {
+            reason: 'MachineDeploymentStateSync',
+            message: `MachineSet ${frozen?.metadata.name ?? ''} of this MachineDeployment is frozen`,
+          }
+        : { reason: 'OverShootingReplicaCount', message: why };
     await freezeDeployment(writer, deployment, cause, clock.now(), signal);
     log.warn({ key: keyOf(deployment) }, 'froze the machine deployment of a frozen set');
+  }
+
+  /** The label alone holds back, and somebody took it away. */
+  async #labelAgain(written: Promise<void>, object: KubeObject): Promise<void> {
+    await written;
+    this.#parts.log.warn({ key: keyOf(object) }, 'restored the freeze label of what created too much');
   }
 
   async #releaseDeployment(deployment: MachineDeployment, signal: AbortSignal): Promise<void> {
@@ -137,6 +161,7 @@ export class OvershootController {
     const sets = this.#setsOf(deployment);
     // The sets first: the annotation of the deployment is the only trace of the wish.
     for (const set of sets) if (!isUnfreezeRequested(set)) await requestUnfreeze(writer, set, signal);
+    this.#parts.brake.forget(deployment.metadata.uid);
     await unfreezeDeployment(writer, deployment, signal);
     log.info({ key: keyOf(deployment) }, 'unfroze a machine deployment because its annotation asks for it');
   }
@@ -144,6 +169,7 @@ export class OvershootController {
   async #releaseSet(set: MachineSet, signal: AbortSignal): Promise<void> {
     const { writer, recorder, clock, log, periodMs } = this.#parts;
     const { isLabelled, hasCondition } = marksOfSet(set);
+    this.#parts.brake.forget(set.metadata.uid);
     await unfreezeSet(writer, set, signal);
     this.#releasedUntilMs.set(set.metadata.uid, clock.monotonicMs() + periodMs);
     if (!isLabelled && !hasCondition) return;

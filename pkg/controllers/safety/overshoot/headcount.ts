@@ -5,7 +5,7 @@ import type { OwnerlessVM } from '../ownerless-vms.ts';
 
 /** Machines of a set that carry all its template's labels, whatever their phase, those on their way out included. */
 export function machinesIn(set: Pick<MachineSet, 'spec'>, controlled: readonly Machine[]): number {
-  const wanted = Object.entries(templateLabelsOf((set.spec as MachineSet['spec'] | undefined)?.template));
+  const wanted = Object.entries(templateLabelsOf(set.spec.template));
   return controlled.filter(({ metadata }) => wanted.every(([label, value]) => metadata.labels?.[label] === value))
     .length;
 }

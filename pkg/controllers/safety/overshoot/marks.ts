@@ -5,14 +5,15 @@ import { toTimestamp } from '../../../clock/clock.ts';
 import type { Writer } from '../../../kube/client.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../../kube/resource.ts';
+import { CREATION_LIMIT_REACHED, isStopped } from '../../machine-set/creation-brake.ts';
 import type { FreezeMarks } from './verdict.ts';
 
 /** Value of the label. */
 const FROZEN = 'True';
 
-/** Why an object is frozen; the words are the original's. */
+/** Why an object is frozen; the first two reasons are the original's. */
 export interface FreezeCause {
-  readonly reason: 'OverShootingReplicaCount' | 'MachineDeploymentStateSync';
+  readonly reason: 'OverShootingReplicaCount' | 'MachineDeploymentStateSync' | typeof CREATION_LIMIT_REACHED;
   readonly message: string;
 }
 
@@ -21,6 +22,7 @@ export function marksOfSet({ metadata, status }: MachineSet): FreezeMarks {
   return {
     isLabelled: metadata.labels?.[FREEZE_LABEL] === FROZEN,
     hasCondition: isFrozen(status?.machineSetCondition ?? []),
+    isStopped: isStopped(status?.machineSetCondition),
   };
 }
 
@@ -31,7 +33,11 @@ export function freezeMessageOf({ status }: MachineSet): string | undefined {
 
 /** What a MachineDeployment shows. */
 export function marksOfDeployment({ metadata, status }: MachineDeployment): FreezeMarks {
-  return { isLabelled: metadata.labels?.[FREEZE_LABEL] === FROZEN, hasCondition: isFrozen(status?.conditions ?? []) };
+  return {
+    isLabelled: metadata.labels?.[FREEZE_LABEL] === FROZEN,
+    hasCondition: isFrozen(status?.conditions ?? []),
+    isStopped: isStopped(status?.conditions),
+  };
 }
 
 /** Puts the marks on a set: the condition first, then the label. Both fail (409) on a set that has changed. */
@@ -45,7 +51,7 @@ export async function freezeSet(
   const stored = set.status?.machineSetCondition ?? [];
   const condition = { type: 'Frozen', status: 'True', lastTransitionTime: toTimestamp(nowMs), ...cause } as const;
   const ref = refOf(set);
-  const base = isFrozen(stored)
+  const base = isSaid(stored, cause)
     ? set
     : await writer.patch(
         'change',
@@ -93,7 +99,7 @@ export async function freezeDeployment(
     ...cause,
   } as const;
   const ref = refOf(deployment);
-  const base = isFrozen(stored)
+  const base = isSaid(stored, cause)
     ? deployment
     : await writer.patch(
         'change',
@@ -140,6 +146,14 @@ export function isUnfreezeRequested({ metadata }: Pick<MachineSet, 'metadata'>):
 
 const FREEZE = { metadata: { labels: { [FREEZE_LABEL]: FROZEN } } };
 const UNFREEZE = { metadata: { labels: { [FREEZE_LABEL]: null }, annotations: { [UNFREEZE_ANNOTATION]: null } } };
+
+/** A freeze that is there already is told anew only of what no number ends. */
+function isSaid(
+  conditions: readonly { readonly type: string; readonly reason?: string }[],
+  cause: FreezeCause,
+): boolean {
+  return cause.reason === CREATION_LIMIT_REACHED ? isStopped(conditions) : isFrozen(conditions);
+}
 
 function isAnother({ type }: { readonly type: string }): boolean {
   return type !== 'Frozen';

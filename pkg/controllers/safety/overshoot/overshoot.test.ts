@@ -9,6 +9,19 @@ import { verdictOnDeployment, verdictOnSet } from './verdict.ts';
 
 const MARGINS = { up: 2, down: 1 };
 
+test('what created too much is let go by no number; a label that is taken away comes back', () => {
+  const [stopped, unlabelled] = [true, false].map((isLabelled) => ({
+    isLabelled,
+    hasCondition: true,
+    isStopped: true,
+  }));
+
+  expect(verdictOnSet(0, { high: 6, low: 5 }, stopped!, true)).toBe('leave');
+  expect(verdictOnSet(0, { high: 6, low: 5 }, unlabelled!, true)).toBe('freeze');
+  expect(verdictOnDeployment([], stopped!)).toBe('leave');
+  expect(verdictOnDeployment([], unlabelled!)).toBe('freeze');
+});
+
 describe('the limits of a set', () => {
   test.each([
     { strategy: { rollingUpdate: { maxSurge: 2 } }, replicas: 2, want: { high: 6, low: 5 } },
@@ -97,15 +110,13 @@ describe('the verdict on a set', () => {
 });
 
 describe('the Events of a set', () => {
-  test('say how many machines there are, the limit, and why it is released', () => {
+  test("are equal whenever the same happens to the same set again, and begin as the original's", () => {
     const set = machineSet((o) => (o.metadata.name = 's'));
-    const limits = { high: 7, low: 6 };
-    const told = [frozeSet(set, 9, limits), unfrozeSmallSet(set, 5, limits), unfrozeReleasedSet(set)];
 
-    expect(told.map(({ message }) => message)).toEqual([
-      'Froze MachineSet s: it has 9 machines, the limit is 7; released at 6',
-      'Unfroze MachineSet s: it has 5 machines, at most 6 release it',
-      'Unfroze MachineSet s: annotation safety.machine.sapcloud.io/unfreeze asks for it',
+    expect([frozeSet(set), unfrozeSmallSet(set), unfrozeReleasedSet(set)].map(({ message }) => message)).toEqual([
+      'SafetyController: Froze MachineSet s due to replica overshooting; condition Frozen says how many machines it has and what releases it',
+      'SafetyController: Unfroze MachineSet s: it has few enough machines again',
+      'SafetyController: Unfroze MachineSet s: annotation safety.machine.sapcloud.io/unfreeze asks for it',
     ]);
   });
 });

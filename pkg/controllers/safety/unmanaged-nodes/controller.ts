@@ -119,7 +119,7 @@ export class UnmanagedNodesController {
     } catch (err) {
       if (!isNotFound(err)) throw err;
     }
-    await nodeAccess(target).remove(node, signal);
+    await nodeAccess(target, this.#parts.machines).remove(node, signal);
     metrics.unmanagedNodes.inc({ action: 'removed' });
     log.info({ node: name, providerID: left?.providerID }, 'deleted a node that joined after its machine was gone');
     return stop;

@@ -59,17 +59,13 @@ function concernOf({ metadata, spec }: Node): string {
 }
 
 function identityOf({ metadata, spec }: Machine): string {
-  return JSON.stringify([
-    metadata.uid,
-    metadata.labels?.[NODE_LABEL],
-    (spec as Machine['spec'] | undefined)?.providerID,
-  ]);
+  return JSON.stringify([metadata.uid, metadata.labels?.[NODE_LABEL], spec.providerID]);
 }
 
 function nodeNamesOf({ nodes }: Target, machine: Machine | undefined): string[] {
   if (machine === undefined) return [];
   const label = machine.metadata.labels?.[NODE_LABEL] ?? '';
-  const providerID = (machine.spec as Machine['spec'] | undefined)?.providerID ?? '';
+  const providerID = machine.spec.providerID ?? '';
   const ofVM = providerID === '' ? [] : nodes.byIndex('providerID', providerID);
   const shown = nodes.byIndex('machineName', machine.metadata.name);
   return [...(label === '' ? [] : [label]), ...[...ofVM, ...shown].map(({ metadata }) => metadata.name)];

@@ -34,7 +34,8 @@ export const protobufFileName = "machine/driver/v1/driver.proto";
  *    by then is found by the next call.
  * 5. Fenced. CreateMachine, InitializeMachine and DeleteMachine carry a fencing token. For each cluster and namespace a
  *    driver remembers the highest token seen and refuses a lower one with FailedPrecondition: it comes from a manager that
- *    has been replaced and does not know it yet.
+ *    has been replaced and does not know it yet. Zero comes from a manager that runs without leader election: there is
+ *    nothing to compare, so it is neither refused nor remembered.
  * 6. Secret. `secret_data` holds credentials and user data. It is never logged and never stored longer than needed.
  *
  * New fields and methods may be added; nothing here is renumbered or changes its meaning within v1. Unknown fields are
@@ -132,7 +133,10 @@ export interface Call {
    * provider do not see each other's VMs. Stable over the cluster's life.
    */
   cluster: string;
-  /** Counts the changes of leadership of the manager; see rule 5. Zero in calls that change nothing. */
+  /**
+   * Counts the changes of leadership of the manager; see rule 5. Zero without leader election, and in calls that
+   * change nothing.
+   */
   fencingToken: bigint;
   /**
    * How long the caller waits, counted from the arrival of the call. The same as the gRPC deadline where that is set.

@@ -2,8 +2,10 @@ import { DriverError } from '../../driver/error.ts';
 import type { Drivers } from '../../driver/drivers.ts';
 import type { MachineDriver } from '../../driver/gated-driver.ts';
 
-/** Who is told of the deletions of VMs, each by the UID of its machine. */
-export interface DeletionNotes {
+/** Who is told of the creations and deletions of VMs, each by the UID of its machine. */
+export interface CallNotes {
+  /** A driver is asked for a VM now. */
+  creatingVM(uid: string): void;
   /** A driver is asked now. */
   deletingVM(uid: string): void;
   /** It has deleted the VM, or does not know it any more. */
@@ -12,8 +14,8 @@ export interface DeletionNotes {
   gaveUpVM(uid: string): void;
 }
 
-/** The same drivers, with `notes` told of each deletion: a Machine that vanishes without one was taken away behind our back. */
-export function notingDeletions(drivers: Drivers, notes: DeletionNotes): Drivers {
+/** The same drivers, with `notes` told of each creation and deletion: a Machine that vanishes without one was taken away behind our back. */
+export function notingCalls(drivers: Drivers, notes: CallNotes): Drivers {
   const noting = new Map(drivers.all().map((driver) => [driver, note(driver, notes)]));
   return {
     resolve(machineClass, machine) {
@@ -24,19 +26,23 @@ export function notingDeletions(drivers: Drivers, notes: DeletionNotes): Drivers
   };
 }
 
-function note(driver: MachineDriver, notes: DeletionNotes): MachineDriver {
+function note(driver: MachineDriver, notes: CallNotes): MachineDriver {
   return {
     provider: driver.provider,
     capabilities: (signal) => driver.capabilities(signal),
     getStatus: (request, signal) => driver.getStatus(request, signal),
-    create: (request, signal, timeoutMs) => driver.create(request, signal, timeoutMs),
-    initialize: (request, signal, timeoutMs) => driver.initialize(request, signal, timeoutMs),
-    async delete(request, signal, timeoutMs) {
+    async create(request, signal, timeoutMs) {
       const { uid } = request.machine.metadata;
-      if (uid === undefined) return await driver.delete(request, signal, timeoutMs);
+      if (uid !== undefined) notes.creatingVM(uid);
+      return await driver.create(request, signal, timeoutMs);
+    },
+    initialize: (request, signal, timeoutMs) => driver.initialize(request, signal, timeoutMs),
+    async delete(request, signal) {
+      const { uid } = request.machine.metadata;
+      if (uid === undefined) return await driver.delete(request, signal);
       notes.deletingVM(uid);
       try {
-        const result = await driver.delete(request, signal, timeoutMs);
+        const result = await driver.delete(request, signal);
         notes.deletedVM(uid);
         return result;
       } catch (err) {

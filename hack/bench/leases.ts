@@ -1,0 +1,158 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+
+import PQueue from 'p-queue';
+
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { fixedEndpoint } from '../../pkg/kube/endpoint.ts';
+import { HttpLeaseClient } from '../../pkg/kube/lease-client.ts';
+import { Transport } from '../../pkg/kube/transport.ts';
+import type { Api } from '../control-plane/api.ts';
+import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import { freePort } from '../control-plane/ports.ts';
+import { usageOf } from './process-usage.ts';
+import { startProgram } from './programs.ts';
+import { scale, WORKLOAD } from './workload.ts';
+
+/**
+ * How late Leases are renewed while many objects arrive: 10,000 Nodes are made while machines are created, the manager is
+ * started again with all of them there, and everything is rolled by beside processes that want the CPU too. Tells how late
+ * the event loop was, the longest time between two renewals (2 s are asked for, 10 s end leadership), and the memory.
+ *
+ *   node hack/bench/leases.ts [--nodes 10000] [--machines 200] [--burners 0] [--built FOLDER]
+ */
+const { values } = parseArgs({
+  options: {
+    nodes: { type: 'string', default: '10000' },
+    machines: { type: 'string', default: '200' },
+    burners: { type: 'string', default: '0' },
+    built: { type: 'string' },
+  },
+});
+const LEASES = ['machine-controller', 'machine-controller-manager'];
+const PADDING = 'x'.repeat(4_000);
+const STARTUP_MS = 20_000;
+
+const root = path.resolve(import.meta.dirname, '../..');
+const logs = mkdtempSync(path.join(tmpdir(), 'machinist-bench-'));
+const delayFile = path.join(logs, 'loop-delay.json');
+process.env['LOOP_DELAY_FILE'] = delayFile;
+
+await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
+const { url, ca, admin } = plane.connection;
+const api = plane.connection.api();
+const manifests = readManifests(path.join(root, 'deploy/manifests'));
+await applyManifests(
+  api,
+  manifests.filter(({ kind }) => kind === 'Namespace'),
+);
+await applyManifests(api, readManifests(path.join(root, 'crds')));
+await applyManifests(api, readManifests(path.join(root, 'deploy/rbac')));
+await applyManifests(api, parseManifests(WORKLOAD));
+const address = `unix://${path.join(logs, 'driver.sock')}`;
+const nodeFlags = ['--max-semi-space-size=2', `--import=${path.join(import.meta.dirname, 'loop-delay.ts')}`];
+const launch =
+  values.built === undefined
+    ? ({ root, extension: 'ts', nodeFlags, logs } as const)
+    : ({ root: path.resolve(values.built), extension: 'js', nodeFlags, logs } as const);
+const driver = startProgram({ ...launch, nodeFlags: [] }, 'sim-driver', [
+  `--address=${address}`,
+  `--kubeconfig=${await plane.connection.kubeconfigFor({ user: 'machinist-sim-driver' })}`,
+]);
+const own = await plane.connection.kubeconfigFor({ user: 'machinist' });
+const flags = [
+  'run',
+  '--namespace=machinist',
+  `--control-kubeconfig=${own}`,
+  `--target-kubeconfig=${own}`,
+  `--driver=sim=${address}`,
+  '--address=127.0.0.1',
+  `--port=${await freePort()}`,
+];
+const burners = Array.from({ length: Number(values.burners) }, () => spawn(process.execPath, ['-e', 'for(;;);']));
+
+/** When each Lease was renewed, by its own `renewTime`. */
+const renewals = new Map<string, number[]>(LEASES.map((name) => [name, []]));
+const transport = new Transport({
+  endpoint: fixedEndpoint(url, { tls: { ca, cert: admin.certificate, key: admin.key } }),
+  clock: new SystemClock(),
+  userAgent: 'bench',
+});
+const watching = new AbortController();
+
+async function watch(name: string): Promise<void> {
+  const client = new HttpLeaseClient({ transport, namespace: 'machinist' });
+  while (!watching.signal.aborted) {
+    try {
+      for await (const { spec } of client.watch(name, watching.signal)) {
+        if (spec?.renewTime && spec.holderIdentity) renewals.get(name)?.push(Date.parse(spec.renewTime));
+      }
+    } catch {
+      await sleep(100);
+    }
+  }
+}
+
+async function addNodes(to: Api, count: number): Promise<void> {
+  const queue = new PQueue({ concurrency: 16 });
+  for (let i = 0; i < count; i++) {
+    void queue.add(() =>
+      to.request('/api/v1/nodes', {
+        method: 'POST',
+        body: {
+          metadata: { name: `bench-${i}`, annotations: { padding: PADDING } },
+          spec: { providerID: `x:///${i}` },
+        },
+      }),
+    );
+  }
+  await queue.onIdle();
+}
+
+async function measure(what: string, pid: number, work: () => Promise<unknown>): Promise<void> {
+  for (const times of renewals.values()) times.splice(0, times.length - 1);
+  const cpu = usageOf(pid).cpuSeconds;
+  await work();
+  const gaps = [...renewals.values()].map((times) => Math.max(...times.slice(1).map((at, i) => at - (times[i] ?? at))));
+  const { peakMB, residentMB, cpuSeconds } = usageOf(pid);
+  const delay = readFileSync(delayFile, 'utf8');
+  console.log(`${what}: longest between renewals ${gaps.join(', ')} ms; loop (since its start) ${delay} ms`);
+  console.log(
+    `  peak ${peakMB.toFixed(0)} MB, now ${residentMB.toFixed(0)} MB, CPU ${(cpuSeconds - cpu).toFixed(1)} s`,
+  );
+}
+
+const watches = LEASES.map(watch);
+const first = startProgram(launch, 'machinist', flags);
+try {
+  await sleep(STARTUP_MS / 2);
+  await measure('nodes arrive', first.pid, async () => {
+    const arriving = addNodes(api, Number(values.nodes));
+    await scale(api, Number(values.machines));
+    await arriving;
+  });
+  await first.stop();
+  const second = startProgram(launch, 'machinist', flags);
+  try {
+    await measure('started again', second.pid, () => sleep(STARTUP_MS));
+    await measure('machines go', second.pid, () => scale(api, 0));
+  } finally {
+    await second.stop();
+  }
+  const lost = readFileSync(path.join(logs, 'machinist.log'), 'utf8').split('lost leadership').length - 1;
+  console.log(`leadership lost: ${lost} times`);
+} finally {
+  await first.stop();
+  for (const burner of burners) burner.kill('SIGKILL');
+  watching.abort(new Error('the end'));
+  await Promise.all(watches);
+  await transport.close();
+  await driver.stop();
+  rmSync(logs, { recursive: true, force: true });
+  await api.close();
+}

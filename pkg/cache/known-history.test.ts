@@ -1,0 +1,137 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine } from '../../test/builders.ts';
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import type { List } from '../apis/meta.ts';
+import { SetBackError } from '../gate/outage.ts';
+import { ApiError } from '../kube/errors.ts';
+import type { ListOptions } from '../kube/client.ts';
+import { machines } from '../kube/resource.ts';
+import { compareLastChange, findSetBack, type HistoricKind, KnownHistory, requireNotOlder } from './known-history.ts';
+
+const signal = new AbortController().signal;
+
+function version(name: string, uid: string, resourceVersion: string): Machine {
+  return machine((m) => Object.assign(m.metadata, { name, uid, resourceVersion, namespace: 'shoot' }));
+}
+
+function listed(resourceVersion: string, ...items: Machine[]): List<Machine> {
+  return { metadata: { resourceVersion }, items };
+}
+
+/** A kind whose server answers so, and what it was asked. */
+function kindWith(answer: (options: ListOptions) => List<Machine>): HistoricKind & { readonly asked: ListOptions[] } {
+  const asked: ListOptions[] = [];
+  return {
+    asked,
+    resource: machines,
+    namespace: 'shoot',
+    history: new KnownHistory(),
+    reader: {
+      // The reader is only ever asked for Machines.
+      list: (_resource, options = {}) => {
+        asked.push(options);
+        return Promise.resolve().then(() => answer(options)) as never;
+      },
+    },
+  };
+}
+
+/** What a promise comes to, or the name of the error that it ends with. */
+async function endOf(promise: Promise<unknown>): Promise<string> {
+  return await promise.then(String, (err: unknown) => (err instanceof Error ? err.name : String(err)));
+}
+
+describe('a server', () => {
+  test.each([
+    { at: '99', isOlder: true },
+    { at: '100', isOlder: false },
+    { at: '1000', isOlder: false },
+  ])('that is at $at where 100 was known was set back: $isOlder', async ({ at, isOlder }) => {
+    const kind = kindWith(() => listed(at));
+    kind.history.reached('100');
+
+    expect(await endOf(requireNotOlder(kind, signal))).toBe(isOlder ? 'SetBackError' : 'undefined');
+  });
+
+  test('whose answer is overtaken by a watch was not set back', async () => {
+    const kind = kindWith(() => {
+      kind.history.reached('200');
+      return listed('100');
+    });
+    kind.history.reached('100');
+
+    await expect(requireNotOlder(kind, signal)).resolves.toBeUndefined();
+  });
+
+  test('nothing of which is known cannot have been set back', async () => {
+    await expect(
+      requireNotOlder(
+        kindWith(() => listed('1')),
+        signal,
+      ),
+    ).resolves.toBeUndefined();
+  });
+});
+
+describe('the last change', () => {
+  test.each([
+    { what: 'is there as it was', items: [version('a', 'u', '50')], found: 'same' },
+    { what: 'is there at another version', items: [version('a', 'u', '40')], found: 'SetBackError' },
+    { what: 'is of another object', items: [version('a', 'v', '50')], found: 'SetBackError' },
+    { what: 'is not there', items: [], found: 'SetBackError' },
+    { what: 'is too old to be known', items: new ApiError(410, 'Expired', 'compacted'), found: 'unknown' },
+    { what: 'cannot be asked for', items: new ApiError(503, 'ServiceUnavailable', 'starting'), found: 'ApiError' },
+  ])('that $what means $found', async ({ items, found }) => {
+    const kind = kindWith(() => {
+      if (items instanceof ApiError) throw items;
+      return listed('50', ...items);
+    });
+    kind.history.changed(version('a', 'u', '50'));
+
+    expect(await endOf(compareLastChange(kind, signal))).toBe(found);
+    expect(kind.asked).toMatchObject([
+      { namespace: 'shoot', fieldSelector: 'metadata.name=a', resourceVersion: '50', resourceVersionMatch: 'Exact' },
+    ]);
+  });
+
+  test('that was a deletion is borne out by absence, and by another object of that name', async () => {
+    const answers = [listed('60'), listed('60', version('a', 'v', '60')), listed('60', version('a', 'u', '50'))];
+    const kind = kindWith(() => answers.shift() ?? listed('60'));
+    kind.history.changed(version('a', 'u', '60'), true);
+
+    await expect(compareLastChange(kind, signal)).resolves.toBe('same');
+    await expect(compareLastChange(kind, signal)).resolves.toBe('same');
+    await expect(compareLastChange(kind, signal)).rejects.toBeInstanceOf(SetBackError);
+  });
+
+  test('is the newest one, in whatever order they come', () => {
+    const history = new KnownHistory();
+
+    for (const resourceVersion of ['9', '100', '20'])
+      history.changed(version(`at-${resourceVersion}`, 'u', resourceVersion));
+    history.reached('300');
+
+    expect(history.lastChange?.name).toBe('at-100');
+    expect(history.newest).toBe('300');
+  });
+});
+
+describe('a list shows that an object was set back', () => {
+  test.each([
+    { what: 'an older version of what the list covers', known: version('a', 'u', '50'), at: '60', shown: true },
+    {
+      what: 'an older version than a write of ours that it does not cover',
+      known: version('a', 'u', '70'),
+      at: '60',
+      shown: false,
+    },
+    { what: 'another object of that name', known: version('a', 'v', '50'), at: '60', shown: false },
+    { what: 'the same version', known: version('a', 'u', '40'), at: '60', shown: false },
+    { what: 'what nobody knew', known: undefined, at: '60', shown: false },
+  ])('by $what: $shown', ({ known, at, shown }) => {
+    const item = version('a', 'u', '40');
+
+    expect(findSetBack(() => known, { items: [item], resourceVersion: at })).toBe(shown ? item : undefined);
+  });
+});

@@ -1,0 +1,156 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine, machineClass, type BuiltMachineClass } from '../../../test/builders.ts';
+import { MemoryClient } from '../../../test/memory-client.ts';
+import { MemoryInformer } from '../../../test/memory-informer.ts';
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import { FakeClock } from '../../clock/fake-clock.ts';
+import { silentLogger } from '../../log/logger.ts';
+import { CLASS_INDEX, classIndex } from './class-index.ts';
+import { MachineClassController } from './controller.ts';
+import { LONGEST_HOLD_MS, type OwnerlessVMs } from './hold.ts';
+
+const KEY = 'default/class-1';
+const signal = new AbortController().signal;
+
+function held(change?: (c: BuiltMachineClass) => void): BuiltMachineClass {
+  return machineClass((c) => {
+    c.metadata.finalizers = ['example.com/other', MACHINE_FINALIZER];
+    change?.(c);
+  });
+}
+
+const going = held((c) => void (c.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'));
+
+/** The controller over one class; `answer` is what the provider says, `meanwhile` what happens until then. */
+class World {
+  readonly clock = new FakeClock();
+  readonly client = new MemoryClient();
+  readonly classes = new MemoryInformer([held()]);
+  readonly machines = new MemoryInformer([machine()], { [CLASS_INDEX]: classIndex });
+  readonly events: string[] = [];
+  answer: OwnerlessVMs | Error = 'none';
+  meanwhile: () => void = () => undefined;
+  readonly #controller = new MachineClassController({
+    classes: this.classes,
+    machines: this.machines,
+    clock: this.clock,
+    writer: this.client,
+    log: silentLogger,
+    recorder: { event: ({ reason }) => void this.events.push(reason) },
+    ownerlessVMs: () => {
+      this.meanwhile();
+      return this.answer instanceof Error ? Promise.reject(this.answer) : Promise.resolve(this.answer);
+    },
+  });
+
+  pass(): Promise<unknown> {
+    return this.#controller.reconcile(KEY, signal);
+  }
+
+  loseMachines(): void {
+    this.machines.remove('default/m-1');
+  }
+}
+
+test('a class without Machines and VMs loses our finalizer only, and only as it was looked at', async () => {
+  const world = new World();
+  world.loseMachines();
+
+  await world.pass();
+
+  const { uid, resourceVersion } = held().metadata;
+  expect(world.client.writes).toMatchObject([
+    { intent: 'change', uid, resourceVersion, body: { metadata: { finalizers: ['example.com/other'] } } },
+  ]);
+});
+
+describe('what happens while the provider is asked', () => {
+  test('a Machine that comes keeps the class held', async () => {
+    const world = new World();
+    world.loseMachines();
+    world.meanwhile = () => world.machines.put(machine((m) => void (m.metadata.resourceVersion = '2')));
+
+    await world.pass();
+
+    expect(world.client.writes).toEqual([]);
+  });
+
+  test('the class is written as it is now', async () => {
+    const world = new World();
+    world.loseMachines();
+    world.meanwhile = () =>
+      world.classes.put(
+        held((c) => void Object.assign(c.metadata, { resourceVersion: '2', finalizers: ['new', MACHINE_FINALIZER] })),
+      );
+
+    await world.pass();
+
+    expect(world.client.writes).toMatchObject([{ resourceVersion: '2', body: { metadata: { finalizers: ['new'] } } }]);
+  });
+
+  test.each([
+    { title: 'a class of the same name is looked at anew', class: held((c) => void (c.metadata.uid = 'of another')) },
+    { title: 'nothing is written of a class that is gone', class: undefined },
+  ])('$title', async ({ class: next }) => {
+    const world = new World();
+    world.loseMachines();
+    world.meanwhile = () => (next === undefined ? world.classes.remove(KEY) : world.classes.put(next));
+
+    expect(await world.pass()).toMatchObject({ kind: 'requeue', afterMs: 0 });
+    expect(world.client.writes).toEqual([]);
+  });
+});
+
+describe('a class that is being deleted', () => {
+  test.each<{ answer: OwnerlessVMs | Error }>([
+    { answer: 'some' },
+    { answer: 'unknown' },
+    { answer: new Error('no list') },
+  ])(
+    'stays while the provider says $answer, asks again by itself, and goes after the longest hold',
+    async ({ answer }) => {
+      const world = new World();
+      world.classes.put({ ...going, metadata: { ...going.metadata, resourceVersion: '2' } });
+      world.loseMachines();
+      world.answer = answer;
+
+      expect(await world.pass()).toMatchObject({ kind: 'requeue', afterMs: 30_000 });
+      expect(world.client.writes).toEqual([]);
+
+      world.clock.advance(LONGEST_HOLD_MS);
+      await world.pass();
+      expect(world.client.writes).toHaveLength(1);
+      expect(world.events).toEqual(['VMsMayBeLeft']);
+    },
+  );
+
+  test('is given the whole time from the moment on in which its deletion began', async () => {
+    const world = new World();
+    world.loseMachines();
+    world.answer = 'unknown';
+    await world.pass();
+    world.clock.advance(LONGEST_HOLD_MS);
+    world.classes.put({ ...going, metadata: { ...going.metadata, resourceVersion: '2' } });
+
+    await world.pass();
+
+    expect(world.client.writes).toEqual([]);
+  });
+
+  test('is given the whole time from its last Machine on', async () => {
+    const world = new World();
+    world.classes.put({ ...going, metadata: { ...going.metadata, resourceVersion: '2' } });
+    world.loseMachines();
+    world.answer = 'unknown';
+    await world.pass();
+    world.machines.put(machine((m) => void (m.metadata.resourceVersion = '2')));
+    await world.pass();
+    world.clock.advance(LONGEST_HOLD_MS);
+    world.loseMachines();
+
+    await world.pass();
+
+    expect(world.client.writes).toEqual([]);
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine, machineDeployment, machineSet, node, type BuiltMachineDeployment } from '../../../test/builders.ts';
+import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { toTimestamp } from '../../clock/clock.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
+import { MachineDeploymentController } from './controller.ts';
+
+const API_VERSION = 'machine.sapcloud.io/v1alpha1';
+const KEY = 'default/deployment-1';
+const signal = new AbortController().signal;
+
+function deployment(change?: (d: BuiltMachineDeployment) => void): BuiltMachineDeployment {
+  return machineDeployment((d) => {
+    d.metadata.finalizers = [MACHINE_FINALIZER];
+    d.metadata.annotations = { [REVISION_ANNOTATION]: '1' };
+    change?.(d);
+  });
+}
+
+/** A set of `owner`; with `old` one of an earlier template. */
+function setOf(owner: BuiltMachineDeployment, name: string, old: boolean, replicas = 1): MachineSet {
+  return machineSet((s) => {
+    s.metadata.name = name;
+    s.metadata.ownerReferences = [controllerReference(owner, API_VERSION, 'MachineDeployment')];
+    s.metadata.annotations = { [REVISION_ANNOTATION]: old ? '1' : '2' };
+    s.spec.replicas = replicas;
+    if (old) s.spec.template.spec = { class: { kind: 'MachineClass', name: 'class-0' } };
+  });
+}
+
+function machineOf(set: MachineSet, name: string) {
+  return machine((m) => {
+    m.metadata.name = name;
+    m.metadata.labels = { pool: 'a', node: name };
+    m.metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+  });
+}
+
+async function pass(parts: MemoryDeploymentParts): Promise<{ result: unknown; writes: readonly string[] }> {
+  const [outcome] = await Promise.allSettled([new MachineDeploymentController(parts).reconcile(KEY, signal)]);
+  const writes = parts.client.writes.map(({ verb, what }) => `${verb} ${what}`);
+  return { result: outcome.status === 'fulfilled' ? outcome.value : outcome.reason, writes };
+}
+
+test('a spec that cannot be obeyed changes nothing but the status', async () => {
+  const parts = new MemoryDeploymentParts(deployment((d) => void (d.spec.replicas = -1)));
+
+  expect(await pass(parts)).toMatchObject({
+    result: { kind: 'stop' },
+    writes: ['patch machinedeployments/deployment-1/status'],
+  });
+});
+
+test('a MachineDeployment that is being deleted creates nothing', async () => {
+  const parts = new MemoryDeploymentParts(deployment((d) => void (d.metadata.deletionTimestamp = 'now')));
+
+  expect((await pass(parts)).writes).toEqual(['patch machinedeployments/deployment-1']);
+});
+
+test('a set that could not be created is told, and tried again', async () => {
+  const parts = new MemoryDeploymentParts(deployment());
+  const refused = new ApiError(403, 'Forbidden', 'exceeded quota');
+  parts.client.failures.push(refused);
+
+  const { result, writes } = await pass(parts);
+
+  expect(result).toBe(refused);
+  expect(writes.at(-1)).toBe('patch machinedeployments/deployment-1/status');
+});
+
+describe('a rollout', () => {
+  test('in which Nodes are left to be marked goes on at once', async () => {
+    const owner = deployment((d) => void (d.spec.replicas = 101));
+    const [now, old] = [setOf(owner, 'now', false, 0), setOf(owner, 'old', true, 101)];
+    const names = Array.from({ length: 101 }, (_unused, i) => `m-${i}`);
+    const parts = new MemoryDeploymentParts(owner, {
+      sets: [now, old].map((set) => noted(set, 101)),
+      machines: names.map((name) => machineOf(old, name)),
+      nodes: names.map((name) => node((n) => void (n.metadata.name = name))),
+    });
+    // The new set has grown already.
+    parts.machineSets.put({
+      ...noted(setOf(owner, 'now', false, 1), 101),
+      metadata: { ...noted(now, 101).metadata, resourceVersion: '9' },
+    });
+
+    const { result } = await pass(parts);
+
+    expect(result).toMatchObject({ kind: 'requeue', afterMs: 0 });
+    expect(parts.machineSets.get('default/old')?.spec.replicas).toBe(101);
+    expect(parts.client.writes.filter(({ body }) => JSON.stringify(body).includes('"spec":{"replicas'))).toEqual([]);
+  });
+
+  test('looks at its deadline by itself', async () => {
+    const owner = deployment((d) => {
+      d.spec.progressDeadlineSeconds = 60;
+      d.spec.replicas = 2;
+    });
+    const [now, old] = [setOf(owner, 'now', false, 1), setOf(owner, 'old', true, 2)];
+    const parts = new MemoryDeploymentParts(owner, {
+      sets: [noted(now, 2), noted(old, 2)],
+      machines: [machineOf(old, 'm-1'), machineOf(old, 'm-2')],
+    });
+    const since = toTimestamp(parts.clock.now());
+    const progressing = {
+      type: 'Progressing',
+      status: 'True',
+      reason: 'NewMachineSetCreated',
+      lastUpdateTime: since,
+    } as const;
+    parts.machineDeployments.put({
+      ...owner,
+      metadata: { ...owner.metadata, resourceVersion: '2' },
+      status: { ...owner.status, conditions: [progressing] },
+    });
+    parts.clock.advance(30_000);
+
+    const { result } = await pass(parts);
+
+    expect(result).toMatchObject({ kind: 'requeue', afterMs: 31_000 });
+  });
+});
+
+/** The set, as it was told of the present size. */
+function noted(set: MachineSet, replicas: number): MachineSet {
+  const annotations = {
+    ...set.metadata.annotations,
+    'deployment.kubernetes.io/desired-replicas': String(replicas),
+    'deployment.kubernetes.io/max-replicas': String(replicas + 1),
+  };
+  return { ...set, metadata: { ...set.metadata, annotations } };
+}

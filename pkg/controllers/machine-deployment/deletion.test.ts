@@ -1,0 +1,66 @@
+import { expect, test } from '@jest/globals';
+
+import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
+import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
+import { finishDeletion } from './deletion.ts';
+
+const API_VERSION = 'machine.sapcloud.io/v1alpha1';
+const signal = new AbortController().signal;
+const going = machineDeployment((d) => {
+  d.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+  d.metadata.finalizers = ['example.com/other', MACHINE_FINALIZER];
+});
+const set = machineSet((s) => {
+  s.metadata.resourceVersion = '5';
+  s.metadata.ownerReferences = [controllerReference(going, API_VERSION, 'MachineDeployment')];
+});
+const owned = machine((m) => {
+  m.metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+});
+
+test('sets go first, as they were looked at, while the clusters of their Nodes are known to live', async () => {
+  const parts = new MemoryDeploymentParts(going, { sets: [set], machines: [owned] });
+
+  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'stop' });
+
+  const { uid, resourceVersion } = set.metadata;
+  expect(parts.client.writes).toEqual([
+    {
+      verb: 'delete',
+      intent: 'destroy',
+      what: 'machinesets/set-1',
+      uid,
+      resourceVersion,
+      clusters: ['target'],
+      body: undefined,
+    },
+  ]);
+});
+
+test('a set that is going already is awaited, not deleted again', async () => {
+  const ending = { ...set, metadata: { ...set.metadata, deletionTimestamp: 'now' } };
+  const parts = new MemoryDeploymentParts(going, { sets: [ending] });
+
+  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'stop' });
+  expect(parts.client.writes).toEqual([]);
+});
+
+test('without sets it is let go, and only as it was looked at', async () => {
+  const parts = new MemoryDeploymentParts(going);
+
+  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'next' });
+
+  const { uid, resourceVersion } = going.metadata;
+  const body = { metadata: { finalizers: ['example.com/other'] } };
+  expect(parts.client.writes).toMatchObject([{ intent: 'change', uid, resourceVersion, body }]);
+});
+
+test('a deletion that spares its dependents waits for the garbage collector', async () => {
+  const sparing = machineDeployment((d) => void (d.metadata.finalizers = ['orphan', MACHINE_FINALIZER]));
+  const parts = new MemoryDeploymentParts(sparing, { sets: [set] });
+
+  expect(await finishDeletion(parts, sparing, signal)).toMatchObject({ kind: 'stop' });
+  expect(parts.client.writes).toEqual([]);
+});

@@ -1,0 +1,115 @@
+import { expect, test } from '@jest/globals';
+
+import { machine, machineDeployment, machineSet, node, type BuiltMachine } from '../../../test/builders.ts';
+import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { FREEZE_LABEL, SCALE_UP_DISABLED_LABEL, UPDATE_RESULT_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
+import { inPlaceUpdate } from './in-place-update.ts';
+import { NodeMarker } from './node-marker.ts';
+
+const API_VERSION = 'machine.sapcloud.io/v1alpha1';
+const UPDATED = { type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' } as const;
+
+/** An old set with machines `o-…`, of which those in `updated` are done, and a new one with `n-…`; `moved` were handed over. */
+function scene({ old, now, nowSize, updated = [], moved = [], isFrozen = false }: Scene) {
+  const deployment = machineDeployment((d) => {
+    d.spec.replicas = old.length + now.length;
+    d.spec.strategy = {
+      type: 'InPlaceUpdate',
+      inPlaceUpdate: { maxSurge: 0, maxUnavailable: 1, orchestrationType: 'Auto' },
+    };
+    if (isFrozen) d.metadata.labels[FREEZE_LABEL] = 'True';
+  });
+  const setOf = (name: string, replicas: number): MachineSet =>
+    machineSet((s) => {
+      s.metadata.name = name;
+      s.metadata.ownerReferences = [controllerReference(deployment, API_VERSION, 'MachineDeployment')];
+      s.metadata.labels = name === 'old' ? { pool: 'a', [SCALE_UP_DISABLED_LABEL]: 'true' } : { pool: 'a' };
+      s.spec.replicas = replicas;
+      if (name === 'old') s.spec.template.spec = { class: { kind: 'MachineClass', name: 'class-0' } };
+    });
+  const [oldSet, newSet] = [setOf('old', old.length), setOf('now', nowSize ?? now.length)];
+  const machineOf = (set: MachineSet, name: string): BuiltMachine =>
+    machine((m) => {
+      m.metadata.name = name;
+      m.metadata.labels = {
+        pool: 'a',
+        node: name,
+        ...(moved.includes(name) && { [UPDATE_RESULT_LABEL]: 'successful' }),
+      };
+      m.metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+      if (updated.includes(name)) m.status.conditions = [UPDATED];
+    });
+  const candidate = { 'node.machine.sapcloud.io/candidate-for-update': 'true' };
+  const parts = new MemoryDeploymentParts(deployment, {
+    sets: [oldSet, newSet],
+    machines: [...old.map((name) => machineOf(oldSet, name)), ...now.map((name) => machineOf(newSet, name))],
+    nodes: [...old, ...now].map((name) =>
+      node((n) => {
+        n.metadata.name = name;
+        n.metadata.labels = {
+          ...(old.includes(name) && candidate),
+          ...(updated.includes(name) && { [UPDATE_RESULT_LABEL]: 'successful' }),
+        };
+      }),
+    ),
+  });
+  // Only the moves are looked at here: the taint is there already.
+  parts.machineSets.put({
+    ...oldSet,
+    metadata: { ...oldSet.metadata, resourceVersion: '2', annotations: { 'deployment.kubernetes.io/x': '' } },
+  });
+  const run = () =>
+    inPlaceUpdate({
+      parts,
+      marker: new NodeMarker(parts),
+      world: parts.world(deployment),
+      signal: new AbortController().signal,
+    });
+  const written = (): string[] =>
+    parts.client.writes.map(({ what }) => what).filter((what) => what !== 'machinesets/old');
+  return { parts, run, written };
+}
+
+interface Scene {
+  readonly old: readonly string[];
+  readonly now: readonly string[];
+  readonly nowSize?: number;
+  readonly updated?: readonly string[];
+  readonly moved?: readonly string[];
+  readonly isFrozen?: boolean;
+}
+
+test('an updated Machine is given to the new set only as it was looked at', async () => {
+  const { parts, run } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+
+  await run();
+
+  const write = { what: 'machines/o-1', intent: 'change', uid: 'uid-of-machine-o-1', resourceVersion: '1' };
+  expect(parts.client.writes.filter(({ what }) => what.startsWith('machines/'))).toMatchObject([write]);
+});
+
+test('a frozen MachineDeployment moves nothing', async () => {
+  const { run, written } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'], isFrozen: true });
+
+  await run();
+
+  expect(written()).toEqual([]);
+});
+
+test('the sizes follow from where Machines are, and nothing else is done with sizes of a moment before', async () => {
+  const { run, written } = scene({ old: ['o-2'], now: ['o-1'], nowSize: 0, moved: ['o-1'], updated: ['o-1'] });
+
+  await run();
+
+  expect(written()).toEqual(['machinesets/now']);
+});
+
+test('a frozen set does not grow, also by what was moved to it', async () => {
+  const { run, written } = scene({ old: ['o-2'], now: ['o-1'], nowSize: 0, moved: ['o-1'], isFrozen: true });
+
+  await run();
+
+  expect(written()).not.toContain('machinesets/now');
+});

@@ -1,0 +1,163 @@
+import { NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../apis/wire.ts';
+import { MINUTE_MS } from '../../clock/clock.ts';
+import type { Clock } from '../../clock/clock.ts';
+import { GateClosedError } from '../../gate/gate.ts';
+import { isConflict, isNotFound } from '../../kube/errors.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { Target, Targets } from '../../targets/targets.ts';
+import { Backoff } from '../../workqueue/backoff.ts';
+import { atOnce } from '../machine-set/at-once.ts';
+import { markNode, missingMarks } from './node-marks.ts';
+import type { Marks } from './node-marks.ts';
+
+/** How many Nodes are written at once, and at most in one pass: scaling must not wait behind a thousand Nodes. */
+const NODES_AT_ONCE = 20;
+const NODES_A_PASS = 100;
+/** A kubelet writes its Node too: how often a write that met a change is decided anew before the Node counts as refused. */
+const CONFLICT_TRIES = 5;
+const CONFLICT_PAUSE_MS = 50;
+/** How long a refused Node is left alone. */
+const BACKOFF = new Backoff({ baseMs: 5_000, maxMs: 5 * MINUTE_MS });
+/** A Node that nobody asked for so long after it was due is forgotten. */
+const FORGET_AFTER_MS = 10 * MINUTE_MS;
+
+/** What a NodeMarker is made of. */
+export interface NodeMarkerDeps {
+  readonly targets: Targets;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** How far a call has come. */
+export interface Marked {
+  /** Some Nodes were not tried yet: come back at once, and do nothing before that relies on the marks. */
+  readonly hasMore: boolean;
+  /** All Nodes carry the marks, refused ones included: only then may the work be noted as done. */
+  readonly isDone: boolean;
+  /** Nodes that were refused for the first time, and why the first of them was; undefined when there are none. */
+  readonly refused?: { readonly nodes: number; readonly example: string; readonly cause: unknown };
+}
+
+/** Nothing to do. */
+export const ALL_MARKED: Marked = { hasMore: false, isDone: true };
+
+/** Several calls as one. */
+export function bothMarked(a: Marked, b: Marked): Marked {
+  const refused = a.refused ?? b.refused;
+  return {
+    hasMore: a.hasMore || b.hasMore,
+    isDone: a.isDone && b.isDone,
+    ...(refused === undefined ? {} : { refused }),
+  };
+}
+
+interface Refusal {
+  readonly owner: string;
+  readonly times: number;
+  readonly notBeforeMs: number;
+}
+
+interface Work {
+  readonly target: Target;
+  readonly node: Node;
+  readonly missing: Marks;
+}
+
+/**
+ * Brings Nodes to carry what a rollout puts on them. A Node that refuses (403, 422, a webhook) does not stop the rollout: it is left
+ * alone for a while that doubles with each refusal, up to five minutes, and then tried again for as long as somebody asks.
+ */
+export class NodeMarker {
+  readonly #deps: NodeMarkerDeps;
+  /** By UID of the Node. */
+  readonly #refusals = new Map<string, Refusal>();
+
+  constructor(deps: NodeMarkerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Writes what is missing on the Nodes of `machines`, as far as the cache shows it. `owner` is who comes back for the rest. */
+  async mark(owner: string, machines: readonly Machine[], marks: Marks, signal: AbortSignal): Promise<Marked> {
+    const behind = machines.flatMap((machine) => this.#missing(machine, marks));
+    if (behind.length === 0) return ALL_MARKED;
+    const due = behind.filter(({ node }) => this.#isDue(node));
+    const refused: { name: string; cause: unknown; isNews: boolean }[] = [];
+    await atOnce(NODES_AT_ONCE, due.slice(0, NODES_A_PASS), async (work) => {
+      const { uid, name } = work.node.metadata;
+      try {
+        await this.#write(work, signal);
+        this.#refusals.delete(uid);
+      } catch (cause) {
+        signal.throwIfAborted();
+        if (cause instanceof GateClosedError) throw cause;
+        refused.push({ name, cause, isNews: !this.#refusals.has(uid) });
+        this.#refuse(owner, uid);
+      }
+    });
+    const [first] = refused;
+    const nodes = refused.length;
+    if (first !== undefined) {
+      this.#deps.log.warn(
+        { key: owner, nodes, node: first.name, err: first.cause },
+        'could not update nodes for a rollout',
+      );
+    }
+    const news = refused.filter(({ isNews }) => isNews);
+    return {
+      hasMore: due.length > NODES_A_PASS,
+      isDone: due.length === behind.length && due.length <= NODES_A_PASS && nodes === 0,
+      ...(news[0] === undefined
+        ? {}
+        : { refused: { nodes: news.length, example: news[0].name, cause: news[0].cause } }),
+    };
+  }
+
+  /** After how many milliseconds the first refused Node of `owner` is tried again; undefined when none waits. */
+  dueInMs(owner: string): number | undefined {
+    const nowMs = this.#deps.clock.monotonicMs();
+    let soonest: number | undefined;
+    for (const [uid, refusal] of this.#refusals) {
+      const waitMs = refusal.notBeforeMs - nowMs;
+      if (waitMs < -FORGET_AFTER_MS) this.#refusals.delete(uid);
+      // Who is due and was not asked for is not wanted any more.
+      if (refusal.owner !== owner || waitMs <= 0) continue;
+      soonest = Math.min(soonest ?? waitMs, waitMs);
+    }
+    return soonest;
+  }
+
+  #missing(machine: Machine, marks: Marks): Work[] {
+    const target = this.#deps.targets.of(machine);
+    const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+    const node = name === '' ? undefined : target?.nodes.get(name);
+    if (target === undefined || node === undefined) return [];
+    const isPreserved = (machine.status?.currentStatus?.preserveExpiryTime ?? '') !== '';
+    const missing = missingMarks(node, marks, isPreserved);
+    return missing === undefined ? [] : [{ target, node, missing }];
+  }
+
+  #isDue({ metadata }: Node): boolean {
+    return (this.#refusals.get(metadata.uid)?.notBeforeMs ?? 0) <= this.#deps.clock.monotonicMs();
+  }
+
+  #refuse(owner: string, uid: string): void {
+    const times = (this.#refusals.get(uid)?.times ?? 0) + 1;
+    this.#refusals.set(uid, { owner, times, notBeforeMs: this.#deps.clock.monotonicMs() + BACKOFF.delayMs(times) });
+  }
+
+  /** A Node that is gone needs nothing. */
+  async #write({ target, node, missing }: Work, signal: AbortSignal): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await markNode(target, node, missing, signal);
+        return;
+      } catch (err) {
+        if (isNotFound(err)) return;
+        if (!isConflict(err) || tries === CONFLICT_TRIES) throw err;
+        await this.#deps.clock.sleep(CONFLICT_PAUSE_MS * tries, signal);
+      }
+    }
+  }
+}

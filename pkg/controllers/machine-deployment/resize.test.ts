@@ -1,0 +1,60 @@
+import { expect, test } from '@jest/globals';
+
+import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
+import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import {
+  LAST_SCALER_CHANGE_ANNOTATION,
+  MARKED_FOR_DELETION_TIME_ANNOTATION,
+  PRIORITY_ANNOTATION,
+  TRIGGER_DELETION_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
+import { resizeSets } from './resize.ts';
+
+const API_VERSION = 'machine.sapcloud.io/v1alpha1';
+const TIME = '2026-01-01T00:00:01Z';
+const signal = new AbortController().signal;
+
+/** A set of two with its Machines; the autoscaler has named the first of them, or none. */
+function scene(isNamed: boolean) {
+  const deployment = machineDeployment((d) => {
+    d.spec.replicas = 2;
+    if (!isNamed) return;
+    d.metadata.annotations = { [TRIGGER_DELETION_ANNOTATION]: `m-1~${TIME}`, [LAST_SCALER_CHANGE_ANNOTATION]: TIME };
+  });
+  const set = machineSet((s) => {
+    s.spec.replicas = 2;
+    s.metadata.resourceVersion = '5';
+    s.metadata.ownerReferences = [controllerReference(deployment, API_VERSION, 'MachineDeployment')];
+  });
+  const machines = ['m-1', 'm-2'].map((name) =>
+    machine((m) => {
+      m.metadata.name = name;
+      m.metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+      if (!isNamed || name !== 'm-1') return;
+      m.metadata.annotations = { [PRIORITY_ANNOTATION]: '1', [MARKED_FOR_DELETION_TIME_ANNOTATION]: TIME };
+    }),
+  );
+  const parts = new MemoryDeploymentParts(deployment, { sets: [set], machines });
+  return { parts, set, world: parts.world(deployment) };
+}
+
+test.each([
+  { title: 'shrinking destroys', to: 1, isNamed: false, intent: 'destroy', clusters: ['target'] },
+  { title: 'growing does not', to: 3, isNamed: false, intent: 'change', clusters: [] },
+  { title: 'telling of chosen machines destroys', to: 2, isNamed: true, intent: 'destroy', clusters: ['target'] },
+])('$title, and each holds only for the set that was looked at', async ({ to, isNamed, intent, clusters }) => {
+  const { parts, set, world } = scene(isNamed);
+
+  expect(await resizeSets(parts, world, { sizes: new Map([['set-1', to]]), noted: ['set-1'] }, signal)).toBe(true);
+
+  const { uid, resourceVersion } = set.metadata;
+  expect(parts.client.writes).toMatchObject([{ intent, what: 'machinesets/set-1', uid, resourceVersion, clusters }]);
+});
+
+test('what has its size already is not written', async () => {
+  const { parts, world } = scene(false);
+
+  expect(await resizeSets(parts, world, { sizes: new Map([['set-1', 2]]) }, signal)).toBe(false);
+  expect(parts.client.writes).toEqual([]);
+});

@@ -1,0 +1,118 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine, machineDeployment, machineSet, node, type BuiltMachineDeployment } from '../../../test/builders.ts';
+import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { PREFER_NO_SCHEDULE_KEY } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
+import { NodeMarker } from './node-marker.ts';
+import { finishRollout, rollingUpdate } from './rollout.ts';
+
+const API_VERSION = 'machine.sapcloud.io/v1alpha1';
+const owner = machineDeployment((d) => void (d.spec.replicas = 2));
+
+/** A set of these Machines, of the present template or an older one. */
+function setOf(name: string, machines: readonly string[], replicas: number): MachineSet {
+  return machineSet((s) => {
+    s.metadata.name = name;
+    s.metadata.ownerReferences = [controllerReference(owner, API_VERSION, 'MachineDeployment')];
+    s.spec.replicas = replicas;
+    s.status.replicas = machines.length;
+    if (name === 'old') s.spec.template.spec = { class: { kind: 'MachineClass', name: 'class-0' } };
+  });
+}
+
+function machinesOf(set: MachineSet, names: readonly string[]): Machine[] {
+  return names.map((name) =>
+    machine((m) => {
+      m.metadata.name = name;
+      m.metadata.labels = { pool: 'a', node: name };
+      m.metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+    }),
+  );
+}
+
+function scene(
+  deployment: BuiltMachineDeployment,
+  old: readonly string[],
+  now: readonly string[],
+  nowSize = now.length,
+) {
+  const [oldSet, newSet] = [setOf('old', old, old.length), setOf('now', now, nowSize)];
+  const parts = new MemoryDeploymentParts(deployment, {
+    sets: [oldSet, newSet],
+    machines: [...machinesOf(oldSet, old), ...machinesOf(newSet, now)],
+    nodes: [...old, ...now].map((name) => node((n) => void (n.metadata.name = name))),
+  });
+  const pass = () => ({
+    parts,
+    marker: new NodeMarker(parts),
+    world: parts.world(deployment),
+    signal: new AbortController().signal,
+  });
+  const sizes = (): string[] =>
+    parts.client.writes.flatMap(({ what, body }) => {
+      const { spec } = body as { spec?: { replicas?: number } };
+      return spec?.replicas === undefined ? [] : [`${what} ${spec.replicas}`];
+    });
+  return { parts, pass, sizes };
+}
+
+describe('a rolling update', () => {
+  test('grows the new set first, and shrinks nothing by sizes of a moment before', async () => {
+    const { pass, sizes } = scene(owner, ['o-1', 'o-2'], [], 0);
+
+    await rollingUpdate(pass());
+
+    expect(sizes()).toEqual(['machinesets/now 1']);
+  });
+
+  test('marks the old Nodes before the first old Machine goes', async () => {
+    const { parts, pass, sizes } = scene(owner, ['o-1', 'o-2'], ['n-1']);
+
+    await rollingUpdate(pass());
+
+    expect(parts.targetClient.writes.map(({ what }) => what).toSorted()).toEqual(['nodes/o-1', 'nodes/o-2']);
+    expect(parts.client.writes[0]).toMatchObject({
+      what: 'machinesets/old',
+      body: { metadata: { annotations: { [PREFER_NO_SCHEDULE_KEY]: 'True' } } },
+    });
+    expect(sizes()).toEqual(['machinesets/old 1']);
+  });
+
+  test('does not note a set as tainted of which a Node refused', async () => {
+    const { parts, pass } = scene(owner, ['o-1', 'o-2'], ['n-1']);
+    parts.targetClient.failures.push(new ApiError(403, 'Forbidden', 'no'));
+
+    await rollingUpdate(pass());
+
+    expect(JSON.stringify(parts.client.writes)).not.toContain(PREFER_NO_SCHEDULE_KEY);
+  });
+
+  test('that has more Nodes than one pass can mark goes on at once, and shrinks nothing before', async () => {
+    const names = Array.from({ length: 101 }, (_unused, i) => `o-${i}`);
+    const large = machineDeployment((d) => void (d.spec.replicas = 101));
+    const { pass, sizes } = scene(large, names, ['n-1']);
+
+    expect(await rollingUpdate(pass())).toEqual({ again: true });
+    expect(sizes()).toEqual([]);
+  });
+});
+
+test('the end of a rollout comes back for Nodes that still carry its marks', async () => {
+  const names = Array.from({ length: 101 }, (_unused, i) => `n-${i}`);
+  const done = machineDeployment((d) => {
+    d.spec.replicas = 101;
+    d.status = { replicas: 101, updatedReplicas: 101, availableReplicas: 101, observedGeneration: 1 };
+  });
+  const { parts, pass } = scene(done, [], names);
+  for (const name of names) {
+    const taint = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
+    const tainted = node((n) => Object.assign(n.metadata, { name, resourceVersion: '2' }) && (n.spec.taints = [taint]));
+    parts.nodes.put(tainted);
+  }
+
+  expect(await finishRollout(pass())).toEqual({ again: true });
+});

@@ -1,0 +1,109 @@
+import { expect, test } from '@jest/globals';
+
+import { machine, machineSet } from '../../../test/builders.ts';
+import { MemorySetParts } from '../../../test/machine-set-parts.ts';
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { machines as machineResource } from '../../kube/resource.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
+import { finishDeletion } from './deletion.ts';
+import { DELETIONS_A_PASS } from './scale-down.ts';
+import { settleWhenSeen } from './unseen-creations.ts';
+
+const signal = new AbortController().signal;
+const going = machineSet((s) => {
+  s.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+  s.metadata.finalizers = ['example.com/other', MACHINE_FINALIZER];
+});
+
+function owned(count: number): Machine[] {
+  return Array.from({ length: count }, (_unused, i) =>
+    machine((m) => {
+      m.metadata.name = `m-${i}`;
+      m.metadata.ownerReferences = [controllerReference(going, 'machine.sapcloud.io/v1alpha1', 'MachineSet')];
+    }),
+  );
+}
+
+test('a set is let go once nothing is left, and only as it was looked at', async () => {
+  const parts = new MemorySetParts([going], []);
+
+  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'next' });
+
+  const { uid, resourceVersion } = going.metadata;
+  expect(parts.client.writes).toMatchObject([
+    { intent: 'change', uid, resourceVersion, body: { metadata: { finalizers: ['example.com/other'] } } },
+  ]);
+});
+
+test('a set stays while a POST is unanswered, and looks again by itself', async () => {
+  const parts = new MemorySetParts([going], []);
+  parts.expectations.expect(going.metadata.uid, 'm-unanswered');
+
+  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'requeue' });
+  expect(parts.client.writes).toEqual([]);
+
+  parts.clock.advance(5 * 60_000);
+  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'next' });
+});
+
+test('an unanswered POST that made a Machine after all is found live, and the Machine deleted first', async () => {
+  const parts = new MemorySetParts([going], []);
+  const [late] = owned(1);
+  parts.expectations.expect(going.metadata.uid, 'm-0');
+  if (late !== undefined) parts.client.put(machineResource, late);
+  parts.clock.advance(5 * 60_000);
+
+  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'requeue', afterMs: 0 });
+  expect(parts.client.writes).toEqual([]);
+  await finishDeletion(parts, going, signal);
+  expect(parts.client.writes).toMatchObject([{ verb: 'delete', what: 'machines/m-0' }]);
+});
+
+test('the last Machine goes before the set', async () => {
+  const parts = new MemorySetParts([going], owned(1));
+
+  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'stop' });
+
+  expect(parts.client.writes).toMatchObject([{ verb: 'delete', intent: 'destroy', what: 'machines/m-0' }]);
+});
+
+test('a large set goes on by itself after the first Machines', async () => {
+  const parts = new MemorySetParts([going], owned(DELETIONS_A_PASS + 1));
+
+  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'requeue', afterMs: 0 });
+  expect(parts.client.writes).toHaveLength(DELETIONS_A_PASS);
+});
+
+test('a deletion that spares its dependents waits for the garbage collector', async () => {
+  const parts = new MemorySetParts([going], owned(1));
+  const sparing = machineSet((s) => {
+    s.metadata.deletionTimestamp = 'now';
+    s.metadata.finalizers = ['orphan', MACHINE_FINALIZER];
+  });
+
+  expect(await finishDeletion(parts, sparing, signal)).toMatchObject({ kind: 'stop' });
+  expect(parts.client.writes).toEqual([]);
+});
+
+test('a Machine that cannot be looked for does not count as never made', async () => {
+  const parts = new MemorySetParts([going], []);
+  parts.expectations.expect(going.metadata.uid, 'm-unanswered');
+  parts.client.readFailure = new ApiError(503, 'ServiceUnavailable', 'no answer');
+  parts.clock.advance(5 * 60_000);
+
+  await expect(finishDeletion(parts, going, signal)).rejects.toThrow('no answer');
+  expect(parts.client.writes).toEqual([]);
+});
+
+test('a Machine that came and went settles its creation: it holds nothing back', async () => {
+  const parts = new MemorySetParts([going], []);
+  settleWhenSeen(parts);
+  const [late] = owned(1);
+  parts.expectations.expect(going.metadata.uid, 'm-0');
+  if (late !== undefined) parts.machines.put(late);
+  parts.machines.remove('default/m-0');
+
+  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'next' });
+});

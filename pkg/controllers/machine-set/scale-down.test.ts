@@ -1,0 +1,74 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine, machineSet, node } from '../../../test/builders.ts';
+import { MemorySetParts } from '../../../test/machine-set-parts.ts';
+import { GateClosedError } from '../../gate/gate.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { nodes } from '../../kube/resource.ts';
+import { scaleDown } from './scale-down.ts';
+
+const SET = machineSet();
+const signal = new AbortController().signal;
+const failed = machine((m) => void (m.status.currentStatus.phase = 'Failed'));
+
+test('a victim is deleted only as it was chosen, while its clusters are known to live', async () => {
+  const parts = new MemorySetParts([SET], []);
+
+  await scaleDown(parts, SET, [{ machine: machine(), reason: 'surplus' }], signal);
+
+  const { uid, resourceVersion } = machine().metadata;
+  const guard = { intent: 'destroy', uid, resourceVersion, clusters: ['target'] };
+  expect(parts.client.writes).toEqual([{ verb: 'delete', what: 'machines/m-1', body: undefined, ...guard }]);
+  expect(parts.events).toEqual(['SuccessfulDelete']);
+});
+
+describe('a Failed machine', () => {
+  test('whose Node works again stays', async () => {
+    const parts = new MemorySetParts([SET], []);
+    parts.targetClient.put(nodes, node());
+
+    expect(await scaleDown(parts, SET, [{ machine: failed, reason: 'failed' }], signal)).toEqual({ recovered: 1 });
+    expect(parts.client.writes).toEqual([]);
+  });
+
+  test('whose Node is gone is deleted', async () => {
+    const parts = new MemorySetParts([SET], []);
+
+    expect(await scaleDown(parts, SET, [{ machine: failed, reason: 'failed' }], signal)).toEqual({ recovered: 0 });
+    expect(parts.client.writes).toHaveLength(1);
+  });
+
+  test('whose Node cannot be looked at stays', async () => {
+    const parts = new MemorySetParts([SET], []);
+    parts.targetClient.readFailure = new ApiError(503, 'ServiceUnavailable', 'no answer');
+
+    await expect(scaleDown(parts, SET, [{ machine: failed, reason: 'failed' }], signal)).rejects.toThrow('no answer');
+    expect(parts.client.writes).toEqual([]);
+  });
+
+  test('whose Node was chosen for an update in place is deleted although the Node is Ready', async () => {
+    const parts = new MemorySetParts([SET], []);
+    const chosen = node((n) => void (n.metadata.labels['node.machine.sapcloud.io/selected-for-update'] = 'true'));
+    parts.targetClient.put(nodes, chosen);
+
+    await scaleDown(parts, SET, [{ machine: failed, reason: 'failed' }], signal);
+    expect(parts.client.writes).toHaveLength(1);
+  });
+});
+
+test.each([
+  { end: 'is gone already', failure: new ApiError(404, 'NotFound', 'gone'), throws: false, events: [] },
+  { end: 'has changed', failure: new ApiError(409, 'Conflict', 'changed'), throws: true, events: [] },
+  { end: 'meets a closed gate', failure: new GateClosedError('frozen', 'target', 'x'), throws: true, events: [] },
+  { end: 'is refused', failure: new ApiError(403, 'Forbidden', 'no'), throws: true, events: ['FailedDelete'] },
+])('a victim that $end fails the pass: $throws', async ({ failure, throws, events }) => {
+  const parts = new MemorySetParts([SET], []);
+  parts.client.failures.push(failure);
+
+  const [{ status }] = await Promise.allSettled([
+    scaleDown(parts, SET, [{ machine: machine(), reason: 'surplus' }], signal),
+  ]);
+
+  expect(status).toBe(throws ? 'rejected' : 'fulfilled');
+  expect(parts.events).toEqual(events);
+});

@@ -1,0 +1,193 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { Store } from '../../cache/store.ts';
+import { machine, node } from '../../../test/builders.ts';
+import { MACHINE_INDEXES } from '../node-index/indexes.ts';
+import { belongsTo } from './node-owner.ts';
+
+const OLD = '2025-12-31T00:00:00Z';
+const YOUNG = '2026-01-02T00:00:00Z';
+
+interface Recorded {
+  readonly name: string;
+  readonly providerID?: string;
+  readonly label?: string;
+  readonly created?: string;
+}
+
+function recorded({ name, providerID = '', label = 'n-1', created = '2026-01-01T00:00:00Z' }: Recorded): Machine {
+  return machine((m) => {
+    m.metadata.name = name;
+    m.metadata.creationTimestamp = created;
+    m.metadata.labels = { node: label };
+    m.spec = { providerID };
+  });
+}
+
+function known(...machines: Machine[]): Store<Machine> {
+  const store = new Store<Machine>(MACHINE_INDEXES);
+  for (const one of machines) store.put(one);
+  return store;
+}
+
+describe('a Node n-1 that machine m-1 names', () => {
+  test.each([
+    { what: 'shows its name', shows: 'm-1', onNode: 'vm-9', own: 'vm-1', others: [], is: true },
+    {
+      what: 'shows its name, and has an id that another recorded',
+      shows: 'm-1',
+      onNode: 'vm-2',
+      own: 'vm-1',
+      others: [{ name: 'm-2', providerID: 'vm-2' }],
+      is: true,
+    },
+    {
+      what: 'shows the name of another living machine',
+      shows: 'm-2',
+      onNode: 'vm-1',
+      own: 'vm-1',
+      others: [{ name: 'm-2' }],
+      is: false,
+    },
+    {
+      what: 'shows the name of a machine that is gone',
+      shows: 'm-2',
+      onNode: 'vm-1',
+      own: 'vm-1',
+      others: [],
+      is: true,
+    },
+    {
+      what: 'shows the name of a machine that is gone, and its id in another form',
+      shows: 'm-2',
+      onNode: 'aws:///eu-west-1a/i-1',
+      own: 'aws:///eu-west-1/i-1',
+      others: [],
+      is: true,
+    },
+    {
+      what: 'shows the name of a machine that is gone, and is another VM',
+      shows: 'm-2',
+      onNode: 'vm-2',
+      own: 'vm-1',
+      others: [],
+      is: false,
+    },
+    {
+      what: 'shows the name of a machine that is gone, and no id',
+      shows: 'm-2',
+      onNode: '',
+      own: 'vm-1',
+      others: [],
+      is: false,
+    },
+    { what: 'shows no name, and is its VM', shows: '', onNode: 'vm-1', own: 'vm-1', others: [], is: true },
+    {
+      what: 'shows no name, and its id in another form, which nobody else has',
+      shows: '',
+      onNode: 'aws:///eu-west-1a/i-1',
+      own: 'aws:///eu-west-1/i-1',
+      others: [],
+      is: true,
+    },
+    {
+      what: 'shows no name, and an id that has nothing in common with that of its machine, and nobody else has',
+      shows: '',
+      onNode: 'cloud://instances/9',
+      own: 'vm-1',
+      others: [],
+      is: true,
+    },
+    {
+      what: 'shows no name, and is the VM of another machine that names it',
+      shows: '',
+      onNode: 'aws:///eu-west-1a/i-2',
+      own: 'aws:///eu-west-1/i-1',
+      others: [{ name: 'm-2', providerID: 'aws:///eu-west-1/i-2', created: YOUNG }],
+      is: false,
+    },
+    {
+      what: 'shows no name, and its id in another form, and another machine names it that is another VM',
+      shows: '',
+      onNode: 'aws:///eu-west-1a/i-1',
+      own: 'aws:///eu-west-1/i-1',
+      others: [{ name: 'm-0', providerID: 'aws:///eu-west-1/i-2', created: OLD }],
+      is: true,
+    },
+    {
+      what: 'shows no name, and is the VM of another machine that has no such Node yet',
+      shows: '',
+      onNode: 'vm-2',
+      own: 'vm-1',
+      others: [{ name: 'm-2', label: '', providerID: 'vm-2', created: YOUNG }],
+      is: false,
+    },
+    {
+      what: 'shows no name, and an id that neither it nor an older machine has that names it',
+      shows: '',
+      onNode: 'cloud://instances/9',
+      own: 'vm-1',
+      others: [{ name: 'm-0', providerID: 'vm-0', created: OLD }],
+      is: false,
+    },
+    {
+      what: 'shows no name, and an id that neither it nor a younger machine has that names it',
+      shows: '',
+      onNode: 'cloud://instances/9',
+      own: 'vm-1',
+      others: [{ name: 'm-2', providerID: 'vm-2', created: YOUNG }],
+      is: true,
+    },
+    { what: 'shows neither name nor id', shows: '', onNode: '', own: 'vm-1', others: [], is: true },
+    {
+      what: 'shows no name, and an older machine has it too',
+      shows: '',
+      onNode: 'vm-1',
+      own: 'vm-1',
+      others: [{ name: 'm-0', providerID: 'vm-1', created: OLD }],
+      is: false,
+    },
+    {
+      what: 'shows no name, and a younger machine has it too',
+      shows: '',
+      onNode: 'vm-1',
+      own: 'vm-1',
+      others: [{ name: 'm-2', providerID: 'vm-1', created: YOUNG }],
+      is: true,
+    },
+    {
+      what: 'shows no name, and its namesake has it too',
+      shows: '',
+      onNode: 'vm-1',
+      own: 'vm-1',
+      others: [{ name: 'n-1', providerID: 'vm-1', created: YOUNG }],
+      is: false,
+    },
+    {
+      what: 'shows no name, and an older machine names it that is another VM',
+      shows: '',
+      onNode: 'vm-1',
+      own: 'vm-1',
+      others: [{ name: 'm-0', providerID: 'vm-0', created: OLD }],
+      is: true,
+    },
+    {
+      what: 'shows no name, and an older machine has its id under another name',
+      shows: '',
+      onNode: 'vm-1',
+      own: 'vm-1',
+      others: [{ name: 'm-0', label: 'n-0', providerID: 'vm-1', created: OLD }],
+      is: false,
+    },
+  ])('and that $what: $is', ({ shows, onNode, own, others, is }) => {
+    const mine = recorded({ name: 'm-1', providerID: own });
+    const it = node((n) => {
+      n.metadata.name = 'n-1';
+      if (shows !== '') n.metadata.labels['node.gardener.cloud/machine-name'] = shows;
+      n.spec = { providerID: onNode };
+    });
+
+    expect(belongsTo(it, mine, known(mine, ...others.map(recorded)))).toBe(is);
+  });
+});

@@ -1,0 +1,34 @@
+import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import type { Node } from '../../../apis/wire.ts';
+import type { MachineContext } from '../context.ts';
+import { belongsTo } from '../node-owner.ts';
+
+/** When to look again after a live read that contradicts the cache: the watch delivers it soon. */
+export const CATCH_UP_MS = 1_000;
+
+/** What a live look found: what speaks against going on at once, or the machine's Node, if it has one. */
+export type LastLook = { readonly doubt: string } | { readonly doubt: undefined; readonly node: Node | undefined };
+
+/** Reads Machine and Node live, before a timeout makes the machine Failed: nothing is replaced because a cache is old. */
+export async function lastLook({
+  machine,
+  machines,
+  observed,
+  nodes,
+  readMachine,
+  signal,
+}: MachineContext): Promise<LastLook> {
+  const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+  const [live, node] = await Promise.all([
+    readMachine(observed, signal),
+    name === '' ? undefined : nodes?.read(name, signal),
+  ]);
+  if (live === undefined || live.metadata.uid !== observed.metadata.uid || isBeingDeleted(live)) {
+    return { doubt: 'the deletion to be seen' };
+  }
+  if (live.metadata.resourceVersion !== observed.metadata.resourceVersion) {
+    return { doubt: 'the newest version of the machine' };
+  }
+  return { doubt: undefined, node: node !== undefined && belongsTo(node, machine, machines) ? node : undefined };
+}

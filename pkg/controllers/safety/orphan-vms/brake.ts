@@ -1,0 +1,70 @@
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { ListedMachine } from '../../../driver/driver.ts';
+import type { ObjectEvents } from '../../../events/event-sink.ts';
+import type { Logger } from '../../../log/logger.ts';
+import type { SafetyMetrics } from '../../../metrics/safety.ts';
+import { heldOrphans } from './events.ts';
+import { orphanLimit, releaseOf } from './orphan-limit.ts';
+import type { ClassAccess } from './survey.ts';
+
+/** What the brake tells its holds with. */
+export interface OrphanBrakeParts {
+  readonly recorder: ObjectEvents<MachineClass>;
+  readonly metrics: Pick<SafetyMetrics, 'heldOrphanVMs'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Nothing is deleted anyway. */
+  readonly isDryRun: boolean;
+}
+
+/** A VM that is proved to be without a Machine. */
+export interface Proved {
+  readonly vm: ListedMachine;
+  readonly access: ClassAccess;
+}
+
+/** So many are named in one log line. */
+const NAMED = 20;
+
+/**
+ * Two looks that agree are still one source, the provider's list. When they prove many VMs of a class to be without a Machine at
+ * once, the list is more likely wrong than the world: none of them is deleted before somebody has said so.
+ */
+export class OrphanBrake {
+  readonly #parts: OrphanBrakeParts;
+  /** How many VMs of a class are held, by its key. */
+  readonly #held = new Map<string, number>();
+
+  constructor(parts: OrphanBrakeParts) {
+    this.#parts = parts;
+  }
+
+  /** Of what one round has proved, what may be deleted. `listed`: how many VMs each list shows, by the key of its class. */
+  admit<T extends Proved>(proved: readonly T[], listed: ReadonlyMap<string, number>): readonly T[] {
+    const byClass = Map.groupBy(proved, ({ access }) => access.key);
+    for (const key of this.#held.keys()) if (listed.has(key) && !byClass.has(key)) this.#held.delete(key);
+    const admitted = [...byClass].flatMap(([key, vms]) => (this.#isHeld(key, vms, listed.get(key) ?? 0) ? [] : vms));
+    const held = [...this.#held.values()].reduce((sum, count) => sum + count, 0);
+    this.#parts.metrics.heldOrphanVMs.set(held);
+    return admitted;
+  }
+
+  #isHeld(key: string, vms: readonly Proved[], listed: number): boolean {
+    const { recorder, clock, log, isDryRun } = this.#parts;
+    const [first] = vms;
+    const limit = orphanLimit(listed);
+    const release = first === undefined ? 'given' : releaseOf(first.access.machineClass, clock.now());
+    if (first === undefined || isDryRun || vms.length <= limit || release === 'given') {
+      if (this.#held.delete(key)) log.info({ class: key, vms: vms.length }, 'deletes the VMs that were held');
+      return false;
+    }
+    recorder.event(heldOrphans(first.access.machineClass, release));
+    if (this.#held.get(key) !== vms.length) {
+      const named = vms.slice(0, NAMED).map(({ vm }) => `${vm.machineName} (${vm.providerID})`);
+      log.warn({ class: key, vms: vms.length, listed, limit, named }, 'held VMs without a machine: too many at once');
+    }
+    this.#held.set(key, vms.length);
+    return true;
+  }
+}

@@ -1,0 +1,87 @@
+import { expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+
+import { machine, machineClass } from '../../../../test/builders.ts';
+import { ActivityRegistry } from '../../../activity/registry.ts';
+import { FakeClock } from '../../../clock/fake-clock.ts';
+import type { ListedMachine } from '../../../driver/driver.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { silentLogger } from '../../../log/logger.ts';
+import { safetyMetrics } from '../../../metrics/safety.ts';
+import { FakeDriver } from '../../machine/fake-world.ts';
+import { Collector } from './collector.ts';
+
+const VM: ListedMachine = { providerID: 'sim:///m-1', machineName: 'm-1', machineUID: undefined };
+const SIGHT = { atMs: 0, wallMs: 0, vms: 1, machines: 0 };
+
+async function collect({
+  isDryRun = false,
+  isOwned = false,
+  namesake,
+  failure,
+}: {
+  isDryRun?: boolean;
+  isOwned?: boolean;
+  /** Provider id of the VM that the Machine of the VM's name has. */
+  namesake?: string;
+  failure?: Error;
+}) {
+  const driver = new FakeDriver();
+  if (failure !== undefined) driver.failures = { delete: [failure] };
+  if (namesake !== undefined) driver.vms.set('m-1', { providerID: namesake, nodeName: 'm-1', addresses: [] });
+  const told: string[] = [];
+  const activities = new ActivityRegistry({
+    clock: new FakeClock(),
+    log: silentLogger,
+    metrics: { track: () => undefined, settled: () => undefined },
+    limits: { create: 1, initialize: 1, status: 1, delete: 1, drain: 1, detach: 1 },
+    enqueue: () => undefined,
+  });
+  const collector = new Collector('orphan-vms', {
+    activities,
+    recorder: { event: ({ reason }) => void told.push(reason) },
+    metrics: safetyMetrics(new Registry(), () => 0),
+    log: silentLogger,
+    isDryRun,
+    isOwned: () => isOwned,
+    namesakeOf: () => (namesake === undefined ? undefined : machine()),
+    collected: () => void told.push('collected'),
+  });
+  const access = { key: 'default/class-1', machineClass: machineClass(), driver, secretData: {} };
+  collector.collect({ vm: VM, access, listed: new Set([VM.providerID]), proof: { first: SIGHT, second: SIGHT } });
+  for (let i = 0; i < 30; i++) await Promise.resolve();
+  collector.settle();
+  return { calls: driver.calls, told };
+}
+
+test.each([
+  { title: 'is deleted', options: {}, calls: ['delete'], told: ['OrphanVMDeleted', 'collected'] },
+  { title: 'is left alone in a dry run', options: { isDryRun: true }, calls: [], told: ['OrphanVMFound'] },
+  { title: 'that has got a Machine is left alone', options: { isOwned: true }, calls: [], told: [] },
+  {
+    title: 'that its namesake has is left alone',
+    options: { namesake: VM.providerID },
+    calls: ['status'],
+    told: [],
+  },
+  {
+    title: 'whose namesake has another VM is deleted',
+    options: { namesake: 'sim:///other' },
+    calls: ['status', 'delete'],
+    told: ['OrphanVMDeleted', 'collected'],
+  },
+  {
+    title: 'that is gone already counts as deleted',
+    options: { failure: new DriverError('NotFound', 'gone') },
+    calls: ['delete'],
+    told: ['OrphanVMDeleted', 'collected'],
+  },
+  {
+    title: 'that could not be deleted is told of',
+    options: { failure: new DriverError('Internal', 'no') },
+    calls: ['delete'],
+    told: ['OrphanVMDeletionFailed'],
+  },
+])('a VM without a Machine $title', async ({ options, calls, told }) => {
+  expect(await collect(options)).toEqual({ calls, told });
+});

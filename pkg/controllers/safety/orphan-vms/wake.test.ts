@@ -1,0 +1,110 @@
+import { expect, test } from '@jest/globals';
+
+import { machine } from '../../../../test/builders.ts';
+import type { BuiltMachine } from '../../../../test/builders.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import type { ChangeHandler, Informer } from '../../../cache/lister.ts';
+import { silentLogger } from '../../../log/logger.ts';
+import { Departures } from '../departures.ts';
+import { GoneMachines } from '../gone-machines.ts';
+import { OwnerlessVMs } from '../ownerless-vms.ts';
+import { wakeOrphanVMs } from './wake.ts';
+
+/** Tells of Machines as a cache does, and counts how often that makes the loop look. */
+function watching(leads: boolean) {
+  const handlers: ChangeHandler<Machine>[] = [];
+  const seen = { looks: 0, warnings: 0 };
+  const departures = new Departures();
+  wakeOrphanVMs({
+    machines: { onChange: (handler: ChangeHandler<Machine>) => void handlers.push(handler) } as Informer<Machine>,
+    classes: { onChange: () => undefined } as unknown as Informer<MachineClass>,
+    queue: { add: () => undefined, addAfter: () => undefined },
+    controller: { hurry: () => void (seen.looks += 1) },
+    trust: { trustedForMs: () => (leads ? 1 : 0) },
+    departures,
+    gone: new GoneMachines(),
+    ownerless: new OwnerlessVMs(),
+    deletedLate: () => undefined,
+    log: { ...silentLogger, warn: () => void (seen.warnings += 1) },
+  });
+  const tell = (old: Machine | undefined, current: Machine | undefined): void => {
+    for (const handler of handlers) handler(old, current);
+  };
+  return { tell, seen, departures };
+}
+
+const withoutVM = (change: (m: BuiltMachine) => void = () => undefined): Machine =>
+  machine((m) => {
+    m.spec.providerID = '';
+    delete m.metadata.labels['node'];
+    m.status.currentStatus.phase = '';
+    delete (m as Machine).status?.lastOperation;
+    change(m);
+  });
+const WAITED = { type: 'Create', state: 'Failed', description: 'x' } as const;
+
+test.each([
+  { what: 'has a VM', gone: machine(), looks: 1 },
+  { what: 'was never worked on', gone: withoutVM(), looks: 0 },
+  {
+    what: 'was never worked on and is shown a Node',
+    gone: withoutVM((m) => (m.metadata.labels['node'] = 'n')),
+    looks: 1,
+  },
+  {
+    what: 'never had a VM and is being deleted',
+    gone: withoutVM((m) => {
+      m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+      m.status.currentStatus.phase = 'Terminating';
+      m.status.lastOperation = { ...WAITED, type: 'Delete' };
+    }),
+    looks: 0,
+  },
+  {
+    what: 'was refused a VM by a driver that a former leader asked',
+    gone: withoutVM((m) => {
+      m.status.currentStatus.phase = 'CrashLoopBackOff';
+      m.status.lastOperation = { ...WAITED, errorCode: 'Internal' };
+    }),
+    looks: 1,
+  },
+])('a Machine that vanishes and $what makes the loop look $looks times', ({ gone, looks }) => {
+  const { tell, seen } = watching(true);
+
+  tell(gone, undefined);
+
+  expect(seen).toEqual({ looks, warnings: looks });
+});
+
+test('a Machine that vanishes while a VM may be made for it makes the loop look', () => {
+  const { tell, seen, departures } = watching(true);
+  const gone = withoutVM();
+  departures.creatingVM(gone.metadata.uid);
+
+  tell(gone, undefined);
+
+  expect(seen).toEqual({ looks: 1, warnings: 1 });
+});
+
+test('a process that does not lead any more tells of no Machine that vanishes', () => {
+  const { tell, seen, departures } = watching(false);
+
+  tell(machine(), undefined);
+
+  expect(seen).toEqual({ looks: 0, warnings: 0 });
+  expect(departures.takeMissed()).toEqual([]);
+});
+
+test.each([
+  { before: 'Creating machine', after: 'code = [OutOfRange] message = [several VMs]', looks: 1 },
+  { before: 'code = [OutOfRange] message = [two VMs]', after: 'code = [OutOfRange] message = [three VMs]', looks: 0 },
+  { before: 'code = [OutOfRange] message = [two VMs]', after: 'Machine is running', looks: 0 },
+])('a description that turns from $before into $after makes the loop look $looks times', ({ before, after, looks }) => {
+  const { tell, seen } = watching(true);
+  const says = (description: string): Machine => machine((m) => (m.status.lastOperation.description = description));
+
+  tell(says(before), says(after));
+
+  expect(seen.looks).toBe(looks);
+});

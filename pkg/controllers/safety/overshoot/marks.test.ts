@@ -1,0 +1,78 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machineDeployment, machineSet } from '../../../../test/builders.ts';
+import { MemoryClient } from '../../../../test/memory-client.ts';
+import { machineDeployments, machineSets } from '../../../kube/resource.ts';
+import { freezeDeployment, freezeSet, unfreezeDeployment, unfreezeSet } from './marks.ts';
+
+const OTHER = { type: 'ReplicaFailure', status: 'True' } as const;
+const FROZEN = { type: 'Frozen', status: 'True' } as const;
+const CAUSE = { reason: 'OverShootingReplicaCount', message: 'too many' } as const;
+const signal = new AbortController().signal;
+
+describe('a freeze of a set', () => {
+  const set = machineSet((s) => void (s.status.machineSetCondition = [OTHER]));
+
+  test('is shown before it takes effect, each half on top of the other, beside what others say', async () => {
+    const client = new MemoryClient();
+    client.put(machineSets, set);
+
+    await freezeSet(client, set, CAUSE, 0, signal);
+
+    expect(client.writes).toMatchObject([
+      {
+        what: 'machinesets/set-1/status',
+        resourceVersion: '1',
+        body: { status: { machineSetCondition: [OTHER, { type: 'Frozen', ...CAUSE }] } },
+      },
+      { what: 'machinesets/set-1', resourceVersion: '1001', body: { metadata: { labels: { freeze: 'True' } } } },
+    ]);
+  });
+
+  test('that was written half is completed', async () => {
+    const client = new MemoryClient();
+
+    await freezeSet(
+      client,
+      machineSet((s) => void (s.status.machineSetCondition = [FROZEN])),
+      CAUSE,
+      0,
+      signal,
+    );
+
+    expect(client.writes).toMatchObject([{ what: 'machinesets/set-1', resourceVersion: '1' }]);
+  });
+
+  test.each([
+    { before: [OTHER, FROZEN], left: [OTHER] },
+    { before: [FROZEN], left: null },
+  ])('ends with $left left', async ({ before, left }) => {
+    const client = new MemoryClient();
+    const frozen = machineSet((s) => void (s.status.machineSetCondition = before));
+    client.put(machineSets, frozen);
+
+    await unfreezeSet(client, frozen, signal);
+
+    expect(client.writes).toMatchObject([
+      { resourceVersion: '1', body: { status: { machineSetCondition: left } } },
+      { resourceVersion: '1001', body: { metadata: { labels: { freeze: null } } } },
+    ]);
+  });
+});
+
+test('a MachineDeployment is frozen and unfrozen in the same way', async () => {
+  const client = new MemoryClient();
+  const deployment = machineDeployment((d) => void (d.status.conditions = [{ ...OTHER, type: 'Available' }]));
+  client.put(machineDeployments, deployment);
+
+  await freezeDeployment(client, deployment, CAUSE, 0, signal);
+  const frozen = machineDeployment((d) => void (d.status.conditions = [{ ...OTHER, type: 'Available' }, FROZEN]));
+  await unfreezeDeployment(client, frozen, signal);
+
+  expect(client.writes).toMatchObject([
+    { resourceVersion: '1', body: { status: { conditions: [{ type: 'Available' }, { type: 'Frozen' }] } } },
+    { resourceVersion: '1001', body: { metadata: { labels: { freeze: 'True' } } } },
+    { resourceVersion: '1', body: { status: { conditions: [{ type: 'Available' }] } } },
+    { resourceVersion: '1003', body: { metadata: { labels: { freeze: null } } } },
+  ]);
+});

@@ -1,0 +1,86 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { node, type BuiltNode } from '../../test/builders.ts';
+import { MemoryClient } from '../../test/memory-client.ts';
+import { MemoryInformer } from '../../test/memory-informer.ts';
+import { FakeClock } from '../clock/fake-clock.ts';
+import { ApiError } from '../kube/errors.ts';
+import { nodes } from '../kube/resource.ts';
+import { announce, raiseBarrier } from './barrier.ts';
+import type { DrainRequest } from './drain.ts';
+
+const TAINT = { key: 'preserved', effect: 'NoSchedule' } as const;
+const CONDITION = { type: 'Terminating', status: 'True', reason: 'ScaleDown', message: 'x' } as const;
+const OTHER = { key: 'other', effect: 'NoSchedule' };
+const signal = new AbortController().signal;
+const clock = new FakeClock();
+
+function scene(live: BuiltNode, barrier: DrainRequest['barrier']) {
+  const client = new MemoryClient();
+  client.put(nodes, live);
+  const target = { cluster: 'target', reader: client, writer: client, nodes: new MemoryInformer([node()]) };
+  const { name, uid } = node().metadata;
+  // Only what a barrier needs of a drain.
+  const request = {
+    target,
+    nodeName: name,
+    nodeUID: uid,
+    barrier,
+    nodeCondition: CONDITION,
+  } as unknown as DrainRequest;
+  return { client, request };
+}
+
+describe('the barrier of a taint', () => {
+  const tainted = node((n) => {
+    n.metadata.resourceVersion = '6';
+    n.spec.taints = [OTHER];
+  });
+
+  test('goes over the list that was read live, and fails when that has changed', async () => {
+    const { client, request } = scene(tainted, { taint: TAINT });
+
+    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+
+    expect(client.writes).toMatchObject([{ resourceVersion: '6', body: { spec: { taints: [OTHER, TAINT] } } }]);
+  });
+
+  test('is tried again when a kubelet has just written its Node', async () => {
+    const { client, request } = scene(tainted, { taint: TAINT });
+    client.failures.push(new ApiError(409, 'Conflict', 'changed'));
+
+    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+
+    expect(client.writes).toHaveLength(2);
+  });
+
+  test('is raised once', async () => {
+    const { client, request } = scene(
+      node((n) => void (n.spec.taints = [TAINT])),
+      { taint: TAINT },
+    );
+
+    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+
+    expect(client.writes).toEqual([]);
+  });
+});
+
+test('the condition of a Node is written once', async () => {
+  const { client, request } = scene(node(), 'cordon');
+  expect(await announce(request, clock, signal)).toBe(true);
+  expect(client.writes).toMatchObject([{ what: 'nodes/m-1/status', body: { status: { conditions: [CONDITION] } } }]);
+
+  const told = node((n) => void n.status.conditions.push(CONDITION));
+  const again = scene(told, 'cordon');
+  const target = { ...again.request.target, nodes: new MemoryInformer([told]) };
+  await announce({ ...again.request, target }, clock, signal);
+  expect(again.client.writes).toEqual([]);
+});
+
+test('a Node that is gone has no barrier', async () => {
+  const { client, request } = scene(node(), 'cordon');
+  client.failures.push(new ApiError(404, 'NotFound', 'gone'));
+
+  expect(await raiseBarrier(request, clock, signal)).toBe(false);
+});

@@ -1,0 +1,29 @@
+import type { DriverError } from './error.ts';
+
+/** Longest that a read waits for its answer. */
+export const READ_TIMEOUT_MS = 30_000;
+/** Longest that DeleteMachine waits for its answer. It may be repeated at any time, so that one that hangs is asked again. */
+export const DELETE_TIMEOUT_MS = 60_000;
+/** Longest that the first CreateMachine or InitializeMachine waits for its answer, where it may be repeated. */
+const FIRST_TIMEOUT_MS = 60_000;
+/** The least that a CreateMachine waits for its answer if it may not be repeated at once. */
+const LEAST_WHOLE_TIMEOUT_MS = 600_000;
+
+/** Longest that a mutation waits which must not be repeated before it is certain that it did nothing. */
+export function wholeTimeoutMs(creationTimeoutMs: number): number {
+  return Math.max(creationTimeoutMs, LEAST_WHOLE_TIMEOUT_MS);
+}
+
+/**
+ * How long CreateMachine or InitializeMachine waits for its answer, if it may be repeated: not for its whole time, because what
+ * a call without answer has begun is found by the next one. Each time it ran out, `timeouts` times in a row, it waits for twice
+ * as long, so that a slow provider gets its time.
+ */
+export function repeatableTimeoutMs(creationTimeoutMs: number, timeouts: number): number {
+  return Math.min(FIRST_TIMEOUT_MS * 2 ** Math.min(timeouts, 10), wholeTimeoutMs(creationTimeoutMs));
+}
+
+/** Whether a mutation ended because its time ran out, here or at the driver. */
+export function isTimeout({ code, unanswered, timedOut }: DriverError): boolean {
+  return code === 'DeadlineExceeded' || (unanswered && timedOut);
+}

@@ -1,0 +1,233 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+
+import { FakeClock } from '../clock/fake-clock.ts';
+import { silentLogger } from '../log/logger.ts';
+import { gateMetrics } from '../metrics/gate.ts';
+import type { ProbedCluster } from './cluster-freeze.ts';
+import { OpenFence } from './fence.ts';
+import { Freezes } from './freeze.ts';
+import { CONTROL, GateClosedError } from './gate.ts';
+import { LeaderGate } from './leader-gate.ts';
+import { type FreezeChange, type Outage, SetBackError } from './outage.ts';
+
+const SECOND = 1_000;
+const never = new AbortController().signal;
+
+/** A cluster that can be doubted and set back. */
+class DoubtfulCluster implements ProbedCluster {
+  readonly cluster = CONTROL;
+  isInDoubt = false;
+  isSettled = true;
+  isReachable = true;
+  wasSetBack = false;
+  isRead = true;
+  /** What happens while all of it is read. */
+  whileRead: () => Promise<void> = () => Promise.resolve();
+  probes = 0;
+  readonly caughtUp: Outage[] = [];
+  #listener: Parameters<NonNullable<ProbedCluster['listen']>>[0] | undefined;
+  #settled = Promise.withResolvers<void>();
+
+  listen(listener: Parameters<NonNullable<ProbedCluster['listen']>>[0]): void {
+    this.#listener = listener;
+  }
+
+  async probe(): Promise<void> {
+    this.probes += 1;
+    if (!this.isReachable) throw new Error('connection refused');
+    if (this.wasSetBack) throw new SetBackError('at 20, was at 40');
+    if (this.isInDoubt) this.settle();
+  }
+
+  async catchUp(_signal: AbortSignal, outage: Outage): Promise<void> {
+    this.caughtUp.push(outage);
+    if (!this.isRead) throw new Error('list failed');
+    await this.whileRead();
+    this.wasSetBack = false;
+  }
+
+  async untilSettled(signal: AbortSignal): Promise<void> {
+    const aborted = new Promise<never>((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+    await Promise.race([this.#settled.promise, aborted]);
+  }
+
+  doubt(): void {
+    this.isInDoubt = true;
+    this.isSettled = false;
+    this.#settled = Promise.withResolvers<void>();
+    this.#listener?.doubted();
+  }
+
+  settle(): void {
+    this.isInDoubt = false;
+    this.isSettled = true;
+    this.#settled.resolve();
+  }
+
+  showSetBack(): void {
+    this.#listener?.setBack('machines "m-1" is at resourceVersion 20 again');
+  }
+}
+
+let stop: () => Promise<void> = () => Promise.resolve();
+afterEach(() => stop());
+
+async function start() {
+  const clock = new FakeClock();
+  const metrics = gateMetrics(new Registry());
+  const freezes = new Freezes({ clock, log: silentLogger, metrics, periodMs: 60 * SECOND, timeoutMs: 30 * SECOND });
+  stop = () => freezes.stop();
+  const cluster = new DoubtfulCluster();
+  freezes.add(cluster);
+  const changes: FreezeChange[] = [];
+  freezes.onChange((change) => void changes.push(change));
+  const gate = new LeaderGate({ clock, fence: new OpenFence({ clock }), freezes, metrics, graceMs: 0 });
+  const admit = (intent: 'report' | 'create' | 'change' | 'destroy'): Promise<string> =>
+    gate.admit(intent, [CONTROL], never).then(
+      () => 'admitted',
+      (err: unknown) => (err instanceof GateClosedError ? err.reason : String(err)),
+    );
+  await clock.advanceAsync(1);
+  return { clock, freezes, cluster, changes, gate, admit };
+}
+
+describe('a cluster that was set back', () => {
+  test('is frozen by the probe that finds it, and thaws when all of it was read again', async () => {
+    const { clock, cluster, changes, admit } = await start();
+    cluster.isRead = false;
+    cluster.wasSetBack = true;
+
+    await clock.advanceAsync(60 * SECOND);
+    expect([await admit('create'), await admit('destroy'), await admit('report')]).toEqual([
+      'frozen',
+      'frozen',
+      'admitted',
+    ]);
+    cluster.isRead = true;
+    await clock.advanceAsync(3 * SECOND);
+
+    expect(await admit('destroy')).toBe('admitted');
+    expect(changes).toMatchObject([
+      { frozen: true, isSetBack: true, why: 'at 20, was at 40' },
+      { frozen: false, isSetBack: true },
+    ]);
+    expect(cluster.caughtUp.every(({ isSetBack }) => isSetBack)).toBe(true);
+  });
+
+  test('is frozen at once by whatever else shows it', async () => {
+    const { clock, cluster, changes, admit } = await start();
+    cluster.isRead = false;
+
+    cluster.showSetBack();
+
+    expect(await admit('change')).toBe('frozen');
+    cluster.isRead = true;
+    await clock.advanceAsync(3 * SECOND);
+    expect(await admit('change')).toBe('admitted');
+    expect(changes).toMatchObject([{ why: 'machines "m-1" is at resourceVersion 20 again' }, { frozen: false }]);
+  });
+
+  test('during an outage stays frozen, is told of too, and is read again', async () => {
+    const { clock, cluster, changes } = await start();
+    cluster.isReachable = false;
+    await clock.advanceAsync(100 * SECOND);
+
+    cluster.wasSetBack = true;
+    cluster.isReachable = true;
+    await clock.advanceAsync(3 * SECOND);
+
+    expect(changes.map(({ frozen, isSetBack }) => [frozen, isSetBack])).toEqual([
+      [true, undefined],
+      [true, true],
+      [false, true],
+    ]);
+    expect(cluster.caughtUp).toHaveLength(1);
+  });
+
+  test.each([
+    { by: 'what is read then', show: () => Promise.reject(new SetBackError('nodes are at 20')) },
+    { by: 'a watch', show: (cluster: DoubtfulCluster) => Promise.resolve(cluster.showSetBack()) },
+  ])('while it is caught up with after an outage, as $by shows, is read anew', async ({ show }) => {
+    const { clock, cluster, changes } = await start();
+    cluster.isReachable = false;
+    await clock.advanceAsync(100 * SECOND);
+    cluster.whileRead = () => {
+      cluster.whileRead = () => Promise.resolve();
+      return show(cluster);
+    };
+
+    cluster.isReachable = true;
+    await clock.advanceAsync(5 * SECOND);
+
+    expect(changes.map(({ frozen, isSetBack }) => [frozen, isSetBack])).toEqual([
+      [true, undefined],
+      [true, true],
+      [false, true],
+    ]);
+    expect(cluster.caughtUp.map(({ isSetBack }) => isSetBack)).toEqual([undefined, true]);
+  });
+});
+
+describe('a cluster in doubt', () => {
+  test('is probed at once, and what is to be written waits for it', async () => {
+    const { clock, cluster, admit } = await start();
+    const { probes } = cluster;
+
+    cluster.doubt();
+    const admitted = admit('create');
+    await clock.advanceAsync(1);
+
+    expect(await admitted).toBe('admitted');
+    expect(cluster.probes).toBe(probes + 1);
+  });
+
+  test('is refused whatever changes it, after a while, and asked again and again', async () => {
+    const { clock, cluster, admit } = await start();
+    cluster.isReachable = false;
+    const { probes } = cluster;
+
+    cluster.doubt();
+    const refused = Promise.all([admit('create'), admit('destroy'), admit('report')]);
+    await clock.advanceAsync(6 * SECOND);
+
+    expect(await refused).toEqual(['unproven', 'unproven', 'admitted']);
+    // At 0, 0.5, 1.5, 3.5, 5.5 s; then each 2 s.
+    expect(cluster.probes - probes).toBe(5);
+    await clock.advanceAsync(6 * SECOND);
+    expect(cluster.probes - probes).toBe(8);
+  });
+
+  test('stays so while what has to be read anew has not been, although it answers', async () => {
+    const { clock, cluster, admit } = await start();
+    cluster.isSettled = false;
+
+    const refused = admit('change');
+    await clock.advanceAsync(6 * SECOND);
+
+    expect(await refused).toBe('unproven');
+  });
+});
+
+test('time in which a cluster did not answer, or a watch had stalled, was without sight', async () => {
+  const { clock, freezes, cluster, gate } = await start();
+  await clock.advanceAsync(9 * SECOND);
+  const sinceMs = clock.monotonicMs();
+  freezes.wasBlind(CONTROL, { fromMs: sinceMs, toMs: sinceMs + 4 * SECOND });
+  await clock.advanceAsync(10 * SECOND);
+  expect(gate.blindMs([CONTROL], sinceMs)).toBe(4 * SECOND);
+
+  cluster.isReachable = false;
+  await clock.advanceAsync(100 * SECOND);
+  const during = gate.blindMs([CONTROL], sinceMs);
+  cluster.isReachable = true;
+  await clock.advanceAsync(10 * SECOND);
+  const afterwards = gate.blindMs([CONTROL], sinceMs);
+
+  expect(during).toBeGreaterThan(50 * SECOND);
+  expect(afterwards).toBeGreaterThanOrEqual(during);
+  await clock.advanceAsync(10 * SECOND);
+  expect(gate.blindMs([CONTROL], sinceMs)).toBe(afterwards);
+});

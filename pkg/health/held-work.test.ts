@@ -1,0 +1,43 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { FakeClock } from '../clock/fake-clock.ts';
+import { HeldWork, workBegun } from './held-work.ts';
+
+const CATCH_UP = { work: 'machine-controller', waitsFor: 'catch-up', of: 'target' } as const;
+
+describe('held work', () => {
+  test('is shown with since when and why until it is released, and makes the process unready', () => {
+    const clock = new FakeClock();
+    const work = new HeldWork({ clock });
+    const check = workBegun(
+      () => work.list(),
+      () => false,
+    );
+    const since = new Date(clock.now()).toISOString().replace('.000Z', 'Z');
+    const hold = work.hold(CATCH_UP);
+    clock.advance(5_000);
+    const before = check.check();
+    hold.failed(new Error('nodes is forbidden'));
+    const failed = check.check();
+    hold.release();
+
+    const text = `machine-controller held since ${since}, catching up with the target cluster`;
+    expect(before).toEqual({ ok: false, detail: text });
+    expect(failed).toEqual({ ok: false, detail: `${text} (nodes is forbidden)` });
+    expect(check.check()).toEqual({ ok: true });
+  });
+
+  test('does not make the process unready while its cluster is frozen or its driver away, and is shown all the same', () => {
+    const work = new HeldWork({ clock: new FakeClock() });
+    const isFrozen = (cluster: string): boolean => cluster === 'target';
+    const check = workBegun(() => work.list(), isFrozen);
+    work.hold(CATCH_UP);
+    work.hold({ work: 'machine-controller', waitsFor: 'driver', of: 'sim' }).failed('ECONNREFUSED');
+    const held = check.check();
+    work.hold({ work: 'process', waitsFor: 'identity', of: 'control' });
+
+    expect(held).toMatchObject({ ok: true, detail: expect.stringContaining('catching up with the target cluster') });
+    expect(held.detail).toMatch(/, connecting to the driver of provider sim \(ECONNREFUSED\)$/);
+    expect(check.check()).toMatchObject({ ok: false, detail: expect.stringContaining('; process held since') });
+  });
+});

@@ -1,0 +1,90 @@
+import type { Clock } from '../clock/clock.ts';
+import { toTimestamp } from '../clock/clock.ts';
+import type { Cluster } from '../gate/gate.ts';
+import type { Check } from './checks.ts';
+
+/** What has to be done with a cluster, or with the driver of a provider, before work may begin. */
+export type Prerequisite = 'caches' | 'identity' | 'catch-up' | 'driver';
+
+/** Work that does not begin yet. */
+export interface Held {
+  /** Name of the Lease under which it would be done; `process`: everything. */
+  readonly work: string;
+  readonly waitsFor: Prerequisite;
+  /** Name of the cluster; of the provider, for a driver. */
+  readonly of: Cluster;
+  /** By wall time. */
+  readonly sinceMs: number;
+  /** What the last attempt ended with; undefined before it ended. */
+  readonly why: string | undefined;
+}
+
+/** One piece of held work, for whoever tries to set it free. */
+export interface Hold {
+  /** An attempt failed; the work stays held. */
+  failed(err: unknown): void;
+  /** The work goes on. */
+  release(): void;
+}
+
+/** Longest part of an error that is shown. */
+const EXCERPT = 300;
+
+const DOING: Readonly<Record<Prerequisite, (of: string) => string>> = {
+  caches: (of) => `filling the caches of the ${of} cluster`,
+  identity: (of) => `reading the identity of the ${of} cluster`,
+  'catch-up': (of) => `catching up with the ${of} cluster`,
+  driver: (of) => `connecting to the driver of provider ${of}`,
+};
+
+/** Everything in this process that waits before it works: whoever holds work back notes it here, so that it is seen. */
+export class HeldWork {
+  readonly #clock: Clock;
+  readonly #held = new Map<symbol, Held>();
+
+  constructor(parts: { clock: Clock }) {
+    this.#clock = parts.clock;
+  }
+
+  /** From now on until `release`, `work` is shown as held. */
+  hold(what: Pick<Held, 'work' | 'waitsFor' | 'of'>): Hold {
+    const key = Symbol(what.work);
+    this.#held.set(key, { ...what, sinceMs: this.#clock.now(), why: undefined });
+    return {
+      failed: (err) => {
+        const held = this.#held.get(key);
+        const why = (err instanceof Error ? err.message : String(err)).slice(0, EXCERPT);
+        if (held !== undefined) this.#held.set(key, { ...held, why });
+      },
+      release: () => void this.#held.delete(key),
+    };
+  }
+
+  list(): readonly Held[] {
+    return [...this.#held.values()];
+  }
+}
+
+/**
+ * Whether all work may begin. What waits for a cluster that is frozen, or for a driver, which a restart would not bring back, does
+ * not make the process unready; the detail says so all the same.
+ */
+export function workBegun(list: () => readonly Held[], isFrozen: (cluster: Cluster) => boolean): Check {
+  return {
+    name: 'work',
+    check() {
+      const held = list();
+      if (held.length === 0) return { ok: true };
+      return {
+        ok: held.every(({ waitsFor, of }) => waitsFor === 'driver' || isFrozen(of)),
+        detail: held.map(describe).join('; '),
+      };
+    },
+  };
+}
+
+/** `machine-controller held since 2026-01-01T00:00:00Z, catching up with the target cluster (nodes is forbidden)`. */
+function describe({ work, waitsFor, of, sinceMs, why }: Held): string {
+  const reason = why === undefined ? '' : ` (${why})`;
+  return `${work} held since ${toTimestamp(sinceMs)}, ${DOING[waitsFor](of)}${reason}`;
+}

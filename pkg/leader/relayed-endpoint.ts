@@ -1,0 +1,55 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import type { Credentials, Endpoint } from '../kube/endpoint.ts';
+
+/** An endpoint whose credentials another thread loads and tells: the thread of the Leases reads no kubeconfig. */
+export class RelayedEndpoint implements Endpoint {
+  readonly url: string;
+  readonly namespace = undefined;
+  readonly #askAnew: () => void;
+  #current: Credentials | undefined;
+  /** Settles when the present credentials, or those that replace refused ones, have come; or why they have not. */
+  #told = Promise.withResolvers<void>();
+  #isAwaited = true;
+  #why: string | undefined;
+
+  /** `askAnew` asks the other thread for credentials in place of refused ones. */
+  constructor(options: { url: string; askAnew: () => void }) {
+    this.url = options.url;
+    this.#askAnew = options.askAnew;
+  }
+
+  async credentials(): Promise<Credentials> {
+    await this.#told.promise;
+    if (this.#why !== undefined || this.#current === undefined) throw new Error(this.#why ?? 'no credentials yet');
+    return this.#current;
+  }
+
+  refused(): void {
+    if (this.#isAwaited) return;
+    this.#isAwaited = true;
+    this.#told = Promise.withResolvers<void>();
+    this.#askAnew();
+  }
+
+  /** Takes credentials over. */
+  tell({ headers, connection }: Credentials): void {
+    const before = this.#current?.connection;
+    this.#current = {
+      headers,
+      connection: isDeepStrictEqual(before, connection) ? (before ?? connection) : connection,
+    };
+    this.#settle(undefined);
+  }
+
+  /** There are none, and why; the next `refused` or `tell` changes that. */
+  tellNone(why: string): void {
+    this.#settle(why);
+  }
+
+  #settle(why: string | undefined): void {
+    this.#why = why;
+    this.#isAwaited = false;
+    this.#told.resolve();
+  }
+}

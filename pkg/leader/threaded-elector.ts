@@ -1,0 +1,138 @@
+import type { Lease } from '../apis/wire.ts';
+import { untilAborted } from '../clock/deadline.ts';
+import type { ElectionCounters, LeaseElector } from './elector.ts';
+import type { ElectorReport, ElectorState, LeaseOrder } from './lease-messages.ts';
+import type { Trouble } from './lease-trouble.ts';
+
+/** What the main thread's side of an elector is made of. */
+export interface ThreadedElectorParts {
+  readonly name: string;
+  /** The memory of the fence of this leadership. */
+  readonly fence: { readonly memory: SharedArrayBuffer; close(): void };
+  readonly metrics: ElectionCounters;
+  /** As ElectorParts. */
+  readonly lost: (reason: string) => void;
+  readonly announce: (lease: Lease, message: string) => void;
+}
+
+/** How orders reach the thread. */
+export interface LeaseOrders {
+  /** Starts the thread unless it runs. */
+  start(): void;
+  send(order: LeaseOrder): void;
+}
+
+const NOTHING_YET: ElectorState = {
+  isLeading: false,
+  lease: undefined,
+  holder: undefined,
+  trouble: undefined,
+  ended: undefined,
+};
+
+/** The main thread's side of an elector that runs in the thread of the Leases; what can be read is as last told. */
+export class ThreadedElector implements LeaseElector {
+  readonly #parts: ThreadedElectorParts;
+  readonly #orders: LeaseOrders;
+  #state: ElectorState = NOTHING_YET;
+  #hasStarted = false;
+  readonly #acquired = Promise.withResolvers<boolean>();
+  readonly #released = Promise.withResolvers<void>();
+  /** Why the thread ended before its time. */
+  #threadEnded: string | undefined;
+
+  constructor(parts: ThreadedElectorParts, orders: LeaseOrders) {
+    this.#parts = parts;
+    this.#orders = orders;
+    parts.metrics.isLeader.set({ lease: parts.name }, 0);
+  }
+
+  get isLeading(): boolean {
+    return this.#state.isLeading;
+  }
+
+  get lease(): Lease | undefined {
+    return this.#state.lease;
+  }
+
+  get holder(): string | undefined {
+    return this.#state.holder;
+  }
+
+  get trouble(): Trouble | undefined {
+    return this.#state.trouble;
+  }
+
+  get ended(): string | undefined {
+    return this.#threadEnded ?? this.#state.ended;
+  }
+
+  async acquire(signal: AbortSignal): Promise<void> {
+    const { name, fence } = this.#parts;
+    signal.throwIfAborted();
+    this.#hasStarted = true;
+    this.#orders.start();
+    this.#orders.send({ kind: 'acquire', name, fence: fence.memory });
+    const stop = (): void => this.#orders.send({ kind: 'stop-acquiring', name });
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      const isLeading = await this.#acquired.promise;
+      signal.throwIfAborted();
+      // The thread ended; `lost` was called and ends the process, which aborts the signal.
+      if (!isLeading) await untilAborted(new Promise<never>(() => undefined), signal);
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  async release(mutationsEnded: () => Promise<void>): Promise<void> {
+    await mutationsEnded();
+    if (!this.#hasStarted) {
+      this.#state = { ...this.#state, ended: 'no longer a candidate' };
+      return;
+    }
+    this.#orders.send({ kind: 'release', name: this.#parts.name });
+    await this.#released.promise;
+  }
+
+  /** Takes in what the thread says of this Lease. */
+  heard(report: ElectorReport): void {
+    const { announce, lost, metrics, name: lease } = this.#parts;
+    switch (report.kind) {
+      case 'state':
+        this.#state = report.state;
+        break;
+      case 'acquired':
+        this.#acquired.resolve(report.isLeading);
+        break;
+      case 'released':
+        this.#released.resolve();
+        break;
+      case 'lost':
+        lost(report.reason);
+        break;
+      case 'announce':
+        announce(report.lease, report.message);
+        break;
+      case 'is-leader':
+        metrics.isLeader.set({ lease }, report.value);
+        break;
+      case 'renewal':
+        metrics.renewals.inc({ lease, result: report.result });
+        break;
+    }
+  }
+
+  /** The thread ended although nobody told it to: nobody renews the Lease any more. */
+  threadEnded(why: string): void {
+    const { fence, lost, metrics, name } = this.#parts;
+    if (!this.#hasStarted || this.#state.ended !== undefined) return;
+    fence.close();
+    this.#threadEnded = `lost leadership: ${why}`;
+    this.#state = { ...this.#state, isLeading: false, lease: undefined };
+    metrics.isLeader.set({ lease: name }, 0);
+    this.#acquired.resolve(false);
+    this.#released.resolve();
+    lost(`leadership of ${name} was lost: ${why}`);
+  }
+}

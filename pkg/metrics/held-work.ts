@@ -1,0 +1,41 @@
+import { Gauge } from 'prom-client';
+import type { Registry } from 'prom-client';
+
+/** One piece of work that waits, as far as metrics tell. */
+interface Held {
+  readonly work: string;
+  readonly waitsFor: string;
+  readonly of: string;
+  readonly sinceMs: number;
+}
+
+const LABELS = ['work', 'waits_for', 'of'] as const;
+
+/** Declares the metrics of held work in `registry`; `list` is asked at each scrape. */
+export function heldWorkMetrics(registry: Registry, list: () => readonly Held[]): void {
+  const show = (gauge: Gauge<(typeof LABELS)[number]>, valueOf: (held: Held) => number): void => {
+    gauge.reset();
+    for (const held of list()) {
+      const { work, waitsFor, of } = held;
+      gauge.set({ work, waits_for: waitsFor, of }, valueOf(held));
+    }
+  };
+  void new Gauge({
+    name: 'machinist_work_held',
+    help: '1 for work that does not begin yet: the Lease under which it would be done (or process), and what it waits for (caches, identity, catch-up, driver) of which cluster or provider; no value when nothing is held.',
+    labelNames: LABELS,
+    registers: [registry],
+    collect() {
+      show(this, () => 1);
+    },
+  });
+  void new Gauge({
+    name: 'machinist_work_held_since_timestamp_seconds',
+    help: 'Since when work is held, in seconds since the epoch; no value when nothing is held. Why is in the log and in /readyz?verbose.',
+    labelNames: LABELS,
+    registers: [registry],
+    collect() {
+      show(this, ({ sinceMs }) => sinceMs / 1_000);
+    },
+  });
+}

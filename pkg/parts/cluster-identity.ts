@@ -1,0 +1,64 @@
+import type { Clock } from '../clock/clock.ts';
+import { CONTROL } from '../gate/gate.ts';
+import type { HeldWork } from '../health/held-work.ts';
+import { isRefusal } from '../kube/errors.ts';
+import { namespaces } from '../kube/resource.ts';
+import type { Reader } from '../kube/client.ts';
+import type { Logger } from '../log/logger.ts';
+import { CannotStartError, type Member } from '../process/lifecycle.ts';
+import { patiently } from './persistently.ts';
+
+/** What the identity is read with. */
+export interface ClusterIdentityParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly held: HeldWork;
+  /** Of the control cluster. */
+  readonly reader: Reader;
+}
+
+/**
+ * The identity of the control cluster, under which drivers tag VMs: the UID of Namespace `kube-system`. It is read once, before
+ * the process applies for a Lease: one that may not read it must never lead.
+ */
+export class ClusterIdentity implements Member {
+  readonly name = 'identity of the cluster';
+  readonly #parts: ClusterIdentityParts;
+  #uid: string | undefined;
+
+  constructor(parts: ClusterIdentityParts) {
+    this.#parts = parts;
+  }
+
+  /** Throws before it was read. */
+  get uid(): string {
+    if (this.#uid === undefined) throw new Error('calling a driver before the identity of the cluster is known');
+    return this.#uid;
+  }
+
+  /** Waits for a server that cannot be asked. Throws CannotStartError when it lastingly refuses. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { held, reader } = this.#parts;
+    const hold = held.hold({ work: 'process', waitsFor: 'identity', of: CONTROL });
+    try {
+      const { metadata } = await patiently(
+        { ...this.#parts, hold },
+        'reading the identity of the cluster',
+        (s) => reader.get(namespaces, { name: 'kube-system' }, { signal: s }),
+        signal,
+      );
+      this.#uid = metadata.uid;
+    } catch (err) {
+      if (!isRefusal(err)) throw err;
+      throw new CannotStartError(
+        `the control cluster does not let us read Namespace kube-system, whose UID tells its VMs from those of other clusters: ` +
+          `apply deploy/rbac/control-identity.yaml (${err.message})`,
+        { cause: err },
+      );
+    }
+  }
+
+  stop(): Promise<void> {
+    return Promise.resolve();
+  }
+}

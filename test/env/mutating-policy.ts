@@ -1,0 +1,85 @@
+import type { Api } from '../../hack/control-plane/api.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { ObjectMeta } from '../../pkg/apis/meta.ts';
+import { eventually } from '../expect/eventually.ts';
+
+const PATH = '/apis/admissionregistration.k8s.io/v1';
+
+/** What a policy changes. */
+export interface Mutation {
+  readonly namespace: string;
+  /** Kind and plural of objects of `machine.sapcloud.io`. */
+  readonly kind: string;
+  readonly plural: string;
+  /** CEL that yields a list of `JSONPatch`. */
+  readonly patch: string;
+  /** An object on whose creation the policy shows, and whether it did. */
+  readonly probe: { readonly metadata: Partial<ObjectMeta>; readonly spec: unknown };
+  readonly isChanged: (created: unknown) => boolean;
+}
+
+/**
+ * Lets the API server itself change objects as they are created, as a mutating webhook would; in force when it resolves, and
+ * gone when disposed.
+ */
+export async function mutateOnCreation(api: Api, mutation: Mutation): Promise<AsyncDisposable> {
+  const { namespace, kind, plural, patch, probe, isChanged } = mutation;
+  const name = `${namespace}-${plural}`;
+  const policy = {
+    metadata: { name },
+    spec: {
+      failurePolicy: 'Fail',
+      reinvocationPolicy: 'Never',
+      matchConstraints: {
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+        resourceRules: [
+          {
+            apiGroups: ['machine.sapcloud.io'],
+            apiVersions: ['v1alpha1'],
+            operations: ['CREATE'],
+            resources: [plural],
+          },
+        ],
+      },
+      mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: patch } }],
+    },
+  };
+  await request(api, 'POST', `${PATH}/mutatingadmissionpolicies`, policy);
+  const binding = { metadata: { name }, spec: { policyName: name } };
+  await request(api, 'POST', `${PATH}/mutatingadmissionpolicybindings`, binding);
+  await eventually(
+    async () => {
+      const body = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind, ...probe };
+      const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${namespace}/${plural}?dryRun=All`;
+      return isChanged(await request(api, 'POST', path, body));
+    },
+    { timeoutMs: 60_000, describe: 'the policy to be in force' },
+  );
+  return {
+    async [Symbol.asyncDispose]() {
+      await request(api, 'DELETE', `${PATH}/mutatingadmissionpolicybindings/${name}`);
+      await request(api, 'DELETE', `${PATH}/mutatingadmissionpolicies/${name}`);
+    },
+  };
+}
+
+/** Gives Machines another value of `label` as they are created: the set that made them selects them no more. */
+export function relabelling(namespace: string, label: string): Mutation {
+  return {
+    namespace,
+    kind: 'Machine',
+    plural: 'machines',
+    patch: `[JSONPatch{op: "replace", path: "/metadata/labels/${label}", value: "lost"}]`,
+    probe: {
+      metadata: { name: 'probe', labels: { [label]: 'here' } },
+      spec: { class: { kind: 'MachineClass', name: 'c' } },
+    },
+    isChanged: (created) => (created as Machine).metadata.labels?.[label] === 'lost',
+  };
+}
+
+async function request(api: Api, method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
+  const answer = await api.request(path, { method, ...(body === undefined ? {} : { body }) });
+  if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
+  return answer.body;
+}

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import type { Event } from '../../pkg/apis/wire.ts';
+import { Backup } from '../cloud/backup.ts';
+import { InProcessManager } from '../cloud/manager.ts';
+import { Pool } from '../cloud/pool.ts';
+import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
+import { Site } from '../cloud/site.ts';
+import { identitiesOf } from '../cloud/trial.ts';
+import { eventually } from '../expect/eventually.ts';
+import { FaultProxy } from '../proxy/fault-proxy.ts';
+
+/*
+ * etcd is set back to a backup while the manager goes on: Machines and VMs that were made since are not known any more. Machines
+ * of the backup live on with their VMs; VMs that are not known are told before they go. MACHINIST_FAULTS=long: 50
+ * machines in the backup, 100 afterwards.
+ */
+const IS_LONG = process.env['MACHINIST_FAULTS'] === 'long';
+const [FEW, MANY] = IS_LONG ? [50, 100] : [4, 7];
+const PATIENCE = { timeoutMs: 240_000 };
+const TEST_MS = 900_000;
+/** The loops look often, and trust what they see at once. */
+const EAGER = {
+  'machine-safety-overshooting-period': '1s',
+  'machine-safety-orphan-vms-period': '1s',
+  'machine-safety-orphan-vms-grace': '1s',
+  'machine-safety-grace': '0s',
+};
+/** Looks at the provider, after which what was going to be deleted has been. */
+const LOOKS = 6;
+
+let site: Site;
+
+beforeAll(async () => {
+  site = await Site.open();
+});
+
+afterAll(async () => {
+  await site[Symbol.asyncDispose]();
+});
+
+/** The revision of etcd. */
+async function revision(): Promise<number> {
+  const { body } = await site.api.request('/api/v1/namespaces?limit=1');
+  return Number((body as { metadata: { resourceVersion: string } }).metadata.resourceVersion);
+}
+
+/** Writes until the revision has passed another one. */
+async function pushPast(wanted: number): Promise<void> {
+  const path = '/api/v1/namespaces/default';
+  const contentType = 'application/merge-patch+json';
+  for (let i = 0; (await revision()) <= wanted; i++) {
+    const many = Array.from({ length: 50 }, (_, n) => ({ metadata: { annotations: { pushed: `${i}/${n}` } } }));
+    await Promise.all(many.map((body) => site.api.request(path, { method: 'PATCH', contentType, body })));
+  }
+}
+
+interface Row {
+  readonly what: string;
+  readonly flags?: Readonly<Record<string, string>>;
+  /** Others write so much, before the manager reaches the server again, that its revision is higher than ever. */
+  readonly pushes?: true;
+  /** Its Lease is set back too: it may end, and its successor knows nothing of what was forgotten. */
+  readonly mayEnd?: true;
+}
+
+const ROWS: readonly Row[] = [
+  { what: 'a manager goes on' },
+  { what: 'others write much before the manager is back', pushes: true },
+  { what: 'a leader goes on', flags: { 'leader-elect': 'true' }, mayEnd: true },
+];
+
+test.each(ROWS)(
+  'Machines of a backup keep their VMs when etcd is set back to it: $what',
+  async ({ what, flags = {}, pushes, mayEnd }) => {
+    await using proxy = await FaultProxy.start(site.plane.url);
+    await using cloud = await SimulatedCloud.start({ site, latencyMs: { ...QUICK, create: 100, delete: 100 } });
+    await using pool = await Pool.create({ site, cloud, replicas: FEW, maxSurge: 2, maxUnavailable: 1 });
+    const kubeconfig = await site.kubeconfigThrough(proxy.url);
+    await using managers = new AsyncDisposableStack();
+    const start = async (): Promise<InProcessManager> =>
+      managers.use(await InProcessManager.start({ ...pool.access, kubeconfig, flags: { ...EAGER, ...flags } }));
+    let manager = await start();
+    await pool.untilUp(FEW, PATIENCE);
+    const known = identitiesOf(await pool.machines());
+    const vms = new Set((await cloud.vms()).map(({ providerID }) => providerID));
+    await using backup = await Backup.take(site.plane);
+    await pool.scale(MANY);
+    await pool.untilUp(MANY, PATIENCE);
+    const before = await revision();
+
+    await backup.restore(async () => {
+      if (pushes) proxy.set('refuse');
+      await Promise.resolve();
+    });
+    if (pushes) {
+      await pushPast(before);
+      proxy.set('up');
+    }
+
+    const settled = eventually(async () => {
+      expect(await manager.metric('machinist_cluster_set_back_total', 'cluster="control"')).toBe(1);
+      expect(await manager.metric('machinist_cluster_frozen')).toBe(0);
+    }, PATIENCE);
+    const hasEnded =
+      mayEnd === true && (await Promise.race([settled.then(() => false), manager.ended.then(() => true)]));
+    if (hasEnded) {
+      settled.catch(() => undefined);
+      manager = await start();
+    } else await settled;
+    const looked = cloud.calls['ListMachines'] ?? 0;
+    await eventually(() => (cloud.calls['ListMachines'] ?? 0) > looked + LOOKS, PATIENCE);
+
+    await eventually(async () => expect(identitiesOf(await pool.machines())).toEqual(known), PATIENCE);
+    const lost = cloud.removed.filter((providerID) => vms.has(providerID));
+    process.stdout.write(
+      `${what}: ${cloud.created.length} VMs made, ${cloud.deleted} deleted, ${lost.length} healthy\n`,
+    );
+    expect({ made: cloud.created.length, lost }).toEqual({ made: MANY, lost: [] });
+    if (hasEnded) return;
+    const { body } = await site.api.request(`/api/v1/namespaces/${pool.namespace}/events`);
+    const told = (body as { items: Event[] }).items.filter(({ reason }) => reason === 'MachinesForgotten');
+    expect(told.map(({ involvedObject }) => involvedObject.kind)).toEqual(['MachineClass']);
+    expect(told[0]?.message).toContain(`${MANY - FEW} Machines`);
+  },
+  TEST_MS,
+);
+
+test(
+  'a target cluster that is set back costs no machine, and the control cluster goes on',
+  async () => {
+    await using target = await Site.open();
+    await using cloud = await SimulatedCloud.start({ site: target, latencyMs: { ...QUICK, create: 100, delete: 100 } });
+    await using pool = await Pool.create({ site, cloud, replicas: FEW });
+    const flags = { ...EAGER, 'target-kubeconfig': target.kubeconfig };
+    await using manager = await InProcessManager.start({ ...pool.access, flags });
+    const untilRunning = async (count: number): Promise<void> => {
+      await eventually(async () => {
+        const phases = (await pool.machines()).map(({ status }) => status?.currentStatus?.phase);
+        expect(phases).toEqual(Array.from({ length: count }, () => 'Running'));
+      }, PATIENCE);
+    };
+    await untilRunning(FEW);
+    await using backup = await Backup.take(target.plane);
+    await pool.scale(MANY);
+    await untilRunning(MANY);
+    const known = identitiesOf(await pool.machines());
+
+    await backup.restore();
+
+    const setBacks = (cluster: string): Promise<number> =>
+      manager.metric('machinist_cluster_set_back_total', `cluster="${cluster}"`);
+    await eventually(async () => {
+      expect(await setBacks('target')).toBe(1);
+      expect(await manager.metric('machinist_cluster_frozen')).toBe(0);
+    }, PATIENCE);
+    const looked = cloud.calls['ListMachines'] ?? 0;
+    await eventually(() => (cloud.calls['ListMachines'] ?? 0) > looked + LOOKS, PATIENCE);
+    expect(await setBacks('control')).toBe(0);
+    expect(identitiesOf(await pool.machines())).toEqual(known);
+    expect([cloud.created.length, cloud.deleted]).toEqual([MANY, 0]);
+  },
+  TEST_MS,
+);

@@ -1,0 +1,259 @@
+import { mkdtemp, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+
+import { applyManifests } from '../../hack/control-plane/apply.ts';
+import type { Logger } from '../../pkg/log/logger.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
+import { InProcessManager } from '../cloud/manager.ts';
+import { Pool } from '../cloud/pool.ts';
+import { SimulatedCloud } from '../cloud/sim-cloud.ts';
+import { Site } from '../cloud/site.ts';
+import { eventually } from '../expect/eventually.ts';
+import { FaultProxy } from '../proxy/fault-proxy.ts';
+import { allows, grant } from './shipped-roles.ts';
+
+/*
+ * An API server that is just starting answers 403 to what it grants a second later, and roles are applied after the process was
+ * started: no refusal is the last word, and as long as it holds work back everybody is told.
+ */
+
+const PATIENCE = { timeoutMs: 90_000, intervalMs: 100 };
+const TEST_MS = 240_000;
+
+let site: Site;
+let cloud: SimulatedCloud;
+let pool: Pool;
+let users = 0;
+/** A user who has no permission yet. */
+let user: string;
+
+beforeAll(async () => {
+  site = await Site.open();
+});
+
+afterAll(async () => {
+  await site[Symbol.asyncDispose]();
+});
+
+beforeEach(async () => {
+  user = `newcomer-${(users += 1)}`;
+  cloud = await SimulatedCloud.start({ site });
+  pool = await Pool.create({ site, cloud, replicas: 2 });
+});
+
+afterEach(async () => {
+  await pool[Symbol.asyncDispose]();
+  await cloud[Symbol.asyncDispose]();
+});
+
+interface Line {
+  readonly level: string;
+  readonly message: string;
+  readonly err: unknown;
+}
+
+/** A log whose lines can be looked at. */
+function recordingLog(): { log: Logger; lines: Line[] } {
+  const lines: Line[] = [];
+  const record =
+    (level: string) =>
+    ({ err }: { err?: unknown }, message: string): void =>
+      void lines.push({ level, message, err });
+  const log: Logger = {
+    ...silentLogger,
+    error: record('error'),
+    warn: record('warn'),
+    info: record('info'),
+    child: () => log,
+  };
+  return { log, lines };
+}
+
+async function readinessOf(manager: InProcessManager): Promise<{ status: number; text: string }> {
+  const answer = await fetch(`${manager.url}/readyz?verbose`);
+  return { status: answer.status, text: await answer.text() };
+}
+
+/** Lets `user` read Nodes, which is what probes of the target do, and nothing else: VolumeAttachments are refused. */
+async function grantProbes(): Promise<void> {
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  const metadata = { name: `probes-of-${user}` };
+  await applyManifests(site.api, [
+    {
+      apiVersion,
+      kind: 'ClusterRole',
+      metadata,
+      rules: [{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] }],
+    },
+    {
+      apiVersion,
+      kind: 'ClusterRoleBinding',
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+    },
+  ]);
+}
+
+describe('an API server that refuses at first what it grants later', () => {
+  test(
+    'holds up the work of a leader, which is told everywhere, and goes on by itself once the target grants it',
+    async () => {
+      await using target = await FaultProxy.start(site.plane.url);
+      target.set('refuse');
+      const { log, lines } = recordingLog();
+      await using manager = await InProcessManager.start({
+        ...pool.access,
+        log,
+        flags: {
+          'target-kubeconfig': await site.kubeconfigThrough(target.url, user),
+          'machine-safety-apiserver-statuscheck-timeout': '2s',
+          'machine-safety-apiserver-statuscheck-period': '2s',
+        },
+      });
+      const frozen = (): Promise<number> => manager.metric('machinist_cluster_frozen', 'cluster="target"');
+      const held = (): Promise<number> => manager.metric('machinist_work_held', 'waits_for="catch-up",of="target"');
+      await eventually(async () => (await held()) === 2 && (await frozen()) === 1, PATIENCE);
+
+      target.set('up');
+      await eventually(async () => {
+        expect((await readinessOf(manager)).text).toMatch(
+          /target: frozen, .*last answer to a probe: .*nodes is forbidden/,
+        );
+      }, PATIENCE);
+      await grantProbes();
+      await eventually(async () => (await frozen()) === 0, PATIENCE);
+      const readiness = await eventually(async () => {
+        const shown = await readinessOf(manager);
+        expect(shown.text).toMatch(
+          /^\[-\] work failed: .*machine-controller held since .*, catching up with the target/m,
+        );
+        expect(shown.text).toContain('is forbidden');
+        expect(lines.map(({ level, message }) => `${level} ${message}`)).toContain(
+          'warn catching up with the target cluster failed, and is tried again',
+        );
+        return shown;
+      }, PATIENCE);
+
+      expect(readiness.status).toBe(503);
+      expect(await held()).toBe(2);
+      expect(
+        await manager.metric('machinist_work_held_since_timestamp_seconds', 'waits_for="catch-up"'),
+      ).toBeGreaterThan(0);
+      expect(cloud.created).toEqual([]);
+
+      await grant(site.api, 'target', 'default', user);
+      await pool.untilUp(2);
+
+      expect(await held()).toBe(0);
+      expect(await readinessOf(manager)).toMatchObject({ status: 200, text: expect.stringContaining('[+] work ok') });
+      expect(lines.map(({ message }) => message)).toContain('caught up with the target cluster: all work goes on');
+      expect(cloud.created).toHaveLength(2);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'keeps a process that may not read the identity of the cluster from leading, which ends with one line that says what to apply',
+    async () => {
+      await grant(site.api, 'control', pool.namespace, user);
+      const { log, lines } = recordingLog();
+      await using manager = await InProcessManager.start({
+        ...pool.access,
+        log,
+        flags: { 'control-kubeconfig': await site.kubeconfigThrough(site.plane.url, user), 'leader-elect': 'true' },
+      });
+      const code = await manager.ended;
+
+      expect(code).toBe(1);
+      expect(lines.filter(({ level }) => level === 'error')).toEqual([
+        {
+          level: 'error',
+          message: 'could not start',
+          err: expect.stringMatching(/Namespace kube-system.*: apply deploy\/rbac\/control-identity\.yaml/),
+        },
+      ]);
+      expect(lines.map(({ message }) => message)).not.toContain('became leader');
+    },
+    TEST_MS,
+  );
+
+  test(
+    'and a driver that cannot be reached is told everywhere, too, until it can',
+    async () => {
+      const { log, lines } = recordingLog();
+      const socket = join(await mkdtemp(join(tmpdir(), 'late-driver-')), 'driver.sock');
+      await using manager = await InProcessManager.start({ ...pool.access, driver: `unix://${socket}`, log });
+      const held = (): Promise<number> => manager.metric('machinist_work_held', 'waits_for="driver",of="sim"');
+      await eventually(async () => (await held()) === 1, PATIENCE);
+      const away = await readinessOf(manager);
+
+      await symlink(pool.access.driver.replace('unix://', ''), socket);
+      await pool.untilUp(2);
+
+      expect(away.status).toBe(200);
+      expect(away.text).toMatch(
+        /^\[\+\] work ok: machine-controller held since .*, connecting to the driver of provider sim \(/m,
+      );
+      expect(lines.filter(({ message }) => message === 'could not connect to a driver, and tries again')).toHaveLength(
+        1,
+      );
+      expect(await held()).toBe(0);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'leaves out caches that the process can do without only for as long as it refuses them',
+    async () => {
+      const role = `/apis/rbac.authorization.k8s.io/v1/namespaces/${pool.namespace}/roles/machinist-machine-controller-control`;
+      const mayListSets = (): Promise<boolean> =>
+        allows(site.api, {
+          user,
+          resourceAttributes: {
+            group: 'machine.sapcloud.io',
+            resource: 'machinesets',
+            verb: 'list',
+            namespace: pool.namespace,
+          },
+        });
+      await grant(site.api, 'control-identity', 'default', user);
+      await grant(site.api, 'control-machine-controller', pool.namespace, user);
+      await site.api.request(role, {
+        method: 'PATCH',
+        contentType: 'application/json-patch+json',
+        body: [{ op: 'remove', path: '/rules/2' }],
+      });
+      await eventually(async () => !(await mayListSets()), PATIENCE);
+      const { log, lines } = recordingLog();
+      await using manager = await InProcessManager.start({
+        ...pool.access,
+        log,
+        flags: {
+          controllers: 'machine,machine-class,secret',
+          'control-kubeconfig': await site.kubeconfigThrough(site.plane.url, user),
+        },
+      });
+      const without = await eventually(async () => {
+        const shown = await readinessOf(manager);
+        expect(shown.status).toBe(200);
+        return shown;
+      }, PATIENCE);
+
+      await grant(site.api, 'control-machine-controller', pool.namespace, user);
+      const after = await eventually(async () => {
+        const shown = await readinessOf(manager);
+        expect(shown.text).toContain('[+] caches ok\n');
+        return shown;
+      }, PATIENCE);
+
+      expect(without.text).toContain('[+] caches ok: without MachineSet, MachineDeployment, which we may not read');
+      expect(lines.filter(({ message }) => message.startsWith('went on without MachineSets'))).toHaveLength(2);
+      expect(after.status).toBe(200);
+    },
+    TEST_MS,
+  );
+});
