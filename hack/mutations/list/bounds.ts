@@ -277,9 +277,23 @@ export const BOUNDS: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/same-vm.ts',
-    from: 'a === b || lastSegment(a) === lastSegment(b)',
-    to: 'a === b',
+    from: "segment !== '' && segment === lastSegment(b)",
+    to: 'false',
     why: 'Healthy machines have no Node where cloud controllers write provider ids in another form than drivers.',
+    tests: ['pkg/controllers/machine/same-vm.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/same-vm.ts',
+    from: "segment !== '' &&",
+    to: '',
+    why: 'All ids that end before they name a VM are of one VM.',
+    tests: ['pkg/controllers/machine/same-vm.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/same-vm.ts',
+    from: '.toLowerCase()',
+    to: '',
+    why: 'The Node of a healthy machine is that of another VM where a cloud answers in upper case.',
     tests: ['pkg/controllers/machine/same-vm.test.ts'],
   },
   {

@@ -1,13 +1,16 @@
 /**
  * Whether two provider ids name one VM; undefined when one of them is not known. Drivers and cloud controllers write different forms
- * of it: the original's driver for AWS records `aws:///eu-west-1/i-1` where the Node shows `aws:///eu-west-1a/i-1`. What they have in
- * common is the last segment, by which cluster-autoscaler matches too.
+ * of it: the original's driver for AWS records `aws:///eu-west-1/i-1` where the Node shows `aws:///eu-west-1a/i-1`, and Azure answers
+ * in upper and lower case as it likes. What they have in common is the last segment, by which cluster-autoscaler matches too. An id
+ * that ends before it names no VM, and is the same as itself only.
  */
 export function isSameVM(a: string | undefined, b: string | undefined): boolean | undefined {
   if (a === undefined || a === '' || b === undefined || b === '') return undefined;
-  return a === b || lastSegment(a) === lastSegment(b);
+  if (a === b) return true;
+  const segment = lastSegment(a);
+  return segment !== '' && segment === lastSegment(b);
 }
 
 function lastSegment(providerID: string): string {
-  return providerID.slice(providerID.lastIndexOf('/') + 1);
+  return providerID.slice(providerID.lastIndexOf('/') + 1).toLowerCase();
 }
