@@ -28,6 +28,7 @@ interface Options extends CommonOptions {
   readonly control?: ControlAddress;
   readonly kubeconfig?: string;
   readonly nodeLeases: boolean;
+  readonly otherNodeIds: boolean;
   readonly podStopTime?: number;
   readonly createLatency: number;
   readonly initializeLatency: number;
@@ -61,6 +62,7 @@ function command(): Command {
       durationOption('--join-delay <duration>', 'from the start of a VM until its Node is ready', latency.join),
     )
     .option('--node-leases', 'renew a Lease for each Node, for clusters with a kube-controller-manager', false)
+    .option('--other-node-ids', 'register Nodes with provider ids of another form than the driver reports', false)
     .option('--pod-stop-time <duration>', 'how long pods take to stop (default: their whole grace period)', durationMs)
     .optionsGroup('Cloud:')
     .addOption(durationOption('--create-latency <duration>', 'how long CreateMachine takes', latency.create))
@@ -87,7 +89,7 @@ function command(): Command {
 async function serve(options: Options): Promise<void> {
   const clock = new SystemClock();
   const log = createLogger(options.logLevel);
-  const { stateDirectory, kubeconfig, nodeLeases, podStopTime: podStopMs } = options;
+  const { stateDirectory, kubeconfig, nodeLeases, podStopTime: podStopMs, otherNodeIds: otherNodeIDs } = options;
   await using simulation = await Simulation.start({
     clock,
     log,
@@ -96,7 +98,7 @@ async function serve(options: Options): Promise<void> {
     capabilities: capabilitiesOf(options),
     ...(options.faults === undefined ? {} : { faults: options.faults }),
     ...(stateDirectory === undefined ? {} : { stateDirectory }),
-    ...(kubeconfig === undefined ? {} : { cluster: { kubeconfig, nodeLeases, podStopMs } }),
+    ...(kubeconfig === undefined ? {} : { cluster: { kubeconfig, nodeLeases, podStopMs, otherNodeIDs } }),
   });
   const { driver, fencing } = simulation;
   await using server = await DriverServer.start({ driver, fencing, address: options.address, clock, log });

@@ -27,6 +27,8 @@ export interface SimCloudOptions {
   readonly quota?: number;
   readonly faults?: readonly FaultRule[];
   readonly capabilities?: SimulationOptions['capabilities'];
+  /** Nodes register with provider ids of another form than the driver reports. */
+  readonly otherNodeIDs?: boolean;
   /** Of the chances of faults. */
   readonly seed?: string;
 }
@@ -60,6 +62,7 @@ export class SimulatedCloud implements CloudConsole, AsyncDisposable {
     site,
     faults,
     capabilities,
+    otherNodeIDs = false,
     seed = 'cloud',
     ...settings
   }: SimCloudOptions): Promise<SimulatedCloud> {
@@ -75,7 +78,7 @@ export class SimulatedCloud implements CloudConsole, AsyncDisposable {
         settings: settingsOf(settings),
         ...(faults === undefined ? {} : { faults }),
         ...(capabilities === undefined ? {} : { capabilities }),
-        cluster: { kubeconfig: site.driverKubeconfig, nodeLeases: false, podStopMs: 0 },
+        cluster: { kubeconfig: site.driverKubeconfig, nodeLeases: false, podStopMs: 0, otherNodeIDs },
       }),
     );
     const address = `unix://${join(directory, 'driver.sock')}`;

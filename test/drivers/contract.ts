@@ -81,6 +81,20 @@ export function describeContract(driver: DriverUnderTest): void {
       expect(byID).toMatchObject({ providerID, nodeName: 'm-1' });
     });
 
+    test('tells of its own id where its machine has one of another form, and takes that for no VM by itself', async () => {
+      const { providerID } = await client.createMachine(request('m-1'), callOf());
+      // As a cloud controller may write it into the Node, and somebody from there into the Machine.
+      const otherForm = `cloud://elsewhere/${providerID.split('/').at(-1)}`;
+
+      const found = await client.getMachineStatus(request('m-1', { providerID: otherForm }), callOf());
+      const stub = client.deleteMachine(stubOf('m-1', otherForm, machineClass), callOf());
+
+      expect(found).toMatchObject({ providerID, nodeName: 'm-1' });
+      await expect(stub).rejects.toMatchObject({ code: 'NotFound' });
+      await client.deleteMachine(request('m-1', { providerID: otherForm }), callOf());
+      expect(await client.listMachines(request('m-1'), callOf())).toEqual([]);
+    });
+
     test.each([
       { what: 'an unknown name', options: {}, name: 'm-2', cluster: 'c-1' },
       { what: 'the same name with another UID', options: { uid: 'u-other' }, name: 'm-1', cluster: 'c-1' },

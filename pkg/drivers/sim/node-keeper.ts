@@ -10,7 +10,7 @@ import type { Logger } from '../../log/logger.ts';
 import type { CloudEvent, SimCloud } from './cloud.ts';
 import { conditionsOf, nodeOf } from './node.ts';
 import type { Readiness } from './node.ts';
-import type { SimVM } from './vm.ts';
+import { canonicalIDOf, type SimVM } from './vm.ts';
 
 /** What the nodes of the simulated cloud need. */
 export interface NodeKeeperParts {
@@ -21,6 +21,8 @@ export interface NodeKeeperParts {
   readonly log: Logger;
   /** Renew a Lease for each Node, as kubelets do: needed where a kube-controller-manager watches over them. */
   readonly leases: boolean;
+  /** Register Nodes with provider ids of another form than the driver reports, as some cloud controllers do. */
+  readonly otherIDs: boolean;
 }
 
 const RETRY_MS = 1_000;
@@ -111,10 +113,10 @@ export class NodeKeeper {
   }
 
   async #join(vm: SimVM): Promise<void> {
-    const { cloud, writer, clock } = this.#parts;
+    const { cloud, writer, clock, otherIDs } = this.#parts;
     if (cloud.get(vm.providerID)?.power !== 'on') return;
     try {
-      await writer.create('create', nodes, nodeOf(vm, toTimestamp(clock.now())));
+      await writer.create('create', nodes, nodeOf(vm, toTimestamp(clock.now()), otherIDs));
     } catch (err) {
       if (!isAlreadyExists(err)) throw err;
       await this.setReadiness(vm.machineName, 'ready');
@@ -172,6 +174,7 @@ export class NodeKeeper {
     const { spec, status } = await reader.get(nodes, { name: vm.machineName });
     const isUnknown = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'Unknown') === true;
     const isMeant = this.#unready.has(vm.machineName) || cloud.get(vm.providerID)?.power !== 'on';
-    if (isUnknown && !isMeant && spec?.providerID === vm.providerID) await this.#say(vm.machineName, 'ready');
+    const isIts = canonicalIDOf(spec?.providerID ?? '') === vm.providerID;
+    if (isUnknown && !isMeant && isIts) await this.#say(vm.machineName, 'ready');
   }
 }

@@ -1,6 +1,6 @@
 import type { Node, NodeCondition } from '../../apis/wire.ts';
 import type { New } from '../../kube/client.ts';
-import type { SimVM } from './vm.ts';
+import { otherIDOf, type SimVM } from './vm.ts';
 
 /** Whether a Node reports, and what the node lifecycle controller says when it no longer does. */
 export type Readiness = 'ready' | 'not-ready' | 'unknown';
@@ -10,8 +10,8 @@ const CAPACITY = { cpu: '4', memory: '16Gi', pods: '110', 'ephemeral-storage': '
 /** Problems that a kubelet reports beside Ready. */
 const PRESSURES = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
 
-/** The Node as which a VM registers. */
-export function nodeOf(vm: SimVM, nowTimestamp: string): New<Node> {
+/** The Node as which a VM registers; `hasOtherID`: its provider id has another form than the driver's. */
+export function nodeOf(vm: SimVM, nowTimestamp: string, hasOtherID: boolean): New<Node> {
   return {
     metadata: {
       name: vm.machineName,
@@ -25,7 +25,7 @@ export function nodeOf(vm: SimVM, nowTimestamp: string): New<Node> {
         ...vm.nodeLabels,
       },
     },
-    spec: { providerID: vm.providerID },
+    spec: { providerID: hasOtherID ? otherIDOf(vm.providerID) : vm.providerID },
     status: {
       capacity: CAPACITY,
       allocatable: CAPACITY,

@@ -28,6 +28,8 @@ export interface SimulatedCluster {
   readonly nodeLeases: boolean;
   /** How long containers take to stop, at most the pod's grace; undefined: the whole grace. */
   readonly podStopMs: number | undefined;
+  /** Nodes register with provider ids of another form than the driver reports. */
+  readonly otherNodeIDs?: boolean;
 }
 
 /** What a simulated cloud is built from. */
@@ -73,8 +75,8 @@ export class Simulation implements AsyncDisposable {
     const { cloud } = this;
     const writer = new GatedWriter({ transport, gate: openGate, cluster: 'sim' });
     const reader = new HttpReader(transport);
-    const { nodeLeases, podStopMs } = cluster;
-    this.nodes = new NodeKeeper({ cloud, reader, writer, clock, log, leases: nodeLeases }, this.#stop.signal);
+    const { nodeLeases: leases, podStopMs, otherNodeIDs: otherIDs = false } = cluster;
+    this.nodes = new NodeKeeper({ cloud, reader, writer, clock, log, leases, otherIDs }, this.#stop.signal);
     const source = new HttpListWatch({ transport, resource: pods, selection: { fieldSelector: 'spec.nodeName!=' } });
     const podKeeper = new PodKeeper({ cloud, source, writer, clock, log, stopMs: podStopMs }, this.#stop.signal);
     const running = podKeeper.run();

@@ -17,7 +17,7 @@ export interface SimVM extends TaggedVM {
 const FORM = 'sim:///';
 const OTHER_FORM = 'sim://v2/';
 
-/** The same VM by an id of another form, as after an upgrade of a driver. */
+/** The same VM by an id of another form, as after an upgrade of a driver, or as a cloud controller writes it. */
 export function otherIDOf(providerID: string): string {
   return providerID.replace(FORM, OTHER_FORM);
 }
