@@ -35,8 +35,9 @@ const NO_LEADER_ELECTION = 0n;
 
 /**
  * Refuses mutations of a manager that has been replaced (rule 5 of the contract). A manager without leader election has no
- * Lease to compare with: its calls are admitted and leave no trace. A token that nobody has used for an hour is forgotten: when someone deletes the manager's Lease its count begins anew at zero, and the driver must not refuse the only
- * manager for ever.
+ * Lease to compare with: its calls are admitted and leave no trace. A token that nobody has used for an hour is forgotten:
+ * when someone deletes the manager's Lease its count begins anew at zero, and the driver must not refuse the only manager
+ * for ever.
  */
 export class FencingGuard {
   readonly #clock: Clock;
