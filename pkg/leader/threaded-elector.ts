@@ -36,10 +36,11 @@ export class ThreadedElector implements LeaseElector {
   readonly #orders: LeaseOrders;
   #state: ElectorState = NOTHING_YET;
   #hasStarted = false;
+  /** `lost` was called, or the Lease is no longer needed: the end of the thread is no news any more. */
+  #isOver = false;
+  #hasThreadEnded = false;
   readonly #acquired = Promise.withResolvers<boolean>();
   readonly #released = Promise.withResolvers<void>();
-  /** Why the thread ended before its time. */
-  #threadEnded: string | undefined;
 
   constructor(parts: ThreadedElectorParts, orders: LeaseOrders) {
     this.#parts = parts;
@@ -64,7 +65,7 @@ export class ThreadedElector implements LeaseElector {
   }
 
   get ended(): string | undefined {
-    return this.#threadEnded ?? this.#state.ended;
+    return this.#state.ended;
   }
 
   async acquire(signal: AbortSignal): Promise<void> {
@@ -87,17 +88,19 @@ export class ThreadedElector implements LeaseElector {
 
   async release(mutationsEnded: () => Promise<void>): Promise<void> {
     await mutationsEnded();
+    this.#isOver = true;
     if (!this.#hasStarted) {
-      this.#state = { ...this.#state, ended: 'no longer a candidate' };
+      this.#state = { ...this.#state, ended: this.#state.ended ?? 'no longer a candidate' };
       return;
     }
     this.#orders.send({ kind: 'release', name: this.#parts.name });
     await this.#released.promise;
   }
 
-  /** Takes in what the thread says of this Lease. */
+  /** Takes in what the thread says of this Lease; what comes after its end is too late. */
   heard(report: ElectorReport): void {
     const { announce, lost, metrics, name: lease } = this.#parts;
+    if (this.#hasThreadEnded) return;
     switch (report.kind) {
       case 'state':
         this.#state = report.state;
@@ -109,6 +112,7 @@ export class ThreadedElector implements LeaseElector {
         this.#released.resolve();
         break;
       case 'lost':
+        this.#isOver = true;
         lost(report.reason);
         break;
       case 'announce':
@@ -123,16 +127,17 @@ export class ThreadedElector implements LeaseElector {
     }
   }
 
-  /** The thread ended although nobody told it to: nobody renews the Lease any more. */
+  /** The thread ended although nobody told it to: nobody renews the Lease any more, and nobody answers. */
   threadEnded(why: string): void {
     const { fence, lost, metrics, name } = this.#parts;
-    if (!this.#hasStarted || this.#state.ended !== undefined) return;
     fence.close();
-    this.#threadEnded = `lost leadership: ${why}`;
-    this.#state = { ...this.#state, isLeading: false, lease: undefined };
+    this.#hasThreadEnded = true;
+    const ended = this.#state.ended ?? `lost leadership: ${why}`;
+    this.#state = { ...this.#state, isLeading: false, lease: undefined, ended };
     metrics.isLeader.set({ lease: name }, 0);
     this.#acquired.resolve(false);
     this.#released.resolve();
-    lost(`leadership of ${name} was lost: ${why}`);
+    if (!this.#isOver) lost(`leadership of ${name} was lost: ${why}`);
+    this.#isOver = true;
   }
 }

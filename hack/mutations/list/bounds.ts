@@ -458,6 +458,27 @@ export const BOUNDS: readonly Mutation[] = [
     tests: ['pkg/gate/fence.test.ts'],
   },
   {
+    file: 'pkg/leader/threaded-elector.ts',
+    from: 'this.#acquired.resolve(false); this.#released.resolve();',
+    to: 'if (this.#isOver) return; this.#acquired.resolve(false); this.#released.resolve();',
+    why: 'A process whose thread of the Leases dies after it lost one never stops.',
+    tests: ['pkg/leader/threaded-elector.test.ts'],
+  },
+  {
+    file: 'pkg/leader/threaded-elector.ts',
+    from: 'if (!this.#isOver) lost(',
+    to: 'lost(',
+    why: 'A loss of leadership is told twice, and the end of a process that stops counts as one.',
+    tests: ['pkg/leader/threaded-elector.test.ts'],
+  },
+  {
+    file: 'pkg/leader/threaded-elector.ts',
+    from: 'if (this.#hasThreadEnded) return;',
+    to: '',
+    why: 'A Lease that nobody renews any more is shown as held.',
+    tests: ['pkg/leader/threaded-elector.test.ts'],
+  },
+  {
     file: 'pkg/leader/relayed-endpoint.ts',
     from: 'if (this.#isAwaited) return; this.#isAwaited = true;',
     to: 'this.#isAwaited = true;',
