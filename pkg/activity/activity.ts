@@ -1,5 +1,5 @@
 /** Kinds of long work; each has its own limit of how many run at once. */
-export type ActivityKind = 'create' | 'initialize' | 'status' | 'delete' | 'drain' | 'detach';
+export type ActivityKind = 'create' | 'initialize' | 'status' | 'delete' | 'drain';
 
 /** How long work stands. `settledAtMs` is monotonic. */
 export type Activity<T> =
@@ -18,15 +18,18 @@ export interface ActivityOwner {
 /** Long work. It may call `tell` when there is news for its owner before it ends: the owner's key is enqueued then too. */
 export type Work<T> = (signal: AbortSignal, tell: () => void) => Promise<T>;
 
+/** What each kind of work results in. */
+export type ResultsByKind = Readonly<Partial<Record<ActivityKind, unknown>>>;
+
 /**
  * Long work (driver calls, drains) that holds no worker: a reconcile starts it or looks at it and returns; when it ends,
  * the owner's key is enqueued and the next pass takes the result.
  */
-export interface Activities {
+export interface Activities<R extends ResultsByKind = Record<ActivityKind, unknown>> {
   /** Starts `run`, unless work of this kind for this owner is running or has ended and was not taken yet. */
-  startOrGet<T>(owner: ActivityOwner, kind: ActivityKind, run: Work<T>): Activity<T>;
+  startOrGet<K extends keyof R & ActivityKind>(owner: ActivityOwner, kind: K, run: Work<R[K]>): Activity<R[K]>;
   /** What stands there, without starting anything. */
-  get<T>(uid: string, kind: ActivityKind): Activity<T> | undefined;
+  get<K extends keyof R & ActivityKind>(uid: string, kind: K): Activity<R[K]> | undefined;
   /** Takes a settled result away, so that the work can be started anew. No-op while it runs. */
   forget(uid: string, kind: ActivityKind): void;
   /** Aborts running work; it still counts as running until it has ended. */

@@ -7,7 +7,7 @@ import { activityMetrics } from '../metrics/activity.ts';
 import type { ActivityOwner } from './activity.ts';
 import { ActivityRegistry } from './registry.ts';
 
-const limits = { create: 2, initialize: 1, status: 1, delete: 1, drain: 1, detach: 1 };
+const limits = { create: 2, initialize: 1, status: 1, delete: 1, drain: 1 };
 const provider = undefined;
 const owner: ActivityOwner = { uid: 'uid-1', key: 'ns/m-1', provider };
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

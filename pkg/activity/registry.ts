@@ -3,7 +3,7 @@ import PQueue from 'p-queue';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../log/logger.ts';
 import type { ActivityMetrics, ActivityState } from '../metrics/activity.ts';
-import type { Activities, Activity, ActivityKind, ActivityOwner, Work } from './activity.ts';
+import type { Activities, Activity, ActivityKind, ActivityOwner, ResultsByKind, Work } from './activity.ts';
 
 /** How many of each kind run at once, for each provider. */
 export type ActivityLimits = Readonly<Record<ActivityKind, number>>;
@@ -40,7 +40,7 @@ interface Entry {
  * Long work by UID and kind, with a limit per kind. Results stay until they are forgotten, so that no pass can miss one;
  * work that has ended is never repeated by being looked at.
  */
-export class ActivityRegistry implements Activities {
+export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unknown>> implements Activities<R> {
   readonly #parts: ActivityRegistryParts;
   /** By kind and provider; made when first needed. */
   readonly #pools = new Map<string, PQueue>();
@@ -55,12 +55,12 @@ export class ActivityRegistry implements Activities {
   }
 
   /** After `stop` nothing is started any more: the work asked for then looks as if it ran. */
-  startOrGet<T>(owner: ActivityOwner, kind: ActivityKind, run: Work<T>): Activity<T> {
-    const known = this.get<T>(owner.uid, kind);
+  startOrGet<K extends keyof R & ActivityKind>(owner: ActivityOwner, kind: K, run: Work<R[K]>): Activity<R[K]> {
+    const known = this.get(owner.uid, kind);
     if (known !== undefined) return known;
 
     const sinceMs = this.#parts.clock.monotonicMs();
-    const outcome: Activity<T> = { state: 'running', sinceMs };
+    const outcome: Activity<R[K]> = { state: 'running', sinceMs };
     if (this.#stopped) return outcome;
     const abort = new AbortController();
     const entry: Entry = { owner, kind, sinceMs, abort, phase: 'queued', outcome, isOrphaned: false };
@@ -70,9 +70,10 @@ export class ActivityRegistry implements Activities {
     return outcome;
   }
 
-  get<T>(uid: string, kind: ActivityKind): Activity<T> | undefined {
-    // The caller names the type of the result that it started this kind with.
-    return this.#entries.get(idOf(uid, kind))?.outcome as Activity<T> | undefined;
+  get<K extends keyof R & ActivityKind>(uid: string, kind: K): Activity<R[K]> | undefined {
+    const outcome: Activity<unknown> | undefined = this.#entries.get(idOf(uid, kind))?.outcome;
+    // The entry of a kind was started with work of that kind.
+    return outcome;
   }
 
   forget(uid: string, kind: ActivityKind): void {

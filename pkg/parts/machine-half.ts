@@ -1,4 +1,5 @@
 import { ActivityRegistry } from '../activity/registry.ts';
+import type { ActivityResults } from '../controllers/machine/calls/results.ts';
 import { Fleet } from '../controllers/machine/fleet.ts';
 import { MachineController } from '../controllers/machine/controller.ts';
 import { HOLD_KINDS, holdOf } from '../controllers/machine/hold.ts';
@@ -41,7 +42,7 @@ import { makeLoop } from './loop.ts';
 import { wakeMachineHalf } from './wake-machine-half.ts';
 
 /** How many of each kind of long work run at once. Drains have their own place, so that they never hold up the rest. */
-const ACTIVITY_LIMITS = { create: 200, initialize: 200, status: 200, delete: 200, drain: 1_000, detach: 200 };
+const ACTIVITY_LIMITS = { create: 200, initialize: 200, status: 200, delete: 200, drain: 1_000 };
 
 /** Machines, MachineClasses and Secrets: the work under Lease `machine-controller`. */
 export function makeMachineHalf(
@@ -63,7 +64,7 @@ export function makeMachineHalf(
   const departures = new Departures();
 
   const queues = new Map<string, KeyedQueue>();
-  const activities = new ActivityRegistry({
+  const activities = new ActivityRegistry<ActivityResults>({
     clock,
     log,
     metrics: metrics.activity,

@@ -55,7 +55,7 @@ export interface MachineSafety {
 
 /** So many VMs are deleted at once; the rest waits. */
 const DELETIONS_AT_ONCE = 20;
-const NONE = { create: 1, initialize: 1, status: 1, drain: 1, detach: 1 };
+const NONE = { create: 1, initialize: 1, status: 1, drain: 1 };
 
 /** VMs without a Machine, Machines without a VM, Nodes without a Machine. */
 export function makeMachineSafety(

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import type { Activities } from '../activity/activity.ts';
+import type { MachineActivities } from '../controllers/machine/calls/results.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { ChangeHandler, Informer } from '../cache/lister.ts';
 import { type IndexFunctions, Store } from '../cache/store.ts';
@@ -55,7 +55,7 @@ function wokenWith(...controllers: ControllerName[]): { byClass: string[]; bySec
     machineQueue: queue('machine'),
     classQueue: queue('class'),
     secretQueue: queue('secret'),
-    activities: {} as Activities,
+    activities: {} as MachineActivities,
     machineController: {} as MachineController,
   });
   const wokenBy = (appear: () => void): string[] => {

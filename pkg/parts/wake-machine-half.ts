@@ -1,4 +1,4 @@
-import type { Activities } from '../activity/activity.ts';
+import type { MachineActivities } from '../controllers/machine/calls/results.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { KubeObject } from '../apis/meta.ts';
@@ -22,7 +22,7 @@ export interface MachineHalfWakes {
   readonly machineQueue: Queue;
   readonly classQueue: Queue;
   readonly secretQueue: Queue;
-  readonly activities: Activities;
+  readonly activities: MachineActivities;
   readonly machineController: MachineController;
 }
 

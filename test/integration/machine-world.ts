@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 
 import type { Connection } from '../../hack/control-plane/connection.ts';
 import { ActivityRegistry } from '../../pkg/activity/registry.ts';
+import type { ActivityResults } from '../../pkg/controllers/machine/calls/results.ts';
 import { MACHINE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
@@ -250,11 +251,11 @@ export class MachineWorld implements AsyncDisposable {
       metrics: eventMetrics(metrics),
     });
     const queues: KeyedQueue[] = [];
-    const activities = new ActivityRegistry({
+    const activities = new ActivityRegistry<ActivityResults>({
       clock,
       log: silentLogger,
       metrics: activityMetrics(metrics),
-      limits: { create: 50, initialize: 50, status: 50, delete: 50, drain: 50, detach: 50 },
+      limits: { create: 50, initialize: 50, status: 50, delete: 50, drain: 50 },
       enqueue: (key) => queues[0]?.add(key),
     });
     const driver = new GatedDriver({

@@ -395,8 +395,8 @@ export const BOUNDS: readonly Mutation[] = [
     tests: ['pkg/controllers/machine/identity-claims.test.ts'],
   },
   {
-    file: 'pkg/controllers/machine/steps/claim.ts',
-    from: "activities.forget(machine.metadata.uid, 'create');",
+    file: 'pkg/controllers/machine/calls/driver-call.ts',
+    from: 'ctx.activities.forget(ctx.machine.metadata.uid, call.kind);',
     to: '',
     why: 'A driver whose answer was refused is never asked again.',
     tests: ['pkg/controllers/machine/identity-claims.test.ts'],

@@ -1,6 +1,6 @@
 import type { Machine, NodeAddress } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import type { Activities } from '../../activity/activity.ts';
+import type { MachineActivities } from './calls/results.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { Drain } from '../../drain/drain.ts';
@@ -33,7 +33,7 @@ export interface MachineWorld {
   readonly classes: Lister<MachineClass>;
   /** Content of the Secrets that MachineClasses name. */
   readonly secrets: Pick<SecretContents, 'of'>;
-  readonly activities: Activities;
+  readonly activities: MachineActivities;
   readonly drivers: Drivers;
   readonly drain: Drain;
   readonly gate: Gate;

@@ -3,7 +3,7 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import { CREATION_SENT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import type { Activities } from '../../activity/activity.ts';
+import type { MachineActivities } from './calls/results.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { toTimestamp, type Clock } from '../../clock/clock.ts';
 import type { Drain } from '../../drain/drain.ts';
@@ -126,7 +126,7 @@ export interface MachineParts {
   readonly reader: Reader;
   readonly writer: Writer;
   readonly targets: Targets;
-  readonly activities: Activities;
+  readonly activities: MachineActivities;
   readonly drivers: Drivers;
   readonly drain: Drain;
   readonly gate: Gate;

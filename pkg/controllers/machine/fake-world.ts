@@ -3,6 +3,7 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Node, Secret, VolumeAttachment } from '../../apis/wire.ts';
 import { ActivityRegistry } from '../../activity/registry.ts';
+import type { ActivityResults } from './calls/results.ts';
 import { Store } from '../../cache/store.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import { FakeClock } from '../../clock/fake-clock.ts';
@@ -291,7 +292,7 @@ export class FakeWorld {
   readonly measured: string[] = [];
   readonly events: MachineEvent[] = [];
   readonly liveMachines = new Map<string, Machine | undefined>();
-  activities: ActivityRegistry;
+  activities: ActivityRegistry<ActivityResults>;
   memory = new MachineMemory();
   retries: Retries;
   hasTarget = true;
@@ -473,12 +474,12 @@ export class FakeWorld {
     });
   }
 
-  #newActivities(): ActivityRegistry {
-    return new ActivityRegistry({
+  #newActivities(): ActivityRegistry<ActivityResults> {
+    return new ActivityRegistry<ActivityResults>({
       clock: this.clock,
       log: silentLogger,
       metrics: { track: () => undefined, settled: () => undefined },
-      limits: { create: 10, initialize: 10, status: 10, delete: 10, drain: 10, detach: 10 },
+      limits: { create: 10, initialize: 10, status: 10, delete: 10, drain: 10 },
       enqueue: () => undefined,
     });
   }

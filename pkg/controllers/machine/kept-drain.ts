@@ -58,7 +58,7 @@ export async function drainKept(ctx: MachineContext, drain: KeptDrain): Promise<
   const isTaken = yieldDrain(ctx, drain.purpose) !== undefined;
   if (isTaken) return running(ctx, drain, undefined);
 
-  const activity = activities.get<DrainOutcome>(uid, 'drain');
+  const activity = activities.get(uid, 'drain');
   const record = memory.drains.get(uid);
   if (activity !== undefined && activity.state !== 'running') return ended(ctx, drain, activity, record);
   if (activity?.state === 'running' && record?.isSuperseded === true) return running(ctx, drain, record);

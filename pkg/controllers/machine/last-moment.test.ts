@@ -6,6 +6,7 @@ import { FORCE_DELETION_LABEL, MACHINE_FINALIZER } from '../../apis/machine/v1al
 import { DriverError } from '../../driver/error.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { CREATION, DELETION } from './controller.ts';
+import type { Launched } from './context.ts';
 import { wasNeverLaunched } from './deletion/delete-vm.ts';
 import { FakeWorld } from './fake-world.ts';
 import { hold } from './hold.ts';
@@ -106,7 +107,14 @@ test('no VM is made for a machine that is deleted while its bootstrap token is m
 test('a VM that has come is recorded before its machine can be given up', async () => {
   const world = worldOf(unborn);
   const { uid } = machine().metadata;
-  const launched = { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [], how: 'created' };
+  const launched: Launched = {
+    providerID: 'sim:///m-1',
+    nodeName: 'm-1',
+    addresses: [],
+    how: 'created',
+    lastKnownState: undefined,
+    needsInitialize: false,
+  };
   world.activities.startOrGet({ uid, key: KEY, provider: 'sim' }, 'create', () => Promise.resolve(launched));
   await world.settle();
   world.clock.advance(21 * MINUTE);
@@ -213,6 +221,7 @@ describe('a deletion', () => {
     world.activities.startOrGet({ uid, key: KEY, provider: 'sim' }, 'create', async (signal) => {
       await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
       isAborted = true;
+      return undefined;
     });
     await world.settle();
     world.clock.advance(10_000);

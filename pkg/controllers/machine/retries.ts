@@ -21,6 +21,13 @@ export interface CallInput {
   readonly classUID: string;
 }
 
+/** Why a call must wait. */
+export interface CallFailure {
+  readonly error: DriverError;
+  /** Its own last failure, not one that it shares with its class. */
+  readonly isOwn: boolean;
+}
+
 /** A call that failed, and when it may be made again. */
 interface Attempt {
   readonly failures: number;
@@ -75,7 +82,7 @@ export class Retries {
   }
 
   /** Why the call must wait, if this process knows: its own last failure, or one that it shares with its class. */
-  failureOf(input: CallInput): { readonly error: DriverError; readonly isOwn: boolean } | undefined {
+  failureOf(input: CallInput): CallFailure | undefined {
     const attempt = this.#current(input);
     const error = attempt === undefined ? this.#exhaustionFor(input)?.error : attempt.error;
     return error === undefined ? undefined : { error, isOwn: attempt !== undefined };

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import type { Activities } from '../../activity/activity.ts';
+import type { MachineActivities } from './calls/results.ts';
 import type { ChangeHandler, Informer } from '../../cache/lister.ts';
 import { Store } from '../../cache/store.ts';
 import { machine, node } from '../../../test/builders.ts';
@@ -48,7 +48,7 @@ function start(): {
     queue: { add: (key, priority) => void woken.push(`${key} ${priority ?? 'normal'}`), addAfter: () => undefined },
     activities: {
       forgetAll: (key: string, except?: string) => void forgotten.push(`${key} ${except ?? ''}`),
-    } as Activities,
+    } as MachineActivities,
     controller: {
       forget: (one: Machine) => void forgotten.push(one.metadata.uid),
       nodeGone: (one: Machine, lost: Node) => void gone.push(`${one.metadata.name} ${lost.metadata.name}`),

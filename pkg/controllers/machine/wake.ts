@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import type { Activities } from '../../activity/activity.ts';
+import type { MachineActivities } from './calls/results.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
 import { machinesOfNode } from '../node-index/machines-of-node.ts';
@@ -17,7 +17,7 @@ export interface WakeParts {
   /** Of every target cluster. */
   readonly nodes: readonly Informer<Node>[];
   readonly queue: Queue;
-  readonly activities: Activities;
+  readonly activities: MachineActivities;
   readonly controller: MachineController;
 }
 

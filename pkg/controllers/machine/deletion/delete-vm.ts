@@ -1,15 +1,14 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
-import { DriverError } from '../../../driver/error.ts';
-import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { advanceCall, keepState, postponeCall, StaleCallError, type DriverCall } from '../calls/driver-call.ts';
+import { unansweredLookMs } from '../calls/unanswered.ts';
 import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import type { CallInput } from '../retries.ts';
-import { GIVEN_UP_RETRY_MS, inputOf, keepState, unansweredLookMs, wasGivenUp } from '../steps/launch.ts';
 import { phaseOf, wasNeverAsked } from '../status.ts';
 import { advance, isAt, stay, untilRecorded } from './cursor.ts';
-import { isStillOurs, NotOursError } from './still-ours.ts';
+import { isStillOurs } from './still-ours.ts';
 import { sharedWith } from '../identity-claims.ts';
 
 /**
@@ -55,54 +54,46 @@ export function wasNeverLaunched(observed: Machine): boolean {
 }
 
 async function look(ctx: MachineContext, resolved: ResolvedClass): Promise<StepResult> {
-  const { machine, activities } = ctx;
-  const { uid } = machine.metadata;
-  const activity = activities.get<{ lastKnownState: string | undefined }>(uid, 'delete');
-  if (activity === undefined) return start(ctx, resolved);
-  switch (activity.state) {
-    case 'running':
-      return waitFor('the VM to be deleted');
-    case 'failed':
-      activities.forget(uid, 'delete');
-      if (!DriverError.hasCode(activity.error, 'NotFound')) return failed(ctx, resolved, activity.error);
-      return (await mayShowYet(ctx, resolved)) ?? deleted(ctx, resolved, activity.error.lastKnownState);
-    default:
-      return (await mayShowYet(ctx, resolved)) ?? deleted(ctx, resolved, activity.result.lastKnownState);
-  }
+  const call = deletionOf(ctx, resolved);
+  const progress = advanceCall(ctx, call);
+  if (progress.kind === 'waiting') return progress.result;
+  const waitMs = await mayShowInMs(ctx, resolved);
+  if (waitMs === 0) return deleted(ctx, resolved, progress.answer.lastKnownState);
+  advance(ctx, 'delete-vm', 'The creation of a VM was not answered: it may show yet.');
+  return postponeCall(ctx, call, waitMs, 'an unanswered creation to show');
+}
+
+function deletionOf(ctx: MachineContext, resolved: ResolvedClass): DriverCall<'delete'> {
+  const { driver, machineClass, secretData } = resolved;
+  return {
+    kind: 'delete',
+    resolved,
+    waitingFor: { answer: 'the VM to be deleted', attempt: 'the next attempt to delete the VM' },
+    send: async (signal) => {
+      if (!(await isStillOurs(ctx, signal)))
+        throw new StaleCallError('the Machine is gone, or another one has its name');
+      return await driver.delete({ machine: asOwnVM(ctx), machineClass, secretData }, signal);
+    },
+    sent: () => tellShared(ctx),
+    answerIn: ({ code, lastKnownState }) => (code === 'NotFound' ? { lastKnownState } : undefined),
+    show: ({ error }) => {
+      keepState(ctx, 'delete', error);
+      const text = `Cloud provider message - ${error.message}.`;
+      // Much the same again is no write and no Event.
+      if (stay(ctx, 'delete-vm', text)) ctx.pass.event('VMDeletionFailed', text);
+    },
+  };
 }
 
 /**
  * The VM of a creation without answer may come after the driver said that nothing is there, where the driver cannot promise to
- * find it: until that is over the deletion is repeated. Undefined when nothing can come any more.
+ * find it: until that is over the deletion is repeated. Milliseconds until the next look; 0 when nothing can come any more.
  */
-async function mayShowYet(ctx: MachineContext, resolved: ResolvedClass): Promise<StepResult | undefined> {
-  const { machine, activities, retries, signal } = ctx;
+async function mayShowInMs(ctx: MachineContext, { driver }: ResolvedClass): Promise<number> {
   const waitMs = unansweredLookMs(ctx);
-  if (waitMs === 0 || (machine.spec.providerID ?? '') !== '') return undefined;
-  const { idempotentCreate } = await resolved.driver.capabilities(signal).catch(() => ({ idempotentCreate: false }));
-  if (idempotentCreate) return undefined;
-  activities.forget(machine.metadata.uid, 'delete');
-  retries.postpone(inputOf(ctx, resolved, 'delete'), waitMs);
-  advance(ctx, 'delete-vm', 'The creation of a VM was not answered: it may show yet.');
-  return requeue(waitMs, 'an unanswered creation to show');
-}
-
-function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
-  const { observed, key, activities, retries } = ctx;
-  const { uid } = observed.metadata;
-  const input = inputOf(ctx, resolved, 'delete');
-  const waitMs = retries.waitMs(input);
-  if (waitMs > 0) {
-    showAgain(ctx, input);
-    return requeue(waitMs, 'the next attempt to delete the VM');
-  }
-  tellShared(ctx);
-  const { driver, machineClass, secretData } = resolved;
-  activities.startOrGet({ uid, key, provider: driver.provider }, 'delete', async (signal) => {
-    if (!(await isStillOurs(ctx, signal))) throw new NotOursError();
-    return await driver.delete({ machine: asOwnVM(ctx), machineClass, secretData }, signal);
-  });
-  return waitFor('the VM to be deleted');
+  if (waitMs === 0 || (ctx.machine.spec.providerID ?? '') !== '') return 0;
+  const { idempotentCreate } = await driver.capabilities(ctx.signal).catch(() => ({ idempotentCreate: false }));
+  return idempotentCreate ? 0 : waitMs;
 }
 
 /**
@@ -148,27 +139,4 @@ function deleted(ctx: MachineContext, { machineClass }: ResolvedClass, state: st
   });
   advance(ctx, 'delete-node');
   return next;
-}
-
-function failed(ctx: MachineContext, resolved: ResolvedClass, error: unknown): StepResult {
-  const { retries } = ctx;
-  const input = inputOf(ctx, resolved, 'delete');
-  if (wasGivenUp(error)) {
-    retries.postpone(input, GIVEN_UP_RETRY_MS);
-    return requeue(GIVEN_UP_RETRY_MS, 'the clusters to be reachable');
-  }
-  if (error instanceof NotOursError) return waitFor('the Machine as it is now');
-  if (!(error instanceof DriverError)) throw error;
-  retries.failed(input, error);
-  showAgain(ctx, input);
-  return requeue(retries.waitMs(input), 'the next attempt to delete the VM');
-}
-
-/** Shows a failure in every pass while the next attempt is waited for; much the same again is no write and no Event. */
-function showAgain(ctx: MachineContext, input: CallInput): void {
-  const failure = ctx.retries.failureOf(input);
-  if (failure === undefined) return;
-  keepState(ctx, 'delete', failure.error);
-  const text = `Cloud provider message - ${failure.error.message}.`;
-  if (stay(ctx, 'delete-vm', text)) ctx.pass.event('VMDeletionFailed', text);
 }

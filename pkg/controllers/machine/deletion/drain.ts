@@ -74,7 +74,7 @@ async function nodeOf({ machine, machines, signal }: MachineContext, nodes: Node
 async function look(ctx: MachineContext, target: Target, node: Node): Promise<StepResult> {
   const { machine, activities, memory } = ctx;
   const { uid } = machine.metadata;
-  const activity = activities.get<DrainOutcome>(uid, 'drain');
+  const activity = activities.get(uid, 'drain');
   const record = memory.drains.get(uid);
   if (activity !== undefined && activity.state !== 'running') return ended(ctx, activity, record);
 

@@ -1,11 +1,10 @@
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { VirtualMachine } from '../../../driver/driver.ts';
-import { DriverError, type DriverCode } from '../../../driver/error.ts';
-import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import type { DriverCode } from '../../../driver/error.ts';
+import { next, type StepResult } from '../../../reconcile/result.ts';
+import { advanceCall } from '../calls/driver-call.ts';
 import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import type { CallInput } from '../retries.ts';
-import { inputOf } from '../steps/launch.ts';
 import { advance, isAt, isNodeAbandoned, stay } from './cursor.ts';
 import { takenBy } from '../steps/claim.ts';
 
@@ -45,36 +44,21 @@ function name({ machine }: MachineContext, nodeName: string): void {
 }
 
 function ask(ctx: MachineContext, resolved: ResolvedClass): StepResult {
-  const { machine, activities } = ctx;
-  const { uid } = machine.metadata;
-  const activity = activities.get<VirtualMachine>(uid, 'status');
-  if (activity === undefined) return start(ctx, resolved);
-  switch (activity.state) {
-    case 'running':
-      return waitFor('the provider to tell of the VM');
-    case 'failed':
-      activities.forget(uid, 'status');
-      return failed(ctx, resolved, activity.error);
-    default:
-      found(ctx, activity.result);
-      return next;
-  }
-}
-
-function start(ctx: MachineContext, resolved: ResolvedClass): StepResult {
-  const { observed, key, activities, retries } = ctx;
-  const input = inputOf(ctx, resolved, 'status-of-deleted');
-  const waitMs = retries.waitMs(input);
-  if (waitMs > 0) {
-    showAgain(ctx, input);
-    return requeue(waitMs, 'the provider to tell of the VM');
-  }
+  const { observed } = ctx;
   const { driver, machineClass, secretData } = resolved;
-  const owner = { uid: observed.metadata.uid, key, provider: driver.provider };
-  activities.startOrGet(owner, 'status', (signal) =>
-    driver.getStatus({ machine: observed, machineClass, secretData }, signal),
-  );
-  return waitFor('the provider to tell of the VM');
+  const what = 'the provider to tell of the VM';
+  const progress = advanceCall(ctx, {
+    kind: 'status',
+    resolved,
+    waitingFor: { answer: what, attempt: what },
+    send: (signal) => driver.getStatus({ machine: observed, machineClass, secretData }, signal),
+    answerIn: (error) => (ENOUGH.has(error.code) ? (error.result ?? {}) : undefined),
+    // Much the same again is no write.
+    show: ({ error }) => void stay(ctx, 'vm-status', `Cloud provider message - ${error.message}.`),
+  });
+  if (progress.kind === 'waiting') return progress.result;
+  found(ctx, progress.answer);
+  return next;
 }
 
 function found(ctx: MachineContext, told: Partial<VirtualMachine>): void {
@@ -88,23 +72,4 @@ function found(ctx: MachineContext, told: Partial<VirtualMachine>): void {
   }
   pass.afterWrite(() => activities.forget(machine.metadata.uid, 'status'));
   advance(ctx, 'drain');
-}
-
-function failed(ctx: MachineContext, resolved: ResolvedClass, error: unknown): StepResult {
-  const { retries } = ctx;
-  if (!(error instanceof DriverError)) throw error;
-  if (ENOUGH.has(error.code)) {
-    found(ctx, error.result ?? {});
-    return next;
-  }
-  const input = inputOf(ctx, resolved, 'status-of-deleted');
-  retries.failed(input, error);
-  showAgain(ctx, input);
-  return requeue(retries.waitMs(input), 'the provider to tell of the VM');
-}
-
-/** Shows a failure in every pass while the next attempt is waited for; much the same again is no write. */
-function showAgain(ctx: MachineContext, input: CallInput): void {
-  const failure = ctx.retries.failureOf(input);
-  if (failure !== undefined) stay(ctx, 'vm-status', `Cloud provider message - ${failure.error.message}.`);
 }

@@ -3,7 +3,7 @@ import type { ActivityKind } from '../../../activity/activity.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
-import { noteUnanswered } from '../steps/launch.ts';
+import { noteUnanswered } from '../calls/unanswered.ts';
 import { refusalOf, takenBy } from '../steps/claim.ts';
 
 /** So long a running creation may end by itself: a VM that we are told of is deleted for certain. */
@@ -25,7 +25,7 @@ export const settleCreation: MachineStep = {
       loseInterest(ctx, running);
       return waitFor('the creation of the VM to end');
     }
-    const creation = activities.get<Launched | undefined>(uid, 'create');
+    const creation = activities.get(uid, 'create');
     if (creation?.state === 'done' && creation.result !== undefined) takeOver(ctx, creation.result);
     if (creation?.state === 'failed') noteUnanswered(ctx, creation.error, creation.settledAtMs);
     pass.afterWrite(() => {

@@ -12,12 +12,3 @@ export async function isStillOurs(
   const live = await readMachine(observed, signal);
   return live?.metadata.uid === observed.metadata.uid && isBeingDeleted(live);
 }
-
-/** Thrown by long work that was to do something for a Machine that is no longer there; the cache will tell as much in a moment. */
-export class NotOursError extends Error {
-  override readonly name = 'NotOursError';
-
-  constructor() {
-    super('the Machine is gone, or another one has its name');
-  }
-}

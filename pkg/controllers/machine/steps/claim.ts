@@ -1,8 +1,9 @@
 import { DriverError } from '../../../driver/error.ts';
-import { next, requeue } from '../../../reconcile/result.ts';
+import { next } from '../../../reconcile/result.ts';
+import { noteUnanswered } from '../calls/unanswered.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
 import { describeRefusal, rivalFor, type Identity, type Rival } from '../identity-claims.ts';
-import { inputOf, noteUnanswered, showAgain } from './launch.ts';
+import { refuseVM } from './launch.ts';
 
 /**
  * Refuses a VM that another Machine has: what is recorded here is what will be drained and deleted with this machine. The driver is
@@ -12,7 +13,7 @@ export const claim: MachineStep = {
   name: 'claim',
 
   run(ctx) {
-    const { machine, launched, resolved, activities, retries, memory, clock, log } = ctx;
+    const { machine, launched, resolved, memory, clock, log } = ctx;
     if (launched === undefined || resolved === undefined) return next;
     const rival = takenBy(ctx, launched);
     if (rival === undefined) return next;
@@ -20,12 +21,8 @@ export const claim: MachineStep = {
     const error = refusalOf(launched, rival);
     noteUnanswered(ctx, error, clock.monotonicMs());
     memory.doubted.add(machine.metadata.uid);
-    const input = inputOf(ctx, resolved, 'create');
-    retries.failed(input, error);
-    activities.forget(machine.metadata.uid, 'create');
-    showAgain(ctx, input);
     log.warn({ providerID: launched.providerID, other: rival.name }, 'refused a VM that another machine has');
-    return requeue(retries.waitMs(input), 'the driver to tell of its own VM');
+    return refuseVM(ctx, resolved, error, 'the driver to tell of its own VM');
   },
 };
 

@@ -1,7 +1,7 @@
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, requeue, stop } from '../../../reconcile/result.ts';
-import type { Launched, MachineContext, MachineStep } from '../context.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
 import { creationTimeoutMsOf } from '../settings.ts';
 import { isBeingCreated, phaseOf, setOperation } from '../status.ts';
 import { becomeFailed, clustersOf } from './fail.ts';
@@ -60,7 +60,7 @@ function startOf({ machine, observed, activities, clock }: MachineContext): numb
     const recordingMs = refusedSinceMs(observed);
     if (initializingMs !== undefined) return initializingMs;
     if (recordingMs !== undefined) return recordingMs;
-    const creation = activities.get<Launched | undefined>(machine.metadata.uid, 'create');
+    const creation = activities.get(machine.metadata.uid, 'create');
     if (creation?.state !== 'done' || creation.result === undefined) return created;
     if ((observed.spec.providerID ?? '') === '') return undefined;
     // A VM that came in the last moment has the whole time to be initialized; Pending starts the time to join.

@@ -5,9 +5,9 @@ import {
   PRIORITY_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { next, requeue } from '../../../reconcile/result.ts';
+import { next } from '../../../reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
-import { inputOf, showAgain } from './launch.ts';
+import { refuseVM } from './launch.ts';
 
 /**
  * Records which VM this machine has: provider id, the Node's name (with a target cluster), and a priority for scaling down
@@ -17,19 +17,13 @@ export const identity: MachineStep = {
   name: 'identity',
 
   run(ctx) {
-    const { machine, target, launched, resolved, activities, retries } = ctx;
+    const { machine, target, launched, resolved } = ctx;
     if (launched === undefined || resolved === undefined) return next;
     const { providerID, nodeName } = launched;
     if (providerID === '' || (target !== undefined && nodeName === '')) {
-      const error = new DriverError(
-        'Internal',
-        `driver returned no ${providerID === '' ? 'provider id' : 'node name'}`,
-      );
-      const input = inputOf(ctx, resolved, 'create');
-      retries.failed(input, error);
-      activities.forget(machine.metadata.uid, 'create');
-      showAgain(ctx, input);
-      return requeue(retries.waitMs(input), 'the driver to tell of the VM');
+      const missing = providerID === '' ? 'provider id' : 'node name';
+      const error = new DriverError('Internal', `driver returned no ${missing}`);
+      return refuseVM(ctx, resolved, error, 'the driver to tell of the VM');
     }
     const { metadata, spec } = machine;
     spec.providerID = providerID;

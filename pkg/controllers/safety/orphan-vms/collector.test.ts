@@ -34,7 +34,7 @@ async function collect({
     clock: new FakeClock(),
     log: silentLogger,
     metrics: { track: () => undefined, settled: () => undefined },
-    limits: { create: 1, initialize: 1, status: 1, delete: 1, drain: 1, detach: 1 },
+    limits: { create: 1, initialize: 1, status: 1, delete: 1, drain: 1 },
     enqueue: () => undefined,
   });
   const collector = new Collector('orphan-vms', {

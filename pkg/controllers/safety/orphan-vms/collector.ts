@@ -14,7 +14,7 @@ import { judgeTwin } from './twin.ts';
 
 /** What VMs are deleted with. */
 export interface CollectorParts {
-  readonly activities: Activities;
+  readonly activities: Activities<{ delete: unknown }>;
   readonly recorder: ObjectEvents<MachineClass>;
   readonly metrics: SafetyMetrics;
   readonly log: Logger;

@@ -72,7 +72,7 @@ class World {
       clock,
       log: silentLogger,
       metrics: activityMetrics(registry),
-      limits: { create: 1, initialize: 1, status: 1, delete: 1, drain: 1, detach: 1 },
+      limits: { create: 1, initialize: 1, status: 1, delete: 1, drain: 1 },
       enqueue: () => undefined,
     });
     const collector = new Collector('orphan-vms', {

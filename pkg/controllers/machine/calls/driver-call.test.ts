@@ -1,0 +1,99 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine, machineClass, secret } from '../../../../test/builders.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
+import { ApiError } from '../../../kube/errors.ts';
+import { next, type StepResult } from '../../../reconcile/result.ts';
+import type { MachineStep } from '../context.ts';
+import { FakeWorld } from '../fake-world.ts';
+import { resolve } from '../steps/resolve.ts';
+import { advanceCall, StaleCallError, type CallKind } from './driver-call.ts';
+
+const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
+const KINDS: readonly CallKind[] = ['create', 'initialize', 'status', 'delete'];
+
+const FAILURES: readonly { readonly name: string; readonly error: Error }[] = [
+  { name: 'an error of the provider', error: new DriverError('Internal', 'no') },
+  { name: 'a closed gate', error: new GateClosedError('frozen', 'target', 'cluster target could not be reached') },
+  { name: 'a call that we ended ourselves', error: new DriverError('Canceled', 'given up', { unanswered: true }) },
+  { name: 'a refusal of the API server', error: new ApiError(403, 'Forbidden', 'no') },
+];
+
+/** A pass of which the last step is a call of this kind that ends with `ends`; `seen` counts what became of it. */
+function start(kind: CallKind, ends: () => Promise<never>) {
+  const world = new FakeWorld();
+  world.classes.put(machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER] })));
+  world.secrets.put(secret());
+  world.machines.put(machine((m) => Object.assign(m.metadata, { finalizers: [FINALIZER] })));
+  const seen = { sent: 0, shown: 0, unprepared: 0, ended: 0 };
+  const call: MachineStep = {
+    name: 'call',
+    run(ctx) {
+      if (ctx.resolved === undefined) throw new Error('the class was not resolved');
+      const progress = advanceCall(ctx, {
+        kind,
+        resolved: ctx.resolved,
+        waitingFor: { answer: 'the answer', attempt: 'the next attempt' },
+        send: () => {
+          seen.sent += 1;
+          return ends();
+        },
+        show: () => void (seen.shown += 1),
+        unprepared: () => void (seen.unprepared += 1),
+        ended: () => void (seen.ended += 1),
+      });
+      return progress.kind === 'waiting' ? progress.result : next;
+    },
+  };
+  const pass = async (): Promise<StepResult | undefined> => {
+    const { result } = await world.pass([resolve, call]);
+    await world.settle();
+    return result;
+  };
+  return { world, seen, pass };
+}
+
+describe.each(KINDS)('a call of kind %s', (kind) => {
+  test.each(FAILURES)('is repeated after $name, but not by events', async ({ error }) => {
+    const { world, seen, pass } = start(kind, () => Promise.reject(error));
+
+    for (let i = 0; i < 5; i++) await pass();
+    const atFirst = seen.sent;
+    world.clock.advance(600_000);
+    await pass();
+
+    expect([atFirst, seen.sent]).toEqual([1, 2]);
+  });
+
+  test('comes back for its next attempt by itself', async () => {
+    const { pass } = start(kind, () => Promise.reject(new DriverError('Internal', 'no')));
+    await pass();
+
+    expect(await pass()).toMatchObject({ kind: 'requeue', waitingFor: 'the next attempt' });
+    expect(await pass()).toMatchObject({ kind: 'requeue', waitingFor: 'the next attempt' });
+  });
+
+  test('that came too late for its machine waits for the machine as it is now, and blames nobody', async () => {
+    const { seen, pass } = start(kind, () => Promise.reject(new StaleCallError('gone')));
+    await pass();
+
+    expect(await pass()).toMatchObject({ kind: 'stop', waitingFor: 'the Machine as it is now' });
+    expect(seen).toEqual({ sent: 1, shown: 0, unprepared: 0, ended: 1 });
+  });
+});
+
+test.each([
+  { name: 'an error of the provider', error: new DriverError('Internal', 'no'), shown: 1, unprepared: 0 },
+  { name: 'a closed gate', error: new GateClosedError('frozen', 'target', 'x'), shown: 0, unprepared: 0 },
+  { name: 'a refusal of the API server', error: new ApiError(403, 'Forbidden', 'no'), shown: 0, unprepared: 1 },
+])(
+  'a call that ends with $name is shown $shown times, and $unprepared times as one that could not be prepared',
+  async (row) => {
+    const { seen, pass } = start('create', () => Promise.reject(row.error));
+    await pass();
+    await pass();
+
+    expect(seen).toEqual({ sent: 1, shown: row.shown, unprepared: row.unprepared, ended: 1 });
+  },
+);

@@ -1,0 +1,18 @@
+import type { Activities } from '../../../activity/activity.ts';
+import type { DrainOutcome } from '../../../drain/drain.ts';
+import type { VirtualMachine } from '../../../driver/driver.ts';
+import type { Launched } from '../context.ts';
+
+/** What the long work of a Machine results in, by kind. */
+export interface ActivityResults {
+  /** Undefined: no VM can be seen, and it is too early to make one. */
+  readonly create: Launched | undefined;
+  /** How long it took, in ms. */
+  readonly initialize: number;
+  readonly status: Partial<VirtualMachine>;
+  readonly delete: { readonly lastKnownState: string | undefined };
+  readonly drain: DrainOutcome;
+}
+
+/** The long work of Machines. */
+export type MachineActivities = Activities<ActivityResults>;
