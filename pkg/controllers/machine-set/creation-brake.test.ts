@@ -72,6 +72,25 @@ describe('what one owner may create within a minute', () => {
     );
   });
 
+  test.each([
+    { what: 'Machines', create: (brake: CreationBrake) => create(brake, 29) },
+    {
+      what: 'MachineSets',
+      create: (brake: CreationBrake) => {
+        for (let i = 0; i < SETS_A_MINUTE; i++) brake.createdSet('d');
+      },
+    },
+  ])('counts $what whose owner was forgotten before the answer came', (row) => {
+    const brake = new CreationBrake({ clock: clock() });
+    brake.observe('d', 2, 3);
+    brake.observe('another', 2, 3); // owners that have created nothing make room for it
+
+    row.create(brake);
+    expect([brake.room('d'), isSpent(brake.spending('d'))]).toEqual([Infinity, false]);
+    brake.observe('d', 2, 3);
+    expect(isSpent(brake.spending('d'))).toBe(true);
+  });
+
   test('never stops who only follows the replicas, however they change', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ to: fc.nat(500), afterMs: fc.nat(5_000) })), (steps) => {

@@ -23,9 +23,15 @@ interface Second {
   allowed: number;
 }
 
+/** What an owner is asked for. */
+interface Size {
+  readonly replicas: number;
+  readonly allowed: number;
+}
+
 interface Owner {
-  replicas: number;
-  allowed: number;
+  /** Undefined when a creation was answered after its owner had been forgotten, until the owner is looked at again. */
+  size: Size | undefined;
   readonly seconds: Map<number, Second>;
 }
 
@@ -53,31 +59,25 @@ export class CreationBrake {
 
   /** `uid` is asked for `replicas` now, and `allowed` Machines may exist. */
   observe(uid: string, replicas: number, allowed: number): void {
-    const owner = this.#owners.get(uid);
-    if (owner === undefined) {
-      this.#forgetIdle();
-      this.#owners.set(uid, { replicas, allowed, seconds: new Map() });
-      return;
-    }
-    if (owner.replicas === replicas && owner.allowed === allowed) return;
+    const owner = this.#ownerOf(uid);
+    const { size } = owner;
+    if (size?.replicas === replicas && size.allowed === allowed) return;
+    owner.size = { replicas, allowed };
+    if (size === undefined) return;
     // What was allowed until now explains what was created until now.
     const second = this.#now(owner);
-    second.allowed = Math.max(second.allowed, owner.allowed, allowed);
-    second.raisedBy += Math.max(0, replicas - owner.replicas);
-    owner.replicas = replicas;
-    owner.allowed = allowed;
+    second.allowed = Math.max(second.allowed, size.allowed, allowed);
+    second.raisedBy += Math.max(0, replicas - size.replicas);
   }
 
-  /** A Machine was created for `uid`. */
+  /** A Machine was created for `uid`, however long ago that was asked for. */
   createdMachine(uid: string): void {
-    const owner = this.#owners.get(uid);
-    if (owner !== undefined) this.#now(owner).machines += 1;
+    this.#now(this.#ownerOf(uid)).machines += 1;
   }
 
-  /** A MachineSet was created for `uid`. */
+  /** A MachineSet was created for `uid`, however long ago that was asked for. */
   createdSet(uid: string): void {
-    const owner = this.#owners.get(uid);
-    if (owner !== undefined) this.#now(owner).sets += 1;
+    this.#now(this.#ownerOf(uid)).sets += 1;
   }
 
   /** How many Machines `uid` may create now. */
@@ -89,12 +89,12 @@ export class CreationBrake {
   /** What `uid` has created within a minute. */
   spending(uid: string): Spending {
     const owner = this.#owners.get(uid);
-    if (owner === undefined) return { machines: 0, sets: 0, most: { machines: Infinity, sets: Infinity } };
+    if (owner?.size === undefined) return { machines: 0, sets: 0, most: { machines: Infinity, sets: Infinity } };
     this.#forgetOld(owner);
     const seconds = [...owner.seconds.values()];
     const sum = (member: 'machines' | 'sets' | 'raisedBy'): number =>
       seconds.reduce((total, second) => total + second[member], 0);
-    const allowed = Math.max(owner.allowed, ...seconds.map((second) => second.allowed));
+    const allowed = Math.max(owner.size.allowed, ...seconds.map((second) => second.allowed));
     return {
       machines: sum('machines'),
       sets: sum('sets'),
@@ -107,6 +107,15 @@ export class CreationBrake {
     this.#owners.delete(uid);
   }
 
+  #ownerOf(uid: string): Owner {
+    const known = this.#owners.get(uid);
+    if (known !== undefined) return known;
+    this.#forgetIdle();
+    const owner: Owner = { size: undefined, seconds: new Map() };
+    this.#owners.set(uid, owner);
+    return owner;
+  }
+
   #forgetIdle(): void {
     for (const [uid, owner] of this.#owners) {
       this.#forgetOld(owner);
@@ -117,7 +126,7 @@ export class CreationBrake {
   #now(owner: Owner): Second {
     this.#forgetOld(owner);
     const at = this.#seconds();
-    const second = owner.seconds.get(at) ?? { machines: 0, sets: 0, raisedBy: 0, allowed: owner.allowed };
+    const second = owner.seconds.get(at) ?? { machines: 0, sets: 0, raisedBy: 0, allowed: owner.size?.allowed ?? 0 };
     owner.seconds.set(at, second);
     return second;
   }
