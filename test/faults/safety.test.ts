@@ -281,6 +281,26 @@ describe('a VM that no Machine has', () => {
   );
 
   test(
+    'is told of as held no more when its class is gone',
+    async () => {
+      await using cloud = await SimulatedCloud.start({ site });
+      await using pool = await Pool.create({ site, cloud, replicas: 0 });
+      await using manager = await InProcessManager.start({ ...pool.access, flags: EAGER });
+      const held = (): Promise<number> => manager.metric('machinist_orphan_vms_held');
+      await eventually(async () => (await setsOf(pool)).length === 1, PATIENCE);
+      const planted = await plant(cloud, pool, MACHINES);
+      await eventually(async () => expect(await held()).toBe(MACHINES), PATIENCE);
+
+      // No Machine uses it, so that nothing keeps it.
+      await request('DELETE', `/apis/machine.sapcloud.io/v1alpha1/namespaces/${pool.namespace}/machineclasses/pool`);
+
+      await eventually(async () => expect(await held()).toBe(0), PATIENCE);
+      expect(await idsOf(cloud)).toEqual(planted.toSorted());
+    },
+    TEST_MS,
+  );
+
+  test(
     'is none that its driver lists under another id than its Machine has',
     async () => {
       await using cloud = await SimulatedCloud.start({ site });

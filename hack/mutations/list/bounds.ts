@@ -445,9 +445,16 @@ export const BOUNDS: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/brake.ts',
-    from: 'if (listed.has(key) && !byClass.has(key)) this.#held.delete(key);',
+    from: 'if (!byClass.has(key) && !unseen.has(key)) this.#held.delete(key);',
     to: ';',
-    why: 'VMs that are gone are told of as held for ever.',
+    why: 'VMs that are gone, or whose class is, are told of as held for ever.',
+    tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/safety/orphan-vms/brake.ts',
+    from: 'if (!byClass.has(key) && !unseen.has(key)) this.#held.delete(key);',
+    to: 'if (!byClass.has(key)) this.#held.delete(key);',
+    why: 'VMs that are held are no more told of while their class cannot be listed.',
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
   },
   {

@@ -128,7 +128,7 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/controller.ts',
-    from: 'for (const one of brake.admit(anew, listed)) collector.collect(one);',
+    from: 'for (const one of brake.admit(anew, listed, unseen)) collector.collect(one);',
     to: 'for (const one of anew) collector.collect(one);',
     why: 'A driver that shows other ids all at once loses all its VMs.',
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],

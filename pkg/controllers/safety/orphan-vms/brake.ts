@@ -40,10 +40,17 @@ export class OrphanBrake {
     this.#parts = parts;
   }
 
-  /** Of what one round has proved, what may be deleted. `listed`: how many VMs each list shows, by the key of its class. */
-  admit<T extends Proved>(proved: readonly T[], listed: ReadonlyMap<string, number>): readonly T[] {
+  /**
+   * Of what one round has proved, what may be deleted. `listed`: how many VMs each list shows, by the key of its class; `unseen`: classes
+   * that could not be listed, of which is held what was held. Of others, such as deleted ones, nothing is.
+   */
+  admit<T extends Proved>(
+    proved: readonly T[],
+    listed: ReadonlyMap<string, number>,
+    unseen: ReadonlySet<string>,
+  ): readonly T[] {
     const byClass = Map.groupBy(proved, ({ access }) => access.key);
-    for (const key of this.#held.keys()) if (listed.has(key) && !byClass.has(key)) this.#held.delete(key);
+    for (const key of this.#held.keys()) if (!byClass.has(key) && !unseen.has(key)) this.#held.delete(key);
     const admitted = [...byClass].flatMap(([key, vms]) => (this.#isHeld(key, vms, listed.get(key) ?? 0) ? [] : vms));
     const held = [...this.#held.values()].reduce((sum, count) => sum + count, 0);
     this.#parts.metrics.heldOrphanVMs.set(held);

@@ -59,13 +59,16 @@ class World {
   isOwned = false;
   namesake: Machine | undefined;
   readonly oneClass = machineClass();
+  readonly classes: MachineClass[] = [this.oneClass];
   readonly events: string[] = [];
+  readonly warnings: string[] = [];
   readonly registry = new Registry();
   trustedSinceMs = -GRACE_MS;
   readonly #controller: OrphanVMsController;
 
   constructor() {
-    const { clock, provider, departures, ownerless, oneClass, registry } = this;
+    const { clock, provider, departures, ownerless, classes, registry } = this;
+    const log = { ...silentLogger, warn: (_fields: object, message: string) => void this.warnings.push(message) };
     const metrics = safetyMetrics(registry, () => 0);
     const recorder = { event: ({ reason }: { reason: string }) => void this.events.push(reason) };
     const activities = new ActivityRegistry({
@@ -96,7 +99,7 @@ class World {
             : Promise.resolve({ metadata: { resourceVersion: '7' }, items: this.machines as never[] }),
       },
       namespace: 'default',
-      classes: listerOf<MachineClass>([oneClass]),
+      classes: listerOf(classes),
       machines: listerOf<Machine>([]),
       collector,
       brake: new OrphanBrake({ recorder, metrics, clock, log: silentLogger, isDryRun: false }),
@@ -114,7 +117,7 @@ class World {
       },
       clusters: [CONTROL],
       clock,
-      log: silentLogger,
+      log,
       periodMs: GRACE_MS,
       graceMs: GRACE_MS,
     });
@@ -289,6 +292,24 @@ describe('too many VMs without a Machine at once', () => {
     expect(await world.held()).toBe(0);
   });
 
+  test.each([
+    { what: 'no more when their class is gone', change: (world: World) => void world.classes.pop(), held: 0 },
+    {
+      what: 'while their class cannot be listed',
+      change: (world: World) => void (world.provider.listed = FAILURE),
+      held: 4,
+    },
+  ])('are held $what', async ({ change, held }) => {
+    const world = new World();
+    world.provider.listed = vms(4);
+    await world.looksUntilDeleted();
+
+    change(world);
+    await world.look();
+
+    expect(await world.held()).toBe(held);
+  });
+
   test('are held no more when some of them are gone, or all', async () => {
     const world = new World();
     world.provider.listed = vms(4);
@@ -302,4 +323,22 @@ describe('too many VMs without a Machine at once', () => {
     expect(await world.held()).toBe(0);
     expect(world.provider.deleted).toHaveLength(3);
   });
+});
+
+test.each([
+  { what: 'cannot be listed', listed: FAILURE },
+  { what: 'lists VMs of another namespace', listed: [{ ...VM, machineNamespace: 'another' }] },
+])('a class that $what is told of once, and again when it was deleted meanwhile', async ({ listed }) => {
+  const world = new World();
+  world.provider.listed = listed;
+  await world.look();
+  await world.look();
+  expect(world.warnings).toHaveLength(1);
+
+  world.classes.pop();
+  await world.look();
+  world.classes.push(world.oneClass);
+  await world.look();
+
+  expect(world.warnings).toHaveLength(2);
 });

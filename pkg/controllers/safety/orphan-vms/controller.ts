@@ -142,16 +142,16 @@ export class OrphanVMsController {
       if (proof !== undefined) proved.push({ vm, access, listed, proof });
     }
     orphans.keep(new Set(candidates.map(({ vm }) => vm.providerID)), unseen);
-    this.#collect(proved, new Map(lists.map((list) => [list.key, list.vms.length])));
+    this.#collect(proved, new Map(lists.map((list) => [list.key, list.vms.length])), unseen);
   }
 
   /** `listed`: how many VMs each class's list shows. What was deleted before and is listed still is deleted once more. */
-  #collect(proved: readonly Collection[], listed: ReadonlyMap<string, number>): void {
+  #collect(proved: readonly Collection[], listed: ReadonlyMap<string, number>, unseen: ReadonlySet<string>): void {
     const { collector, brake, gone } = this.#parts;
     const isAgain = ({ vm }: Collection): boolean => gone.has(vm.providerID);
     for (const one of proved.filter(isAgain)) collector.collect(one);
     const anew = proved.filter((one) => !isAgain(one));
-    for (const one of brake.admit(anew, listed)) collector.collect(one);
+    for (const one of brake.admit(anew, listed, unseen)) collector.collect(one);
   }
 
   async #judgeMachines(
@@ -172,8 +172,9 @@ export class OrphanVMsController {
   }
 
   /** Each class is told of once, until it can be listed again. */
-  #tellOfFailures({ failures, lists }: Survey): void {
-    for (const { key } of lists) this.#failedClasses.delete(key);
+  #tellOfFailures({ failures }: Survey): void {
+    const failed = new Set(failures.map(({ key }) => key));
+    for (const key of this.#failedClasses) if (!failed.has(key)) this.#failedClasses.delete(key);
     for (const { key, error } of failures) {
       if (this.#failedClasses.has(key)) continue;
       this.#failedClasses.add(key);
@@ -200,12 +201,13 @@ export class OrphanVMsController {
   }
 
   /** Each class is told of once, until its list is clean again. */
-  #tellOfForeign({ lists }: Survey): void {
-    for (const { key, foreign } of lists) {
-      const wasTold = this.#mixedClasses.has(key);
-      if (foreign.length === 0) this.#mixedClasses.delete(key);
-      else this.#mixedClasses.add(key);
-      if (foreign.length === 0 || wasTold) continue;
+  #tellOfForeign({ lists, failures }: Survey): void {
+    const mixed = lists.filter(({ foreign }) => foreign.length > 0);
+    const lasting = new Set([...mixed, ...failures].map(({ key }) => key));
+    for (const key of this.#mixedClasses) if (!lasting.has(key)) this.#mixedClasses.delete(key);
+    for (const { key, foreign } of mixed) {
+      if (this.#mixedClasses.has(key)) continue;
+      this.#mixedClasses.add(key);
       const fields = { class: key, vms: foreign.length, providerID: foreign[0]?.providerID };
       this.#parts.log.warn(fields, 'left VMs alone that carry another namespace, or none in a list of a whole cluster');
     }
