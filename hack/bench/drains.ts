@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 
 import type { Api } from '../control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/ports.ts';
+import { number, readOptions } from '../options.ts';
 import { usageOf } from './process-usage.ts';
 import { startProgram } from './programs.ts';
 import { WORKLOAD } from './workload.ts';
@@ -16,21 +16,12 @@ import { WORKLOAD } from './workload.ts';
 /**
  * Whether drains that cannot go on slow down creations: the time from `replicas: 0` to so many machines available, in turn
  * without and with blocked drains beside it, with the default number of workers (50).
- *
- *   node hack/bench/drains.ts [--blocked 200] [--created 100] [--rounds 3]
  */
-const { values } = parseArgs({
-  options: {
-    blocked: { type: 'string', default: '200' },
-    created: { type: 'string', default: '100' },
-    rounds: { type: 'string', default: '3' },
-  },
+const { blocked, created, rounds } = readOptions('Measures whether blocked drains slow down creations.', {
+  blocked: number('drains that cannot go on', 200),
+  created: number('machines that are created beside them', 100),
+  rounds: number('how often, without and with them', 3),
 });
-const [blocked, created, rounds] = [values.blocked, values.created, values.rounds].map(Number) as [
-  number,
-  number,
-  number,
-];
 const BASE = '/apis/machine.sapcloud.io/v1alpha1/namespaces/machinist';
 const PODS = '/api/v1/namespaces/machinist/pods';
 const BUDGETS = '/apis/policy/v1/namespaces/machinist/poddisruptionbudgets';

@@ -3,7 +3,6 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 
 import PQueue from 'p-queue';
 
@@ -15,6 +14,7 @@ import type { Api } from '../control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/ports.ts';
+import { number, readOptions, text } from '../options.ts';
 import { usageOf } from './process-usage.ts';
 import { startProgram } from './programs.ts';
 import { scale, WORKLOAD } from './workload.ts';
@@ -23,17 +23,16 @@ import { scale, WORKLOAD } from './workload.ts';
  * How late Leases are renewed while many objects arrive: 10,000 Nodes are made while machines are created, the manager is
  * started again with all of them there, and everything is rolled by beside processes that want the CPU too. Tells how late
  * the event loop was, the longest time between two renewals (2 s are asked for, 10 s end leadership), and the memory.
- *
- *   node hack/bench/leases.ts [--nodes 10000] [--machines 200] [--burners 0] [--built FOLDER]
  */
-const { values } = parseArgs({
-  options: {
-    nodes: { type: 'string', default: '10000' },
-    machines: { type: 'string', default: '200' },
-    burners: { type: 'string', default: '0' },
-    built: { type: 'string' },
+const { nodes, machines, burners, built } = readOptions(
+  'Measures how late Leases are renewed while many objects arrive.',
+  {
+    nodes: number('Nodes that arrive', 10_000),
+    machines: number('machines that are created meanwhile', 200),
+    burners: number('processes that want the CPU too', 0),
+    built: text('folder with compiled programs to run, as `npm run build` makes them; the sources otherwise'),
   },
-});
+);
 const LEASES = ['machine-controller', 'machine-controller-manager'];
 const PADDING = 'x'.repeat(4_000);
 const STARTUP_MS = 20_000;
@@ -57,9 +56,9 @@ await applyManifests(api, parseManifests(WORKLOAD));
 const address = `unix://${path.join(logs, 'driver.sock')}`;
 const nodeFlags = ['--max-semi-space-size=2', `--import=${path.join(import.meta.dirname, 'loop-delay.ts')}`];
 const launch =
-  values.built === undefined
+  built === undefined
     ? ({ root, extension: 'ts', nodeFlags, logs } as const)
-    : ({ root: path.resolve(values.built), extension: 'js', nodeFlags, logs } as const);
+    : ({ root: path.resolve(built), extension: 'js', nodeFlags, logs } as const);
 const driver = startProgram({ ...launch, nodeFlags: [] }, 'sim-driver', [
   `--address=${address}`,
   `--kubeconfig=${await plane.connection.kubeconfigFor({ user: 'machinist-sim-driver' })}`,
@@ -74,7 +73,7 @@ const flags = [
   '--address=127.0.0.1',
   `--port=${await freePort()}`,
 ];
-const burners = Array.from({ length: Number(values.burners) }, () => spawn(process.execPath, ['-e', 'for(;;);']));
+const burning = Array.from({ length: burners }, () => spawn(process.execPath, ['-e', 'for(;;);']));
 
 /** When each Lease was renewed, by its own `renewTime`. */
 const renewals = new Map<string, number[]>(LEASES.map((name) => [name, []]));
@@ -132,8 +131,8 @@ const first = startProgram(launch, 'machinist', flags);
 try {
   await sleep(STARTUP_MS / 2);
   await measure('nodes arrive', first.pid, async () => {
-    const arriving = addNodes(api, Number(values.nodes));
-    await scale(api, Number(values.machines));
+    const arriving = addNodes(api, nodes);
+    await scale(api, machines);
     await arriving;
   });
   await first.stop();
@@ -148,7 +147,7 @@ try {
   console.log(`leadership lost: ${lost} times`);
 } finally {
   await first.stop();
-  for (const burner of burners) burner.kill('SIGKILL');
+  for (const burner of burning) burner.kill('SIGKILL');
   watching.abort(new Error('the end'));
   await Promise.all(watches);
   await transport.close();

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 
 import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/ports.ts';
+import { number, readOptions, text } from '../options.ts';
 import { Meter, writesAmong } from './meter.ts';
 import { type Launch, startProgram } from './programs.ts';
 import { roll, scale, WORKLOAD } from './workload.ts';
@@ -14,31 +14,24 @@ import { roll, scale, WORKLOAD } from './workload.ts';
 /**
  * Measures the main job with the simulated cloud (create 0.2 s, join 0.5 s, delete 0.2 s): for each stage the API requests by
  * kind, passes, wall time, CPU and the peak memory of both processes.
- *
- *   node hack/bench/main.ts [--machines 500] [--stages one,create,idle,roll,shrink,delete] [--built FOLDER]
- *     [--manager-flags='--max-semi-space-size=4'] [--driver-flags=…] [--logs FOLDER]
- *
- * `--built` runs compiled programs from that folder (`npm run build` fills dist/), as the image does.
  */
-const { values } = parseArgs({
-  options: {
-    machines: { type: 'string', default: '500' },
-    stages: { type: 'string', default: 'one,create,idle,roll,shrink,delete' },
-    built: { type: 'string' },
-    'manager-flags': { type: 'string', default: '' },
-    'driver-flags': { type: 'string', default: '' },
-    logs: { type: 'string' },
-  },
+const options = readOptions('Measures the main job with the simulated cloud, stage by stage.', {
+  machines: number('machines', 500),
+  stages: text('what is measured', 'one,create,idle,roll,shrink,delete'),
+  built: text('folder with compiled programs to run, as `npm run build` makes them; the sources otherwise'),
+  managerFlags: text('flags for the Node of the manager, such as --max-semi-space-size=4', ''),
+  driverFlags: text('flags for the Node of the driver', ''),
+  logs: text('folder for logs; a new one otherwise'),
 });
-const many = Number(values.machines);
-const stages = new Set(values.stages.split(','));
+const { machines: many, built } = options;
+const stages = new Set(options.stages.split(','));
 const root = path.resolve(import.meta.dirname, '../..');
-const logs = values.logs ?? mkdtempSync(path.join(tmpdir(), 'machinist-bench-'));
+const logs = options.logs ?? mkdtempSync(path.join(tmpdir(), 'machinist-bench-'));
 
 function launchWith(flags: string): Launch {
   const nodeFlags = flags.split(' ').filter((flag) => flag !== '');
-  if (values.built === undefined) return { root, extension: 'ts', nodeFlags, logs };
-  return { root: path.resolve(values.built), extension: 'js', nodeFlags, logs };
+  if (built === undefined) return { root, extension: 'ts', nodeFlags, logs };
+  return { root: path.resolve(built), extension: 'js', nodeFlags, logs };
 }
 
 await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
@@ -52,13 +45,13 @@ await applyManifests(api, readManifests(path.join(root, 'crds')));
 await applyManifests(api, readManifests(path.join(root, 'deploy/rbac')));
 const sockets = mkdtempSync(path.join(tmpdir(), 'machinist-bench-'));
 const address = `unix://${path.join(sockets, 'driver.sock')}`;
-const driver = startProgram(launchWith(values['driver-flags']), 'sim-driver', [
+const driver = startProgram(launchWith(options.driverFlags), 'sim-driver', [
   `--address=${address}`,
   `--kubeconfig=${await plane.connection.kubeconfigFor({ user: 'machinist-sim-driver' })}`,
 ]);
 const own = await plane.connection.kubeconfigFor({ user: 'machinist' });
 const port = await freePort();
-const manager = startProgram(launchWith(values['manager-flags']), 'machinist', [
+const manager = startProgram(launchWith(options.managerFlags), 'machinist', [
   'run',
   '--namespace=machinist',
   `--control-kubeconfig=${own}`,

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
+import { number, readOptions } from '../options.ts';
 import { applyManifests, readManifests } from './apply.ts';
 import { startControlPlane } from './control-plane.ts';
 import { ControlPlaneError } from './error.ts';
@@ -11,11 +11,11 @@ const say = (line: string): void => console.error(`control plane: ${line}`);
 /**
  * Command: runs a control plane with Machinist's CRDs until Ctrl-C. Standard output has two lines for another shell: KUBECONFIG
  * for kubectl, and the variable with which the tests use this control plane instead of one of their own.
- * `--apiserver-port N` fixes the port.
  */
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { 'apiserver-port': { type: 'string' } } });
-  const port = values['apiserver-port'];
+  const { apiserverPort: apiserver } = readOptions('Runs a control plane with the CRDs until Ctrl-C.', {
+    apiserverPort: number('port of the API server; a free one otherwise'),
+  });
   const stop = new AbortController();
   const stopped = new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve()));
   for (const name of ['SIGINT', 'SIGTERM'] as const)
@@ -26,7 +26,7 @@ async function main(): Promise<number> {
       log: say,
       signal: stop.signal,
       programs: ['kubectl', 'kubemark'],
-      ...(port === undefined ? {} : { ports: { apiserver: Number(port) } }),
+      ...(apiserver === undefined ? {} : { ports: { apiserver } }),
     });
     const api = plane.connection.api();
     await applyManifests(api, readManifests(join(import.meta.dirname, '../../crds')));

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 
+import { number, readOptions, text } from '../options.ts';
 import { runHigherLevel } from './higher.ts';
 import { MUTATIONS } from './list.ts';
 import { levelOf, type Mutation } from './mutation.ts';
@@ -16,28 +16,22 @@ import { sumUp, type Verdict } from './verdict.ts';
  */
 const root = path.resolve(import.meta.dirname, '../..');
 
-const { values } = parseArgs({
-  options: {
-    /** unit, integration or faults; all of them unless told otherwise. */
-    level: { type: 'string' },
-    /** Only so many, of the unit level. */
-    sample: { type: 'string' },
-    /** What a sample is chosen by; the present commit unless told otherwise. */
-    seed: { type: 'string' },
-    /** Only rows whose file or reason contains this. */
-    match: { type: 'string', default: '' },
-  },
+const options = readOptions('Changes the source in small ways, in a copy, and says which changes no test notices.', {
+  level: text('unit, integration or faults; all of them otherwise'),
+  sample: number('only so many, of the unit level'),
+  seed: text('what a sample is chosen by; the present commit otherwise'),
+  match: text('only rows whose file or reason contains this', ''),
 });
 
 function chosen(): readonly Mutation[] {
-  const { level, match, sample } = values;
+  const { level, match, sample } = options;
   const isAsked = (one: Mutation): boolean => `${one.file} ${one.why}`.includes(match);
   const asked = MUTATIONS.filter((one) => isAsked(one) && (level === undefined || levelOf(one) === level));
   if (sample === undefined) return asked;
-  const seed = values.seed ?? commit();
+  const seed = options.seed ?? commit();
   console.log(`# a sample of the unit level: --sample ${sample} --seed ${seed}`);
   const sampled = asked.filter((one) => levelOf(one) === 'unit' && one.survives === undefined);
-  return sampleOf(sampled, Number(sample), seed);
+  return sampleOf(sampled, sample, seed);
 }
 
 /** Another sample with each commit, the same again for one commit. */
@@ -71,7 +65,7 @@ async function main(): Promise<number> {
     `\n${verdicts.length} mutations: ${killed} killed (${share} %), ${explained} explained, ${unknown.length} without a verdict, ${complaints.length} to look at`,
   );
   // A busy machine is no fault of the tests, which are run for themselves beside a sample.
-  const mayBeUnknown = values.sample !== undefined && unknown.length < verdicts.length;
+  const mayBeUnknown = options.sample !== undefined && unknown.length < verdicts.length;
   return verdicts.length > 0 && complaints.length === 0 && (unknown.length === 0 || mayBeUnknown) ? 0 : 1;
 }
 

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 
 import { ControlClient } from '../../pkg/drivers/sim/control-client.ts';
 import { type Launch, startProgram } from '../bench/programs.ts';
@@ -12,6 +11,7 @@ import { applyManifests, parseManifests, readManifests } from '../control-plane/
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
 import { freePort } from '../control-plane/ports.ts';
+import { number, readOptions, text } from '../options.ts';
 import { Cutter } from './cutter.ts';
 import { Life, WORKLOAD } from './life.ts';
 import { GC_FLAGS, growthIn, type Sample, takeSample } from './sample.ts';
@@ -20,21 +20,17 @@ import { GC_FLAGS, growthIn, type Sample, takeSample } from './sample.ts';
  * Random life for as long as asked for, while connections to the API server are cut: machines come, go, roll, and lose their VMs.
  * Again and again it is left in peace until everything is exactly as asked for, and what the manager holds is noted. Fails when
  * it does not come to rest (an event was missed), or when heap or descriptors have grown.
- *
- *   node hack/soak/main.ts [--minutes 60] [--machines 30] [--seed soak] [--logs FOLDER]
  */
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '60' },
-    machines: { type: 'string', default: '30' },
-    seed: { type: 'string', default: 'soak' },
-    logs: { type: 'string' },
-  },
+const options = readOptions('Random life of machines while connections to the API server are cut.', {
+  minutes: number('how long', 60),
+  machines: number('machines at most', 30),
+  seed: text('what happens by', 'soak'),
+  logs: text('folder for logs; a new one otherwise'),
 });
-const most = Number(values.machines);
-const untilMs = performance.now() + Number(values.minutes) * 60_000;
+const { machines: most, seed } = options;
+const untilMs = performance.now() + options.minutes * 60_000;
 const root = path.resolve(import.meta.dirname, '../..');
-const logs = values.logs ?? mkdtempSync(path.join(tmpdir(), 'machinist-soak-'));
+const logs = options.logs ?? mkdtempSync(path.join(tmpdir(), 'machinist-soak-'));
 const launch: Launch = { root, extension: 'ts', nodeFlags: [], logs };
 
 /** Programs take a moment to listen. */
@@ -46,7 +42,7 @@ const PATIENCE_MS = 300_000;
 
 let questions = 0;
 function random(): number {
-  const digest = createHash('sha256').update(`${values.seed}/${questions++}`).digest();
+  const digest = createHash('sha256').update(`${seed}/${questions++}`).digest();
   return digest.readUIntBE(0, 6) / 2 ** 48;
 }
 
@@ -145,4 +141,4 @@ try {
   rmSync(sockets, { recursive: true, force: true });
   await api.close();
 }
-console.log(`seed: ${values.seed}; logs: ${logs}`);
+console.log(`seed: ${seed}; logs: ${logs}`);
