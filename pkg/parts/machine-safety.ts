@@ -179,7 +179,8 @@ function makeOrphanLoop(
     namesakeOf: ({ machineName }) => machines.byIndex('name', machineName)[0],
     collected({ providerID, machineName }) {
       ownerless.remove(providerID);
-      const machine = { name: machineName, providerID };
+      // Nobody has recorded what its Node is called.
+      const machine = { name: machineName, nodeName: machineName, providerID };
       gone.add(machine);
       wakeNodesOf(targets.all(), nodeQueue, machine);
     },

@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 
-import { machine, node } from '../../../test/builders.ts';
+import { machine } from '../../../test/builders.ts';
 import { Departures } from './departures.ts';
-import { GoneMachines } from './gone-machines.ts';
 import { OwnerlessVMs } from './ownerless-vms.ts';
 
 test('a Machine leaves in order when its VM was deleted first', () => {
@@ -84,25 +83,6 @@ test.each([
   });
 
   expect(new Departures().left(leaving)).toBe('in-order');
-});
-
-test.each([
-  { what: 'shows the VM of a machine that is gone', name: undefined, shows: 'sim:///m-1', isOfIt: true },
-  { what: 'shows the VM and says so too', name: 'm-1', shows: 'sim:///m-1', isOfIt: true },
-  { what: 'shows the VM and says that it is another', name: 'm-2', shows: 'sim:///m-1', isOfIt: false },
-  { what: 'says so and shows no VM', name: 'm-1', shows: '', isOfIt: true },
-  { what: 'says so and shows an id of its own', name: 'm-1', shows: 'kubemark://m-1', isOfIt: true },
-  { what: 'says so and shows another VM', name: 'm-1', shows: 'sim:///m-2', isOfIt: false },
-  { what: 'says and shows nothing', name: undefined, shows: '', isOfIt: false },
-])('a Node that $what is left over: $isOfIt', ({ name, shows, isOfIt }) => {
-  const gone = new GoneMachines();
-  gone.add({ name: 'm-1', providerID: 'sim:///m-1' });
-  const late = node((o) => {
-    o.spec = { providerID: shows };
-    if (name !== undefined) o.metadata.labels['node.gardener.cloud/machine-name'] = name;
-  });
-
-  expect(gone.of(late) !== undefined).toBe(isOfIt);
 });
 
 test('a VM of which several lists tell is one', () => {

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 
-import { node } from '../../../test/builders.ts';
+import { machine, node } from '../../../test/builders.ts';
 import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import { GoneMachines } from './gone-machines.ts';
+import { GoneMachines, remainsOf } from './gone-machines.ts';
 
 test.each([
   { title: 'shows its VM', providerID: 'sim:///gone', says: '', isIts: true },
@@ -10,14 +10,43 @@ test.each([
   { title: 'shows its VM and the name of another machine', providerID: 'sim:///gone', says: 'other', isIts: false },
   { title: 'shows its name and no VM', providerID: '', says: 'gone', isIts: true },
   { title: 'shows its name and another VM of the provider', providerID: 'sim:///new', says: 'gone', isIts: false },
+  { title: 'shows its name and an id of its own', providerID: 'kubemark://n-1', says: 'gone', isIts: true },
   { title: 'shows nothing of it', providerID: 'sim:///other', says: '', isIts: false },
-])('a Node that $title was that of the machine that is gone: $isIts', ({ providerID, says, isIts }) => {
+  { title: 'shows its name and its VM in another form', providerID: 'sim://v2/gone', says: 'gone', isIts: true },
+  { title: 'has its name and shows its VM in another form', name: 'n-gone', providerID: 'sim://v2/gone', isIts: true },
+  { title: 'has its name only', name: 'n-gone', providerID: '', isIts: false },
+  { title: 'has its name and shows another VM', name: 'n-gone', providerID: 'sim:///new', isIts: false },
+  {
+    title: 'has its name and an id of another provider',
+    name: 'n-gone',
+    providerID: 'kubemark://gone-2',
+    isIts: false,
+  },
+  { title: 'shows its VM in another form, and has another name', providerID: 'sim://v2/gone', isIts: false },
+  {
+    title: 'has its name, shows its VM in another form, and the name of another machine',
+    name: 'n-gone',
+    providerID: 'sim://v2/gone',
+    says: 'other',
+    isIts: false,
+  },
+])('a Node that $title was that of the machine that is gone: $isIts', ({ name, providerID, says = '', isIts }) => {
   const gone = new GoneMachines();
-  gone.add({ name: 'gone', providerID: 'sim:///gone' });
+  gone.add({ name: 'gone', nodeName: 'n-gone', providerID: 'sim:///gone' });
   const late = node((n) => {
+    if (name !== undefined) n.metadata.name = name;
     n.spec.providerID = providerID;
     if (says !== '') n.metadata.labels[MACHINE_NAME_LABEL] = says;
   });
 
   expect(gone.of(late)?.name).toBe(isIts ? 'gone' : undefined);
+});
+
+test.each([
+  { what: 'knew the name of its Node', labels: { node: 'ip-10-0-0-1' }, nodeName: 'ip-10-0-0-1' },
+  { what: 'did not know the name of its Node', labels: {}, nodeName: 'm-1' },
+])('a machine that is gone and $what is remembered with $nodeName', ({ labels, nodeName }) => {
+  const gone = machine((m) => Object.assign(m.metadata, { labels }));
+
+  expect(remainsOf(gone)).toEqual({ name: 'm-1', nodeName, providerID: 'sim:///m-1' });
 });

@@ -1,6 +1,8 @@
-import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { MACHINE_NAME_LABEL, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { BoundedMap } from '../../events/bounded-map.ts';
+import { isSameVM } from '../machine/same-vm.ts';
 
 /** So many are remembered; the oldest are forgotten first. */
 const CAPACITY = 8_192;
@@ -8,24 +10,35 @@ const CAPACITY = 8_192;
 /** What is left of a machine whose VM was deleted. */
 export interface GoneMachine {
   readonly name: string;
+  /** The name that its Node has or would have had. */
+  readonly nodeName: string;
   readonly providerID: string;
+}
+
+/** What is left of a Machine. */
+export function remainsOf({ metadata, spec }: Machine): GoneMachine {
+  const { name, labels } = metadata;
+  return { name, nodeName: labels?.[NODE_LABEL] ?? name, providerID: spec.providerID ?? '' };
 }
 
 /** Machines whose VM was deleted by us: a Node that shows such a VM, or such a Machine, joined too late. Kept in memory only. */
 export class GoneMachines {
   readonly #byProviderID = new BoundedMap<string, GoneMachine>(CAPACITY);
   readonly #byName = new BoundedMap<string, GoneMachine>(CAPACITY);
+  readonly #byNodeName = new BoundedMap<string, GoneMachine>(CAPACITY);
 
   add(machine: GoneMachine): void {
     if (machine.providerID === '') return;
     this.#byProviderID.set(machine.providerID, machine);
     this.#byName.set(machine.name, machine);
+    this.#byNodeName.set(machine.nodeName, machine);
   }
 
   /** The cluster was set back: Machines that have gone may be there again. */
   clear(): void {
     this.#byProviderID.clear();
     this.#byName.clear();
+    this.#byNodeName.clear();
   }
 
   has(providerID: string): boolean {
@@ -33,16 +46,18 @@ export class GoneMachines {
   }
 
   /**
-   * The machine whose Node this was, by the VM or else by the machine that it shows. A Node that says that it is another
-   * machine's is not, nor one that shows another VM of the same provider.
+   * The machine whose Node this was. A Node that says that it is another machine's is not, nor one that shows another VM of the same
+   * provider. An id of another form than the driver's is believed where a name is right too: the last segment alone may be another cloud's.
    */
   of(node: Node): GoneMachine | undefined {
     const providerID = node.spec?.providerID ?? '';
     const says = node.metadata.labels?.[MACHINE_NAME_LABEL] ?? '';
     const ofVM = this.#byProviderID.get(providerID);
     if (ofVM !== undefined) return says === '' || says === ofVM.name ? ofVM : undefined;
-    const named = this.#byName.get(says);
-    return named !== undefined && schemeOf(providerID) !== schemeOf(named.providerID) ? named : undefined;
+    const named = says === '' ? this.#byNodeName.get(node.metadata.name) : this.#byName.get(says);
+    if (named === undefined) return undefined;
+    const isOfOtherScheme = says !== '' && schemeOf(providerID) !== schemeOf(named.providerID);
+    return isOfOtherScheme || isSameVM(providerID, named.providerID) === true ? named : undefined;
   }
 }
 

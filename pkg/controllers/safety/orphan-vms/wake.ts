@@ -6,7 +6,7 @@ import type { Trust } from '../../../gate/leader-gate.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
 import type { Departures } from '../departures.ts';
-import type { GoneMachine, GoneMachines } from '../gone-machines.ts';
+import { remainsOf, type GoneMachine, type GoneMachines } from '../gone-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import type { OrphanVMsController } from './controller.ts';
 
@@ -45,17 +45,18 @@ export function wakeOrphanVMs(parts: WakeParts): void {
     controller.hurry();
     queue.addAfter(ORPHAN_VMS_KEY, GATHER_MS);
   };
-  const leftInOrder = (name: string, providerID: string): void => {
-    gone.add({ name, providerID });
-    ownerless.remove(providerID);
+  const leftInOrder = (machine: Machine): GoneMachine => {
+    const remains = remainsOf(machine);
+    gone.add(remains);
+    ownerless.remove(remains.providerID);
+    return remains;
   };
   queue.add(ORPHAN_VMS_KEY);
   departures.onLateEnd((machine, departure) => {
     const fields = fieldsOf(machine);
     if (departure === 'in-order') {
       log.info(fields, 'deleted the VM of a machine that vanished meanwhile');
-      leftInOrder(machine.metadata.name, fields.providerID);
-      deletedLate({ name: machine.metadata.name, providerID: fields.providerID });
+      deletedLate(leftInOrder(machine));
       return;
     }
     log.warn(fields, 'could not delete the VM of a machine that vanished meanwhile');
@@ -68,7 +69,8 @@ export function wakeOrphanVMs(parts: WakeParts): void {
     const fields = fieldsOf(old);
     switch (departures.left(old)) {
       case 'in-order':
-        return leftInOrder(old.metadata.name, fields.providerID);
+        leftInOrder(old);
+        return;
       case 'deleting':
         return log.warn(fields, 'a machine vanished while its VM was being deleted: its node goes when that is done');
       default:

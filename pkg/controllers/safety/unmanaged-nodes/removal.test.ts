@@ -26,7 +26,7 @@ function scene(isGone: boolean) {
   const nodes = new MemoryInformer([node()]);
   const target = { cluster: 'target', nodes, reader: targetClient, writer: targetClient } as unknown as Target;
   const gone = new GoneMachines();
-  if (isGone) gone.add({ name: 'm-1', providerID: 'sim:///m-1' });
+  if (isGone) gone.add({ name: 'm-1', nodeName: 'm-1', providerID: 'sim:///m-1' });
   const controller = new UnmanagedNodesController({
     targets: { all: () => [target], of: () => target },
     machines: new MemoryInformer<Machine>([], MACHINE_INDEXES),

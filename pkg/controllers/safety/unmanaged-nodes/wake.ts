@@ -38,11 +38,17 @@ export function wakeUnmanagedNodes({ machines, targets, queue }: WakeParts): voi
   });
 }
 
-/** Enqueues the Nodes that show a VM or a machine that is gone. */
-export function wakeNodesOf(targets: readonly Target[], queue: Queue, { providerID, name }: GoneMachine): void {
+/** Enqueues the Nodes that show a VM or a machine that is gone, or have the name of its Node. */
+export function wakeNodesOf(
+  targets: readonly Target[],
+  queue: Queue,
+  { providerID, name, nodeName }: GoneMachine,
+): void {
   for (const target of targets) {
     const shown = [...target.nodes.byIndex('providerID', providerID), ...target.nodes.byIndex('machineName', name)];
-    for (const { metadata } of shown) queue.add(nodeKey(target, metadata.name));
+    for (const node of new Set([...shown.map(({ metadata }) => metadata.name), nodeName])) {
+      queue.add(nodeKey(target, node));
+    }
   }
 }
 
