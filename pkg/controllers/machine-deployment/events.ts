@@ -2,8 +2,11 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { EventType } from '../../events/correlator.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { reasonFor } from '../machine/node-refusal.ts';
 import { textOf } from '../machine-set/events.ts';
 import type { ObjectEvent } from '../machine-set/events.ts';
+import type { RefusedNode } from './node-marker.ts';
 
 /** Source component of these Events, as in the original. */
 export const MACHINE_DEPLOYMENT_EVENT_SOURCE = 'machine-controller-manager';
@@ -53,15 +56,29 @@ export function releasedMachines<T extends KubeObject>(
   return { object, type: 'Warning', reason: 'ReleasedMachineSet', message };
 }
 
-/** Nodes that refused what a rollout puts on them, told once for each; `example` is the name of one, `cause` what was answered. */
+/** So many answers are told in one Event. */
+const MOST_ANSWERS = 3;
+
+/** Nodes that refused what a rollout puts on them, told once for each: what was answered, with the name of a Node for each answer. */
 export function couldNotMarkNodes(
   object: MachineDeployment,
-  { nodes, example, cause }: { readonly nodes: number; readonly example: string; readonly cause: unknown },
+  refused: readonly RefusedNode[],
 ): ObjectEvent<MachineDeployment> {
+  const byAnswer = Map.groupBy(refused, ({ name, cause }) =>
+    cause instanceof ApiError ? reasonFor(cause, name) : textOf(cause),
+  );
+  const answers = [...byAnswer].map(([answer, nodes]) => `${someOf(nodes)}: ${answer}`).toSorted();
+  const told = answers.slice(0, MOST_ANSWERS).join('; ');
+  const others = answers.length > MOST_ANSWERS ? `; and ${answers.length - MOST_ANSWERS} other answers` : '';
   const message =
-    `Could not update ${nodes} node(s) for the rollout, for example ${example}: ${textOf(cause)}. ` +
+    `Could not update ${refused.length} node(s) for the rollout: ${told}${others}. ` +
     'The rollout continues and the update is retried';
   return event(object, 'Warning', 'NodeUpdateFailed', message);
+}
+
+function someOf(nodes: readonly RefusedNode[]): string {
+  const [first = ''] = nodes.map(({ name }) => name).toSorted();
+  return nodes.length === 1 ? first : `${first} and ${nodes.length - 1} more`;
 }
 
 /** The template of an earlier revision is the present one again. */

@@ -36,8 +36,12 @@ export interface Marked {
   readonly hasMore: boolean;
   /** All Nodes carry the marks, refused ones included: only then may the work be noted as done. */
   readonly isDone: boolean;
-  /** Nodes that were refused for the first time, and why the first of them was; undefined when there are none. */
-  readonly refused?: { readonly nodes: number; readonly example: string; readonly cause: unknown };
+}
+
+/** A Node that refused, and what was answered. */
+export interface RefusedNode {
+  readonly name: string;
+  readonly cause: unknown;
 }
 
 /** Nothing to do. */
@@ -45,12 +49,7 @@ export const ALL_MARKED: Marked = { hasMore: false, isDone: true };
 
 /** Several calls as one. */
 export function bothMarked(a: Marked, b: Marked): Marked {
-  const refused = a.refused ?? b.refused;
-  return {
-    hasMore: a.hasMore || b.hasMore,
-    isDone: a.isDone && b.isDone,
-    ...(refused === undefined ? {} : { refused }),
-  };
+  return { hasMore: a.hasMore || b.hasMore, isDone: a.isDone && b.isDone };
 }
 
 interface Refusal {
@@ -78,12 +77,20 @@ export class NodeMarker {
     this.#deps = deps;
   }
 
-  /** Writes what is missing on the Nodes of `machines`, as far as the cache shows it. `owner` is who comes back for the rest. */
-  async mark(owner: string, machines: readonly Machine[], marks: Marks, signal: AbortSignal): Promise<Marked> {
+  /**
+   * Writes what is missing on the Nodes of `machines`, as far as the cache shows it. `owner` is who comes back for the rest; `news` are
+   * the Nodes that refused for the first time. Throws GateClosedError.
+   */
+  async mark(
+    owner: string,
+    machines: readonly Machine[],
+    marks: Marks,
+    signal: AbortSignal,
+  ): Promise<Marked & { readonly news: readonly RefusedNode[] }> {
     const behind = machines.flatMap((machine) => this.#missing(machine, marks));
-    if (behind.length === 0) return ALL_MARKED;
     const due = behind.filter(({ node }) => this.#isDue(node));
-    const refused: { name: string; cause: unknown; isNews: boolean }[] = [];
+    const refused: RefusedNode[] = [];
+    const news: RefusedNode[] = [];
     await atOnce(NODES_AT_ONCE, due.slice(0, NODES_A_PASS), async (work) => {
       const { uid, name } = work.node.metadata;
       try {
@@ -92,7 +99,8 @@ export class NodeMarker {
       } catch (cause) {
         signal.throwIfAborted();
         if (cause instanceof GateClosedError) throw cause;
-        refused.push({ name, cause, isNews: !this.#refusals.has(uid) });
+        refused.push({ name, cause });
+        if (!this.#refusals.has(uid)) news.push({ name, cause });
         this.#refuse(owner, uid);
       }
     });
@@ -104,13 +112,10 @@ export class NodeMarker {
         'could not update nodes for a rollout',
       );
     }
-    const news = refused.filter(({ isNews }) => isNews);
     return {
       hasMore: due.length > NODES_A_PASS,
       isDone: due.length === behind.length && due.length <= NODES_A_PASS && nodes === 0,
-      ...(news[0] === undefined
-        ? {}
-        : { refused: { nodes: news.length, example: news[0].name, cause: news[0].cause } }),
+      news,
     };
   }
 

@@ -8,8 +8,9 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { NodeMarker } from './node-marker.ts';
-import { finishRollout, rollingUpdate } from './rollout.ts';
+import { finishRollout, markNodesOfRollout, rollingUpdate } from './rollout.ts';
 
+const never = new AbortController().signal;
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
 const owner = machineDeployment((d) => void (d.spec.replicas = 2));
 
@@ -50,7 +51,7 @@ function scene(
     parts,
     marker: new NodeMarker(parts),
     world: parts.world(deployment),
-    signal: new AbortController().signal,
+    signal: never,
   });
   const sizes = (): string[] =>
     parts.client.writes.flatMap(({ what, body }) => {
@@ -89,6 +90,24 @@ describe('a rolling update', () => {
     await rollingUpdate(pass());
 
     expect(JSON.stringify(parts.client.writes)).not.toContain(PREFER_NO_SCHEDULE_KEY);
+  });
+
+  test('tells of the Nodes of each set that refused', async () => {
+    const sets = [setOf('old', ['o-1'], 1), setOf('older', ['p-1'], 1), setOf('now', ['n-1'], 1)];
+    for (const set of sets.slice(0, 2)) set.spec.template = { spec: { class: { name: set.metadata.name } } };
+    const names = [['o-1'], ['p-1'], ['n-1']];
+    const parts = new MemoryDeploymentParts(owner, {
+      sets,
+      machines: sets.flatMap((set, i) => machinesOf(set, names[i] ?? [])),
+      nodes: names.flat().map((name) => node((n) => void (n.metadata.name = name))),
+    });
+    parts.holdsScaleDownDuringRollout = true;
+    parts.targetClient.failures.push(...names.map(() => new ApiError(403, 'Forbidden', 'no')));
+    const pass = { parts, marker: new NodeMarker(parts), world: parts.world(owner), signal: never };
+
+    await markNodesOfRollout(pass, { taint: false });
+
+    expect(parts.events).toEqual(['NodeUpdateFailed', 'NodeUpdateFailed', 'NodeUpdateFailed']);
   });
 
   test('that has more Nodes than one pass can mark goes on at once, and shrinks nothing before', async () => {

@@ -122,8 +122,8 @@ export async function mark(
   machines: readonly Machine[],
   marks: Marks,
 ): Promise<Marked> {
-  const marked = await marker.mark(keyOf(world.deployment), machines, marks, signal);
-  if (marked.refused !== undefined) parts.recorder.event(couldNotMarkNodes(world.deployment, marked.refused));
+  const { news, ...marked } = await marker.mark(keyOf(world.deployment), machines, marks, signal);
+  if (news.length > 0) parts.recorder.event(couldNotMarkNodes(world.deployment, news));
   return marked;
 }
 
