@@ -1,30 +1,6 @@
-import type { DrainProgress } from '../../drain/drain.ts';
+import type { DrainRecord } from './drain/record.ts';
 import { IdentityClaims } from './identity-claims.ts';
 import type { Refusal } from './node-refusal.ts';
-
-/** What a Node is drained for. Of one machine one drain runs at a time. */
-export type DrainPurpose = 'deletion' | 'in-place-update' | 'preservation';
-
-/** What this process knows of a drain that it runs. */
-export interface DrainRecord {
-  readonly purpose: DrainPurpose;
-  /** Why pods are deleted instead of evicted; undefined for a normal drain. */
-  readonly force: ForceReason | undefined;
-  /** Monotonic. */
-  readonly startedMs: number;
-  progress: DrainProgress | undefined;
-  /** Since when the drain has waited for its present reason, monotonic. */
-  reasonSinceMs?: number;
-  /** What was told of it last on the Machine, and when (monotonic). */
-  toldReason?: string;
-  toldMs?: number;
-  /** It was aborted, because a forced one takes its place. */
-  isSuperseded: boolean;
-  /** How often it has failed so far. */
-  failures?: number;
-  /** When a drain that failed may be tried again, monotonic. */
-  retryAtMs?: number;
-}
 
 /** What this process knows of a Node for which the API server refuses something. */
 export interface RefusedNodeSync {
@@ -35,9 +11,6 @@ export interface RefusedNodeSync {
   /** When it is tried again, monotonic. */
   readonly retryAtMs: number;
 }
-
-/** Why a drain is forced: asked for by label, past its timeout, or the Node cannot end its pods by itself. */
-export type ForceReason = 'label' | 'timeout' | 'not-ready' | 'readonly-filesystem';
 
 /** In place of the time until which a VM may show: see MachineMemory.unanswered. */
 export const SENT = Number.POSITIVE_INFINITY;

@@ -125,7 +125,9 @@ describe('a deletion comes back by itself', () => {
     world.drains.fail(new GateClosedError('frozen', 'target', 'closed'));
     await world.settle();
 
-    expect((await world.pass(DELETION)).result).toMatchObject(requeued);
+    expect((await world.pass(DELETION)).result).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
+    expect((await world.pass(DELETION)).result).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
+    expect(world.drains.requests).toHaveLength(1);
   });
 
   test('when its drain failed, at the drain timeout at the latest', async () => {

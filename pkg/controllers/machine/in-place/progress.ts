@@ -5,10 +5,10 @@ import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { Target } from '../../../targets/targets.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { describeProgress, reasonOf } from '../deletion/drain-text.ts';
-import { PROGRESS_MS, tellInMs } from '../deletion/show-drain.ts';
 import { describeStage } from '../deletion/stage.ts';
-import { dismissKeptDrain, drainKept, type KeptDrainState } from '../kept-drain.ts';
+import { advanceKeptDrain } from '../drain/kept.ts';
+import { reportProgress } from '../drain/report.ts';
+import { endDrain, type DrainState } from '../drain/session.ts';
 import { namedNode } from '../named-node.ts';
 import type { NodeAccess } from '../node-access.ts';
 import { conditionChange, conditionOf } from '../node-condition.ts';
@@ -57,7 +57,7 @@ export const inPlaceProgress: MachineStep = {
     if (phase === '' || phaseOf(observed) !== phase) return next;
 
     const facts = inPlaceFacts(node, phase);
-    if (facts.reason !== 'SelectedForUpdate' || !UPDATABLE.has(phase)) dismissKeptDrain(ctx, 'in-place-update');
+    if (facts.reason !== 'SelectedForUpdate' || !UPDATABLE.has(phase)) endDrain(ctx, 'in-place-update');
     tellOfIgnoredSelection(ctx, node, facts);
     const reason = nextReason(facts);
     if (reason !== undefined) await say(ctx, nodes, node, reason);
@@ -100,12 +100,12 @@ async function act(
 async function empty(ctx: MachineContext, nodes: NodeAccess, target: Target, node: Node): Promise<void> {
   const { machine, clock } = ctx;
   const startMs = fromTimestamp(conditionOf(node, IN_PLACE_UPDATE)?.lastTransitionTime) ?? clock.now();
-  const state = await drainKept(ctx, { purpose: 'in-place-update', target, node, barrier: 'cordon', startMs });
+  const state = await advanceKeptDrain(ctx, { purpose: 'in-place-update', target, node, barrier: 'cordon', startMs });
   if (state.kind !== 'drained') return show(ctx, state);
 
   if (phaseOf(machine) !== 'InPlaceUpdating') return beginUpdate(ctx);
   await say(ctx, nodes, node, 'DrainSuccessful');
-  dismissKeptDrain(ctx, 'in-place-update');
+  endDrain(ctx, 'in-place-update');
 }
 
 function beginUpdate({ machine, clock, pass, log }: MachineContext): void {
@@ -116,7 +116,7 @@ function beginUpdate({ machine, clock, pass, log }: MachineContext): void {
 }
 
 /** Tells on the Machine how the drain stands, at the pace of any drain. */
-function show(ctx: MachineContext, state: Exclude<KeptDrainState, { kind: 'drained' }>): void {
+function show(ctx: MachineContext, state: Exclude<DrainState, { kind: 'drained' | 'left-pods' }>): void {
   const { machine, clock, pass, memory } = ctx;
   if (state.kind === 'failed') {
     const description = describeStage('drain', state.text);
@@ -126,7 +126,7 @@ function show(ctx: MachineContext, state: Exclude<KeptDrainState, { kind: 'drain
   }
   if (state.kind === 'node-gone') {
     // A Node of the same name may join; it says by itself what is to be done with it.
-    dismissKeptDrain(ctx, 'in-place-update');
+    endDrain(ctx, 'in-place-update');
     return;
   }
   const { record, deadlineMs } = state;
@@ -134,18 +134,8 @@ function show(ctx: MachineContext, state: Exclude<KeptDrainState, { kind: 'drain
   if (memory.isNews(machine.metadata.uid, `UpdateSelected ${deadlineMs}`)) {
     pass.event('UpdateSelected', 'The Node was selected to be updated in place: it is drained first.');
   }
-  const { progress } = record;
   // Of a machine that is not well the last operation tells that.
-  if (progress === undefined || phaseOf(machine) !== 'Running') return;
-  const description = describeStage('drain', describeProgress(progress, deadlineMs));
-  const nowMs = clock.monotonicMs();
-  const waitMs = description === machine.status.lastOperation?.description ? PROGRESS_MS : tellInMs(record, nowMs);
-  if (waitMs > 0) return pass.alsoAfter(waitMs, 'the pods to leave');
-  setOperation(machine, { type: 'DrainNode', state: 'Processing', description }, clock.now());
-  pass.afterWrite(() => {
-    record.toldReason = reasonOf(progress);
-    record.toldMs = nowMs;
-  });
+  if (phaseOf(machine) === 'Running') reportProgress(ctx, 'DrainNode', state);
 }
 
 async function say(

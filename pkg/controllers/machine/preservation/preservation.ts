@@ -8,7 +8,8 @@ import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { dismissKeptDrain, drainKept } from '../kept-drain.ts';
+import { advanceKeptDrain } from '../drain/kept.ts';
+import { endDrain } from '../drain/session.ts';
 import { namedNode } from '../named-node.ts';
 import type { NodeAccess } from '../node-access.ts';
 import { conditionChange, type WantedCondition } from '../node-condition.ts';
@@ -60,7 +61,7 @@ export const preservation: MachineStep = {
     const facts = { asked, phase: phaseOf(machine), expiryMs: expiryMsOf(ctx), nowMs: clock.now() };
     const plan = planPreservation(facts);
     if (plan.kind === 'preserve') await preserve(ctx, node, plan);
-    else dismissKeptDrain(ctx, 'preservation');
+    else endDrain(ctx, 'preservation');
     if (plan.kind === 'end') await end(ctx, node, plan);
 
     const isForgotten = plan.kind === 'end' && plan.forgetsRequest;
@@ -103,7 +104,7 @@ async function keep(
   { isAutomatic }: Preserve,
   expiryMs: number,
 ): Promise<void> {
-  dismissKeptDrain(ctx, 'preservation');
+  endDrain(ctx, 'preservation');
   await holdOffAutoscaler(ctx, nodes, node);
   if (phaseOf(ctx.machine) === 'Running') await untaint(ctx, nodes, node);
   await say(ctx, nodes, node, preservedCondition('kept', isAutomatic, expiryMs));
@@ -119,14 +120,14 @@ async function empty(
 ): Promise<void> {
   const { machine, target, clock, pass } = ctx;
   if (saysDrained(node)) {
-    dismissKeptDrain(ctx, 'preservation');
+    endDrain(ctx, 'preservation');
     return;
   }
   if (target === undefined) return;
   await holdOffAutoscaler(ctx, nodes, node);
   const startMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
   const barrier = PRESERVATION_BARRIER;
-  const drain = await drainKept(ctx, { purpose: 'preservation', target, node, barrier, startMs });
+  const drain = await advanceKeptDrain(ctx, { purpose: 'preservation', target, node, barrier, startMs });
   if (drain.kind === 'running') return;
   if (drain.kind === 'failed') {
     await say(ctx, nodes, node, preservedCondition('not-drained', isAutomatic, expiryMs));
@@ -134,7 +135,7 @@ async function empty(
     return;
   }
   if (drain.kind === 'drained') await say(ctx, nodes, node, preservedCondition('drained', isAutomatic, expiryMs));
-  dismissKeptDrain(ctx, 'preservation');
+  endDrain(ctx, 'preservation');
 }
 
 /** Once: whoever takes the annotation away afterwards knows what he does. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { BlockedPod } from '../../../drain/drain.ts';
-import { describeProgress, isHeldUp, reasonOf } from './drain-text.ts';
+import { describeProgress, isHeldUp, reasonOf } from './progress-text.ts';
 
 const of = (pod: string, reason: BlockedPod['reason'], detail = ''): BlockedPod => ({ pod, reason, detail });
 

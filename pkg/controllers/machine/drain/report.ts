@@ -1,10 +1,11 @@
+import type { LastOperation } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { DrainProgress } from '../../../drain/drain.ts';
 import type { MachineContext } from '../context.ts';
-import type { DrainRecord } from '../memory.ts';
+import { describeStage } from '../deletion/stage.ts';
 import { setOperation } from '../status.ts';
-import { describeProgress, isHeldUp, reasonOf } from './drain-text.ts';
-import { drainDeadlineMs } from './force.ts';
-import { describeStage } from './stage.ts';
+import { deadlineOf, type DrainPlan } from './plan.ts';
+import { describeProgress, isHeldUp, reasonOf } from './progress-text.ts';
+import type { DrainRecord } from './record.ts';
 
 /** The status tells of a drain's progress at most so often, unless its reason changes. */
 export const PROGRESS_MS = 30_000;
@@ -35,24 +36,34 @@ export function tellInMs(record: DrainRecord, nowMs: number): number {
   return Math.max(0, dueMs - nowMs);
 }
 
-/** Tells on the Machine which pods a running drain waits for and why; what holds it up is an Event as well, once. */
-export function showProgress(ctx: MachineContext, record: DrainRecord | undefined): void {
-  const { machine, clock, pass, memory } = ctx;
-  if (record?.progress === undefined) return pass.alsoAfter(PROGRESS_MS, 'the pods to leave');
-  const { progress } = record;
-  const deadlineMs = record.force === undefined ? drainDeadlineMs(ctx) : undefined;
-  const description = describeStage('drain', describeProgress(progress, deadlineMs));
+/** Tells as the last operation of a machine which pods a running drain waits for and why, at a calm pace. */
+export function reportProgress(
+  ctx: MachineContext,
+  type: NonNullable<LastOperation['type']>,
+  { record, deadlineMs }: { readonly record: DrainRecord | undefined; readonly deadlineMs: number },
+): void {
+  const { machine, clock, pass } = ctx;
+  if (record?.progress === undefined) return;
+  const { progress, force } = record;
+  const description = describeStage('drain', describeProgress(progress, force === undefined ? deadlineMs : undefined));
   const nowMs = clock.monotonicMs();
   const waitMs = description === machine.status.lastOperation?.description ? PROGRESS_MS : tellInMs(record, nowMs);
   if (waitMs > 0) return pass.alsoAfter(waitMs, 'the pods to leave');
 
-  pass.alsoAfter(PROGRESS_MS, 'the pods to leave');
-  setOperation(machine, { type: 'Delete', state: 'Processing', description }, clock.now());
+  setOperation(machine, { type, state: 'Processing', description }, clock.now());
   pass.afterWrite(() => {
     record.toldReason = reasonOf(progress);
     record.toldMs = nowMs;
   });
-  if (isHeldUp(progress) && memory.isNews(machine.metadata.uid, `DrainBlocked ${reasonOf(progress)}`)) {
-    pass.event('DrainBlocked', describeProgress(progress, deadlineMs));
-  }
+}
+
+/** What holds a drain up, and does so for a while, is an Event; once for each reason. */
+export function reportBlock(ctx: MachineContext, plan: DrainPlan, record: DrainRecord | undefined): void {
+  const { machine, memory, clock, pass } = ctx;
+  const { progress, force, startedMs = 0, reasonSinceMs = startedMs } = record ?? {};
+  if (progress === undefined || !isHeldUp(progress)) return;
+  const standsInMs = reasonSinceMs + STANDING_MS - clock.monotonicMs();
+  if (standsInMs > 0) return pass.alsoAfter(standsInMs, 'the pods to leave');
+  if (!memory.isNews(machine.metadata.uid, `DrainBlocked ${plan.purpose} ${reasonOf(progress)}`)) return;
+  pass.event('DrainBlocked', describeProgress(progress, force === undefined ? deadlineOf(ctx, plan) : undefined));
 }

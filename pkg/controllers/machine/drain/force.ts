@@ -1,0 +1,56 @@
+import type { Node } from '../../../apis/wire.ts';
+import { fromTimestamp, MINUTE_MS } from '../../../clock/clock.ts';
+import type { MachineContext } from '../context.ts';
+import { clustersOf } from '../steps/fail.ts';
+import type { DrainPlan } from './plan.ts';
+import { deadlineOf } from './plan.ts';
+import type { ForceReason } from './record.ts';
+
+/** A Node that is broken for longer cannot end its pods by itself. Fixed, as in the original. */
+const BROKEN_AFTER_MS = 5 * MINUTE_MS;
+
+/**
+ * Why pods are to be deleted instead of evicted; undefined when they are not. That a Node is broken is believed only after a
+ * live look at Machine and Node, and not in the grace after a freeze, when all Nodes look broken.
+ */
+export async function forceReasonOf(ctx: MachineContext, plan: DrainPlan): Promise<ForceReason | undefined> {
+  const { clock, trust, pass } = ctx;
+  if (plan.forcedBy !== undefined) return 'label';
+  const leftMs = deadlineOf(ctx, plan) - clock.now();
+  if (leftMs <= 0) return 'timeout';
+  pass.alsoAfter(leftMs, 'the drain timeout');
+
+  const unhealthy = unhealthyCondition(plan.node, clock.now());
+  if (unhealthy === undefined) return undefined;
+  const graceMs = Math.max(unhealthy.forceAfterMs, trust.graceLeftMs(clustersOf(ctx)));
+  if (graceMs <= 0) return (await isStillUnhealthy(ctx, plan)) ? unhealthy.reason : undefined;
+  pass.alsoAfter(graceMs, 'the Node to recover');
+  return undefined;
+}
+
+/** A condition of a Node that forces its drain. */
+export interface UnhealthyCondition {
+  readonly reason: ForceReason;
+  /** In how many ms it has lasted too long; negative: it has. */
+  readonly forceAfterMs: number;
+}
+
+/** The condition that will force the drain first, or does already. */
+export function unhealthyCondition(node: Node, nowMs: number): UnhealthyCondition | undefined {
+  const found: UnhealthyCondition[] = [];
+  for (const { type, status, lastTransitionTime } of node.status?.conditions ?? []) {
+    const forceAfterMs = (fromTimestamp(lastTransitionTime) ?? nowMs) + BROKEN_AFTER_MS - nowMs;
+    if (type === 'Ready' && status !== 'True') found.push({ reason: 'not-ready', forceAfterMs });
+    if (type === 'ReadonlyFilesystem' && status !== 'False')
+      found.push({ reason: 'readonly-filesystem', forceAfterMs });
+  }
+  return found.toSorted((a, b) => a.forceAfterMs - b.forceAfterMs)[0];
+}
+
+async function isStillUnhealthy(ctx: MachineContext, { node, isWanted }: DrainPlan): Promise<boolean> {
+  const { observed, nodes, readMachine, clock, signal } = ctx;
+  const [machine, live] = await Promise.all([readMachine(observed, signal), nodes?.read(node.metadata.name, signal)]);
+  if (machine?.metadata.uid !== observed.metadata.uid || !isWanted(machine)) return false;
+  if (live?.metadata.uid !== node.metadata.uid) return false;
+  return (unhealthyCondition(live, clock.now())?.forceAfterMs ?? 1) <= 0;
+}

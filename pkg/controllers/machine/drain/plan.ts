@@ -1,0 +1,70 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { MINUTE_MS } from '../../../clock/clock.ts';
+import type { DrainRequest } from '../../../drain/drain.ts';
+import type { Target } from '../../../targets/targets.ts';
+import { isUnresolved, resolveClass } from '../class-resolution.ts';
+import type { MachineContext } from '../context.ts';
+import { drainTimeoutMsOf, maxEvictRetriesOf } from '../settings.ts';
+import type { DrainPurpose, ForceReason } from './record.ts';
+
+/** Longest forced drain. */
+const FORCED_MS = MINUTE_MS;
+
+/** What is to be drained, for what, and what follows for the pods. */
+export interface DrainPlan extends Pick<DrainRequest, 'barrier' | 'nodeCondition'> {
+  readonly purpose: DrainPurpose;
+  readonly target: Target;
+  readonly node: Node;
+  /** Wall time from which the drain timeout counts; persisted somewhere, so that a restart does not give it anew. */
+  readonly startMs: number;
+  /** In words why pods are to be deleted instead of evicted at once; undefined unless somebody asks for that. */
+  readonly forcedBy: string | undefined;
+  /** Whether a live Machine is (still) one whose Node is to be drained for this purpose. */
+  readonly isWanted: (live: Machine) => boolean;
+  /** Asked right before the drain begins, when the cache alone is no proof; the pass ends when the answer is no. */
+  readonly mayBegin?: () => Promise<boolean>;
+  /** What a forced drain that fails is followed by: the rest goes on without it, or it is tried again. */
+  readonly onForcedFailure: 'go-on' | 'retry';
+}
+
+/** When pods that are left are deleted. Wall time. */
+export function deadlineOf({ machine, settings }: MachineContext, { startMs }: Pick<DrainPlan, 'startMs'>): number {
+  return startMs + drainTimeoutMsOf(machine, settings);
+}
+
+/** Why a drain is forced, in words. */
+export function describeForce(reason: ForceReason, { forcedBy = '' }: Pick<DrainPlan, 'forcedBy'>): string {
+  switch (reason) {
+    case 'label':
+      return forcedBy;
+    case 'timeout':
+      return 'the drain timeout has passed';
+    case 'not-ready':
+      return 'the Node was not ready for 5 min';
+    case 'readonly-filesystem':
+      return 'the Node had a read-only file system for 5 min';
+  }
+}
+
+/** What the drain engine is asked for. */
+export function requestOf(ctx: MachineContext, plan: DrainPlan, force: ForceReason | undefined): DrainRequest {
+  const { machine, settings, clock } = ctx;
+  const { target, node, barrier, nodeCondition } = plan;
+  return {
+    target,
+    nodeName: node.metadata.name,
+    nodeUID: node.metadata.uid,
+    barrier,
+    ...(nodeCondition !== undefined && { nodeCondition }),
+    force: force !== undefined,
+    deadlineMs: force === undefined ? deadlineOf(ctx, plan) : clock.now() + FORCED_MS,
+    maxEvictRetries: force === undefined ? maxEvictRetriesOf(machine, settings) : 1,
+    pvDetachTimeoutMs: settings.pvDetachTimeoutMs,
+    pvReattachTimeoutMs: settings.pvReattachTimeoutMs,
+    volumeIDOf: async (spec: unknown, signal: AbortSignal) => {
+      const resolved = await resolveClass({ ...ctx, signal }, machine);
+      return isUnresolved(resolved) ? undefined : (await resolved.driver.volumeIDs([spec], signal))[0];
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import type { DrainProgress } from '../../../drain/drain.ts';
+
+/** What a Node is drained for. Of one machine one drain runs at a time. */
+export type DrainPurpose = 'deletion' | 'in-place-update' | 'preservation';
+
+/** Why a drain is forced: asked for by label, past its timeout, or the Node cannot end its pods by itself. */
+export type ForceReason = 'label' | 'timeout' | 'not-ready' | 'readonly-filesystem';
+
+/** What this process knows of a drain that it runs. */
+export interface DrainRecord {
+  readonly purpose: DrainPurpose;
+  /** Why pods are deleted instead of evicted; undefined for a normal drain. */
+  readonly force: ForceReason | undefined;
+  /** Monotonic. */
+  readonly startedMs: number;
+  progress: DrainProgress | undefined;
+  /** Since when the drain has waited for its present reason, monotonic. */
+  reasonSinceMs?: number;
+  /** What was told of it last on the Machine, and when (monotonic). */
+  toldReason?: string;
+  toldMs?: number;
+  /** It was aborted, because a forced one takes its place. */
+  isSuperseded: boolean;
+  /** How often it has failed so far. */
+  failures: number;
+  /** When a drain that failed may be tried again, monotonic. */
+  retryAtMs?: number;
+}
