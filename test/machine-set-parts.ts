@@ -32,6 +32,7 @@ export class MemorySetParts implements MachineSetParts {
   readonly expectations = new Expectations({ clock: this.clock });
   readonly events: string[] = [];
   readonly recorder = { event: ({ reason }: ObjectEvent<MachineSet>) => void this.events.push(reason) };
+  readonly safetyRecorder = this.recorder;
   readonly metrics = machineSetMetrics(new Registry(), () => []);
   readonly log = silentLogger;
   readonly nodeConditions: readonly string[] = [];

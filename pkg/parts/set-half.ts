@@ -62,6 +62,7 @@ export function makeSetHalf(
     expectations,
     brake,
     recorder: eventsAbout(machineSets, recorders.sets),
+    safetyRecorder: eventsAbout(machineSets, recorders.deployments),
     metrics: machineSetMetrics(registry, () => sets.list()),
     nodeConditions: config.machine.nodeConditions,
     newSuffix: randomSuffix,
@@ -87,7 +88,6 @@ export function makeSetHalf(
     machineSets: sets,
     machineDeployments: deployments,
     ownerless,
-    brake,
     recorder: eventsAbout(machineSets, recorders.deployments),
     margins: config.safety,
     periodMs: config.safety.overshootingPeriodMs,
@@ -129,17 +129,18 @@ export function makeSetHalf(
   });
   whenSetBack(base.freezes, () => expectations.doubt());
   const wake = (): void => {
-    if (config.controllers.has('machine-set')) wakeMachineSets({ machineSets: sets, machines, queue: setQueue });
+    const informers = { machines, machineSets: sets, machineDeployments: deployments };
+    if (config.controllers.has('machine-set')) wakeMachineSets({ ...informers, queue: setQueue });
     if (config.controllers.has('machine-deployment')) {
       const nodes = target === undefined ? [] : [target.nodes];
       const queue = deploymentQueue;
-      wakeMachineDeployments({ machineDeployments: deployments, machineSets: sets, machines, nodes, queue });
+      wakeMachineDeployments({ ...informers, nodes, queue });
       base.freezes.onChange(() => {
         for (const deployment of deployments.list()) queue.add(keyOf(deployment));
       });
     }
     if (config.controllers.has('safety.overshoot')) {
-      wakeOvershoot({ machines, machineSets: sets, machineDeployments: deployments, queue: overshootQueue });
+      wakeOvershoot({ ...informers, queue: overshootQueue, released: (uid) => overshoot.released(uid) });
     }
   };
   const queues = [setQueue, deploymentQueue, overshootQueue];

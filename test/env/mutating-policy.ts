@@ -47,18 +47,17 @@ export async function mutateOnCreation(api: Api, mutation: Mutation): Promise<As
   await request(api, 'POST', `${PATH}/mutatingadmissionpolicies`, policy);
   const binding = { metadata: { name }, spec: { policyName: name } };
   await request(api, 'POST', `${PATH}/mutatingadmissionpolicybindings`, binding);
-  await eventually(
-    async () => {
-      const body = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind, ...probe };
-      const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${namespace}/${plural}?dryRun=All`;
-      return isChanged(await request(api, 'POST', path, body));
-    },
-    { timeoutMs: 60_000, describe: 'the policy to be in force' },
-  );
+  const isInForce = async (): Promise<boolean> => {
+    const body = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind, ...probe };
+    const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${namespace}/${plural}?dryRun=All`;
+    return isChanged(await request(api, 'POST', path, body));
+  };
+  await eventually(isInForce, { timeoutMs: 60_000, describe: 'the policy to be in force' });
   return {
     async [Symbol.asyncDispose]() {
       await request(api, 'DELETE', `${PATH}/mutatingadmissionpolicybindings/${name}`);
       await request(api, 'DELETE', `${PATH}/mutatingadmissionpolicies/${name}`);
+      await eventually(async () => !(await isInForce()), { timeoutMs: 60_000, describe: 'the policy to be gone' });
     },
   };
 }

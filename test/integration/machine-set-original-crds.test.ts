@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
+import { UNFREEZE_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import { createNewSet } from '../../pkg/controllers/machine-deployment/create-set.ts';
@@ -14,6 +15,8 @@ import { privateControlPlane } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { mutateOnCreation, relabelling } from '../env/mutating-policy.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
+
+const RELEASE = { [UNFREEZE_ANNOTATION]: 'True' };
 
 let plane: ControlPlane;
 beforeAll(async () => {
@@ -211,58 +214,92 @@ test('a MachineSet that is stored with another template is made twice at most', 
   expect(await world.list(machineSets)).toHaveLength(2);
 });
 
-test('machines that are lost as they are made are made no more than a bounded number of times', async () => {
+test('machines that are lost as they are made are made a bounded number of times, until the annotation releases that', async () => {
   await using world = await MachineSetWorld.start({}, plane.connection);
-  await using _policy = await mutateOnCreation(plane.connection.api(), relabelling(world.namespace.name, 'pool'));
-  await world.createDeployment(2);
+  {
+    await using _policy = await mutateOnCreation(plane.connection.api(), relabelling(world.namespace.name, 'pool'));
+    await world.createDeployment(2);
 
-  await eventually(
-    async () => {
+    await eventually(
+      async () => {
+        const { metadata, status } = await world.get(machineDeployments, 'd');
+        expect(metadata.labels).toEqual({ freeze: 'True' });
+        expect(status?.conditions).toContainEqual(
+          expect.objectContaining({
+            type: 'Frozen',
+            status: 'True',
+            reason: 'CreationLimitReached',
+            message: expect.stringMatching(
+              /29 Machines within a minute.*annotation safety.machine.sapcloud.io\/unfreeze/,
+            ),
+          }),
+        );
+      },
+      { timeoutMs: 60_000 },
+    );
+    await eventually(() => expect(world.events.map(({ reason }) => reason)).toContain('CreationLimitReached'));
+    expect(world.machines.list()).toHaveLength(29);
+
+    // It lasts, whoever takes over.
+    await world.killManager();
+    await world.startManager();
+    await world.patch(machineDeployments, 'd', { spec: { replicas: 3 } });
+    await eventually(async () => {
       const { metadata, status } = await world.get(machineDeployments, 'd');
-      expect(metadata.labels).toEqual({ freeze: 'True' });
-      expect(status?.conditions).toContainEqual(
-        expect.objectContaining({
-          type: 'Frozen',
-          status: 'True',
-          reason: 'CreationLimitReached',
-          message: expect.stringMatching(
-            /29 Machines within a minute.*annotation safety.machine.sapcloud.io\/unfreeze/,
-          ),
-        }),
-      );
-    },
-    { timeoutMs: 60_000 },
-  );
-  await eventually(() => expect(world.events.map(({ reason }) => reason)).toContain('CreationLimitReached'));
-  expect(world.machines.list()).toHaveLength(29);
+      expect(status?.observedGeneration).toBe(metadata.generation);
+    });
+    expect(world.machines.list()).toHaveLength(29);
 
-  // It lasts, whoever takes over.
-  await world.killManager();
-  await world.startManager();
-  await world.patch(machineDeployments, 'd', { spec: { replicas: 3 } });
-  await eventually(async () => {
-    const { metadata, status } = await world.get(machineDeployments, 'd');
-    expect(status?.observedGeneration).toBe(metadata.generation);
-  });
-  expect(world.machines.list()).toHaveLength(29);
+    // Nor does it go on without the label that holds it back.
+    await world.patch(machineDeployments, 'd', { metadata: { labels: { freeze: null } } });
+    await eventually(async () => {
+      expect((await world.get(machineDeployments, 'd')).metadata.labels).toEqual({ freeze: 'True' });
+    });
+    expect(world.machines.list()).toHaveLength(29);
+  }
+
+  await world.patch(machineDeployments, 'd', { metadata: { annotations: RELEASE } });
+  await eventually(() => expect(world.machines.list()).toHaveLength(29 + 3));
+  const { metadata, status } = await world.get(machineDeployments, 'd');
+  expect([metadata.labels, status?.conditions?.some(({ type }) => type === 'Frozen')]).toEqual([undefined, false]);
+  expect(Object.keys(metadata.annotations ?? {})).not.toContain(UNFREEZE_ANNOTATION);
 });
 
-test('a MachineSet of its own is stopped too', async () => {
+test('a MachineSet of its own is stopped too, and released', async () => {
   await using world = await MachineSetWorld.start({}, plane.connection);
-  await using _policy = await mutateOnCreation(plane.connection.api(), relabelling(world.namespace.name, 'set'));
-  await world.createSet(1);
+  {
+    await using _policy = await mutateOnCreation(plane.connection.api(), relabelling(world.namespace.name, 'set'));
+    await world.createSet(1);
 
-  await eventually(
-    async () => {
-      const { metadata, status } = await world.get(machineSets, 's');
-      expect(metadata.labels).toEqual({ freeze: 'True' });
-      expect(status?.machineSetCondition).toContainEqual(
-        expect.objectContaining({ type: 'Frozen', status: 'True', reason: 'CreationLimitReached' }),
-      );
-    },
-    { timeoutMs: 60_000 },
-  );
-  expect(world.machines.list()).toHaveLength(23);
+    await eventually(
+      async () => {
+        const { metadata, status } = await world.get(machineSets, 's');
+        expect(metadata.labels).toEqual({ freeze: 'True' });
+        expect(status?.machineSetCondition).toContainEqual(
+          expect.objectContaining({ type: 'Frozen', status: 'True', reason: 'CreationLimitReached' }),
+        );
+      },
+      { timeoutMs: 60_000 },
+    );
+    expect(world.machines.list()).toHaveLength(23);
+
+    await world.killManager();
+    await world.startManager();
+    await world.patch(machineSets, 's', { metadata: { labels: { freeze: null } } });
+    await eventually(async () =>
+      expect((await world.get(machineSets, 's')).metadata.labels).toEqual({ freeze: 'True' }),
+    );
+    expect(world.machines.list()).toHaveLength(23);
+  }
+
+  await world.patch(machineSets, 's', { metadata: { annotations: RELEASE } });
+  await eventually(() => expect(world.machines.list()).toHaveLength(23 + 1));
+  const { metadata, status } = await world.get(machineSets, 's');
+  expect([metadata.labels, metadata.annotations, status?.machineSetCondition]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });
 
 // Negative replicas are refused by the API server itself, because of the scale subresource.

@@ -340,6 +340,7 @@ class Manager implements AsyncDisposable {
       brake: new CreationBrake({ clock: session.clock }),
       recorder,
       setRecorder: recorder,
+      safetyRecorder: recorder,
       metrics: machineSetMetrics(registry, () => informers.machineSets.list()),
       clock: session.clock,
       log: silentLogger,

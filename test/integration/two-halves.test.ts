@@ -2,12 +2,18 @@ import { PassThrough } from 'node:stream';
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 
+import {
+  FREEZE_LABEL,
+  MAX_REPLACEMENTS_ANNOTATION,
+  UNFREEZE_ANNOTATION,
+} from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { createLogger } from '../../pkg/log/logger.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
+import { mutateOnCreation, relabelling } from '../env/mutating-policy.ts';
 import { eventually } from '../expect/eventually.ts';
 import { grant } from './shipped-roles.ts';
 
@@ -68,12 +74,17 @@ const startManagerHalf = () => startHalf(MANAGER, 'machine-deployment,machine-se
 const startMachineHalf = () =>
   startHalf(MACHINES, 'machine,machine-class,secret,safety.orphan-vms,safety.unmanaged-nodes');
 
-/** How many machines may be replaced at once, as a user says it. */
-async function allowReplacements(count: string): Promise<void> {
+/** Annotates the MachineDeployment, as a user does. */
+async function annotate(annotations: Record<string, string>): Promise<void> {
   const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${pool.namespace}/machinedeployments/pool`;
-  const body = { metadata: { annotations: { 'machine.sapcloud.io/max-replacements': count } } };
+  const body = { metadata: { annotations } };
   const answer = await site.api.request(path, { method: 'PATCH', contentType: 'application/merge-patch+json', body });
   expect(answer.status).toBe(200);
+}
+
+/** How many machines may be replaced at once, as a user says it. */
+async function allowReplacements(count: string): Promise<void> {
+  await annotate({ [MAX_REPLACEMENTS_ANNOTATION]: count });
 }
 
 /** Lets a machine's VM lose its power. */
@@ -155,3 +166,32 @@ describe('two halves, each as a user with its own shipped role', () => {
     TEST_MS,
   );
 });
+
+test(
+  'a manager half without the overshoot safety ends the freeze that it began, when the annotation asks for it',
+  async () => {
+    await pool.scale(0);
+    await using manager = await startHalf(MANAGER, 'machine-deployment,machine-set');
+    {
+      await using _policy = await mutateOnCreation(site.api, relabelling(pool.namespace, 'pool'));
+      await pool.scale(2);
+      await eventually(async () => {
+        const { metadata, status } = await pool.deployment();
+        expect(metadata.labels?.[FREEZE_LABEL]).toBe('True');
+        expect(status?.conditions?.find(({ type }) => type === 'Frozen')?.reason).toBe('CreationLimitReached');
+      }, PATIENCE);
+    }
+    const lost = (await pool.machines()).length;
+
+    await annotate({ [UNFREEZE_ANNOTATION]: 'True' });
+    await pool.untilAsked(lost + 2);
+
+    const { metadata, status } = await pool.deployment();
+    expect(metadata.labels?.[FREEZE_LABEL]).toBeUndefined();
+    expect(status?.conditions?.map(({ type }) => type)).not.toContain('Frozen');
+    expect(Object.keys(metadata.annotations ?? {})).not.toContain(UNFREEZE_ANNOTATION);
+    expect(manager.logged()).toContain('"msg":"unfroze a machine deployment because its annotation asks for it"');
+    expect(manager.logged()).not.toContain('Forbidden');
+  },
+  TEST_MS,
+);

@@ -579,7 +579,7 @@ export const MACHINE_SET: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-set/controller.ts',
-    from: "isFrozen: set.metadata.labels?.[FREEZE_LABEL] === 'True',",
+    from: 'isFrozen: isLabelled || isStopped === true,',
     to: 'isFrozen: false,',
     why: 'A frozen set goes on creating.',
     tests: ['pkg/controllers/machine-set/controller.test.ts'],

@@ -301,8 +301,8 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/overshoot/marks.ts',
-    from: "await writer.patch('change', machineSets, ref, mergePatchIfUnchanged(base, FREEZE), { signal });",
-    to: "await writer.patch('change', machineSets, ref, mergePatchIfUnchanged(set, FREEZE), { signal });",
+    from: 'await labelSet(writer, base, signal);',
+    to: 'await labelSet(writer, set, signal);',
     why: 'A freeze is refused after its first half.',
     tests: ['pkg/controllers/safety/overshoot/marks.test.ts'],
   },
@@ -329,7 +329,7 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/overshoot/controller.ts',
-    from: 'this.#releasedUntilMs.set(set.metadata.uid, clock.monotonicMs() + periodMs);',
+    from: 'this.#releasedUntilMs.set(uid, clock.monotonicMs() + periodMs);',
     to: '',
     why: 'A set that a user has released is frozen again at once.',
     tests: ['pkg/controllers/safety/overshoot/controller.test.ts'],

@@ -11,6 +11,7 @@ import type { StepResult } from '../../reconcile/result.ts';
 import { CONTROLLER_INDEX } from '../machine-set/controller-index.ts';
 import { invalidSpec } from '../machine-set/events.ts';
 import { StatusPace } from '../machine-set/status-pace.ts';
+import { isUnfreezeRequested } from '../safety/overshoot/marks.ts';
 import { applyBrake } from './brake.ts';
 import { claimSets } from './claim.ts';
 import { cleanUpSets } from './cleanup.ts';
@@ -23,6 +24,7 @@ import { NodeMarker } from './node-marker.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 import { beginningOf, deadlineLookMs, pauseProgress, progressOf } from './progress.ts';
 import type { Progress } from './progress.ts';
+import { releaseDeployment } from './release.ts';
 import { resizeSets } from './resize.ts';
 import { rollBack } from './rollback.ts';
 import { createSet, recreate, rollingUpdate } from './rollout.ts';
@@ -73,6 +75,10 @@ export class MachineDeploymentController {
       return stop;
     }
     if (isBeingDeleted(cached)) return this.#delete(key, cached, signal);
+    if (isUnfreezeRequested(cached)) {
+      await releaseDeployment(this.#parts, cached, signal);
+      return requeue(0, 'its release to be seen');
+    }
 
     const errors = validateMachineDeployment(this.#parts.machineDeployments.get(key) ?? cached);
     if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);

@@ -1,6 +1,5 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import {
-  FREEZE_LABEL,
   LAST_SCALER_CHANGE_ANNOTATION,
   MACHINE_FINALIZER,
   NODE_LABEL,
@@ -17,6 +16,7 @@ import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { machineSets } from '../../kube/resource.ts';
 import { requeue, stop } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
+import { isUnfreezeRequested, marksOfSet } from '../safety/overshoot/marks.ts';
 import { preserveFailed } from './auto-preserve.ts';
 import { claimedMachines, claimMachines } from './claim.ts';
 import { isRolling, roomFor } from './creation-room.ts';
@@ -26,6 +26,7 @@ import { isTerminating } from './machine-state.ts';
 import type { MachineSetParts } from './parts.ts';
 import { isKeptWhenFailed, nextExpiryInMs } from './preservation.ts';
 import { planReplicas } from './replica-plan.ts';
+import { releaseSet } from './release.ts';
 import { DELETIONS_A_PASS, scaleDown } from './scale-down.ts';
 import { scaleUp } from './scale-up.ts';
 import { StatusPace } from './status-pace.ts';
@@ -73,6 +74,10 @@ export class MachineSetController {
     this.#forgetOthers(key, cached?.metadata.uid);
     if (cached === undefined) return stop;
     if (isBeingDeleted(cached)) return this.#delete(key, cached, signal);
+    if (isUnfreezeRequested(cached)) {
+      await releaseSet({ ...this.#parts, recorder: this.#parts.safetyRecorder }, cached, signal);
+      return requeue(0, 'its release to be seen');
+    }
 
     const errors = validateMachineSet(this.#parts.machineSets.get(key) ?? cached);
     if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);
@@ -150,10 +155,11 @@ export class MachineSetController {
 
   #facts(set: MachineSet, machines: readonly Machine[]): Parameters<typeof planReplicas>[0] {
     const nowMs = this.#parts.clock.now();
+    const { isLabelled, isStopped } = marksOfSet(set);
     return {
       desired: replicasOf(set),
       machines,
-      isFrozen: set.metadata.labels?.[FREEZE_LABEL] === 'True',
+      isFrozen: isLabelled || isStopped === true,
       isScaleUpDisabled: set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined,
       room: machines.length < replicasOf(set) || machines.some(isTerminating) ? roomFor(this.#parts, set) : Infinity,
       isSwinging: this.#swings.see(set.metadata.uid, replicasOf(set)) > 0 && !isRolling(this.#parts, set),

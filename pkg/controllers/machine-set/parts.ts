@@ -27,6 +27,8 @@ export interface MachineSetParts {
   /** Shared with the MachineDeployment controller. */
   readonly brake: CreationBrake;
   readonly recorder: ObjectEvents<MachineSet>;
+  /** Tells of freezes, under the name of the manager as in the original. */
+  readonly safetyRecorder: ObjectEvents<MachineSet>;
   readonly metrics: MachineSetMetrics;
   readonly clock: Clock;
   readonly log: Logger;

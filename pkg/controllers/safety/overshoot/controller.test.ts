@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 
-import { machine, machineSet, type BuiltMachineSet } from '../../../../test/builders.ts';
+import { machine, machineDeployment, machineSet, type BuiltMachineSet } from '../../../../test/builders.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
-import { UNFREEZE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
@@ -13,7 +13,6 @@ import { machineSets } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { controllerReference } from '../../../reconcile/ownership.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../machine-set/controller-index.ts';
-import { CreationBrake } from '../../machine-set/creation-brake.ts';
 import { OvershootController } from './controller.ts';
 
 const PERIOD_MS = 60_000;
@@ -35,28 +34,31 @@ function machinesOf(owner: MachineSet, count: number): Machine[] {
   );
 }
 
-function scene(sets: readonly MachineSet[], machines: readonly Machine[], ownerless: readonly string[] = []) {
+function scene(
+  sets: readonly MachineSet[],
+  machines: readonly Machine[],
+  ownerless: readonly string[] = [],
+  deployments: readonly MachineDeployment[] = [],
+) {
   const clock = new FakeClock();
   const writer = new MemoryClient();
   writer.put(machineSets, ...sets);
   const indexes = { [CONTROLLER_INDEX]: controllerIndex };
-  const cache = new MemoryInformer(sets, indexes);
   const controller = new OvershootController({
     machines: new MemoryInformer(machines, indexes),
-    machineSets: cache,
-    machineDeployments: new MemoryInformer<MachineDeployment>(),
+    machineSets: new MemoryInformer(sets, indexes),
+    machineDeployments: new MemoryInformer(deployments),
     ownerless: { list: () => ownerless.map((machineName) => ({ machineName, providerID: `sim:///${machineName}` })) },
     writer,
     recorder: { event: () => undefined },
     clock,
-    brake: new CreationBrake({ clock }),
     log: silentLogger,
     margins: { up: 2, down: 1 },
     periodMs: PERIOD_MS,
   });
   const frozen = (): string[] =>
     writer.writes.filter(({ body }) => JSON.stringify(body).includes('"freeze":"True"')).map(({ what }) => what);
-  return { clock, cache, controller, writer, frozen };
+  return { clock, controller, writer, frozen };
 }
 
 test.each([
@@ -89,17 +91,48 @@ test('a set that cannot be written is tried again, and holds no other back', asy
   expect(frozen()).toEqual(['machinesets/b']);
 });
 
-test('a set that a user has released is left alone for one period', async () => {
-  const asked = set('a', (s) => void (s.metadata.annotations = { [UNFREEZE_ANNOTATION]: 'True' }));
-  const { clock, cache, controller, writer, frozen } = scene([asked], machinesOf(asked, 4));
-  writer.failures.push(new ApiError(409, 'Conflict', 'changed'));
-  await controller.reconcile(signal).catch(() => undefined);
-  cache.put(set('a', (s) => void (s.metadata.resourceVersion = '2')));
+const API_VERSION = 'machine.sapcloud.io/v1alpha1';
+const owner = machineDeployment((d) => void (d.spec.replicas = 1));
+const owned = set('a', (s) => {
+  s.metadata.ownerReferences = [controllerReference(owner, API_VERSION, 'MachineDeployment')];
+});
+
+test.each([
+  { what: 'a set that a user has released', uid: owned.metadata.uid },
+  { what: 'a set whose MachineDeployment a user has released', uid: owner.metadata.uid },
+])('$what is left alone for one period', async ({ uid }) => {
+  const { clock, controller, frozen } = scene([owned], machinesOf(owned, 9), [], [owner]);
+  controller.released(uid);
 
   await controller.reconcile(signal);
   expect(frozen()).toEqual([]);
 
   clock.advance(PERIOD_MS);
   await controller.reconcile(signal);
-  expect(frozen()).toEqual(['machinesets/a']);
+  expect(frozen()).toContain('machinesets/a');
+});
+
+test.each([
+  { what: 'set', isSet: true, machines: 9 },
+  { what: 'set', isSet: true, machines: 0 },
+  { what: 'MachineDeployment with its sets', isSet: false, machines: 9 },
+  { what: 'MachineDeployment with its sets', isSet: false, machines: 0 },
+])('a $what of $machines machines whose release is asked for is left to its own controller', async (row) => {
+  const ask = (one: Pick<BuiltMachineSet, 'metadata'>): void => {
+    one.metadata.annotations[UNFREEZE_ANNOTATION] = 'True';
+  };
+  const deployment = machineDeployment((d) => {
+    d.metadata.labels[FREEZE_LABEL] = 'True';
+    if (!row.isSet) ask(d);
+  });
+  const one = set('a', (s) => {
+    s.metadata.ownerReferences = owned.metadata.ownerReferences ?? [];
+    s.metadata.labels[FREEZE_LABEL] = 'True';
+    if (row.isSet) ask(s);
+  });
+  const { controller, writer } = scene([one], machinesOf(one, row.machines), [], row.isSet ? [] : [deployment]);
+
+  await controller.reconcile(signal);
+
+  expect(writer.writes).toEqual([]);
 });

@@ -3,7 +3,6 @@ import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-d
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import { controllerOf, isBeingDeleted, keyOf } from '../../../apis/meta.ts';
-import type { KubeObject } from '../../../apis/meta.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
@@ -11,28 +10,23 @@ import type { Writer } from '../../../kube/client.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
 import { CONTROLLER_INDEX } from '../../machine-set/controller-index.ts';
-import { CREATION_LIMIT_REACHED } from '../../machine-set/creation-brake.ts';
-import type { CreationBrake } from '../../machine-set/creation-brake.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
-import { frozeSet, unfrozeReleasedSet, unfrozeSmallSet } from './events.ts';
+import { frozeSet, unfrozeSmallSet } from './events.ts';
 import { machinesIn, ownerlessBySet } from './headcount.ts';
 import { limitsOf, type Margins } from './limits.ts';
 import {
   freezeDeployment,
   freezeMessageOf,
   freezeSet,
+  isMarked,
   isUnfreezeRequested,
   marksOfDeployment,
   marksOfSet,
-  requestUnfreeze,
   unfreezeDeployment,
   unfreezeSet,
 } from './marks.ts';
 import type { FreezeCause } from './marks.ts';
 import { verdictOnDeployment, verdictOnSet } from './verdict.ts';
-
-/** The condition is there and stays as it is. */
-const LABEL_AGAIN = { reason: CREATION_LIMIT_REACHED, message: '' } as const;
 
 /** What the overshoot safety is made of. */
 export interface OvershootParts {
@@ -42,7 +36,6 @@ export interface OvershootParts {
   readonly machineSets: Lister<MachineSet>;
   readonly machineDeployments: Lister<MachineDeployment>;
   readonly ownerless: Pick<OwnerlessVMs, 'list'>;
-  readonly brake: Pick<CreationBrake, 'forget'>;
   readonly writer: Writer;
   readonly recorder: ObjectEvents<MachineSet>;
   readonly clock: Clock;
@@ -56,19 +49,24 @@ export interface OvershootParts {
  * Holds back MachineSets that have too many Machines, or VMs that no Machine has. Each run looks at all of them:
  *
  * 1. every set is frozen or unfrozen by its number (verdict.ts);
- * 2. every MachineDeployment is frozen while one of its sets is;
- * 3. a MachineDeployment with the unfreeze annotation is unfrozen, and its sets get the annotation;
- * 4. a set with the annotation is unfrozen, and not frozen again for one period.
+ * 2. every MachineDeployment is frozen while one of its sets is.
  *
- * What fails for one object fails for it alone, and the run is repeated.
+ * What somebody asks to be released (annotation unfreeze) its own controller releases; it is left alone until then, and for one period
+ * more. What fails for one object fails for it alone, and the run is repeated.
  */
 export class OvershootController {
   readonly #parts: OvershootParts;
-  /** Sets that a user released, by UID: until when (monotonic) they are left alone. */
+  /** Sets and MachineDeployments that a user released, by UID: until when (monotonic) they are left alone. */
   readonly #releasedUntilMs = new Map<string, number>();
 
   constructor(parts: OvershootParts) {
     this.#parts = parts;
+  }
+
+  /** Somebody releases that set, or the sets of that MachineDeployment: their number freezes none of them for one period. */
+  released(uid: string): void {
+    const { clock, periodMs } = this.#parts;
+    this.#releasedUntilMs.set(uid, clock.monotonicMs() + periodMs);
   }
 
   /** One run over all sets and deployments. Throws the first failure after everything was tried. */
@@ -89,12 +87,6 @@ export class OvershootController {
     for (const deployment of machineDeployments.list()) {
       await attempt(() => this.#judgeDeployment(deployment, signal));
     }
-    for (const deployment of machineDeployments.list().filter(isUnfreezeRequested)) {
-      await attempt(() => this.#releaseDeployment(deployment, signal));
-    }
-    for (const set of machineSets.list().filter(isUnfreezeRequested)) {
-      await attempt(() => this.#releaseSet(set, signal));
-    }
     if (failures.length > 0) throw failures[0];
     return requeue(periodMs, 'the next count');
   }
@@ -103,10 +95,13 @@ export class OvershootController {
     const { writer, machines, margins, recorder, clock, log } = this.#parts;
     const { uid, name } = set.metadata;
     if (isBeingDeleted(set)) return;
+    const owners = [set, this.#deploymentOf(set)].filter((one) => one !== undefined);
+    if (owners.some(isUnfreezeRequested)) return;
     const count = machinesIn(set, machines.byIndex(CONTROLLER_INDEX, uid)) + ownerless;
     const limits = limitsOf(set, this.#deploymentOf(set), margins);
     const marks = marksOfSet(set);
-    const verdict = verdictOnSet(count, limits, marks, this.#releasedUntilMs.has(uid));
+    const isReleased = owners.some((one) => this.#releasedUntilMs.has(one.metadata.uid));
+    const verdict = verdictOnSet(count, limits, marks, isReleased);
     if (verdict === 'leave') return;
     const fields = { key: keyOf(set), machines: count - ownerless, ownerless, ...limits };
     if (verdict === 'unfreeze') {
@@ -116,8 +111,6 @@ export class OvershootController {
       return;
     }
     const without = ownerless === 0 ? '' : `, ${ownerless} of them VMs without a Machine`;
-    if (marks.isStopped === true)
-      return this.#labelAgain(freezeSet(writer, set, LABEL_AGAIN, clock.now(), signal), set);
     const message = `The number of machines backing MachineSet: ${name} is ${count} >= ${limits.high} which is the Max-ScaleUp-Limit${without}; released at ${limits.low}`;
     await freezeSet(writer, set, { reason: 'OverShootingReplicaCount', message }, clock.now(), signal);
     if (!marks.isLabelled) recorder.event(frozeSet(set));
@@ -126,7 +119,8 @@ export class OvershootController {
 
   async #judgeDeployment(deployment: MachineDeployment, signal: AbortSignal): Promise<void> {
     const { writer, clock, log } = this.#parts;
-    const sets = this.#setsOf(deployment);
+    if (isUnfreezeRequested(deployment)) return;
+    const sets = this.#parts.machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid);
     const verdict = verdictOnDeployment(sets.map(marksOfSet), marksOfDeployment(deployment));
     if (verdict === 'leave' || (verdict === 'freeze' && isBeingDeleted(deployment))) return;
     if (verdict === 'unfreeze') {
@@ -134,10 +128,7 @@ export class OvershootController {
       log.info({ key: keyOf(deployment) }, 'unfroze a machine deployment');
       return;
     }
-    if (marksOfDeployment(deployment).isStopped === true) {
-      return this.#labelAgain(freezeDeployment(writer, deployment, LABEL_AGAIN, clock.now(), signal), deployment);
-    }
-    const frozen = sets.find((set) => marksOfSet(set).isLabelled || marksOfSet(set).hasCondition);
+    const frozen = sets.find((set) => isMarked(marksOfSet(set)));
     const why = frozen === undefined ? undefined : freezeMessageOf(frozen);
     const cause: FreezeCause =
       why === undefined
@@ -148,33 +139,6 @@ export class OvershootController {
         : { reason: 'OverShootingReplicaCount', message: why };
     await freezeDeployment(writer, deployment, cause, clock.now(), signal);
     log.warn({ key: keyOf(deployment) }, 'froze the machine deployment of a frozen set');
-  }
-
-  /** The label alone holds back, and somebody took it away. */
-  async #labelAgain(written: Promise<void>, object: KubeObject): Promise<void> {
-    await written;
-    this.#parts.log.warn({ key: keyOf(object) }, 'restored the freeze label of what created too much');
-  }
-
-  async #releaseDeployment(deployment: MachineDeployment, signal: AbortSignal): Promise<void> {
-    const { writer, log } = this.#parts;
-    const sets = this.#setsOf(deployment);
-    // The sets first: the annotation of the deployment is the only trace of the wish.
-    for (const set of sets) if (!isUnfreezeRequested(set)) await requestUnfreeze(writer, set, signal);
-    this.#parts.brake.forget(deployment.metadata.uid);
-    await unfreezeDeployment(writer, deployment, signal);
-    log.info({ key: keyOf(deployment) }, 'unfroze a machine deployment because its annotation asks for it');
-  }
-
-  async #releaseSet(set: MachineSet, signal: AbortSignal): Promise<void> {
-    const { writer, recorder, clock, log, periodMs } = this.#parts;
-    const { isLabelled, hasCondition } = marksOfSet(set);
-    this.#parts.brake.forget(set.metadata.uid);
-    await unfreezeSet(writer, set, signal);
-    this.#releasedUntilMs.set(set.metadata.uid, clock.monotonicMs() + periodMs);
-    if (!isLabelled && !hasCondition) return;
-    recorder.event(unfrozeReleasedSet(set));
-    log.info({ key: keyOf(set) }, 'unfroze a machine set because its annotation asks for it');
   }
 
   #forgetReleased(): void {
@@ -188,9 +152,5 @@ export class OvershootController {
     const key = keyOf({ metadata: { namespace: set.metadata.namespace ?? '', name: owner.name } });
     const deployment = this.#parts.machineDeployments.get(key);
     return deployment?.metadata.uid === owner.uid ? deployment : undefined;
-  }
-
-  #setsOf({ metadata }: MachineDeployment): readonly MachineSet[] {
-    return this.#parts.machineSets.byIndex(CONTROLLER_INDEX, metadata.uid);
   }
 }

@@ -26,6 +26,11 @@ export function marksOfSet({ metadata, status }: MachineSet): FreezeMarks {
   };
 }
 
+/** Whether any mark is there. */
+export function isMarked({ isLabelled, hasCondition }: FreezeMarks): boolean {
+  return isLabelled || hasCondition;
+}
+
 /** Why a set is frozen, as its condition says it; undefined without one. */
 export function freezeMessageOf({ status }: MachineSet): string | undefined {
   return status?.machineSetCondition?.find(({ type }) => type === 'Frozen')?.message;
@@ -50,17 +55,21 @@ export async function freezeSet(
 ): Promise<void> {
   const stored = set.status?.machineSetCondition ?? [];
   const condition = { type: 'Frozen', status: 'True', lastTransitionTime: toTimestamp(nowMs), ...cause } as const;
-  const ref = refOf(set);
   const base = isSaid(stored, cause)
     ? set
     : await writer.patch(
         'change',
         machineSets,
-        ref,
+        refOf(set),
         statusPatch(set, { machineSetCondition: [...stored.filter(isAnother), condition] }),
         { signal },
       );
-  await writer.patch('change', machineSets, ref, mergePatchIfUnchanged(base, FREEZE), { signal });
+  await labelSet(writer, base, signal);
+}
+
+/** Puts the label on a set, which alone holds it back: its condition is there already. */
+export async function labelSet(writer: Writer, set: MachineSet, signal: AbortSignal): Promise<void> {
+  await writer.patch('change', machineSets, refOf(set), mergePatchIfUnchanged(set, FREEZE), { signal });
 }
 
 /** Takes the marks, and the annotation that asks for it, from a set: the condition first. */
@@ -98,17 +107,26 @@ export async function freezeDeployment(
     lastTransitionTime: now,
     ...cause,
   } as const;
-  const ref = refOf(deployment);
   const base = isSaid(stored, cause)
     ? deployment
     : await writer.patch(
         'change',
         machineDeployments,
-        ref,
+        refOf(deployment),
         statusPatch(deployment, { conditions: [...stored.filter(isAnother), condition] }),
         { signal },
       );
-  await writer.patch('change', machineDeployments, ref, mergePatchIfUnchanged(base, FREEZE), { signal });
+  await labelDeployment(writer, base, signal);
+}
+
+/** Puts the label on a MachineDeployment, as labelSet does. */
+export async function labelDeployment(
+  writer: Writer,
+  deployment: MachineDeployment,
+  signal: AbortSignal,
+): Promise<void> {
+  const patch = mergePatchIfUnchanged(deployment, FREEZE);
+  await writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
 }
 
 /** Takes the marks and the annotation from a MachineDeployment. */
@@ -133,12 +151,6 @@ export async function unfreezeDeployment(
   await writer.patch('change', machineDeployments, ref, mergePatchIfUnchanged(base, UNFREEZE), { signal });
 }
 
-/** Asks for a set to be unfrozen, as a user can. */
-export async function requestUnfreeze(writer: Writer, set: MachineSet, signal: AbortSignal): Promise<void> {
-  const change = { metadata: { annotations: { [UNFREEZE_ANNOTATION]: 'True' } } };
-  await writer.patch('change', machineSets, refOf(set), mergePatchIfUnchanged(set, change), { signal });
-}
-
 /** Whether somebody asks for the object to be unfrozen; any value does. */
 export function isUnfreezeRequested({ metadata }: Pick<MachineSet, 'metadata'>): boolean {
   return metadata.annotations?.[UNFREEZE_ANNOTATION] !== undefined;
@@ -152,7 +164,7 @@ function isSaid(
   conditions: readonly { readonly type: string; readonly reason?: string }[],
   cause: FreezeCause,
 ): boolean {
-  return cause.reason === CREATION_LIMIT_REACHED ? isStopped(conditions) : isFrozen(conditions);
+  return cause.reason !== CREATION_LIMIT_REACHED && isFrozen(conditions);
 }
 
 function isAnother({ type }: { readonly type: string }): boolean {

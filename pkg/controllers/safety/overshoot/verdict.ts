@@ -6,7 +6,7 @@ export interface FreezeMarks {
   readonly isLabelled: boolean;
   /** Condition `Frozen` is there. */
   readonly hasCondition: boolean;
-  /** The condition says that the object created too much: no number ends that, only an annotation does. */
+  /** The condition says that the object created too much: its own controller froze it, and no number ends that. */
   readonly isStopped?: boolean;
 }
 
@@ -22,19 +22,19 @@ export type Verdict = 'freeze' | 'unfreeze' | 'leave';
  * | low or less           | one of them    | unfreeze                                 |
  * | between               | any            | leave                                    |
  *
- * One that created too much stays frozen. High wins where both are the same number, or a set would be frozen and unfrozen for ever.
+ * One that created too much is its own controller's. High wins where both are the same number, or a set would be frozen and unfrozen for ever.
  */
 export function verdictOnSet(count: number, { high, low }: Limits, marks: FreezeMarks, isReleased: boolean): Verdict {
   const { isLabelled, hasCondition, isStopped } = marks;
-  if (isStopped === true) return isLabelled ? 'leave' : 'freeze';
+  if (isStopped === true) return 'leave';
   if (count >= high) return isReleased || (isLabelled && hasCondition) ? 'leave' : 'freeze';
   return count <= low && (isLabelled || hasCondition) ? 'unfreeze' : 'leave';
 }
 
-/** A MachineDeployment is frozen exactly while one of its sets shows a mark, or it created too much itself. */
+/** A MachineDeployment is frozen exactly while one of its sets shows a mark; one that created too much is its own controller's. */
 export function verdictOnDeployment(sets: readonly FreezeMarks[], marks: FreezeMarks): Verdict {
   const { isLabelled, hasCondition, isStopped } = marks;
-  if (isStopped === true) return isLabelled ? 'leave' : 'freeze';
+  if (isStopped === true) return 'leave';
   const isSetFrozen = sets.some((set) => set.isLabelled || set.hasCondition);
   if (isSetFrozen) return isLabelled && hasCondition ? 'leave' : 'freeze';
   return isLabelled || hasCondition ? 'unfreeze' : 'leave';

@@ -20,6 +20,7 @@ class Told<T extends KubeObject> {
 /** How often the loop was woken since its start. */
 function watching() {
   const woken = { now: 0, soon: 0 };
+  const released: string[] = [];
   const [machines, sets, deployments] = [
     new Told<BuiltMachine>(),
     new Told<BuiltMachineSet>(),
@@ -30,10 +31,11 @@ function watching() {
     machineSets: sets.informer,
     machineDeployments: deployments.informer,
     queue: { add: () => void (woken.now += 1), addAfter: () => void (woken.soon += 1) },
+    released: (uid) => void released.push(uid),
   });
   expect(woken).toEqual({ now: 1, soon: 0 });
   woken.now = 0;
-  return { machines, sets, deployments, woken };
+  return { machines, sets, deployments, woken, released };
 }
 
 const owner = (uid: string): OwnerReference[] => [
@@ -64,11 +66,6 @@ describe('the count is made anew', () => {
     { what: 'its size changes', change: (s) => (s.metadata.generation = 2), want: { now: 1, soon: 0 } },
     { what: 'it gets an owner', change: (s) => (s.metadata.ownerReferences = owner('d')), want: { now: 1, soon: 0 } },
     {
-      what: 'its release is asked for',
-      change: (s) => (s.metadata.annotations[UNFREEZE_ANNOTATION] = ''),
-      want: { now: 1, soon: 0 },
-    },
-    {
       what: 'somebody takes or puts a mark',
       change: (s) => (s.metadata.labels[FREEZE_LABEL] = 'True'),
       want: { now: 0, soon: 1 },
@@ -98,4 +95,21 @@ describe('the count is made anew', () => {
 
     expect(woken).toEqual({ now: 1, soon: 1 });
   });
+});
+
+test('a release is told of from when it is asked for until its annotation is taken away', () => {
+  const { sets, deployments, released } = watching();
+  const asked = machineSet((s) => (s.metadata.annotations[UNFREEZE_ANNOTATION] = ''));
+  sets.tell(undefined, machineSet());
+  expect(released).toEqual([]);
+
+  sets.tell(machineSet(), asked);
+  sets.tell(asked, machineSet());
+  expect(released).toEqual([asked.metadata.uid, asked.metadata.uid]);
+
+  deployments.tell(
+    undefined,
+    machineDeployment((d) => (d.metadata.annotations[UNFREEZE_ANNOTATION] = '')),
+  );
+  expect(released).toContain(machineDeployment().metadata.uid);
 });

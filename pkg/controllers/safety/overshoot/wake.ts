@@ -21,13 +21,15 @@ export interface WakeParts {
   readonly machineSets: Informer<MachineSet>;
   readonly machineDeployments: Informer<MachineDeployment>;
   readonly queue: Queue;
+  /** Told, by UID, of each object for which the annotation asks that releases it: while it does, and when it no longer does. */
+  readonly released: (uid: string) => void;
 }
 
 /**
  * Runs the loop now, when a Machine comes, goes or counts for another set (an adopted one is seen before it has its owner), when
- * sizes or the owner of a set change, when a mark comes or goes, and when somebody asks for an unfreeze.
+ * sizes or the owner of a set change, and when a mark comes or goes.
  */
-export function wakeOvershoot({ machines, machineSets, machineDeployments, queue }: WakeParts): void {
+export function wakeOvershoot({ machines, machineSets, machineDeployments, queue, released }: WakeParts): void {
   const gather = (): void => queue.addAfter(OVERSHOOT_KEY, GATHER_MS);
   queue.add(OVERSHOOT_KEY);
   machines.onChange((old, current) => {
@@ -35,6 +37,7 @@ export function wakeOvershoot({ machines, machineSets, machineDeployments, queue
   });
   const wakeFor = <T extends Owner>(informer: Informer<T>, marksOf: (object: T) => FreezeMarks): void => {
     informer.onChange((old, current) => {
+      for (const one of [old, current]) if (one !== undefined && isUnfreezeRequested(one)) released(one.metadata.uid);
       if (old === undefined || current === undefined || isNews(old, current)) queue.add(OVERSHOOT_KEY);
       // Two writes make a mark; a run between them would only meet a conflict.
       else if (!isDeepStrictEqual(marksOf(old), marksOf(current))) gather();
@@ -51,8 +54,7 @@ function countsElsewhere(old: Machine, current: Machine): boolean {
 }
 
 function isNews(old: Owner, current: Owner): boolean {
-  const isNewWish = isUnfreezeRequested(current) && !isUnfreezeRequested(old);
-  return old.metadata.generation !== current.metadata.generation || isElsewhere(old, current) || isNewWish;
+  return old.metadata.generation !== current.metadata.generation || isElsewhere(old, current);
 }
 
 /** Whether somebody else controls it now. */

@@ -1,0 +1,29 @@
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { keyOf } from '../../apis/meta.ts';
+import type { ObjectEvents } from '../../events/event-sink.ts';
+import type { Writer } from '../../kube/client.ts';
+import type { Logger } from '../../log/logger.ts';
+import { unfrozeReleasedSet } from '../safety/overshoot/events.ts';
+import { isMarked, marksOfSet, unfreezeSet } from '../safety/overshoot/marks.ts';
+import type { CreationBrake } from './creation-brake.ts';
+
+/** What a release is made with. */
+export interface ReleaseParts {
+  readonly brake: Pick<CreationBrake, 'forget'>;
+  readonly writer: Writer;
+  /** Tells of freezes under the manager's name. */
+  readonly recorder: ObjectEvents<MachineSet>;
+  readonly log: Logger;
+}
+
+/**
+ * Ends the freeze of a set, whoever began it, because its annotation or that of its MachineDeployment asks for it. The overshoot safety
+ * sees the annotation too, and leaves the set alone for a while.
+ */
+export async function releaseSet(parts: ReleaseParts, set: MachineSet, signal: AbortSignal): Promise<void> {
+  parts.brake.forget(set.metadata.uid);
+  await unfreezeSet(parts.writer, set, signal);
+  if (!isMarked(marksOfSet(set))) return;
+  parts.recorder.event(unfrozeReleasedSet(set));
+  parts.log.info({ key: keyOf(set) }, 'unfroze a machine set because its annotation asks for it');
+}
