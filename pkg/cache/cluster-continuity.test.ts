@@ -1,24 +1,37 @@
 import { setImmediate } from 'node:timers/promises';
 
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../test/builders.ts';
 import { FakeClock } from '../clock/fake-clock.ts';
 import { SetBackError } from '../gate/outage.ts';
 import { ApiError } from '../kube/errors.ts';
-import { machines, nodes } from '../kube/resource.ts';
-import { ClusterContinuity } from './cluster-continuity.ts';
+import { machines, nodes, secrets } from '../kube/resource.ts';
+import type { KubeObject } from '../apis/meta.ts';
+import type { Resource } from '../kube/resource.ts';
+import { ClusterContinuity, type KindFacts, verdictOn } from './cluster-continuity.ts';
 import { KnownHistory } from './known-history.ts';
 
 const signal = new AbortController().signal;
 
-/** A cluster with two kinds that are known up to 100. */
+const SECOND = 1_000;
+const forbidden = ({ plural }: { readonly plural: string }): ApiError =>
+  new ApiError(403, 'Forbidden', `may not list ${plural}`);
+
+/** A cluster with kinds that are known up to 100; Machines are probed, Secrets optional. */
 function start() {
-  const continuity = new ClusterContinuity(new FakeClock());
+  const clock = new FakeClock();
+  const continuity = new ClusterContinuity(clock);
   const told: string[] = [];
   continuity.listen({ doubted: () => told.push('doubted'), setBack: (why) => told.push(why) });
-  const server = { at: '100', remembers: true, refusesNodes: false, losesNodes: false, lists: 0 };
-  const kinds = [machines, nodes].map((resource) => {
+  const server = {
+    at: '100',
+    remembers: true,
+    /** What lists of these kinds end with. */
+    failures: new Map<Resource<KubeObject>, Error>(),
+    lists: 0,
+  };
+  const add = (resource: Resource<KubeObject>, isOptional: boolean) => {
     const history = new KnownHistory();
     const last = machine((m) => Object.assign(m.metadata, { resourceVersion: '90' }));
     history.changed(last);
@@ -26,19 +39,34 @@ function start() {
     const list = (_resource: unknown, { resourceVersionMatch }: { resourceVersionMatch?: string } = {}): never => {
       server.lists += 1;
       const answer = async (): Promise<unknown> => {
-        if (server.refusesNodes && resource === nodes) throw new ApiError(403, 'Forbidden', 'may not list nodes');
-        if (server.losesNodes && resource === nodes) throw new ApiError(503, 'ServiceUnavailable', 'no answer');
+        const failure = server.failures.get(resource);
+        if (failure !== undefined) throw failure;
         if (resourceVersionMatch === undefined) return { metadata: { resourceVersion: server.at }, items: [] };
         if (!server.remembers) throw new ApiError(410, 'Expired', 'compacted');
         return { metadata: { resourceVersion: '90' }, items: [last] };
       };
       return answer() as never;
     };
-    return continuity.add({ resource, namespace: 'shoot', reader: { list }, history });
-  });
-  const [ofMachines, ofNodes] = kinds;
-  if (ofMachines === undefined || ofNodes === undefined) throw new Error('two kinds were added');
-  return { continuity, told, server, ofMachines, ofNodes };
+    return continuity.add(
+      { resource, namespace: 'shoot', reader: { list }, history },
+      { isOptional, refused: (err) => told.push(err?.message ?? `${resource.plural} listed`) },
+    );
+  };
+  const verify = (): Promise<string> =>
+    continuity.verify(signal).then(
+      () => 'verified',
+      (err: Error) => err.message,
+    );
+  return {
+    clock,
+    continuity,
+    told,
+    server,
+    verify,
+    ofMachines: add(machines, false),
+    ofNodes: add(nodes, false),
+    ofSecrets: add(secrets, true),
+  };
 }
 
 test('costs one request while no watch breaks, and is settled', async () => {
@@ -63,7 +91,7 @@ test('is in doubt from a break until all kinds have been compared; then the watc
   await continuity.verify(signal);
 
   await expect(verified).resolves.toBe('same');
-  expect([server.lists, continuity.isSettled]).toEqual([4, true]);
+  expect([server.lists, continuity.isSettled]).toEqual([6, true]);
 });
 
 test('stays in doubt when the server does not answer, or a watch breaks while it is asked', async () => {
@@ -98,26 +126,186 @@ test('has a kind listed anew whose watch broke and whose last change the server 
   expect(continuity.isSettled).toBe(true);
 });
 
-test('waits for no kind that we may not read any more', async () => {
-  const { continuity, server, ofNodes } = start();
-  server.refusesNodes = true;
+test('has it listed anew also when the server did not answer the first attempt to compare', async () => {
+  const { server, verify, ofNodes } = start();
+  server.failures.set(machines, new ApiError(503, 'ServiceUnavailable', 'no answer'));
   ofNodes.broke();
+  expect(await verify()).toBe('no answer');
+  server.failures.clear();
+  server.remembers = false;
 
-  // It may have just started.
-  await expect(continuity.verify(signal)).rejects.toMatchObject({ reason: 'Forbidden' });
-  await expect(continuity.verify(signal)).rejects.toMatchObject({ reason: 'Forbidden' });
-  await continuity.verify(signal);
+  expect(await verify()).toBe('verified');
 
   await expect(ofNodes.untilVerified(signal)).resolves.toBe('unknown');
-  expect(continuity.isSettled).toBe(true);
 });
 
 test('waits for a kind that the server does not answer for, however long that lasts', async () => {
-  const { continuity, server, ofNodes } = start();
-  server.losesNodes = true;
+  const { clock, continuity, server, verify, ofNodes } = start();
+  server.failures.set(nodes, new ApiError(503, 'ServiceUnavailable', 'no answer'));
   ofNodes.broke();
 
-  for (let i = 0; i < 5; i++) await expect(continuity.verify(signal)).rejects.toMatchObject({ code: 503 });
+  for (let i = 0; i < 5; i++) {
+    expect(await verify()).toBe('no answer');
+    clock.advance(10 * SECOND);
+  }
 
   expect(continuity.isInDoubt).toBe(true);
+});
+
+test.each<{ what: string; facts: Partial<KindFacts>; want: ReturnType<typeof verdictOn> }>([
+  { what: 'that the server has just begun to refuse', facts: { found: 'refused', refusedForMs: 0 }, want: 'wait' },
+  { what: 'that may yet be granted', facts: { found: 'refused', refusedForMs: 9_999 }, want: 'wait' },
+  { what: 'that is refused for long', facts: { found: 'refused', refusedForMs: 10_000 }, want: 'refused' },
+  {
+    what: 'that is refused for long, though its watch is open',
+    facts: { found: 'refused', refusedForMs: 10_000, isBroken: false },
+    want: 'refused',
+  },
+  {
+    what: 'that had to be listed, and is refused',
+    facts: { found: 'refused', refusedForMs: 0, mustList: 'yes' },
+    want: 'wait',
+  },
+  {
+    what: 'that was given up, and is refused again',
+    facts: { found: 'refused', mustList: 'refused' },
+    want: 'refused',
+  },
+  {
+    what: 'that was given up, and is answered again',
+    facts: { found: 'same', mustList: 'refused' },
+    want: 'refused',
+  },
+  { what: 'that goes on where it was', facts: { found: 'same' }, want: 'no' },
+  { what: 'that had to be listed, and goes on where it was', facts: { found: 'same', mustList: 'yes' }, want: 'no' },
+  { what: 'that cannot be compared', facts: { found: 'unknown' }, want: 'yes' },
+  { what: 'that cannot be compared, whose watch is open', facts: { found: 'unknown', isBroken: false }, want: 'no' },
+  {
+    what: 'that has to be listed, whose watch is open',
+    facts: { found: 'same', isBroken: false, mustList: 'yes' },
+    want: 'yes',
+  },
+])('a kind $what: $want', ({ facts, want }) => {
+  expect(verdictOn({ mustList: 'no', isBroken: true, found: 'same', refusedForMs: 0, ...facts })).toBe(want);
+});
+
+describe('a kind that is refused', () => {
+  test('is not given up by a server that starts: all kinds are refused twice, one straggler once more', async () => {
+    const { clock, continuity, server, told, verify, ofMachines, ofNodes } = start();
+    ofMachines.broke();
+    ofNodes.broke();
+    const seen: string[] = [];
+    for (const refused of [[machines, nodes, secrets], [machines, nodes, secrets], [nodes]]) {
+      server.failures = new Map(refused.map((resource) => [resource, forbidden(resource)]));
+      seen.push(await verify());
+      clock.advance(700);
+    }
+    expect([seen, continuity.isInDoubt]).toEqual([
+      ['may not list machines', 'may not list machines', 'may not list nodes'],
+      true,
+    ]);
+
+    server.failures.clear();
+    expect(await verify()).toBe('verified');
+
+    await expect(ofNodes.untilVerified(signal)).resolves.toBe('same');
+    expect([continuity.isSettled, ofNodes.isGivenUp, told]).toEqual([true, false, ['doubted', 'doubted']]);
+  });
+
+  test.each([
+    { what: 'the probed kind is refused too', also: machines, failure: forbidden(machines) },
+    {
+      what: 'another kind is not answered',
+      also: secrets,
+      failure: new ApiError(503, 'ServiceUnavailable', 'no answer'),
+    },
+  ])('is not given up while $what, and only when it is refused for long afterwards', async ({ also, failure }) => {
+    const { clock, server, verify, ofNodes } = start();
+    ofNodes.broke();
+    server.failures.set(nodes, forbidden(nodes));
+    expect(await verify()).toBe('may not list nodes');
+    clock.advance(9 * SECOND);
+    server.failures.set(also, failure);
+    expect(await verify()).toBe(failure.message);
+    clock.advance(9 * SECOND);
+
+    server.failures.delete(also);
+    expect(await verify()).toBe('may not list nodes');
+    clock.advance(9 * SECOND);
+    expect(await verify()).toBe('may not list nodes');
+    expect(ofNodes.isGivenUp).toBe(false);
+
+    clock.advance(SECOND);
+    expect(await verify()).toBe('verified');
+    expect(ofNodes.isGivenUp).toBe(true);
+  });
+
+  test('for long leaves the doubt, and the cluster is not settled before it was listed', async () => {
+    const { clock, continuity, server, told, verify, ofMachines, ofNodes } = start();
+    server.failures.set(nodes, forbidden(nodes));
+    ofNodes.broke();
+    expect(await verify()).toBe('may not list nodes');
+    clock.advance(10 * SECOND);
+    expect(await verify()).toBe('verified');
+
+    // The others go on; nobody waits for what will not come by itself.
+    await expect(ofMachines.untilVerified(signal)).resolves.toBe('same');
+    await expect(ofNodes.untilVerified(signal)).resolves.toBe('unknown');
+    await expect(continuity.untilSettled(signal)).resolves.toBeUndefined();
+    expect([continuity.isInDoubt, continuity.isSettled, ofNodes.mustList]).toEqual([false, false, true]);
+
+    server.failures.clear();
+    ofNodes.broke();
+    expect([await verify(), continuity.isSettled]).toEqual(['verified', false]);
+    ofNodes.listed();
+    expect([continuity.isSettled, ofNodes.mustList, told]).toEqual([
+      true,
+      false,
+      ['doubted', 'may not list nodes', 'doubted', 'nodes listed'],
+    ]);
+  });
+
+  test('for long holds nobody up when it is optional', async () => {
+    const { clock, continuity, server, verify, ofSecrets } = start();
+    server.failures.set(secrets, forbidden(secrets));
+    ofSecrets.broke();
+    expect([await verify(), continuity.isSettled]).toEqual(['may not list secrets', false]);
+    clock.advance(10 * SECOND);
+
+    expect([await verify(), continuity.isSettled]).toEqual(['verified', true]);
+    await expect(ofSecrets.untilVerified(signal)).resolves.toBe('unknown');
+  });
+
+  test('does not hide that another one was set back', async () => {
+    const { continuity, server, ofNodes } = start();
+    server.failures.set(nodes, forbidden(nodes));
+    server.at = '99';
+    ofNodes.broke();
+
+    await expect(continuity.verify(signal)).rejects.toBeInstanceOf(SetBackError);
+  });
+
+  test('may be granted when everything is read anew', async () => {
+    const { clock, continuity, server, told, verify, ofNodes } = start();
+    server.failures.set(nodes, forbidden(nodes));
+    ofNodes.broke();
+    await verify();
+    clock.advance(10 * SECOND);
+    await verify();
+
+    continuity.startAnew(continuity.breaks);
+
+    expect([continuity.isSettled, told.at(-1)]).toEqual([true, 'nodes listed']);
+  });
+
+  test('with 401 is no such: it is refused because of who asks, as all are, and stays in doubt', async () => {
+    const { clock, continuity, server, verify, ofNodes } = start();
+    server.failures.set(nodes, new ApiError(401, 'Unauthorized', 'who are you'));
+    ofNodes.broke();
+    await verify();
+    clock.advance(20 * SECOND);
+
+    expect(await verify()).toBe('who are you');
+    expect(continuity.isInDoubt).toBe(true);
+  });
 });

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock/clock.ts';
-import { ApiError } from '../kube/errors.ts';
+import { ApiError, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
 import type { HistoricKind } from './known-history.ts';
 import { compareLastChange, requireNotOlder } from './known-history.ts';
 import type { InformerContinuity } from './reflected-informer.ts';
@@ -12,15 +12,34 @@ export interface ContinuityListener {
   readonly setBack: (why: string) => void;
 }
 
+/** What a kind is to those who add it. */
+export interface MemberOptions {
+  /** Nobody waits for it while it is given up. */
+  readonly isOptional?: boolean;
+  /** Told of the refusal when the kind is given up, and of each later one; of undefined when it was listed anew. */
+  readonly refused?: ((err: ApiError | undefined) => void) | undefined;
+}
+
+/** A kind as its informer and its probe see it. */
+export interface MemberContinuity extends InformerContinuity {
+  /** The server refuses it, and nobody may rely on its cache. */
+  readonly isGivenUp: boolean;
+  /** Takes it out, because it is not watched after all; `restore` puts it back in, because it is. */
+  remove(): void;
+  restore(): void;
+}
+
+/** Whether a kind has to be listed by quorum before anybody may rely on its cache; `refused`: it was given up. */
+export type MustList = 'no' | 'yes' | 'refused';
+
 /** A kind, and what its watches went through. */
-interface Member {
+interface Member extends MemberOptions {
   readonly kind: HistoricKind;
   /** Its watch broke since the last verification. */
   isBroken: boolean;
-  /** It has to be listed by quorum before anybody may rely on it; if the server refuses to let us, nobody waits for it. */
-  mustList: 'no' | 'yes' | 'refused';
-  /** In a row. */
-  refusals: number;
+  mustList: MustList;
+  /** Since when it is refused while all else is answered; monotonic. */
+  refusedSinceMs: number | undefined;
 }
 
 /**
@@ -28,15 +47,20 @@ interface Member {
  * is the first sign of it: from then on the cluster is in doubt, until quorum reads of all kinds have shown
  * that it has reached what was seen and that the last change of each is part of its history. A kind whose watch broke and whose
  * last change is too old to be compared is listed anew.
+ *
+ * A kind that the server goes on to refuse is given up: the cluster leaves the doubt without it, so that the watches of the others go on.
+ * But unless the kind is optional, the cluster is not settled before it was listed anew: nobody acts on a cache that nobody verified.
  */
 export class ClusterContinuity {
   readonly #members = new Set<Member>();
+  readonly #clock: Clock;
   readonly #waiters: Waiters;
   #listener: ContinuityListener = { doubted: () => undefined, setBack: () => undefined };
   #breaks = 0;
   #verified = 0;
 
   constructor(clock: Clock) {
+    this.#clock = clock;
     this.#waiters = new Waiters(clock);
   }
 
@@ -45,11 +69,17 @@ export class ClusterContinuity {
     this.#listener = listener;
   }
 
-  /** Adds a kind; `remove` takes it out again, because it is not watched after all, and `restore` back in, because it is. */
-  add(kind: HistoricKind): InformerContinuity & { remove(): void; restore(): void } {
-    const member: Member = { kind, isBroken: false, mustList: 'no', refusals: 0 };
+  /** Adds a kind; the first is the one that is probed. */
+  add(kind: HistoricKind, options: MemberOptions = {}): MemberContinuity {
+    const member: Member = { ...options, kind, isBroken: false, mustList: 'no', refusedSinceMs: undefined };
     this.#members.add(member);
     return {
+      get mustList() {
+        return member.mustList !== 'no';
+      },
+      get isGivenUp() {
+        return member.mustList === 'refused';
+      },
       broke: () => {
         member.isBroken = true;
         this.#breaks += 1;
@@ -62,7 +92,7 @@ export class ClusterContinuity {
         return member.mustList === 'no' ? 'same' : 'unknown';
       },
       listed: () => {
-        member.mustList = 'no';
+        relyOn(member);
         this.#waiters.notify();
       },
       setBack: (why) => this.#listener.setBack(why),
@@ -81,14 +111,14 @@ export class ClusterContinuity {
     return this.#verified < this.#breaks;
   }
 
-  /** Whether nothing is in doubt, and all that had to be listed anew has been. */
+  /** Whether nothing is in doubt, and all that had to be listed anew has been; an optional kind that was given up does not count. */
   get isSettled(): boolean {
-    return !this.isInDoubt && [...this.#members].every(({ mustList }) => mustList !== 'yes');
+    return this.#isVerifiedBut(({ mustList, isOptional }) => mustList === 'refused' && isOptional === true);
   }
 
-  /** Resolves when nothing is in doubt; rejects with the signal's reason. */
+  /** Resolves when nothing is in doubt, and all was listed anew but what was given up; rejects with the signal's reason. */
   async untilSettled(signal: AbortSignal): Promise<void> {
-    await this.#waiters.until(() => this.isSettled, signal);
+    await this.#waiters.until(() => this.#isVerifiedBut(({ mustList }) => mustList === 'refused'), signal);
   }
 
   /**
@@ -104,10 +134,7 @@ export class ClusterContinuity {
     const broken = members.filter(({ isBroken }) => isBroken);
     for (const member of broken) member.isBroken = false;
     try {
-      const found = await Promise.all(members.map((member) => lookAt(member, member === first, signal)));
-      members.forEach((member, i) => {
-        if (broken.includes(member)) member.mustList = MUST_LIST[found[i] ?? 'unknown'];
-      });
+      this.#judge(await this.#lookAt(members, signal), broken);
     } catch (err) {
       for (const member of broken) member.isBroken = true;
       throw err;
@@ -126,7 +153,7 @@ export class ClusterContinuity {
 
   /** After everything was read anew by quorum reads that began at this many `breaks`: there is nothing left to compare with. */
   startAnew(breaks: number): void {
-    for (const member of this.#members) member.mustList = 'no';
+    for (const member of this.#members) relyOn(member);
     this.#verified = Math.max(this.#verified, breaks);
     this.#waiters.notify();
   }
@@ -135,33 +162,101 @@ export class ClusterContinuity {
   get breaks(): number {
     return this.#breaks;
   }
+
+  #isVerifiedBut(isLeftOut: (member: Member) => boolean): boolean {
+    return !this.isInDoubt && [...this.#members].every((member) => member.mustList === 'no' || isLeftOut(member));
+  }
+
+  /** Refusals count only when everything else was answered, the probed kind above all: a server that starts refuses all of them. */
+  async #lookAt(members: readonly Member[], signal: AbortSignal): Promise<readonly Look[]> {
+    const [probed] = members;
+    try {
+      return await Promise.all(
+        members.map(async (member) => ({ member, found: await lookAt(member.kind, member === probed, signal) })),
+      );
+    } catch (err) {
+      for (const member of members) member.refusedSinceMs = undefined;
+      throw err;
+    }
+  }
+
+  /** Takes what was found; throws the refusal of a kind that may yet be granted, and then nothing is verified. */
+  #judge(looks: readonly Look[], broken: readonly Member[]): void {
+    const nowMs = this.#clock.monotonicMs();
+    const judged = looks.map(({ member, found }) => {
+      const isRefused = found instanceof ApiError;
+      member.refusedSinceMs = isRefused ? (member.refusedSinceMs ?? nowMs) : undefined;
+      const verdict = verdictOn({
+        mustList: member.mustList,
+        isBroken: broken.includes(member),
+        found: isRefused ? 'refused' : found,
+        refusedForMs: nowMs - (member.refusedSinceMs ?? nowMs),
+      });
+      return { member, found, verdict };
+    });
+    for (const { found, verdict } of judged) if (verdict === 'wait') throw found as ApiError;
+    for (const { member, found, verdict } of judged) {
+      if (verdict !== 'wait') member.mustList = verdict;
+      if (found instanceof ApiError) member.refused?.(found);
+    }
+  }
 }
 
-type Found = 'same' | 'unknown' | 'refused';
+/** What the server says of a kind: of its history, or that it refuses it. */
+interface Look {
+  readonly member: Member;
+  readonly found: 'same' | 'unknown' | ApiError;
+}
 
-const MUST_LIST = { same: 'no', unknown: 'yes', refused: 'refused' } as const;
+/** What a verification that the probed kind has answered knows of a kind. */
+export interface KindFacts {
+  /** As of before. */
+  readonly mustList: MustList;
+  readonly isBroken: boolean;
+  readonly found: 'same' | 'unknown' | 'refused';
+  readonly refusedForMs: number;
+}
 
-/** A server that has just started refuses everything for a moment. */
-const MOST_REFUSALS = 3;
+/**
+ * What becomes of a kind by a verification; `wait`: the cluster stays in doubt.
+ *
+ * | before   | found         | refused for | watch | then                             |
+ * |----------|---------------|-------------|-------|----------------------------------|
+ * | given up | any           | any         | any   | given up, until it is listed     |
+ * | else     | refused       | below 10 s  | any   | wait: the server may be starting |
+ * | else     | refused       | 10 s        | any   | given up                         |
+ * | else     | same          | –           | broke | relied on                        |
+ * | else     | unknown       | –           | broke | to be listed                     |
+ * | else     | same, unknown | –           | open  | as before: it has missed nothing |
+ */
+export function verdictOn({ mustList, isBroken, found, refusedForMs }: KindFacts): MustList | 'wait' {
+  if (mustList === 'refused') return 'refused';
+  if (found === 'refused') return refusedForMs < REFUSAL_PATIENCE_MS ? 'wait' : 'refused';
+  if (!isBroken) return mustList;
+  return found === 'same' ? 'no' : 'yes';
+}
 
-/** Refusals of one kind, if they last, say nothing about the cluster: its cache is listed anew when it may be. */
-async function lookAt(member: Member, isProbed: boolean, signal: AbortSignal): Promise<Found> {
-  const { kind } = member;
+/** Throws SetBackError, and ApiError when the server does not answer; the refusal of a kind that is not probed is an answer. */
+async function lookAt(kind: HistoricKind, isProbed: boolean, signal: AbortSignal): Promise<Look['found']> {
   const [reached, compared] = await Promise.allSettled([
     requireNotOlder(kind, signal),
     compareLastChange(kind, signal),
   ]);
-  const failure = [reached, compared].find(({ status }) => status === 'rejected');
-  if (failure?.status !== 'rejected') {
-    member.refusals = 0;
-    return compared.status === 'fulfilled' ? compared.value : 'unknown';
-  }
-  if (isProbed || !isRefusal(failure.reason)) throw failure.reason as Error;
-  member.refusals += 1;
-  if (member.refusals < MOST_REFUSALS) throw failure.reason as Error;
-  return 'refused';
+  const failures = [reached, compared].flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+  const refusal = failures.find(isRefusalOfKind);
+  const failure = failures.find((err) => !isRefusalOfKind(err)) ?? (isProbed ? refusal : undefined);
+  if (failure !== undefined) throw failure;
+  return refusal ?? (compared.status === 'fulfilled' ? compared.value : 'unknown');
 }
 
-function isRefusal(err: unknown): boolean {
+/** A refusal that may be of one kind alone, unlike a 401, which is of whoever asks. */
+function isRefusalOfKind(err: unknown): err is ApiError {
   return ApiError.is(err, 'Forbidden', 'NotServed');
+}
+
+function relyOn(member: Member): void {
+  const wasGivenUp = member.mustList === 'refused';
+  member.mustList = 'no';
+  member.refusedSinceMs = undefined;
+  if (wasGivenUp) member.refused?.(undefined);
 }

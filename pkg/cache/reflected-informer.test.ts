@@ -2,12 +2,13 @@ import { Writable } from 'node:stream';
 
 import { expect, test } from '@jest/globals';
 
+import { machine } from '../../test/builders.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import { FakeClock } from '../clock/fake-clock.ts';
 import { ApiError } from '../kube/errors.ts';
 import type { ListWatch } from '../kube/list-watch.ts';
 import { machines } from '../kube/resource.ts';
-import { createLogger } from '../log/logger.ts';
+import { createLogger, silentLogger } from '../log/logger.ts';
 import { ReflectedInformer } from './reflected-informer.ts';
 
 test('names cluster and kind once in each line of its log', async () => {
@@ -37,4 +38,53 @@ test('names cluster and kind once in each line of its log', async () => {
 
   expect(lines).toHaveLength(1);
   expect(lines[0]?.match(/"(?:kind|cluster)":/g)?.toSorted()).toEqual(['"cluster":', '"kind":']);
+});
+
+test('tells of the time in which nothing was seen before anybody relies on the list that shows it', async () => {
+  const clock = new FakeClock();
+  const ended = new AbortController();
+  const told: string[] = [];
+  let watches = 0;
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list() {
+      clock.advance(4_000);
+      return Promise.resolve({ metadata: { resourceVersion: '7' }, items: [] });
+    },
+    async *watch({ onOpen }) {
+      clock.advance(3_000);
+      onOpen?.();
+      if ((watches += 1) === 2) ended.abort();
+      yield { type: 'BOOKMARK', object: machine((m) => Object.assign(m.metadata, { resourceVersion: '8' })) };
+      throw new ApiError(0, 'Unreachable', 'read ECONNRESET');
+    },
+    answeredSince: () => Promise.resolve(),
+  };
+  const informer = new ReflectedInformer({
+    source,
+    clock,
+    log: silentLogger,
+    cluster: 'control',
+    streamLists: false,
+    random: () => 0,
+    onBlind: (fromMs, toMs) => told.push(`blind from ${fromMs} to ${toMs}`),
+    continuity: {
+      mustList: false,
+      broke: () => told.push('broke'),
+      untilVerified: () => Promise.resolve('unknown'),
+      listed: () => told.push('listed'),
+      setBack: () => undefined,
+    },
+  });
+
+  await informer.run(ended.signal);
+
+  expect(told.slice(0, 5)).toEqual([
+    'listed',
+    'broke',
+    'blind from 7000 to 11000',
+    'listed',
+    'blind from 11000 to 14000',
+  ]);
 });

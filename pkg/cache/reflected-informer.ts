@@ -238,6 +238,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   }
 
   #take(list: Listed<T>): void {
+    this.#seesAgain();
     this.#floor = list.resourceVersion;
     this.#history.reached(list.resourceVersion);
     for (const item of list.items) this.#history.changed(item);
@@ -259,17 +260,24 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   }
 
   #opened(): void {
-    const { clock, onBlind } = this.#options;
-    if (this.#blindSinceMs !== undefined) onBlind?.(this.#blindSinceMs, clock.monotonicMs());
+    this.#seesAgain();
     this.#blindSinceMs = undefined;
     this.#isWatching = true;
     this.#alive();
   }
 
-  /** What is seen after a watch that broke is old until the next one is open. */
+  /** What is seen after a watch that broke is old until everything was listed, or the next one is open. */
   #ended(inOrder: boolean): void {
     this.#isWatching = false;
     if (!inOrder) this.#blindSinceMs ??= this.#aliveAtMs;
+  }
+
+  #seesAgain(): void {
+    if (this.#blindSinceMs === undefined) return;
+    const { clock, onBlind } = this.#options;
+    const nowMs = clock.monotonicMs();
+    onBlind?.(this.#blindSinceMs, nowMs);
+    this.#blindSinceMs = nowMs;
   }
 
   #isBelowFloor(resourceVersion: string): boolean {

@@ -70,6 +70,7 @@ const BOOKMARKED = machine((m) => Object.assign(m.metadata, { resourceVersion: '
 async function courseOf(
   endings: readonly ('time-over' | 'early' | 'breaks')[],
   found: 'same' | 'unknown',
+  mustList = false,
 ): Promise<readonly string[]> {
   const clock = new HastyClock();
   const enough = new AbortController();
@@ -103,6 +104,7 @@ async function courseOf(
     lastChange: () => '50',
   };
   const continuity = {
+    mustList,
     broke: () => void course.push('broke'),
     untilVerified: () => Promise.resolve(found),
   };
@@ -123,6 +125,34 @@ test.each([
   },
 ] as const)('a watch $what', async ({ ending: end, found, goesOn }) => {
   expect(await courseOf([end], found)).toEqual(['list 70', 'watch 70', ...goesOn]);
+});
+
+test('a watch whose time was over is followed by a quorum list when nobody may rely on what it adds to', async () => {
+  expect(await courseOf(['time-over'], 'unknown', true)).toEqual(['list 70', 'watch 70', 'list by quorum', 'watch 70']);
+});
+
+test.each([
+  { what: 'goes on is made again', found: 'same', asked: ['70', '70'] },
+  { what: 'cannot be compared is made again by quorum', found: 'unknown', asked: ['70', ''] },
+] as const)('a list that failed in a history that $what', async ({ found, asked }) => {
+  const enough = new AbortController();
+  const lists: (string | undefined)[] = [];
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list({ resourceVersion }) {
+      if (lists.push(resourceVersion) === 2) enough.abort();
+      return Promise.reject(new ApiError(403, 'Forbidden', 'not yet'));
+    },
+    watch: unreachable,
+    answeredSince: atOnce,
+  };
+  const sink = { resourceVersion: () => '70', keep: <T>(it: T): T => it, replace() {}, deliver() {}, reach() {} };
+  const continuity = { mustList: false, broke: () => undefined, untilVerified: () => Promise.resolve(found) };
+  const options = { source, sink, continuity, clock: new HastyClock(), log: silentLogger, streamLists: false };
+  await new Reflector(options).run(enough.signal);
+
+  expect(lists).toEqual(asked);
 });
 
 const SHORT = Array.from({ length: PAUSES }, () => 800);

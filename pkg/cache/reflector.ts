@@ -30,6 +30,8 @@ export interface Sink<T extends KubeObject> {
 
 /** What a watch that broke is resumed on: whether the server still has the history that was seen. */
 export interface Continuity {
+  /** Whether nobody may rely on what was delivered before it was listed by quorum, although the watch may not have broken. */
+  readonly mustList: boolean;
   /** A watch ended otherwise than by the server when its time was over; told before anything else is done. */
   broke(): void;
   /**
@@ -93,7 +95,8 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
  * | state  | does                                    | then                                                              |
  * |--------|-----------------------------------------|-------------------------------------------------------------------|
  * | list   | WatchList; or a list and then a watch   | watch; refused (400, 422) → list without WatchList                |
- * | watch  | resumes at the sink's resourceVersion   | time over → watch; broken, silent, 410, failed → verify           |
+ * | watch  | resumes at the sink's resourceVersion   | time over → watch, or verify if it has to be listed;              |
+ * |        |                                         | broken, silent, 410, failed → verify                              |
  * | verify | pauses, waits for `continuity`          | last change found → watch from there; not found, or 410 → list    |
  *
  * The first list takes what the server has cached ('0'); a later one is not older than the sink; one that the server
@@ -161,11 +164,12 @@ export class Reflector<T extends KubeObject> {
     } finally {
       sink.ended?.(round.inOrder);
     }
-    if (failure === undefined && round.inOrder) return;
+    const isInOrder = failure === undefined && round.inOrder;
+    if (isInOrder && continuity?.mustList !== true) return;
     // A server that has forgotten where we were, although it goes on from there, was restarted: its list says the rest.
     const isLookedInto = isExpired(failure) && this.#isVerified;
     this.#isVerified = false;
-    if (!isLookedInto) continuity?.broke();
+    if (!isInOrder && !isLookedInto) continuity?.broke();
     const pauseMs = failure === undefined ? 0 : this.#afterFailure(failure, round);
     if (pauseMs > 0) await this.#pause(pauseMs, isUnanswered(failure), signal);
     if (continuity === undefined || isLookedInto) return;
@@ -174,7 +178,10 @@ export class Reflector<T extends KubeObject> {
   }
 
   #goOn(found: 'same' | 'unknown'): void {
-    if (this.#mustList) return;
+    if (this.#mustList) {
+      this.#mustListQuorum ||= found === 'unknown';
+      return;
+    }
     this.#resumeAt = found === 'same' ? this.#options.sink.lastChange?.() : undefined;
     if (this.#resumeAt !== undefined) return;
     this.#mustList = true;

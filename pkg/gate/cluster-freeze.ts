@@ -20,6 +20,7 @@ export interface ProbedCluster {
   readonly isInDoubt?: boolean;
   /** Whether nothing is in doubt, and what had to be read anew because of it has been. */
   readonly isSettled?: boolean;
+  /** Resolves when it is settled, or would not be by waiting: what has to be read anew is refused. */
   untilSettled?(signal: AbortSignal): Promise<void>;
   /** From now on tells of the beginning of doubts, and of what else shows that the cluster was set back. */
   listen?(listener: { readonly doubted: () => void; readonly setBack: (why: string) => void }): void;

@@ -67,6 +67,12 @@ class DoubtfulCluster implements ProbedCluster {
     this.#settled.resolve();
   }
 
+  /** Nothing is in doubt any more, but something cannot be read anew. */
+  giveUp(): void {
+    this.settle();
+    this.isSettled = false;
+  }
+
   showSetBack(): void {
     this.#listener?.setBack('machines "m-1" is at resourceVersion 20 again');
   }
@@ -208,6 +214,18 @@ describe('a cluster in doubt', () => {
     await clock.advanceAsync(6 * SECOND);
 
     expect(await refused).toBe('unproven');
+  });
+
+  test('is refused whatever changes it at once when no waiting would settle it', async () => {
+    const { cluster, admit } = await start();
+    cluster.doubt();
+    cluster.giveUp();
+
+    expect([await admit('create'), await admit('destroy'), await admit('report')]).toEqual([
+      'unproven',
+      'unproven',
+      'admitted',
+    ]);
   });
 });
 

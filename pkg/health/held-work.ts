@@ -3,10 +3,10 @@ import { toTimestamp } from '../clock/clock.ts';
 import type { Cluster } from '../gate/gate.ts';
 import type { Check } from './checks.ts';
 
-/** What has to be done with a cluster, or with the driver of a provider, before work may begin. */
+/** What has to be done with a cluster, or with the driver of a provider, before work may begin, or go on. */
 export type Prerequisite = 'caches' | 'identity' | 'catch-up' | 'driver';
 
-/** Work that does not begin yet. */
+/** Work that does not begin, or go on, yet. */
 export interface Held {
   /** Name of the Lease under which it would be done; `process`: everything. */
   readonly work: string;

@@ -62,6 +62,8 @@ export const isNotFound = (err: unknown): err is ApiError => ApiError.is(err, 'N
  * because it is just starting.
  */
 export const isRefusal = (err: unknown): err is ApiError => ApiError.is(err, 'Forbidden', 'Unauthorized', 'NotServed');
+/** A server that is just starting refuses for a moment (0.7 to 2 s were seen) what it grants then; what it refuses for so long is meant. */
+export const REFUSAL_PATIENCE_MS = 10_000;
 /** A precondition (uid, resourceVersion) did not hold. */
 export const isConflict = (err: unknown): err is ApiError => ApiError.is(err, 'Conflict');
 /** An object of that name exists already. */

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../apis/meta.ts';
-import type { ClusterContinuity } from '../cache/cluster-continuity.ts';
+import type { MemberContinuity } from '../cache/cluster-continuity.ts';
 import { KnownHistory } from '../cache/known-history.ts';
 import { ReflectedInformer } from '../cache/reflected-informer.ts';
 import type { IndexFunctions } from '../cache/store.ts';
@@ -39,7 +39,7 @@ const FIRST_LIST_TIMEOUT_MS = 10_000;
 interface CacheMember {
   readonly cached: ProbedKind;
   readonly optionalFor: string | undefined;
-  readonly continuity: ReturnType<ClusterContinuity['add']>;
+  readonly continuity: MemberContinuity;
   readonly run: (signal: AbortSignal) => Promise<void>;
   readonly wait: (signal: AbortSignal) => Promise<void>;
   readonly hasSynced: () => boolean;
@@ -82,7 +82,11 @@ export class Caches implements Member {
     const { clock, log, metrics, freezes } = this.#parts;
     const { namespace, metadataOnly, indexes, transform, optionalFor } = options;
     const history = new KnownHistory();
-    const continuity = this.#access.continuity.add({ resource, namespace, reader: prober, history });
+    const isOptional = optionalFor !== undefined;
+    const continuity = this.#access.continuity.add(
+      { resource, namespace, reader: prober, history },
+      { isOptional, refused: isOptional ? undefined : this.#showRefused(resource) },
+    );
     const informer = new ReflectedInformer<T>({
       source: new HttpListWatch({ transport, resource, selection: { namespace, metadataOnly } }),
       clock,
@@ -98,7 +102,16 @@ export class Caches implements Member {
     });
     this.ownWrites.feed(resource, informer);
     const member: CacheMember = {
-      cached: { resource, namespace, reader, informer, isOptional: optionalFor !== undefined },
+      cached: {
+        resource,
+        namespace,
+        reader,
+        informer,
+        isOptional,
+        get isGivenUp() {
+          return continuity.isGivenUp;
+        },
+      },
       optionalFor,
       continuity,
       run: (signal) => informer.run(signal),
@@ -199,6 +212,30 @@ export class Caches implements Member {
     }
   }
 
+  /**
+   * Shows that work is held for a kind that was given up, since the server refuses it: until it was listed anew the gate admits nothing
+   * that concerns the cluster.
+   */
+  #showRefused(resource: Resource<KubeObject>): (err: ApiError | undefined) => void {
+    const { held, log } = this.#parts;
+    const { cluster } = this.#access;
+    const { kind } = resource;
+    let hold: Hold | undefined;
+    return (err) => {
+      if (err === undefined) {
+        log.info({ cluster, kind }, 'listed a kind that had been refused: work goes on');
+        hold?.release();
+        hold = undefined;
+        return;
+      }
+      const why = new Error(describeRefusal(cluster, { resource }, err));
+      if (hold === undefined)
+        log.warn({ cluster, kind, err: why }, 'holds all work that concerns the cluster: a kind is refused');
+      hold ??= held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
+      hold.failed(why);
+    };
+  }
+
   async #look({ resource, namespace, reader }: ProbedKind, signal: AbortSignal): Promise<void> {
     const scope = namespace === undefined ? {} : { namespace };
     await reader.list(resource, { ...scope, limit: 1, signal, timeoutMs: FIRST_LIST_TIMEOUT_MS });
@@ -229,12 +266,12 @@ export class Caches implements Member {
   }
 }
 
-function pathOf({ resource: { group, plural } }: ProbedKind): string {
+function pathOf({ resource: { group, plural } }: Pick<ProbedKind, 'resource'>): string {
   return `${plural}.${group === '' ? 'core' : group}`;
 }
 
 /** Which cluster refuses what, and what would help. */
-function describeRefusal(cluster: Cluster, cached: ProbedKind, err: ApiError): string {
+function describeRefusal(cluster: Cluster, cached: Pick<ProbedKind, 'resource'>, err: ApiError): string {
   if (err.reason === 'NotServed') return `the ${cluster} cluster does not serve ${pathOf(cached)}: apply crds/`;
   return `the ${cluster} cluster does not let us read ${pathOf(cached)}: apply deploy/rbac/ (${err.message})`;
 }

@@ -1,7 +1,7 @@
 import { ReconnectBackoff } from '../cache/reconnect-backoff.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { Hold } from '../health/held-work.ts';
-import { ApiError, isRefusal } from '../kube/errors.ts';
+import { ApiError, isRefusal, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
 import type { Logger } from '../log/logger.ts';
 
 /** What is waited for is asked so often at least: work is held meanwhile. */
@@ -39,9 +39,6 @@ export async function persistently<T>(
   }
 }
 
-/** How long a refusal is waited out at the start, before somebody is told to mend it. */
-const PATIENCE_MS = 10_000;
-
 /**
  * As `persistently`, for what a process cannot do without: when the server has refused it (401, 403, not served) for so long
  * that it is not just starting, rejects with the refusal, for a person to mend.
@@ -66,7 +63,7 @@ export async function patiently<T>(
           throw err;
         }
         refusedSinceMs ??= clock.monotonicMs();
-        if (clock.monotonicMs() - refusedSinceMs < PATIENCE_MS) throw err;
+        if (clock.monotonicMs() - refusedSinceMs < REFUSAL_PATIENCE_MS) throw err;
         return { refusal: err };
       }
     },

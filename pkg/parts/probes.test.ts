@@ -56,3 +56,10 @@ test('a cluster that is control and target is probed once, and catches up with a
   expect(probes).toHaveLength(1);
   await expect(probes[0]?.catchUp?.(signal, OUTAGE)).rejects.toThrow('no route to host');
 });
+
+test('a cluster comes back from an outage without a kind that was given up', async () => {
+  const caches = [{ cluster: 'control', kinds: [kind(true), { ...kind(false), isGivenUp: true }] }];
+  const [control] = probesOf([probed('control')], caches);
+
+  await expect(control?.catchUp?.(signal, OUTAGE)).resolves.toBeUndefined();
+});

@@ -9,6 +9,8 @@ import type { Cluster } from '../gate/gate.ts';
 /** A cache, and how it is brought up to date. */
 export interface ProbedKind extends CachedKind {
   readonly informer: Pick<ReflectedInformer<KubeObject>, 'waitFor' | 'waitUntilWatching' | 'readAnew'>;
+  /** The server refuses it: work that needs it is held, and nobody waits for it to be caught up with. */
+  readonly isGivenUp?: boolean;
 }
 
 /** The caches of a cluster, or some of them. */
@@ -60,9 +62,10 @@ async function catchUp(
 ): Promise<void> {
   if (isSetBack) await readAnew(kinds, continuity, signal);
   await continuity.untilSettled(signal);
-  await reachPresent(kinds, signal);
+  const readable = kinds.filter(({ isGivenUp }) => isGivenUp !== true);
+  await reachPresent(readable, signal);
   // One that we can do without may be refused by now.
-  const needed = kinds.filter(({ isOptional }) => isOptional !== true);
+  const needed = readable.filter(({ isOptional }) => isOptional !== true);
   await Promise.all(needed.map(({ informer }) => informer.waitUntilWatching(signal)));
 }
 

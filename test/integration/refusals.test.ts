@@ -77,17 +77,20 @@ async function readinessOf(manager: InProcessManager): Promise<{ status: number;
   return { status: answer.status, text: await answer.text() };
 }
 
-/** Lets `user` read Nodes, which is what probes of the target do, and nothing else: VolumeAttachments are refused. */
-async function grantProbes(): Promise<void> {
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+
+interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** Lets `user` do this, in all namespaces. */
+async function allow(what: string, rules: readonly Rule[]): Promise<void> {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
-  const metadata = { name: `probes-of-${user}` };
+  const metadata = { name: `${what}-of-${user}` };
   await applyManifests(site.api, [
-    {
-      apiVersion,
-      kind: 'ClusterRole',
-      metadata,
-      rules: [{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] }],
-    },
+    { apiVersion, kind: 'ClusterRole', metadata, rules },
     {
       apiVersion,
       kind: 'ClusterRoleBinding',
@@ -96,6 +99,22 @@ async function grantProbes(): Promise<void> {
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
     },
   ]);
+}
+
+/** Lets `user` read Nodes, which is what probes of the target do, and nothing else: VolumeAttachments are refused. */
+async function grantProbes(): Promise<void> {
+  await allow('probes', [{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] }]);
+}
+
+/** Takes from `user` what the shipped role of a target grants of one resource; all else stays. */
+async function withdraw(resource: string): Promise<void> {
+  const { body } = await site.api.request(`${RBAC}/clusterroles/machinist-target`);
+  const { rules } = body as { rules: readonly Rule[] };
+  await allow(
+    'all-else',
+    rules.filter(({ resources }) => !resources.includes(resource)),
+  );
+  await site.api.request(`${RBAC}/clusterrolebindings/machinist-target-${user}`, { method: 'DELETE' });
 }
 
 describe('an API server that refuses at first what it grants later', () => {
@@ -152,6 +171,46 @@ describe('an API server that refuses at first what it grants later', () => {
       expect(await readinessOf(manager)).toMatchObject({ status: 200, text: expect.stringContaining('[+] work ok') });
       expect(lines.map(({ message }) => message)).toContain('caught up with the target cluster: all work goes on');
       expect(cloud.created).toHaveLength(2);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'and that goes on to refuse what it granted before holds all work, whatever its cache shows, until that was listed again',
+    async () => {
+      await grant(site.api, 'target', 'default', user);
+      const { log, lines } = recordingLog();
+      await using manager = await InProcessManager.start({
+        ...pool.access,
+        log,
+        flags: { 'target-kubeconfig': await site.kubeconfigThrough(site.plane.url, user) },
+      });
+      const held = (): Promise<number> => manager.metric('machinist_work_held', 'waits_for="caches",of="target"');
+      const refusals = (): Promise<number> => manager.metric('machinist_gate_refusals_total', 'reason="unproven"');
+      await pool.untilUp(2);
+
+      await withdraw('volumeattachments');
+      await eventually(async () => (await held()) === 1, PATIENCE);
+      const readiness = await readinessOf(manager);
+      const refusedBefore = await refusals();
+      await pool.scale(3);
+      await eventually(async () => (await refusals()) > refusedBefore, PATIENCE);
+
+      expect(readiness.status).toBe(503);
+      expect(readiness.text).toMatch(
+        /^\[-\] work failed: process held since .*, filling the caches of the target cluster \(the target cluster does not let us read volumeattachments\.storage\.k8s\.io: apply deploy\/rbac\/ \(.*is forbidden/m,
+      );
+      expect(await manager.metric('machinist_cluster_frozen', 'cluster="target"')).toBe(0);
+      expect(cloud.created).toHaveLength(2);
+
+      await grant(site.api, 'target', 'default', user);
+      await pool.untilUp(3);
+
+      expect(await held()).toBe(0);
+      expect(await readinessOf(manager)).toMatchObject({ status: 200 });
+      const told = lines.map(({ level, message }) => `${level} ${message}`);
+      expect(told).toContain('warn holds all work that concerns the cluster: a kind is refused');
+      expect(told).toContain('info listed a kind that had been refused: work goes on');
     },
     TEST_MS,
   );
