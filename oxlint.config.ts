@@ -20,6 +20,15 @@ const TIERS = [
   ['parts'],
 ];
 
+/** The same inside pkg/controllers: what controllers share lies below them, and no controller knows another. */
+const CONTROLLER_TIERS = [
+  ['indexes'],
+  ['machines', 'class-secrets'],
+  ['vms'],
+  ['replicas'],
+  ['machine', 'machine-set', 'machine-deployment', 'machine-class', 'secret', 'safety'],
+];
+
 /** What no folder of pkg imports. */
 const ABOVE_PKG = ['cmd', 'hack', 'test'];
 /** Generated code has folders of the wire's names. */
@@ -31,21 +40,41 @@ const CLIENT_NODE = {
   message: 'Only pkg/kube/config.ts loads client-node at run time; elsewhere import its types.',
 };
 
-const layers = TIERS.flatMap((tier, i) =>
-  tier.map((folder) => {
-    const later = TIERS.slice(i)
-      .flat()
-      .filter((other) => other !== folder);
-    const group = [...[...later, ...ABOVE_PKG].map((other) => `**/${other}/**`), ...EXCEPT];
-    const message = `pkg/${folder} imports only from the tiers before it (oxlint.config.ts).`;
-    return {
-      files: [`pkg/${folder}/**`],
-      rules: {
-        'typescript/no-restricted-imports': ['error', { paths: [CLIENT_NODE], patterns: [{ group, message }] }],
-      },
-    };
-  }),
-);
+/** Each folder, with what it must not import: the others of its tier, and the tiers after it. */
+function laterThan(tiers: readonly (readonly string[])[]): { folder: string; later: string[] }[] {
+  return tiers.flatMap((tier, i) =>
+    tier.map((folder) => ({
+      folder,
+      later: tiers
+        .slice(i)
+        .flat()
+        .filter((other) => other !== folder),
+    })),
+  );
+}
+
+function layer(folder: string, later: readonly string[]) {
+  const message = `${folder} imports only from the tiers before it (oxlint.config.ts).`;
+  const patterns = [{ group: [...later, ...EXCEPT], message }];
+  return {
+    files: [`${folder}/**`],
+    rules: { 'typescript/no-restricted-imports': ['error', { paths: [CLIENT_NODE], patterns }] },
+  };
+}
+
+const everywhere = (folders: readonly string[]): string[] => folders.map((folder) => `**/${folder}/**`);
+const tiersOfPkg = laterThan(TIERS).map(({ folder, later }) => ({ folder, later: [...later, ...ABOVE_PKG] }));
+const aboveControllers = tiersOfPkg.find(({ folder }) => folder === 'controllers')?.later ?? [];
+const layers = [
+  ...tiersOfPkg.map(({ folder, later }) => layer(`pkg/${folder}`, everywhere(later))),
+  // A controller's folder is imported from its neighbours as `../machine-set/`, from their folders as `../../machine-set/`.
+  ...laterThan(CONTROLLER_TIERS).map(({ folder, later }) =>
+    layer(`pkg/controllers/${folder}`, [
+      ...everywhere(aboveControllers),
+      ...later.flatMap((other) => [`../${other}/**`, `../../${other}/**`]),
+    ]),
+  ),
+];
 
 const NETWORK = ['fetch', 'WebSocket', 'EventSource'].map((name) => ({
   name,

@@ -1,6 +1,6 @@
-import { MACHINE_EVENT_SOURCE } from '../controllers/machine/events.ts';
+import { MACHINE_EVENT_SOURCE } from '../controllers/machines/events.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../controllers/machine-deployment/events.ts';
-import { MACHINE_SET_EVENT_SOURCE } from '../controllers/machine-set/events.ts';
+import { MACHINE_SET_EVENT_SOURCE } from '../controllers/replicas/events.ts';
 import { OwnerlessVMs } from '../controllers/safety/ownerless-vms.ts';
 import { EventRecorder } from '../events/recorder.ts';
 import { OpenFence } from '../gate/fence.ts';

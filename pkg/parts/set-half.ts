@@ -3,7 +3,7 @@ import type { KubeObject } from '../apis/meta.ts';
 import { MachineDeploymentController } from '../controllers/machine-deployment/controller.ts';
 import { FreezeCondition } from '../controllers/machine-deployment/freeze-condition.ts';
 import { wakeMachineDeployments } from '../controllers/machine-deployment/wake.ts';
-import { CreationBrake } from '../controllers/machine-set/creation-brake.ts';
+import { CreationBrake } from '../controllers/replicas/creation-brake.ts';
 import { MachineSetController } from '../controllers/machine-set/controller.ts';
 import { OvershootController } from '../controllers/safety/overshoot/controller.ts';
 import { wakeOvershoot } from '../controllers/safety/overshoot/wake.ts';

@@ -133,7 +133,8 @@ test('a number that swings every three seconds costs hardly a VM more than its p
 
   await pool.untilUp(sizes.at(-1) ?? 0, PATIENCE);
 
-  // Obeying each fall at once makes nearly twice as many. What has no VM yet when fewer are wanted is given up, call or not.
-  expect(cloud.created.length).toBeLessThanOrEqual(PEAK + PEAK / 4);
+  // Obeying each fall at once makes twice as many (2 + 8 + 8 + 6 of 12). What has no VM yet when fewer are wanted is given up, call or
+  // not: on a busy machine that is more than on a quiet one, where hardly any is.
+  expect(cloud.created.length).toBeLessThanOrEqual(PEAK + PEAK / 2);
   expect([...cloud.doubled]).toEqual([]);
 }, 200_000);

@@ -7,7 +7,7 @@ import { UNFREEZE_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import { createNewSet } from '../../pkg/controllers/machine-deployment/create-set.ts';
-import { CreationBrake } from '../../pkg/controllers/machine-set/creation-brake.ts';
+import { CreationBrake } from '../../pkg/controllers/replicas/creation-brake.ts';
 import { machineDeployments, machineSets } from '../../pkg/kube/resource.ts';
 import { BROKEN_OBJECTS } from '../broken-objects.ts';
 import { forCreation } from '../builders.ts';

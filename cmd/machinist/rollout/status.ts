@@ -4,8 +4,8 @@ import type {
   MachineDeployment,
   MachineDeploymentStatus,
 } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
-import { isStopped } from '../../../pkg/controllers/machine-set/creation-brake.ts';
-import { REPLACEMENT_HELD } from '../../../pkg/controllers/machine/replacement-hold.ts';
+import { isStopped } from '../../../pkg/controllers/replicas/creation-brake.ts';
+import { REPLACEMENT_HELD } from '../../../pkg/controllers/machines/replacement-hold.ts';
 import { RolloutError } from './error.ts';
 
 /** Where a rollout stands, in kubectl's words. */

@@ -2,8 +2,8 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import type { Drivers } from '../../driver/drivers.ts';
 import type { Reader } from '../../kube/client.ts';
 import { machines } from '../../kube/resource.ts';
-import { isOfNamespace } from '../safety/orphan-vms/ownership.ts';
-import type { SecretContents } from '../secret/secret-contents.ts';
+import { isOfNamespace } from '../vms/ownership.ts';
+import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import type { OwnerlessVMs } from './hold.ts';
 
 /** What is needed to look for VMs that nobody owns. */

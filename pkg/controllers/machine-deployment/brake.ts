@@ -1,10 +1,10 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyOf } from '../../apis/meta.ts';
-import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../machine-set/creation-brake.ts';
-import { reachedCreationLimit } from '../machine-set/events.ts';
-import { freezeDeployment, labelDeployment, marksOfDeployment } from '../safety/overshoot/marks.ts';
+import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
+import { reachedCreationLimit } from '../replicas/events.ts';
+import { freezeDeployment, labelDeployment, marksOfDeployment } from '../replicas/freeze-marks.ts';
 import type { MachineDeploymentParts } from './parts.ts';
-import { limitsOf } from './size-rule.ts';
+import { limitsOf } from '../replicas/limits.ts';
 
 /**
  * Freezes a MachineDeployment that has created more within a minute than anybody can want, by condition and label, and puts back a label

@@ -8,10 +8,10 @@ import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../kube/patch
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
 import { requeue, stop } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
-import { CONTROLLER_INDEX } from '../machine-set/controller-index.ts';
-import { invalidSpec } from '../machine-set/events.ts';
-import { StatusPace } from '../machine-set/status-pace.ts';
-import { isUnfreezeRequested } from '../safety/overshoot/marks.ts';
+import { CONTROLLER_INDEX } from '../indexes/owner-index.ts';
+import { invalidSpec } from '../replicas/events.ts';
+import { StatusPace } from '../replicas/status-pace.ts';
+import { isUnfreezeRequested } from '../replicas/freeze-marks.ts';
 import { applyBrake } from './brake.ts';
 import { claimSets } from './claim.ts';
 import { cleanUpSets } from './cleanup.ts';

@@ -6,9 +6,9 @@ import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
 import { next, waitFor } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
-import { atOnce } from '../machine-set/at-once.ts';
-import { concernedTargets } from '../machine-set/concerned-targets.ts';
-import { CONTROLLER_INDEX } from '../machine-set/controller-index.ts';
+import { atOnce } from '../replicas/at-once.ts';
+import { concernedTargets } from '../replicas/concerned-targets.ts';
+import { CONTROLLER_INDEX } from '../indexes/owner-index.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 import { claimedSets } from './world.ts';
 

@@ -3,9 +3,9 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { EventType } from '../../events/correlator.ts';
 import { ApiError } from '../../kube/errors.ts';
-import { reasonFor } from '../machine/node-refusal.ts';
-import { textOf } from '../machine-set/events.ts';
-import type { ObjectEvent } from '../machine-set/events.ts';
+import { reasonFor } from '../machines/node-refusal.ts';
+import { textOf } from '../replicas/events.ts';
+import type { ObjectEvent } from '../replicas/events.ts';
 import type { RefusedNode } from './node-marker.ts';
 
 /** Source component of these Events, as in the original. */

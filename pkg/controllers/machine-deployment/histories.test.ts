@@ -15,8 +15,8 @@ import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine, BuiltMachineDeployment, BuiltMachineSet } from '../../../test/builders.ts';
 import { Expectations } from '../../reconcile/expectations.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../machine-set/controller-index.ts';
-import { CreationBrake } from '../machine-set/creation-brake.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../indexes/owner-index.ts';
+import { CreationBrake } from '../replicas/creation-brake.ts';
 import { replacedAmong, roomFor } from '../machine-set/creation-room.ts';
 import {
   isAvailable,
@@ -24,9 +24,9 @@ import {
   isPreservedFailed,
   isTerminating,
   preservedUntilMs,
-} from '../machine-set/machine-state.ts';
-import { planReplicas } from '../machine-set/replica-plan.ts';
-import type { ReplicaPlan } from '../machine-set/replica-plan.ts';
+} from '../replicas/machine-state.ts';
+import { planReplicas } from '../replicas/replica-plan.ts';
+import type { ReplicaPlan } from '../replicas/replica-plan.ts';
 import { newSetChange, newSetFor, sizeNotes } from './new-set.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';
 import { missingMarks, readHandoff, scalerTimeFor, strayMarks } from './scaler-handoff.ts';
@@ -34,7 +34,8 @@ import { isScalingEvent, scale, tellNamed } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
 import { UNBORN } from './set-facts.ts';
 import type { Resizes } from './set-facts.ts';
-import { grownSize, leastAvailable } from './size-rule.ts';
+import { leastAvailable } from '../replicas/limits.ts';
+import { grownSize } from './size-rule.ts';
 import { observe } from './world.ts';
 import type { World } from './world.ts';
 

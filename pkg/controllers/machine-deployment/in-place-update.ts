@@ -7,8 +7,8 @@ import { isConflict, isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { atOnce } from '../machine-set/at-once.ts';
-import { isJustUpdated } from '../machine-set/machine-state.ts';
+import { atOnce } from '../replicas/at-once.ts';
+import { isJustUpdated } from '../replicas/machine-state.ts';
 import {
   isNeedlessCandidate,
   isToBeReleased,

@@ -7,11 +7,11 @@ import {
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import { isAvailable, isJustUpdated, isTerminating } from '../machine-set/machine-state.ts';
+import { isAvailable, isJustUpdated, isTerminating } from '../replicas/machine-state.ts';
 import { byAge, sumOf } from './set-facts.ts';
 import type { Resizes, SetFacts } from './set-facts.ts';
-import { leastAvailable } from './size-rule.ts';
-import type { Limits } from './size-rule.ts';
+import { leastAvailable } from '../replicas/limits.ts';
+import type { Limits } from '../replicas/limits.ts';
 
 /**
  * An update in place moves Machines from old sets to the new one instead of replacing them:

@@ -18,10 +18,10 @@ import {
 import { fromTimestamp } from '../../clock/clock.ts';
 import type { New } from '../../kube/client.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { replacing } from '../machine-set/merge-change.ts';
+import { replacing } from '../replicas/merge-change.ts';
 import { newSetAnnotations } from './revision.ts';
 import { byAge } from './set-facts.ts';
-import { annotatedSurge } from './size-rule.ts';
+import { annotatedSurge } from '../replicas/limits.ts';
 import { hashInName, templateHash } from './template-hash.ts';
 
 /** The set whose template is the MachineDeployment's; of several the oldest. All others are old sets. */

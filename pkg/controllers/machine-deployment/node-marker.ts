@@ -8,7 +8,7 @@ import { isConflict, isNotFound } from '../../kube/errors.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Target, Targets } from '../../targets/targets.ts';
 import { Backoff } from '../../workqueue/backoff.ts';
-import { atOnce } from '../machine-set/at-once.ts';
+import { atOnce } from '../replicas/at-once.ts';
 import { markNode, missingMarks } from './node-marks.ts';
 import type { Marks } from './node-marks.ts';
 

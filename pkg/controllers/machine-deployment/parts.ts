@@ -7,7 +7,7 @@ import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Targets } from '../../targets/targets.ts';
-import type { CreationBrake } from '../machine-set/creation-brake.ts';
+import type { CreationBrake } from '../replicas/creation-brake.ts';
 
 /** What the MachineDeployment controller is made of. */
 export interface MachineDeploymentParts {

@@ -5,7 +5,7 @@ import type {
 } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { progressDeadlineMsOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
-import { textOf } from '../machine-set/events.ts';
+import { textOf } from '../replicas/events.ts';
 
 /** What of condition `Progressing` is decided anew in a pass; cluster-autoscalers read these very reasons. */
 export type Progress = Pick<MachineDeploymentCondition, 'status' | 'reason' | 'message'> & {

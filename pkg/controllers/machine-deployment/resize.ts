@@ -2,7 +2,7 @@ import { LAST_SCALER_CHANGE_ANNOTATION } from '../../apis/machine/v1alpha1/label
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineSets } from '../../kube/resource.ts';
-import { concernedTargets } from '../machine-set/concerned-targets.ts';
+import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { scaledSet } from './events.ts';
 import { sizeNotes } from './new-set.ts';
 import type { MachineDeploymentParts } from './parts.ts';

@@ -5,7 +5,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineDeployments } from '../../kube/resource.ts';
-import { replacing } from '../machine-set/merge-change.ts';
+import { replacing } from '../replicas/merge-change.ts';
 import { revisionNotFound, rolledBack, templateUnchanged } from './events.ts';
 import { isTaintNoted, noteTaint } from './node-marks.ts';
 import type { MachineDeploymentParts } from './parts.ts';

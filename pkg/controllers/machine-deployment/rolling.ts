@@ -1,7 +1,8 @@
 import { byAge, sumOf } from './set-facts.ts';
 import type { Resizes, SetFacts } from './set-facts.ts';
-import { grownSize, leastAvailable } from './size-rule.ts';
-import type { Limits } from './size-rule.ts';
+import { leastAvailable } from '../replicas/limits.ts';
+import { grownSize } from './size-rule.ts';
+import type { Limits } from '../replicas/limits.ts';
 
 /**
  * What the new set of a RollingUpdate should grow to, or shrink to when it is larger than desired. A frozen

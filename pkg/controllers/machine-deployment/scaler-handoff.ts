@@ -13,9 +13,9 @@ import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineDeployments, machines } from '../../kube/resource.ts';
-import { atOnce } from '../machine-set/at-once.ts';
-import { isPreservedFailed } from '../machine-set/machine-state.ts';
-import { markedAtMs } from '../machine-set/victim-order.ts';
+import { atOnce } from '../replicas/at-once.ts';
+import { isPreservedFailed } from '../replicas/machine-state.ts';
+import { markedAtMs } from '../replicas/victim-order.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 
 /** Marks are whole seconds. */

@@ -1,7 +1,7 @@
 import { byAge, sumOf } from './set-facts.ts';
 import type { Resizes, SetFacts } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
-import type { Limits } from './size-rule.ts';
+import type { Limits } from '../replicas/limits.ts';
 
 /** What scaling depends on. */
 export interface ScalingFacts {

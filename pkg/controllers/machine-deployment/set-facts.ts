@@ -6,9 +6,9 @@ import {
   MAX_REPLICAS_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
-import { isAvailable, isFailed, isPreserved, isTerminating } from '../machine-set/machine-state.ts';
-import { isMarked, victimsAmong } from '../machine-set/replica-plan.ts';
-import { inVictimOrder } from '../machine-set/victim-order.ts';
+import { isAvailable, isFailed, isPreserved, isTerminating } from '../replicas/machine-state.ts';
+import { isMarked, victimsAmong } from '../replicas/replica-plan.ts';
+import { inVictimOrder } from '../replicas/victim-order.ts';
 
 /** One MachineSet as far as rollout and scaling look at it. */
 export interface SetFacts {

@@ -8,13 +8,13 @@ import type {
 } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
-import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machine/node-refusal.ts';
-import { REPLACEMENT_HELD, replacementHold } from '../machine/replacement-hold.ts';
-import { countMachines } from '../machine-set/machine-state.ts';
-import type { MachineCounts } from '../machine-set/machine-state.ts';
-import { LISTED_FAILED_MACHINES } from '../machine-set/status.ts';
+import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
+import { REPLACEMENT_HELD, replacementHold } from '../machines/replacement-hold.ts';
+import { countMachines } from '../replicas/machine-state.ts';
+import type { MachineCounts } from '../replicas/machine-state.ts';
+import { LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
 import type { Progress } from './progress.ts';
-import { leastAvailable, limitsOf } from './size-rule.ts';
+import { leastAvailable, limitsOf } from '../replicas/limits.ts';
 
 /** A set, and the Machines that it controls. */
 export interface OwnedSet {

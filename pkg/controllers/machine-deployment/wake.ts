@@ -15,8 +15,8 @@ import type { KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
-import { holdOf } from '../machine/hold.ts';
-import { refusedFor } from '../machine/node-refusal.ts';
+import { holdOf } from '../machines/hold.ts';
+import { refusedFor } from '../machines/node-refusal.ts';
 
 /** What tells the MachineDeployment controller that there is work. */
 export interface WakeParts {

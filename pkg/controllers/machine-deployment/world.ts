@@ -2,7 +2,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import { CONTROLLER_INDEX } from '../machine-set/controller-index.ts';
+import { CONTROLLER_INDEX } from '../indexes/owner-index.ts';
 import { findNewSet, oldestFirst } from './new-set.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 import { chosenIn, untoldOf } from './scaler-handoff.ts';
@@ -10,8 +10,8 @@ import type { Choice } from './scaler-handoff.ts';
 import { claimsOn } from './set-claims.ts';
 import { factsOf } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
-import { limitsOf } from './size-rule.ts';
-import type { Limits } from './size-rule.ts';
+import { limitsOf } from '../replicas/limits.ts';
+import type { Limits } from '../replicas/limits.ts';
 import type { OwnedSet } from './status.ts';
 
 /** A MachineDeployment and all that it owns, as the caches show it at one moment, our own writes included. */

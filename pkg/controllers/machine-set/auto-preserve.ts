@@ -7,9 +7,9 @@ import { fromTimestamp } from '../../clock/clock.ts';
 import { isConflict, isNotFound } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines } from '../../kube/resource.ts';
-import { askedPreservation } from '../machine/preservation/value.ts';
-import { atOnce } from './at-once.ts';
-import { isFailed, isTerminating, preservedUntilMs } from './machine-state.ts';
+import { askedPreservation } from '../machines/preserve-value.ts';
+import { atOnce } from '../replicas/at-once.ts';
+import { isFailed, isTerminating, preservedUntilMs } from '../replicas/machine-state.ts';
 import type { MachineSetParts } from './parts.ts';
 
 /** Value of the preservation annotation for Machines that nobody asked to preserve. */

@@ -5,8 +5,8 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import { ApiError, isNotFound } from '../../kube/errors.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { adoptPatch, controllerReference, releasePatch, sortByClaim } from '../../reconcile/ownership.ts';
-import { atOnce } from './at-once.ts';
-import { CONTROLLER_INDEX, NO_CONTROLLER } from './controller-index.ts';
+import { atOnce } from '../replicas/at-once.ts';
+import { CONTROLLER_INDEX, NO_CONTROLLER } from '../indexes/owner-index.ts';
 import type { MachineSetParts } from './parts.ts';
 
 /** How many Machines are patched at once. */

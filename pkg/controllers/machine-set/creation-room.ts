@@ -4,10 +4,10 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
 import { controllerOf, keyOf } from '../../apis/meta.ts';
-import { limitsOf } from '../machine-deployment/size-rule.ts';
-import { CONTROLLER_INDEX } from './controller-index.ts';
-import { isStopped } from './creation-brake.ts';
-import { isTerminating } from './machine-state.ts';
+import { limitsOf } from '../replicas/limits.ts';
+import { CONTROLLER_INDEX } from '../indexes/owner-index.ts';
+import { isStopped } from '../replicas/creation-brake.ts';
+import { isTerminating } from '../replicas/machine-state.ts';
 import type { MachineSetParts } from './parts.ts';
 
 /** The Machines of one MachineDeployment, over all its sets. */

@@ -5,7 +5,7 @@ import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineSets } from '../../kube/resource.ts';
 import { next, requeue, waitFor } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
-import { atOnce } from './at-once.ts';
+import { atOnce } from '../replicas/at-once.ts';
 import { claimedMachines } from './claim.ts';
 import type { MachineSetParts } from './parts.ts';
 import { deleteMachine, DELETIONS_A_PASS } from './scale-down.ts';

@@ -2,7 +2,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { nodes } from '../../kube/resource.ts';
-import { isHealthy } from '../machine/node-health.ts';
+import { isHealthy } from '../machines/node-health.ts';
 import type { MachineSetParts } from './parts.ts';
 
 /**

@@ -9,7 +9,7 @@ import type { Logger } from '../../log/logger.ts';
 import type { MachineSetMetrics } from '../../metrics/machine-set.ts';
 import type { Expectations } from '../../reconcile/expectations.ts';
 import type { Targets } from '../../targets/targets.ts';
-import type { CreationBrake } from './creation-brake.ts';
+import type { CreationBrake } from '../replicas/creation-brake.ts';
 
 /** What the MachineSet controller is made of. */
 export interface MachineSetParts {

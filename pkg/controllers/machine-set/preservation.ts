@@ -1,7 +1,7 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import { askedPreservation } from '../machine/preservation/value.ts';
-import { isFailed, preservedUntilMs } from './machine-state.ts';
+import { askedPreservation } from '../machines/preserve-value.ts';
+import { isFailed, preservedUntilMs } from '../replicas/machine-state.ts';
 
 /** What keeps a Failed Machine before its expiry time has been set. */
 const KEEPING: ReadonlySet<string> = new Set(['now', 'when-failed', 'auto-preserved']);

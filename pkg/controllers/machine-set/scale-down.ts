@@ -4,13 +4,13 @@ import { keyOf } from '../../apis/meta.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { isConflict, isNotFound } from '../../kube/errors.ts';
 import { machines } from '../../kube/resource.ts';
-import { atOnce } from './at-once.ts';
-import { concernedTargets } from './concerned-targets.ts';
-import { deletedMachine, failedToDelete } from './events.ts';
+import { atOnce } from '../replicas/at-once.ts';
+import { concernedTargets } from '../replicas/concerned-targets.ts';
+import { deletedMachine, failedToDelete } from '../replicas/events.ts';
 import { hasRecovered } from './live-look.ts';
-import { isFailed } from './machine-state.ts';
+import { isFailed } from '../replicas/machine-state.ts';
 import type { MachineSetParts } from './parts.ts';
-import type { Victim } from './replica-plan.ts';
+import type { Victim } from '../replicas/replica-plan.ts';
 
 /** A pass deletes at most so many Machines, all at once; then the plan is made anew, because replicas may have risen. */
 export const DELETIONS_A_PASS = 50;

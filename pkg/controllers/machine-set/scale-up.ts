@@ -4,7 +4,7 @@ import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError, isAlreadyExists, isNotFound } from '../../kube/errors.ts';
 import { machines } from '../../kube/resource.ts';
 import { brakedOwner } from './creation-room.ts';
-import { createdMachine, failedToCreate } from './events.ts';
+import { createdMachine, failedToCreate } from '../replicas/events.ts';
 import { machineName, newMachine } from './new-machine.ts';
 import type { MachineSetParts } from './parts.ts';
 

@@ -4,7 +4,8 @@ import { PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSummary } from '../../apis/machine/v1alpha1/machine.ts';
 import { machine, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine, BuiltMachineSet } from '../../../test/builders.ts';
-import { LISTED_FAILED_MACHINES, statusChange } from './status.ts';
+import { statusChange } from './status.ts';
+import { LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
 import type { StatusFacts } from './status.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');

@@ -7,11 +7,9 @@ import type { MachineSetConditionType } from '../../apis/machine/v1alpha1/phases
 import { controllerOf } from '../../apis/meta.ts';
 import { shortText } from '../../apis/short-text.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
-import { countMachines, isPreservedFailed } from './machine-state.ts';
-import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machine/node-refusal.ts';
-
-/** How many failed Machines are listed; thousands of them would outgrow what etcd stores in one object. */
-export const LISTED_FAILED_MACHINES = 100;
+import { countMachines, isPreservedFailed } from '../replicas/machine-state.ts';
+import { LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
+import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 
 /** What a set's status is computed from. */
 export interface StatusFacts {

@@ -1,9 +1,9 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { keyOf } from '../../apis/meta.ts';
-import { freezeSet, labelSet, marksOfSet } from '../safety/overshoot/marks.ts';
-import { CREATION_LIMIT_REACHED, describeStop, isSpent } from './creation-brake.ts';
+import { freezeSet, labelSet, marksOfSet } from '../replicas/freeze-marks.ts';
+import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
 import { deploymentOf } from './creation-room.ts';
-import { reachedCreationLimit } from './events.ts';
+import { reachedCreationLimit } from '../replicas/events.ts';
 import type { MachineSetParts } from './parts.ts';
 
 /**

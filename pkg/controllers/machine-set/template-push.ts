@@ -10,9 +10,9 @@ import {
 import { isNotFound } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines } from '../../kube/resource.ts';
-import { atOnce } from './at-once.ts';
-import { isTerminating } from './machine-state.ts';
-import { replacing } from './merge-change.ts';
+import { atOnce } from '../replicas/at-once.ts';
+import { isTerminating } from '../replicas/machine-state.ts';
+import { replacing } from '../replicas/merge-change.ts';
 import { creationTimeoutFor } from './new-machine.ts';
 import type { MachineSetParts } from './parts.ts';
 

@@ -9,8 +9,8 @@ import type { MachineSet, MachineSetSpec } from '../../apis/machine/v1alpha1/mac
 import { controllerOf, isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
-import { CONTROLLER_INDEX } from './controller-index.ts';
-import { isStopped } from './creation-brake.ts';
+import { CONTROLLER_INDEX } from '../indexes/owner-index.ts';
+import { isStopped } from '../replicas/creation-brake.ts';
 
 /** What tells the MachineSet controller that there is work. */
 export interface WakeParts {

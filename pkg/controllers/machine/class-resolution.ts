@@ -1,7 +1,7 @@
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import type { ClassSecrets } from '../secret/secret-contents.ts';
+import type { ClassSecrets } from '../class-secrets/secret-contents.ts';
 import type { MachineContext, ResolvedClass } from './context.ts';
 
 /** Why nothing can be asked of the provider; a sentence for people, with what to do about it. */

@@ -2,11 +2,11 @@ import type { Machine, MachineCondition } from '../../apis/machine/v1alpha1/mach
 import type { ConditionStatus } from '../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { toTimestamp } from '../../clock/clock.ts';
-import { deletionStageOf, hasReached } from './deletion/stage.ts';
+import { deletionStageOf, hasReached } from '../machines/deletion-stage.ts';
 import { explain } from './explain.ts';
 import type { Explanation } from './explanation.ts';
-import { phaseOf } from './status.ts';
-import { NODE_SYNC_REFUSED, refusedFor } from './node-refusal.ts';
+import { phaseOf } from '../machines/status.ts';
+import { NODE_SYNC_REFUSED, refusedFor } from '../machines/node-refusal.ts';
 
 /** Types of `status.machineConditions`. `Drained` exists only while the machine is deleted, `NodeSyncRefused` only while
  * something is refused. */

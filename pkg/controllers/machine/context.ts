@@ -13,15 +13,15 @@ import type { Logger } from '../../log/logger.ts';
 import type { MachineMetrics } from '../../metrics/machine.ts';
 import type { Step } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
-import type { SecretContents } from '../secret/secret-contents.ts';
-import type { Fleet } from './fleet.ts';
+import type { SecretContents } from '../class-secrets/secret-contents.ts';
+import type { Fleet } from '../machines/fleet.ts';
 import type { MachineMemory } from './memory.ts';
-import type { NodeAccess } from './node-access.ts';
+import type { NodeAccess } from '../machines/node-access.ts';
 import type { ReplacementPace } from './pace.ts';
 import type { PassNotes } from './pass.ts';
 import type { Retries } from './retries.ts';
-import type { MachineSettings } from './settings.ts';
-import type { MachineCopy } from './status.ts';
+import type { MachineSettings } from '../machines/settings.ts';
+import type { MachineCopy } from '../machines/status.ts';
 import type { TokenAccess } from './bootstrap-tokens.ts';
 
 /** What outlives a pass and is shared by all Machines. */

@@ -9,9 +9,10 @@ import { machine, machineClass, node, secret } from '../../../test/builders.ts';
 import { CREATION, DELETION } from './controller.ts';
 import type { MachineStep } from './context.ts';
 import { FakeWorld, type PassSeen } from './fake-world.ts';
-import { copyOf, type MachineCopy } from './status.ts';
+import { copyOf, type MachineCopy } from '../machines/status.ts';
 import { legacyTokenID, tokenID } from './token-id.ts';
-import { mainPatch, statusChange, writeMachine } from './write.ts';
+import { mainPatch, writeMachine } from './write.ts';
+import { statusChange } from '../machines/status-change.ts';
 
 /*
  * What is done deliberately otherwise than in the original, one test a departure, named by it. Details of each are tested beside

@@ -5,8 +5,8 @@ import { describe, expect, test } from '@jest/globals';
 
 import { ORPHAN_EVENTS } from '../safety/orphan-vms/events.ts';
 import { CREATION, DELETION } from './controller.ts';
-import { describeStage, DELETION_STAGES } from './deletion/stage.ts';
-import { MACHINE_EVENTS } from './events.ts';
+import { describeStage, DELETION_STAGES } from '../machines/deletion-stage.ts';
+import { MACHINE_EVENTS } from '../machines/events.ts';
 
 const DOCS = join(import.meta.dirname, '../../../docs');
 

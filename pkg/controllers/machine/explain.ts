@@ -3,16 +3,16 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { isHeldUpText } from '../../gate/outage.ts';
-import { deletionStageOf, textOfStage, type DeletionStage } from './deletion/stage.ts';
+import { deletionStageOf, textOfStage, type DeletionStage } from '../machines/deletion-stage.ts';
 import { inPlaceStory } from './in-place/story.ts';
-import { holdOf, type Hold, type HoldKind } from './hold.ts';
+import { holdOf, type Hold, type HoldKind } from '../machines/hold.ts';
 import { ALL_IS_WELL, type Explanation, type Story } from './explanation.ts';
-import { describeConditions } from './node-health.ts';
+import { describeConditions } from '../machines/node-health.ts';
 import { withOutage } from './outage-story.ts';
 import { withPreservation } from './preservation/story.ts';
-import { phaseOf } from './status.ts';
-import { CREATE_FAILED, PREPARATION_FAILED, RECORD_REFUSED } from './status-texts.ts';
-import { NODE_SYNC_REFUSED, refusedFor } from './node-refusal.ts';
+import { phaseOf } from '../machines/status.ts';
+import { CREATE_FAILED, PREPARATION_FAILED, RECORD_REFUSED } from '../machines/status-texts.ts';
+import { NODE_SYNC_REFUSED, refusedFor } from '../machines/node-refusal.ts';
 
 /**
  * Explains a Machine as it was read at `nowMs` (ms since the epoch). `outage`: what its owners say of a cluster that does not

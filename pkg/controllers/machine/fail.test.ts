@@ -5,7 +5,7 @@ import { GateClosedError, type Gate } from '../../gate/gate.ts';
 import { machine } from '../../../test/builders.ts';
 import type { MachineContext } from './context.ts';
 import { PassNotes } from './pass.ts';
-import { copyOf, phaseOf } from './status.ts';
+import { copyOf, phaseOf } from '../machines/status.ts';
 import { becomeFailed } from './steps/fail.ts';
 
 /** A pass over a machine with, or without, a target cluster; `admit` is the gate. */

@@ -1,6 +1,6 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import { otherOwnerOf, type KnownMachines } from './node-owner.ts';
+import { otherOwnerOf, type KnownMachines } from '../machines/node-owner.ts';
 
 /** What a driver says of a VM. */
 export interface Identity {

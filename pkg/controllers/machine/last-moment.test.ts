@@ -9,7 +9,7 @@ import { CREATION, DELETION } from './controller.ts';
 import type { Launched } from './context.ts';
 import { wasNeverLaunched } from './deletion/delete-vm.ts';
 import { FakeWorld } from './fake-world.ts';
-import { hold } from './hold.ts';
+import { hold } from '../machines/hold.ts';
 import { creationTimeout } from './steps/creation-timeout.ts';
 import { healthTimeout } from './steps/health-timeout.ts';
 

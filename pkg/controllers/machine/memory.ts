@@ -1,6 +1,6 @@
 import type { DrainRecord } from './drain/record.ts';
 import { IdentityClaims } from './identity-claims.ts';
-import type { Refusal } from './node-refusal.ts';
+import type { Refusal } from '../machines/node-refusal.ts';
 
 /** What this process knows of a Node for which the API server refuses something. */
 export interface RefusedNodeSync {

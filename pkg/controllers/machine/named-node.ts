@@ -1,7 +1,7 @@
 import { NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { MachineContext } from './context.ts';
-import { belongsTo } from './node-owner.ts';
+import { belongsTo } from '../machines/node-owner.ts';
 
 /**
  * The Node that a Machine names, from the cache: undefined when it names none, or there is no target cluster; `missing` when

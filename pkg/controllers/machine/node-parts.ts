@@ -1,4 +1,4 @@
-import { isRefused, reasonFor, type Refusal } from './node-refusal.ts';
+import { isRefused, reasonFor, type Refusal } from '../machines/node-refusal.ts';
 
 /** Tries to apply the whole change of a Node but for these entries. */
 export type Attempt = (without: ReadonlySet<string>) => Promise<void>;

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { describeHeldUp } from '../../gate/outage.ts';
 import { machine } from '../../../test/builders.ts';
 import { machineConditions } from './conditions.ts';
-import { describeStage } from './deletion/stage.ts';
+import { describeStage } from '../machines/deletion-stage.ts';
 import { explain } from './explain.ts';
 
 const OUTAGE = describeHeldUp([{ cluster: 'target', sinceMs: 0, why: 'no answer' }]);

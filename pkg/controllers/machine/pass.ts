@@ -1,7 +1,7 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Intent } from '../../gate/gate.ts';
 import { requeue, type StepResult } from '../../reconcile/result.ts';
-import { MACHINE_EVENTS, type MachineEvent, type MachineEventReason } from './events.ts';
+import { MACHINE_EVENTS, type MachineEvent, type MachineEventReason } from '../machines/events.ts';
 
 /** What the steps of one pass note down for its end: Events and metrics count only once the Machine was written. */
 export class PassNotes {

@@ -4,10 +4,10 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import type { ApiError } from '../../kube/errors.ts';
 import type { MachineContext } from './context.ts';
-import { isRefused, reasonFor } from './node-refusal.ts';
+import { isRefused, reasonFor } from '../machines/node-refusal.ts';
 import { PassNotes } from './pass.ts';
-import { copyOf, isBeingCreated, phaseOf, restartPhase, setFailure, type MachineCopy } from './status.ts';
-import { RECORD_REFUSED } from './status-texts.ts';
+import { copyOf, isBeingCreated, phaseOf, restartPhase, setFailure, type MachineCopy } from '../machines/status.ts';
+import { RECORD_REFUSED } from '../machines/status-texts.ts';
 
 /** Whether a pass was to record which VM or Node a machine has. */
 export function recordsIdentity(before: Machine, after: Machine): boolean {

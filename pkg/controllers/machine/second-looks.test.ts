@@ -16,7 +16,7 @@ import { CREATION, DELETION } from './controller.ts';
 import { isStillOurs } from './deletion/still-ours.ts';
 import { FakeWorld } from './fake-world.ts';
 import { PassNotes } from './pass.ts';
-import { NEVER_ASKED } from './status-texts.ts';
+import { NEVER_ASKED } from '../machines/status-texts.ts';
 import { removeTokens } from './steps/bootstrap.ts';
 import { healthTimeout } from './steps/health-timeout.ts';
 import { nodeSync } from './steps/node-sync.ts';

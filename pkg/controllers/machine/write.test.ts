@@ -9,8 +9,9 @@ import { ApiError } from '../../kube/errors.ts';
 import { machines } from '../../kube/resource.ts';
 import type { MachineContext } from './context.ts';
 import { PassNotes } from './pass.ts';
-import { copyOf, type MachineCopy } from './status.ts';
-import { mainPatch, statusChange, writeMachine } from './write.ts';
+import { copyOf, type MachineCopy } from '../machines/status.ts';
+import { mainPatch, writeMachine } from './write.ts';
+import { statusChange } from '../machines/status-change.ts';
 
 const before = machine((m) => {
   m.metadata.uid = 'u1';

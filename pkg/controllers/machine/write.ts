@@ -17,19 +17,10 @@ import {
 import { CONTROL } from '../../gate/gate.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type Patch } from '../../kube/patch.ts';
 import { machines } from '../../kube/resource.ts';
+import { statusChange } from '../machines/status-change.ts';
 import { machineConditions } from './conditions.ts';
 import type { MachineContext } from './context.ts';
-import { refusedFor } from './node-refusal.ts';
-
-/** Members of the status that the machine controller owns. */
-const OWNED_STATUS = [
-  'addresses',
-  'conditions',
-  'lastOperation',
-  'currentStatus',
-  'lastKnownState',
-  'machineConditions',
-] as const;
+import { refusedFor } from '../machines/node-refusal.ts';
 
 /** Annotations that the machine controller owns. */
 const OWNED_ANNOTATIONS = [
@@ -126,27 +117,4 @@ function changedOf(
 ): Record<string, string | null> | undefined {
   const changed = owned.filter((key) => before?.[key] !== after?.[key]);
   return changed.length === 0 ? undefined : Object.fromEntries(changed.map((key) => [key, after?.[key] ?? null]));
-}
-
-/** What a pass changed in the status, as a merge patch of the fields that we own; undefined when nothing did. */
-export function statusChange(before: Machine, after: Machine): Fields | undefined {
-  const old = (before.status ?? {}) as Fields;
-  const current = (after.status ?? {}) as Fields;
-  const change: Fields = {};
-  for (const member of OWNED_STATUS) {
-    if (!isDeepStrictEqual(old[member], current[member])) change[member] = replace(old[member], current[member]);
-  }
-  return Object.keys(change).length === 0 ? undefined : change;
-}
-
-/** A merge patch replaces lists and scalars, but merges objects: members that vanished must be named to go. */
-function replace(before: unknown, after: unknown): unknown {
-  if (after === undefined) return null;
-  if (!isObject(before) || !isObject(after)) return after;
-  const gone = Object.keys(before).filter((member) => after[member] === undefined);
-  return { ...after, ...Object.fromEntries(gone.map((member) => [member, null])) };
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,7 +4,7 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
-import { phaseOf } from './status.ts';
+import { phaseOf } from '../machines/status.ts';
 
 /** Of fewer machines nobody can tell whether the fault is the zone's or theirs. */
 const LEAST_MACHINES = 3;

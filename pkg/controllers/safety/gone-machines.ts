@@ -2,7 +2,7 @@ import { MACHINE_NAME_LABEL, NODE_LABEL } from '../../apis/machine/v1alpha1/labe
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { BoundedMap } from '../../events/bounded-map.ts';
-import { isSameVM } from '../machine/same-vm.ts';
+import { isSameVM } from '../machines/same-vm.ts';
 
 /** So many are remembered; the oldest are forgotten first. */
 const CAPACITY = 8_192;

@@ -4,7 +4,7 @@ import { wholeTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
 import type { MachineContext } from '../context.ts';
 import { ANSWERED, SENT } from '../memory.ts';
-import { creationTimeoutMsOf } from '../settings.ts';
+import { creationTimeoutMsOf } from '../../machines/settings.ts';
 
 /** A CreateMachine without answer may have made a VM that the provider does not show yet. */
 const UNANSWERED_MS = 120_000;

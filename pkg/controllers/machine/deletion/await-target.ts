@@ -1,9 +1,9 @@
 import { describeHeldUp, isHeldUpText } from '../../../gate/outage.ts';
 import { next, requeue } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { setOperation } from '../status.ts';
+import { setOperation } from '../../machines/status.ts';
 import { isForced } from './cursor.ts';
-import { deletionStageOf, describeStage, textOfStage, type DeletionStage } from './stage.ts';
+import { deletionStageOf, describeStage, textOfStage, type DeletionStage } from '../../machines/deletion-stage.ts';
 
 const LOOK_AGAIN_MS = 5_000;
 

@@ -3,8 +3,8 @@ import { parseGoBool } from '../../../apis/go-bool.ts';
 import { CONTROL } from '../../../gate/gate.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext } from '../context.ts';
-import { setFailure, setOperation } from '../status.ts';
-import { deletionStageOf, describeStage, hasReached, type DeletionStage } from './stage.ts';
+import { setFailure, setOperation } from '../../machines/status.ts';
+import { deletionStageOf, describeStage, hasReached, type DeletionStage } from '../../machines/deletion-stage.ts';
 
 /** Whether the copy is at this stage. */
 export function isAt({ machine }: MachineContext, stage: DeletionStage): boolean {

@@ -3,10 +3,10 @@ import type { Node } from '../../../apis/wire.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import type { NodeAccess } from '../node-access.ts';
-import { goesWith } from '../node-owner.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
+import { goesWith } from '../../machines/node-owner.ts';
 import { advance, isAt, isNodeAbandoned, stay } from './cursor.ts';
-import { deletionStageOf } from './stage.ts';
+import { deletionStageOf } from '../../machines/deletion-stage.ts';
 import { isStillOurs } from './still-ours.ts';
 
 /**

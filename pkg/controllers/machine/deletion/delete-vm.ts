@@ -6,7 +6,7 @@ import { advanceCall, keepState, postponeCall, StaleCallError, type DriverCall }
 import { unansweredLookMs } from '../calls/unanswered.ts';
 import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import { phaseOf, wasNeverAsked } from '../status.ts';
+import { phaseOf, wasNeverAsked } from '../../machines/status.ts';
 import { advance, isAt, stay, untilRecorded } from './cursor.ts';
 import { isStillOurs } from './still-ours.ts';
 import { sharedWith } from '../identity-claims.ts';

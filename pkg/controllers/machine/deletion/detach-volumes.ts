@@ -3,9 +3,9 @@ import type { VolumeAttachment } from '../../../apis/wire.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import type { NodeAccess } from '../node-access.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
 import { advance, isAt, isNodeAbandoned, stay, untilRecorded } from './cursor.ts';
-import { textOfStage } from './stage.ts';
+import { textOfStage } from '../../machines/deletion-stage.ts';
 import { isStillOurs } from './still-ours.ts';
 
 /** When to try again to delete VolumeAttachments, and to look for ones that came since. */

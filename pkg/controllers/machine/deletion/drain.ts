@@ -8,8 +8,8 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { reportProgress } from '../drain/report.ts';
 import { advanceDrain, endDrain, type DrainState } from '../drain/session.ts';
-import type { NodeAccess } from '../node-access.ts';
-import { goesWith } from '../node-owner.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
+import { goesWith } from '../../machines/node-owner.ts';
 import { advance, isAt, isForced, isNodeAbandoned, stay, untilRecorded } from './cursor.ts';
 import { isStillOurs } from './still-ours.ts';
 

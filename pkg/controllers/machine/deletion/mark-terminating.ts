@@ -1,9 +1,9 @@
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
-import { beginPhase } from '../status.ts';
+import { beginPhase } from '../../machines/status.ts';
 import { advance } from './cursor.ts';
-import { deletionStageOf } from './stage.ts';
+import { deletionStageOf } from '../../machines/deletion-stage.ts';
 
 /** Begins a deletion, or finds it begun: by us, or by the original, at any stage. A preservation ends with it. */
 export const markTerminating: MachineStep = {

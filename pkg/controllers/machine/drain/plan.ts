@@ -5,7 +5,7 @@ import type { DrainRequest } from '../../../drain/drain.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext } from '../context.ts';
-import { drainTimeoutMsOf, maxEvictRetriesOf } from '../settings.ts';
+import { drainTimeoutMsOf, maxEvictRetriesOf } from '../../machines/settings.ts';
 import type { DrainPurpose, ForceReason } from './record.ts';
 
 /** Longest forced drain. */

@@ -1,8 +1,8 @@
 import type { LastOperation } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { DrainProgress } from '../../../drain/drain.ts';
 import type { MachineContext } from '../context.ts';
-import { describeStage } from '../deletion/stage.ts';
-import { setOperation } from '../status.ts';
+import { describeStage } from '../../machines/deletion-stage.ts';
+import { setOperation } from '../../machines/status.ts';
 import { deadlineOf, type DrainPlan } from './plan.ts';
 import { describeProgress, isHeldUp, reasonOf } from './progress-text.ts';
 import type { DrainRecord } from './record.ts';

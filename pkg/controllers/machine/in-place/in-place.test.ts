@@ -13,7 +13,7 @@ import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { explain } from '../explain.ts';
 import { KeptMachine } from '../../../../test/kept-machine.ts';
-import { replacementsUnderWay } from '../replacement.ts';
+import { replacementsUnderWay } from '../../machines/replacement.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

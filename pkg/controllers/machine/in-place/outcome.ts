@@ -7,8 +7,8 @@ import { next } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../named-node.ts';
 import { conditionOf } from '../node-condition.ts';
-import { inPlaceUpdateTimeoutMsOf } from '../settings.ts';
-import { beginPhase, phaseOf, setOperation } from '../status.ts';
+import { inPlaceUpdateTimeoutMsOf } from '../../machines/settings.ts';
+import { beginPhase, phaseOf, setOperation } from '../../machines/status.ts';
 import { failureOn, IN_PLACE_UPDATE } from './reason.ts';
 
 /**

@@ -5,14 +5,14 @@ import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { Target } from '../../../targets/targets.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { describeStage } from '../deletion/stage.ts';
+import { describeStage } from '../../machines/deletion-stage.ts';
 import { advanceKeptDrain } from '../drain/kept.ts';
 import { reportProgress } from '../drain/report.ts';
 import { endDrain, type DrainState } from '../drain/session.ts';
 import { namedNode } from '../named-node.ts';
-import type { NodeAccess } from '../node-access.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
 import { conditionChange, conditionOf } from '../node-condition.ts';
-import { beginPhase, phaseOf, setFailure, setOperation } from '../status.ts';
+import { beginPhase, phaseOf, setFailure, setOperation } from '../../machines/status.ts';
 import {
   IN_PLACE_UPDATE,
   inPlaceCondition,

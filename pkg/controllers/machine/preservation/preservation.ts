@@ -11,10 +11,10 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import { advanceKeptDrain } from '../drain/kept.ts';
 import { endDrain } from '../drain/session.ts';
 import { namedNode } from '../named-node.ts';
-import type { NodeAccess } from '../node-access.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
 import { conditionChange, type WantedCondition } from '../node-condition.ts';
-import { preserveTimeoutMsOf } from '../settings.ts';
-import { phaseOf } from '../status.ts';
+import { preserveTimeoutMsOf } from '../../machines/settings.ts';
+import { phaseOf } from '../../machines/status.ts';
 import {
   PRESERVATION_BARRIER,
   preservedCondition,
@@ -26,7 +26,7 @@ import {
   untainted,
 } from './node-marks.ts';
 import { planPreservation, type EndReason, type PreservationPlan } from './plan.ts';
-import { askedPreservation, isUnderstood } from './value.ts';
+import { askedPreservation, isUnderstood } from '../../machines/preserve-value.ts';
 
 type Preserve = Extract<PreservationPlan, { kind: 'preserve' }>;
 type End = Extract<PreservationPlan, { kind: 'end' }>;

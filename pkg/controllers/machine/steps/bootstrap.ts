@@ -2,8 +2,8 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { MachineContext } from '../context.ts';
-import { creationTimeoutMsOf } from '../settings.ts';
-import { isBeingCreated, phaseOf } from '../status.ts';
+import { creationTimeoutMsOf } from '../../machines/settings.ts';
+import { isBeingCreated, phaseOf } from '../../machines/status.ts';
 import { legacyTokenID } from '../token-id.ts';
 import { fillUserData, wantsToken } from '../user-data.ts';
 

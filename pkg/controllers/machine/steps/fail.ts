@@ -1,6 +1,6 @@
 import { CONTROL } from '../../../gate/gate.ts';
 import type { MachineContext } from '../context.ts';
-import { beginPhase } from '../status.ts';
+import { beginPhase } from '../../machines/status.ts';
 
 /** The clusters whose life a verdict on this machine depends on. */
 export function clustersOf({ target }: Pick<MachineContext, 'target'>): string[] {

@@ -3,10 +3,15 @@ import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { awaitsCriticalComponents, badConditions, conditionsChanged, describeConditions } from '../node-health.ts';
+import {
+  awaitsCriticalComponents,
+  badConditions,
+  conditionsChanged,
+  describeConditions,
+} from '../../machines/node-health.ts';
 import { hasFailedUpdate } from '../in-place/outcome.ts';
-import { watchedConditionsOf } from '../settings.ts';
-import { beginPhase, phaseOf, setOperation } from '../status.ts';
+import { watchedConditionsOf } from '../../machines/settings.ts';
+import { beginPhase, phaseOf, setOperation } from '../../machines/status.ts';
 import { removeTokens } from './bootstrap.ts';
 import { namedNode } from '../named-node.ts';
 

@@ -7,9 +7,9 @@ import { advanceCall, inputOf, keepState } from '../calls/driver-call.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { CallFailure } from '../retries.ts';
 import { afterInitialize } from '../reactions.ts';
-import { creationTimeoutMsOf } from '../settings.ts';
-import { INITIALIZE_FAILED } from '../status-texts.ts';
-import { phaseOf, restartPhase, setFailure } from '../status.ts';
+import { creationTimeoutMsOf } from '../../machines/settings.ts';
+import { INITIALIZE_FAILED } from '../../machines/status-texts.ts';
+import { phaseOf, restartPhase, setFailure } from '../../machines/status.ts';
 import { startingData } from './bootstrap.ts';
 
 /**

@@ -12,10 +12,10 @@ import { clearAnswered, noteSent, noteUnanswered, unansweredLookMs } from '../ca
 import type { Launched, MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { CallFailure, CallInput } from '../retries.ts';
 import { afterStatus } from '../reactions.ts';
-import { creationTimeoutMsOf } from '../settings.ts';
-import { beginPhase, phaseOf, setFailure } from '../status.ts';
+import { creationTimeoutMsOf } from '../../machines/settings.ts';
+import { beginPhase, phaseOf, setFailure } from '../../machines/status.ts';
 import { startingData } from './bootstrap.ts';
-import { CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../status-texts.ts';
+import { CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 
 /**
  * Gets the VM, as an activity: GetMachineStatus first, CreateMachine only if there is none. A failure is shown in the status

@@ -4,7 +4,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { goesWith, type KnownMachines } from '../node-owner.ts';
+import { goesWith, type KnownMachines } from '../../machines/node-owner.ts';
 
 /**
  * Deletes the Machine of a Node that somebody deleted: our finalizer keeps such a Node until it is drained and its VM gone. One

@@ -12,11 +12,18 @@ import { withDeadline } from '../../../clock/deadline.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { RefusedNodeSync } from '../memory.ts';
-import type { NodeAccess } from '../node-access.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
 import { capacityChange, type CapacityChange } from '../node-capacity.ts';
-import { belongsTo } from '../node-owner.ts';
+import { belongsTo } from '../../machines/node-owner.ts';
 import { applyInParts } from '../node-parts.ts';
-import { ALL_CHANGES, describeRefusals, isRefused, isToBeTold, reasonFor, type Refusal } from '../node-refusal.ts';
+import {
+  ALL_CHANGES,
+  describeRefusals,
+  isRefused,
+  isToBeTold,
+  reasonFor,
+  type Refusal,
+} from '../../machines/node-refusal.ts';
 import { nodeChange, OWN_ENTRIES, templateEntries, type NodeChange } from '../node-template.ts';
 
 /** Pause before what was refused is tried again: after the first time, doubled with each further one up to the longest. */

@@ -2,7 +2,7 @@ import { MACHINE_NAME_LABEL, NODE_LABEL } from '../../../apis/machine/v1alpha1/l
 import { next } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { sharedWith } from '../identity-claims.ts';
-import { isSameVM } from '../same-vm.ts';
+import { isSameVM } from '../../machines/same-vm.ts';
 import { namedNode } from '../named-node.ts';
 
 /**

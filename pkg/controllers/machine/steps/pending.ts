@@ -2,7 +2,7 @@ import type { NodeAddress } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
-import { beginPhase, isBeingCreated, setOperation } from '../status.ts';
+import { beginPhase, isBeingCreated, setOperation } from '../../machines/status.ts';
 
 /** Confirms the VM: Pending, until its Node is healthy; without target cluster Available, with addresses, for good. */
 export const pending: MachineStep = {

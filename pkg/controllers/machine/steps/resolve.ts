@@ -5,8 +5,8 @@ import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { isUnresolved, resolveClass, wrongKindOf, type Unresolved } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import { beginPhase, phaseOf, setFailure, wasNeverAsked } from '../status.ts';
-import { NEVER_ASKED, PREPARATION_FAILED } from '../status-texts.ts';
+import { beginPhase, phaseOf, setFailure, wasNeverAsked } from '../../machines/status.ts';
+import { NEVER_ASKED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 import { USER_DATA } from './bootstrap.ts';
 
 /** A class that stays without finalizer for longer is a problem to be told. */

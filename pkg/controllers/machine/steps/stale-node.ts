@@ -3,8 +3,8 @@ import type { Node } from '../../../apis/wire.ts';
 import { next, stop } from '../../../reconcile/result.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
 import { rivalFor } from '../identity-claims.ts';
-import { isSameVM } from '../same-vm.ts';
-import { setOperation } from '../status.ts';
+import { isSameVM } from '../../machines/same-vm.ts';
+import { setOperation } from '../../machines/status.ts';
 import { becomeFailed } from './fail.ts';
 
 /**

@@ -8,7 +8,7 @@ import type { Cluster } from '../../../gate/gate.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
-import { classIndex } from '../../machine-class/class-index.ts';
+import { classIndex } from '../../indexes/class-index.ts';
 import type { Departures } from '../departures.ts';
 import type { GoneMachines } from '../gone-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
@@ -16,7 +16,7 @@ import type { OrphanBrake } from './brake.ts';
 import type { Collection, Collector } from './collector.ts';
 import { mismatchedIDs } from './events.ts';
 import type { Evidence, Sight } from './evidence.ts';
-import { identify, ownershipOf } from './ownership.ts';
+import { identify, ownershipOf } from '../../vms/ownership.ts';
 import { type ClassAccess, type Survey, survey, type SurveyParts } from './survey.ts';
 import type { VanishedVMs } from './vanished-vms.ts';
 

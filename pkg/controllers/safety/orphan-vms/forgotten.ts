@@ -3,7 +3,7 @@ import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.
 import type { Lister } from '../../../cache/lister.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Logger } from '../../../log/logger.ts';
-import { classIndex } from '../../machine-class/class-index.ts';
+import { classIndex } from '../../indexes/class-index.ts';
 import { forgotMachines } from './events.ts';
 
 /** Who is told of Machines that a restore has forgotten. */

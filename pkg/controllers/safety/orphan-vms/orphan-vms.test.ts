@@ -8,7 +8,7 @@ import { DriverError } from '../../../driver/error.ts';
 import { FakeDriver } from '../../machine/fake-world.ts';
 import { describeProof, Evidence, proofFields, type Sight } from './evidence.ts';
 import { orphanLimit, releaseOf } from './orphan-limit.ts';
-import { identify, isOfNamespace, ownershipOf } from './ownership.ts';
+import { identify, isOfNamespace, ownershipOf } from '../../vms/ownership.ts';
 import { survey } from './survey.ts';
 import { judgeTwin } from './twin.ts';
 

@@ -6,8 +6,8 @@ import type { Drivers } from '../../../driver/drivers.ts';
 import type { MachineDriver } from '../../../driver/gated-driver.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { machines } from '../../../kube/resource.ts';
-import type { SecretContents } from '../../secret/secret-contents.ts';
-import { isOfNamespace } from './ownership.ts';
+import type { SecretContents } from '../../class-secrets/secret-contents.ts';
+import { isOfNamespace } from '../../vms/ownership.ts';
 
 /** The way to the VMs of one class. */
 export interface ClassAccess {

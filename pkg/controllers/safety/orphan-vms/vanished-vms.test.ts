@@ -11,7 +11,7 @@ import { machines as machineResource, nodes } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { safetyMetrics } from '../../../metrics/safety.ts';
 import type { Target } from '../../../targets/targets.ts';
-import { CLASS_INDEX, classIndex } from '../../machine-class/class-index.ts';
+import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
 import { FakeDriver } from '../../machine/fake-world.ts';
 import { Evidence } from './evidence.ts';
 import { VanishedVMs } from './vanished-vms.ts';

@@ -9,9 +9,9 @@ import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Writer } from '../../../kube/client.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
-import { CONTROLLER_INDEX } from '../../machine-set/controller-index.ts';
+import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
-import { frozeSet, unfrozeSmallSet } from './events.ts';
+import { frozeSet, unfrozeSmallSet } from '../../replicas/freeze-events.ts';
 import { machinesIn, ownerlessBySet } from './headcount.ts';
 import { limitsOf, type Margins } from './limits.ts';
 import {
@@ -24,8 +24,8 @@ import {
   marksOfSet,
   unfreezeDeployment,
   unfreezeSet,
-} from './marks.ts';
-import type { FreezeCause } from './marks.ts';
+} from '../../replicas/freeze-marks.ts';
+import type { FreezeCause } from '../../replicas/freeze-marks.ts';
 import { verdictOnDeployment, verdictOnSet } from './verdict.ts';
 
 /** What the overshoot safety is made of. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { machine, machineDeployment, machineSet } from '../../../../test/builders.ts';
-import { frozeSet, unfrozeReleasedSet, unfrozeSmallSet } from './events.ts';
+import { frozeSet, unfrozeReleasedSet, unfrozeSmallSet } from '../../replicas/freeze-events.ts';
 import { machinesIn, ownerlessBySet } from './headcount.ts';
 import { limitsOf } from './limits.ts';
 import { verdictOnDeployment, verdictOnSet } from './verdict.ts';

@@ -1,14 +1,5 @@
+import type { FreezeMarks } from '../../replicas/freeze-marks.ts';
 import type { Limits } from './limits.ts';
-
-/** What the API shows of a freeze; Machines are held back by the label alone. */
-export interface FreezeMarks {
-  /** Label `freeze` is `True`. */
-  readonly isLabelled: boolean;
-  /** Condition `Frozen` is there. */
-  readonly hasCondition: boolean;
-  /** The condition says that the object created too much: its own controller froze it, and no number ends that. */
-  readonly isStopped?: boolean;
-}
 
 /** What to do about an object. */
 export type Verdict = 'freeze' | 'unfreeze' | 'leave';

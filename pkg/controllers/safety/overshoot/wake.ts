@@ -6,8 +6,8 @@ import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import type { Informer } from '../../../cache/lister.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
-import { isUnfreezeRequested, marksOfDeployment, marksOfSet } from './marks.ts';
-import type { FreezeMarks } from './verdict.ts';
+import { isUnfreezeRequested, marksOfDeployment, marksOfSet } from '../../replicas/freeze-marks.ts';
+import type { FreezeMarks } from '../../replicas/freeze-marks.ts';
 
 /** The one key of the loop. */
 export const OVERSHOOT_KEY = 'overshooting';

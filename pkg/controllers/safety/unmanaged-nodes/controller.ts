@@ -12,8 +12,8 @@ import type { Logger } from '../../../log/logger.ts';
 import type { SafetyMetrics } from '../../../metrics/safety.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Target, Targets } from '../../../targets/targets.ts';
-import { nodeAccess } from '../../machine/node-access.ts';
-import { machinesOfNode } from '../../node-index/machines-of-node.ts';
+import { nodeAccess } from '../../machines/node-access.ts';
+import { machinesOfNode } from '../../indexes/machines-of-node.ts';
 import type { GoneMachine, GoneMachines } from '../gone-machines.ts';
 import { verdictOnNode } from './verdict.ts';
 

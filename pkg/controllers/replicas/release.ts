@@ -3,8 +3,8 @@ import { keyOf } from '../../apis/meta.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Writer } from '../../kube/client.ts';
 import type { Logger } from '../../log/logger.ts';
-import { unfrozeReleasedSet } from '../safety/overshoot/events.ts';
-import { isMarked, marksOfSet, unfreezeSet } from '../safety/overshoot/marks.ts';
+import { unfrozeReleasedSet } from './freeze-events.ts';
+import { isMarked, marksOfSet, unfreezeSet } from './freeze-marks.ts';
 import type { CreationBrake } from './creation-brake.ts';
 
 /** What a release is made with. */

@@ -4,6 +4,9 @@ import { UPDATE_RESULT_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 
+/** How many failed Machines are listed; thousands of them would outgrow what etcd stores in one object. */
+export const LISTED_FAILED_MACHINES = 100;
+
 /**
  * A Machine on its way out: it counts for no replica. A deletionTimestamp is enough, because between a DELETE and the
  * first status write the phase still tells of better days.

@@ -1,6 +1,6 @@
-import { UNFREEZE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
-import type { ObjectEvent } from '../../machine-set/events.ts';
+import { UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { ObjectEvent } from './events.ts';
 
 /**
  * The Events of a set. They carry no numbers, so that a set which is frozen again and again has one Event with a count; condition Frozen

@@ -1,4 +1,4 @@
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 
 /**
  * How far a deletion has come. The cursor is a fixed text inside `status.lastOperation.description`: the original reads

@@ -1,6 +1,6 @@
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { LAST_APPLIED_NODE_PRESERVE_ANNOTATION, PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { Node } from '../../../apis/wire.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { LAST_APPLIED_NODE_PRESERVE_ANNOTATION, PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Node } from '../../apis/wire.ts';
 
 /** What annotation `node.machine.sapcloud.io/preserve` may say, on Machines and on Nodes. */
 export const PRESERVE_VALUES = ['now', 'when-failed', 'auto-preserved', 'false'] as const;

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 
-import { LAST_APPLIED_NODE_PRESERVE_ANNOTATION, PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
-import { machine, node } from '../../../../test/builders.ts';
-import { askedPreservation } from './value.ts';
+import { LAST_APPLIED_NODE_PRESERVE_ANNOTATION, PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { machine, node } from '../../../test/builders.ts';
+import { askedPreservation } from './preserve-value.ts';
 
 interface Case {
   readonly own?: string;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
-import { machine } from '../../../../test/builders.ts';
-import { DELETION_STAGES, deletionStageOf, describeStage, hasReached, textOfStage } from './stage.ts';
+import { machine } from '../../../test/builders.ts';
+import { DELETION_STAGES, deletionStageOf, describeStage, hasReached, textOfStage } from './deletion-stage.ts';
 
 function terminating(description: string): ReturnType<typeof machine> {
   return machine((m) => {

@@ -1,12 +1,21 @@
-import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
-import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
-import type { Writer } from '../../../kube/client.ts';
-import { mergePatchIfUnchanged, statusPatch } from '../../../kube/patch.ts';
-import { machineDeployments, machineSets } from '../../../kube/resource.ts';
-import { CREATION_LIMIT_REACHED, isStopped } from '../../machine-set/creation-brake.ts';
-import type { FreezeMarks } from './verdict.ts';
+import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { toTimestamp } from '../../clock/clock.ts';
+import type { Writer } from '../../kube/client.ts';
+import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
+import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import { CREATION_LIMIT_REACHED, isStopped } from './creation-brake.ts';
+
+/** What the API shows of a freeze; Machines are held back by the label alone. */
+export interface FreezeMarks {
+  /** Label `freeze` is `True`. */
+  readonly isLabelled: boolean;
+  /** Condition `Frozen` is there. */
+  readonly hasCondition: boolean;
+  /** The condition says that the object created too much: its own controller froze it, and no number ends that. */
+  readonly isStopped?: boolean;
+}
 
 /** Value of the label. */
 const FROZEN = 'True';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machineDeployment, machineSet } from '../../../../test/builders.ts';
-import { MemoryClient } from '../../../../test/memory-client.ts';
-import { machineDeployments, machineSets } from '../../../kube/resource.ts';
-import { freezeDeployment, freezeSet, unfreezeDeployment, unfreezeSet } from './marks.ts';
+import { machineDeployment, machineSet } from '../../../test/builders.ts';
+import { MemoryClient } from '../../../test/memory-client.ts';
+import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import { freezeDeployment, freezeSet, unfreezeDeployment, unfreezeSet } from './freeze-marks.ts';
 
 const OTHER = { type: 'ReplicaFailure', status: 'True' } as const;
 const FROZEN = { type: 'Frozen', status: 'True' } as const;

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { DriverError } from '../../driver/error.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machine } from '../../../test/builders.ts';
-import { describeStage, deletionStageOf } from './deletion/stage.ts';
+import { describeStage, deletionStageOf } from './deletion-stage.ts';
 import { copyOf, setFailure, setOperation } from './status.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
