@@ -1,12 +1,19 @@
 import { Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 
+/** What tells zones apart. */
+interface ZoneLabels {
+  readonly cluster: string;
+  readonly provider: string;
+  readonly name: string;
+}
+
 /** What the gauges are read from, at each scrape. */
 export interface ReplacementSource {
   /** Why each unhealthy machine that is past its timeout waits: one reason a machine. */
   held(): readonly string[];
   /** The zones of machines, and whether replacement is stopped there. */
-  zones(): readonly { readonly zone: string; readonly isStopped: boolean }[];
+  zones(): readonly { readonly zone: ZoneLabels; readonly isStopped: boolean }[];
 }
 
 /** Declares in `registry` what holds back the replacement of unhealthy machines. `reasons` are all that there are. */
@@ -26,11 +33,14 @@ export function replacementMetrics(registry: Registry, source: ReplacementSource
   void new Gauge({
     name: 'machinist_zone_stopped',
     help: 'Whether machines of a zone are not replaced because too many of them became unhealthy at once: 1 or 0.',
-    labelNames: ['zone'],
+    labelNames: ['cluster', 'provider', 'zone'],
     registers,
     collect() {
       this.reset();
-      for (const { zone, isStopped } of source.zones()) this.set({ zone }, isStopped ? 1 : 0);
+      for (const { zone, isStopped } of source.zones()) {
+        const { cluster, provider, name } = zone;
+        this.set({ cluster, provider, zone: name }, isStopped ? 1 : 0);
+      }
     },
   });
 }

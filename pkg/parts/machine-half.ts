@@ -3,7 +3,7 @@ import type { ActivityResults } from '../controllers/machine/calls/results.ts';
 import { Fleet } from '../controllers/machines/fleet.ts';
 import { MachineController } from '../controllers/machine/controller.ts';
 import { HOLD_KINDS, holdOf } from '../controllers/machines/hold.ts';
-import { zonesOf } from '../controllers/machine/zones.ts';
+import { zoneStates } from '../controllers/machine/zones.ts';
 import { MachineClassController } from '../controllers/machine-class/controller.ts';
 import { lookForOwnerlessVMs } from '../controllers/machine-class/ownerless-vms.ts';
 import { Departures } from '../controllers/safety/departures.ts';
@@ -71,6 +71,7 @@ export function makeMachineHalf(
     limits: ACTIVITY_LIMITS,
     enqueue: (key) => queues.get('machine')?.add(key),
   });
+  const targets = targetsOf(base, target, gate);
   const machineController = new MachineController({
     machines,
     classes,
@@ -78,7 +79,7 @@ export function makeMachineHalf(
     fleet,
     reader,
     writer,
-    targets: targetsOf(base, target, gate),
+    targets,
     activities,
     drivers: notingCalls(drivers.drivers, departures),
     drain: makeDrain(base),
@@ -94,7 +95,7 @@ export function makeMachineHalf(
     registry,
     {
       held: () => machines.list().flatMap((machine) => holdOf(machine)?.kind ?? []),
-      zones: () => zonesOf(machines, classes, config.machine.zoneUnhealthyThreshold),
+      zones: () => zoneStates({ classes, targets }, machines.list(), config.machine.zoneUnhealthyThreshold),
     },
     HOLD_KINDS,
   );

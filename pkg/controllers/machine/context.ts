@@ -12,7 +12,7 @@ import type { Trust } from '../../gate/leader-gate.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { MachineMetrics } from '../../metrics/machine.ts';
 import type { Step } from '../../reconcile/result.ts';
-import type { Target } from '../../targets/targets.ts';
+import type { Target, Targets } from '../../targets/targets.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import type { Fleet } from '../machines/fleet.ts';
 import type { MachineMemory } from './memory.ts';
@@ -31,6 +31,7 @@ export interface MachineWorld {
   /** With the indexes of ../node-index. */
   readonly machines: Lister<Machine>;
   readonly classes: Lister<MachineClass>;
+  readonly targets: Pick<Targets, 'of'>;
   /** Content of the Secrets that MachineClasses name. */
   readonly secrets: Pick<SecretContents, 'of'>;
   readonly activities: MachineActivities;

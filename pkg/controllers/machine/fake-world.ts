@@ -364,6 +364,7 @@ export class FakeWorld {
       settings,
       machines,
       classes,
+      targets: { of: () => target },
       secrets: {
         of: (machineClass) =>
           this.secretFailure === undefined

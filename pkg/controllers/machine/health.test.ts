@@ -285,11 +285,40 @@ describe('the health timeout', () => {
     expect(failed.status?.lastOperation?.description).not.toContain('Not replaced yet');
   });
 
+  test.each([
+    { what: 'waits for', provider: 'sim', phase: 'Unknown' },
+    { what: 'does not wait for', provider: 'another', phase: 'Failed' },
+  ])('$what machines of a zone of the same name at provider $provider', async ({ provider, phase }) => {
+    const world = await unknownFor(10 * MINUTE);
+    world.classes.put(machineClass());
+    world.classes.put(
+      machineClass((c) => {
+        c.metadata.name = 'elsewhere';
+        c.provider = provider;
+      }),
+    );
+    withMates(world, []);
+    for (const name of ['x', 'y']) {
+      world.machines.put(
+        machine((m) => {
+          m.metadata.name = name;
+          m.spec.class = { kind: 'MachineClass', name: 'elsewhere' };
+          m.status.currentStatus = { phase: 'Unknown', lastUpdateTime: toTimestamp(Date.parse('2026-01-01')) };
+        }),
+      );
+    }
+
+    expect((await world.pass(CREATION)).machine.status?.currentStatus?.phase).toBe(phase);
+  });
+
   test('replaces one of several within a health timeout, although others were replaced quickly', async () => {
     const world = await unknownFor(10 * MINUTE);
     withMates(world, [{ phase: 'Unknown' }, ...Array.from({ length: 7 }, () => ({ phase: 'Running' as const }))]);
-    const zone = { name: '', together: 1 };
-    world.pace.begin({ uid: 'before', pool: { key: 's', unhealthy: 3 }, zone, limit: 1, healthTimeoutMs: 10 * MINUTE });
+    const [pool, zone] = [
+      { key: 's', unhealthy: 3, limit: 1 },
+      { key: '', together: 1 },
+    ];
+    world.pace.begin({ uid: 'before', pool, zone, healthTimeoutMs: 10 * MINUTE });
     world.clock.advance(MINUTE);
 
     const waiting = await world.pass(CREATION);

@@ -6,15 +6,24 @@ import { ReplacementPace, type PaceFacts } from './pace.ts';
 
 const TIMEOUT = 600_000;
 
-function facts(uid: string, change: Partial<PaceFacts> = {}): PaceFacts {
-  return {
-    uid,
-    pool: { key: 'p', unhealthy: 2 },
-    zone: { name: 'a', together: 1 },
-    limit: 1,
-    healthTimeoutMs: TIMEOUT,
-    ...change,
-  };
+interface Change {
+  readonly pool?: string;
+  readonly unhealthy?: number;
+  readonly limit?: number;
+  readonly zone?: string;
+  readonly together?: number;
+  readonly healthTimeoutMs?: number;
+}
+
+/** A machine of a pool, of which others are unhealthy too, in zone `z` in which it fell ill alone. */
+function facts(uid: string, change: Change = {}): PaceFacts {
+  const { pool = 'p', unhealthy = 2, limit = 1, zone = 'z', together = 1, healthTimeoutMs = TIMEOUT } = change;
+  return { uid, pool: { key: pool, unhealthy, limit }, zone: { key: zone, together }, healthTimeoutMs };
+}
+
+/** One that is alone in its pool, and fell ill with others of its zone. */
+function inBurst(uid: string, change: Change = {}): PaceFacts {
+  return facts(uid, { unhealthy: 1, together: 3, ...change });
 }
 
 /** How long `next` waits a minute after the replacements of `begun` began. */
@@ -26,17 +35,27 @@ function waitAfter(begun: readonly PaceFacts[], next: PaceFacts): number {
   return pace.waitMs(next);
 }
 
+/** How many begin within one health timeout at most, when each machine that is asked about begins as soon as it may. */
+function mostWithinOneTimeout(asked: readonly { readonly afterMs: number; readonly one: PaceFacts }[]): number {
+  const clock = new FakeClock();
+  const pace = new ReplacementPace({ clock });
+  const begun = new Map<string, number>();
+  for (const { afterMs, one } of asked) {
+    clock.advance(afterMs);
+    if (begun.has(one.uid) || pace.waitMs(one) > 0) continue;
+    pace.begin(one);
+    begun.set(one.uid, clock.monotonicMs());
+  }
+  const times = [...begun.values()];
+  return Math.max(0, ...times.map((first) => times.filter((at) => at >= first && at < first + TIMEOUT).length));
+}
+
 describe('the pace of replacement', () => {
   test.each<{ what: string; begun: PaceFacts[]; next: PaceFacts; waitMs: number }>([
     { what: 'the first goes at once', begun: [], next: facts('b'), waitMs: 0 },
     { what: 'the second of several waits a health timeout', begun: [facts('a')], next: facts('b'), waitMs: 540_000 },
     { what: 'one that has begun goes on', begun: [facts('a')], next: facts('a'), waitMs: 0 },
-    {
-      what: 'one that is alone does not wait',
-      begun: [facts('a')],
-      next: facts('b', { pool: { key: 'p', unhealthy: 1 } }),
-      waitMs: 0,
-    },
+    { what: 'one that is alone does not wait', begun: [facts('a')], next: facts('b', { unhealthy: 1 }), waitMs: 0 },
     {
       what: 'as many go as may be replaced at once',
       begun: [facts('a'), facts('b')],
@@ -50,23 +69,12 @@ describe('the pace of replacement', () => {
       waitMs: 540_000,
     },
     {
-      what: 'another pool has its own',
-      begun: [facts('a')],
-      next: facts('b', { pool: { key: 'q', unhealthy: 9 } }),
-      waitMs: 0,
-    },
-    {
-      what: 'pools of a zone that fell ill together share one',
-      begun: [facts('a')],
-      next: facts('b', { pool: { key: 'q', unhealthy: 1 }, zone: { name: 'a', together: 3 } }),
+      what: 'a limit that was lowered counts at once',
+      begun: [facts('a', { limit: 3 })],
+      next: facts('b', { limit: 1 }),
       waitMs: 540_000,
     },
-    {
-      what: 'another zone has its own',
-      begun: [facts('a')],
-      next: facts('b', { pool: { key: 'q', unhealthy: 1 }, zone: { name: 'b', together: 3 } }),
-      waitMs: 0,
-    },
+    { what: 'another pool has its own', begun: [facts('a')], next: facts('b', { pool: 'q', unhealthy: 9 }), waitMs: 0 },
     {
       what: 'a health timeout of 0 asks for no pace',
       begun: [facts('a')],
@@ -74,8 +82,93 @@ describe('the pace of replacement', () => {
       waitMs: 0,
     },
     { what: 'a limit of 0 is no matter of pace', begun: [facts('a')], next: facts('b', { limit: 0 }), waitMs: 0 },
+    {
+      what: 'nor in a zone of which others are replaced',
+      begun: [inBurst('a')],
+      next: inBurst('b', { pool: 'q', limit: 0 }),
+      waitMs: 0,
+    },
+    {
+      what: 'the shorter of two health timeouts counts, that of the machine',
+      begun: [facts('a', { healthTimeoutMs: 10 * TIMEOUT })],
+      next: facts('b'),
+      waitMs: 540_000,
+    },
+    {
+      what: 'the shorter of two health timeouts counts, that of the one before',
+      begun: [facts('a')],
+      next: facts('b', { healthTimeoutMs: 10 * TIMEOUT }),
+      waitMs: 540_000,
+    },
   ])('$what', ({ begun, next, waitMs }) => {
     expect(waitAfter(begun, next)).toBe(waitMs);
+  });
+
+  describe('in a zone of which several fell ill together', () => {
+    const large = (uid: string): PaceFacts => inBurst(uid, { pool: 'large', unhealthy: 9, limit: 3 });
+    const small = (uid: string): PaceFacts => inBurst(uid, { pool: uid, limit: 1 });
+
+    test.each<{ what: string; begun: PaceFacts[]; next: PaceFacts; waitMs: number }>([
+      { what: 'small pools share one turn', begun: [small('a')], next: small('b'), waitMs: 540_000 },
+      {
+        what: 'a machine that fell ill apart has its own',
+        begun: [small('a')],
+        next: facts('b', { pool: 'q' }),
+        waitMs: 0,
+      },
+      {
+        what: 'another zone has its own',
+        begun: [small('a')],
+        next: inBurst('b', { pool: 'q', zone: 'y' }),
+        waitMs: 0,
+      },
+      {
+        what: 'a small pool has its turn while a large one is replaced',
+        begun: [large('a'), large('b')],
+        next: small('c'),
+        waitMs: 0,
+      },
+      {
+        what: 'but not beyond the limit of the large one',
+        begun: [large('a'), large('b'), large('c')],
+        next: small('d'),
+        waitMs: 540_000,
+      },
+      {
+        what: 'a large pool is not held to the limit of a small one',
+        begun: [small('a')],
+        next: large('b'),
+        waitMs: 0,
+      },
+      {
+        what: 'but what small ones began counts for it',
+        begun: [small('a'), large('b'), small('c')],
+        next: large('d'),
+        waitMs: 540_000,
+      },
+      {
+        what: 'a pool that waits for itself waits although the zone would let it go',
+        begun: [large('a'), inBurst('b', { pool: 'q', unhealthy: 2 })],
+        next: inBurst('c', { pool: 'q', unhealthy: 2 }),
+        waitMs: 540_000,
+      },
+    ])('$what', ({ begun, next, waitMs }) => {
+      expect(waitAfter(begun, next)).toBe(waitMs);
+    });
+
+    test('never lets more begin within any health timeout than the greatest limit of its pools', () => {
+      const limits = [1, 1, 2, 4];
+      const looks = fc.array(fc.record({ afterMs: fc.nat({ max: TIMEOUT }), uid: fc.nat({ max: 40 }) }));
+      fc.assert(
+        fc.property(looks, (all) => {
+          const asked = all.map(({ afterMs, uid }) => {
+            const pool = uid % limits.length;
+            return { afterMs, one: inBurst(String(uid), { pool: String(pool), limit: limits[pool] ?? 1 }) };
+          });
+          expect(mostWithinOneTimeout(asked)).toBeLessThanOrEqual(Math.max(...limits));
+        }),
+      );
+    });
   });
 
   test('waits for the oldest that counts, not for the newest', () => {
@@ -89,24 +182,11 @@ describe('the pace of replacement', () => {
   });
 
   test('never lets more begin within any health timeout than may be replaced at once', () => {
-    const steps = fc.array(fc.record({ afterMs: fc.nat({ max: TIMEOUT }), uid: fc.nat({ max: 40 }) }));
+    const looks = fc.array(fc.record({ afterMs: fc.nat({ max: TIMEOUT }), uid: fc.nat({ max: 40 }) }));
     fc.assert(
-      fc.property(steps, fc.integer({ min: 1, max: 4 }), (looks, limit) => {
-        const clock = new FakeClock();
-        const pace = new ReplacementPace({ clock });
-        const begun = new Map<string, number>();
-        for (const { afterMs, uid } of looks) {
-          clock.advance(afterMs);
-          const one = facts(String(uid), { limit });
-          if (begun.has(one.uid) || pace.waitMs(one) > 0) continue;
-          pace.begin(one);
-          begun.set(one.uid, clock.monotonicMs());
-        }
-        const times = [...begun.values()];
-        for (const [i, atMs] of times.entries()) {
-          const next = times[i + limit];
-          expect(next === undefined || next - atMs >= TIMEOUT).toBe(true);
-        }
+      fc.property(looks, fc.integer({ min: 1, max: 4 }), (all, limit) => {
+        const asked = all.map(({ afterMs, uid }) => ({ afterMs, one: facts(String(uid), { limit }) }));
+        expect(mostWithinOneTimeout(asked)).toBeLessThanOrEqual(limit);
       }),
     );
   });

@@ -2,10 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
+import { keyOf } from '../../apis/meta.ts';
 import { toTimestamp } from '../../clock/clock.ts';
+import type { Target } from '../../targets/targets.ts';
 import { machine, machineClass } from '../../../test/builders.ts';
-import { unhealthyTogether, zoneOf, zoneStates } from './zones.ts';
+import { unhealthyTogether, zoneOf, zoneStates, type ZoneParts } from './zones.ts';
 
 const MINUTE = 60_000;
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -22,8 +25,26 @@ function many(phase: MachinePhase, count: number, sinceMs = NOW): Machine[] {
   return Array.from({ length: count }, () => inPhase(phase, sinceMs));
 }
 
+/** One target cluster and one class, unless told otherwise. */
+function partsOf({ classes = [machineClass()], clusterOf = () => 'target' }: Scene = {}): ZoneParts {
+  return {
+    classes: { get: (key) => classes.find((one) => keyOf(one) === key) },
+    targets: {
+      of: (one) => {
+        const cluster = clusterOf(one);
+        return cluster === undefined ? undefined : ({ cluster } as Target);
+      },
+    },
+  };
+}
+
+interface Scene {
+  readonly classes?: readonly MachineClass[];
+  readonly clusterOf?: (machine: Machine) => string | undefined;
+}
+
 function isStopped(machines: readonly Machine[], threshold = 0.5): boolean {
-  return zoneStates(machines, (one) => zoneOf(one, undefined), threshold)[0]?.isStopped ?? false;
+  return zoneStates(partsOf(), machines, threshold)[0]?.isStopped ?? false;
 }
 
 describe('a zone', () => {
@@ -93,7 +114,7 @@ describe('a zone', () => {
       machine((m) => Object.assign(m.metadata, { deletionTimestamp: '2026-01-01T00:00:00Z' })),
     ].map((one, i) => ({ ...one, metadata: { ...one.metadata, uid: String(i) } }));
 
-    const counts = machines.slice(0, 5).map((one) => unhealthyTogether(one, machines, (m) => zoneOf(m, undefined)));
+    const counts = machines.slice(0, 5).map((one) => unhealthyTogether(partsOf(), one, machines));
 
     expect(counts).toEqual([3, 3, 2, 2, 1]);
   });
@@ -101,10 +122,56 @@ describe('a zone', () => {
   test('is judged by its own machines only', () => {
     const machines = [...many('Unknown', 3), ...many('Running', 1).concat(inPhase('Running', NOW, 'b'))];
 
-    expect(zoneStates(machines, (one) => zoneOf(one, undefined), 0.5)).toEqual([
-      { zone: 'a', machines: 4, unknown: 3, isStopped: true },
-      { zone: 'b', machines: 1, unknown: 0, isStopped: false },
+    expect(zoneStates(partsOf(), machines, 0.5)).toMatchObject([
+      { zone: { name: 'a' }, machines: 4, unknown: 3, isStopped: true },
+      { zone: { name: 'b' }, machines: 1, unknown: 0, isStopped: false },
     ]);
+  });
+
+  const OTHER = 'class-2';
+  const isOther = ({ spec }: Machine): boolean => spec.class?.name === OTHER;
+  /** Machines of two classes; nobody knows their zone unless a label tells. */
+  const classesOf = (provider: string): MachineClass[] =>
+    ['class-1', OTHER].map((name) => {
+      const { nodeTemplate: _zone, ...one } = machineClass((c) => (c.metadata.name = name));
+      return name === OTHER ? { ...one, provider } : one;
+    });
+  const inZone = (one: Machine, zone: string, className = 'class-1'): Machine => ({
+    ...one,
+    spec: {
+      class: { kind: 'MachineClass', name: className },
+      ...(zone === '' ? {} : { nodeTemplate: { metadata: { labels: { [ZONE]: zone } } } }),
+    },
+  });
+
+  test.each<{ what: string; scene: Scene; zone: string; isOne: boolean }>([
+    { what: 'of one provider', scene: { classes: classesOf('sim') }, zone: 'a', isOne: true },
+    { what: 'of two providers', scene: { classes: classesOf('another') }, zone: 'a', isOne: false },
+    {
+      what: 'of two target clusters',
+      scene: { classes: classesOf('sim'), clusterOf: (one) => (isOther(one) ? 'b' : 'a') },
+      zone: 'a',
+      isOne: false,
+    },
+    {
+      what: 'without a target cluster',
+      scene: { classes: classesOf('sim'), clusterOf: () => undefined },
+      zone: 'a',
+      isOne: true,
+    },
+    { what: 'of one provider that nobody knows', scene: { classes: classesOf('sim') }, zone: '', isOne: true },
+    { what: 'of two providers that nobody knows', scene: { classes: classesOf('another') }, zone: '', isOne: false },
+  ])('$what is one: $isOne', ({ scene, zone, isOne }) => {
+    const parts = partsOf(scene);
+    const ill = many('Unknown', 3).map((one) => inZone(one, zone));
+    const well = many('Running', 4).map((one) => inZone(one, zone, OTHER));
+    const illThere = inZone(inPhase('Unknown'), zone, OTHER);
+
+    expect(zoneStates(parts, [...ill, ...well], 0.5).map((state) => state.isStopped)).toEqual(
+      isOne ? [false] : [true, false],
+    );
+    const another = { ...illThere, metadata: { ...illThere.metadata, uid: 'another' } };
+    expect(unhealthyTogether(parts, inZone(inPhase('Unknown'), zone), [another])).toBe(isOne ? 2 : 1);
   });
 
   test.each([
@@ -114,19 +181,9 @@ describe('a zone', () => {
     const one = machine((m) => {
       if (label !== undefined) m.spec.nodeTemplate = { metadata: { labels: { [ZONE]: label } } };
     });
+    const classes = [machineClass((c) => Object.assign(c.nodeTemplate, { zone: 'zone-of-class' }))];
 
-    expect(
-      zoneOf(
-        one,
-        machineClass((c) => Object.assign(c.nodeTemplate, { zone: 'zone-of-class' })),
-      ),
-    ).toBe(want);
-  });
-
-  test('of machines of which nobody knows it counts as one', () => {
-    const machines = many('Unknown', 3).map((one) => ({ ...one, spec: {} }));
-
-    expect(zoneStates(machines, (one) => zoneOf(one, undefined), 0.5)).toMatchObject([{ zone: '', isStopped: true }]);
+    expect(zoneOf(partsOf({ classes }), one)).toEqual({ cluster: 'target', provider: 'sim', name: want });
   });
 
   test('is never stopped for machines that fell ill apart, if it is not for the same ones that fell ill together', () => {

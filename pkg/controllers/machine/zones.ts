@@ -4,6 +4,7 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
+import type { Targets } from '../../targets/targets.ts';
 import { phaseOf } from '../machines/status.ts';
 
 /** Of fewer machines nobody can tell whether the fault is the zone's or theirs. */
@@ -20,10 +21,25 @@ const JOINED: ReadonlySet<string> = new Set([
   'InPlaceUpdateFailed',
 ]);
 
+/** Machines that can fail together: those of one zone of one provider whose Nodes are in one target cluster. */
+export interface Zone {
+  /** Target cluster; empty without one. */
+  readonly cluster: string;
+  /** That of the class; empty when there is none. */
+  readonly provider: string;
+  /** Empty when nobody knows it: such machines of one provider count as one zone. */
+  readonly name: string;
+}
+
+/** What the zone of a machine follows from. */
+export interface ZoneParts {
+  readonly classes: Pick<Lister<MachineClass>, 'get'>;
+  readonly targets: Pick<Targets, 'of'>;
+}
+
 /** One zone, and how its machines do. */
 export interface ZoneState {
-  /** Empty for machines of which nobody knows the zone: they count as one zone. */
-  readonly zone: string;
+  readonly zone: Zone;
   /** Machines that have joined and are not being deleted. */
   readonly machines: number;
   /** Those of them whose Node is not healthy. */
@@ -32,9 +48,20 @@ export interface ZoneState {
   readonly isStopped: boolean;
 }
 
-/** The zone of a machine: from its node template, else from its class. Empty when neither tells. */
-export function zoneOf({ spec }: Pick<Machine, 'spec'>, machineClass: MachineClass | undefined): string {
-  return spec?.nodeTemplate?.metadata?.labels?.[ZONE_LABEL] ?? machineClass?.nodeTemplate?.zone ?? '';
+/** The zone of a machine. Its name is from its node template, else from its class. */
+export function zoneOf({ classes, targets }: ZoneParts, machine: Machine): Zone {
+  const { metadata, spec } = machine;
+  const machineClass = classes.get(`${metadata.namespace ?? ''}/${spec?.class?.name ?? ''}`);
+  return {
+    cluster: targets.of(machine)?.cluster ?? '',
+    provider: machineClass?.provider ?? '',
+    name: spec?.nodeTemplate?.metadata?.labels?.[ZONE_LABEL] ?? machineClass?.nodeTemplate?.zone ?? '',
+  };
+}
+
+/** Tells zones apart. */
+export function keyOfZone({ cluster, provider, name }: Zone): string {
+  return JSON.stringify([cluster, provider, name]);
 }
 
 /**
@@ -43,39 +70,21 @@ export function zoneOf({ spec }: Pick<Machine, 'spec'>, machineClass: MachineCla
  * machines, and new machines would not help. The decision follows from what is recorded alone, so that it outlives any process;
  * it ends when the share has fallen. Zones in the order in which machines name them.
  */
-export function zoneStates(
-  machines: readonly Machine[],
-  zoneOfMachine: (machine: Machine) => string,
-  threshold: number,
-): ZoneState[] {
-  const zones = new Map<string, Machine[]>();
+export function zoneStates(parts: ZoneParts, machines: readonly Machine[], threshold: number): ZoneState[] {
+  const zones = new Map<string, { zone: Zone; joined: Machine[] }>();
   for (const machine of machines) {
     if (isBeingDeleted(machine) || !JOINED.has(phaseOf(machine))) continue;
-    const zone = zoneOfMachine(machine);
-    const known = zones.get(zone);
-    if (known === undefined) zones.set(zone, [machine]);
-    else known.push(machine);
+    const zone = zoneOf(parts, machine);
+    const known = zones.get(keyOfZone(zone));
+    if (known === undefined) zones.set(keyOfZone(zone), { zone, joined: [machine] });
+    else known.joined.push(machine);
   }
-  return [...zones].map(([zone, joined]) => stateOf(zone, joined, threshold));
+  return [...zones.values()].map(({ zone, joined }) => stateOf(zone, joined, threshold));
 }
 
-/** The zones of all cached machines. */
-export function zonesOf(machines: Lister<Machine>, classes: Lister<MachineClass>, threshold: number): ZoneState[] {
-  return zoneStates(machines.list(), (machine) => zoneIn(classes, machine), threshold);
-}
-
-/** The zone of a machine whose class is cached, or not. */
-export function zoneIn(classes: Lister<MachineClass>, { metadata, spec }: Machine): string {
-  return zoneOf({ spec }, classes.get(`${metadata.namespace ?? ''}/${spec?.class?.name ?? ''}`));
-}
-
-/** How many machines of `zone` are Unknown since about the same time as this one, itself included. */
-export function unhealthyTogether(
-  machine: Machine,
-  machines: readonly Machine[],
-  zoneOfMachine: (machine: Machine) => string,
-): number {
-  const zone = zoneOfMachine(machine);
+/** How many machines of its zone are Unknown since about the same time as this one, itself included. */
+export function unhealthyTogether(parts: ZoneParts, machine: Machine, machines: readonly Machine[]): number {
+  const key = keyOfZone(zoneOf(parts, machine));
   const sinceMs = unhealthySinceMs(machine);
   const others = machines.filter(
     (other) =>
@@ -83,7 +92,7 @@ export function unhealthyTogether(
       phaseOf(other) === 'Unknown' &&
       !isBeingDeleted(other) &&
       Math.abs(unhealthySinceMs(other) - sinceMs) <= BURST_MS &&
-      zoneOfMachine(other) === zone,
+      keyOfZone(zoneOf(parts, other)) === key,
   );
   return others.length + 1;
 }
@@ -92,7 +101,7 @@ function unhealthySinceMs({ status }: Machine): number {
   return fromTimestamp(status?.currentStatus?.lastUpdateTime) ?? 0;
 }
 
-function stateOf(zone: string, joined: readonly Machine[], threshold: number): ZoneState {
+function stateOf(zone: Zone, joined: readonly Machine[], threshold: number): ZoneState {
   const unknown = joined.filter((machine) => phaseOf(machine) === 'Unknown');
   const isStopped =
     threshold < 1 &&

@@ -11,7 +11,7 @@ import { isHealthy } from '../../machines/node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf } from '../../machines/settings.ts';
 import { phaseOf, setOperation } from '../../machines/status.ts';
 import type { PaceFacts } from '../pace.ts';
-import { unhealthyTogether, zoneIn, zonesOf } from '../zones.ts';
+import { keyOfZone, unhealthyTogether, zoneOf, zoneStates, type Zone } from '../zones.ts';
 import { becomeFailed, clustersOf } from './fail.ts';
 import { CATCH_UP_MS, lastLook } from './last-look.ts';
 
@@ -51,10 +51,11 @@ export const healthTimeout: MachineStep = {
 };
 
 /** The machine's zone, if it is one of which no machine is replaced just now. */
-function stoppedZoneOf({ machine, machines, classes, settings }: MachineContext): string | undefined {
-  const zone = zoneIn(classes, machine);
-  const states = zonesOf(machines, classes, settings.zoneUnhealthyThreshold);
-  return states.some((state) => state.zone === zone && state.isStopped) ? zone : undefined;
+function stoppedZoneOf(ctx: MachineContext): Zone | undefined {
+  const zone = zoneOf(ctx, ctx.machine);
+  const states = zoneStates(ctx, ctx.machines.list(), ctx.settings.zoneUnhealthyThreshold);
+  const state = states.find((one) => keyOfZone(one.zone) === keyOfZone(zone));
+  return state?.isStopped === true ? zone : undefined;
 }
 
 /** Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. */
@@ -69,7 +70,7 @@ async function replace(ctx: MachineContext, timeoutMs: number): Promise<StepResu
   const { machine, observed, fleet, pace, pass, clock, log } = ctx;
   const zone = stoppedZoneOf(ctx);
   if (zone !== undefined) {
-    tellHold(ctx, hold('zone', zone));
+    tellHold(ctx, hold('zone', zone.name));
     return requeue(REPLACEMENT_RETRY_MS, 'more machines of its zone to be healthy');
   }
   const facts = paceFactsOf(ctx, timeoutMs);
@@ -101,18 +102,15 @@ async function replace(ctx: MachineContext, timeoutMs: number): Promise<StepResu
 }
 
 /** Undefined for a machine that nobody replaces. */
-function paceFactsOf(
-  { machine, observed, fleet, machines, classes }: MachineContext,
-  healthTimeoutMs: number,
-): PaceFacts | undefined {
+function paceFactsOf(ctx: MachineContext, healthTimeoutMs: number): PaceFacts | undefined {
+  const { machine, observed, fleet, machines } = ctx;
   const pool = fleet.poolOf(observed);
   if (pool === undefined) return undefined;
   const { key, limit, others } = pool;
   const unhealthy = others.filter((other) => phaseOf(other) === 'Unknown' && !isBeingDeleted(other)).length + 1;
-  const zoneOfMachine = (one: Machine): string => zoneIn(classes, one);
-  const together = unhealthyTogether(observed, machines.list(), zoneOfMachine);
-  const zone = { name: zoneOfMachine(machine), together };
-  return { uid: machine.metadata.uid, pool: { key, unhealthy }, zone, limit, healthTimeoutMs };
+  const together = unhealthyTogether(ctx, observed, machines.list());
+  const zone = { key: keyOfZone(zoneOf(ctx, machine)), together };
+  return { uid: machine.metadata.uid, pool: { key, unhealthy, limit }, zone, healthTimeoutMs };
 }
 
 /** Holds the machine back while others that are unhealthy too had their turn in this health timeout; undefined: it is its turn. */
