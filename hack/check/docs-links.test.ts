@@ -32,3 +32,31 @@ test('every link between pages leads somewhere', async () => {
   expect(links.flat().filter(({ link }) => !existsSync(path.join(ROOT, link)))).toEqual([]);
   expect(links.flat().length).toBeGreaterThan(20);
 });
+
+/** Files and folders of the source that a page names between backticks, or alone in a picture. */
+async function sourcesNamedIn(page: string): Promise<string[]> {
+  const text = await readFile(path.join(ROOT, page), 'utf8');
+  return [...text.matchAll(/(?<![\w./-])(?:cmd|crds|deploy|hack|pkg|proto|test)\/[\w./-]*\w/g)].map(([name]) => name);
+}
+
+test('every file and folder of the source that a page names is there', async () => {
+  const named = await Promise.all(
+    [...(await pages()), 'README.md', 'CONTRIBUTING.md'].map(async (page) =>
+      (await sourcesNamedIn(page)).map((name) => ({ page, name })),
+    ),
+  );
+
+  expect(named.flat().filter(({ name }) => !existsSync(path.join(ROOT, name)))).toEqual([]);
+  expect(named.flat().length).toBeGreaterThan(50);
+});
+
+test('every file that the way of a deletion names is there', async () => {
+  const text = await readFile(path.join(ROOT, 'docs/development/architecture.md'), 'utf8');
+  const [, way = ''] = /## The way of a deletion([^]*?)\n## /.exec(text) ?? [];
+  const files = [...way.matchAll(/(?<![\w./-])(?:(?:calls|deletion|drain)\/)?[\w-]+\.ts/g)].map(([name]) => name);
+  const folder = path.join(ROOT, 'pkg/controllers/machine');
+
+  const missing = files.filter((file) => !existsSync(path.join(folder, file)) && !way.includes(`pkg/drain/${file}`));
+  expect(missing.filter((file) => !way.includes(`pkg/driver/${file}`))).toEqual([]);
+  expect(files.length).toBeGreaterThan(10);
+});
