@@ -351,6 +351,20 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/rolling.ts',
+    from: 'sumOf(old, ({ preservedFailed }) => preservedFailed)',
+    to: 'sumOf(all, ({ preservedFailed }) => preservedFailed)',
+    why: 'A template whose machines fail and are preserved takes all machines that work.',
+    tests: ['pkg/controllers/machine-deployment/rolling.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/set-facts.ts',
+    from: '.slice(unavailableFirst)',
+    to: '',
+    why: 'A failed preserved machine that goes at once is also taken for missing, which costs one that works.',
+    tests: ['pkg/controllers/machine-deployment/set-facts.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/rolling.ts',
     from: 'const loss = clamp(Math.min(free, size), budget);',
     to: 'const loss = Math.min(free, size);',
     why: 'Unavailable machines of old sets go beyond what the rollout allows.',

@@ -572,7 +572,7 @@ class History {
     });
     const stays = plans.reduce((sum, plan) => sum + plan.stays, 0);
     const gives = plans.reduce((sum, plan) => sum + plan.gives, 0);
-    const preserved = sets.flatMap(world.machinesOf).filter(isPreservedFailed).length;
+    const preserved = world.oldSets.flatMap(world.machinesOf).filter(isPreservedFailed).length;
     const least = leastAvailable(world.limits, preserved);
     must(gives === 0 || stays >= least, `${stays} stay available of at least ${least}`);
   }

@@ -18,17 +18,18 @@ export function growNewSet(newSet: SetFacts, oldSets: readonly SetFacts[], limit
  * What the old sets of a RollingUpdate may give up now, oldest set first:
  *
  * 1. Machines that are not available anyway, as far as they are the first to go;
- * 2. available ones, as long as at least `replicas - unavailable` stay available over all sets, less those that have failed and
- *    are preserved.
+ * 2. available ones, as long as at least `replicas - unavailable` stay available over all sets, less those of old sets that have
+ *    failed and are preserved.
  *
- * A Machine of the new set that is not available yet counts as if it never will be.
+ * A Machine of the new set that is not available yet counts as if it never will be. One that has failed and is preserved is no reason to
+ * give up another: a template of which every Machine fails would take all that work.
  */
 export function shrinkOldSets(newSet: SetFacts, oldSets: readonly SetFacts[], limits: Limits): Resizes {
   const old = oldSets.filter(({ size }) => size > 0).toSorted(byAge);
   const all = [newSet, ...old];
   const least = leastAvailable(
     limits,
-    sumOf(all, ({ preservedFailed }) => preservedFailed),
+    sumOf(old, ({ preservedFailed }) => preservedFailed),
   );
   let budget = sumOf(all, ({ size }) => size) - least - (newSet.size - newSet.available);
   let spare = sumOf(all, ({ available }) => available) - least;

@@ -12,12 +12,15 @@ import { factsOf } from './set-facts.ts';
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const PAST = '2026-01-01T00:00:00Z';
 
-type Trait = 'well' | 'ill' | 'well, preferred' | 'going' | 'well, marked';
+type Trait = 'well' | 'failed, preserved' | 'ill' | 'well, preferred' | 'going' | 'well, marked';
 
 function machineOf(trait: Trait, i: number): BuiltMachine {
   return machine((m) => {
     m.metadata.name = `m-${i}`;
     if (trait === 'ill') m.status.currentStatus.phase = 'Unknown';
+    if (trait === 'failed, preserved') {
+      m.status.currentStatus = { phase: 'Failed', preserveExpiryTime: '2026-01-03T00:00:00Z' };
+    }
     if (trait === 'going') m.metadata.deletionTimestamp = PAST;
     if (trait === 'well, preferred') m.metadata.annotations[PRIORITY_ANNOTATION] = '2';
     if (trait === 'well, marked') {
@@ -46,4 +49,32 @@ test.each<{ traits: Trait[]; size: number; available: number; free: number }>([
   const { available, free, existing } = factsOf(set, traits.map(machineOf), 0, NOW);
 
   expect({ available, free, existing }).toEqual({ ...want, existing: traits.length });
+});
+
+test.each<{ title: string; traits: Trait[]; size: number; preservedFailed: number; free: number }>([
+  {
+    title: 'is missed while available ones go first',
+    traits: ['failed, preserved', 'well'],
+    size: 2,
+    preservedFailed: 1,
+    free: 0,
+  },
+  {
+    title: 'costs nothing in a set without any',
+    traits: ['failed, preserved', 'ill'],
+    size: 2,
+    preservedFailed: 0,
+    free: 2,
+  },
+  {
+    title: 'that is about to go is not missed',
+    traits: ['failed, preserved', 'well'],
+    size: 0,
+    preservedFailed: 0,
+    free: 0,
+  },
+])('a failed machine that is preserved $title', ({ traits, size, preservedFailed, free }) => {
+  const set = machineSet((s) => void (s.spec.replicas = size));
+
+  expect(factsOf(set, traits.map(machineOf), 0, NOW)).toMatchObject({ preservedFailed, free });
 });

@@ -24,7 +24,10 @@ export interface SetFacts {
   readonly available: number;
   /** By how much it can shrink before an available Machine goes: what is missing, and the unavailable ones that go first. */
   readonly free: number;
-  /** How many have failed and are preserved: they take a replica each, are missed as long as they stay, and go last. */
+  /**
+   * How many have failed, are preserved, and go only after an available Machine: they take a replica each and are missed as long as they
+   * stay. What goes before any available one is `free`.
+   */
   readonly preservedFailed: number;
   /** How many Machines an autoscaler has named that the set does not know of yet. */
   readonly named: number;
@@ -56,6 +59,9 @@ export type Resizes = ReadonlyMap<string, number>;
 export function factsOf(set: MachineSet, machines: readonly Machine[], named: number, nowMs: number): SetFacts {
   const size = set.spec.replicas ?? 0;
   const staying = stayingOf(set, machines, nowMs);
+  const order = staying.every(isAvailable) ? staying : inVictimOrder(staying, nowMs);
+  const firstAvailable = order.findIndex(isAvailable);
+  const unavailableFirst = firstAvailable < 0 ? order.length : firstAvailable;
   return {
     name: set.metadata.name,
     createdMs: fromTimestamp(set.metadata.creationTimestamp) ?? 0,
@@ -63,8 +69,9 @@ export function factsOf(set: MachineSet, machines: readonly Machine[], named: nu
     existing: machines.length,
     living: machines.filter((machine) => !isTerminating(machine)).length,
     available: Math.min(staying.filter(isAvailable).length, size),
-    free: Math.max(0, size - staying.length) + unavailableFirst(staying, nowMs),
-    preservedFailed: staying.filter((machine) => isFailed(machine) && isPreserved(machine, nowMs)).length,
+    free: Math.max(0, size - staying.length) + unavailableFirst,
+    preservedFailed: order.slice(unavailableFirst).filter((machine) => isFailed(machine) && isPreserved(machine, nowMs))
+      .length,
     named,
     desiredNote: integerOf(set.metadata.annotations?.[DESIRED_REPLICAS_ANNOTATION]),
     maxNote: integerOf(set.metadata.annotations?.[MAX_REPLICAS_ANNOTATION]),
@@ -82,13 +89,6 @@ function stayingOf(set: MachineSet, machines: readonly Machine[], nowMs: number)
   const going = victimsAmong(living, { desired: size, scalerChangedAtMs, nowMs, isKept: () => true });
   const names = new Set(going.map(({ machine }) => machine.metadata.name));
   return living.filter(({ metadata }) => !names.has(metadata.name));
-}
-
-/** How many unavailable Machines are given up before the first available one. */
-function unavailableFirst(machines: readonly Machine[], nowMs: number): number {
-  if (machines.every(isAvailable)) return 0;
-  const firstAvailable = inVictimOrder(machines, nowMs).findIndex(isAvailable);
-  return firstAvailable < 0 ? machines.length : firstAvailable;
 }
 
 /** Oldest first; equally old ones by name, so that the order is total. */
