@@ -3,7 +3,7 @@ import type { ActivityResults } from '../controllers/machine/calls/results.ts';
 import { Fleet } from '../controllers/machines/fleet.ts';
 import { MachineController } from '../controllers/machine/controller.ts';
 import { HOLD_KINDS, holdOf } from '../controllers/machines/hold.ts';
-import { zoneStates } from '../controllers/machine/zones.ts';
+import { zoneStates } from '../controllers/machines/zones.ts';
 import { MachineClassController } from '../controllers/machine-class/controller.ts';
 import { lookForOwnerlessVMs } from '../controllers/machine-class/ownerless-vms.ts';
 import { Departures } from '../controllers/safety/departures.ts';

@@ -17,7 +17,7 @@ import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import type { Fleet } from '../machines/fleet.ts';
 import type { MachineMemory } from './memory.ts';
 import type { NodeAccess } from '../machines/node-access.ts';
-import type { ReplacementPace } from './pace.ts';
+import type { ReplacementPace } from '../machines/pace.ts';
 import type { PassNotes } from './pass.ts';
 import type { Retries } from './retries.ts';
 import type { MachineSettings } from '../machines/settings.ts';

@@ -41,7 +41,7 @@ import { inPlaceOutcome } from './in-place/outcome.ts';
 import { inPlaceProgress } from './in-place/progress.ts';
 import { MachineMemory } from './memory.ts';
 import { nodeAccess } from '../machines/node-access.ts';
-import { ReplacementPace } from './pace.ts';
+import { ReplacementPace } from '../machines/pace.ts';
 import { PassNotes } from './pass.ts';
 import { preservation } from './preservation/preservation.ts';
 import { Retries } from './retries.ts';

@@ -24,7 +24,7 @@ import { Fleet } from '../machines/fleet.ts';
 import { MachineMemory } from './memory.ts';
 import type { NodeAccess } from '../machines/node-access.ts';
 import { goesWith } from '../machines/node-owner.ts';
-import { ReplacementPace } from './pace.ts';
+import { ReplacementPace } from '../machines/pace.ts';
 import { PassNotes } from './pass.ts';
 import { Retries } from './retries.ts';
 import type { MachineSettings } from '../machines/settings.ts';

@@ -10,8 +10,8 @@ import { isUpdated } from '../in-place/outcome.ts';
 import { isHealthy } from '../../machines/node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf } from '../../machines/settings.ts';
 import { phaseOf, setOperation } from '../../machines/status.ts';
-import type { PaceFacts } from '../pace.ts';
-import { keyOfZone, unhealthyTogether, zoneOf, zoneStates, type Zone } from '../zones.ts';
+import type { PaceFacts } from '../../machines/pace.ts';
+import { keyOfZone, unhealthyTogether, zoneOf, zoneStates, type Zone } from '../../machines/zones.ts';
 import { becomeFailed, clustersOf } from './fail.ts';
 import { CATCH_UP_MS, lastLook } from './last-look.ts';
 

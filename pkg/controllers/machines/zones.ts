@@ -5,7 +5,7 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
 import type { Targets } from '../../targets/targets.ts';
-import { phaseOf } from '../machines/status.ts';
+import { phaseOf } from './status.ts';
 
 /** Of fewer machines nobody can tell whether the fault is the zone's or theirs. */
 const LEAST_MACHINES = 3;
