@@ -79,25 +79,25 @@ try {
 
 /** Machines with a pod each, under a budget that allows no eviction, being deleted. */
 async function block(to: Api): Promise<void> {
-  await send(to, 'POST', '/api/v1/namespaces/machinist/serviceaccounts', { metadata: { name: 'default' } });
+  await to.send('POST', '/api/v1/namespaces/machinist/serviceaccounts', { metadata: { name: 'default' } });
   const names = Array.from({ length: blocked }, (_, i) => `blocked-${i}`);
   for (const name of names) {
     const spec = { class: { kind: 'MachineClass', name: 'first' } };
     const head = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind: 'Machine' };
-    await send(to, 'POST', `${BASE}/machines`, { ...head, metadata: { name }, spec });
+    await to.send('POST', `${BASE}/machines`, { ...head, metadata: { name }, spec });
   }
   await until(async () => (await phases(to)).filter((phase) => phase === 'Running').length === blocked);
   for (const name of names) {
-    await send(to, 'POST', PODS, {
+    await to.send('POST', PODS, {
       metadata: { name, labels: { app: 'blocked' } },
       spec: { nodeName: name, containers: [{ name: 'c', image: 'registry.example/c:1' }] },
     });
   }
   const spec = { minAvailable: blocked, selector: { matchLabels: { app: 'blocked' } } };
-  await send(to, 'POST', BUDGETS, { metadata: { name: 'closed' }, spec });
+  await to.send('POST', BUDGETS, { metadata: { name: 'closed' }, spec });
   const judged = { observedGeneration: 1, expectedPods: blocked, currentHealthy: blocked, desiredHealthy: blocked };
-  await send(to, 'PATCH', `${BUDGETS}/closed/status`, { status: { ...judged, disruptionsAllowed: 0 } });
-  for (const name of names) await send(to, 'DELETE', `${BASE}/machines/${name}`);
+  await to.send('PATCH', `${BUDGETS}/closed/status`, { status: { ...judged, disruptionsAllowed: 0 } });
+  for (const name of names) await to.send('DELETE', `${BASE}/machines/${name}`);
   await until(async () => (await metric('machinist_activities_running{kind="drain"}')) === blocked);
 }
 
@@ -122,9 +122,9 @@ async function waited(): Promise<{ readonly seconds: number; readonly keys: numb
 
 /** Asks for so many machines and resolves when they are available. */
 async function create(to: Api, replicas: number): Promise<void> {
-  await send(to, 'PATCH', DEPLOYMENT, { spec: { replicas } });
+  await to.send('PATCH', DEPLOYMENT, { spec: { replicas } });
   await until(async () => {
-    const { metadata, status = {} } = await send<DeploymentItem>(to, 'GET', DEPLOYMENT);
+    const { metadata, status = {} } = await to.send<DeploymentItem>('GET', DEPLOYMENT);
     const { observedGeneration, availableReplicas = 0 } = status;
     return (
       observedGeneration === metadata.generation &&
@@ -138,7 +138,7 @@ async function phases(of: Api): Promise<(string | undefined)[]> {
   interface Item {
     readonly status?: { readonly currentStatus?: { readonly phase?: string } };
   }
-  const { items } = await send<{ items: Item[] }>(of, 'GET', `${BASE}/machines?resourceVersion=0`);
+  const { items } = await of.send<{ items: Item[] }>('GET', `${BASE}/machines?resourceVersion=0`);
   return items.map(({ status }) => status?.currentStatus?.phase);
 }
 
@@ -163,16 +163,4 @@ interface DeploymentItem {
 
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await sleep(100);
-}
-
-async function send<T>(
-  to: Api,
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
-  where: string,
-  body?: unknown,
-): Promise<T> {
-  const contentType = method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {};
-  const answer = await to.request(where, { method, ...contentType, ...(body === undefined ? {} : { body }) });
-  if (answer.status < 300) return answer.body as T; // by the caller's word
-  throw new Error(`${method} ${where}: ${answer.status} ${JSON.stringify(answer.body)}`);
 }

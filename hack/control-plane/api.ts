@@ -50,6 +50,14 @@ export class Api {
     return { status: response.statusCode, body: parse(text) };
   }
 
+  /** The body of an answer that agrees; throws with what the server said otherwise. A PATCH is a merge patch. */
+  async send<T = unknown>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> {
+    const contentType = method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {};
+    const answer = await this.request(path, { method, ...contentType, ...(body === undefined ? {} : { body }) });
+    if (answer.status < 300) return answer.body as T; // by the caller's word
+    throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  }
+
   /** Ends all connections. */
   async close(): Promise<void> {
     await this.#agent.destroy();

@@ -71,7 +71,7 @@ export class Pool implements AsyncDisposable {
     const { api, kubeconfig } = site;
     const namespace = `t-${randomBytes(5).toString('hex')}`;
     const pool = new Pool(namespace, cloud, kubeconfig, api);
-    await pool.#request('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
+    await api.send('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
     await grant(api, 'control', namespace);
     await applyManifests(api, manifestsOf(namespace, options));
     return pool;
@@ -80,6 +80,11 @@ export class Pool implements AsyncDisposable {
   /** What a manager of this pool is told. */
   get access(): { readonly kubeconfig: string; readonly namespace: string; readonly driver: string } {
     return { kubeconfig: this.kubeconfig, namespace: this.namespace, driver: this.cloud.address };
+  }
+
+  /** Of VMs that are planted: as if one of its machines had them. */
+  get identity(): { readonly namespace: string; readonly className: string; readonly zone: string } {
+    return { namespace: this.namespace, className: NAME, zone: this.namespace };
   }
 
   async scale(replicas: number): Promise<void> {
@@ -99,19 +104,19 @@ export class Pool implements AsyncDisposable {
 
   /** Annotates the MachineClass; null takes an annotation away. */
   async annotateClass(annotations: Readonly<Record<string, string | null>>): Promise<void> {
-    await this.#request('PATCH', `${this.#machinePath('machineclasses')}/${NAME}`, { metadata: { annotations } });
+    await this.#api.send('PATCH', `${this.#machinePath('machineclasses')}/${NAME}`, { metadata: { annotations } });
   }
 
   /** Asks for the deletion of the MachineDeployment, its class and its Secret. */
   async delete(): Promise<void> {
-    await this.#request('DELETE', `${this.#machinePath('machinedeployments')}/${NAME}`);
-    await this.#request('DELETE', `${this.#machinePath('machineclasses')}/${NAME}`);
-    await this.#request('DELETE', `${this.#secretPath}/${NAME}`);
+    await this.#api.send('DELETE', `${this.#machinePath('machinedeployments')}/${NAME}`);
+    await this.#api.send('DELETE', `${this.#machinePath('machineclasses')}/${NAME}`);
+    await this.#api.send('DELETE', `${this.#secretPath}/${NAME}`);
   }
 
   /** Asks for the deletion of one machine. */
   async deleteMachine(name: string): Promise<void> {
-    await this.#request('DELETE', `${this.#machinePath('machines')}/${name}`);
+    await this.#api.send('DELETE', `${this.#machinePath('machines')}/${name}`);
   }
 
   /** Makes a machine that no MachineSet owns; resolves with its name, which is its Node's too, when it runs. */
@@ -128,7 +133,7 @@ export class Pool implements AsyncDisposable {
   /** Asks for a machine that no MachineSet owns; resolves with its name. */
   async postMachine(spec: Readonly<Record<string, unknown>> = {}): Promise<string> {
     const name = `${this.namespace}-${randomBytes(2).toString('hex')}`;
-    await this.#request('POST', this.#machinePath('machines'), {
+    await this.#api.send('POST', this.#machinePath('machines'), {
       apiVersion: API_VERSION,
       kind: 'Machine',
       metadata: { name, finalizers: [MACHINE_FINALIZER] },
@@ -139,7 +144,7 @@ export class Pool implements AsyncDisposable {
 
   /** One machine as it is now. */
   async machine(name: string): Promise<Machine> {
-    return (await this.#request('GET', `${this.#machinePath('machines')}/${name}`)) as Machine;
+    return await this.#api.send<Machine>('GET', `${this.#machinePath('machines')}/${name}`);
   }
 
   /** Waits until no machine, VM, Node or token is left; the class and its Secret stay. */
@@ -153,7 +158,7 @@ export class Pool implements AsyncDisposable {
 
   /** Labels one machine. */
   async label(name: string, labels: Readonly<Record<string, string>>): Promise<void> {
-    await this.#request('PATCH', `${this.#machinePath('machines')}/${name}`, { metadata: { labels } });
+    await this.#api.send('PATCH', `${this.#machinePath('machines')}/${name}`, { metadata: { labels } });
   }
 
   async machines(): Promise<readonly Machine[]> {
@@ -161,7 +166,7 @@ export class Pool implements AsyncDisposable {
   }
 
   async deployment(): Promise<MachineDeployment> {
-    return (await this.#request('GET', `${this.#machinePath('machinedeployments')}/${NAME}`)) as MachineDeployment;
+    return await this.#api.send<MachineDeployment>('GET', `${this.#machinePath('machinedeployments')}/${NAME}`);
   }
 
   /** Who holds each of the Leases; empty while nobody ever did. */
@@ -192,7 +197,7 @@ export class Pool implements AsyncDisposable {
   /** Changes labels of an object, which means nothing to anybody. */
   async touch(kind: 'machines' | 'nodes', name: string, value: string): Promise<void> {
     const path = kind === 'nodes' ? '/api/v1/nodes' : this.#machinePath('machines');
-    await this.#request('PATCH', `${path}/${name}`, { metadata: { labels: { touched: value } } });
+    await this.#api.send('PATCH', `${path}/${name}`, { metadata: { labels: { touched: value } } });
   }
 
   /** Waits until the pool is what was asked for, and nothing else is there. Resolves with the names of its machines. */
@@ -284,21 +289,11 @@ export class Pool implements AsyncDisposable {
   }
 
   async #patchDeployment(body: unknown): Promise<void> {
-    await this.#request('PATCH', `${this.#machinePath('machinedeployments')}/${NAME}`, body);
+    await this.#api.send('PATCH', `${this.#machinePath('machinedeployments')}/${NAME}`, body);
   }
 
   async #list<T extends KubeObject>(path: string): Promise<readonly T[]> {
-    return ((await this.#request('GET', path)) as { items: T[] }).items;
-  }
-
-  async #request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
-    const answer = await this.#api.request(path, {
-      method,
-      ...(body === undefined ? {} : { body }),
-      ...(method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {}),
-    });
-    if (answer.status < 300) return answer.body;
-    throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return (await this.#api.send<{ items: T[] }>('GET', path)).items;
   }
 }
 

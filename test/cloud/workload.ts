@@ -23,14 +23,14 @@ export class Workload {
   /** In a namespace without any controller: pods need its service account. */
   static async open(api: Api, namespace: string): Promise<Workload> {
     const workload = new Workload(api, namespace);
-    await workload.#send('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'default' } });
+    await api.send('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'default' } });
     return workload;
   }
 
   /** A pod that is bound to this Node; `claim` names a PersistentVolumeClaim. Its kubelet starts and ends it. */
   async pod(nodeName: string, claim?: string): Promise<Pod> {
     const volumes = claim === undefined ? [] : [{ name: 'data', persistentVolumeClaim: { claimName: claim } }];
-    return await this.#send<Pod>('POST', this.#path('pods'), {
+    return await this.#api.send<Pod>('POST', this.#path('pods'), {
       metadata: { name: `p-${randomBytes(4).toString('hex')}`, labels: APP },
       spec: { nodeName, volumes, containers: [{ name: 'c', image: 'registry.example/c:1' }] },
     });
@@ -41,11 +41,11 @@ export class Workload {
     const name = `v-${randomBytes(4).toString('hex')}`;
     const storage = { accessModes: ['ReadWriteOnce'], storageClassName: '' };
     const csi = { driver: 'csi.example', volumeHandle: name };
-    await this.#send('POST', '/api/v1/persistentvolumes', {
+    await this.#api.send('POST', '/api/v1/persistentvolumes', {
       metadata: { name },
       spec: { ...storage, csi, capacity: { storage: '1Gi' }, persistentVolumeReclaimPolicy: 'Retain' },
     });
-    await this.#send('POST', this.#path('persistentvolumeclaims'), {
+    await this.#api.send('POST', this.#path('persistentvolumeclaims'), {
       metadata: { name },
       spec: { ...storage, volumeName: name, resources: { requests: { storage: '1Gi' } } },
     });
@@ -56,28 +56,28 @@ export class Workload {
   /** A budget over all pods of the namespace that allows no eviction, as its controller would have judged it. */
   async forbidEvictions(pods: number): Promise<void> {
     const path = this.#path('poddisruptionbudgets', '/apis/policy/v1');
-    const made = await this.#send<{ metadata: { generation: number } }>('POST', path, {
+    const made = await this.#api.send<{ metadata: { generation: number } }>('POST', path, {
       metadata: { name: 'closed' },
       spec: { minAvailable: pods, selector: { matchLabels: APP } },
     });
     const status = { expectedPods: pods, currentHealthy: pods, desiredHealthy: pods, disruptionsAllowed: 0 };
-    await this.#send('PATCH', `${path}/closed/status`, {
+    await this.#api.send('PATCH', `${path}/closed/status`, {
       status: { ...status, observedGeneration: made.metadata.generation },
     });
   }
 
   async pods(): Promise<readonly Pod[]> {
-    return (await this.#send<{ items: Pod[] }>('GET', this.#path('pods'))).items;
+    return (await this.#api.send<{ items: Pod[] }>('GET', this.#path('pods'))).items;
   }
 
   /** VolumeAttachments of volumes at this Node. */
   async attachments(nodeName: string): Promise<readonly VolumeAttachment[]> {
-    const { items } = await this.#send<{ items: VolumeAttachment[] }>('GET', ATTACHMENTS);
+    const { items } = await this.#api.send<{ items: VolumeAttachment[] }>('GET', ATTACHMENTS);
     return items.filter(({ spec }) => spec.nodeName === nodeName);
   }
 
   async node(name: string): Promise<Node> {
-    return await this.#send<Node>('GET', `/api/v1/nodes/${name}`);
+    return await this.#api.send<Node>('GET', `/api/v1/nodes/${name}`);
   }
 
   /** Plays the controller that moves a volume: `lateMs` after its pod has gone it leaves the Node, and then arrives elsewhere. */
@@ -101,25 +101,15 @@ export class Workload {
 
   async #attach(volume: string, nodeName: string): Promise<void> {
     const name = attachmentOf(volume, nodeName);
-    await this.#send('POST', ATTACHMENTS, {
+    await this.#api.send('POST', ATTACHMENTS, {
       metadata: { name },
       spec: { attacher: 'csi.example', nodeName, source: { persistentVolumeName: volume } },
     });
-    await this.#send('PATCH', `${ATTACHMENTS}/${name}/status`, { status: { attached: true } });
+    await this.#api.send('PATCH', `${ATTACHMENTS}/${name}/status`, { status: { attached: true } });
   }
 
   #path(plural: string, group = '/api/v1'): string {
     return `${group}/namespaces/${this.namespace}/${plural}`;
-  }
-
-  async #send<T>(method: 'GET' | 'POST' | 'PATCH', path: string, body?: unknown): Promise<T> {
-    const answer = await this.#api.request(path, {
-      method,
-      ...(body === undefined ? {} : { body }),
-      ...(method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {}),
-    });
-    if (answer.status < 300) return answer.body as T; // by the caller's word
-    throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
   }
 }
 

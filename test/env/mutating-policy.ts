@@ -44,19 +44,19 @@ export async function mutateOnCreation(api: Api, mutation: Mutation): Promise<As
       mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: patch } }],
     },
   };
-  await request(api, 'POST', `${PATH}/mutatingadmissionpolicies`, policy);
+  await api.send('POST', `${PATH}/mutatingadmissionpolicies`, policy);
   const binding = { metadata: { name }, spec: { policyName: name } };
-  await request(api, 'POST', `${PATH}/mutatingadmissionpolicybindings`, binding);
+  await api.send('POST', `${PATH}/mutatingadmissionpolicybindings`, binding);
   const isInForce = async (): Promise<boolean> => {
     const body = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind, ...probe };
     const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${namespace}/${plural}?dryRun=All`;
-    return isChanged(await request(api, 'POST', path, body));
+    return isChanged(await api.send('POST', path, body));
   };
   await eventually(isInForce, { timeoutMs: 60_000, describe: 'the policy to be in force' });
   return {
     async [Symbol.asyncDispose]() {
-      await request(api, 'DELETE', `${PATH}/mutatingadmissionpolicybindings/${name}`);
-      await request(api, 'DELETE', `${PATH}/mutatingadmissionpolicies/${name}`);
+      await api.send('DELETE', `${PATH}/mutatingadmissionpolicybindings/${name}`);
+      await api.send('DELETE', `${PATH}/mutatingadmissionpolicies/${name}`);
       await eventually(async () => !(await isInForce()), { timeoutMs: 60_000, describe: 'the policy to be gone' });
     },
   };
@@ -75,10 +75,4 @@ export function relabelling(namespace: string, label: string): Mutation {
     },
     isChanged: (created) => (created as Machine).metadata.labels?.[label] === 'lost',
   };
-}
-
-async function request(api: Api, method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
-  const answer = await api.request(path, { method, ...(body === undefined ? {} : { body }) });
-  if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
-  return answer.body;
 }

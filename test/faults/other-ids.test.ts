@@ -37,11 +37,7 @@ async function untilGone(node: string): Promise<void> {
 }
 
 async function register(name: string, providerID: string): Promise<void> {
-  const answer = await site.api.request('/api/v1/nodes', {
-    method: 'POST',
-    body: { metadata: { name }, spec: { providerID } },
-  });
-  expect(answer.status).toBe(201);
+  await site.api.send('POST', '/api/v1/nodes', { metadata: { name }, spec: { providerID } });
 }
 
 test(`${MACHINES} machines whose Nodes show provider ids of another form than the driver's lose no VM, and leave no Node`, async () => {
@@ -102,19 +98,8 @@ test(`${MACHINES} machines whose Nodes show provider ids of another form than th
 
   // A VM appears that nobody asked for, with its Node, and is listed then.
   cloud.setFaults([{ method: 'ListMachines', effect: 'fail' }]);
-  const orphan = simulation.cloud.create({
-    cluster: '',
-    namespace: pool.namespace,
-    className: 'pool',
-    machineName: `orphan-${pool.namespace}`,
-    machineUID: undefined,
-    zone: pool.namespace,
-    size: 'small',
-    power: 'on',
-    initialized: true,
-    joinsAtMs: 0,
-    nodeLabels: {},
-  });
+  const machineName = `orphan-${pool.namespace}`;
+  const orphan = simulation.cloud.plant({ ...pool.identity, machineName, join: true });
   await eventually(() => isThere(orphan.machineName), { ...PATIENCE, describe: 'the Node of the orphan' });
   cloud.setFaults([]);
   await untilGone(orphan.machineName);

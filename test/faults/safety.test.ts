@@ -70,34 +70,12 @@ async function untilMarked(pool: Pool, marks: readonly unknown[]): Promise<void>
   await eventually(async () => expect(await marksOf(pool)).toEqual(marks), { ...PATIENCE, describe: 'the marks' });
 }
 
-async function request(method: 'PATCH' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<void> {
-  const contentType = 'application/merge-patch+json';
-  const answer = await site.api.request(path, {
-    method,
-    ...(body === undefined ? {} : { body }),
-    ...(method === 'PATCH' && { contentType }),
-  });
-  expect(answer.status).toBeLessThan(300);
-}
-
 /** VMs that nobody asked for, named as those of the pool's set. */
 async function plant(cloud: SimulatedCloud, pool: Pool, count: number, joins = false): Promise<readonly string[]> {
   const [set] = await setsOf(pool);
   return Array.from({ length: count }, (_, i) => {
-    const planted = {
-      cluster: '',
-      namespace: pool.namespace,
-      className: 'pool',
-      machineName: `${set?.metadata.name ?? ''}-lost${i}`,
-      machineUID: undefined,
-      zone: pool.namespace,
-      size: 'small',
-      power: 'on',
-      initialized: true,
-      joinsAtMs: joins ? 0 : undefined,
-      nodeLabels: {},
-    } as const;
-    return cloud.simulation.cloud.create(planted).providerID;
+    const machineName = `${set?.metadata.name ?? ''}-lost${i}`;
+    return cloud.simulation.cloud.plant({ ...pool.identity, machineName, join: joins }).providerID;
   });
 }
 
@@ -175,7 +153,7 @@ describe('a set with too many machines', () => {
       expect((await pool.machines()).length).toBe(2);
 
       const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${pool.namespace}/machinedeployments/pool`;
-      await request('PATCH', path, { metadata: { annotations: { [UNFREEZE_ANNOTATION]: 'yes' } } });
+      await site.api.send('PATCH', path, { metadata: { annotations: { [UNFREEZE_ANNOTATION]: 'yes' } } });
       await eventually(async () => (await pool.machines()).length === 3, PATIENCE);
       expect((await pool.deployment()).metadata.annotations?.[UNFREEZE_ANNOTATION]).toBeUndefined();
 
@@ -205,14 +183,14 @@ describe('a MachineDeployment whose machines are lost as they are made', () => {
       // Another process counts anew, and does not go on all the same, however often it looks.
       const lost = (await pool.machines()).map(({ metadata }) => metadata.name);
       await using manager = await InProcessManager.start({ ...pool.access, flags: EAGER });
-      await request('PATCH', path, { metadata: { labels: { [FREEZE_LABEL]: null } } });
+      await site.api.send('PATCH', path, { metadata: { labels: { [FREEZE_LABEL]: null } } });
       await untilMarked(pool, [undefined, undefined, 'True', 'CreationLimitReached']);
       expect((await pool.machines()).map(({ metadata }) => metadata.name)).toEqual(lost);
       expect(lost.length).toBeLessThanOrEqual(3 * 3 + 20 + 2);
       for (const name of lost) await pool.deleteMachine(name);
       await pool.untilEmpty(PATIENCE);
 
-      await request('PATCH', path, { metadata: { annotations: { [UNFREEZE_ANNOTATION]: 'yes' } } });
+      await site.api.send('PATCH', path, { metadata: { annotations: { [UNFREEZE_ANNOTATION]: 'yes' } } });
       await pool.untilUp(2, PATIENCE);
 
       expect(await marksOf(pool)).toEqual(FREE);
@@ -292,7 +270,10 @@ describe('a VM that no Machine has', () => {
       await eventually(async () => expect(await held()).toBe(MACHINES), PATIENCE);
 
       // No Machine uses it, so that nothing keeps it.
-      await request('DELETE', `/apis/machine.sapcloud.io/v1alpha1/namespaces/${pool.namespace}/machineclasses/pool`);
+      await site.api.send(
+        'DELETE',
+        `/apis/machine.sapcloud.io/v1alpha1/namespaces/${pool.namespace}/machineclasses/pool`,
+      );
 
       await eventually(async () => expect(await held()).toBe(0), PATIENCE);
       expect(await idsOf(cloud)).toEqual(planted.toSorted());
@@ -337,8 +318,8 @@ describe('a VM that no Machine has', () => {
       const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${pool.namespace}/machines/${stripped}`;
       // The drain waits for no pod, so the object must be gone before the deletion gets to the VM.
       cloud.setFaults([{ method: 'DeleteMachine', effect: 'fail', machines: stripped, times: 1 }]);
-      await request('DELETE', path);
-      await request('PATCH', path, { metadata: { finalizers: null } });
+      await site.api.send('DELETE', path);
+      await site.api.send('PATCH', path, { metadata: { finalizers: null } });
 
       await eventually(() => cloud.simulation.cloud.get(lost) === undefined, PATIENCE);
       const names = await pool.untilUp(2, PATIENCE);
@@ -391,8 +372,8 @@ describe('a look that nobody waits for', () => {
       await pool.deleteMachine(waits);
       await eventually(async () => expect((await site.api.request(`${path}/${waits}`)).status).toBe(404), PATIENCE);
       // One that has a VM is told of, and after the other one.
-      await request('PATCH', `${path}/${kept}`, { metadata: { finalizers: null } });
-      await request('DELETE', `${path}/${kept}`);
+      await site.api.send('PATCH', `${path}/${kept}`, { metadata: { finalizers: null } });
+      await site.api.send('DELETE', `${path}/${kept}`);
       await eventually(() => warnings.some((text) => text.includes('vanished')), PATIENCE);
 
       expect(warnings.filter((text) => text.includes('vanished'))).toHaveLength(1);
@@ -413,9 +394,9 @@ describe('a Machine that is let go by hand', () => {
       const [stripped = ''] = await pool.untilUp(1, PATIENCE);
 
       const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${pool.namespace}/machines/${stripped}`;
-      await request('DELETE', path);
+      await site.api.send('DELETE', path);
       await eventually(() => cloud.calls['DeleteMachine'] === 1, PATIENCE);
-      await request('PATCH', path, { metadata: { finalizers: null } });
+      await site.api.send('PATCH', path, { metadata: { finalizers: null } });
 
       const node = `/api/v1/nodes/${stripped}`;
       await eventually(async () => expect((await site.api.request(node)).status).toBe(404), PATIENCE);
@@ -558,7 +539,7 @@ describe('a Node that no Machine has', () => {
       await pool.untilUp(2, PATIENCE);
 
       const register = (name: string, of: string): Promise<unknown> =>
-        request('POST', '/api/v1/nodes', {
+        site.api.send('POST', '/api/v1/nodes', {
           metadata: { name, labels: { [MACHINE_NAME]: of }, finalizers: [FINALIZER] },
           spec: { providerID: `kubemark://${name}` },
         });
@@ -584,7 +565,10 @@ describe('a Node that no Machine has', () => {
       await using _manager = await InProcessManager.start({ ...pool.access, flags });
       const name = `stray-${pool.namespace}`;
       const providerID = `sim:///elsewhere/${name}`;
-      await request('POST', '/api/v1/nodes', { metadata: { name, finalizers: [FINALIZER] }, spec: { providerID } });
+      await site.api.send('POST', '/api/v1/nodes', {
+        metadata: { name, finalizers: [FINALIZER] },
+        spec: { providerID },
+      });
 
       const look = async (): Promise<Node> => (await site.api.request(`/api/v1/nodes/${name}`)).body as Node;
       await eventually(async () => {
@@ -593,7 +577,7 @@ describe('a Node that no Machine has', () => {
       }, PATIENCE);
 
       const machines = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${pool.namespace}/machines`;
-      await request('POST', machines, {
+      await site.api.send('POST', machines, {
         apiVersion: 'machine.sapcloud.io/v1alpha1',
         kind: 'Machine',
         metadata: { name },

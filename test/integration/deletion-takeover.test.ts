@@ -176,7 +176,7 @@ describe('a deletion that the original has begun', () => {
       const { api } = site;
       const machines = `${MACHINES}/${pool.namespace}/machines`;
       const before = await InProcessManager.start(pool.access);
-      for (const { name } of LEFTOVERS) await send(api, 'POST', machines, manifestOf(`${crds}-${name}`));
+      for (const { name } of LEFTOVERS) await api.send('POST', machines, manifestOf(`${crds}-${name}`));
       await eventually(async () => {
         const phases = (await pool.machines()).map(({ status }) => status?.currentStatus?.phase);
         expect(phases).toEqual(LEFTOVERS.map(() => 'Running'));
@@ -220,7 +220,7 @@ async function leave(
 ): Promise<void> {
   const name = `${crds}-${row}`;
   const path = `${machines}/${name}`;
-  const { spec } = await send<Machine>(api, 'GET', path);
+  const { spec } = await api.send<Machine>('GET', path);
   if (gone.includes('vm')) cloud.simulation.cloud.remove(spec.providerID ?? '', 'deleted');
   if (gone.includes('node')) await removeNode(api, name);
   await change?.({
@@ -232,15 +232,15 @@ async function leave(
     forgetNode: () => patch(api, path, { metadata: { labels: { [NODE_LABEL]: null } } }),
     async markNode() {
       await patch(api, `/api/v1/nodes/${name}`, { spec: { unschedulable: true } });
-      const { status } = await send<Node>(api, 'GET', `/api/v1/nodes/${name}`);
+      const { status } = await api.send<Node>('GET', `/api/v1/nodes/${name}`);
       const condition = { type: 'Terminating', status: 'True', reason: 'ScaleDown', message: 'Machine is terminating' };
       await patch(api, `/api/v1/nodes/${name}/status`, {
         status: { conditions: [...(status?.conditions ?? []), condition] },
       });
     },
     async attach() {
-      await send(api, 'POST', ATTACHMENTS, attachment('here', name));
-      await send(api, 'POST', ATTACHMENTS, attachment('elsewhere', 'another-node'));
+      await api.send('POST', ATTACHMENTS, attachment('here', name));
+      await api.send('POST', ATTACHMENTS, attachment('elsewhere', 'another-node'));
     },
   });
   const now = '2026-01-01T00:00:00Z';
@@ -251,7 +251,7 @@ async function leave(
     machineConditions: null, // the original's PUTs erase what it does not know
   } as unknown as MachineStatus;
   await patch(api, `${path}/status`, { status });
-  await send(api, 'DELETE', path);
+  await api.send('DELETE', path);
 }
 
 function attachment(name: string, nodeName: string): unknown {
@@ -261,7 +261,7 @@ function attachment(name: string, nodeName: string): unknown {
 /** Nodes are held by a finalizer of ours; the original takes it off before it deletes one. */
 async function removeNode(api: Api, name: string): Promise<void> {
   await patch(api, `/api/v1/nodes/${name}`, { metadata: { finalizers: null } });
-  await send(api, 'DELETE', `/api/v1/nodes/${name}`);
+  await api.send('DELETE', `/api/v1/nodes/${name}`);
 }
 
 /** Machines that are still there, and how far they are. */
@@ -271,7 +271,7 @@ async function standing(pool: Pool): Promise<unknown[]> {
 }
 
 async function forgetEvents(api: Api, namespace: string): Promise<void> {
-  await send(api, 'DELETE', `/api/v1/namespaces/${namespace}/events`);
+  await api.send('DELETE', `/api/v1/namespaces/${namespace}/events`);
 }
 
 /** Reasons of the Events about each machine, by its row, once there are so many. */
@@ -286,7 +286,7 @@ async function toldOf(
     readonly reason: string;
   }
   return await eventually(async () => {
-    const { items } = await send<{ items: Told[] }>(api, 'GET', `/api/v1/namespaces/${namespace}/events`);
+    const { items } = await api.send<{ items: Told[] }>('GET', `/api/v1/namespaces/${namespace}/events`);
     const about = items.filter(({ involvedObject: { kind } }) => kind === 'Machine');
     if (about.length < count) throw new Error(`${about.length} of ${count} Events`);
     const rows = LEFTOVERS.map(({ name }): [string, string[]] => {
@@ -298,25 +298,10 @@ async function toldOf(
 }
 
 async function namesIn(api: Api, path: string): Promise<string[]> {
-  const { items } = await send<{ items: { metadata: { name: string } }[] }>(api, 'GET', path);
+  const { items } = await api.send<{ items: { metadata: { name: string } }[] }>('GET', path);
   return items.map(({ metadata }) => metadata.name);
 }
 
 async function patch(api: Api, path: string, body: unknown): Promise<void> {
-  await send(api, 'PATCH', path, body);
-}
-
-async function send<T>(
-  api: Api,
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
-  path: string,
-  body?: unknown,
-): Promise<T> {
-  const answer = await api.request(path, {
-    method,
-    ...(body === undefined ? {} : { body }),
-    ...(method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {}),
-  });
-  if (answer.status < 300) return answer.body as T; // by the caller's word
-  throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  await api.send('PATCH', path, body);
 }

@@ -12,7 +12,6 @@ import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
-import { ApiError } from '../../pkg/kube/errors.ts';
 import { mergePatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machineSets, nodes } from '../../pkg/kube/resource.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -174,17 +173,9 @@ describe('an automatic update in place', () => {
     await world.patch(machineDeployments, 'd', VERSION_2);
     for (let n = 1; n <= 6; n++) {
       await world.killManager();
-      let writes = 0;
-      await world.startManager({
-        intercept: async (_mutation, send) => {
-          if (++writes > n) throw new ApiError(0, 'Unreachable', 'the process is gone');
-          const answer = await send();
-          if (writes === n) throw new ApiError(0, 'Unreachable', 'the answer is lost');
-          return answer;
-        },
-      });
+      const dying = await world.startMortalManager(n, true);
       const isDone = async (): Promise<boolean> => ((await setOf(world, '2')).spec.replicas ?? 0) === 3;
-      await eventually(async () => writes > n || (await isDone()), PATIENCE);
+      await eventually(async () => dying.writes > n || (await isDone()), PATIENCE);
     }
     await world.killManager();
     await world.startManager();

@@ -102,7 +102,7 @@ class ClassCluster implements AsyncDisposable {
       made.secretRef = { name: 'secret-1', namespace: this.namespace };
       change(made);
     });
-    await this.#expect('POST', this.path('machineclasses'), forCreation(object));
+    await this.#api.send('POST', this.path('machineclasses'), forCreation(object));
   }
 
   async createMachine(name: string): Promise<void> {
@@ -110,7 +110,7 @@ class ClassCluster implements AsyncDisposable {
       made.metadata.namespace = this.namespace;
       made.metadata.name = name;
     });
-    await this.#expect('POST', this.path('machines'), forCreation(object));
+    await this.#api.send('POST', this.path('machines'), forCreation(object));
   }
 
   async createSecret(name: string, data: Record<string, string>): Promise<void> {
@@ -121,19 +121,19 @@ class ClassCluster implements AsyncDisposable {
         Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
       );
     });
-    await this.#expect('POST', this.path('secrets'), forCreation(object));
+    await this.#api.send('POST', this.path('secrets'), forCreation(object));
   }
 
   get<T extends KubeObject>(path: string): Promise<T> {
-    return this.#expect<T>('GET', path);
+    return this.#api.send<T>('GET', path);
   }
 
   patch(path: string, body: unknown): Promise<KubeObject> {
-    return this.#expect('PATCH', path, body);
+    return this.#api.send('PATCH', path, body);
   }
 
   delete(path: string): Promise<KubeObject> {
-    return this.#expect('DELETE', path);
+    return this.#api.send('DELETE', path);
   }
 
   /** Finalizers of an object now; undefined when it does not exist. */
@@ -168,13 +168,6 @@ class ClassCluster implements AsyncDisposable {
     });
     this.#disposables.defer(() => queue.stop(1_000));
     return queue;
-  }
-
-  async #expect<T = KubeObject>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> {
-    const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const answer = await this.#api.request(path, { method, contentType, ...(body === undefined ? {} : { body }) });
-    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
-    return answer.body as T; // by the caller's word
   }
 }
 

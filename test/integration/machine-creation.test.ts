@@ -6,9 +6,8 @@ import type { NodeTemplateSpec } from '../../pkg/apis/machine/v1alpha1/machine.t
 import { mergePatch } from '../../pkg/kube/patch.ts';
 import { events, machineClasses, machines, nodes } from '../../pkg/kube/resource.ts';
 import { forCreation, node } from '../builders.ts';
-import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
-import { refuse } from './admission-policy.ts';
+import { refuse } from '../env/refusal.ts';
 import { MachineWorld } from './machine-world.ts';
 
 const SENT_AT = 'machine.sapcloud.io/creation-sent-at';
@@ -114,14 +113,16 @@ describe('a VM that the API server refuses to record', () => {
     const probe = await world.create((m) => {
       m.spec.class = { kind: 'MachineClass', name: 'missing' };
     });
-    await using _policy = await refuse(connect(), {
-      resource: { group: 'machine.sapcloud.io', version: 'v1alpha1', plural: 'machines' },
+    await using _refusal = await refuse({
+      resource: 'machines',
+      group: 'machine.sapcloud.io',
+      version: 'v1alpha1',
       operations: ['UPDATE'],
-      only: `object.metadata.namespace == '${world.namespace}'`,
-      validations: [
-        { expression: "!has(object.metadata.labels) || !('node' in object.metadata.labels)", message: 'no VMs today' },
-      ],
+      concerns: `object.metadata.namespace == '${world.namespace}'`,
+      unless: "!('node' in object.metadata.?labels.orValue({}))",
+      message: 'no VMs today',
       probe: {
+        method: 'PATCH',
         path: `/apis/machine.sapcloud.io/v1alpha1/namespaces/${world.namespace}/machines/${probe}`,
         body: { metadata: { labels: { node: 'a' } } },
       },
@@ -219,12 +220,13 @@ describe('a Node of which the API server refuses a part', () => {
       nodes,
       forCreation(node((n) => void (n.metadata.name = probe))),
     );
-    await using _policy = await refuse(connect(), {
-      resource: { group: '', version: 'v1', plural: 'nodes' },
+    await using _refusal = await refuse({
+      resource: 'nodes',
       operations: ['UPDATE'],
-      only: `object.metadata.name.startsWith('${world.prefix}')`,
-      validations: [{ expression: '!has(object.metadata.finalizers)', message: 'no finalizers on Nodes' }],
-      probe: { path: `/api/v1/nodes/${probe}`, body: { metadata: { finalizers: ['example.com/a'] } } },
+      concerns: `object.metadata.name.startsWith('${world.prefix}')`,
+      unless: '!has(object.metadata.finalizers)',
+      message: 'no finalizers on Nodes',
+      probe: { method: 'PATCH', path: `/api/v1/nodes/${probe}`, body: { metadata: { finalizers: ['example.com/a'] } } },
     });
     await world.user.writer.delete('destroy', nodes, { name: probe }, { uid: registered.metadata.uid });
     const name = await world.create((m) => {

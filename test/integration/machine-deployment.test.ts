@@ -260,16 +260,8 @@ describe('a rolling update', () => {
     await world.patch(machineDeployments, 'd', CLASS_2);
     for (let n = 1; n <= 8; n++) {
       await world.killManager();
-      let writes = 0;
-      await world.startManager({
-        intercept: async (_mutation, send) => {
-          if (++writes > n) throw new ApiError(0, 'Unreachable', 'the process is gone');
-          const answer = await send();
-          if (writes === n) throw new ApiError(0, 'Unreachable', 'the answer is lost');
-          return answer;
-        },
-      });
-      await eventually(() => writes >= n || world.running().every(({ spec }) => spec.class?.name === 'c2'));
+      const dying = await world.startMortalManager(n, true);
+      await eventually(() => dying.writes >= n || world.running().every(({ spec }) => spec.class?.name === 'c2'));
     }
     await world.killManager();
     await world.startManager();

@@ -20,7 +20,7 @@ import type { ObjectEvent } from '../../pkg/controllers/replicas/events.ts';
 import { MACHINE_INDEXES } from '../../pkg/controllers/indexes/machine-indexes.ts';
 import { randomSuffix } from '../../pkg/controllers/machine-set/new-machine.ts';
 import { wakeMachineSets } from '../../pkg/controllers/machine-set/wake.ts';
-import { isConflict, isNotFound } from '../../pkg/kube/errors.ts';
+import { ApiError, isConflict, isNotFound } from '../../pkg/kube/errors.ts';
 import type { GatedWriterOptions } from '../../pkg/kube/gated-writer.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
@@ -117,6 +117,20 @@ export class MachineSetWorld implements AsyncDisposable {
   /** Starts a manager, as after a crash: nothing but the API server knows what the one before did. */
   async startManager(writer: Partial<GatedWriterOptions> = {}): Promise<void> {
     this.#manager = await Manager.start(this.#connection, this.namespace.name, this.events, writer, this.#half);
+  }
+
+  /** Starts a manager that dies after `most` writes; the answer to the last one may be lost. `writes`: how many it has tried. */
+  async startMortalManager(most: number, losesAnswer = false): Promise<{ readonly writes: number }> {
+    const tried = { writes: 0 };
+    await this.startManager({
+      intercept: async (_mutation, send) => {
+        if (++tried.writes > most) throw new ApiError(0, 'Unreachable', 'the process is gone');
+        const answer = await send();
+        if (losesAnswer && tried.writes === most) throw new ApiError(0, 'Unreachable', 'the answer is lost');
+        return answer;
+      },
+    });
+    return tried;
   }
 
   /** Ends the manager between two writes. */

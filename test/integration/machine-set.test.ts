@@ -332,15 +332,9 @@ describe('when answers are lost', () => {
     for (const replicas of [6, 2, 5]) {
       for (let n = 1; n <= 4; n++) {
         await world.killManager();
-        let writes = 0;
-        await world.startManager({
-          intercept: async (_mutation, send) => {
-            if (++writes > n) throw new ApiError(0, 'Unreachable', 'the process is gone');
-            return send();
-          },
-        });
+        const dying = await world.startMortalManager(n);
         await world.patch(machineSets, 's', { spec: { replicas } });
-        await eventually(() => writes > n || world.living().length === replicas);
+        await eventually(() => dying.writes > n || world.living().length === replicas);
       }
       await world.killManager();
       await world.startManager();

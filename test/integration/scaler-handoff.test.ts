@@ -6,7 +6,6 @@ import {
   PRIORITY_ANNOTATION,
   TRIGGER_DELETION_ANNOTATION,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
-import { ApiError } from '../../pkg/kube/errors.ts';
 import { machineDeployments, machines, machineSets } from '../../pkg/kube/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
@@ -54,14 +53,8 @@ test('whatever write a manager dies at, the chosen machine goes, once, and no ot
     await world.patch(machines, chosen, { metadata: { annotations: leftOver } });
     await scaleDown(world, 3, n % 2 === 0 ? chosen : `${chosen}~${NOW}`, NOW);
 
-    let writes = 0;
-    await world.startManager({
-      intercept: async (_mutation, send) => {
-        if (++writes > n) throw new ApiError(0, 'Unreachable', 'the process is gone');
-        return send();
-      },
-    });
-    await eventually(() => writes > n || world.machines.list().length === 3, PATIENCE);
+    const dying = await world.startMortalManager(n);
+    await eventually(() => dying.writes > n || world.machines.list().length === 3, PATIENCE);
     await world.killManager();
     await world.startManager();
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock/clock.ts';
 import { isVMOf } from '../machine-identity.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import type { Journal } from './journal.ts';
-import type { SimVM } from './vm.ts';
+import type { PlantedVM, SimVM } from './vm.ts';
 
 /** A change of a VM. vanished: nobody of ours deleted it, as when a user does in the provider's console. */
 export type CloudEvent = 'created' | 'changed' | 'deleted' | 'vanished';
@@ -81,6 +81,12 @@ export class SimCloud {
     };
     this.#put(made, 'created');
     return made;
+  }
+
+  /** Makes a VM that no driver call asked for. */
+  plant({ cluster = '', machineUID, zone = 'zone-1', join = false, ...whose }: PlantedVM): SimVM {
+    const state = { size: 'small', power: 'on', initialized: true, nodeLabels: {} } as const;
+    return this.create({ ...whose, ...state, cluster, machineUID, zone, joinsAtMs: join ? 0 : undefined });
   }
 
   /** Changes a VM that exists; undefined when it does not. What is as asked already is neither journalled nor told. */

@@ -1,11 +1,11 @@
 import { Client } from 'undici';
 
-import type { PlantedVM, WireSettings } from './control-routes.ts';
+import type { WireSettings } from './control-routes.ts';
 import type { ControlAddress } from './control-server.ts';
 import type { FaultRule } from './faults.ts';
 import type { Readiness } from './node.ts';
 import type { Latencies } from './settings.ts';
-import type { SimVM } from './vm.ts';
+import type { PlantedVM, SimVM } from './vm.ts';
 
 /** The other end of the control API, for tests and benchmarks. Every method throws what the server refuses. */
 export class ControlClient implements AsyncDisposable {

@@ -2,6 +2,7 @@ import { parseFaultRules } from './faults.ts';
 import { DEFAULT_SETTINGS } from './settings.ts';
 import type { Latencies, SimSettings } from './settings.ts';
 import type { Simulation } from './simulation.ts';
+import type { PlantedVM } from './vm.ts';
 
 /** One route of the control API; a `*` in the pattern is its parameter. */
 export interface Route {
@@ -9,18 +10,6 @@ export interface Route {
   readonly pattern: readonly string[];
   /** What it returns is answered as JSON; what it throws is answered as 400 with its message. */
   readonly run: (parameter: string, body: unknown) => unknown;
-}
-
-/** A VM that appears without a driver call, as another tool or a lost request makes it. */
-export interface PlantedVM {
-  readonly machineName: string;
-  readonly namespace: string;
-  readonly className: string;
-  readonly cluster?: string;
-  readonly machineUID?: string;
-  readonly zone?: string;
-  /** Becomes a Node at once. */
-  readonly join?: boolean;
 }
 
 /** Settings as JSON: `quota` null is no limit. */
@@ -80,24 +69,12 @@ export function controlRoutes(simulation: Simulation): readonly Route[] {
 }
 
 function plant({ cloud }: Simulation, body: unknown): unknown {
-  const planted = record(body) as Partial<PlantedVM>; // checked below
+  const planted = record(body) as Partial<PlantedVM>; // checked here
   const { machineName, namespace, className } = planted;
   if (machineName === undefined || namespace === undefined || className === undefined) {
     throw new Error('a VM needs machineName, namespace and className');
   }
-  return cloud.create({
-    cluster: planted.cluster ?? '',
-    namespace,
-    className,
-    machineName,
-    machineUID: planted.machineUID,
-    zone: planted.zone ?? 'zone-1',
-    size: 'small',
-    power: 'on',
-    initialized: true,
-    joinsAtMs: planted.join === true ? 0 : undefined,
-    nodeLabels: {},
-  });
+  return cloud.plant({ ...planted, machineName, namespace, className });
 }
 
 function toWire({ latencyMs, quota }: SimSettings): WireSettings {

@@ -14,6 +14,18 @@ export interface SimVM extends TaggedVM {
   readonly nodeLabels: Readonly<Record<string, string>>;
 }
 
+/** A VM that appears without a driver call, as another tool or a lost request makes it. */
+export interface PlantedVM {
+  readonly machineName: string;
+  readonly namespace: string;
+  readonly className: string;
+  readonly cluster?: string;
+  readonly machineUID?: string;
+  readonly zone?: string;
+  /** Becomes a Node at once. */
+  readonly join?: boolean;
+}
+
 const FORM = 'sim:///';
 const OTHER_FORM = 'sim://v2/';
 
