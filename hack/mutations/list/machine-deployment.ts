@@ -208,6 +208,13 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/in-place.ts',
+    from: 'isPreserved(one.machine, nowMs) && !wasChosen(one)',
+    to: 'isPreserved(one.machine, nowMs)',
+    why: 'An image that no machine survives is put on one after the other while the failed ones are preserved.',
+    tests: ['pkg/controllers/machine-deployment/in-place.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/in-place.ts',
     from: '.slice(0, Math.max(0, replicas - newSet.size));',
     to: ';',
     why: 'The new set gets more Machines than it has room for.',

@@ -71,7 +71,7 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
     const leftovers = shrinkOldSets(facts.newSet, facts.oldSets, limits);
     if (await resizeSets(parts, world, { sizes: leftovers }, signal)) return {};
   } else if (deployment.spec.strategy?.inPlaceUpdate?.orchestrationType === 'Auto' && !isFrozen) {
-    const next = toSelect(old, facts.newSet, limits);
+    const next = toSelect(old, facts.newSet, limits, parts.clock.now());
     if (!(await onNodes(pass, next, selectNode))) return CONFLICT;
   }
   return finishRollout(pass);

@@ -27,19 +27,32 @@ interface Made {
   readonly reason?: string;
   readonly labels?: Record<string, string>;
   readonly isMoved?: boolean;
+  /** Failed and preserved; by its update when that is its last operation. */
+  readonly kept?: 'Create' | 'InPlaceUpdate';
 }
 
 const CANDIDATE = { [CANDIDATE_FOR_UPDATE_LABEL]: 'true' };
 const SELECTED = { ...CANDIDATE, [SELECTED_FOR_UPDATE_LABEL]: 'true' };
 const UPDATED = { ...SELECTED, [UPDATE_RESULT_LABEL]: 'successful' };
 
-function made({ name = 'm', phase = 'Running', reason, labels = CANDIDATE, isMoved = false }: Made): InPlaceMachine {
+function made({
+  name = 'm',
+  phase = 'Running',
+  reason,
+  labels = CANDIDATE,
+  isMoved = false,
+  kept,
+}: Made): InPlaceMachine {
   const conditions = reason === undefined ? [] : [{ type: 'InPlaceUpdate', status: 'True' as const, reason }];
   return {
     machine: machine((m) => {
       m.metadata.name = name;
       m.status.currentStatus.phase = phase;
       m.status.conditions = conditions;
+      if (kept !== undefined) {
+        m.status.currentStatus = { phase: 'Failed', preserveExpiryTime: '2026-01-02T00:00:00Z' };
+        m.status.lastOperation = { type: kept, state: 'Failed' };
+      }
       if (isMoved) m.metadata.labels[UPDATE_RESULT_LABEL] = 'successful';
     }),
     node: node((n) => {
@@ -59,6 +72,7 @@ const facts = (name: string, size: number, more: Partial<SetFacts> = {}): SetFac
   ...more,
 });
 const names = (list: readonly InPlaceMachine[]): string[] => list.map(({ machine: m }) => m.metadata.name);
+const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
 const limits = { replicas: 5, surge: 0, unavailable: 2 };
 
 test.each([
@@ -173,6 +187,38 @@ describe('choosing Nodes', () => {
       chosen: [],
     },
     {
+      title: 'one in place of a failed one that is preserved',
+      of: [{ kept: 'Create' }, {}, {}, {}, {}],
+      now: { size: 1, available: 1 },
+      unavailable: 0,
+      chosen: ['m-1'],
+    },
+    {
+      title: 'none while one that failed in its update is preserved',
+      of: [{ labels: SELECTED, kept: 'InPlaceUpdate' }, {}, {}, {}, {}],
+      unavailable: 1,
+      chosen: [],
+    },
+    {
+      title: 'none while one that says that its update failed is preserved',
+      of: [{ labels: { ...CANDIDATE, [UPDATE_RESULT_LABEL]: 'failed' }, kept: 'Create' }, {}, {}, {}, {}],
+      unavailable: 1,
+      chosen: [],
+    },
+    {
+      title: 'none while one that failed in its update is preserved, without the labels of that',
+      of: [{ kept: 'InPlaceUpdate' }, {}, {}, {}, {}],
+      unavailable: 1,
+      chosen: [],
+    },
+    {
+      title: 'none in place of new machines that failed and are preserved',
+      of: [{}, {}, {}, {}, {}],
+      now: { size: 1, available: 0, preservedFailed: 1 },
+      unavailable: 0,
+      chosen: [],
+    },
+    {
       title: 'one for each new machine that is',
       of: [{}, {}, {}, {}, {}],
       now: { size: 1, available: 1 },
@@ -182,7 +228,7 @@ describe('choosing Nodes', () => {
   ])('takes $title', ({ of, now = {}, unavailable = 2, chosen }) => {
     const newSet = facts('new', 0, now);
 
-    expect(names(toSelect(old(...of), newSet, { replicas: 5, surge: 0, unavailable }))).toEqual(chosen);
+    expect(names(toSelect(old(...of), newSet, { replicas: 5, surge: 0, unavailable }, NOW_MS))).toEqual(chosen);
   });
 });
 

@@ -7,7 +7,7 @@ import {
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import { isAvailable, isJustUpdated, isTerminating } from '../replicas/machine-state.ts';
+import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../replicas/machine-state.ts';
 import { byAge, sumOf } from './set-facts.ts';
 import type { Resizes, SetFacts } from './set-facts.ts';
 import { leastAvailable } from '../replicas/limits.ts';
@@ -113,11 +113,15 @@ export function toMove(
  * The Machines of old sets to update next: as many as may be unavailable besides those that are, and no more than the new set
  * still lacks. A Node that is chosen counts as unavailable from that moment. Available Machines come first: an unavailable one
  * can hardly be updated, and mostly is replaced soon.
+ *
+ * A Machine of an old set that has failed and is preserved is missing anyway, unless its update made it so: an image that no Machine
+ * survives would take one after the other.
  */
 export function toSelect(
   oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly InPlaceMachine[] }[],
   newSet: SetFacts,
   limits: Limits,
+  nowMs: number,
 ): readonly InPlaceMachine[] {
   const { replicas } = limits;
   const all = inOrder(oldSets);
@@ -125,10 +129,10 @@ export function toSelect(
     node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined;
   const underway = all.filter(isUnderway).length;
   const usable = all.filter((one) => !isUnderway(one) && isAvailable(one.machine)).length + newSet.available;
-  const least = leastAvailable(
-    limits,
-    sumOf([newSet, ...oldSets.map(({ facts }) => facts)], (set) => set.preservedFailed),
-  );
+  const missed = all.filter(
+    (one) => isFailed(one.machine) && isPreserved(one.machine, nowMs) && !wasChosen(one),
+  ).length;
+  const least = leastAvailable(limits, missed);
   const count = Math.min(usable - least, replicas - newSet.size - underway);
   const candidates = all.filter(
     (one) => !isUnderway(one) && one.node?.metadata.labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined,
@@ -139,6 +143,16 @@ export function toSelect(
   return [...(available ?? []), ...(others ?? []).filter(({ machine }) => phaseOf(machine) !== 'Failed')].slice(
     0,
     Math.max(0, count),
+  );
+}
+
+/** Its Node was chosen for this update, or for one that went wrong. */
+function wasChosen({ machine, node }: InPlaceMachine): boolean {
+  const { labels } = node?.metadata ?? {};
+  return (
+    labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined ||
+    labels?.[UPDATE_RESULT_LABEL] !== undefined ||
+    machine.status?.lastOperation?.type === 'InPlaceUpdate'
   );
 }
 
