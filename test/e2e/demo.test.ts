@@ -20,14 +20,17 @@ jest.setTimeout(180_000);
 
 describe('the demo', () => {
   let temporary: string;
+  /** What runs is written down here: another test that starts a control plane would clean up after a killed demo too. */
+  let state: string;
   beforeAll(() => {
     temporary = mkdtempSync(join(tmpdir(), 'machinist-demo-test-'));
+    state = mkdtempSync(join(tmpdir(), 'machinist-demo-state-'));
   });
   afterAll(() => {
-    rmSync(temporary, { recursive: true, force: true });
+    for (const folder of [temporary, state]) rmSync(folder, { recursive: true, force: true });
   });
   const demo = (...args: readonly string[]): Program =>
-    new Program('machinist', ['demo', ...args], { env: { TMPDIR: temporary } });
+    new Program('machinist', ['demo', ...args], { env: { TMPDIR: temporary, XDG_STATE_HOME: state } });
 
   test('shows three kubelets and ends with code 0 when Ctrl-C is pressed; nothing is left', async () => {
     await using program = demo();
