@@ -41,8 +41,9 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
   },
   FailedPrecondition: {
     cause:
-      'Something must be put right first; also: the call came from a manager that has been replaced (fencing token).',
-    remedy: 'Do what the message says. After a Lease was deleted, drivers accept a new count after an hour.',
+      'Something must be put right first; also: the call came from a manager that has been replaced, or whose Lease was set back (fencing token).',
+    remedy:
+      'Do what the message says. About tokens see [restoring](../operations/running.md#restoring-the-control-cluster-from-a-backup).',
   },
   Aborted: { cause: 'Stopped halfway, or still going on.', remedy: 'None: it is asked again.' },
   OutOfRange: {

@@ -43,6 +43,8 @@ export class DriverError extends Error {
   readonly unanswered: boolean;
   /** True when it never answered because its time ran out. */
   readonly timedOut: boolean;
+  /** The highest fencing token that the driver has seen, when it refused the call for a lower one. */
+  readonly highestToken: bigint | undefined;
 
   constructor(
     code: DriverCode,
@@ -54,6 +56,7 @@ export class DriverError extends Error {
       result?: { providerID?: string; nodeName?: string };
       unanswered?: boolean;
       timedOut?: boolean;
+      highestToken?: bigint;
       cause?: unknown;
     } = {},
   ) {
@@ -71,6 +74,7 @@ export class DriverError extends Error {
     this.result = options.result;
     this.unanswered = options.unanswered ?? false;
     this.timedOut = options.timedOut ?? false;
+    this.highestToken = options.highestToken;
   }
 
   /** True when `err` is a DriverError with one of `codes`. */

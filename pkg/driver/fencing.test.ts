@@ -27,7 +27,10 @@ describe('FencingGuard', () => {
     const guard = await FencingGuard.open({ clock: new FakeClock() });
     await guard.admit('c-1', 'shoot', 5n);
 
-    await expect(guard.admit('c-1', 'shoot', 4n)).rejects.toMatchObject({ code: 'FailedPrecondition' });
+    await expect(guard.admit('c-1', 'shoot', 4n)).rejects.toMatchObject({
+      code: 'FailedPrecondition',
+      highestToken: 5n,
+    });
     await expect(guard.admit('c-1', 'shoot', 5n)).resolves.toBeUndefined();
     await expect(guard.admit('c-1', 'shoot', 6n)).resolves.toBeUndefined();
     await expect(guard.admit('c-1', 'shoot', 5n)).rejects.toMatchObject({ code: 'FailedPrecondition' });

@@ -36,8 +36,8 @@ const NO_LEADER_ELECTION = 0n;
 /**
  * Refuses mutations of a manager that has been replaced (rule 5 of the contract). A manager without leader election has no
  * Lease to compare with: its calls are admitted and leave no trace. A token that nobody has used for an hour is forgotten:
- * when someone deletes the manager's Lease its count begins anew at zero, and the driver must not refuse the only manager
- * for ever.
+ * a manager whose Lease counts less than before, and which cannot raise its count above what the refusal tells, must not be
+ * refused for ever.
  */
 export class FencingGuard {
   readonly #clock: Clock;
@@ -71,7 +71,9 @@ export class FencingGuard {
     if (isKnown && token < BigInt(known.token)) {
       throw new DriverError(
         'FailedPrecondition',
-        `fencing token ${token} is older than ${known.token}: another manager has taken over since`,
+        `fencing token ${token} is older than ${known.token}: another manager has taken over since, or the Lease of this one ` +
+          'was set back (restored from a backup, or deleted)',
+        { highestToken: BigInt(known.token) },
       );
     }
     const isFresh = isKnown && token === BigInt(known.token) && nowMs - known.seenMs < REFRESH_MS;

@@ -9,6 +9,7 @@ import type { Driver, DriverCall, MachineRequest } from './driver.ts';
 import { DriverError } from './error.ts';
 import { GatedDriver } from './gated-driver.ts';
 import type { MutationInterceptor } from './interceptor.ts';
+import { Obedience } from './obedience.ts';
 
 const MINUTE = 60_000;
 const request = {
@@ -23,17 +24,22 @@ const signal = new AbortController().signal;
 class TestGate implements Gate {
   readonly asked: { intent: Intent; clusters: readonly string[] }[] = [];
   remainingMs = Infinity;
+  token = 7n;
   closed: GateClosedError | undefined;
 
   admit(intent: Intent, clusters: readonly string[]): Promise<Admission> {
     this.asked.push({ intent, clusters });
     if (this.closed !== undefined) return Promise.reject(this.closed);
-    return Promise.resolve({ remainingMs: this.remainingMs, fencingToken: 7n });
+    return Promise.resolve({ remainingMs: this.remainingMs, fencingToken: this.token });
   }
 }
 
 /** A gated driver whose provider answers with `answer`. */
-function gated(answer: (call: DriverCall) => Promise<unknown>, interceptor?: MutationInterceptor) {
+function gated(
+  answer: (call: DriverCall) => Promise<unknown>,
+  interceptor?: MutationInterceptor,
+  obedience?: (gate: TestGate) => Obedience,
+) {
   const gate = new TestGate();
   const clock = new FakeClock();
   const registry = new Registry();
@@ -54,6 +60,7 @@ function gated(answer: (call: DriverCall) => Promise<unknown>, interceptor?: Mut
     provider: 'sim',
     driver: Object.fromEntries(names.map((name) => [name, method])) as unknown as Driver,
     gate,
+    obedience: obedience?.(gate),
     clustersOf: () => ['control', 'target'],
     clusterID: 'c-1',
     clock,
@@ -61,6 +68,18 @@ function gated(answer: (call: DriverCall) => Promise<unknown>, interceptor?: Mut
     ...(interceptor === undefined ? {} : { interceptor }),
   });
   return { driver, gate, clock, registry, sent };
+}
+
+/** A Lease of which the token is raised to these, one after the other. */
+function obedienceOf(gate: TestGate, tokens: bigint[]): Obedience {
+  return new Obedience({
+    raiseAbove() {
+      const token = tokens.shift();
+      gate.token = token ?? gate.token;
+      return Promise.resolve(token === undefined ? 'not expected' : undefined);
+    },
+    told: () => undefined,
+  });
 }
 
 /** Lets everything run that waits for nothing but promises. */
@@ -200,6 +219,77 @@ describe('GatedDriver', () => {
 
     expect(seen).toEqual(['DRIVER create_machine shoot/m-1']);
     expect(sent).toHaveBeenCalledTimes(2);
+  });
+
+  describe('refused for its fencing token', () => {
+    /** A driver that has seen token 9. */
+    const fenced = async ({ fencingToken }: DriverCall): Promise<typeof vm> => {
+      await Promise.resolve();
+      if (fencingToken < 9n) throw new DriverError('FailedPrecondition', 'older than 9', { highestToken: 9n });
+      return vm;
+    };
+    const tokensOf = (sent: { mock: { calls: [DriverCall][] } }): bigint[] =>
+      sent.mock.calls.map(([{ fencingToken }]) => fencingToken);
+
+    test('repeats the call under a higher one', async () => {
+      const { driver, sent } = gated(fenced, undefined, (gate) => obedienceOf(gate, [10n]));
+
+      await expect(driver.create(request, signal, MINUTE)).resolves.toBe(vm);
+
+      expect(tokensOf(sent)).toEqual([7n, 10n]);
+    });
+
+    test('repeats it under one that was raised meanwhile, without raising it again', async () => {
+      const { driver, gate, sent } = gated(fenced, undefined, (g) => obedienceOf(g, []));
+      const outcome = driver.delete(request, signal);
+      gate.token = 9n;
+
+      await expect(outcome).resolves.toBe(vm);
+
+      expect(tokensOf(sent)).toEqual([7n, 9n]);
+    });
+
+    test('repeats it once only: it may be refused again', async () => {
+      const { driver, sent } = gated(fenced, undefined, (gate) => obedienceOf(gate, [8n, 10n]));
+
+      await expect(driver.create(request, signal, MINUTE)).rejects.toMatchObject({ code: 'FailedPrecondition' });
+
+      expect(tokensOf(sent)).toEqual([7n, 8n]);
+    });
+
+    test('does not repeat it when leadership has ended', async () => {
+      const { driver, gate, sent } = gated(fenced, undefined, (g) => obedienceOf(g, [10n]));
+      const outcome = driver.create(request, signal, MINUTE);
+      gate.closed = new GateClosedError('fenced', undefined, 'leadership may have passed on');
+
+      await expect(outcome).rejects.toBe(gate.closed);
+
+      expect(tokensOf(sent)).toEqual([7n]);
+    });
+
+    test('does not raise the token once the driver has obeyed', async () => {
+      let highest = 0n;
+      const answer = async (call: DriverCall): Promise<typeof vm> => {
+        await Promise.resolve();
+        if (call.fencingToken >= highest) return vm;
+        throw new DriverError('FailedPrecondition', `older than ${highest}`, { highestToken: highest });
+      };
+      const { driver, sent } = gated(answer, undefined, (gate) => obedienceOf(gate, [10n]));
+      await driver.create(request, signal, MINUTE);
+      highest = 9n;
+
+      await expect(driver.delete(request, signal)).rejects.toThrow(/somebody else acts for the same cluster/);
+
+      expect(tokensOf(sent)).toEqual([7n, 7n]);
+    });
+
+    test('tells what the driver said without leader election', async () => {
+      const { driver, sent } = gated(fenced);
+
+      await expect(driver.create(request, signal, MINUTE)).rejects.toMatchObject({ detail: 'older than 9' });
+
+      expect(tokensOf(sent)).toEqual([7n]);
+    });
   });
 
   test('counts durations and failures under the names of the original', async () => {

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock/clock.ts';
 import { DeadlineError, withDeadline } from '../clock/deadline.ts';
-import type { Cluster, Gate } from '../gate/gate.ts';
+import type { Admission, Cluster, Gate } from '../gate/gate.ts';
 import type { DriverMetrics } from '../metrics/driver.ts';
 import type {
   Capabilities,
@@ -17,6 +17,7 @@ import { DRIVER_CODES, DriverError } from './error.ts';
 import { FenceWatch } from './fence-watch.ts';
 import { OPERATIONS } from './interceptor.ts';
 import type { MutationInterceptor, Operation } from './interceptor.ts';
+import type { Obedience } from './obedience.ts';
 
 /** What controllers see of a driver. All calls throw DriverError; mutations also GateClosedError, before anything is sent. */
 export interface MachineDriver {
@@ -38,6 +39,8 @@ export interface GatedDriverParts {
   readonly provider: string;
   readonly driver: Driver;
   readonly gate: Gate;
+  /** Undefined without leader election: there is no token that could be refused. */
+  readonly obedience?: Obedience | undefined;
   /** The clusters that must be alive before the machine's VM is made or deleted; see concernedClusters. */
   readonly clustersOf: (machine: MachineOrStub) => readonly Cluster[];
   /** Identity of the control cluster at the provider. */
@@ -51,7 +54,8 @@ export interface GatedDriverParts {
 
 /**
  * A driver behind the gate: mutations ask it first, as `destroy`, carry its fencing token, and are abandoned when the fence
- * closes. Every call has a deadline, also with a driver that does not heed its signal.
+ * closes. One that is refused for its token is repeated once if that can be put right. Every call has a deadline, also with
+ * a driver that does not heed its signal.
  */
 export class GatedDriver implements MachineDriver {
   readonly provider: string;
@@ -108,9 +112,27 @@ export class GatedDriver implements MachineDriver {
     timeoutMs: number,
     send: (call: DriverCall) => Promise<T>,
   ): Promise<T> {
-    const { gate, clock, clusterID: cluster, interceptor, mutationTimeoutMs } = this.#parts;
+    const { gate, obedience } = this.#parts;
     const clusters = this.#parts.clustersOf(machine);
-    const admission = await gate.admit('destroy', clusters, signal);
+    const admit = (): Promise<Admission> => gate.admit('destroy', clusters, signal);
+    const mutation = { operation, machine, clusters, signal, timeoutMs };
+    try {
+      return await this.#mutateUnder(await admit(), mutation, send);
+    } catch (err) {
+      if (obedience === undefined || !(err instanceof DriverError) || err.highestToken === undefined) throw err;
+      // Many calls are refused at once: by now another one may have seen to it.
+      const { fencingToken } = await admit();
+      if (fencingToken < err.highestToken) await obedience.restore(err, err.highestToken);
+      return await this.#mutateUnder(await admit(), mutation, send);
+    }
+  }
+
+  async #mutateUnder<T>(
+    admission: Admission,
+    { operation, machine, clusters, signal, timeoutMs }: Mutation,
+    send: (call: DriverCall) => Promise<T>,
+  ): Promise<T> {
+    const { gate, clock, clusterID: cluster, interceptor, mutationTimeoutMs, obedience } = this.#parts;
     const call = {
       timeoutMs: mutationTimeoutMs ?? timeoutMs,
       fencingToken: admission.fencingToken,
@@ -121,7 +143,9 @@ export class GatedDriver implements MachineDriver {
       const bounds = { operation, isMutation: true, signal, fenced: fence.signal };
       const sendOnce = (): Promise<T> => this.#bounded(bounds, call, send);
       const text = `DRIVER ${OPERATIONS[operation]} ${machine.metadata.namespace ?? ''}/${machine.metadata.name}`;
-      return await (interceptor === undefined ? sendOnce() : interceptor({ text }, sendOnce));
+      const result = await (interceptor === undefined ? sendOnce() : interceptor({ text }, sendOnce));
+      obedience?.obeyed();
+      return result;
     });
   }
 
@@ -159,6 +183,15 @@ export class GatedDriver implements MachineDriver {
       metrics.running.dec(labels);
     }
   }
+}
+
+/** A mutation that is asked for, whatever becomes of its first attempt. */
+interface Mutation {
+  readonly operation: Operation;
+  readonly machine: MachineOrStub;
+  readonly clusters: readonly Cluster[];
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
 }
 
 /** What can end a call before its answer. */

@@ -33,11 +33,15 @@ describe('held work', () => {
     const check = workBegun(() => work.list(), isFrozen);
     work.hold(CATCH_UP);
     work.hold({ work: 'machine-controller', waitsFor: 'driver', of: 'sim' }).failed('ECONNREFUSED');
+    work.hold({ work: 'machine-controller', waitsFor: 'obedience', of: 'aws' }).failed('it has seen token 5');
     const held = check.check();
     work.hold({ work: 'process', waitsFor: 'identity', of: 'control' });
 
     expect(held).toMatchObject({ ok: true, detail: expect.stringContaining('catching up with the target cluster') });
-    expect(held.detail).toMatch(/, connecting to the driver of provider sim \(ECONNREFUSED\)$/);
+    expect(held.detail).toMatch(/, connecting to the driver of provider sim \(ECONNREFUSED\);/);
+    expect(held.detail).toMatch(
+      /, getting the driver of provider aws to take our fencing token \(it has seen token 5\)$/,
+    );
     expect(check.check()).toMatchObject({ ok: false, detail: expect.stringContaining('; process held since') });
   });
 });

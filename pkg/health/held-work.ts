@@ -4,14 +4,14 @@ import type { Cluster } from '../gate/gate.ts';
 import type { Check } from './checks.ts';
 
 /** What has to be done with a cluster, or with the driver of a provider, before work may begin, or go on. */
-export type Prerequisite = 'caches' | 'identity' | 'catch-up' | 'driver';
+export type Prerequisite = 'caches' | 'identity' | 'catch-up' | 'driver' | 'obedience';
 
 /** Work that does not begin, or go on, yet. */
 export interface Held {
   /** Name of the Lease under which it would be done; `process`: everything. */
   readonly work: string;
   readonly waitsFor: Prerequisite;
-  /** Name of the cluster; of the provider, for a driver. */
+  /** Name of the cluster; of the provider, for a driver and its obedience. */
   readonly of: Cluster;
   /** By wall time. */
   readonly sinceMs: number;
@@ -35,7 +35,11 @@ const DOING: Readonly<Record<Prerequisite, (of: string) => string>> = {
   identity: (of) => `reading the identity of the ${of} cluster`,
   'catch-up': (of) => `catching up with the ${of} cluster`,
   driver: (of) => `connecting to the driver of provider ${of}`,
+  obedience: (of) => `getting the driver of provider ${of} to take our fencing token`,
 };
+
+/** What drivers are waited for. */
+const OF_DRIVERS: ReadonlySet<Prerequisite> = new Set(['driver', 'obedience']);
 
 /** Everything in this process that waits before it works: whoever holds work back notes it here, so that it is seen. */
 export class HeldWork {
@@ -66,7 +70,7 @@ export class HeldWork {
 }
 
 /**
- * Whether all work may begin. What waits for a cluster that is frozen, or for a driver, which a restart would not bring back, does
+ * Whether all work may begin. What waits for a cluster that is frozen, or for a driver, which a restart would not mend, does
  * not make the process unready; the detail says so all the same.
  */
 export function workBegun(list: () => readonly Held[], isFrozen: (cluster: Cluster) => boolean): Check {
@@ -76,7 +80,7 @@ export function workBegun(list: () => readonly Held[], isFrozen: (cluster: Clust
       const held = list();
       if (held.length === 0) return { ok: true };
       return {
-        ok: held.every(({ waitsFor, of }) => waitsFor === 'driver' || isFrozen(of)),
+        ok: held.every(({ waitsFor, of }) => OF_DRIVERS.has(waitsFor) || isFrozen(of)),
         detail: held.map(describe).join('; '),
       };
     },

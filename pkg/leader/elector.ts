@@ -4,7 +4,19 @@ import { elapsedSince, instantOf, type HostClock, type Instant } from '../clock/
 import { isAlreadyExists, isConflict, isNotFound, mayHaveHappened } from '../kube/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { LeaseResult } from '../metrics/leader.ts';
-import { decide, holderOf, newLease, nothingSeen, observe, releasedLease, renewedLease, takenLease } from './lease.ts';
+import {
+  decide,
+  holderOf,
+  MOST_RAISED,
+  newLease,
+  nothingSeen,
+  observe,
+  outbid,
+  releasedLease,
+  renewedLease,
+  takenLease,
+  transitionsOf,
+} from './lease.ts';
 import type { Decision, LeaseTiming, Observation } from './lease.ts';
 import type { LeaseClient } from './lease-client.ts';
 import { LeaseTrouble, type Trouble } from './lease-trouble.ts';
@@ -36,6 +48,12 @@ export interface LeaseElector {
    * lost: then it looks. Never rejects because of the API server: a Lease that cannot be released runs out.
    */
   release(mutationsEnded: () => Promise<void>): Promise<void>;
+  /**
+   * Raises `leaseTransitions` of the Lease, and with it the fencing token, above `token`, under which somebody has acted before: the
+   * Lease was set back. Only while the Lease is ours, by a quorum read and by the write itself. Resolves with undefined when
+   * it was done, or with why it was not.
+   */
+  raiseAbove(token: bigint): Promise<string | undefined>;
 }
 
 /** Where an elector counts; LeaderMetrics, or what leads there. */
@@ -64,6 +82,9 @@ export interface ElectorParts {
   /** What can be read of the elector may have changed. Must not throw. */
   readonly changed?: () => void;
 }
+
+/** Why its count is not raised. */
+const NOT_OURS = 'the Lease is not ours any more';
 
 /** Candidates do not try in step. */
 const RETRY_JITTER = 0.2;
@@ -94,6 +115,8 @@ export class Elector implements LeaseElector {
   /** Who we stand by for, as last told. */
   #standingByFor: string | undefined;
   #ended: string | undefined;
+  /** Those who wait for a token above theirs. */
+  readonly #raises = new Map<bigint, PromiseWithResolvers<string | undefined>>();
   /** Ends the present pause; between two pauses it is remembered for the next. */
   #wake: () => void = () => this.#remember();
   #isWoken = false;
@@ -165,6 +188,7 @@ export class Elector implements LeaseElector {
     await this.#renewing;
     const lease = this.#lease ?? (await this.#leaseTakenUnawares());
     this.#ended ??= lease === undefined ? 'no longer a candidate' : 'gave the Lease up';
+    this.#raised(this.#ended);
     this.#changed();
     if (lease === undefined) return;
 
@@ -175,6 +199,23 @@ export class Elector implements LeaseElector {
     this.#parts.metrics.isLeader.set({ lease: this.#parts.name }, 0);
     await this.#giveUp(lease);
     this.#parts.announce(lease, `${this.#parts.identity} stopped leading`);
+  }
+
+  async raiseAbove(token: bigint): Promise<string | undefined> {
+    if (token >= MOST_RAISED)
+      return `no Lease is raised above ${MOST_RAISED}; the driver has to forget what it has seen`;
+    try {
+      // Not by the loop that renews: of a slow server it would not have the time for another answer.
+      const current = this.isLeading ? await this.#read(undefined) : undefined;
+      if (!this.isLeading || current === undefined || holderOf(current) !== this.#parts.identity) return NOT_OURS;
+    } catch (err) {
+      return `the Lease could not be read: ${err instanceof Error ? err.message : String(err)}`;
+    }
+    this.#observation = outbid(this.#observation, token);
+    const raise = this.#raises.get(token) ?? Promise.withResolvers<string | undefined>();
+    this.#raises.set(token, raise);
+    this.#wake();
+    return await raise.promise;
   }
 
   /** Tells, once, for whom. */
@@ -245,11 +286,12 @@ export class Elector implements LeaseElector {
     if (lease === undefined) return 'lost';
     const sentAt = instantOf(clock);
     try {
-      this.#leading(
-        await this.#call(undefined, (options) => leases.replace(renewedLease(lease, clock.now()), options)),
-        sentAt,
-      );
+      const { transitions } = this.#observation;
+      const wanted = renewedLease(lease, clock.now(), transitions);
+      const renewed = await this.#call(undefined, (options) => leases.replace(wanted, options));
+      this.#leading(renewed, sentAt);
       this.#count('ok');
+      if (transitionsOf(renewed) > transitionsOf(lease)) this.#tellRaise(lease, renewed);
       return 'renewed';
     } catch (err) {
       const isStale = isConflict(err) || isNotFound(err);
@@ -283,8 +325,26 @@ export class Elector implements LeaseElector {
     this.#lease = lease;
     this.#sentAt = sentAt;
     this.#see(lease);
-    this.#parts.fence.renewed(sentAt, lease.spec?.leaseTransitions ?? 0);
+    this.#parts.fence.renewed(sentAt, transitionsOf(lease));
+    this.#raised();
     this.#changed();
+  }
+
+  /** Answers those who wait for a higher token: all of them when there will be none, and `why`. */
+  #raised(why?: string): void {
+    for (const [token, { resolve }] of this.#raises) {
+      if (why === undefined && this.#lease !== undefined && transitionsOf(this.#lease) <= token) continue;
+      this.#raises.delete(token);
+      resolve(why);
+    }
+  }
+
+  /** Drivers obey again, and somebody should know that the Lease had been set back. */
+  #tellRaise(before: Lease, after: Lease): void {
+    const { announce, identity, log, name } = this.#parts;
+    const [from, to] = [transitionsOf(before), transitionsOf(after)];
+    log.warn({ lease: name, identity, from, to }, 'raised leaseTransitions of the Lease, which had been set back');
+    announce(after, `${identity} raised leaseTransitions from ${from} to ${to}: the Lease had been set back`);
   }
 
   #lost(reason: string): void {
@@ -293,6 +353,7 @@ export class Elector implements LeaseElector {
     fence.close();
     this.#lease = undefined;
     this.#ended = `lost leadership: ${reason}`;
+    this.#raised(NOT_OURS);
     this.#changed();
     metrics.isLeader.set({ lease: name }, 0);
     log.error({ lease: name, identity, reason }, 'lost leadership');

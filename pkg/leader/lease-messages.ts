@@ -48,6 +48,7 @@ export type LeaseOrder =
   | { readonly kind: 'acquire'; readonly name: string; readonly fence: SharedArrayBuffer }
   | { readonly kind: 'stop-acquiring'; readonly name: string }
   | { readonly kind: 'release'; readonly name: string }
+  | { readonly kind: 'raise'; readonly name: string; readonly above: bigint }
   | { readonly kind: 'credentials'; readonly credentials: Credentials }
   | { readonly kind: 'no-credentials'; readonly why: string };
 
@@ -56,6 +57,7 @@ export type ElectorReport =
   | { readonly kind: 'state'; readonly name: string; readonly state: ElectorState }
   | { readonly kind: 'acquired'; readonly name: string; readonly isLeading: boolean }
   | { readonly kind: 'released'; readonly name: string }
+  | { readonly kind: 'raised'; readonly name: string; readonly above: bigint; readonly why: string | undefined }
   | { readonly kind: 'lost'; readonly name: string; readonly reason: string }
   | { readonly kind: 'announce'; readonly name: string; readonly lease: Lease; readonly message: string }
   | { readonly kind: 'is-leader'; readonly name: string; readonly value: 0 | 1 }

@@ -118,6 +118,11 @@ async function release(name: string): Promise<void> {
   report({ kind: 'released', name });
 }
 
+async function raise(name: string, above: bigint): Promise<void> {
+  const why = await candidacies.get(name)?.elector.raiseAbove(above);
+  report({ kind: 'raised', name, above, why });
+}
+
 async function obey(order: LeaseOrder): Promise<void> {
   switch (order.kind) {
     case 'acquire':
@@ -126,6 +131,8 @@ async function obey(order: LeaseOrder): Promise<void> {
       return candidacies.get(order.name)?.stop.abort(new Error('told to stop'));
     case 'release':
       return release(order.name);
+    case 'raise':
+      return raise(order.name, order.above);
     case 'credentials':
       return endpoint.tell(order.credentials);
     case 'no-credentials':

@@ -17,9 +17,12 @@ export interface Observation {
   /** Undefined when there is none. */
   readonly lease: Lease | undefined;
   readonly heldUntilMs: number;
-  /** Highest `leaseTransitions` ever seen, so that a deleted Lease does not let the fencing token fall. */
+  /** Highest `leaseTransitions` ever seen, or heard of from drivers: whatever becomes of the Lease, our fencing token does not fall. */
   readonly transitions: number;
 }
+
+/** What a Lease may be raised to: half of what the API server takes is left to changes of leadership. */
+export const MOST_RAISED = 2 ** 30;
 
 /** What a candidate does next. `transitions` is the fencing token under which it would act. */
 export type Decision =
@@ -36,10 +39,15 @@ export const nothingSeen: Observation = Object.freeze({ lease: undefined, heldUn
  */
 export function observe(before: Observation, lease: Lease | undefined, nowMs: number): Observation {
   if (lease === undefined) return { ...before, lease };
-  const transitions = Math.max(before.transitions, lease.spec?.leaseTransitions ?? 0);
+  const transitions = Math.max(before.transitions, transitionsOf(lease));
   if (before.lease !== undefined && isSameRenewal(before.lease, lease)) return { ...before, lease, transitions };
   if (!holderOf(lease)) return { lease, heldUntilMs: -Infinity, transitions };
   return { lease, heldUntilMs: nowMs + (lease.spec?.leaseDurationSeconds ?? 0) * 1_000, transitions };
+}
+
+/** Takes in that somebody has acted under `token`, although the Lease is ours: we act under a higher one from now on. */
+export function outbid(before: Observation, token: bigint): Observation {
+  return { ...before, transitions: Math.max(before.transitions, Number(token) + 1) };
 }
 
 /** What the candidate `identity` does at `nowMs` (monotonic). */
@@ -85,9 +93,10 @@ export function takenLease(
   return { ...lease, spec: { ...lease.spec, ...spec } };
 }
 
-/** `lease` renewed by its holder; `nowMs` is wall time. */
-export function renewedLease(lease: Lease, nowMs: number): Lease {
-  return { ...lease, spec: { ...lease.spec, renewTime: toMicroTimestamp(nowMs) } };
+/** `lease` renewed by its holder, with at least so many transitions; `nowMs` is wall time. */
+export function renewedLease(lease: Lease, nowMs: number, leastTransitions = 0): Lease {
+  const leaseTransitions = Math.max(transitionsOf(lease), leastTransitions);
+  return { ...lease, spec: { ...lease.spec, renewTime: toMicroTimestamp(nowMs), leaseTransitions } };
 }
 
 /** `lease` given up by its holder, as client-go does it: anybody may take it at once. `nowMs` is wall time. */
@@ -97,6 +106,11 @@ export function releasedLease(lease: Lease, nowMs: number): Lease {
     ...lease,
     spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, acquireTime: time, renewTime: time },
   };
+}
+
+/** How often it has changed hands: the fencing token of its holder. */
+export function transitionsOf(lease: Lease): number {
+  return lease.spec?.leaseTransitions ?? 0;
 }
 
 /** Who holds it; '' when nobody does. */

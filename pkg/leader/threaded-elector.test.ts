@@ -130,6 +130,48 @@ describe('when the thread of the Leases dies, neither acquire nor release waits 
   });
 });
 
+describe('raising the token', () => {
+  const raised = (above: bigint, why?: string): ElectorReport => ({ kind: 'raised', name: NAME, above, why });
+
+  test('is asked of the thread once for all who want it above the same one, and answered as the thread says', async () => {
+    const { elector, events, orders } = start();
+    events.acquire();
+    events.leads();
+
+    const some = [5n, 5n, 6n].map((token) => elector.raiseAbove(token));
+    elector.heard(raised(6n, 'busy'));
+    elector.heard(raised(5n));
+
+    expect(await Promise.all(some)).toEqual([undefined, undefined, 'busy']);
+    expect(orders).toEqual(['acquire', 'raise', 'raise']);
+    void elector.raiseAbove(5n);
+    expect(orders).toHaveLength(4);
+  });
+
+  test.each([
+    { what: 'before it leads', order: ['acquire'] as const, why: 'the Lease is not held' },
+    { what: 'after it led', order: ['acquire', 'leads', 'ended'] as const, why: 'lost leadership: a thief' },
+    { what: 'when the thread has died', order: ['acquire', 'leads', 'threadDies'] as const, why: /it died/ },
+  ])('is not asked of the thread $what', async ({ order, why }) => {
+    const { elector, events, orders } = start();
+    for (const event of order) events[event]();
+
+    expect(await elector.raiseAbove(5n)).toMatch(why);
+    expect(orders).not.toContain('raise');
+  });
+
+  test('ends when the thread dies', async () => {
+    const { elector, events } = start();
+    events.acquire();
+    events.leads();
+
+    const raise = elector.raiseAbove(5n);
+    events.threadDies();
+
+    expect(await raise).toBe('lost leadership: it died');
+  });
+});
+
 test('mutations end before the thread is told to release', async () => {
   const { events, orders } = start();
   events.acquire();

@@ -41,6 +41,8 @@ export class ThreadedElector implements LeaseElector {
   #hasThreadEnded = false;
   readonly #acquired = Promise.withResolvers<boolean>();
   readonly #released = Promise.withResolvers<void>();
+  /** Those who wait for a token above theirs. */
+  readonly #raises = new Map<bigint, PromiseWithResolvers<string | undefined>>();
 
   constructor(parts: ThreadedElectorParts, orders: LeaseOrders) {
     this.#parts = parts;
@@ -97,6 +99,17 @@ export class ThreadedElector implements LeaseElector {
     await this.#released.promise;
   }
 
+  async raiseAbove(token: bigint): Promise<string | undefined> {
+    if (this.#hasThreadEnded || !this.isLeading) return this.ended ?? 'the Lease is not held';
+    const asked = this.#raises.get(token);
+    const raise = asked ?? Promise.withResolvers<string | undefined>();
+    if (asked === undefined) {
+      this.#raises.set(token, raise);
+      this.#orders.send({ kind: 'raise', name: this.#parts.name, above: token });
+    }
+    return await raise.promise;
+  }
+
   /** Takes in what the thread says of this Lease; what comes after its end is too late. */
   heard(report: ElectorReport): void {
     const { announce, lost, metrics, name: lease } = this.#parts;
@@ -110,6 +123,9 @@ export class ThreadedElector implements LeaseElector {
         break;
       case 'released':
         this.#released.resolve();
+        break;
+      case 'raised':
+        this.#raised(report.above, report.why);
         break;
       case 'lost':
         this.#isOver = true;
@@ -137,7 +153,13 @@ export class ThreadedElector implements LeaseElector {
     metrics.isLeader.set({ lease: name }, 0);
     this.#acquired.resolve(false);
     this.#released.resolve();
+    for (const token of this.#raises.keys()) this.#raised(token, ended);
     if (!this.#isOver) lost(`leadership of ${name} was lost: ${why}`);
     this.#isOver = true;
+  }
+
+  #raised(token: bigint, why: string | undefined): void {
+    this.#raises.get(token)?.resolve(why);
+    this.#raises.delete(token);
   }
 }

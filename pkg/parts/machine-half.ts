@@ -16,16 +16,16 @@ import { createDrainer } from '../drain/drainer.ts';
 import { DrainLimits } from '../drain/limits.ts';
 import { podsOnNode } from '../drain/node-pods.ts';
 import { concernedClusters, isDeletedByForce } from '../driver/concerned-clusters.ts';
-import type { DriverError } from '../driver/error.ts';
 import { ConfiguredDrivers } from '../driver/drivers.ts';
 import { GatedDriver } from '../driver/gated-driver.ts';
 import { isProtected, parseDriverAddress } from '../driver/grpc/address.ts';
 import { GrpcDriver } from '../driver/grpc/client.ts';
+import { Obedience } from '../driver/obedience.ts';
 import { eventsAbout } from '../events/event-sink.ts';
 import type { Recorder } from '../events/recorder.ts';
 import type { LeaderGate } from '../gate/leader-gate.ts';
-import type { Hold } from '../health/held-work.ts';
-import { MACHINE_LEASE } from '../leader/elector.ts';
+import type { Hold, Prerequisite } from '../health/held-work.ts';
+import { MACHINE_LEASE, type LeaseElector } from '../leader/elector.ts';
 import { HttpListWatch } from '../kube/list-watch.ts';
 import { machineClasses, machines as machineResource, pods } from '../kube/resource.ts';
 import { machineMetrics } from '../metrics/machine.ts';
@@ -37,6 +37,7 @@ import { fleetOf } from './control-caches.ts';
 import type { ControlCaches, TargetCaches } from './control-caches.ts';
 import { cachesOf, ledBy, readinessOf, targetsOf, writerOf } from './half.ts';
 import { lastResults } from './last-results.ts';
+import type { Leadership } from './leadership.ts';
 import { makeMachineSafety } from './machine-safety.ts';
 import { makeLoop } from './loop.ts';
 import { wakeMachineHalf } from './wake-machine-half.ts';
@@ -49,7 +50,7 @@ export function makeMachineHalf(
   base: Base,
   control: ControlCaches,
   target: TargetCaches | undefined,
-  gate: LeaderGate,
+  { gate, elector }: Leadership,
   recorder: Recorder,
   ownerless: OwnerlessVMs,
 ): Led {
@@ -60,7 +61,7 @@ export function makeMachineHalf(
   const { reader } = base.control;
   const writer = writerOf(base, base.control, control.caches, gate);
   const contents = new SecretContents({ reader, secrets, classes, clock });
-  const drivers = lazyDrivers(base, gate);
+  const drivers = lazyDrivers(base, gate, elector);
   const departures = new Departures();
 
   const queues = new Map<string, KeyedQueue>();
@@ -193,22 +194,38 @@ function makeDrain(base: Base): ReturnType<typeof createDrainer> {
 }
 
 /** Shows that what needs the driver of a provider is held, from the first attempt that fails to the first that succeeds. */
-function showUnusable({ held, log }: Base, provider: string): (err: DriverError | undefined) => void {
+function showHeld(
+  { held, log }: Base,
+  provider: string,
+  waitsFor: Prerequisite,
+  message: string,
+): (why: string | undefined) => void {
   let hold: Hold | undefined;
-  return (err) => {
-    if (err === undefined) {
+  return (why) => {
+    if (why === undefined) {
       hold?.release();
       hold = undefined;
       return;
     }
-    if (hold === undefined) log.warn({ provider, err: err.detail }, 'could not connect to a driver, and tries again');
-    hold ??= held.hold({ work: MACHINE_LEASE, waitsFor: 'driver', of: provider });
-    hold.failed(new Error(err.detail));
+    if (hold === undefined) log.warn({ provider, err: why }, message);
+    hold ??= held.hold({ work: MACHINE_LEASE, waitsFor, of: provider });
+    hold.failed(new Error(why));
   };
 }
 
+/** What is done when a driver refuses our fencing token; undefined without leader election, where there is none. */
+function obedienceOf(base: Base, provider: string, elector: LeaseElector | undefined): Obedience | undefined {
+  if (elector === undefined) return undefined;
+  const told = showHeld(base, provider, 'obedience', 'a driver refused our fencing token, and is asked again');
+  return new Obedience({ raiseAbove: (token) => elector.raiseAbove(token), told });
+}
+
 /** The configured drivers; the identity of the control cluster, under which they tag VMs, is read before leadership begins. */
-function lazyDrivers(base: Base, gate: LeaderGate): { drivers: ConfiguredDrivers; close(): Promise<void> } {
+function lazyDrivers(
+  base: Base,
+  gate: LeaderGate,
+  elector: LeaseElector | undefined,
+): { drivers: ConfiguredDrivers; close(): Promise<void> } {
   const { config, clock, log, metrics, hooks, clusterIdentity } = base;
   const clients = config.drivers.map(({ provider, address: text }) => {
     const address = parseDriverAddress(text);
@@ -218,7 +235,8 @@ function lazyDrivers(base: Base, gate: LeaderGate): { drivers: ConfiguredDrivers
         'driver is called in plain text: any local user could take its place',
       );
     }
-    return { provider, driver: new GrpcDriver({ address, clock, log, greeted: showUnusable(base, provider) }) };
+    const show = showHeld(base, provider, 'driver', 'could not connect to a driver, and tries again');
+    return { provider, driver: new GrpcDriver({ address, clock, log, greeted: (err) => show(err?.detail) }) };
   });
   const gated = clients.map(
     ({ provider, driver }) =>
@@ -226,6 +244,7 @@ function lazyDrivers(base: Base, gate: LeaderGate): { drivers: ConfiguredDrivers
         provider,
         driver,
         gate,
+        obedience: obedienceOf(base, provider, elector),
         clustersOf: (machine) => concernedClusters(machine, base.target?.cluster),
         get clusterID() {
           return clusterIdentity.uid;

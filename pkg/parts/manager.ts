@@ -87,7 +87,7 @@ export async function buildManager(options: ManagerOptions, host: HostProcess): 
     const leadership = lead(MACHINE_LEASE, recorders.machines);
     work.push({
       leadership,
-      led: makeMachineHalf(base, control, target, leadership.gate, recorders.machines, ownerless),
+      led: makeMachineHalf(base, control, target, leadership, recorders.machines, ownerless),
       recorder: recorders.machines,
     });
   }

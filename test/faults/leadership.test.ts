@@ -1,14 +1,23 @@
+import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import type { KubeObject } from '../../pkg/apis/meta.ts';
+import type { Event, Lease } from '../../pkg/apis/wire.ts';
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import type { Driver } from '../../pkg/driver/driver.ts';
+import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
+import { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
+import { Backup } from '../cloud/backup.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { ManagerProcess } from '../cloud/manager-process.ts';
 import { Pool } from '../cloud/pool.ts';
 import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
 import { identitiesOf } from '../cloud/trial.ts';
+import { callOf, classOf } from '../drivers/requests.ts';
 import { eventually } from '../expect/eventually.ts';
 
 /* What stands between a manager and its Leases, and between two managers with a driver each. MACHINIST_FAULTS=long: 100 machines. */
@@ -165,6 +174,149 @@ test(
       created: 2 * MACHINES,
       deleted: MACHINES,
     });
+  },
+  TEST_MS,
+);
+
+/** Changes of leader that the backup does not know. */
+const LEADERS_SINCE = 2;
+/** The driver would forget the token of the last of them after an hour. */
+const ACTS_WITHIN = { timeoutMs: 60_000, intervalMs: 50 };
+
+/** The Lease under which drivers are called. */
+async function machineLease({ namespace }: Pool): Promise<Lease> {
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/machine-controller`;
+  return (await site.api.request(path)).body as Lease;
+}
+
+async function untilLed(pool: Pool, manager: InProcessManager): Promise<void> {
+  const isLed = async (): Promise<boolean> => (await pool.leaders()).every((one) => one === manager.identity);
+  await eventually(isLed, { ...PATIENCE, describe: 'the manager to lead' });
+}
+
+/** Deletes a VM as a leader would that was paused in the middle of the call. */
+async function deleteLate(pool: Pool, providerID: string, fencingToken: bigint): Promise<unknown> {
+  const address = parseDriverAddress(pool.access.driver);
+  const client = new GrpcDriver({ address, clock: new SystemClock(), log: silentLogger });
+  const { body } = await site.api.request('/api/v1/namespaces/kube-system');
+  const cluster = (body as KubeObject).metadata.uid;
+  const machine = { metadata: { name: 'late', namespace: pool.namespace }, spec: { providerID } };
+  try {
+    const request = { machine, machineClass: classOf('sim', { zone: pool.namespace }), secretData: {} };
+    return await client.deleteMachine(request, callOf({ cluster, fencingToken }));
+  } catch (err) {
+    return err;
+  } finally {
+    await client.close();
+  }
+}
+
+test.each(['is restored from a backup', 'was deleted by hand'] as const)(
+  'the only manager is obeyed at once although its Lease counts less than drivers have seen, because it %s',
+  async (what) => {
+    await using cloud = await SimulatedCloud.start({ site });
+    await using pool = await Pool.create({ site, cloud, replicas: MACHINES });
+    const flags = { ...SHORT_LEASE, ...QUICK_LOOKS };
+    const start = (): Promise<InProcessManager> => InProcessManager.start({ ...pool.access, flags });
+    let known: ReadonlyMap<string, string>;
+    await using stack = new AsyncDisposableStack();
+    const restored = what === 'is restored from a backup';
+    let backup: Backup | undefined;
+    {
+      await using first = await start();
+      await pool.untilUp(MACHINES, PATIENCE);
+      known = identitiesOf(await pool.machines());
+      if (restored) backup = stack.use(await Backup.take(site.plane));
+      await first.terminate();
+    }
+    for (let i = 1; i <= LEADERS_SINCE; i++) {
+      await using next = await start();
+      await pool.scale(MACHINES + i);
+      await pool.untilUp(MACHINES + i, PATIENCE);
+      await next.terminate();
+    }
+    const seen = BigInt((await machineLease(pool)).spec?.leaseTransitions ?? 0);
+    const forgotten = restored ? LEADERS_SINCE : 0;
+
+    if (backup === undefined) {
+      const leases = `/apis/coordination.k8s.io/v1/namespaces/${pool.namespace}/leases`;
+      await site.api.request(leases, { method: 'DELETE' });
+    } else await backup.restore();
+    await using manager = await start();
+    await untilLed(pool, manager);
+    const ledMs = performance.now();
+    const replicas = MACHINES + LEADERS_SINCE - forgotten + 1;
+    const made = cloud.created.length;
+    await pool.scale(replicas);
+    await eventually(() => cloud.created.length > made, { ...ACTS_WITHIN, describe: 'the manager to be obeyed' });
+    const seconds = (performance.now() - ledMs) / 1_000;
+    await pool.untilUp(replicas, PATIENCE);
+    const after = identitiesOf(await pool.machines());
+    const late = await deleteLate(pool, [...after.values()][0]?.split(' ')[1] ?? '', seen);
+    const transitions = BigInt((await machineLease(pool)).spec?.leaseTransitions ?? 0);
+
+    process.stdout.write(
+      `the Lease ${what}: obeyed ${seconds.toFixed(1)} s after it led, ${cloud.created.length} VMs made, ${cloud.deleted} deleted\n`,
+    );
+    expect([...known].filter(([name, identity]) => after.get(name) !== identity)).toEqual([]);
+    expect(late).toMatchObject({ code: 'FailedPrecondition' });
+    expect({ created: cloud.created.length, deleted: cloud.deleted }).toEqual({
+      created: MACHINES + LEADERS_SINCE + 1,
+      deleted: forgotten,
+    });
+    expect(transitions).toBeGreaterThan(seen);
+    const { body } = await site.api.request(`/api/v1/namespaces/${pool.namespace}/events`);
+    const told = (body as { items: Event[] }).items.filter(({ message }) => message?.includes('raised'));
+    expect(told.map(({ involvedObject }) => involvedObject.kind)).toEqual(['Lease']);
+  },
+  TEST_MS,
+);
+
+test(
+  'who acts under a higher token without the Lease is not outbid: it is told, and what helps',
+  async () => {
+    await using cloud = await SimulatedCloud.start({ site });
+    await using pool = await Pool.create({ site, cloud, replicas: MACHINES });
+    const warned: unknown[] = [];
+    const log = { ...silentLogger, warn: (fields: unknown, message: string) => void warned.push({ fields, message }) };
+    const first = await InProcessManager.start({ ...pool.access, flags: SHORT_LEASE, log });
+    const told =
+      /it has seen token 50; it obeyed this process before, .* end the other manager .*, then restart this one/;
+    let held: string;
+    let detail: string | undefined;
+    {
+      await using manager = first;
+      await pool.untilUp(MACHINES, PATIENCE);
+      // As the leader of a copy of this cluster would.
+      await deleteLate(pool, `sim:///${pool.namespace}/none`, 50n);
+      await pool.scale(MACHINES + 1);
+      await eventually(async () => expect(await readiness(manager)).toMatch(told), PATIENCE);
+      held = await readiness(manager);
+      detail = await eventually(async () => {
+        const machines = await pool.machines();
+        const description = machines
+          .map(({ status }) => status?.lastOperation?.description ?? '')
+          .find((text) => text.includes('older than 50'));
+        if (description === undefined) throw new Error('no machine says why it has no VM');
+        return description;
+      }, PATIENCE);
+      expect(await manager.metric('machinist_work_held', 'waits_for="obedience"')).toBe(1);
+      await manager.terminate();
+    }
+    const madeMeanwhile = cloud.created.length - MACHINES;
+    const transitions = (await machineLease(pool)).spec?.leaseTransitions;
+    await using next = await InProcessManager.start({ ...pool.access, flags: SHORT_LEASE });
+    await pool.untilUp(MACHINES + 1, PATIENCE);
+
+    expect(held).toMatch(/\[\+\] work ok: machine-controller held since /);
+    expect(detail).toMatch(/then restart this one/);
+    expect(warned).toContainEqual(
+      expect.objectContaining({ message: 'a driver refused our fencing token, and is asked again' }),
+    );
+    expect({ madeMeanwhile, transitions }).toEqual({ madeMeanwhile: 0, transitions: 1 });
+    expect((await machineLease(pool)).spec?.leaseTransitions).toBe(51);
+    expect(await readiness(next)).not.toContain('held since');
+    expect({ created: cloud.created.length, deleted: cloud.deleted }).toEqual({ created: MACHINES + 1, deleted: 0 });
   },
   TEST_MS,
 );

@@ -19,6 +19,8 @@ import { FaultProxy } from '../proxy/fault-proxy.ts';
 const LEASE = 'machine-controller';
 const DEFAULTS: LeaseTiming = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 };
 const QUICK: LeaseTiming = { leaseDurationMs: 3_000, renewDeadlineMs: 2_000, retryPeriodMs: 300 };
+/** Renewed only when somebody asks for it, as far as a test is concerned. */
+const RARE: LeaseTiming = { leaseDurationMs: 60_000, renewDeadlineMs: 50_000, retryPeriodMs: 40_000 };
 const clock = new SystemClock();
 
 const leftOpen: (() => Promise<void>)[] = [];
@@ -349,6 +351,129 @@ describe('leader election', () => {
     expect(leader.lost).toEqual([]);
     expect(other.elector.isLeading).toBe(false);
     expect((await clientFor(ns.name).get(LEASE)).spec?.holderIdentity).toBe('leader');
+  });
+
+  describe('whose drivers have seen a higher token, because the Lease was set back', () => {
+    test('a leader raises the count of its Lease above it, and acts under it from then on', async () => {
+      await using ns = await namespace();
+      const leader = candidate(ns.name, 'leader');
+      await leader.acquire();
+
+      const answers = await Promise.all([leader.elector.raiseAbove(41n), leader.elector.raiseAbove(7n)]);
+      const token = leader.fence.token;
+      const before = leader.wire.renewals;
+      await eventually(() => leader.wire.renewals >= before + 3);
+      const { spec } = await clientFor(ns.name).get(LEASE);
+
+      expect(answers).toEqual([undefined, undefined]);
+      expect(token).toBe(42n);
+      expect(leader.fence.token).toBe(42n);
+      expect(spec).toMatchObject({ holderIdentity: 'leader', leaseTransitions: 42 });
+      expect(leader.announced).toContain('leader raised leaseTransitions from 1 to 42: the Lease had been set back');
+      expect(leader.lost).toEqual([]);
+    });
+
+    test('its successor has a token above that', async () => {
+      await using ns = await namespace();
+      const leader = candidate(ns.name, 'leader');
+      await leader.acquire();
+      await leader.elector.raiseAbove(41n);
+      await leader.elector.release(async () => undefined);
+      const next = candidate(ns.name, 'next');
+
+      await next.acquire();
+
+      expect(next.fence.token).toBe(43n);
+    });
+
+    test('a leader that does not know yet that it was replaced raises nothing', async () => {
+      await using ns = await namespace();
+      const leader = candidate(ns.name, 'leader', RARE);
+      await leader.acquire();
+      const client = clientFor(ns.name);
+      await client.replace(takenLease(await client.get(LEASE), 'next', 2, RARE, clock.now()));
+
+      const answer = await leader.elector.raiseAbove(2n);
+
+      expect(leader.lost).toEqual([]);
+      expect(answer).toBe('the Lease is not ours any more');
+      expect((await client.get(LEASE)).spec).toMatchObject({ holderIdentity: 'next', leaseTransitions: 2 });
+    });
+
+    test('a leader that is replaced while it raises the count fails to, and loses the Lease', async () => {
+      await using ns = await namespace();
+      const leader = candidate(ns.name, 'leader', RARE);
+      await leader.acquire();
+      const client = clientFor(ns.name);
+      const sent = Promise.withResolvers<void>();
+      leader.wire.held = sent.promise;
+
+      const raising = leader.elector.raiseAbove(2n);
+      await eventually(() => leader.wire.waiting === 1);
+      await client.replace(takenLease(await client.get(LEASE), 'next', 2, RARE, clock.now()));
+      sent.resolve();
+
+      expect(await raising).toBe('the Lease is not ours any more');
+      expect(leader.lost).toHaveLength(1);
+      expect(leader.fence.token).toBe(1n);
+      expect((await client.get(LEASE)).spec).toMatchObject({ holderIdentity: 'next', leaseTransitions: 2 });
+    });
+
+    test('a leader that cannot reach the Lease raises nothing', async () => {
+      await using ns = await namespace();
+      const leader = candidate(ns.name, 'leader', RARE);
+      await leader.acquire();
+      leader.wire.state = 'cut';
+
+      const answer = await leader.elector.raiseAbove(2n);
+      leader.wire.state = 'up';
+
+      expect(answer).toBe('the Lease could not be read: cut');
+      expect((await clientFor(ns.name).get(LEASE)).spec?.leaseTransitions).toBe(1);
+    });
+
+    test('a count that leaves no room for further leaders is not believed', async () => {
+      await using ns = await namespace();
+      const leader = candidate(ns.name, 'leader');
+      await leader.acquire();
+
+      const answer = await leader.elector.raiseAbove(2n ** 31n - 2n);
+
+      expect(answer).toMatch(/^no Lease is raised above 1073741824;/);
+      expect((await clientFor(ns.name).get(LEASE)).spec?.leaseTransitions).toBe(1);
+    });
+
+    test('a count that somebody raises by hand is the token from the next renewal on', async () => {
+      await using ns = await namespace();
+      const leader = candidate(ns.name, 'leader');
+      await leader.acquire();
+      const client = clientFor(ns.name);
+
+      await eventually(async () => {
+        const lease = await client.get(LEASE);
+        return client.replace({ ...lease, spec: { ...lease.spec, leaseTransitions: 42 } });
+      });
+      await eventually(() => leader.fence.token === 42n);
+
+      expect(leader.lost).toEqual([]);
+    });
+
+    test('a Lease that goes back under its leader is raised again to where it was', async () => {
+      await using ns = await namespace();
+      const leader = candidate(ns.name, 'leader');
+      await leader.acquire();
+      await leader.elector.raiseAbove(41n);
+      const client = clientFor(ns.name);
+
+      await eventually(async () => {
+        const lease = await client.get(LEASE);
+        return client.replace({ ...lease, spec: { ...lease.spec, leaseTransitions: 1 } });
+      });
+      await eventually(async () => (await client.get(LEASE)).spec?.leaseTransitions === 42);
+
+      expect(leader.fence.token).toBe(42n);
+      expect(leader.lost).toEqual([]);
+    });
   });
 
   test('a label on the Lease disturbs nobody', async () => {

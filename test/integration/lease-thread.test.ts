@@ -139,6 +139,18 @@ test('what happens in the thread is seen, counted and announced: leading, standi
   expect(one.requests).toContain(201);
 });
 
+test('the token is raised by the thread, and can be read at once', async () => {
+  await using ns = await namespace();
+  const leader = candidate(threadIn(ns.name, 'leader'));
+  await leader.acquire();
+
+  const answer = await leader.elector.raiseAbove(41n);
+
+  expect(answer).toBeUndefined();
+  expect(leader.fence.token).toBe(42n);
+  expect((await clientFor(ns.name).get(LEASE)).spec?.leaseTransitions).toBe(42);
+});
+
 test('a candidate that is told to stop does not lead, and leaves the Lease alone', async () => {
   await using ns = await namespace();
   const first = candidate(threadIn(ns.name, 'one'));

@@ -4,8 +4,8 @@ import type { Mutation } from '../mutation.ts';
 export const DRIVER: readonly Mutation[] = [
   {
     file: 'pkg/driver/gated-driver.ts',
-    from: "const admission = await gate.admit('destroy', clusters, signal);",
-    to: "const admission = await gate.admit('change', clusters, signal);",
+    from: "gate.admit('destroy', clusters, signal);",
+    to: "gate.admit('change', clusters, signal);",
     why: 'VMs are made and deleted without a proof of life.',
     tests: ['pkg/driver/gated-driver.test.ts'],
   },

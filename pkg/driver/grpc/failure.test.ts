@@ -20,6 +20,7 @@ describe('a failure on the wire', () => {
       lastKnownState: 'half',
       retryAfterMs: 90_500,
       terminal: true,
+      highestToken: 2n ** 63n,
     });
 
     expect(fromFailure(overTheWire(err))).toMatchObject({
@@ -28,6 +29,7 @@ describe('a failure on the wire', () => {
       lastKnownState: 'half',
       retryAfterMs: 90_500,
       terminal: true,
+      highestToken: 2n ** 63n,
       unanswered: false,
     });
   });
@@ -49,7 +51,11 @@ describe('a failure on the wire', () => {
     { what: 'a code that is not known here', failure: { code: 99 as Code }, code: 'Unknown' },
     { what: 'OK in a failure', failure: { code: Code.CODE_OK }, code: 'Unknown' },
   ])('makes $what $code', ({ failure, code }) => {
-    expect(fromFailure(Failure.create(failure))).toMatchObject({ code, lastKnownState: undefined });
+    expect(fromFailure(Failure.create(failure))).toMatchObject({
+      code,
+      lastKnownState: undefined,
+      highestToken: undefined,
+    });
   });
 
   test.each([0, 1, 999, 1_000, 1_500.5, 600_000])('carries a duration of %d ms', (ms) => {

@@ -26,6 +26,7 @@ export function toFailure(err: unknown): DeepPartial<Failure> {
     message: err.detail,
     lastKnownState: err.lastKnownState ?? '',
     terminal: err.terminal,
+    fencingToken: err.highestToken ?? 0n,
     ...(err.retryAfterMs === undefined ? {} : { retryAfter: toDuration(err.retryAfterMs) }),
   };
 }
@@ -37,6 +38,7 @@ export function fromFailure(failure: Failure, vm?: VirtualMachine): DriverError 
     terminal: failure.terminal,
     ...(failure.lastKnownState === '' ? {} : { lastKnownState: failure.lastKnownState }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(failure.fencingToken === 0n ? {} : { highestToken: failure.fencingToken }),
     ...(vm === undefined ? {} : { result: { providerID: vm.providerId, nodeName: vm.nodeName } }),
   });
 }

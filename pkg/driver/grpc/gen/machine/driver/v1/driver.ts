@@ -34,8 +34,9 @@ export const protobufFileName = "machine/driver/v1/driver.proto";
  *    by then is found by the next call.
  * 5. Fenced. CreateMachine, InitializeMachine and DeleteMachine carry a fencing token. For each cluster and namespace a
  *    driver remembers the highest token seen and refuses a lower one with FailedPrecondition: it comes from a manager that
- *    has been replaced and does not know it yet. Zero comes from a manager that runs without leader election: there is
- *    nothing to compare, so it is neither refused nor remembered.
+ *    has been replaced and does not know it yet. The refusal tells the highest token in `failure.fencing_token`, so that a
+ *    manager whose count was set back, because its cluster was restored from a backup, can exceed it. Zero comes from a
+ *    manager that runs without leader election: there is nothing to compare, so it is neither refused nor remembered.
  * 6. Secret. `secret_data` holds credentials and user data. It is never logged and never stored longer than needed.
  *
  * New fields and methods may be added; nothing here is renumbered or changes its meaning within v1. Unknown fields are
@@ -212,6 +213,8 @@ export interface Failure {
     | undefined;
   /** Asking again with the same machine, class and secret cannot succeed. The manager then waits for one of them to change. */
   terminal: boolean;
+  /** Only with FailedPrecondition, when the token of the call was refused (rule 5): the highest token seen. Else zero. */
+  fencingToken: bigint;
 }
 
 /** Asks what the driver can do. */
@@ -839,7 +842,7 @@ export const Address: MessageFns<Address> = {
 };
 
 function createBaseFailure(): Failure {
-  return { code: 0, message: "", lastKnownState: "", retryAfter: undefined, terminal: false };
+  return { code: 0, message: "", lastKnownState: "", retryAfter: undefined, terminal: false, fencingToken: 0n };
 }
 
 export const Failure: MessageFns<Failure> = {
@@ -858,6 +861,12 @@ export const Failure: MessageFns<Failure> = {
     }
     if (message.terminal !== false) {
       writer.uint32(40).bool(message.terminal);
+    }
+    if (message.fencingToken !== 0n) {
+      if (BigInt.asUintN(64, message.fencingToken) !== message.fencingToken) {
+        throw new globalThis.Error("value provided for field message.fencingToken of type uint64 too large");
+      }
+      writer.uint32(48).uint64(message.fencingToken);
     }
     return writer;
   },
@@ -915,6 +924,14 @@ export const Failure: MessageFns<Failure> = {
             message.terminal = reader.bool();
             continue;
           }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.fencingToken = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -939,6 +956,9 @@ export const Failure: MessageFns<Failure> = {
       ? Duration.fromPartial(object.retryAfter)
       : undefined;
     message.terminal = object.terminal ?? false;
+    message.fencingToken = (object.fencingToken !== undefined && object.fencingToken !== null)
+      ? BigInt(object.fencingToken)
+      : 0n;
     return message;
   },
 };

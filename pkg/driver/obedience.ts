@@ -1,0 +1,54 @@
+import { DriverError } from './error.ts';
+
+/** What can be done about a driver that refuses our fencing token, and who is told. */
+export interface ObedienceParts {
+  /** Raises our token above another one if the Lease is ours; resolves with why it could not be done. See LeaseElector. */
+  readonly raiseAbove: (token: bigint) => Promise<string | undefined>;
+  /** Told what keeps a driver from obeying; undefined: it obeys. */
+  readonly told: (why: string | undefined) => void;
+}
+
+/**
+ * Whether one driver obeys this leadership. One that refuses our fencing token has seen a higher one:
+ *
+ * | before, under this leadership | what the refusal means                                              | what is done        |
+ * |-------------------------------|---------------------------------------------------------------------|---------------------|
+ * | it has not obeyed             | we were replaced, or our Lease was set back (restored, or deleted)  | the token is raised |
+ * |                               |                                                                     | if the Lease is ours |
+ * | it has obeyed                 | somebody who does not hold our Lease acts for the same cluster: two | it is told          |
+ * |                               | control clusters, of which one is a copy                            |                     |
+ *
+ * A token that is raised is above all that the driver has seen, so whoever led before stays refused. In the second row nothing
+ * is raised: two managers would outbid each other, and both act.
+ */
+export class Obedience {
+  readonly #parts: ObedienceParts;
+  #hasObeyed = false;
+
+  constructor(parts: ObedienceParts) {
+    this.#parts = parts;
+  }
+
+  /** A mutation was carried out. */
+  obeyed(): void {
+    this.#hasObeyed = true;
+    this.#parts.told(undefined);
+  }
+
+  /** Resolves when the refused call may be repeated, under a token above `highest`; else rejects with the refusal and what helps. */
+  async restore(refusal: DriverError, highest: bigint): Promise<void> {
+    const why = this.#hasObeyed ? RIVAL : await this.#raiseAbove(highest);
+    if (why === undefined) return;
+    this.#parts.told(`it has seen token ${highest}; ${why}`);
+    throw new DriverError(refusal.code, `${refusal.detail}; ${why}`, { highestToken: highest, cause: refusal });
+  }
+
+  async #raiseAbove(highest: bigint): Promise<string | undefined> {
+    const why = await this.#parts.raiseAbove(highest);
+    return why === undefined ? undefined : `leaseTransitions could not be raised above it: ${why}`;
+  }
+}
+
+const RIVAL =
+  'it obeyed this process before, so somebody else acts for the same cluster without its Lease: end the other manager ' +
+  '(of a copy of the control cluster?), then restart this one';
