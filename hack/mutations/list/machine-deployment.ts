@@ -400,6 +400,13 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/scaler-handoff.ts',
+    from: '.flatMap(([first]) => first ?? []);',
+    to: '.flat();',
+    why: 'A machine that the autoscaler names twice costs another one that nobody named.',
+    tests: ['pkg/controllers/machine-deployment/scaler-handoff.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/scaler-handoff.ts',
     from: 'isBeingDeleted(machine) || chosen.has(name)',
     to: 'isBeingDeleted(machine)',
     why: 'Machines that the autoscaler has chosen are unmarked.',

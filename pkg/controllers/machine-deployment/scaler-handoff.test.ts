@@ -61,6 +61,12 @@ test.each([
     choices: [`a ${T2}`],
     left: { list: `a~${T2}`, scaler: T2 },
   },
+  {
+    title: 'names a machine more than once',
+    list: `a~${T1},b~${T1},a~${T2}`,
+    choices: [`a ${T1}`, `b ${T1}`],
+    left: { list: `a~${T1},b~${T1}` },
+  },
   { title: 'names a stranger', list: `x~${T1},a~${T1}`, choices: [`a ${T1}`], left: { list: `a~${T1}` } },
   { title: 'names what goes or is preserved', list: `going~${T1},kept~${T1}`, choices: [], left: { list: null } },
   { title: 'names what has failed', list: `failed~${T1}`, choices: [`failed ${T1}`], left: undefined },

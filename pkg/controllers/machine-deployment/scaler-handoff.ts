@@ -50,7 +50,8 @@ export interface TakenHandoff {
  * Reads the list of Machines that an autoscaler wants gone: `name~time`, or a bare name from older ones, which is given the
  * time of the last change of replicas, or now. Entries that make no sense, or whose Machine is not one of `owned`, is on its
  * way out, or has failed and is preserved, are dropped from the list. What has failed otherwise stays: replaced as a failed one
- * it would cost a Machine that nobody wants any more, while another one goes for it.
+ * it would cost a Machine that nobody wants any more, while another one goes for it. A Machine that is named twice is chosen once, by
+ * the first entry: each choice costs a replica.
  */
 export function readHandoff(
   deployment: MachineDeployment,
@@ -65,10 +66,11 @@ export function readHandoff(
 
   const entries = text.split(',').map((entry) => entry.trim());
   const hasBare = entries.some((entry) => entry !== '' && !entry.includes('~'));
-  const choices = entries
+  const named = entries
     .map((entry) => (entry.includes('~') ? entry : `${entry}~${timeOfBare}`))
     .map((entry) => choiceOf(entry, owned))
     .filter((choice) => choice !== undefined);
+  const choices = [...Map.groupBy(named, ({ machine }) => machine).values()].flatMap(([first]) => first ?? []);
 
   const list = choices.map(({ machine, time }) => `${machine.metadata.name}~${time}`).join(',');
   if (list !== '' && list === text) return { choices, annotations: {} };
