@@ -29,7 +29,7 @@ export function safetyMetrics(registry: Registry, ownerless: () => number): Safe
     }),
     heldOrphanVMs: new Gauge({
       name: 'machinist_orphan_vms_held',
-      help: 'VMs that were proved to be without a Machine and are not deleted, because there are too many of their MachineClass at once.',
+      help: 'VMs that were proved to be without a Machine and are not deleted, because there are too many of their MachineClass at once or a restore has forgotten their Machines.',
       registers,
     }),
     vanishedVMs: new Counter({

@@ -8,7 +8,7 @@ import type { GoneMachine, GoneMachines } from '../controllers/safety/gone-machi
 import { Collector } from '../controllers/safety/orphan-vms/collector.ts';
 import { OrphanVMsController } from '../controllers/safety/orphan-vms/controller.ts';
 import { Evidence } from '../controllers/safety/orphan-vms/evidence.ts';
-import { tellOfForgotten } from '../controllers/safety/orphan-vms/forgotten.ts';
+import { ForgottenMachines } from '../controllers/safety/orphan-vms/forgotten.ts';
 import { identify, ownershipOf } from '../controllers/vms/ownership.ts';
 import { OrphanBrake } from '../controllers/safety/orphan-vms/brake.ts';
 import { VanishedVMs } from '../controllers/safety/orphan-vms/vanished-vms.ts';
@@ -72,16 +72,16 @@ export function makeMachineSafety(
   const targets = targetsOf(base, target, gate);
   const metrics = safetyMetrics(registry, () => ownerless.list().length);
   const nodeQueue = makeNodeLoop(base, machines, targets, gone, metrics, readiness);
-  const orphans = makeOrphanLoop(base, control, classes, { ...share, gate, targets, metrics, nodeQueue });
   const log = base.log.child({ controller: 'safety.orphan-vms' });
+  const forgotten = new ForgottenMachines({ classes, recorder: eventsAbout(machineClasses, share.recorder), log });
+  const orphans = makeOrphanLoop(base, control, classes, { ...share, gate, targets, metrics, nodeQueue, forgotten });
   return {
     workers: [orphans.queue, orphans.activities, nodeQueue],
     wake() {
       const runs = config.controllers;
       whenSetBack(base.freezes, () => {
         gone.clear();
-        const recorder = eventsAbout(machineClasses, share.recorder);
-        if (runs.has('safety.orphan-vms')) tellOfForgotten({ classes, recorder, log }, departures.missed);
+        if (runs.has('safety.orphan-vms')) forgotten.add(departures.missed);
       });
       if (runs.has('safety.orphan-vms')) {
         const { queue, controller } = orphans;
@@ -150,11 +150,18 @@ function makeOrphanLoop(
   base: Base,
   control: ControlCaches,
   classes: Informer<MachineClass>,
-  shared: SafetyShare & { gate: LeaderGate; targets: Targets; metrics: SafetyMetrics; nodeQueue: KeyedQueue },
+  shared: SafetyShare & {
+    gate: LeaderGate;
+    targets: Targets;
+    metrics: SafetyMetrics;
+    nodeQueue: KeyedQueue;
+    forgotten: ForgottenMachines;
+  },
 ): OrphanLoop {
   const { config, clock } = base;
   const { machines } = control;
-  const { gate, targets, metrics, nodeQueue, recorder, fleet, ownerless, gone, departures, drivers, contents } = shared;
+  const { gate, targets, metrics, nodeQueue, recorder, fleet, ownerless, gone, departures, drivers } = shared;
+  const { contents, forgotten } = shared;
   const log = base.log.child({ controller: 'safety.orphan-vms' });
   const queues = new Map<string, KeyedQueue>();
   const activities = new ActivityRegistry({
@@ -212,7 +219,8 @@ function makeOrphanLoop(
     classes,
     machines,
     collector,
-    brake: new OrphanBrake({ recorder: classEvents, metrics, clock, log, isDryRun }),
+    brake: new OrphanBrake({ recorder: classEvents, metrics, forgotten, clock, log, isDryRun }),
+    forgotten,
     recorder: classEvents,
     vanished,
     missingVMs,

@@ -606,10 +606,31 @@ export const BOUNDS: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/brake.ts',
-    from: "vms.length <= limit || release === 'given'",
-    to: "release === 'given'",
+    from: 'const held = vms.length > limit ? vms : ofForgotten;',
+    to: 'const held = vms;',
     why: 'A single VM without a machine is never deleted.',
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/safety/orphan-vms/brake.ts',
+    from: 'const held = vms.length > limit ? vms : ofForgotten;',
+    to: 'const held = vms.length > limit ? vms : [];',
+    why: 'VMs whose Machines a restore has forgotten are deleted when they are few.',
+    tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/safety/orphan-vms/controller.ts',
+    from: 'forgotten.exist(seen.machines);',
+    to: '',
+    why: 'A Machine that was forgotten once and made again protects its VM for ever.',
+    tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/safety/orphan-vms/forgotten.ts',
+    from: 'this.#identities.get(providerID) === true || this.#identities.get(machineName) === true',
+    to: 'this.#identities.get(providerID) === true',
+    why: 'The VM of a Machine that was forgotten while it was being created is deleted.',
+    tests: ['pkg/controllers/safety/orphan-vms/forgotten.test.ts'],
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/brake.ts',
@@ -627,7 +648,7 @@ export const BOUNDS: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/brake.ts',
-    from: 'recorder.event(heldOrphans(first.access.machineClass, release));',
+    from: 'recorder.event(heldOrphans(first.access.machineClass, why, release));',
     to: '',
     why: 'Nobody learns that VMs are held, nor how to release them.',
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],

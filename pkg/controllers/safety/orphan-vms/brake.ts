@@ -5,6 +5,7 @@ import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { SafetyMetrics } from '../../../metrics/safety.ts';
 import { heldOrphans } from './events.ts';
+import type { ForgottenMachines } from './forgotten.ts';
 import { orphanLimit, releaseOf } from './orphan-limit.ts';
 import type { ClassAccess } from './survey.ts';
 
@@ -12,6 +13,7 @@ import type { ClassAccess } from './survey.ts';
 export interface OrphanBrakeParts {
   readonly recorder: ObjectEvents<MachineClass>;
   readonly metrics: Pick<SafetyMetrics, 'heldOrphanVMs'>;
+  readonly forgotten: Pick<ForgottenMachines, 'has'>;
   readonly clock: Clock;
   readonly log: Logger;
   /** Nothing is deleted anyway. */
@@ -29,7 +31,8 @@ const NAMED = 20;
 
 /**
  * Two looks that agree are still one source, the provider's list. When they prove many VMs of a class to be without a Machine at
- * once, the list is more likely wrong than the world: none of them is deleted before somebody has said so.
+ * once, the list is more likely wrong than the world: none of them is deleted before somebody has said so. Nor is, however few they are,
+ * the VM of a Machine that only a restore of the control cluster has forgotten: those are healthy and were wanted.
  */
 export class OrphanBrake {
   readonly #parts: OrphanBrakeParts;
@@ -51,27 +54,34 @@ export class OrphanBrake {
   ): readonly T[] {
     const byClass = Map.groupBy(proved, ({ access }) => access.key);
     for (const key of this.#held.keys()) if (!byClass.has(key) && !unseen.has(key)) this.#held.delete(key);
-    const admitted = [...byClass].flatMap(([key, vms]) => (this.#isHeld(key, vms, listed.get(key) ?? 0) ? [] : vms));
+    const admitted = [...byClass].flatMap(([key, vms]) => {
+      const held = this.#heldOf(key, vms, listed.get(key) ?? 0);
+      return vms.filter((one) => !held.includes(one));
+    });
     const held = [...this.#held.values()].reduce((sum, count) => sum + count, 0);
     this.#parts.metrics.heldOrphanVMs.set(held);
     return admitted;
   }
 
-  #isHeld(key: string, vms: readonly Proved[], listed: number): boolean {
-    const { recorder, clock, log, isDryRun } = this.#parts;
-    const [first] = vms;
+  /** Of the VMs of one class that are proved, those that are held; tells of them. */
+  #heldOf<T extends Proved>(key: string, vms: readonly T[], listed: number): readonly T[] {
+    const { recorder, clock, log, isDryRun, forgotten } = this.#parts;
     const limit = orphanLimit(listed);
+    const ofForgotten = vms.filter(({ vm }) => forgotten.has(vm));
+    const held = vms.length > limit ? vms : ofForgotten;
+    const [first] = held;
     const release = first === undefined ? 'given' : releaseOf(first.access.machineClass, clock.now());
-    if (first === undefined || isDryRun || vms.length <= limit || release === 'given') {
+    if (first === undefined || isDryRun || release === 'given') {
       if (this.#held.delete(key)) log.info({ class: key, vms: vms.length }, 'deletes the VMs that were held');
-      return false;
+      return [];
     }
-    recorder.event(heldOrphans(first.access.machineClass, release));
-    if (this.#held.get(key) !== vms.length) {
-      const named = vms.slice(0, NAMED).map(({ vm }) => `${vm.machineName} (${vm.providerID})`);
-      log.warn({ class: key, vms: vms.length, listed, limit, named }, 'held VMs without a machine: too many at once');
+    const why = ofForgotten.length > 0 ? 'forgotten' : 'too-many';
+    recorder.event(heldOrphans(first.access.machineClass, why, release));
+    if (this.#held.get(key) !== held.length) {
+      const named = held.slice(0, NAMED).map(({ vm }) => `${vm.machineName} (${vm.providerID})`);
+      log.warn({ class: key, vms: held.length, listed, limit, why, named }, 'held VMs without a machine');
     }
-    this.#held.set(key, vms.length);
-    return true;
+    this.#held.set(key, held.length);
+    return held;
   }
 }

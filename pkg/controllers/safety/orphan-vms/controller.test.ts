@@ -22,6 +22,7 @@ import { OrphanBrake } from './brake.ts';
 import { Collector } from './collector.ts';
 import { OrphanVMsController } from './controller.ts';
 import { Evidence } from './evidence.ts';
+import { ForgottenMachines } from './forgotten.ts';
 
 const GRACE_MS = 60_000;
 const signal = new AbortController().signal;
@@ -55,12 +56,14 @@ class World {
   readonly provider = new Provider();
   readonly departures = new Departures();
   readonly ownerless = new OwnerlessVMs();
+  readonly forgotten: ForgottenMachines;
   machines: Machine[] | Error = [];
   isOwned = false;
   namesake: Machine | undefined;
   readonly oneClass = machineClass();
   readonly classes: MachineClass[] = [this.oneClass];
   readonly events: string[] = [];
+  readonly messages: string[] = [];
   readonly warnings: string[] = [];
   readonly registry = new Registry();
   trustedSinceMs = -GRACE_MS;
@@ -70,7 +73,14 @@ class World {
     const { clock, provider, departures, ownerless, classes, registry } = this;
     const log = { ...silentLogger, warn: (_fields: object, message: string) => void this.warnings.push(message) };
     const metrics = safetyMetrics(registry, () => 0);
-    const recorder = { event: ({ reason }: { reason: string }) => void this.events.push(reason) };
+    const recorder = {
+      event: ({ reason, message }: { reason: string; message: string }) => {
+        this.events.push(reason);
+        this.messages.push(message);
+      },
+    };
+    this.forgotten = new ForgottenMachines({ classes: listerOf(classes), recorder, log: silentLogger });
+    const { forgotten } = this;
     const activities = new ActivityRegistry({
       clock,
       log: silentLogger,
@@ -102,7 +112,8 @@ class World {
       classes: listerOf(classes),
       machines: listerOf<Machine>([]),
       collector,
-      brake: new OrphanBrake({ recorder, metrics, clock, log: silentLogger, isDryRun: false }),
+      brake: new OrphanBrake({ recorder, metrics, forgotten, clock, log: silentLogger, isDryRun: false }),
+      forgotten,
       recorder,
       vanished: { settled: () => new Map(), examine: () => Promise.resolve([]) },
       missingVMs: new Evidence(GRACE_MS),
@@ -248,17 +259,60 @@ describe('a provider that lists the VM of a Machine under another id', () => {
   });
 });
 
-describe('too many VMs without a Machine at once', () => {
-  const vms = (count: number): ListedMachine[] =>
-    Array.from({ length: count }, (_, i) => ({
-      providerID: `sim:///${i}`,
-      machineName: `lost-${i}`,
-      machineUID: undefined,
-    }));
-  const release = (world: World, until: number): void => {
-    world.oneClass.metadata.annotations[DELETE_ORPHAN_VMS_UNTIL_ANNOTATION] = toTimestamp(until);
-  };
+function vms(count: number): ListedMachine[] {
+  return Array.from({ length: count }, (_, i) => ({
+    providerID: `sim:///${i}`,
+    machineName: `lost-${i}`,
+    machineUID: undefined,
+  }));
+}
 
+function release(world: World, until: number): void {
+  world.oneClass.metadata.annotations[DELETE_ORPHAN_VMS_UNTIL_ANNOTATION] = toTimestamp(until);
+}
+
+describe('the VM of a Machine that a restore of the control cluster has forgotten', () => {
+  const another: ListedMachine = { providerID: 'sim:///other', machineName: 'other', machineUID: undefined };
+  const known = machine((o) => void (o.spec.providerID = VM.providerID));
+
+  test('is held although it is the only one, counted and told of, until somebody says that it is to go', async () => {
+    const world = new World();
+    world.forgotten.add([known]);
+
+    expect(await world.looksUntilDeleted()).toBe(Infinity);
+    expect(world.events).toEqual(['MachinesForgotten', ...Array.from({ length: 8 }, () => 'OrphanVMsHeld')]);
+    expect(world.messages.at(-1)).toMatch(/set back to an earlier state; they are kept.* annotate --overwrite /);
+    expect(await world.held()).toBe(1);
+
+    release(world, world.clock.now() + 2 * GRACE_MS);
+    expect(await world.looksUntilDeleted()).toBe(1);
+    expect(await world.held()).toBe(0);
+  });
+
+  test('holds up no other VM of its class', async () => {
+    const world = new World();
+    world.forgotten.add([known]);
+    world.provider.listed = [VM, another];
+
+    expect(await world.looksUntilDeleted()).toBe(2);
+
+    expect(world.provider.deleted.map(({ spec }) => spec?.providerID)).toEqual([another.providerID]);
+    expect(await world.held()).toBe(1);
+  });
+
+  test('is as any other once its Machine was made again', async () => {
+    const world = new World();
+    world.forgotten.add([known]);
+    world.machines = [known];
+    await world.look();
+
+    world.machines = [];
+
+    expect(await world.looksUntilDeleted()).toBe(2);
+  });
+});
+
+describe('too many VMs without a Machine at once', () => {
   test('are held, told of at each look, and deleted when somebody says so', async () => {
     const world = new World();
     world.provider.listed = vms(4);

@@ -16,6 +16,7 @@ import type { OrphanBrake } from './brake.ts';
 import type { Collection, Collector } from './collector.ts';
 import { mismatchedIDs } from './events.ts';
 import type { Evidence, Sight } from './evidence.ts';
+import type { ForgottenMachines } from './forgotten.ts';
 import { identify, ownershipOf } from '../../vms/ownership.ts';
 import { type ClassAccess, type Survey, survey, type SurveyParts } from './survey.ts';
 import type { VanishedVMs } from './vanished-vms.ts';
@@ -26,6 +27,7 @@ export interface OrphanVMsParts extends SurveyParts {
   readonly machines: Lister<Machine>;
   readonly collector: Pick<Collector, 'collect' | 'settle'>;
   readonly brake: Pick<OrphanBrake, 'admit'>;
+  readonly forgotten: Pick<ForgottenMachines, 'exist'>;
   readonly recorder: ObjectEvents<MachineClass>;
   readonly vanished: Pick<VanishedVMs, 'examine' | 'settled'>;
   /** Shared with `vanished`. */
@@ -89,7 +91,7 @@ export class OrphanVMsController {
 
   /** One look; resolves with the time until the next one. */
   async #look(nowMs: number, signal: AbortSignal): Promise<number> {
-    const { classes, vanished, departures, clock, periodMs, graceMs, orphans, missingVMs } = this.#parts;
+    const { classes, vanished, departures, forgotten, clock, periodMs, graceMs, orphans, missingVMs } = this.#parts;
     // Before the first request: who vanishes or gets a VM from now on is judged by the next look.
     const missed = departures.takeMissed();
     const departed = [...missed, ...departures.deleting()];
@@ -108,6 +110,7 @@ export class OrphanVMsController {
     }
     this.#tellOfFailures(seen);
     this.#tellOfForeign(seen);
+    forgotten.exist(seen.machines);
 
     const vms = unite(seen);
     const sight = { atMs: nowMs, wallMs: clock.now(), vms: vms.size, machines: seen.machines.length };

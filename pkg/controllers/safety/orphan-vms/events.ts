@@ -51,12 +51,25 @@ const RELEASE_PROBLEMS: Readonly<Record<Exclude<Release, 'given'>, string>> = {
   'too-long': 'The present value of the annotation is more than 24 hours ahead. ',
 };
 
-/** So many VMs have no Machine that none of them is deleted. Without numbers, so that equal ones are one Event. */
-export function heldOrphans(object: MachineClass, release: Exclude<Release, 'given'>): OrphanEvent {
-  const { name, namespace = '' } = object.metadata;
-  const annotate = `kubectl -n ${namespace} annotate --overwrite machineclass ${name} ${DELETE_ORPHAN_VMS_UNTIL_ANNOTATION}=$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ)`;
-  const message = `More than 10 % of the VMs of this class, and more than 3, have no Machine; none of them is deleted. The log of the machine controller names them. ${RELEASE_PROBLEMS[release]}To have them deleted: ${annotate}`;
+/** Why VMs without a Machine are not deleted; forgotten: a restore of the control cluster has forgotten the Machines of some of them. */
+export type HoldReason = 'too-many' | 'forgotten';
+
+const HOLD_REASONS: Readonly<Record<HoldReason, string>> = {
+  'too-many':
+    'More than 10 % of the VMs of this class, and more than 3, have no Machine; none of them is deleted. The log of the machine controller names them. ',
+  forgotten:
+    'VMs of this class have no Machine because the control cluster was set back to an earlier state; they are kept. The log of the machine controller names them. To keep one for good, make its Machine again. ',
+};
+
+/** VMs have no Machine, and are not deleted. Without numbers, so that equal ones are one Event. */
+export function heldOrphans(object: MachineClass, why: HoldReason, release: Exclude<Release, 'given'>): OrphanEvent {
+  const message = `${HOLD_REASONS[why]}${RELEASE_PROBLEMS[release]}To have them deleted: ${releaseCommandFor(object)}`;
   return { object, type: 'Warning', reason: 'OrphanVMsHeld', message };
+}
+
+/** What releases the VMs of a class that are held. */
+function releaseCommandFor({ metadata: { name, namespace = '' } }: MachineClass): string {
+  return `kubectl -n ${namespace} annotate --overwrite machineclass ${name} ${DELETE_ORPHAN_VMS_UNTIL_ANNOTATION}=$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ)`;
 }
 
 /** The driver lists VMs of Machines, but under ids that the Machines do not know. */
@@ -69,6 +82,6 @@ export function mismatchedIDs(object: MachineClass): OrphanEvent {
 /** The control cluster was restored from a backup that does not have these Machines; their VMs have no Machine now. */
 export function forgotMachines(object: MachineClass, names: readonly string[]): OrphanEvent {
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
-  const message = `The control cluster was set back to an earlier state, which does not have ${names.length} Machines: ${names.slice(0, MAX_NAMED).join(', ')}${more}. Their VMs have no Machine now and are deleted as orphans, unless they are too many; to keep one, create its Machine again`;
+  const message = `The control cluster was set back to an earlier state, which does not have ${names.length} Machines: ${names.slice(0, MAX_NAMED).join(', ')}${more}. Their VMs have no Machine now and are kept. To keep one for good, make its Machine again; to have the others deleted: ${releaseCommandFor(object)}`;
   return { object, type: 'Warning', reason: 'MachinesForgotten', message };
 }

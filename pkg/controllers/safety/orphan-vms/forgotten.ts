@@ -1,6 +1,8 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { Lister } from '../../../cache/lister.ts';
+import type { ListedMachine } from '../../../driver/driver.ts';
+import { BoundedMap } from '../../../events/bounded-map.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { classIndex } from '../../indexes/class-index.ts';
@@ -8,26 +10,61 @@ import { forgotMachines } from './events.ts';
 
 /** Who is told of Machines that a restore has forgotten. */
 export interface ForgottenParts {
-  readonly classes: Lister<MachineClass>;
+  readonly classes: Pick<Lister<MachineClass>, 'get'>;
   readonly recorder: ObjectEvents<MachineClass>;
   readonly log: Logger;
 }
 
+/** So many names and provider ids are remembered; of more Machines than that the VMs are too many to be deleted unasked anyway. */
+const CAPACITY = 65_536;
+
 /**
- * Tells, for each class, of Machines that existed before the control cluster was set back to an earlier state and whose VMs nobody has
- * now: before the orphan loop, whose evidence begins anew, finds them.
+ * Machines that existed before the control cluster was set back to an earlier state, which does not have them. Nobody wanted them gone:
+ * their VMs are held until somebody says otherwise, or makes the Machines again.
  */
-export function tellOfForgotten({ classes, recorder, log }: ForgottenParts, forgotten: readonly Machine[]): void {
-  const byClass = Map.groupBy(forgotten.filter(hasVM), (machine) => classIndex(machine)[0] ?? '');
-  for (const [key, machines] of byClass) {
-    const names = machines.map(({ metadata }) => metadata.name).toSorted();
-    log.warn(
-      { class: key, machines: names.length },
-      'the control cluster was set back, and no longer has machines whose VMs exist',
-    );
-    const machineClass = classes.get(key);
-    if (machineClass !== undefined) recorder.event(forgotMachines(machineClass, names));
+export class ForgottenMachines {
+  readonly #parts: ForgottenParts;
+  /** Names of Machines and provider ids of their VMs: one whose creation was under way has a name only. */
+  readonly #identities = new BoundedMap<string, true>(CAPACITY);
+
+  constructor(parts: ForgottenParts) {
+    this.#parts = parts;
   }
+
+  /** Remembers them, and tells each class of those whose VMs exist, before the orphan loop, whose evidence begins anew, finds these. */
+  add(machines: readonly Machine[]): void {
+    for (const identity of machines.flatMap(identitiesOf)) this.#identities.set(identity, true);
+    this.#tell(machines.filter(hasVM));
+  }
+
+  /** Whether a VM is that of a forgotten Machine. */
+  has({ machineName, providerID }: ListedMachine): boolean {
+    return this.#identities.get(providerID) === true || this.#identities.get(machineName) === true;
+  }
+
+  /** These Machines exist: somebody made them again, and what becomes of them now is meant. */
+  exist(machines: readonly Machine[]): void {
+    if (this.#identities.size === 0) return;
+    for (const identity of machines.flatMap(identitiesOf)) this.#identities.delete(identity);
+  }
+
+  #tell(machines: readonly Machine[]): void {
+    const { classes, recorder, log } = this.#parts;
+    for (const [key, ofClass] of Map.groupBy(machines, (machine) => classIndex(machine)[0] ?? '')) {
+      const names = ofClass.map(({ metadata }) => metadata.name).toSorted();
+      log.warn(
+        { class: key, machines: names.length },
+        'the control cluster was set back, and no longer has machines whose VMs exist',
+      );
+      const machineClass = classes.get(key);
+      if (machineClass !== undefined) recorder.event(forgotMachines(machineClass, names));
+    }
+  }
+}
+
+function identitiesOf(machine: Machine): string[] {
+  const { name } = machine.metadata;
+  return hasVM(machine) ? [name, machine.spec.providerID ?? ''] : [name];
 }
 
 function hasVM({ spec }: Machine): boolean {
