@@ -1,7 +1,7 @@
 import type { KubeObject, List } from '../apis/meta.ts';
 import { addressOf, queryOf } from './address.ts';
 import type { CallOptions } from './client.ts';
-import { normalised, normalisedList } from './resource.ts';
+import { normalised, normalisedList, received, receivedList } from './resource.ts';
 import type { Resource } from './resource.ts';
 import type { Transport } from './transport.ts';
 import { jsonLines } from './watch.ts';
@@ -89,7 +89,7 @@ export class HttpListWatch<T extends KubeObject> implements ListWatch<T> {
       signal,
       timeoutMs: timeoutMs ?? LIST_TIMEOUT_MS,
     });
-    return metadataOnly === true ? list : normalisedList(this.resource, list);
+    return metadataOnly === true ? receivedList(this.resource, list) : normalisedList(this.resource, list);
   }
 
   answeredSince(sinceMs: number, signal: AbortSignal): Promise<void> {
@@ -121,9 +121,9 @@ export class HttpListWatch<T extends KubeObject> implements ListWatch<T> {
       Math.min(this.#idleMs, longestSilenceMs(options)),
     );
     onOpen?.();
-    const isWhole = metadataOnly !== true;
+    const take = metadataOnly === true ? received<T> : normalised<T>;
     for await (const event of jsonLines<WatchEvent<T>>(stream, signal)) {
-      if (isWhole && event.type !== 'ERROR' && event.type !== 'BOOKMARK') normalised(this.resource, event.object);
+      if (event.type !== 'ERROR' && event.type !== 'BOOKMARK') take(this.resource, event.object);
       yield event;
     }
   }

@@ -21,6 +21,7 @@ import type {
   Secret,
   VolumeAttachment,
 } from '../apis/wire.ts';
+import { ApiError } from './errors.ts';
 
 /** Where objects of type T live in the API. The type parameter is carried by `_type`, which never exists at run time. */
 export interface Resource<T extends KubeObject> {
@@ -98,13 +99,48 @@ export function pathOf(r: Resource<KubeObject>, namespace?: string, name?: strin
   return `${root}${scope}/${r.plural}${object}${subresource === undefined ? '' : `/${subresource}`}`;
 }
 
-/** An object as the server has sent it, made what its type says. It may be changed in place. */
-export function normalised<T extends KubeObject>(from: Resource<T>, object: T): T {
+/** What the server has sent, if it is an object. Throws ApiError. */
+export function received<T extends KubeObject>({ plural }: Resource<T>, answer: T): T {
+  if (!hasText(metadataOf(answer), 'name')) throw nonsense(plural, 'an object');
+  return answer;
+}
+
+/**
+ * What the server has sent, if it is a page of a list. Some write `null` for no items; what has no items, or not the resourceVersion that
+ * each list has, says nothing about what there is. Throws ApiError.
+ */
+export function receivedList<T extends KubeObject>(from: Resource<T>, answer: List<T>): List<T> {
+  const items = (answer as { items?: unknown } | null | undefined)?.items;
+  const isList = items === null || Array.isArray(items);
+  if (!isList || !hasText(metadataOf(answer), 'resourceVersion')) throw nonsense(from.plural, 'a list');
+  answer.items ??= [];
+  for (const item of answer.items) received(from, item);
+  return answer;
+}
+
+/** An object as the server has sent it, made what its type says. It may be changed in place. Throws ApiError when it is none. */
+export function normalised<T extends KubeObject>(from: Resource<T>, answer: T): T {
+  const object = received(from, answer);
   return from.normalise?.(object) ?? object;
 }
 
 /** The same for a page of a list. */
-export function normalisedList<T extends KubeObject>(from: Resource<T>, list: List<T>): List<T> {
-  for (const item of list.items) normalised(from, item);
+export function normalisedList<T extends KubeObject>(from: Resource<T>, answer: List<T>): List<T> {
+  const list = receivedList(from, answer);
+  for (const item of list.items) from.normalise?.(item);
   return list;
+}
+
+/** As if there had been no answer: what answered may have been something before the API server, and a mutation may have happened. */
+function nonsense(plural: string, what: string): ApiError {
+  return new ApiError(0, 'Unreachable', `a request for ${plural} was answered with something that is not ${what}`);
+}
+
+function metadataOf(answer: unknown): unknown {
+  return (answer as { metadata?: unknown } | null | undefined)?.metadata;
+}
+
+function hasText(members: unknown, name: string): boolean {
+  const value = (members as Record<string, unknown> | null | undefined)?.[name];
+  return typeof value === 'string' && value !== '';
 }

@@ -2,6 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../clock/fake-clock.ts';
 import { ApiError } from '../kube/errors.ts';
+import { HttpReader } from '../kube/http-reader.ts';
+import { nodes } from '../kube/resource.ts';
+import type { Transport } from '../kube/transport.ts';
 import { silentLogger } from '../log/logger.ts';
 import { HeldWork } from '../health/held-work.ts';
 import { patiently, persistently } from './persistently.ts';
@@ -13,6 +16,7 @@ const times = (n: number, error: () => ApiError): ApiError[] => Array.from({ len
 function start(
   errors: unknown[],
   how: typeof patiently = persistently,
+  read = (): Promise<string> => Promise.resolve('read'),
 ): {
   clock: FakeClock;
   held: HeldWork;
@@ -30,7 +34,7 @@ function start(
   const run = (): Promise<string> => {
     tries += 1;
     const err = errors.shift();
-    return err === undefined ? Promise.resolve('read') : Promise.reject(err);
+    return err === undefined ? read() : Promise.reject(err);
   };
   const hold = held.hold({ work: 'machines', waitsFor: 'catch-up', of: 'target' });
   const end = how({ clock, log, hold }, 'reading', run, stop.signal);
@@ -58,6 +62,18 @@ describe('what is done persistently', () => {
     await expect(end).resolves.toBe('read');
     expect(tries()).toBe(101);
   });
+
+  test.each([undefined, {}, { metadata: {}, items: null }])(
+    'is never given up because of an answer that says nothing: %j',
+    async (answer) => {
+      const answers = [answer, answer, { metadata: { resourceVersion: '7' }, items: [] }];
+      const reader = new HttpReader({ request: () => Promise.resolve(answers.shift()) } as unknown as Transport);
+      const { clock, end } = start([], persistently, async () => (await reader.list(nodes)).metadata.resourceVersion);
+      await clock.advanceAsync(60_000);
+
+      await expect(end).resolves.toBe('7');
+    },
+  );
 
   test('is told from the third failure on, and shown as held with the last one until it succeeds', async () => {
     const { clock, held, warnings, end } = start(times(3, forbidden));

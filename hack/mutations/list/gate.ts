@@ -264,6 +264,13 @@ export const GATE: readonly Mutation[] = [
     tests: ['pkg/driver/grpc/failure.test.ts'],
   },
   {
+    file: 'pkg/kube/resource.ts',
+    from: "if (!isList || !hasText(metadataOf(answer), 'resourceVersion')) throw nonsense(from.plural, 'a list');",
+    to: '',
+    why: 'An empty answer of something before the API server is a bug of ours, which holds all work until a restart.',
+    tests: ['pkg/kube/http-reader.test.ts', 'pkg/parts/persistently.test.ts'],
+  },
+  {
     file: 'pkg/kube/gated-writer.ts',
     from: 'admission = await gate.admit(intent, [cluster, ...clusters], waiting);',
     to: 'admission = await gate.admit(intent, [cluster], waiting);',

@@ -1,0 +1,34 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { ApiError } from './errors.ts';
+import { HttpReader } from './http-reader.ts';
+import { machines, nodes } from './resource.ts';
+import type { Transport } from './transport.ts';
+
+/** A reader of a server that gives `answer` to everything. */
+const readerOf = (answer: unknown): HttpReader =>
+  new HttpReader({ request: () => Promise.resolve(answer) } as unknown as Transport);
+const metadata = { resourceVersion: '7' };
+
+describe('an answer with which nothing can be done is as none', () => {
+  test.each([
+    { what: 'no body', answer: undefined },
+    { what: 'null', answer: null },
+    { what: 'an empty object', answer: {} },
+    { what: 'another object', answer: { status: 'ok' } },
+    { what: 'metadata that say nothing', answer: { metadata: {}, items: [] } },
+    { what: 'metadata without a list', answer: { metadata } },
+    { what: 'items that are no list', answer: { metadata, items: {} } },
+    { what: 'items that are no objects', answer: { metadata, items: [null] } },
+  ])('$what', async ({ answer }) => {
+    const reader = readerOf(answer);
+
+    await expect(reader.get(machines, { name: 'm' })).rejects.toThrow(ApiError);
+    await expect(reader.list(machines)).rejects.toThrow(ApiError);
+    await expect(reader.list(nodes)).rejects.toMatchObject({ code: 0, reason: 'Unreachable' });
+  });
+});
+
+test.each([{ items: null }, { items: [] }])('a list of nothing may be written as $items', async ({ items }) => {
+  expect(await readerOf({ metadata, items }).list(machines)).toEqual({ metadata, items: [] });
+});
