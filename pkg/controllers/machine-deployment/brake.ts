@@ -34,7 +34,7 @@ export async function applyBrake(
   const message = describeStop(`MachineDeployment ${metadata.name}`, spending);
   const cause = { reason: CREATION_LIMIT_REACHED, message } as const;
   await freezeDeployment(parts.writer, deployment, cause, parts.clock.now(), signal);
-  parts.recorder.event(reachedCreationLimit(deployment, message));
+  parts.recorder.event(reachedCreationLimit(deployment));
   parts.log.warn({ key: keyOf(deployment), ...spending }, 'froze a machine deployment that created too much');
   return true;
 }

@@ -26,6 +26,6 @@ export async function stopRunaway(
   if (!isSpent(spending) || deploymentOf(parts, set) !== undefined) return;
   const message = describeStop(`MachineSet ${set.metadata.name}`, spending);
   await freezeSet(parts.writer, set, { reason: CREATION_LIMIT_REACHED, message }, parts.clock.now(), signal);
-  parts.recorder.event(reachedCreationLimit(set, message));
+  parts.recorder.event(reachedCreationLimit(set));
   parts.log.warn({ key: keyOf(set), ...spending }, 'froze a machine set that created too much');
 }

@@ -1,3 +1,4 @@
+import { UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { EventType } from '../../events/correlator.ts';
@@ -38,8 +39,11 @@ export function invalidSpec<T extends KubeObject>(object: T, message: string): O
   return { object, type: 'Warning', reason: 'InvalidSpec', message };
 }
 
-/** It created more within a minute than anybody can want, and is frozen. */
-export function reachedCreationLimit<T extends KubeObject>(object: T, message: string): ObjectEvent<T> {
+/** It created more within a minute than anybody can want, and is frozen. Without numbers: equal ones are counted as one. */
+export function reachedCreationLimit<T extends KubeObject>(object: T): ObjectEvent<T> {
+  const message =
+    `More has been created within a minute than anybody can want: nothing more is created until annotation ${UNFREEZE_ANNOTATION} is set. ` +
+    'Condition Frozen has the numbers. Find out first why what was created did not last, such as a webhook that changes labels';
   return { object, type: 'Warning', reason: 'CreationLimitReached', message };
 }
 
