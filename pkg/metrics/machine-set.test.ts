@@ -42,14 +42,14 @@ test('machine sets are shown under the names and labels of the original', async 
   }
 });
 
-test('nothing is left of a set that is gone, and nothing breaks on one without spec', async () => {
+test('nothing is left of a set that is gone, and nothing breaks on one with an empty spec', async () => {
   const registry = new Registry();
   let sets: MachineSet[] = [full];
   machineSetMetrics(registry, () => sets);
   await registry.metrics();
   sets = [];
   const empty = await registry.metrics();
-  sets = [{ metadata: full.metadata } as MachineSet];
+  sets = [{ metadata: full.metadata, spec: {} }];
 
   expect(empty).not.toContain('name="set-1"');
   expect(await registry.metrics()).toContain('mcm_machine_set_info_spec_replicas{name="set-1",namespace="default"} 0');

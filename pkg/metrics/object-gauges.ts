@@ -44,13 +44,8 @@ export function objectGauges<T extends { spec: object }>(
       registers,
       collect() {
         this.reset();
-        for (const object of list().map(withSpec))
-          for (const [labels, value] of series(object)) this.set(labels, value);
+        for (const object of list()) for (const [labels, value] of series(object)) this.set(labels, value);
       },
     });
   };
-}
-
-function withSpec<T extends { spec: object }>(object: T): T {
-  return (object.spec as unknown) === undefined ? { ...object, spec: {} } : object;
 }

@@ -69,7 +69,7 @@ export class MachineDeploymentController {
 
   /** One pass over one MachineDeployment. What it throws is retried with backoff. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
-    const cached = this.#cached(key);
+    const cached = this.#parts.machineDeployments.get(key);
     if (cached === undefined) {
       this.#pace.forget(key);
       return stop;
@@ -80,7 +80,7 @@ export class MachineDeploymentController {
       return requeue(0, 'its release to be seen');
     }
 
-    const errors = validateMachineDeployment(this.#parts.machineDeployments.get(key) ?? cached);
+    const errors = validateMachineDeployment(cached);
     if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);
 
     const deployment = await this.#withBrake(key, await this.#withFinalizer(cached, signal), signal);
@@ -93,14 +93,6 @@ export class MachineDeploymentController {
     return this.#report(key, deployment, acted, signal);
   }
 
-  /** What was stored before a schema asked for a spec may have none. */
-  #cached(key: string): MachineDeployment | undefined {
-    const deployment = this.#parts.machineDeployments.get(key);
-    return deployment === undefined || (deployment.spec as unknown) !== undefined
-      ? deployment
-      : { ...deployment, spec: { template: {} } };
-  }
-
   async #withFinalizer(deployment: MachineDeployment, signal: AbortSignal): Promise<MachineDeployment> {
     const finalizers = deployment.metadata.finalizers ?? [];
     if (finalizers.includes(MACHINE_FINALIZER)) return deployment;
@@ -110,7 +102,9 @@ export class MachineDeploymentController {
 
   /** Whatever goes wrong, what it creates is bounded. */
   async #withBrake(key: string, deployment: MachineDeployment, signal: AbortSignal): Promise<MachineDeployment> {
-    return (await applyBrake(this.#parts, deployment, signal)) ? (this.#cached(key) ?? deployment) : deployment;
+    return (await applyBrake(this.#parts, deployment, signal))
+      ? (this.#parts.machineDeployments.get(key) ?? deployment)
+      : deployment;
   }
 
   /** The Machines that an autoscaler has chosen are marked before any set shrinks. */
@@ -198,7 +192,7 @@ export class MachineDeploymentController {
   async #report(key: string, acted: MachineDeployment, outcome: Acted, signal: AbortSignal): Promise<StepResult> {
     const statusWaitMs = await this.#writeStatus(key, acted, undefined, outcome, signal);
     if (outcome.error !== undefined) throw outcome.error;
-    const deployment = this.#cached(key) ?? acted;
+    const deployment = this.#parts.machineDeployments.get(key) ?? acted;
     const lookMs = outcome.isRollout
       ? deadlineLookMs(deployment, deployment.status ?? {}, this.#parts.clock.now())
       : undefined;
@@ -228,7 +222,7 @@ export class MachineDeploymentController {
     outcome: Acted,
     signal: AbortSignal,
   ): Promise<number | undefined> {
-    const deployment = this.#cached(key);
+    const deployment = this.#parts.machineDeployments.get(key);
     if (deployment === undefined || deployment.metadata.uid !== acted.metadata.uid) return undefined;
     const { clock, writer } = this.#parts;
     const { newSet, oldSets, owned } = observe(this.#parts, deployment);

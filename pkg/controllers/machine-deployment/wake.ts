@@ -122,7 +122,7 @@ function ownerOf<T extends KubeObject>(
 function deploymentsSelecting(machineDeployments: Informer<MachineDeployment>, set: MachineSet): MachineDeployment[] {
   return machineDeployments.list().filter(({ metadata, spec }) => {
     if (metadata.namespace !== set.metadata.namespace) return false;
-    const { selector } = (spec as Partial<typeof spec> | undefined) ?? {};
+    const { selector } = spec;
     if (Object.keys(selector?.matchLabels ?? {}).length + (selector?.matchExpressions ?? []).length === 0) return false;
     try {
       return labelMatcher(selector)(set.metadata.labels);

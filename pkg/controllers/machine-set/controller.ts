@@ -6,7 +6,7 @@ import {
   SCALE_UP_DISABLED_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { MachineSet, MachineSetSpec } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { describeFieldErrors, validateMachineSet } from '../../apis/machine/v1alpha1/validation.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
@@ -70,7 +70,7 @@ export class MachineSetController {
 
   /** One pass over one set. What it throws is retried with backoff. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
-    const cached = this.#cached(key);
+    const cached = this.#parts.machineSets.get(key);
     this.#forgetOthers(key, cached?.metadata.uid);
     if (cached === undefined) return stop;
     if (isBeingDeleted(cached)) return this.#delete(key, cached, signal);
@@ -79,7 +79,7 @@ export class MachineSetController {
       return requeue(0, 'its release to be seen');
     }
 
-    const errors = validateMachineSet(this.#parts.machineSets.get(key) ?? cached);
+    const errors = validateMachineSet(cached);
     if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);
 
     const set = await this.#withFinalizer(cached, signal);
@@ -88,14 +88,8 @@ export class MachineSetController {
     const nodeOf = (machine: Machine): Node | 'missing' | undefined => this.#nodeOf(machine);
     await preserveFailed(this.#parts, set, claimedMachines(this.#parts, set), nodeOf, signal);
     const managed = await this.#manageReplicas(key, set, signal);
-    await stopRunaway(this.#parts, this.#cached(key) ?? set, signal);
+    await stopRunaway(this.#parts, this.#parts.machineSets.get(key) ?? set, signal);
     return this.#report(key, set, managed, signal);
-  }
-
-  /** The set as the cache shows it. What was stored before a schema asked for a spec may have none. */
-  #cached(key: string): MachineSet | undefined {
-    const set = this.#parts.machineSets.get(key);
-    return set === undefined || (set.spec as MachineSetSpec | undefined) !== undefined ? set : { ...set, spec: {} };
   }
 
   #forgetOthers(key: string, uid: string | undefined): void {
@@ -148,7 +142,7 @@ export class MachineSetController {
 
   /** How many Machines the set that the cache shows now wants to create. */
   #missing(key: string, uid: string): number {
-    const set = this.#cached(key);
+    const set = this.#parts.machineSets.get(key);
     if (set === undefined || set.metadata.uid !== uid || isBeingDeleted(set)) return 0;
     return planReplicas(this.#facts(set, claimedMachines(this.#parts, set))).create;
   }
@@ -210,7 +204,7 @@ export class MachineSetController {
     signal: AbortSignal,
   ): Promise<number | undefined> {
     const { writer, clock } = this.#parts;
-    const set = this.#cached(key);
+    const set = this.#parts.machineSets.get(key);
     if (set === undefined || set.metadata.uid !== acted.metadata.uid) return undefined;
 
     const change = statusChange({

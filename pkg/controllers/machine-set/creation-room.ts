@@ -105,7 +105,7 @@ export function isRolling(
   );
 }
 
-/** The MachineDeployment that controls `set`, if the cache shows it with a spec. */
+/** The MachineDeployment that controls `set`, if the cache shows it. */
 export function deploymentOf(
   { machineDeployments }: Pick<MachineSetParts, 'machineDeployments'>,
   set: MachineSet,
@@ -114,6 +114,5 @@ export function deploymentOf(
   if (owner?.kind !== 'MachineDeployment') return undefined;
   const key = keyOf({ metadata: { namespace: set.metadata.namespace ?? '', name: owner.name } });
   const deployment = machineDeployments.get(key);
-  if (deployment?.metadata.uid !== owner.uid || (deployment.spec as unknown) === undefined) return undefined;
-  return deployment;
+  return deployment?.metadata.uid === owner.uid ? deployment : undefined;
 }

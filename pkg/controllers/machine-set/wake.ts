@@ -5,7 +5,7 @@ import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { labelMatcher } from '../../apis/label-selector.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import type { MachineSet, MachineSetSpec } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf, isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
@@ -105,7 +105,7 @@ function siblingsOf(machineSets: Informer<MachineSet>, key: string): string[] {
 function setsSelecting(machineSets: Informer<MachineSet>, machine: Machine): MachineSet[] {
   return machineSets.list().filter(({ metadata, spec }) => {
     if (metadata.namespace !== machine.metadata.namespace) return false;
-    const { selector } = (spec as MachineSetSpec | undefined) ?? {};
+    const { selector } = spec;
     if (Object.keys(selector?.matchLabels ?? {}).length + (selector?.matchExpressions ?? []).length === 0) return false;
     try {
       return labelMatcher(selector)(machine.metadata.labels);
