@@ -4,7 +4,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../test/builders.ts';
 import { FakeClock } from '../clock/fake-clock.ts';
-import { SetBackError } from '../gate/outage.ts';
+import { ServerAheadError, SetBackError } from '../gate/outage.ts';
 import { ApiError } from '../kube/errors.ts';
 import { machines, nodes, secrets } from '../kube/resource.ts';
 import type { KubeObject } from '../apis/meta.ts';
@@ -24,31 +24,48 @@ function start() {
   const continuity = new ClusterContinuity(clock);
   const told: string[] = [];
   continuity.listen({ doubted: () => told.push('doubted'), setBack: (why) => told.push(why) });
+  const last = machine((m) => Object.assign(m.metadata, { resourceVersion: '90' }));
   const server = {
     at: '100',
     remembers: true,
     /** What lists of these kinds end with. */
     failures: new Map<Resource<KubeObject>, Error>(),
     lists: 0,
+    gets: 0,
+    /** How the last changes are stored, and what GETs of these kinds end with. */
+    stored: last as KubeObject | undefined,
+    getFailures: new Map<Resource<KubeObject>, Error>(),
   };
   const add = (resource: Resource<KubeObject>, isOptional: boolean) => {
     const history = new KnownHistory();
-    const last = machine((m) => Object.assign(m.metadata, { resourceVersion: '90' }));
     history.changed(last);
     history.reached('100');
-    const list = (_resource: unknown, { resourceVersionMatch }: { resourceVersionMatch?: string } = {}): never => {
+    const list = (
+      _resource: unknown,
+      { resourceVersionMatch, fieldSelector }: { resourceVersionMatch?: string; fieldSelector?: string } = {},
+    ): never => {
       server.lists += 1;
       const answer = async (): Promise<unknown> => {
         const failure = server.failures.get(resource);
         if (failure !== undefined) throw failure;
+        const isByName = fieldSelector !== undefined && resourceVersionMatch === undefined;
+        if (isByName)
+          return { metadata: { resourceVersion: server.at }, items: server.stored === undefined ? [] : [last] };
         if (resourceVersionMatch === undefined) return { metadata: { resourceVersion: server.at }, items: [] };
         if (!server.remembers) throw new ApiError(410, 'Expired', 'compacted');
         return { metadata: { resourceVersion: '90' }, items: [last] };
       };
       return answer() as never;
     };
+    const get = async (): Promise<never> => {
+      server.gets += 1;
+      const failure = server.getFailures.get(resource);
+      if (failure !== undefined) throw failure;
+      if (server.stored === undefined) throw new ApiError(404, 'NotFound', 'gone');
+      return server.stored as never;
+    };
     return continuity.add(
-      { resource, namespace: 'shoot', reader: { list }, history },
+      { resource, namespace: 'shoot', reader: { list, get }, history },
       { isOptional, refused: (err) => told.push(err?.message ?? `${resource.plural} listed`) },
     );
   };
@@ -69,12 +86,12 @@ function start() {
   };
 }
 
-test('costs one request while no watch breaks, and is settled', async () => {
+test('costs one list, and one GET a kind, while no watch breaks, and is settled', async () => {
   const { continuity, server, told } = start();
 
   await continuity.verify(signal);
 
-  expect([server.lists, continuity.isSettled, told]).toEqual([1, true, []]);
+  expect([server.lists, server.gets, continuity.isSettled, told]).toEqual([1, 3, true, []]);
 });
 
 test('is in doubt from a break until all kinds have been compared; then the watch goes on', async () => {
@@ -111,19 +128,92 @@ test('stays in doubt when the server does not answer, or a watch breaks while it
   expect(continuity.isSettled).toBe(true);
 });
 
-test('has a kind listed anew whose watch broke and whose last change the server no longer remembers, and no other', async () => {
-  const { continuity, server, ofMachines, ofNodes } = start();
-  server.remembers = false;
-  ofNodes.broke();
+test.each([
+  { stored: 'as it was', resourceVersion: '90', lists: 'none' },
+  { stored: 'changed since', resourceVersion: '95', lists: 'all' },
+])(
+  'a kind whose watch broke, whose last change is too old to be remembered, and $stored: lists $lists anew',
+  async ({ resourceVersion, lists }) => {
+    const { continuity, server, ofMachines, ofNodes, ofSecrets } = start();
+    server.remembers = false;
+    server.stored = machine((m) => Object.assign(m.metadata, { resourceVersion }));
+    ofNodes.broke();
+
+    await continuity.verify(signal);
+
+    const members = [ofMachines, ofNodes, ofSecrets];
+    const found = await Promise.all(members.map((member) => member.untilVerified(signal)));
+    expect(new Set(found)).toEqual(new Set([lists === 'all' ? 'unknown' : 'same']));
+    expect([continuity.isInDoubt, continuity.isSettled]).toEqual([false, lists === 'none']);
+    for (const member of members) member.listed();
+    expect(continuity.isSettled).toBe(true);
+  },
+);
+
+test('a kind of which nothing was ever seen, and whose watch broke, is listed anew alone', async () => {
+  const { continuity, ofMachines } = start();
+  const empty = continuity.add({
+    resource: nodes,
+    namespace: undefined,
+    reader: {
+      get: () => Promise.reject(new Error('not asked for')),
+      list: () => Promise.resolve({ metadata: { resourceVersion: '100' }, items: [] }),
+    },
+    history: new KnownHistory(),
+  });
+  empty.broke();
 
   await continuity.verify(signal);
 
-  await expect(ofNodes.untilVerified(signal)).resolves.toBe('unknown');
+  await expect(empty.untilVerified(signal)).resolves.toBe('unknown');
   await expect(ofMachines.untilVerified(signal)).resolves.toBe('same');
-  expect([continuity.isInDoubt, continuity.isSettled]).toEqual([false, false]);
-  ofNodes.listed();
-  await setImmediate();
-  expect(continuity.isSettled).toBe(true);
+});
+
+describe('etcd that was set back while the API server goes on', () => {
+  const behind = machine((m) => Object.assign(m.metadata, { resourceVersion: '80' }));
+
+  test.each(['verify', 'requireHistory', 'in doubt'] as const)('is found by %s', async (how) => {
+    const { continuity, server, ofNodes } = start();
+    server.stored = behind;
+    if (how === 'in doubt') ofNodes.broke();
+
+    await expect(continuity[how === 'in doubt' ? 'verify' : how](signal)).rejects.toBeInstanceOf(SetBackError);
+  });
+
+  test('is not looked for in a kind that was given up, or is to be listed', async () => {
+    const { continuity, server, ofMachines, ofNodes, ofSecrets } = start();
+    server.remembers = false;
+    server.stored = machine((m) => Object.assign(m.metadata, { resourceVersion: '95' }));
+    ofNodes.broke();
+    await continuity.verify(signal);
+    server.gets = 0;
+
+    await continuity.requireHistory(signal);
+    expect(server.gets).toBe(0);
+    for (const member of [ofMachines, ofNodes, ofSecrets]) member.listed();
+    await continuity.requireHistory(signal);
+    expect(server.gets).toBe(3);
+  });
+
+  test.each([
+    { what: 'the probed kind is not answered', of: machines, code: 503, want: 'no answer' },
+    { what: 'the probed kind may not be read alone', of: machines, code: 403, want: 'verified' },
+    { what: 'another kind is not answered', of: nodes, code: 503, want: 'verified' },
+  ])('cannot be told when $what: $want', async ({ of, code, want }) => {
+    const { server, verify } = start();
+    server.getFailures.set(of, new ApiError(code, code === 403 ? 'Forbidden' : 'ServiceUnavailable', 'no answer'));
+
+    expect(await verify()).toBe(want);
+  });
+
+  test('shows when lists go on showing what it does not hold', async () => {
+    const { continuity, server } = start();
+    await expect(continuity.requireNotAhead(signal)).resolves.toBeUndefined();
+
+    server.stored = behind;
+
+    await expect(continuity.requireNotAhead(signal)).rejects.toBeInstanceOf(ServerAheadError);
+  });
 });
 
 test('has it listed anew also when the server did not answer the first attempt to compare', async () => {
@@ -133,6 +223,7 @@ test('has it listed anew also when the server did not answer the first attempt t
   expect(await verify()).toBe('no answer');
   server.failures.clear();
   server.remembers = false;
+  server.stored = undefined;
 
   expect(await verify()).toBe('verified');
 
@@ -181,12 +272,25 @@ test.each<{ what: string; facts: Partial<KindFacts>; want: ReturnType<typeof ver
   { what: 'that cannot be compared', facts: { found: 'unknown' }, want: 'yes' },
   { what: 'that cannot be compared, whose watch is open', facts: { found: 'unknown', isBroken: false }, want: 'no' },
   {
+    what: 'whose watch is open, beside one that broke and cannot be compared',
+    facts: { isBroken: false, isHistoryLost: true },
+    want: 'yes',
+  },
+  {
+    what: 'that was given up, beside such a one',
+    facts: { mustList: 'refused', isHistoryLost: true },
+    want: 'refused',
+  },
+  { what: 'of which nothing was ever seen', facts: { found: 'empty' }, want: 'yes' },
+  {
     what: 'that has to be listed, whose watch is open',
     facts: { found: 'same', isBroken: false, mustList: 'yes' },
     want: 'yes',
   },
 ])('a kind $what: $want', ({ facts, want }) => {
-  expect(verdictOn({ mustList: 'no', isBroken: true, found: 'same', refusedForMs: 0, ...facts })).toBe(want);
+  expect(
+    verdictOn({ mustList: 'no', isBroken: true, found: 'same', isHistoryLost: false, refusedForMs: 0, ...facts }),
+  ).toBe(want);
 });
 
 describe('a kind that is refused', () => {

@@ -1,7 +1,8 @@
 import type { Clock } from '../clock/clock.ts';
 import { ApiError, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
 import type { HistoricKind } from './known-history.ts';
-import { compareLastChange, requireNotOlder } from './known-history.ts';
+import { compareLastChange, requireNotAhead, requireNotOlder, requireStored } from './known-history.ts';
+import { SetBackError } from '../gate/outage.ts';
 import type { InformerContinuity } from './reflected-informer.ts';
 import { Waiters } from './waiters.ts';
 
@@ -43,10 +44,11 @@ interface Member extends MemberOptions {
 }
 
 /**
- * Whether one cluster still goes on where its caches are. etcd cannot be restored while the API server runs, so a watch that breaks
- * is the first sign of it: from then on the cluster is in doubt, until quorum reads of all kinds have shown
- * that it has reached what was seen and that the last change of each is part of its history. A kind whose watch broke and whose
- * last change is too old to be compared is listed anew.
+ * Whether one cluster still goes on where its caches are. A watch that breaks is the first sign that it does not: from then on the cluster
+ * is in doubt, until quorum reads of all kinds have shown that it has reached what was seen and that the last change of each is
+ * part of its history. When that of a kind whose watch broke cannot be told any more, all kinds are listed anew: one of the
+ * past beside one of the present would be worse than both. No watch breaks when etcd is set back while the API server runs, so
+ * each verification, in doubt or not, also asks etcd itself for the last change of each kind.
  *
  * A kind that the server goes on to refuse is given up: the cluster leaves the doubt without it, so that the watches of the others go on.
  * But unless the kind is optional, the cluster is not settled before it was listed anew: nobody acts on a cache that nobody verified.
@@ -122,14 +124,17 @@ export class ClusterContinuity {
   }
 
   /**
-   * Asks the server how far it is, with one kind while nothing is in doubt, else with all. Throws SetBackError when it goes on from an
-   * earlier state, ApiError when it does not answer.
+   * Asks the server how far it is, with one kind while nothing is in doubt, else with all, and etcd for the last change of each. Throws
+   * SetBackError when it goes on from an earlier state, ApiError when it does not answer.
    */
   async verify(signal: AbortSignal): Promise<void> {
     const breaks = this.#breaks;
     const [first] = this.#members;
     if (first === undefined) return;
-    if (!this.isInDoubt) return requireNotOlder(first.kind, signal);
+    if (!this.isInDoubt) {
+      await Promise.all([requireNotOlder(first.kind, signal), this.requireHistory(signal)]);
+      return;
+    }
     const members = [...this.#members];
     const broken = members.filter(({ isBroken }) => isBroken);
     for (const member of broken) member.isBroken = false;
@@ -141,6 +146,21 @@ export class ClusterContinuity {
     }
     this.#verified = breaks;
     this.#waiters.notify();
+  }
+
+  /** Asks etcd for the last change of each kind that is relied on. Throws as `verify`. */
+  async requireHistory(signal: AbortSignal): Promise<void> {
+    const [first] = this.#members;
+    const relied = [...this.#members].filter(({ mustList }) => mustList === 'no');
+    await Promise.all(relied.map((member) => lookAtStored(member.kind, member === first, signal)));
+  }
+
+  /** Throws ServerAheadError when lists show the last change of a kind otherwise than etcd, ApiError when the server does not answer. */
+  async requireNotAhead(signal: AbortSignal): Promise<void> {
+    // One after the other: the first that differs is enough, and this is asked again and again.
+    for (const { kind, mustList } of this.#members) {
+      if (mustList !== 'refused') await unlessRefused(requireNotAhead(kind, signal));
+    }
   }
 
   /** Verifies whenever that is needed, until the signal is aborted; rejects with what `verify` throws, or the signal's reason. */
@@ -183,12 +203,14 @@ export class ClusterContinuity {
   /** Takes what was found; throws the refusal of a kind that may yet be granted, and then nothing is verified. */
   #judge(looks: readonly Look[], broken: readonly Member[]): void {
     const nowMs = this.#clock.monotonicMs();
+    const isHistoryLost = looks.some(({ member, found }) => found === 'unknown' && broken.includes(member));
     const judged = looks.map(({ member, found }) => {
       const isRefused = found instanceof ApiError;
       member.refusedSinceMs = isRefused ? (member.refusedSinceMs ?? nowMs) : undefined;
       const verdict = verdictOn({
         mustList: member.mustList,
         isBroken: broken.includes(member),
+        isHistoryLost,
         found: isRefused ? 'refused' : found,
         refusedForMs: nowMs - (member.refusedSinceMs ?? nowMs),
       });
@@ -205,7 +227,7 @@ export class ClusterContinuity {
 /** What the server says of a kind: of its history, or that it refuses it. */
 interface Look {
   readonly member: Member;
-  readonly found: 'same' | 'unknown' | ApiError;
+  readonly found: Exclude<KindFacts['found'], 'refused'> | ApiError;
 }
 
 /** What a verification that the probed kind has answered knows of a kind. */
@@ -213,7 +235,10 @@ export interface KindFacts {
   /** As of before. */
   readonly mustList: MustList;
   readonly isBroken: boolean;
-  readonly found: 'same' | 'unknown' | 'refused';
+  /** A kind of which no object was ever seen is `empty`. */
+  readonly found: 'same' | 'unknown' | 'empty' | 'refused';
+  /** A kind whose watch broke was found unknown. */
+  readonly isHistoryLost: boolean;
   readonly refusedForMs: number;
 }
 
@@ -225,28 +250,56 @@ export interface KindFacts {
  * | given up | any           | any         | any   | given up, until it is listed     |
  * | else     | refused       | below 10 s  | any   | wait: the server may be starting |
  * | else     | refused       | 10 s        | any   | given up                         |
+ * | else     | any           | –           | any   | to be listed, if one of the kinds whose watch broke is unknown |
  * | else     | same          | –           | broke | relied on                        |
- * | else     | unknown       | –           | broke | to be listed                     |
- * | else     | same, unknown | –           | open  | as before: it has missed nothing |
+ * | else     | empty         | –           | broke | to be listed                     |
+ * | else     | any           | –           | open  | as before: it has missed nothing |
  */
-export function verdictOn({ mustList, isBroken, found, refusedForMs }: KindFacts): MustList | 'wait' {
+export function verdictOn({ mustList, isBroken, found, isHistoryLost, refusedForMs }: KindFacts): MustList | 'wait' {
   if (mustList === 'refused') return 'refused';
   if (found === 'refused') return refusedForMs < REFUSAL_PATIENCE_MS ? 'wait' : 'refused';
+  if (isHistoryLost) return 'yes';
   if (!isBroken) return mustList;
   return found === 'same' ? 'no' : 'yes';
 }
 
 /** Throws SetBackError, and ApiError when the server does not answer; the refusal of a kind that is not probed is an answer. */
 async function lookAt(kind: HistoricKind, isProbed: boolean, signal: AbortSignal): Promise<Look['found']> {
-  const [reached, compared] = await Promise.allSettled([
+  const [reached, compared, stored] = await Promise.allSettled([
     requireNotOlder(kind, signal),
     compareLastChange(kind, signal),
+    lookAtStored(kind, isProbed, signal),
   ]);
-  const failures = [reached, compared].flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+  const failures = [reached, compared, stored].flatMap((one) =>
+    one.status === 'rejected' ? [one.reason as unknown] : [],
+  );
   const refusal = failures.find(isRefusalOfKind);
-  const failure = failures.find((err) => !isRefusalOfKind(err)) ?? (isProbed ? refusal : undefined);
+  const setBack = failures.find((err) => err instanceof SetBackError);
+  const failure = setBack ?? failures.find((err) => !isRefusalOfKind(err)) ?? (isProbed ? refusal : undefined);
   if (failure !== undefined) throw failure;
-  return refusal ?? (compared.status === 'fulfilled' ? compared.value : 'unknown');
+  if (refusal !== undefined) return refusal;
+  if (kind.history.lastChange === undefined) return 'empty';
+  return [compared, stored].some((one) => one.status === 'fulfilled' && one.value === 'same') ? 'same' : 'unknown';
+}
+
+/** A GET that fails tells nothing (it may not be granted, or its decryption fails) unless it is of the kind that is probed. */
+async function lookAtStored(kind: HistoricKind, isProbed: boolean, signal: AbortSignal): Promise<'same' | 'unknown'> {
+  try {
+    return await requireStored(kind, signal);
+  } catch (err) {
+    if (err instanceof SetBackError || (isProbed && !isRefusalOfKind(err))) throw err;
+    signal.throwIfAborted();
+    return 'unknown';
+  }
+}
+
+/** Passes over a read of a kind that we may not make. */
+export async function unlessRefused(read: Promise<void>): Promise<void> {
+  try {
+    await read;
+  } catch (err) {
+    if (!isRefusalOfKind(err)) throw err;
+  }
 }
 
 /** A refusal that may be of one kind alone, unlike a 401, which is of whoever asks. */

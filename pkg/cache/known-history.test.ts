@@ -7,7 +7,17 @@ import { SetBackError } from '../gate/outage.ts';
 import { ApiError } from '../kube/errors.ts';
 import type { ListOptions } from '../kube/client.ts';
 import { machines } from '../kube/resource.ts';
-import { compareLastChange, findSetBack, type HistoricKind, KnownHistory, requireNotOlder } from './known-history.ts';
+import {
+  compareLastChange,
+  findSetBack,
+  type HistoricKind,
+  judgeStored,
+  KnownHistory,
+  requireNotAhead,
+  requireNotOlder,
+  requireStored,
+  samplesOf,
+} from './known-history.ts';
 
 const signal = new AbortController().signal;
 
@@ -20,7 +30,10 @@ function listed(resourceVersion: string, ...items: Machine[]): List<Machine> {
 }
 
 /** A kind whose server answers so, and what it was asked. */
-function kindWith(answer: (options: ListOptions) => List<Machine>): HistoricKind & { readonly asked: ListOptions[] } {
+function kindWith(
+  answer: (options: ListOptions) => List<Machine>,
+  stored: () => Machine | undefined = () => undefined,
+): HistoricKind & { readonly asked: ListOptions[] } {
   const asked: ListOptions[] = [];
   return {
     asked,
@@ -28,6 +41,12 @@ function kindWith(answer: (options: ListOptions) => List<Machine>): HistoricKind
     namespace: 'shoot',
     history: new KnownHistory(),
     reader: {
+      get: () =>
+        Promise.resolve().then(() => {
+          const object = stored();
+          if (object === undefined) throw new ApiError(404, 'NotFound', 'gone');
+          return object as never;
+        }),
       // The reader is only ever asked for Machines.
       list: (_resource, options = {}) => {
         asked.push(options);
@@ -115,6 +134,108 @@ describe('the last change', () => {
     expect(history.lastChange?.name).toBe('at-100');
     expect(history.newest).toBe('300');
   });
+});
+
+describe('a change that was seen at 50', () => {
+  test.each([
+    { stored: 'as it was', object: version('a', 'u', '50'), isDeletion: false, found: 'same' },
+    { stored: 'changed since', object: version('a', 'u', '100'), isDeletion: false, found: 'later' },
+    { stored: 'as it was before', object: version('a', 'u', '9'), isDeletion: false, found: 'behind' },
+    { stored: 'not at all', object: undefined, isDeletion: false, found: 'gone' },
+    { stored: 'as another object since', object: version('a', 'v', '100'), isDeletion: false, found: 'gone' },
+    { stored: 'as another object before', object: version('a', 'v', '9'), isDeletion: false, found: 'behind' },
+    { stored: 'although it was deleted', object: version('a', 'u', '9'), isDeletion: true, found: 'behind' },
+    { stored: 'not at all, as it was deleted', object: undefined, isDeletion: true, found: 'later' },
+    { stored: 'as another, as it was deleted', object: version('a', 'v', '9'), isDeletion: true, found: 'later' },
+  ])('and is stored $stored: $found', ({ object, isDeletion, found }) => {
+    const seen = { namespace: 'shoot', name: 'a', uid: 'u', resourceVersion: '50', isDeletion };
+
+    expect(judgeStored(seen, object?.metadata)).toBe(found);
+  });
+
+  test.each([
+    { what: 'is stored', stored: version('a', 'u', '50'), items: [], found: 'same' },
+    { what: 'is not stored yet', stored: version('a', 'u', '40'), items: [], found: 'SetBackError' },
+    { what: 'was deleted a moment ago by somebody', stored: undefined, items: [], found: 'unknown' },
+    { what: 'was made again', stored: undefined, items: [version('a', 'v', '60')], found: 'unknown' },
+    { what: 'is only in lists', stored: undefined, items: [version('a', 'u', '50')], found: 'SetBackError' },
+  ])('and $what: $found', async ({ stored, items, found }) => {
+    const kind = kindWith(
+      () => listed('70', ...items),
+      () => stored,
+    );
+    kind.history.changed(version('a', 'u', '50'));
+
+    expect(await endOf(requireStored(kind, signal))).toBe(found);
+  });
+
+  test('proves nothing when everything was read anew meanwhile', async () => {
+    const kind = kindWith(
+      () => listed('70'),
+      () => {
+        kind.history.forget();
+        return version('a', 'u', '40');
+      },
+    );
+    kind.history.changed(version('a', 'u', '50'));
+
+    expect(await endOf(requireStored(kind, signal))).toBe('unknown');
+  });
+
+  test.each([
+    { what: 'as it is stored', items: [version('a', 'u', '40')], stored: version('a', 'u', '40'), end: 'undefined' },
+    {
+      what: 'ahead of etcd',
+      items: [version('a', 'u', '50')],
+      stored: version('a', 'u', '40'),
+      end: 'ServerAheadError',
+    },
+    { what: 'no more, but etcd does', items: [], stored: version('a', 'u', '40'), end: 'ServerAheadError' },
+    { what: 'no more, as etcd', items: [], stored: undefined, end: 'undefined' },
+  ])('and lists show it $what: $end', async ({ items, stored, end }) => {
+    const kind = kindWith(
+      () => listed('70', ...items),
+      () => stored,
+    );
+    kind.history.changed(version('a', 'u', '50'));
+
+    expect(await endOf(requireNotAhead(kind, signal))).toBe(end);
+  });
+
+  test('is an absence when a later list does not show it, and stays what it is when an earlier one does not', () => {
+    const history = new KnownHistory();
+    history.changed(version('a', 'u', '50'));
+    const before = history.lastChange;
+
+    history.listed([version('b', 'w', '30')], '40');
+    expect(history.lastChange).toBe(before);
+    history.listed([version('a', 'u', '50')], '60');
+    expect(history.lastChange).toEqual(before);
+    history.listed([version('b', 'w', '30')], '70');
+    expect(history.lastChange).toEqual({ ...before, resourceVersion: '70', isDeletion: true });
+  });
+});
+
+test('of a list that is to be taken, what was changed last, made last, and known last is compared', () => {
+  const made = (name: string, resourceVersion: string, creationTimestamp: string): Machine => {
+    const one = version(name, name, resourceVersion);
+    return { ...one, metadata: { ...one.metadata, creationTimestamp } };
+  };
+  const items = [
+    made('touched', '100', '2026-01-01T00:00:00Z'),
+    made('young', '50', '2026-01-03T00:00:00Z'),
+    made('known', '40', '2026-01-02T00:00:00Z'),
+    made('other', '45', '2026-01-02T00:00:00Z'),
+  ];
+  const known = { namespace: 'shoot', name: 'known', uid: 'known', resourceVersion: '40', isDeletion: false };
+  const gone = { ...known, name: 'gone', uid: 'gone' };
+
+  const namesOf = (before: typeof known | undefined): string[] =>
+    samplesOf(items, '120', before).map(({ name, isDeletion }) => (isDeletion ? `no ${name}` : name));
+  expect(namesOf(known)).toEqual(['touched', 'young', 'known']);
+  expect(namesOf(gone)).toEqual(['touched', 'young', 'no gone']);
+  expect(namesOf(undefined)).toEqual(['touched', 'young']);
+  expect(samplesOf([], '120', undefined)).toEqual([]);
 });
 
 describe('a list shows that an object was set back', () => {

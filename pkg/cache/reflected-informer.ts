@@ -9,7 +9,7 @@ import type { KubeMetrics } from '../metrics/kube.ts';
 import type { ChangeHandler, Informer } from './lister.ts';
 import { listAll } from './pager.ts';
 import type { Listed } from './pager.ts';
-import { describeSetBack, findSetBack, KnownHistory } from './known-history.ts';
+import { describeSetBack, findSetBack, KnownHistory, type LastChange, samplesOf } from './known-history.ts';
 import { type Continuity, Reflector, type Sink } from './reflector.ts';
 import { compareResourceVersions } from './resource-version.ts';
 import type { Change, IndexFunctions } from './store.ts';
@@ -50,6 +50,14 @@ export interface InformerContinuity extends Continuity {
   listed(): void;
   /** A list shows that the server was set back; told before the list is taken. */
   setBack(why: string): void;
+}
+
+/** A list by quorum that is not in the cache yet. */
+export interface Reading {
+  /** What of it is to be compared with etcd before it is taken. */
+  readonly samples: readonly LastChange[];
+  /** Puts it in the place of all that is known, our own writes included, and makes the watch go on from there. */
+  readonly take: () => void;
 }
 
 /** How long a waiter trusts that an event or bookmark comes; bookmarks come once a minute, so then a list is made. */
@@ -154,19 +162,21 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   }
 
   /**
-   * After the server was set back: reads everything by quorum. The function that it resolves with puts that in the place of all that is
-   * known, our own writes included, and makes the watch go on from there. Rejects with ApiError or the signal's reason.
+   * After the server was set back: reads everything by quorum. Rejects with ApiError or the signal's reason.
    */
-  async readAnew(signal: AbortSignal): Promise<() => void> {
+  async readAnew(signal: AbortSignal): Promise<Reading> {
     const { source, metrics } = this.#options;
     const list = await listAll(source, { resourceVersion: '', signal });
     metrics?.lists.inc({ kind: this.resource.kind, reason: 'set-back' });
-    return () => {
-      this.#readings += 1;
-      this.#history.forget();
-      this.#store.forgetWrites();
-      this.#take({ ...list, items: list.items.map((item) => this.#keep(item)) });
-      this.#reflector?.restart();
+    return {
+      samples: samplesOf(list.items, list.resourceVersion, this.#history.lastChange),
+      take: () => {
+        this.#readings += 1;
+        this.#history.forget();
+        this.#store.forgetWrites();
+        this.#take({ ...list, items: list.items.map((item) => this.#keep(item)) });
+        this.#reflector?.restart();
+      },
     };
   }
 
@@ -240,8 +250,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   #take(list: Listed<T>): void {
     this.#seesAgain();
     this.#floor = list.resourceVersion;
-    this.#history.reached(list.resourceVersion);
-    for (const item of list.items) this.#history.changed(item);
+    this.#history.listed(list.items, list.resourceVersion);
     this.#publish(this.#store.replace(list.items, list.resourceVersion));
     this.#hasSynced = true;
     this.#alive();

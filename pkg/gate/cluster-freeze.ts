@@ -3,7 +3,7 @@ import { untilAborted, withDeadline } from '../clock/deadline.ts';
 import type { Logger } from '../log/logger.ts';
 import type { GateMetrics } from '../metrics/gate.ts';
 import type { Cluster } from './gate.ts';
-import { type FreezeChange, type Outage, SetBackError } from './outage.ts';
+import { describeOutage, type FreezeChange, type Outage, ServerAheadError, SetBackError } from './outage.ts';
 import { Sight } from './sight.ts';
 
 /** A cluster that is watched for being alive. */
@@ -16,6 +16,11 @@ export interface ProbedCluster {
    * when it was set back. The cluster stays frozen until it resolves; it is tried again with each good probe.
    */
   catchUp?(signal: AbortSignal, outage: Outage): Promise<void>;
+  /**
+   * Whether what is known of the cluster is still what it stores, before something is destroyed. Rejects with SetBackError when it is not, else
+   * when it cannot be told.
+   */
+  requireHistory?(signal: AbortSignal): Promise<void>;
   /** Whether the server may have been set back without our knowing; only a probe that begins later can tell. */
   readonly isInDoubt?: boolean;
   /** Whether nothing is in doubt, and what had to be read anew because of it has been. */
@@ -58,6 +63,8 @@ const FIRST_PROBES_MS = 1_000;
 /** A destroy that comes this soon after a failed probe is refused without another one. */
 const PROBE_AGAIN_MS = 1_000;
 const LONGEST_PROBE_MS = 10_000;
+/** What is destroyed within this time shares one look at the cluster's history: etcd cannot be put back and written to in it. */
+const HISTORY_GOOD_FOR_MS = 2_000;
 /** While probes fail, the second comes so soon, and each after it twice as late, up to the longest pause. */
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 2_000;
@@ -85,6 +92,9 @@ export class ClusterFreeze {
   readonly #stopping = new AbortController();
   #cancelNext: (() => void) | undefined;
   #probing: Promise<boolean> | undefined;
+  #looking: Promise<boolean> | undefined;
+  /** When the last look at its history was begun that found nothing wrong. */
+  #historyGoodMs = -Infinity;
   #provenMs: number | undefined;
   /** A probe has succeeded before. */
   #hasAnswered = false;
@@ -129,7 +139,7 @@ export class ClusterFreeze {
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopping'));
     this.#cancelNext?.();
-    await this.#probing;
+    await Promise.all([this.#probing, this.#looking]);
     this.#cancelNext?.();
   }
 
@@ -154,8 +164,40 @@ export class ClusterFreeze {
     this.#provenMs = this.#parts.clock.monotonicMs();
   }
 
-  /** Whether there is a proof of life younger than the timeout; probes for one when there is not. Rejects only with the signal's reason. */
-  async proveAlive(signal: AbortSignal): Promise<boolean> {
+  /**
+   * Whether there is a proof of life younger than the timeout, for which it is probed when there is not, and its history is what we know; see
+   * `ProbedCluster.requireHistory`. Rejects only with the signal's reason.
+   */
+  async prove(signal: AbortSignal): Promise<boolean> {
+    return (await this.#proveAlive(signal)) && (await this.#proveHistory(signal));
+  }
+
+  async #proveHistory(signal: AbortSignal): Promise<boolean> {
+    const nowMs = this.#parts.clock.monotonicMs();
+    if (nowMs - this.#historyGoodMs < HISTORY_GOOD_FOR_MS) return true;
+    this.#looking ??= this.#lookAtHistory(nowMs).finally(() => {
+      this.#looking = undefined;
+    });
+    return untilAborted(this.#looking, signal);
+  }
+
+  /** Never rejects. */
+  async #lookAtHistory(nowMs: number): Promise<boolean> {
+    const { clock, log } = this.#parts;
+    const look = async (signal: AbortSignal): Promise<void> => this.#probed.requireHistory?.(signal);
+    try {
+      await withDeadline(clock, LONGEST_PROBE_MS, 'looking at the history', look, this.#stopping.signal);
+    } catch (err) {
+      if (err instanceof SetBackError) this.#setBack(err.message);
+      log.debug({ cluster: this.#probed.cluster, err }, 'looking at the history before something is destroyed failed');
+      return false;
+    }
+    if (this.#outage !== undefined) return false;
+    this.#historyGoodMs = nowMs;
+    return true;
+  }
+
+  async #proveAlive(signal: AbortSignal): Promise<boolean> {
     if (this.#outage !== undefined) return false;
     const nowMs = this.#parts.clock.monotonicMs();
     if (this.#firstFailureMs === undefined && this.#isProven(nowMs)) return true;
@@ -234,9 +276,22 @@ export class ClusterFreeze {
     this.#outage = { cluster, sinceMs: clock.now(), why, isSetBack: true };
     this.#silentSinceMs ??= clock.monotonicMs();
     this.#hasAnswered = true;
+    this.#historyGoodMs = -Infinity;
     log.error(logged(this.#outage), 'froze: the cluster was set back to an earlier state');
     this.#changed(this.#outage, true, 0);
     void this.#probeOnce();
+  }
+
+  /** No reading helps before somebody restarts the API server: said once. */
+  #serverIsAhead(): void {
+    const { clock, log } = this.#parts;
+    if (this.#outage === undefined || this.#outage.isServerAhead) return;
+    this.#outage = { ...this.#outage, isServerAhead: true };
+    log.error(
+      { ...logged(this.#outage), err: describeOutage(this.#outage) },
+      'stayed frozen: its API servers have to be restarted',
+    );
+    this.#changed(this.#outage, true, clock.monotonicMs() - (this.#silentSinceMs ?? clock.monotonicMs()));
   }
 
   async #answered(sentMs: number): Promise<boolean> {
@@ -249,7 +304,9 @@ export class ClusterFreeze {
         const catchUp = async (signal: AbortSignal): Promise<void> => this.#probed.catchUp?.(signal, outage);
         await withDeadline(clock, timeoutMs, 'catching up after an outage', catchUp, this.#stopping.signal);
       } catch (err) {
+        this.#failures += 1;
         if (err instanceof SetBackError) this.#setBack(err.message);
+        if (err instanceof ServerAheadError) this.#serverIsAhead();
         this.#lastError = err instanceof Error ? err.message : String(err);
         log.warn({ ...logged(outage), err }, 'stayed frozen: could not catch up yet');
         return false;

@@ -70,9 +70,9 @@ export class Freezes {
     this.#clusters.get(cluster)?.sawLife();
   }
 
-  /** Whether `cluster` has a proof of life younger than the timeout; probes when there is none. False for an unknown one. */
-  async proveAlive(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
-    return (await this.#clusters.get(cluster)?.proveAlive(signal)) ?? false;
+  /** Whether `cluster` lives, and its history is what we know: see ClusterFreeze. False for an unknown one. */
+  async prove(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
+    return (await this.#clusters.get(cluster)?.prove(signal)) ?? false;
   }
 
   /** Whether nothing is in doubt about `cluster`; waits a little for it. False for an unknown one. */

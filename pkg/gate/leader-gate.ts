@@ -40,7 +40,8 @@ export interface LeaderGateParts {
  * | report         | open  | passes         | not asked                                  |
  * | create, change | open  | refused        | not asked                                  |
  * | destroy        | open  | refused        | younger than the statuscheck timeout, or a |
- * |                |       |                | good probe now; none after a failed probe  |
+ * |                |       |                | good probe now; none after a failed probe; |
+ * |                |       |                | and etcd has the last changes that we know |
  */
 export class LeaderGate implements Gate, Trust {
   readonly #parts: LeaderGateParts;
@@ -120,10 +121,15 @@ export class LeaderGate implements Gate, Trust {
 
   async #requireProof(clusters: readonly Cluster[], signal: AbortSignal): Promise<void> {
     const { freezes } = this.#parts;
-    const proofs = await Promise.all(clusters.map((cluster) => freezes.proveAlive(cluster, signal)));
+    const proofs = await Promise.all(clusters.map((cluster) => freezes.prove(cluster, signal)));
     const unproven = clusters.find((_cluster, i) => proofs[i] !== true);
     if (unproven !== undefined) {
-      this.#refuse('destroy', 'unproven', unproven, `cluster ${unproven} gave no recent sign of life`);
+      this.#refuse(
+        'destroy',
+        'unproven',
+        unproven,
+        `cluster ${unproven} gave no recent sign of life, or may not be as we know it`,
+      );
     }
   }
 

@@ -13,6 +13,8 @@ export interface Outage {
   readonly why: string;
   /** It answers, but no longer knows what it has shown before: its etcd was restored from a backup. */
   readonly isSetBack?: true;
+  /** It was set back while an API server ran, whose watch cache goes on as if it had not been: nothing can be read anew from it. */
+  readonly isServerAhead?: true;
 }
 
 /** A cluster no longer knows what it has shown before. What caches hold is then partly of a history that never happened. */
@@ -20,7 +22,12 @@ export class SetBackError extends Error {
   override readonly name = 'SetBackError';
 }
 
-/** A cluster froze, or the outage of one is over. */
+/** Lists of a cluster show what its etcd does not hold: an API server ran while etcd was set back. */
+export class ServerAheadError extends Error {
+  override readonly name = 'ServerAheadError';
+}
+
+/** A cluster froze, what helps against its outage became known, or the outage of one is over. */
 export interface FreezeChange extends Outage {
   readonly frozen: boolean;
   /** How long the outage has lasted by now. */
@@ -28,9 +35,10 @@ export interface FreezeChange extends Outage {
 }
 
 /** `API server of cluster "target" unreachable since 2026-01-01T00:00:00Z (connect ECONNREFUSED)`; no time passes in it. */
-export function describeOutage({ cluster, sinceMs, why, isSetBack }: Outage): string {
+export function describeOutage({ cluster, sinceMs, why, isSetBack, isServerAhead }: Outage): string {
+  const remedy = isServerAhead ? '; restart its API servers, whose watch caches are ahead of etcd' : '';
   if (isSetBack)
-    return `Cluster "${cluster}" was set back to an earlier state, found at ${toTimestamp(sinceMs)} (${why})`;
+    return `Cluster "${cluster}" was set back to an earlier state, found at ${toTimestamp(sinceMs)} (${why})${remedy}`;
   return `API server of cluster "${cluster}" unreachable since ${toTimestamp(sinceMs)} (${why})`;
 }
 

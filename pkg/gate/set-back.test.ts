@@ -9,7 +9,7 @@ import { OpenFence } from './fence.ts';
 import { Freezes } from './freeze.ts';
 import { CONTROL, GateClosedError } from './gate.ts';
 import { LeaderGate } from './leader-gate.ts';
-import { type FreezeChange, type Outage, SetBackError } from './outage.ts';
+import { describeHeldUp, type FreezeChange, type Outage, ServerAheadError, SetBackError } from './outage.ts';
 
 const SECOND = 1_000;
 const never = new AbortController().signal;
@@ -38,6 +38,15 @@ class DoubtfulCluster implements ProbedCluster {
     if (!this.isReachable) throw new Error('connection refused');
     if (this.wasSetBack) throw new SetBackError('at 20, was at 40');
     if (this.isInDoubt) this.settle();
+  }
+
+  looks = 0;
+  /** What a look at its history ends with. */
+  lookFailure: Error | undefined;
+
+  async requireHistory(): Promise<void> {
+    this.looks += 1;
+    if (this.lookFailure !== undefined) throw this.lookFailure;
   }
 
   async catchUp(_signal: AbortSignal, outage: Outage): Promise<void> {
@@ -174,6 +183,59 @@ describe('a cluster that was set back', () => {
       [false, true],
     ]);
     expect(cluster.caughtUp.map(({ isSetBack }) => isSetBack)).toEqual([undefined, true]);
+  });
+});
+
+describe('a cluster that was set back while its API server went on', () => {
+  test('stays frozen, and tells once what helps', async () => {
+    const { clock, freezes, cluster, changes, admit } = await start();
+    cluster.whileRead = () => Promise.reject(new ServerAheadError('lists show machines "m-1" otherwise than etcd'));
+    cluster.showSetBack();
+
+    await clock.advanceAsync(60 * SECOND);
+    expect(await admit('create')).toBe('frozen');
+    expect(changes.map(({ frozen, isServerAhead }) => [frozen, isServerAhead])).toEqual([
+      [true, undefined],
+      [true, true],
+    ]);
+    expect(describeHeldUp(freezes.outages())).toContain('restart its API servers');
+    // At first after 0.5 s, then each 2 s.
+    expect(cluster.caughtUp.length).toBeLessThan(35);
+
+    cluster.whileRead = () => Promise.resolve();
+    await clock.advanceAsync(3 * SECOND);
+    expect(changes.at(-1)).toMatchObject({ frozen: false, isSetBack: true });
+  });
+
+  test('is found before anything is destroyed, and nothing is', async () => {
+    const { cluster, changes, admit } = await start();
+    cluster.isRead = false;
+    cluster.lookFailure = new SetBackError('etcd knows nothing of it');
+
+    expect([await admit('change'), changes]).toEqual(['admitted', []]);
+    expect(await admit('destroy')).toBe('unproven');
+    expect(changes).toMatchObject([{ frozen: true, why: 'etcd knows nothing of it' }]);
+  });
+
+  test('nothing is destroyed while that cannot be told; it does not freeze', async () => {
+    const { cluster, changes, admit } = await start();
+    cluster.lookFailure = new Error('no answer');
+
+    expect([await admit('destroy'), changes]).toEqual(['unproven', []]);
+    cluster.lookFailure = undefined;
+    expect(await admit('destroy')).toBe('admitted');
+  });
+
+  test('is looked for once by what is destroyed within 2 s', async () => {
+    const { clock, cluster, admit } = await start();
+
+    await Promise.all(Array.from({ length: 50 }, () => admit('destroy')));
+    await clock.advanceAsync(1_999);
+    await admit('destroy');
+    expect(cluster.looks).toBe(1);
+    await clock.advanceAsync(1);
+    await admit('destroy');
+    expect(cluster.looks).toBe(2);
   });
 });
 

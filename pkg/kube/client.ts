@@ -38,9 +38,15 @@ export interface ListOptions extends CallOptions {
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
 }
 
+/** How an object is read. */
+export interface GetOptions extends CallOptions {
+  /** Nothing but its metadata is sent: no content of Secrets, above all. */
+  readonly metadataOnly?: true;
+}
+
 /** Live reads. They throw ApiError. */
 export interface Reader {
-  get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
+  get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options?: GetOptions): Promise<T>;
   list<T extends KubeObject>(resource: Resource<T>, options?: ListOptions): Promise<List<T>>;
 }
 

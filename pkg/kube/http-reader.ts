@@ -1,6 +1,7 @@
 import type { KubeObject, List } from '../apis/meta.ts';
 import { addressOf, queryOf } from './address.ts';
-import type { CallOptions, ListOptions, ObjectRef, Reader } from './client.ts';
+import { METADATA } from './list-watch.ts';
+import type { GetOptions, ListOptions, ObjectRef, Reader } from './client.ts';
 import { normalised, normalisedList } from './resource.ts';
 import type { Resource } from './resource.ts';
 import type { Transport } from './transport.ts';
@@ -16,16 +17,17 @@ export class HttpReader implements Reader {
     this.#lane = lane;
   }
 
-  async get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options: CallOptions = {}): Promise<T> {
+  async get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options: GetOptions = {}): Promise<T> {
     const object = await this.#transport.request<T>({
       method: 'GET',
       verb: 'get',
       lane: this.#lane,
       address: addressOf(resource, ref),
+      ...(options.metadataOnly === true ? { accept: METADATA } : {}),
       signal: options.signal,
       timeoutMs: options.timeoutMs,
     });
-    return normalised(resource, object);
+    return options.metadataOnly === true ? object : normalised(resource, object);
   }
 
   async list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<List<T>> {

@@ -46,7 +46,8 @@ export interface ListWatch<T extends KubeObject> {
 }
 
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=1,application/json';
-const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=1,application/json';
+/** Asks for one object's metadata alone. */
+export const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=1,application/json';
 /** The server sends a bookmark about once a minute, so silence for longer than this means a dead connection. */
 const IDLE_MS = 90_000;
 /** A watch says something 2 s before its time is over, and ends then; one that is silent for so much longer is dead. */

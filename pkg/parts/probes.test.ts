@@ -63,3 +63,25 @@ test('a cluster comes back from an outage without a kind that was given up', asy
 
   await expect(control?.catchUp?.(signal, OUTAGE)).resolves.toBeUndefined();
 });
+
+test.each([
+  { stored: '5', end: 'read anew' },
+  { stored: '4', end: 'ServerAheadError' },
+])('what is read anew at 5, and stored at $stored: $end', async ({ stored, end }) => {
+  const one = kind(true);
+  const taken: string[] = [];
+  const listed = { namespace: 'shoot', name: 'm-1', uid: 'u', resourceVersion: '5', isDeletion: false };
+  const get = () => Promise.resolve({ metadata: { ...listed, resourceVersion: stored } } as never);
+  const readAnew = () => Promise.resolve({ samples: [listed], take: () => void taken.push('read anew') });
+  const caches = [
+    {
+      cluster: 'control',
+      kinds: [{ ...one, reader: { ...one.reader, get }, informer: { ...one.informer, readAnew } }],
+    },
+  ];
+  const [control] = probesOf([probed('control')], caches);
+
+  await control?.catchUp?.(signal, { ...OUTAGE, isSetBack: true }).catch((err: Error) => taken.push(err.name));
+
+  expect(taken).toEqual([end]);
+});

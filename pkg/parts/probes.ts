@@ -1,6 +1,8 @@
 import type { CachedKind } from '../cache/barrier.ts';
 import { reachPresent } from '../cache/barrier.ts';
 import type { ClusterContinuity } from '../cache/cluster-continuity.ts';
+import { unlessRefused } from '../cache/cluster-continuity.ts';
+import { requireListedIsStored } from '../cache/known-history.ts';
 import type { ReflectedInformer } from '../cache/reflected-informer.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { ProbedCluster } from '../gate/cluster-freeze.ts';
@@ -37,15 +39,18 @@ export function probesOf(
     },
     listen: (listener) => continuity.listen(listener),
     untilSettled: (signal) => continuity.untilSettled(signal),
+    requireHistory: (signal) => continuity.requireHistory(signal),
     probe: (signal) => (continuity.isEmpty ? probed.probe(signal) : continuity.verify(signal)),
     async catchUp(signal, { isSetBack }) {
       const kinds = caches.filter(({ cluster }) => cluster === probed.cluster).flatMap((one) => one.kinds);
+      // Before that nothing can be verified: what is known is of the history that did not happen.
+      if (isSetBack) await readAnew(kinds, continuity, signal);
       const over = new AbortController();
       const either = AbortSignal.any([signal, over.signal]);
       // Watches that are resumed may break again, and wait until that was looked into.
       const verifying = continuity.keepVerified(either);
       try {
-        await Promise.race([catchUp(kinds, continuity, isSetBack === true, either), verifying]);
+        await Promise.race([catchUp(kinds, continuity, either), verifying]);
       } finally {
         over.abort(new Error('caught up'));
         await verifying.catch(() => undefined);
@@ -57,10 +62,8 @@ export function probesOf(
 async function catchUp(
   kinds: readonly ProbedKind[],
   continuity: ClusterContinuity,
-  isSetBack: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  if (isSetBack) await readAnew(kinds, continuity, signal);
   await continuity.untilSettled(signal);
   const readable = kinds.filter(({ isGivenUp }) => isGivenUp !== true);
   await reachPresent(readable, signal);
@@ -69,15 +72,25 @@ async function catchUp(
   await Promise.all(needed.map(({ informer }) => informer.waitUntilWatching(signal)));
 }
 
-/** Takes what was read only when all of it has arrived, at once: nobody sees one kind of the past beside another of the present. */
+/**
+ * Takes what was read only when all of it has arrived, at once: nobody sees one kind of the past beside another of the present. Takes nothing,
+ * and throws ServerAheadError, while the lists show what etcd does not hold.
+ */
 async function readAnew(
   kinds: readonly ProbedKind[],
   continuity: ClusterContinuity,
   signal: AbortSignal,
 ): Promise<void> {
   const { breaks } = continuity;
-  const takes = await Promise.all(kinds.map(({ informer }) => informer.readAnew(signal)));
+  await continuity.requireNotAhead(signal);
+  const readings = await Promise.all(
+    kinds.map(async (kind) => {
+      const reading = await kind.informer.readAnew(signal);
+      for (const seen of reading.samples) await unlessRefused(requireListedIsStored(kind, seen, signal));
+      return reading;
+    }),
+  );
   signal.throwIfAborted();
-  for (const take of takes) take();
+  for (const { take } of readings) take();
   continuity.startAnew(breaks);
 }

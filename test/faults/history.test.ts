@@ -57,6 +57,17 @@ async function pushPast(wanted: number): Promise<void> {
   }
 }
 
+/** Somebody else writes to the MachineSets of a namespace. */
+async function touchSets(namespace: string): Promise<void> {
+  const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${namespace}/machinesets`;
+  const contentType = 'application/merge-patch+json';
+  const { body } = await site.api.request(path);
+  for (const { metadata } of (body as { items: { metadata: { name: string } }[] }).items) {
+    const touch = { metadata: { annotations: { touched: 'yes' } } };
+    await site.api.request(`${path}/${metadata.name}`, { method: 'PATCH', contentType, body: touch });
+  }
+}
+
 interface Row {
   readonly what: string;
   readonly flags?: Readonly<Record<string, string>>;
@@ -140,6 +151,54 @@ test.each(ROWS)(
     await pool.annotateClass({ [DELETE_ORPHAN_VMS_UNTIL_ANNOTATION]: toTimestamp(Date.now() + 3_600_000) });
     await eventually(() => expect(cloud.removed.toSorted()).toEqual(forgotten.toSorted()), PATIENCE);
     expect(identitiesOf(await pool.machines())).toEqual(known);
+  },
+  TEST_MS,
+);
+
+test(
+  'Machines of a backup keep their VMs when etcd alone is set back to it, and the API server goes on',
+  async () => {
+    await using cloud = await SimulatedCloud.start({ site, latencyMs: { ...QUICK, create: 100, delete: 100 } });
+    await using pool = await Pool.create({ site, cloud, replicas: FEW, maxSurge: 2, maxUnavailable: 1 });
+    await using manager = await InProcessManager.start({ ...pool.access, flags: EAGER });
+    await pool.untilUp(FEW, PATIENCE);
+    const known = identitiesOf(await pool.machines());
+    const vms = new Set((await cloud.vms()).map(({ providerID }) => providerID));
+    await using backup = await Backup.take(site.plane);
+    await pool.scale(MANY);
+    await pool.untilUp(MANY, PATIENCE);
+    const before = await revision();
+
+    await backup.restoreEtcdAlone();
+    // Only now does the API server tell again of what is written: the set of the backup meets the Machines of the future.
+    await pushPast(before);
+    await touchSets(pool.namespace);
+
+    const lost = (): string[] => cloud.removed.filter((providerID) => vms.has(providerID));
+    const readiness = (): Promise<string> => fetch(`${manager.url}/readyz?verbose`).then((answer) => answer.text());
+    await eventually(async () => expect(await readiness()).toContain('restart its API servers'), PATIENCE);
+    const looked = await manager.metric('machinist_cluster_probes_total', 'cluster="control",result="up"');
+    await eventually(
+      async () =>
+        expect(await manager.metric('machinist_cluster_probes_total', 'cluster="control",result="up"')).toBeGreaterThan(
+          looked + LOOKS,
+        ),
+      PATIENCE,
+    );
+    expect(await manager.metric('machinist_cluster_frozen')).toBe(1);
+    expect({ made: cloud.created.length, lost: lost() }).toEqual({ made: MANY, lost: [] });
+
+    await site.plane.apiserver.stop('SIGKILL');
+    await site.plane.apiserver.start();
+    await eventually(async () => expect(await manager.metric('machinist_cluster_frozen')).toBe(0), PATIENCE);
+    const listed = cloud.calls['ListMachines'] ?? 0;
+    await eventually(() => (cloud.calls['ListMachines'] ?? 0) > listed + LOOKS, PATIENCE);
+    await eventually(async () => expect(identitiesOf(await pool.machines())).toEqual(known), PATIENCE);
+    process.stdout.write(
+      `etcd alone: ${cloud.created.length} VMs made, ${cloud.deleted} deleted, ${lost().length} healthy\n`,
+    );
+    expect({ made: cloud.created.length, lost: lost() }).toEqual({ made: MANY, lost: [] });
+    expect(await manager.metric('machinist_cluster_set_back_total', 'cluster="control"')).toBe(1);
   },
   TEST_MS,
 );
