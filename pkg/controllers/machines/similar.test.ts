@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
 
 import type { LastOperation } from '../../apis/machine/v1alpha1/machine.ts';
-import { isSimilar } from './similar.ts';
+import { isSimilar, likeness } from './similar.ts';
 
 const NOW_MS = Date.parse('2026-01-01T01:00:00Z');
 const ERROR = 'Cloud provider message - machine codes error: code = [Internal] message = [request 1a2b3c failed]';
@@ -65,3 +66,45 @@ describe('similar operations', () => {
     expect(isSimilar(left, right, NOW_MS)).toBe(false);
   });
 });
+
+describe('the likeness of two texts', () => {
+  test('is what the whole table says', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', 'é'), maxLength: 40 });
+
+    fc.assert(
+      fc.property(text, fc.nat(40), fc.nat(12), text, (a, at, gone, instead) => {
+        const b = a.slice(0, at) + instead.slice(0, 12) + a.slice(at + gone);
+        const [left, right] = [Buffer.from(a), Buffer.from(b)];
+        const limit = ((left.length + right.length) / 2) * 0.25;
+        expect(likeness(a, b).isAlike).toBe(a === b || edits(left, right) < limit);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each([
+    { what: 'that differ near both ends', of: ['x', 'y'].map((end) => end + 'abcdefgh'.repeat(124) + end) },
+    { what: 'that differ everywhere', of: ['ab', 'ba'].map((letters) => letters.repeat(500)) },
+    {
+      what: 'of characters that take three bytes',
+      of: ['甲', '乙'].map((end) => end + '机器无法创建'.repeat(160) + end),
+    },
+    { what: 'of which one is longer', of: [`x${'abcd'.repeat(200)}x`, `y${'abcd'.repeat(240)}y`] },
+  ])('of texts $what takes no more work than a quarter of the table', ({ of: [a = '', b = ''] }) => {
+    expect(likeness(a, b).work).toBeGreaterThan(0);
+    expect(likeness(a, b).work).toBeLessThanOrEqual(1_024 * 257);
+  });
+});
+
+/** The Levenshtein distance, by the book. */
+function edits(a: Uint8Array, b: Uint8Array): number {
+  let row = Array.from({ length: b.length + 1 }, (_unused, j) => j);
+  for (const [i, byte] of a.entries()) {
+    const below = [i + 1];
+    for (const [j, other] of b.entries()) {
+      below.push(Math.min((row[j] ?? 0) + (byte === other ? 0 : 1), (row[j + 1] ?? 0) + 1, (below[j] ?? 0) + 1));
+    }
+    row = below;
+  }
+  return row[b.length] ?? 0;
+}
