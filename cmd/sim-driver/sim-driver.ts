@@ -12,11 +12,11 @@ import {
   durationMs,
   durationOption,
   runCommand,
+  socketPath,
   untilTerminated,
 } from '../../pkg/drivers/command.ts';
 import type { CommonOptions } from '../../pkg/drivers/command.ts';
 import { ControlServer } from '../../pkg/drivers/sim/control-server.ts';
-import type { ControlAddress } from '../../pkg/drivers/sim/control-server.ts';
 import { parseFaultRules } from '../../pkg/drivers/sim/faults.ts';
 import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
 import { DEFAULT_SETTINGS } from '../../pkg/drivers/sim/settings.ts';
@@ -25,7 +25,7 @@ import { createLogger } from '../../pkg/log/logger.ts';
 
 interface Options extends CommonOptions {
   readonly stateDirectory?: string;
-  readonly control?: ControlAddress;
+  readonly control?: string;
   readonly kubeconfig?: string;
   readonly nodeLeases: boolean;
   readonly otherNodeIds: boolean;
@@ -55,7 +55,7 @@ function command(): Command {
     'A driver for a simulated cloud: VMs in memory, which join a real API server as Nodes.',
   )
     .option('--state-directory <path>', 'keep VMs and fencing tokens here over restarts (default: forget them)')
-    .option('--control <address>', 'serve the control API here: unix:///path, or a port of loopback', parseControl)
+    .option('--control <address>', 'serve the control API on this socket: unix:///path', socketPath)
     .optionsGroup('Nodes:')
     .option('--kubeconfig <file>', 'cluster in which VMs become Nodes (default: they never do)')
     .addOption(
@@ -102,9 +102,9 @@ async function serve(options: Options): Promise<void> {
   });
   const { driver, fencing } = simulation;
   await using server = await DriverServer.start({ driver, fencing, address: options.address, clock, log });
-  await using control =
+  await using _control =
     options.control === undefined ? undefined : await ControlServer.start(simulation, options.control, log);
-  log.info({ address: server.address, controlPort: control?.port, vms: simulation.cloud.size }, 'serving');
+  log.info({ address: server.address, vms: simulation.cloud.size }, 'serving');
 
   const signal = await untilTerminated();
   log.info({ signal }, 'stopping');
@@ -129,12 +129,6 @@ function capabilitiesOf({
   idempotentCreate,
 }: Options): Pick<Capabilities, 'listScope' | 'idempotentCreate'> {
   return { listScope, idempotentCreate };
-}
-
-function parseControl(text: string): ControlAddress {
-  if (text.startsWith('unix:///')) return { path: text.slice('unix://'.length) };
-  if (/^\d{1,5}$/.test(text)) return { port: Number(text) };
-  throw new InvalidArgumentError('Expected unix:///path or a port.');
 }
 
 function parseScope(text: string): 'class' | 'cluster' {

@@ -106,7 +106,7 @@ const manager = startProgram({ ...launch, nodeFlags: GC_FLAGS }, 'machinist', [
   '--machine-safety-orphan-vms-period=5s',
   '--machine-safety-orphan-vms-grace=3s',
 ]);
-const cloud = new ControlClient({ path: control });
+const cloud = new ControlClient(control);
 const samples: Sample[] = [];
 let [acts, cuts] = [0, 0];
 try {

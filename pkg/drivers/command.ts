@@ -52,6 +52,13 @@ export function count(text: string): number {
   return Number(text);
 }
 
+/** Parses `unix:///path`, for what is served without authentication: every user of the host could call a port. For commander. */
+export function socketPath(text: string): string {
+  const path = text.slice('unix://'.length);
+  if (!text.startsWith('unix:///') || path.length < 2) throw new InvalidArgumentError('Expected unix:///path.');
+  return path;
+}
+
 /** Runs a command. What it throws is told in one line, without a stack, and ends the process with exit code 1. */
 export async function runCommand(command: Command, argv: readonly string[]): Promise<void> {
   try {

@@ -42,7 +42,7 @@ export class CloudProcess implements CloudConsole, AsyncDisposable {
       `--kubeconfig=${this.#site.driverKubeconfig}`,
       ...LATENCIES,
     ]);
-    this.#running = { driver, control: new ControlClient({ path }) };
+    this.#running = { driver, control: new ControlClient(path) };
   }
 
   /** kill -9. */

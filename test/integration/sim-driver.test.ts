@@ -30,7 +30,7 @@ describe('the simulated cloud', () => {
       ...more,
     ]);
     driver = connect(join(directory, 'driver.sock'));
-    control = new ControlClient({ path: join(directory, 'control.sock') });
+    control = new ControlClient(join(directory, 'control.sock'));
   };
   const stop = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
     await driver.close();

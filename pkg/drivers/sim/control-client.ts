@@ -1,7 +1,6 @@
 import { Client } from 'undici';
 
 import type { WireSettings } from './control-routes.ts';
-import type { ControlAddress } from './control-server.ts';
 import type { FaultRule } from './faults.ts';
 import type { Readiness } from './node.ts';
 import type { Latencies } from './settings.ts';
@@ -11,11 +10,9 @@ import type { PlantedVM, SimVM } from './vm.ts';
 export class ControlClient implements AsyncDisposable {
   readonly #client: Client;
 
-  constructor(address: ControlAddress) {
-    this.#client =
-      'path' in address
-        ? new Client('http://localhost', { socketPath: address.path })
-        : new Client(`http://127.0.0.1:${address.port}`);
+  /** `path` of the socket on which it is served. */
+  constructor(path: string) {
+    this.#client = new Client('http://localhost', { socketPath: path });
   }
 
   async vms(): Promise<readonly SimVM[]> {

@@ -9,24 +9,21 @@ import { controlRoutes } from './control-routes.ts';
 import type { Route } from './control-routes.ts';
 import type { Simulation } from './simulation.ts';
 
-/** Where the control API listens: a socket, or a port of loopback (0 takes a free one). */
-export type ControlAddress = { readonly path: string } | { readonly port: number };
-
 /**
- * The control API: lets tests look at the simulated cloud and make it misbehave. JSON over HTTP, without authentication: for
- * sockets and loopback only. Its routes are in control-routes.ts.
+ * The control API: lets tests look at the simulated cloud and make it misbehave. JSON over HTTP, without authentication: on a socket that
+ * nobody but its owner can open. Its routes are in control-routes.ts.
  */
 export class ControlServer implements AsyncDisposable {
   readonly #server: Server;
-  readonly #socket: PrivateSocket | undefined;
+  readonly #socket: PrivateSocket;
 
-  private constructor(server: Server, socket: PrivateSocket | undefined) {
+  private constructor(server: Server, socket: PrivateSocket) {
     this.#server = server;
     this.#socket = socket;
   }
 
-  /** Resolves when it listens. */
-  static async start(simulation: Simulation, address: ControlAddress, log: Logger): Promise<ControlServer> {
+  /** Resolves when it listens on the socket `path`. */
+  static async start(simulation: Simulation, path: string, log: Logger): Promise<ControlServer> {
     const routes = controlRoutes(simulation);
     const server = createServer((request, response) => {
       answer(routes, request, response).catch((err: unknown) => {
@@ -34,26 +31,16 @@ export class ControlServer implements AsyncDisposable {
         response.destroy();
       });
     });
-    const listen = (at: { path: string } | { host: string; port: number }): Promise<void> =>
+    const listen = (at: string): Promise<void> =>
       new Promise((resolve, reject) => {
         server.once('error', reject);
-        server.listen(at, resolve);
+        server.listen({ path: at }, resolve);
       });
-    if ('port' in address) {
-      await listen({ host: '127.0.0.1', port: address.port });
-      return new ControlServer(server, undefined);
-    }
-    return new ControlServer(server, await PrivateSocket.bind(address.path, (path) => listen({ path })));
-  }
-
-  /** The port listened on; undefined for a socket. */
-  get port(): number | undefined {
-    const address = this.#server.address();
-    return typeof address === 'object' ? address?.port : undefined;
+    return new ControlServer(server, await PrivateSocket.bind(path, listen));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#socket?.remove();
+    await this.#socket.remove();
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
   }
