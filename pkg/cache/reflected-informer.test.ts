@@ -4,6 +4,7 @@ import { expect, test } from '@jest/globals';
 
 import { machine } from '../../test/builders.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import { untilAborted } from '../clock/deadline.ts';
 import { FakeClock } from '../clock/fake-clock.ts';
 import { ApiError } from '../kube/errors.ts';
 import type { ListWatch } from '../kube/list-watch.ts';
@@ -87,4 +88,55 @@ test('tells of the time in which nothing was seen before anybody relies on the l
     'listed',
     'blind from 11000 to 14000',
   ]);
+});
+
+test('is not listed ahead of its watch before its history was compared: the list would take the place of what is compared', async () => {
+  const clock = new FakeClock();
+  const ended = new AbortController();
+  const verified = Promise.withResolvers<'same'>();
+  const known = machine((m) => Object.assign(m.metadata, { resourceVersion: '1' }));
+  let lists = 0;
+  let isVerified = false;
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list() {
+      lists += 1;
+      return Promise.resolve({ metadata: { resourceVersion: String(lists) }, items: [known] });
+    },
+    async *watch({ signal }) {
+      // The second one, which goes on, has nothing to say.
+      if (isVerified) return untilAborted(new Promise<never>(() => undefined), signal);
+      yield { type: 'BOOKMARK', object: known };
+      throw new ApiError(0, 'Unreachable', 'read ECONNRESET');
+    },
+    answeredSince: () => Promise.resolve(),
+  };
+  const informer = new ReflectedInformer({
+    source,
+    clock,
+    log: silentLogger,
+    cluster: 'control',
+    streamLists: false,
+    random: () => 0,
+    continuity: {
+      mustList: false,
+      broke: () => undefined,
+      untilVerified: () => verified.promise,
+      listed: () => undefined,
+      setBack: () => undefined,
+    },
+  });
+  const running = informer.run(ended.signal);
+  const reached = informer.waitFor('2', ended.signal);
+  await clock.advanceAsync(10_000);
+  expect(lists).toBe(1);
+
+  isVerified = true;
+  verified.resolve('same');
+  await reached;
+
+  expect(lists).toBe(2);
+  ended.abort();
+  await running;
 });

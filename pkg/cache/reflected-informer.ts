@@ -226,6 +226,8 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
 
   async #listAhead(signal: AbortSignal): Promise<void> {
     const { source, metrics, continuity } = this.#options;
+    // A list of another history would hide what is to be compared with it.
+    await continuity?.untilVerified(signal);
     const { newest } = this.#history;
     const list = await listAll(source, { resourceVersion: '', signal });
     metrics?.lists.inc({ kind: this.resource.kind, reason: 'catch-up' });

@@ -507,6 +507,13 @@ export const BOUNDS: readonly Mutation[] = [
     tests: ['pkg/cache/reflected-informer.test.ts'],
   },
   {
+    file: 'pkg/cache/reflected-informer.ts',
+    from: 'await continuity?.untilVerified(signal); const { newest }',
+    to: 'const { newest }',
+    why: 'A list ahead of the watch takes the place of what is to be compared, and a history that went back is not noticed.',
+    tests: ['pkg/cache/reflected-informer.test.ts'],
+  },
+  {
     file: 'pkg/parts/probes.ts',
     from: 'kinds.filter(({ isGivenUp }) => isGivenUp !== true)',
     to: 'kinds',
