@@ -1,6 +1,7 @@
 import { ActivityRegistry } from '../activity/registry.ts';
 import type { ActivityResults } from '../controllers/machine/calls/results.ts';
 import { Fleet } from '../controllers/machines/fleet.ts';
+import { ReplacementPace } from '../controllers/machines/pace.ts';
 import { MachineController } from '../controllers/machine/controller.ts';
 import { HOLD_KINDS, holdOf } from '../controllers/machines/hold.ts';
 import { zoneStates } from '../controllers/machines/zones.ts';
@@ -57,6 +58,7 @@ export function makeMachineHalf(
   const { config, clock, log, registry, metrics } = base;
   const { machines, classes, secrets } = control;
   const fleet = new Fleet(fleetOf(control));
+  const pace = new ReplacementPace({ clock });
   if (classes === undefined || secrets === undefined) throw new Error('the machine half needs caches of its kinds');
   const { reader } = base.control;
   const writer = writerOf(base, base.control, control.caches, gate);
@@ -78,6 +80,7 @@ export function makeMachineHalf(
     classes,
     secrets: contents,
     fleet,
+    pace,
     reader,
     writer,
     targets,
@@ -148,6 +151,7 @@ export function makeMachineHalf(
     drivers: drivers.drivers,
     contents,
     fleet,
+    pace,
     departures,
     gone: new GoneMachines(),
     ownerless,

@@ -3,6 +3,7 @@ import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { Informer } from '../cache/lister.ts';
 import type { Fleet } from '../controllers/machines/fleet.ts';
+import type { ReplacementPace } from '../controllers/machines/pace.ts';
 import type { Departures } from '../controllers/safety/departures.ts';
 import type { GoneMachine, GoneMachines } from '../controllers/safety/gone-machines.ts';
 import { Collector } from '../controllers/safety/orphan-vms/collector.ts';
@@ -38,6 +39,7 @@ import type { TargetReadiness } from './target-readiness.ts';
 export interface SafetyShare {
   readonly recorder: Recorder;
   readonly fleet: Fleet;
+  readonly pace: ReplacementPace;
   readonly drivers: Drivers;
   readonly contents: SecretContents;
   readonly departures: Departures;
@@ -160,7 +162,7 @@ function makeOrphanLoop(
 ): OrphanLoop {
   const { config, clock } = base;
   const { machines } = control;
-  const { gate, targets, metrics, nodeQueue, recorder, fleet, ownerless, gone, departures, drivers } = shared;
+  const { gate, targets, metrics, nodeQueue, recorder, fleet, pace, ownerless, gone, departures, drivers } = shared;
   const { contents, forgotten } = shared;
   const log = base.log.child({ controller: 'safety.orphan-vms' });
   const queues = new Map<string, KeyedQueue>();
@@ -198,11 +200,13 @@ function makeOrphanLoop(
   const vanished = new VanishedVMs(
     {
       machines,
+      classes,
       reader,
       writer: writerOf(base, base.control, control.caches, gate),
       targets,
       trust: gate,
       fleet,
+      pace,
       recorder: eventsAbout(machineResource, recorder),
       metrics,
       clock,

@@ -453,6 +453,40 @@ describe('a Machine whose VM has vanished', () => {
   );
 });
 
+test(
+  'half a zone whose Nodes are Unknown and whose VMs the provider does not know costs no machine',
+  async () => {
+    await using cloud = await SimulatedCloud.start({ site });
+    await using pool = await Pool.create({ site, cloud, replicas: 4 });
+    await using _manager = await InProcessManager.start({ ...pool.access, flags: EAGER });
+    const names = await pool.untilUp(4, PATIENCE);
+    const away = names.slice(0, 2);
+    const turn = async (to: 'unknown' | 'ready'): Promise<void> => {
+      for (const name of away) await cloud.simulation.nodes?.setReadiness(name, to);
+    };
+
+    await turn('unknown');
+    await eventually(async () => {
+      const phases = (await pool.machines()).map(({ status }) => status?.currentStatus?.phase ?? '');
+      expect(phases.toSorted()).toEqual(['Running', 'Running', 'Unknown', 'Unknown']);
+    }, PATIENCE);
+    cloud.setFaults([
+      { method: 'ListMachines', effect: 'stale', delayMs: 3_000_000 },
+      { method: 'GetMachineStatus', effect: 'fail', code: 'NotFound' },
+    ]);
+    // Each look asks for all of them.
+    const before = cloud.calls['GetMachineStatus'] ?? 0;
+    await eventually(() => (cloud.calls['GetMachineStatus'] ?? 0) >= before + 8 * 4, PATIENCE);
+    cloud.setFaults([]);
+    await turn('ready');
+
+    expect(await pool.untilUp(4, PATIENCE)).toEqual(names);
+    expect([cloud.created.length, cloud.deleted]).toEqual([4, 0]);
+    expect(await eventsOf(pool, 'VMVanished')).toEqual([]);
+  },
+  TEST_MS,
+);
+
 describe("an identity that is another machine's", () => {
   const IS_LONG = process.env['MACHINIST_FAULTS'] === 'long';
   const EACH = IS_LONG ? 50 : 3;

@@ -15,6 +15,7 @@ import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { CLASS_INDEX, classIndex } from '../../pkg/controllers/indexes/class-index.ts';
 import { wakeMachineClasses } from '../../pkg/controllers/machine-class/wake.ts';
 import { Fleet } from '../../pkg/controllers/machines/fleet.ts';
+import { ReplacementPace } from '../../pkg/controllers/machines/pace.ts';
 import { MachineController } from '../../pkg/controllers/machine/controller.ts';
 import { SETTINGS } from '../../pkg/controllers/machine/fake-world.ts';
 import { MACHINE_EVENT_SOURCE } from '../../pkg/controllers/machines/events.ts';
@@ -274,6 +275,7 @@ export class MachineWorld implements AsyncDisposable {
     const controller = new MachineController({
       machines: this.machines,
       fleet: new Fleet({ machines: this.machines }),
+      pace: new ReplacementPace({ clock }),
       classes,
       secrets: new SecretContents({ reader, secrets: metadata, classes, clock }),
       reader,

@@ -41,7 +41,7 @@ import { inPlaceOutcome } from './in-place/outcome.ts';
 import { inPlaceProgress } from './in-place/progress.ts';
 import { MachineMemory } from './memory.ts';
 import { nodeAccess } from '../machines/node-access.ts';
-import { ReplacementPace } from '../machines/pace.ts';
+import type { ReplacementPace } from '../machines/pace.ts';
 import { PassNotes } from './pass.ts';
 import { preservation } from './preservation/preservation.ts';
 import { Retries } from './retries.ts';
@@ -119,9 +119,9 @@ export interface MachineParts {
   readonly classes: Lister<MachineClass>;
   /** Content of the Secrets that MachineClasses name. */
   readonly secrets: Pick<SecretContents, 'of'>;
-  /** For the limit of replacements; without them each MachineSet has one of its own. */
-  /** Shared by all who fail machines: each grant counts for all of them. */
+  /** Both shared by all who fail machines: what one of them begins counts for all. */
   readonly fleet: Fleet;
+  readonly pace: ReplacementPace;
   /** Live reads of the control cluster. */
   readonly reader: Reader;
   readonly writer: Writer;
@@ -158,7 +158,6 @@ export class MachineController {
       ...parts,
       retries: new Retries({ ...parts, resourceExhaustedRetryMs: settings.resourceExhaustedRetryMs }),
       memory: new MachineMemory(),
-      pace: new ReplacementPace({ clock }),
       readMachine: (machine, signal) => this.#read(machine, signal),
       deleteMachine: async (machine, signal) => {
         const { name, namespace = '', uid } = machine.metadata;

@@ -28,7 +28,7 @@ export function creationTimeoutMsOf({ metadata, spec }: Machine, settings: Machi
 }
 
 /** How long a machine may be Unknown before it is replaced. */
-export function healthTimeoutMsOf({ spec }: Machine, settings: MachineSettings): number {
+export function healthTimeoutMsOf({ spec }: Machine, settings: Pick<MachineSettings, 'healthTimeoutMs'>): number {
   return parse(spec.healthTimeout) ?? settings.healthTimeoutMs;
 }
 
@@ -54,7 +54,10 @@ export function maxEvictRetriesOf(machine: Machine, settings: MachineSettings): 
 }
 
 /** Node condition types that make this machine unhealthy unless `False`. The spec's list is taken as it is, untrimmed. */
-export function watchedConditionsOf({ spec }: Machine, settings: MachineSettings): readonly string[] {
+export function watchedConditionsOf(
+  { spec }: Machine,
+  settings: Pick<MachineSettings, 'nodeConditions'>,
+): readonly string[] {
   const { nodeConditions } = spec;
   return nodeConditions === undefined || nodeConditions === '' ? settings.nodeConditions : nodeConditions.split(',');
 }

@@ -1,7 +1,6 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
 import { formatDuration } from '../../../apis/duration.ts';
-import { isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, requeue, stop, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
@@ -11,7 +10,7 @@ import { isHealthy } from '../../machines/node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf } from '../../machines/settings.ts';
 import { phaseOf, setOperation } from '../../machines/status.ts';
 import type { PaceFacts } from '../../machines/pace.ts';
-import { keyOfZone, unhealthyTogether, zoneOf, zoneStates, type Zone } from '../../machines/zones.ts';
+import { paceFactsOf, stoppedZoneOf } from '../../machines/replacement-turn.ts';
 import { becomeFailed, clustersOf } from './fail.ts';
 import { CATCH_UP_MS, lastLook } from './last-look.ts';
 
@@ -50,14 +49,6 @@ export const healthTimeout: MachineStep = {
   },
 };
 
-/** The machine's zone, if it is one of which no machine is replaced just now. */
-function stoppedZoneOf(ctx: MachineContext): Zone | undefined {
-  const zone = zoneOf(ctx, ctx.machine);
-  const states = zoneStates(ctx, ctx.machines.list(), ctx.settings.zoneUnhealthyThreshold);
-  const state = states.find((one) => keyOfZone(one.zone) === keyOfZone(zone));
-  return state?.isStopped === true ? zone : undefined;
-}
-
 /** Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. */
 function tellHold({ machine, observed, clock, pass }: MachineContext, held: Hold): void {
   const { type = 'HealthCheck', state = 'Processing', description = '' } = machine.status.lastOperation ?? {};
@@ -68,12 +59,12 @@ function tellHold({ machine, observed, clock, pass }: MachineContext, held: Hold
 
 async function replace(ctx: MachineContext, timeoutMs: number): Promise<StepResult> {
   const { machine, observed, fleet, pace, pass, clock, log } = ctx;
-  const zone = stoppedZoneOf(ctx);
+  const zone = stoppedZoneOf(ctx, observed);
   if (zone !== undefined) {
     tellHold(ctx, hold('zone', zone.name));
     return requeue(REPLACEMENT_RETRY_MS, 'more machines of its zone to be healthy');
   }
-  const facts = paceFactsOf(ctx, timeoutMs);
+  const facts = paceFactsOf(ctx, observed);
   const heldBack = paced(ctx, facts);
   if (heldBack !== undefined) return heldBack;
   const grant = fleet.condemn(observed);
@@ -99,18 +90,6 @@ async function replace(ctx: MachineContext, timeoutMs: number): Promise<StepResu
   pass.event('HealthTimeout', `The Node was not ${what} for ${formatDuration(timeoutMs)}.`);
   pass.afterWrite(() => log.warn({}, 'machine failed by health timeout'));
   return stop;
-}
-
-/** Undefined for a machine that nobody replaces. */
-function paceFactsOf(ctx: MachineContext, healthTimeoutMs: number): PaceFacts | undefined {
-  const { machine, observed, fleet, machines } = ctx;
-  const pool = fleet.poolOf(observed);
-  if (pool === undefined) return undefined;
-  const { key, limit, others } = pool;
-  const unhealthy = others.filter((other) => phaseOf(other) === 'Unknown' && !isBeingDeleted(other)).length + 1;
-  const together = unhealthyTogether(ctx, observed, machines.list());
-  const zone = { key: keyOfZone(zoneOf(ctx, machine)), together };
-  return { uid: machine.metadata.uid, pool: { key, unhealthy, limit }, zone, healthTimeoutMs };
 }
 
 /** Holds the machine back while others that are unhealthy too had their turn in this health timeout; undefined: it is its turn. */

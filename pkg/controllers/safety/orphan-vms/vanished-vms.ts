@@ -17,6 +17,8 @@ import type { Lister } from '../../../cache/lister.ts';
 import type { MachineEventSink } from '../../machines/events.ts';
 import type { Fleet } from '../../machines/fleet.ts';
 import { isHealthy } from '../../machines/node-health.ts';
+import type { ReplacementPace } from '../../machines/pace.ts';
+import { paceFactsOf, stoppedZoneOf, type TurnParts } from '../../machines/replacement-turn.ts';
 import { watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
 import { beginPhase, copyOf, phaseOf, setOperation } from '../../machines/status.ts';
 import { statusChange } from '../../machines/status-change.ts';
@@ -24,19 +26,21 @@ import { type Evidence, type Proof, describeProof, proofFields, type Sight } fro
 import type { ClassList } from './survey.ts';
 
 /** What Machines without a VM are found and failed with. */
-export interface VanishedParts {
+export interface VanishedParts extends TurnParts {
   /** With the index CLASS_INDEX. */
   readonly machines: Lister<Machine>;
   readonly reader: Reader;
   readonly writer: Writer;
   readonly targets: Targets;
   readonly trust: Trust;
-  readonly fleet: Pick<Fleet, 'condemn'>;
+  readonly fleet: Pick<Fleet, 'condemn' | 'poolOf'>;
+  /** Shared with the machine controller, as the fleet is. */
+  readonly pace: Pick<ReplacementPace, 'waitMs' | 'begin'>;
   readonly recorder: MachineEventSink;
   readonly metrics: SafetyMetrics;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly settings: Pick<MachineSettings, 'nodeConditions'>;
+  readonly settings: TurnParts['settings'] & Pick<MachineSettings, 'nodeConditions'>;
 }
 
 /** So many Machines are asked for in one round; a provider that lists nothing must not be flooded. */
@@ -44,7 +48,8 @@ const ASKED_A_ROUND = 50;
 
 /**
  * Fails Machines whose VM is gone, although nobody of ours deleted it: the list does not show it, GetMachineStatus says NotFound
- * in two rounds, and the Node, read live, is not healthy either. Their set replaces them, within the limit of replacements.
+ * in two rounds, and the Node, read live, is not healthy either. Their set replaces them, within the limit of replacements, at their
+ * pace and not in a zone that is stopped: a provider that has an outage may well say that it knows no VM.
  */
 export class VanishedVMs {
   readonly #parts: VanishedParts;
@@ -95,15 +100,23 @@ export class VanishedVMs {
   }
 
   async #fail(machine: Machine, proof: Proof, signal: AbortSignal): Promise<void> {
-    const { trust, fleet, log } = this.#parts;
+    const { trust, fleet, pace, log } = this.#parts;
     const clusters = this.#clustersOf(machine);
     if (trust.graceLeftMs(clusters) > 0) return;
     if (await this.#works(machine, signal)) {
       log.warn({ machine: keyOf(machine) }, 'kept a machine whose node works although its provider knows no VM');
       return;
     }
+    // Zone and pace go by phases, which follow the Node with the machine's next pass.
+    if (isYetToBeUnknown(machine)) return;
+    const facts = paceFactsOf(this.#parts, machine);
+    if (stoppedZoneOf(this.#parts, machine) !== undefined || (facts !== undefined && pace.waitMs(facts) > 0)) {
+      log.debug({ machine: keyOf(machine) }, 'held back a machine whose VM is gone: others are not well either');
+      return;
+    }
     using grant = fleet.condemn(machine);
     if (grant === undefined) return;
+    if (facts !== undefined) pace.begin(facts);
     await this.#write(machine, proof, clusters, signal);
   }
 
@@ -115,8 +128,7 @@ export class VanishedVMs {
     if (target === undefined || name === '') return false;
     try {
       const { status } = await target.reader.get(nodes, { name }, { signal });
-      // Settings of a whole machine controller are a superset of what is needed here.
-      return isHealthy(status?.conditions ?? [], watchedConditionsOf(machine, settings as MachineSettings));
+      return isHealthy(status?.conditions ?? [], watchedConditionsOf(machine, settings));
     } catch (err) {
       if (isNotFound(err)) return false;
       throw err;
@@ -156,6 +168,11 @@ export class VanishedVMs {
     const target = this.#parts.targets.of(machine);
     return target === undefined ? [CONTROL] : [CONTROL, target.cluster];
   }
+}
+
+/** One whose Node was seen, and that counts as well although this one is not. */
+function isYetToBeUnknown(machine: Machine): boolean {
+  return phaseOf(machine) === 'Running' && (machine.status?.conditions ?? []).length > 0;
 }
 
 /** Phases of machines that get their first VM, or need none any more. */

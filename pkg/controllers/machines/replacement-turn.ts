@@ -1,0 +1,40 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { Fleet } from './fleet.ts';
+import type { PaceFacts } from './pace.ts';
+import { healthTimeoutMsOf, type MachineSettings } from './settings.ts';
+import { phaseOf } from './status.ts';
+import { keyOfZone, unhealthyTogether, zoneOf, type ZoneParts, zoneStates, type Zone } from './zones.ts';
+
+/** What tells whether a machine that is not well may be replaced now. */
+export interface TurnParts extends ZoneParts {
+  readonly machines: Pick<Lister<Machine>, 'list'>;
+  readonly fleet: Pick<Fleet, 'poolOf'>;
+  readonly settings: Pick<MachineSettings, 'healthTimeoutMs' | 'zoneUnhealthyThreshold'>;
+}
+
+/** The machine's zone, if it is one of which no machine is replaced just now. */
+export function stoppedZoneOf(parts: TurnParts, machine: Machine): Zone | undefined {
+  const zone = zoneOf(parts, machine);
+  const states = zoneStates(parts, parts.machines.list(), parts.settings.zoneUnhealthyThreshold);
+  const state = states.find((one) => keyOfZone(one.zone) === keyOfZone(zone));
+  return state?.isStopped === true ? zone : undefined;
+}
+
+/** What the pace of its replacement follows from; undefined for a machine that nobody replaces. */
+export function paceFactsOf(parts: TurnParts, machine: Machine): PaceFacts | undefined {
+  const { fleet, machines, settings } = parts;
+  const pool = fleet.poolOf(machine);
+  if (pool === undefined) return undefined;
+  const { key, limit, others } = pool;
+  const unhealthy = others.filter((other) => phaseOf(other) === 'Unknown' && !isBeingDeleted(other)).length + 1;
+  const together = unhealthyTogether(parts, machine, machines.list());
+  const zone = { key: keyOfZone(zoneOf(parts, machine)), together };
+  return {
+    uid: machine.metadata.uid,
+    pool: { key, unhealthy, limit },
+    zone,
+    healthTimeoutMs: healthTimeoutMsOf(machine, settings),
+  };
+}
