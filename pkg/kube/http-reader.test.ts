@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { ApiError } from './errors.ts';
 import { HttpReader } from './http-reader.ts';
-import { machines, nodes } from './resource.ts';
+import { machines, nodes, secrets } from './resource.ts';
 import type { Transport } from './transport.ts';
 
 /** A reader of a server that gives `answer` to everything. */
@@ -31,4 +31,23 @@ describe('an answer with which nothing can be done is as none', () => {
 
 test.each([{ items: null }, { items: [] }])('a list of nothing may be written as $items', async ({ items }) => {
   expect(await readerOf({ metadata, items }).list(machines)).toEqual({ metadata, items: [] });
+});
+
+test.each([
+  { metadataOnly: true, accept: true },
+  { metadataOnly: undefined, accept: false },
+] as const)('an object is asked for with its metadata alone: $metadataOnly', async ({ metadataOnly, accept }) => {
+  const asked: boolean[] = [];
+  const request = (call: { readonly accept?: string }): Promise<unknown> => {
+    asked.push(call.accept?.includes('as=PartialObjectMetadata;') ?? false);
+    return Promise.resolve({ metadata: { name: 's', resourceVersion: '7' } });
+  };
+  // A reader asks nothing else of its transport.
+  const reader = new HttpReader({ request } as unknown as Transport);
+
+  const ref = { namespace: 'shoot', name: 's' };
+  const { metadata } = await reader.get(secrets, ref, metadataOnly === undefined ? {} : { metadataOnly });
+
+  expect(asked).toEqual([accept]);
+  expect(metadata.resourceVersion).toBe('7');
 });
