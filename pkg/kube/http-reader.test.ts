@@ -46,8 +46,8 @@ test.each([
   const reader = new HttpReader({ request } as unknown as Transport);
 
   const ref = { namespace: 'shoot', name: 's' };
-  const { metadata } = await reader.get(secrets, ref, metadataOnly === undefined ? {} : { metadataOnly });
+  const secret = await reader.get(secrets, ref, metadataOnly === undefined ? {} : { metadataOnly });
 
   expect(asked).toEqual([accept]);
-  expect(metadata.resourceVersion).toBe('7');
+  expect(secret.metadata.resourceVersion).toBe('7');
 });
