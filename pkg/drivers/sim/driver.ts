@@ -212,13 +212,14 @@ export class SimDriver implements Driver {
     });
   }
 
-  /** The VM that is told of: perhaps another machine's, of the same zone. */
+  /** The VM that is told of: perhaps, or in part, another machine's, of the same zone. */
   #answered(vm: SimVM, rule: FaultRule | undefined): SimVM {
-    if (rule?.effect !== 'other') return vm;
+    if (rule?.effect !== 'other' && rule?.effect !== 'mixed-up') return vm;
     const nowMs = this.#clock.now();
-    const isOther = ({ machineName, zone, joinsAtMs = Infinity }: SimVM): boolean =>
-      machineName !== vm.machineName && zone === vm.zone && joinsAtMs < nowMs;
-    return this.#cloud.all().findLast(isOther) ?? vm;
+    const isOther = ({ machineName, zone }: SimVM): boolean => machineName !== vm.machineName && zone === vm.zone;
+    const others = this.#cloud.all().filter(isOther);
+    if (rule.effect === 'mixed-up') return { ...vm, providerID: others.at(-1)?.providerID ?? vm.providerID };
+    return others.findLast(({ joinsAtMs = Infinity }) => joinsAtMs < nowMs) ?? vm;
   }
 
   /** What a stale read shows. */

@@ -22,7 +22,8 @@ export type Method = (typeof METHODS)[number];
  * does nothing. late: it happened, the answer comes `delayMs` later. forget: it happened, then the VM vanishes.
  * duplicate: a creation makes another VM although there is one. stale: a read shows what was `delayMs` ago. other-id: VMs are
  * named by provider ids of another form, which every method understands too. other: it happened, and a creation or a look answers with
- * the VM of another machine, the newest that has joined.
+ * the VM of another machine, the newest that has joined. mixed-up: it happened, and a creation or a look answers with the provider id of
+ * another machine's VM, the newest, which need not have joined, and the Node name of its own.
  */
 export const EFFECTS = [
   'fail',
@@ -34,6 +35,7 @@ export const EFFECTS = [
   'stale',
   'other-id',
   'other',
+  'mixed-up',
 ] as const;
 
 /** One of the effects above. */

@@ -9,6 +9,7 @@ import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { advanceCall, inputOf, keepState, postponeCall, refuseAnswer, StaleCallError } from '../calls/driver-call.ts';
 import type { DriverCall } from '../calls/driver-call.ts';
 import { clearAnswered, noteSent, noteUnanswered, unansweredLookMs } from '../calls/unanswered.ts';
+import { requireConfirmed } from '../confirmation.ts';
 import type { Launched, MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { CallFailure, CallInput } from '../retries.ts';
 import { afterStatus } from '../reactions.ts';
@@ -85,6 +86,7 @@ async function findOrCreate(
     ? repeatableTimeoutMs(creationTimeoutMs, ctx.retries.timeoutsOf(inputOf(ctx, resolved, 'create')))
     : wholeTimeoutMs(creationTimeoutMs);
   const vm = await driver.create({ machine, machineClass, secretData: data }, signal, timeoutMs);
+  await requireConfirmed(ctx, resolved, machine, vm, signal);
   return { ...vm, how: 'created', needsInitialize: canInitialize };
 }
 
