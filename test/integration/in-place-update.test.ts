@@ -14,6 +14,7 @@ import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts'
 import type { Node } from '../../pkg/apis/wire.ts';
 import { mergePatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machineSets, nodes } from '../../pkg/kube/resource.ts';
+import { refuse } from '../env/refusal.ts';
 import { eventually } from '../expect/eventually.ts';
 import { InPlaceHalf } from './in-place-half.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
@@ -65,6 +66,7 @@ async function nodesOf(world: MachineSetWorld): Promise<readonly Node[]> {
   return (await world.user.reader.list(nodes, { labelSelector: `world=${world.namespace.name}` })).items;
 }
 
+const isUpdated = ({ metadata }: Node): boolean => metadata.labels?.[UPDATE_RESULT_LABEL] !== undefined;
 const uids = (machines: readonly Machine[]): string[] => machines.map(({ metadata }) => metadata.uid).toSorted();
 
 async function choose(world: MachineSetWorld, name: string): Promise<void> {
@@ -112,6 +114,41 @@ describe('an automatic update in place', () => {
     expect(world.succeeded('delete', 'machines')).toBe(1);
     expect(Math.max(...world.moments.map(({ existing }) => existing))).toBe(5);
     expect(Math.min(...world.moments.map(({ available }) => available))).toBeGreaterThanOrEqual(4);
+  });
+
+  test('goes on around an updated Node that refuses to be given back, which is told of, and gives it back once it does not', async () => {
+    await using world = await MachineSetWorld.start({ withNodes: true });
+    await using _half = InPlaceHalf.start(world);
+    await world.createDeployment(3, inPlace('Auto', 0, 2));
+    const before = await settled(world, 3, undefined);
+    const node = before[0]?.metadata.name ?? '';
+    const updated = async (): Promise<readonly string[]> =>
+      (await nodesOf(world)).filter(isUpdated).map(({ metadata }) => metadata.name);
+
+    await using refusals = new AsyncDisposableStack();
+    refusals.use(
+      await refuse({
+        resource: 'nodes',
+        operations: ['UPDATE'],
+        concerns: `object.metadata.name == '${node}'`,
+        unless: `!object.spec.?taints.orValue([]).exists(taint, taint.key == '${CRITICAL_COMPONENTS_TAINT}')`,
+        probe: {
+          method: 'PATCH',
+          path: `/api/v1/nodes/${node}`,
+          body: { spec: { taints: [{ key: CRITICAL_COMPONENTS_TAINT, effect: 'NoSchedule' }] } },
+        },
+      }),
+    );
+    await world.patch(machineDeployments, 'd', VERSION_2);
+    await eventually(async () => {
+      const { status } = await world.get(machineDeployments, 'd');
+      expect(status).toMatchObject({ updatedReplicas: 3, availableReplicas: 3 });
+      expect(await updated()).toEqual([node]);
+      expect(world.events.map(({ reason }) => reason)).toContain('NodeUpdateFailed');
+    }, PATIENCE);
+
+    await refusals.disposeAsync();
+    expect(uids(await settled(world, 3, '2'))).toEqual(uids(before));
   });
 
   test('replaces a machine whose update failed', async () => {

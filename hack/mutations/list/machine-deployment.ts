@@ -215,6 +215,20 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/in-place.ts',
+    from: 'newSet.facts.available - cordoned',
+    to: 'newSet.facts.available',
+    why: 'Nodes that refuse to be given back stay cordoned, one after the other.',
+    tests: ['pkg/controllers/machine-deployment/in-place.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/in-place-update.ts',
+    from: 'if (!(await writeNodes(pass, next, selectNode)).isDone) return { again: true };',
+    to: 'await writeNodes(pass, next, selectNode);',
+    why: 'One Node that refuses to be chosen holds up the update of all others.',
+    tests: ['pkg/controllers/machine-deployment/in-place-update.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/in-place.ts',
     from: '.slice(0, Math.max(0, replicas - newSet.size));',
     to: ';',
     why: 'The new set gets more Machines than it has room for.',
@@ -287,8 +301,8 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/node-marks.ts',
-    from: "await target.writer.patch('destroy', nodes, { name: node.metadata.name }, patch, { signal, clusters });",
-    to: "await target.writer.patch('change', nodes, { name: node.metadata.name }, patch, { signal, clusters });",
+    from: "await target.writer.patch('destroy', nodes, ref, patch, { signal, clusters: [target.cluster] });",
+    to: "await target.writer.patch('change', nodes, ref, patch, { signal, clusters: [target.cluster] });",
     why: 'A Node is chosen to be drained without a proof of life.',
     tests: [
       'pkg/controllers/machine-deployment/node-marks.test.ts',
@@ -297,8 +311,8 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/node-marks.ts',
-    from: "const patch = mergePatchIfUnchanged(node, { metadata: { labels: { [SELECTED_FOR_UPDATE_LABEL]: 'true' } } });",
-    to: "const patch = mergePatch(node, { metadata: { labels: { [SELECTED_FOR_UPDATE_LABEL]: 'true' } } });",
+    from: "const patch = mergePatchIfUnchanged(live, { metadata: { labels: { [SELECTED_FOR_UPDATE_LABEL]: 'true' } } });",
+    to: "const patch = mergePatch(live, { metadata: { labels: { [SELECTED_FOR_UPDATE_LABEL]: 'true' } } });",
     why: 'A Node is chosen to be drained although it has changed since it was looked at.',
     tests: [
       'pkg/controllers/machine-deployment/node-marks.test.ts',

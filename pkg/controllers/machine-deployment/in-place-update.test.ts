@@ -2,22 +2,31 @@ import { expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachine } from '../../../test/builders.ts';
 import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
-import { FREEZE_LABEL, SCALE_UP_DISABLED_LABEL, UPDATE_RESULT_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  FREEZE_LABEL,
+  PREFER_NO_SCHEDULE_KEY,
+  SCALE_UP_DISABLED_LABEL,
+  UPDATE_RESULT_LABEL,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { nodes } from '../../kube/resource.ts';
 import { inPlaceUpdate } from './in-place-update.ts';
 import { NodeMarker } from './node-marker.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
+const FORBIDDEN = new ApiError(403, 'Forbidden', 'no');
+const CONFLICT = new ApiError(409, 'Conflict', 'changed');
 const UPDATED = { type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' } as const;
 
 /** An old set with machines `o-…`, of which those in `updated` are done, and a new one with `n-…`; `moved` were handed over. */
-function scene({ old, now, nowSize, updated = [], moved = [], isFrozen = false }: Scene) {
+function scene({ old, now, nowSize, updated = [], moved = [], unavailable = 1, isFrozen = false }: Scene) {
   const deployment = machineDeployment((d) => {
     d.spec.replicas = old.length + now.length;
     d.spec.strategy = {
       type: 'InPlaceUpdate',
-      inPlaceUpdate: { maxSurge: 0, maxUnavailable: 1, orchestrationType: 'Auto' },
+      inPlaceUpdate: { maxSurge: 0, maxUnavailable: unavailable, orchestrationType: 'Auto' },
     };
     if (isFrozen) d.metadata.labels[FREEZE_LABEL] = 'True';
   });
@@ -52,24 +61,29 @@ function scene({ old, now, nowSize, updated = [], moved = [], isFrozen = false }
           ...(old.includes(name) && candidate),
           ...(updated.includes(name) && { [UPDATE_RESULT_LABEL]: 'successful' }),
         };
+        if (updated.includes(name)) n.status.conditions = [UPDATED];
+        n.metadata.uid = `uid-of-${name}`;
+        n.spec.taints = [{ key: PREFER_NO_SCHEDULE_KEY, effect: 'PreferNoSchedule' }];
       }),
     ),
   });
   // Only the moves are looked at here: the taint is there already.
   parts.machineSets.put({
     ...oldSet,
-    metadata: { ...oldSet.metadata, resourceVersion: '2', annotations: { 'deployment.kubernetes.io/x': '' } },
+    metadata: { ...oldSet.metadata, resourceVersion: '2', annotations: { [PREFER_NO_SCHEDULE_KEY]: 'True' } },
   });
-  const run = () =>
-    inPlaceUpdate({
-      parts,
-      marker: new NodeMarker(parts),
-      world: parts.world(deployment),
-      signal: new AbortController().signal,
-    });
+  const marker = new NodeMarker(parts);
+  /** One pass, with the time that its retries take. */
+  const run = async () => {
+    const { signal } = new AbortController();
+    const pass = inPlaceUpdate({ parts, marker, world: parts.world(deployment), signal });
+    const [result] = await Promise.all([pass, parts.clock.advanceAsync(1_000)]);
+    return result;
+  };
   const written = (): string[] =>
     parts.client.writes.map(({ what }) => what).filter((what) => what !== 'machinesets/old');
-  return { parts, run, written };
+  const writtenNodes = (): string[] => parts.targetClient.writes.map(({ what }) => what);
+  return { parts, run, written, writtenNodes };
 }
 
 interface Scene {
@@ -78,6 +92,7 @@ interface Scene {
   readonly nowSize?: number;
   readonly updated?: readonly string[];
   readonly moved?: readonly string[];
+  readonly unavailable?: number;
   readonly isFrozen?: boolean;
 }
 
@@ -112,4 +127,50 @@ test('a frozen set does not grow, also by what was moved to it', async () => {
   await run();
 
   expect(written()).not.toContain('machinesets/now');
+});
+
+test('an updated Node that refuses to be given back holds up no move, and is told of once', async () => {
+  const { parts, run, written } = scene({ old: ['o-2', 'o-3'], now: ['o-1'], updated: ['o-1', 'o-2'] });
+  parts.targetClient.failures.push(FORBIDDEN);
+
+  await run();
+  await run();
+
+  expect(written()).toContain('machines/o-2');
+  expect(parts.events).toEqual(['NodeUpdateFailed']);
+});
+
+test('an updated Node that refuses to be given back does not keep the next one from being chosen where more may be unavailable', async () => {
+  const { parts, run, writtenNodes } = scene({ old: ['o-2', 'o-3'], now: ['o-1'], updated: ['o-1'], unavailable: 2 });
+  parts.targetClient.failures.push(FORBIDDEN);
+
+  await run();
+
+  expect(writtenNodes()).toEqual(['nodes/o-1', 'nodes/o-2']);
+});
+
+test('another Node is chosen in place of one that refuses, which is tried again later', async () => {
+  const { parts, run, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [] });
+  parts.targetClient.failures.push(FORBIDDEN);
+
+  expect(await run()).toEqual({ again: true });
+  await run();
+
+  expect(writtenNodes()).toEqual(['nodes/o-1', 'nodes/o-2']);
+  expect(parts.events).toEqual(['NodeUpdateFailed']);
+});
+
+test('a Node that changed while it was chosen is chosen as a live read shows it', async () => {
+  const { parts, run } = scene({ old: ['o-1', 'o-2'], now: [] });
+  const live = node((n) => {
+    Object.assign(n.metadata, { name: 'o-1', uid: 'uid-of-o-1', resourceVersion: '8' });
+    n.metadata.labels = { 'node.machine.sapcloud.io/candidate-for-update': 'true' };
+  });
+  parts.targetClient.put(nodes, live);
+  parts.targetClient.failures.push(CONFLICT);
+
+  await run();
+
+  expect(parts.targetClient.writes).toMatchObject([{ resourceVersion: '8' }, { resourceVersion: '8' }]);
+  expect(parts.events).toEqual([]);
 });

@@ -3,7 +3,8 @@ import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import { isConflict, isNotFound } from '../../kube/errors.ts';
+import type { Node } from '../../apis/wire.ts';
+import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
@@ -18,26 +19,25 @@ import {
   toSelect,
   withNodes,
 } from './in-place.ts';
-import type { InPlaceMachine } from './in-place.ts';
+import { bothMarked } from './node-marker.ts';
+import type { Marked, NodeOfMachine } from './node-marker.ts';
 import { releaseUpdatedNode, selectNode } from './node-marks.ts';
 import { resizeSets } from './resize.ts';
 import { shrinkOldSets } from './rolling.ts';
-import { createSet, finishRollout, mark, markNodesOfRollout } from './rollout.ts';
+import { createSet, finishRollout, mark, markNodesOfRollout, writeNodes } from './rollout.ts';
 import type { RolloutPass, RolloutResult } from './rollout.ts';
 import { UNBORN } from './set-facts.ts';
 import type { Resizes, SetFacts } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 
-/** How many Machines or Nodes are written at once. */
+/** How many Machines are written at once. */
 const PATCHES_AT_ONCE = 20;
-/** When to look again at Nodes that changed while they were written. */
-const CONFLICT = { again: true } as const;
 
 /** One set with its living Machines and their Nodes. */
 interface Side {
   readonly set: MachineSet;
   readonly facts: SetFacts;
-  readonly machines: readonly InPlaceMachine[];
+  readonly machines: readonly NodeOfMachine[];
 }
 
 /**
@@ -57,7 +57,7 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
 
   const settled = withoutRaises(settledSizes(now, old), facts, isFrozen);
   if (await resizeSets(parts, world, { sizes: settled }, signal)) return {};
-  if (!(await settle(pass, now))) return CONFLICT;
+  if ((await settle(pass, now)).hasMore) return { again: true };
 
   const size = sizeInPlace(facts.newSet, facts.oldSets, limits);
   const grown = withoutRaises(new Map([[facts.newSet.name, size]]), facts, isFrozen);
@@ -71,8 +71,10 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
     const leftovers = shrinkOldSets(facts.newSet, facts.oldSets, limits);
     if (await resizeSets(parts, world, { sizes: leftovers }, signal)) return {};
   } else if (deployment.spec.strategy?.inPlaceUpdate?.orchestrationType === 'Auto' && !isFrozen) {
-    const next = toSelect(old, facts.newSet, limits, parts.clock.now());
-    if (!(await onNodes(pass, next, selectNode))) return CONFLICT;
+    const isLeftAlone = (node: Node): boolean => pass.marker.isLeftAlone(node);
+    const next = toSelect(old, now, limits, { nowMs: parts.clock.now(), isLeftAlone });
+    // What refuses is left alone from now on: the next pass takes others.
+    if (!(await writeNodes(pass, next, selectNode)).isDone) return { again: true };
   }
   return finishRollout(pass);
 }
@@ -107,8 +109,8 @@ async function stopRefilling({ parts, signal }: RolloutPass, old: readonly Side[
   });
 }
 
-/** Ends what was moved earlier, once the new set counts it. False when a Node changed meanwhile. */
-async function settle(pass: RolloutPass, now: Side): Promise<boolean> {
+/** Ends what was moved earlier, once the new set counts it. A Node that refuses to be given back holds up nothing else. */
+async function settle(pass: RolloutPass, now: Side): Promise<Marked> {
   const { parts, signal } = pass;
   const counted = now.machines.length <= now.facts.size ? now.machines : [];
   const labelled = counted.filter(({ machine }) => isJustUpdated(machine));
@@ -117,8 +119,8 @@ async function settle(pass: RolloutPass, now: Side): Promise<boolean> {
     await parts.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreGone);
   });
   const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
-  const { hasMore } = await mark(pass, needless, { candidate: false });
-  return (await onNodes(pass, now.machines.filter(isToBeReleased), releaseUpdatedNode)) && !hasMore;
+  const released = await writeNodes(pass, now.machines.filter(isToBeReleased), releaseUpdatedNode);
+  return bothMarked(released, await mark(pass, needless, { candidate: false }));
 }
 
 /** Gives an updated Machine to the new set, in one write: its controller, the labels of the new set, and that it was moved. */
@@ -131,26 +133,6 @@ async function move({ parts, signal }: RolloutPass, machine: Machine, newSet: Ma
     },
   });
   await parts.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreGone);
-}
-
-/** Writes the Nodes of `list`; false when one of them changed meanwhile. Other errors are thrown, one that is gone is none. */
-async function onNodes(
-  { parts, signal }: RolloutPass,
-  list: readonly InPlaceMachine[],
-  write: typeof releaseUpdatedNode,
-): Promise<boolean> {
-  let conflicts = 0;
-  await atOnce(PATCHES_AT_ONCE, list, async ({ machine, node }) => {
-    const target = parts.targets.of(machine);
-    if (target === undefined || node === undefined) return;
-    try {
-      await write(target, node, signal);
-    } catch (err) {
-      if (isConflict(err)) conflicts += 1;
-      else ignoreGone(err);
-    }
-  });
-  return conflicts === 0;
 }
 
 function ignoreGone(err: unknown): void {

@@ -6,6 +6,7 @@ import {
   UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
+import type { Node } from '../../apis/wire.ts';
 import { machine, node } from '../../../test/builders.ts';
 import {
   isNeedlessCandidate,
@@ -17,7 +18,7 @@ import {
   toSelect,
   withNodes,
 } from './in-place.ts';
-import type { InPlaceMachine } from './in-place.ts';
+import type { NodeOfMachine } from './node-marker.ts';
 import { UNBORN } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
 
@@ -42,7 +43,7 @@ function made({
   labels = CANDIDATE,
   isMoved = false,
   kept,
-}: Made): InPlaceMachine {
+}: Made): NodeOfMachine {
   const conditions = reason === undefined ? [] : [{ type: 'InPlaceUpdate', status: 'True' as const, reason }];
   return {
     machine: machine((m) => {
@@ -71,7 +72,7 @@ const facts = (name: string, size: number, more: Partial<SetFacts> = {}): SetFac
   available: size,
   ...more,
 });
-const names = (list: readonly InPlaceMachine[]): string[] => list.map(({ machine: m }) => m.metadata.name);
+const names = (list: readonly NodeOfMachine[]): string[] => list.map(({ machine: m }) => m.metadata.name);
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
 const limits = { replicas: 5, surge: 0, unavailable: 2 };
 
@@ -138,7 +139,7 @@ test.each([
 });
 
 test('machines move oldest set first, and no more than the new set has place for', () => {
-  const updated = (name: string): InPlaceMachine => made({ name, labels: UPDATED, reason: 'UpdateSuccessful' });
+  const updated = (name: string): NodeOfMachine => made({ name, labels: UPDATED, reason: 'UpdateSuccessful' });
   const older = { facts: facts('a', 2, { createdMs: 1 }), machines: [updated('z'), made({ name: 'y' })] };
   const newer = { facts: facts('b', 2, { createdMs: 2 }), machines: [updated('c'), updated('b')] };
 
@@ -152,7 +153,18 @@ describe('choosing Nodes', () => {
     { facts: facts('old', of.length), machines: of.map((one, i) => made({ name: `m-${i}`, ...one })) },
   ];
 
-  test.each<{ title: string; of: Made[]; now?: Partial<SetFacts>; unavailable?: number; chosen: string[] }>([
+  interface Row {
+    readonly title: string;
+    readonly of: Made[];
+    readonly now?: Partial<SetFacts>;
+    /** Machines of the new set. */
+    readonly moved?: Made[];
+    readonly leftAlone?: string;
+    readonly unavailable?: number;
+    readonly chosen: string[];
+  }
+
+  test.each<Row>([
     { title: 'as many as may be unavailable', of: [{}, {}, {}, {}, {}], chosen: ['m-0', 'm-1'] },
     { title: 'none without leave', of: [{}, {}, {}, {}, {}], unavailable: 0, chosen: [] },
     { title: 'fewer while others are under way', of: [{ labels: SELECTED }, {}, {}, {}, {}], chosen: ['m-1'] },
@@ -225,10 +237,36 @@ describe('choosing Nodes', () => {
       unavailable: 0,
       chosen: ['m-0'],
     },
-  ])('takes $title', ({ of, now = {}, unavailable = 2, chosen }) => {
-    const newSet = facts('new', 0, now);
+    {
+      title: 'the next when one refused a moment ago',
+      of: [{}, {}, {}, {}, {}],
+      unavailable: 1,
+      leftAlone: 'm-0',
+      chosen: ['m-1'],
+    },
+    {
+      title: 'none while the Node of an updated one is not given back',
+      of: [{}, {}, {}, {}],
+      now: { size: 1, available: 1 },
+      moved: [{ labels: UPDATED, reason: 'UpdateSuccessful' }],
+      unavailable: 1,
+      chosen: [],
+    },
+    {
+      title: 'the next once the Node of an updated one was given back',
+      of: [{}, {}, {}, {}],
+      now: { size: 1, available: 1 },
+      moved: [{ labels: {}, reason: 'UpdateSuccessful' }],
+      unavailable: 1,
+      chosen: ['m-0'],
+    },
+  ])('takes $title', ({ of, now = {}, moved = [], leftAlone, unavailable = 2, chosen }) => {
+    const newSet = { facts: facts('new', 0, now), machines: moved.map(made) };
+    const isLeftAlone = ({ metadata }: Node): boolean => metadata.name === leftAlone;
 
-    expect(names(toSelect(old(...of), newSet, { replicas: 5, surge: 0, unavailable }, NOW_MS))).toEqual(chosen);
+    expect(
+      names(toSelect(old(...of), newSet, { replicas: 5, surge: 0, unavailable }, { nowMs: NOW_MS, isLeftAlone })),
+    ).toEqual(chosen);
   });
 });
 

@@ -8,6 +8,7 @@ import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../replicas/machine-state.ts';
+import type { NodeOfMachine } from './node-marker.ts';
 import { byAge, sumOf } from './set-facts.ts';
 import type { Resizes, SetFacts } from './set-facts.ts';
 import { leastAvailable } from '../replicas/limits.ts';
@@ -34,17 +35,11 @@ import type { Limits } from '../replicas/limits.ts';
 const CONDITION = 'InPlaceUpdate';
 const SUCCESSFUL = 'successful';
 
-/** A Machine, and its Node if the cache shows one. */
-export interface InPlaceMachine {
-  readonly machine: Machine;
-  readonly node: Node | undefined;
-}
-
 /** Looks up the Nodes of living `machines`. */
 export function withNodes(
   machines: readonly Machine[],
   nodeOf: (machine: Machine, name: string) => Node | undefined,
-): readonly InPlaceMachine[] {
+): readonly NodeOfMachine[] {
   return machines
     .filter((machine) => !isTerminating(machine))
     .map((machine) => {
@@ -54,7 +49,7 @@ export function withNodes(
 }
 
 /** Its update is over and went well: it can become a Machine of the new set. */
-export function isUpdated({ machine, node }: InPlaceMachine): boolean {
+export function isUpdated({ machine, node }: NodeOfMachine): boolean {
   return (
     node?.metadata.labels?.[UPDATE_RESULT_LABEL] === SUCCESSFUL &&
     reasonOf(machine.status?.conditions) === 'UpdateSuccessful' &&
@@ -63,7 +58,7 @@ export function isUpdated({ machine, node }: InPlaceMachine): boolean {
 }
 
 /** A Machine of the new set whose Node still shows the update that it has behind it. */
-export function isToBeReleased({ node }: InPlaceMachine): boolean {
+export function isToBeReleased({ node }: NodeOfMachine): boolean {
   return (
     node?.metadata.labels?.[UPDATE_RESULT_LABEL] === SUCCESSFUL &&
     reasonOf(node.status?.conditions) === 'UpdateSuccessful'
@@ -71,15 +66,14 @@ export function isToBeReleased({ node }: InPlaceMachine): boolean {
 }
 
 /** A Machine of the new set whose Node waits for an update all the same, as after a rollback. */
-export function isNeedlessCandidate({ node }: InPlaceMachine): boolean {
-  const { labels } = node?.metadata ?? {};
-  return labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined && labels[SELECTED_FOR_UPDATE_LABEL] === undefined;
+export function isNeedlessCandidate({ node }: NodeOfMachine): boolean {
+  return isCandidate({ node }) && node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] === undefined;
 }
 
 /** The sizes that follow from where Machines are: moved ones are counted by the new set, and by their old one no more. */
 export function settledSizes(
-  newSet: { readonly facts: SetFacts; readonly machines: readonly InPlaceMachine[] },
-  oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly InPlaceMachine[] }[],
+  newSet: { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] },
+  oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
 ): Resizes {
   const sizes = new Map<string, number>();
   const moved = newSet.machines.filter(({ machine }) => isJustUpdated(machine)).length;
@@ -100,10 +94,10 @@ export function sizeInPlace(newSet: SetFacts, oldSets: readonly SetFacts[], { re
 
 /** The Machines of old sets, by set, that are updated and for which the new set has a place. Oldest set first, then by name. */
 export function toMove(
-  oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly InPlaceMachine[] }[],
+  oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
   newSet: SetFacts,
   { replicas }: Limits,
-): readonly InPlaceMachine[] {
+): readonly NodeOfMachine[] {
   return inOrder(oldSets)
     .filter(isUpdated)
     .slice(0, Math.max(0, replicas - newSet.size));
@@ -115,27 +109,30 @@ export function toMove(
  * can hardly be updated, and mostly is replaced soon.
  *
  * A Machine of an old set that has failed and is preserved is missing anyway, unless its update made it so: an image that no Machine
- * survives would take one after the other.
+ * survives would take one after the other. An updated one counts as unavailable until its Node was given back, for no pod can run there:
+ * were none given back, all would end up cordoned. Nodes that are left alone, because they refused, are passed over.
  */
 export function toSelect(
-  oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly InPlaceMachine[] }[],
-  newSet: SetFacts,
+  oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
+  newSet: { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] },
   limits: Limits,
-  nowMs: number,
-): readonly InPlaceMachine[] {
+  { nowMs, isLeftAlone }: { readonly nowMs: number; readonly isLeftAlone: (node: Node) => boolean },
+): readonly NodeOfMachine[] {
   const { replicas } = limits;
   const all = inOrder(oldSets);
-  const isUnderway = ({ node }: InPlaceMachine): boolean =>
+  const isUnderway = ({ node }: NodeOfMachine): boolean =>
     node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined;
   const underway = all.filter(isUnderway).length;
-  const usable = all.filter((one) => !isUnderway(one) && isAvailable(one.machine)).length + newSet.available;
+  const cordoned = newSet.machines.filter((one) => isAvailable(one.machine) && isToBeReleased(one)).length;
+  const usable =
+    all.filter((one) => !isUnderway(one) && isAvailable(one.machine)).length + newSet.facts.available - cordoned;
   const missed = all.filter(
     (one) => isFailed(one.machine) && isPreserved(one.machine, nowMs) && !wasChosen(one),
   ).length;
   const least = leastAvailable(limits, missed);
-  const count = Math.min(usable - least, replicas - newSet.size - underway);
+  const count = Math.min(usable - least, replicas - newSet.facts.size - underway);
   const candidates = all.filter(
-    (one) => !isUnderway(one) && one.node?.metadata.labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined,
+    (one) => !isUnderway(one) && isCandidate(one) && one.node !== undefined && !isLeftAlone(one.node),
   );
   const [available, others] = [true, false].map((is) =>
     candidates.filter(({ machine }) => isAvailable(machine) === is),
@@ -146,8 +143,12 @@ export function toSelect(
   );
 }
 
+function isCandidate({ node }: Pick<NodeOfMachine, 'node'>): boolean {
+  return node?.metadata.labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined;
+}
+
 /** Its Node was chosen for this update, or for one that went wrong. */
-function wasChosen({ machine, node }: InPlaceMachine): boolean {
+function wasChosen({ machine, node }: NodeOfMachine): boolean {
   const { labels } = node?.metadata ?? {};
   return (
     labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined ||
@@ -157,8 +158,8 @@ function wasChosen({ machine, node }: InPlaceMachine): boolean {
 }
 
 function inOrder(
-  sets: readonly { readonly facts: SetFacts; readonly machines: readonly InPlaceMachine[] }[],
-): InPlaceMachine[] {
+  sets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
+): NodeOfMachine[] {
   return sets
     .toSorted((a, b) => byAge(a.facts, b.facts))
     .flatMap(({ machines }) =>

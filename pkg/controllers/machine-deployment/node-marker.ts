@@ -38,6 +38,12 @@ export interface Marked {
   readonly isDone: boolean;
 }
 
+/** A Machine and its Node, if the cache shows one. */
+export interface NodeOfMachine {
+  readonly machine: Machine;
+  readonly node: Node | undefined;
+}
+
 /** A Node that refused, and what was answered. */
 export interface RefusedNode {
   readonly name: string;
@@ -58,14 +64,23 @@ interface Refusal {
   readonly notBeforeMs: number;
 }
 
+/** One write of a rollout to a Node, decided over what a live read shows where that matters; called again after a Conflict. */
+export type NodeWrite = (target: Target, cached: Node, signal: AbortSignal) => Promise<void>;
+
+/** What a call has done. */
+export interface Written extends Marked {
+  /** The Nodes that refused for the first time. */
+  readonly news: readonly RefusedNode[];
+}
+
 interface Work {
   readonly target: Target;
   readonly node: Node;
-  readonly missing: Marks;
+  readonly write: NodeWrite;
 }
 
 /**
- * Brings Nodes to carry what a rollout puts on them. A Node that refuses (403, 422, a webhook) does not stop the rollout: it is left
+ * Brings Nodes to carry what a rollout puts on them, and takes them through an update in place. A Node that refuses (403, 422, a webhook) does not stop the rollout: it is left
  * alone for a while that doubles with each refusal, up to five minutes, and then tried again for as long as somebody asks.
  */
 export class NodeMarker {
@@ -77,17 +92,30 @@ export class NodeMarker {
     this.#deps = deps;
   }
 
-  /**
-   * Writes what is missing on the Nodes of `machines`, as far as the cache shows it. `owner` is who comes back for the rest; `news` are
-   * the Nodes that refused for the first time. Throws GateClosedError.
-   */
-  async mark(
-    owner: string,
-    machines: readonly Machine[],
-    marks: Marks,
-    signal: AbortSignal,
-  ): Promise<Marked & { readonly news: readonly RefusedNode[] }> {
-    const behind = machines.flatMap((machine) => this.#missing(machine, marks));
+  /** Writes what is missing on the Nodes of `machines`, as far as the cache shows it; as `write` otherwise. */
+  mark(owner: string, machines: readonly Machine[], marks: Marks, signal: AbortSignal): Promise<Written> {
+    return this.#writeAll(
+      owner,
+      machines.flatMap((machine) => this.#missing(machine, marks)),
+      signal,
+    );
+  }
+
+  /** Does `write` to the Node of each machine. `owner` is who comes back for the rest. Throws GateClosedError. */
+  write(owner: string, list: readonly NodeOfMachine[], write: NodeWrite, signal: AbortSignal): Promise<Written> {
+    const works = list.flatMap(({ machine, node }): Work[] => {
+      const target = this.#deps.targets.of(machine);
+      return target === undefined || node === undefined ? [] : [{ target, node, write }];
+    });
+    return this.#writeAll(owner, works, signal);
+  }
+
+  /** Whether a Node refused a moment ago: what is asked of it now is not tried. */
+  isLeftAlone(node: Node): boolean {
+    return !this.#isDue(node);
+  }
+
+  async #writeAll(owner: string, behind: readonly Work[], signal: AbortSignal): Promise<Written> {
     const due = behind.filter(({ node }) => this.#isDue(node));
     const refused: RefusedNode[] = [];
     const news: RefusedNode[] = [];
@@ -140,7 +168,8 @@ export class NodeMarker {
     if (target === undefined || node === undefined) return [];
     const isPreserved = (machine.status?.currentStatus?.preserveExpiryTime ?? '') !== '';
     const missing = missingMarks(node, marks, isPreserved);
-    return missing === undefined ? [] : [{ target, node, missing }];
+    if (missing === undefined) return [];
+    return [{ target, node, write: (to, cached, signal) => markNode(to, cached, missing, signal) }];
   }
 
   #isDue({ metadata }: Node): boolean {
@@ -153,10 +182,10 @@ export class NodeMarker {
   }
 
   /** A Node that is gone needs nothing. */
-  async #write({ target, node, missing }: Work, signal: AbortSignal): Promise<void> {
+  async #write({ target, node, write }: Work, signal: AbortSignal): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
-        await markNode(target, node, missing, signal);
+        await write(target, node, signal);
         return;
       } catch (err) {
         if (isNotFound(err)) return;

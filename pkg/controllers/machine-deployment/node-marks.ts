@@ -93,11 +93,17 @@ export async function markNode(
   await target.writer.patch('change', nodes, ref, patch, { signal });
 }
 
-/** Asks for the drain of a Node, and then its update in place. The resourceVersion holds it to the Node that was looked at. */
-export async function selectNode(target: Target, node: Node, signal: AbortSignal): Promise<void> {
-  const patch = mergePatchIfUnchanged(node, { metadata: { labels: { [SELECTED_FOR_UPDATE_LABEL]: 'true' } } });
-  const clusters = [target.cluster];
-  await target.writer.patch('destroy', nodes, { name: node.metadata.name }, patch, { signal, clusters });
+/**
+ * Asks for the drain of a Node, and then its update in place. Does nothing when it is another Node by now, or waits for no update; the
+ * resourceVersion holds it to the Node that was looked at.
+ */
+export async function selectNode(target: Target, cached: Node, signal: AbortSignal): Promise<void> {
+  const ref = { name: cached.metadata.name };
+  const live = await target.reader.get(nodes, ref, { signal });
+  const { uid, labels } = live.metadata;
+  if (uid !== cached.metadata.uid || labels?.[CANDIDATE_FOR_UPDATE_LABEL] === undefined) return;
+  const patch = mergePatchIfUnchanged(live, { metadata: { labels: { [SELECTED_FOR_UPDATE_LABEL]: 'true' } } });
+  await target.writer.patch('destroy', nodes, ref, patch, { signal, clusters: [target.cluster] });
 }
 
 /**

@@ -5,6 +5,7 @@ import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts
 import { nodes } from '../../kube/resource.ts';
 import { markNode, releaseUpdatedNode, selectNode } from './node-marks.ts';
 
+const CANDIDATE = 'node.machine.sapcloud.io/candidate-for-update';
 const RESULT = 'node.machine.sapcloud.io/update-result';
 const signal = new AbortController().signal;
 const cached = node((n) => void (n.metadata.resourceVersion = '5'));
@@ -46,15 +47,23 @@ describe('the taint of a rollout', () => {
   });
 });
 
-test('a Node is chosen to be drained only as it was looked at, while its cluster is known to live', async () => {
-  const { target, writes } = scene(cached);
+test.each([
+  { title: 'waits for its update', is: {}, isChosen: true },
+  { title: 'is another one by now', is: { uid: 'of another' }, isChosen: false },
+  { title: 'waits for no update any more', is: { labels: {} }, isChosen: false },
+])(
+  'a Node that $title is chosen as a live read shows it, while its cluster is known to live: $isChosen',
+  async (row) => {
+    const { target, writes } = scene(
+      live((n) => Object.assign(n.metadata, { labels: { [CANDIDATE]: 'true' } }, row.is)),
+    );
 
-  await selectNode(target, cached, signal);
+    await selectNode(target, cached, signal);
 
-  expect(writes).toMatchObject([
-    { intent: 'destroy', clusters: ['target'], uid: cached.metadata.uid, resourceVersion: '5' },
-  ]);
-});
+    const write = { intent: 'destroy', clusters: ['target'], uid: cached.metadata.uid, resourceVersion: '6' };
+    expect(writes).toMatchObject(row.isChosen ? [write] : []);
+  },
+);
 
 test.each([
   { title: 'was updated', result: 'successful', uid: cached.metadata.uid, isReleased: true },

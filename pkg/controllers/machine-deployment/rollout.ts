@@ -5,7 +5,7 @@ import { cleanUpSets } from './cleanup.ts';
 import { createNewSet, isFailure } from './create-set.ts';
 import { couldNotMarkNodes } from './events.ts';
 import { ALL_MARKED, bothMarked } from './node-marker.ts';
-import type { Marked, NodeMarker } from './node-marker.ts';
+import type { Marked, NodeMarker, NodeOfMachine, NodeWrite, Written } from './node-marker.ts';
 import { isTaintNoted, noteTaint } from './node-marks.ts';
 import type { Marks } from './node-marks.ts';
 import type { MachineDeploymentParts } from './parts.ts';
@@ -26,6 +26,11 @@ export interface RolloutPass {
   readonly world: World;
   readonly signal: AbortSignal;
 }
+
+/** What writing to Nodes needs of a pass. */
+type NodePass = Pick<RolloutPass, 'marker' | 'world' | 'signal'> & {
+  readonly parts: Pick<MachineDeploymentParts, 'recorder'>;
+};
 
 /** How a pass of a rollout ended. */
 export interface RolloutResult {
@@ -110,19 +115,16 @@ export async function markNodesOfRollout(
 }
 
 /** Brings the Nodes of `machines` to carry `marks`, and tells of those that refused for the first time. */
-export async function mark(
-  {
-    marker,
-    parts,
-    world,
-    signal,
-  }: Pick<RolloutPass, 'marker' | 'world' | 'signal'> & {
-    readonly parts: Pick<MachineDeploymentParts, 'recorder'>;
-  },
-  machines: readonly Machine[],
-  marks: Marks,
-): Promise<Marked> {
-  const { news, ...marked } = await marker.mark(keyOf(world.deployment), machines, marks, signal);
+export async function mark(pass: NodePass, machines: readonly Machine[], marks: Marks): Promise<Marked> {
+  return tellNews(pass, await pass.marker.mark(keyOf(pass.world.deployment), machines, marks, pass.signal));
+}
+
+/** Does `write` to the Node of each Machine in `list`, and tells of those that refused for the first time. */
+export async function writeNodes(pass: NodePass, list: readonly NodeOfMachine[], write: NodeWrite): Promise<Marked> {
+  return tellNews(pass, await pass.marker.write(keyOf(pass.world.deployment), list, write, pass.signal));
+}
+
+function tellNews({ parts, world }: NodePass, { news, ...marked }: Written): Marked {
   if (news.length > 0) parts.recorder.event(couldNotMarkNodes(world.deployment, news));
   return marked;
 }
