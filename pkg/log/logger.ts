@@ -46,8 +46,15 @@ const REDACTED = [
   '*.authorization',
 ];
 
-/** The process's logger: one JSON object a line on `destination` (standard output unless told otherwise). */
+/** That a line cannot be written must not end the process: to log that would be the next such line, without end. */
+const lineLost = (): void => undefined;
+
+/**
+ * The process's logger: one JSON object a line on `destination` (standard output unless told otherwise). Whoever reads that may
+ * go away (EPIPE): lines are lost then, and nothing else.
+ */
 export function createLogger(level: LogLevel, destination: NodeJS.WritableStream = process.stdout): Logger {
+  if (!destination.listeners('error').includes(lineLost)) destination.on('error', lineLost);
   return pino(
     {
       level,

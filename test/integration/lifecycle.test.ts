@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { describe, expect, test } from '@jest/globals';
 
@@ -43,6 +44,18 @@ describe('a real process', () => {
     using program = run(mode);
 
     expect(await program.end()).toEqual({ code: 1, words: ['started', 'stopping 0', 'ended'] });
+  });
+
+  test('whose log nobody reads any more goes on, and ends as ever', async () => {
+    using program = run('logs');
+    await program.says('lived on');
+    program.child.stdout.destroy();
+    // Long enough for lines that cannot be written: an end by itself would have come by then.
+    await expect(Promise.race([once(program.child, 'exit'), sleep(500)])).resolves.toBeUndefined();
+
+    program.child.kill('SIGTERM');
+
+    expect((await program.end()).code).toBe(0);
   });
 
   test('exits at once on a second signal', async () => {

@@ -4,11 +4,12 @@ import { Lifecycle } from '../../pkg/process/lifecycle.ts';
 
 /**
  * A process with one member that tells on standard output what happens to it. Its argument: `runs`, `throws` (in a timer),
- * `rejects` (nobody awaits it), or `hangs` (its stop never ends).
+ * `rejects` (nobody awaits it), `hangs` (its stop never ends), or `logs` (a line every few milliseconds).
  */
 const [mode] = process.argv.slice(2);
 const say = (word: string): boolean => process.stdout.write(`${word}\n`);
-const lifecycle = new Lifecycle({ clock: new SystemClock(), log: createLogger('silent'), host: process });
+const log = createLogger(mode === 'logs' ? 'info' : 'silent');
+const lifecycle = new Lifecycle({ clock: new SystemClock(), log, host: process });
 
 lifecycle.add({
   name: 'member',
@@ -19,6 +20,7 @@ lifecycle.add({
         throw new Error('bug');
       }, 1);
     }
+    if (mode === 'logs') setInterval(() => log.info({}, 'lived on'), 5);
     if (mode === 'rejects') void Promise.reject(new Error('bug'));
   },
   async stop(graceMs) {
