@@ -120,6 +120,26 @@ test('a failed machine that is preserved does not hold up a rollout that leaves 
   expect(history.outcome()).toEqual(history.wanted());
 });
 
+test('a rollout of which a new machine has failed and is preserved waits for its release when none may be unavailable', () => {
+  const history = new History();
+  for (const event of [
+    { do: 'deployment', writes: 1 },
+    { do: 'sets', writes: 1 },
+    { do: 'roll' },
+    { do: 'seeSpec' },
+    { do: 'deployment', writes: 1 },
+    { do: 'sets', writes: 2 },
+    { do: 'keep', which: 2 },
+  ] as const) {
+    history.happen(event);
+  }
+  history.settle({ isReleasing: false });
+  expect(history.outcome()).toEqual({ machines: ['c0', 'c0', 'c1'], sizes: [2, 1] });
+
+  history.settle();
+  expect(history.outcome()).toEqual(history.wanted());
+});
+
 /**
  * What the API server has, what the caches show of it, and the decisions of both controllers, each applied write by write: a
  * write names the version that it follows from and fails when that is old; its answer is seen at once, the writes of others
@@ -230,8 +250,11 @@ class History {
     }
   }
 
-  /** Nothing goes wrong any more, everything is seen, and both controllers run until nothing changes. */
-  settle(): void {
+  /**
+   * Nothing goes wrong any more, everything is seen, and both controllers run until nothing changes. When a rollout waits for new
+   * machines that failed and are preserved, somebody releases them.
+   */
+  settle({ isReleasing = true } = {}): void {
     this.happen({ do: 'resume' });
     this.happen({ do: 'thaw' });
     this.happen({ do: 'calm' });
@@ -242,13 +265,27 @@ class History {
       this.#seeAll();
       this.happen({ do: 'deployment', writes: Infinity });
       this.happen({ do: 'sets', writes: Infinity });
+      const held = isReleasing ? this.#heldBack() : [];
       for (const [name, m] of this.#machines) {
         if (isTerminating(m)) this.#machines.delete(name);
+        else if (held.includes(m))
+          this.#changeMachine(m, (changed) => delete changed.status.currentStatus.preserveExpiryTime);
         else if (m.status.currentStatus.phase !== 'Running' && !isPreservedFailed(m)) {
           this.#changeMachine(m, (changed) => (changed.status.currentStatus.phase = 'Running'));
         }
       }
     }
+  }
+
+  /** The new machines that failed and are preserved, when they leave no room to replace the old ones that are left. */
+  #heldBack(): BuiltMachine[] {
+    const { limits, newSet } = observe(this.#parts, this.#seenDeployment);
+    const isNew = (m: BuiltMachine): boolean => m.metadata.ownerReferences?.[0]?.uid === newSet?.metadata.uid;
+    const held = [...this.#machines.values()].filter((m) => isNew(m) && isPreservedFailed(m));
+    const isRollout = [...this.#machines.values()].some((m) => !isNew(m));
+    // Without a surge the one that is being replaced is missing too.
+    const missing = held.length + (limits.surge === 0 ? 1 : 0);
+    return isRollout && missing > limits.unavailable ? held : [];
   }
 
   outcome(): unknown {
