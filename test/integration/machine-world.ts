@@ -38,6 +38,7 @@ import { eventsAbout } from '../../pkg/events/event-sink.ts';
 import { EventRecorder } from '../../pkg/events/recorder.ts';
 import { isNotFound } from '../../pkg/kube/errors.ts';
 import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
+import { mergePatch } from '../../pkg/kube/patch.ts';
 import { machineClasses, machines, nodes, pods, secrets, volumeAttachments } from '../../pkg/kube/resource.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { activityMetrics } from '../../pkg/metrics/activity.ts';
@@ -181,6 +182,14 @@ export class MachineWorld implements AsyncDisposable {
   async delete(name: string): Promise<void> {
     const { uid } = (await this.read(name)).metadata;
     await this.user.writer.delete('destroy', machines, { namespace: this.namespace, name }, { uid });
+  }
+
+  /** Changes a Machine in a way that means nothing to anybody. */
+  async touch(name: string): Promise<void> {
+    const patch = mergePatch(await this.read(name), {
+      metadata: { labels: { touched: randomBytes(4).toString('hex') } },
+    });
+    await this.user.writer.patch('change', machines, { namespace: this.namespace, name }, patch);
   }
 
   /** Resolves with the Machine when it is in that phase. */

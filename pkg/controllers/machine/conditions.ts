@@ -8,26 +8,37 @@ import type { Explanation } from './explanation.ts';
 import { phaseOf } from '../machines/status.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../machines/node-refusal.ts';
 
-/** Types of `status.machineConditions`. `Drained` exists only while the machine is deleted, `NodeSyncRefused` only while
- * something is refused. */
-export type MachineConditionType = 'VMCreated' | 'NodeJoined' | 'Healthy' | 'Drained' | typeof NODE_SYNC_REFUSED;
+/** Says what the API server refuses to record of a machine. */
+const RECORD_REFUSED = 'RecordRefused';
+
+/** Types of `status.machineConditions`. `Drained` exists only while the machine is deleted, `NodeSyncRefused` and `RecordRefused`
+ * only while something is refused. */
+export type MachineConditionType =
+  'VMCreated' | 'NodeJoined' | 'Healthy' | 'Drained' | typeof NODE_SYNC_REFUSED | typeof RECORD_REFUSED;
 
 /**
  * The machine's story as conditions, for `kubectl describe` and `kubectl wait`. Display only: nothing is decided from them,
  * because the original prunes them. They are written along with other changes of the status, never for their own sake.
+ * `recordRefused`: what the API server refuses to record, in words.
  */
-export function machineConditions(machine: Machine, nowMs: number): MachineCondition[] {
+export function machineConditions(machine: Machine, nowMs: number, recordRefused?: string): MachineCondition[] {
   const explanation = explain(machine, nowMs);
   const conditions = [vmCreated(machine, explanation), nodeJoined(machine, explanation), healthy(machine, explanation)];
   if (isBeingDeleted(machine)) conditions.push(drained(machine, explanation));
   const refused = refusedFor(machine);
   if (refused !== undefined) conditions.push(condition(NODE_SYNC_REFUSED, 'True', 'Refused', refused));
+  if (recordRefused !== undefined) conditions.push(condition(RECORD_REFUSED, 'True', 'Refused', recordRefused));
   const known = new Map((machine.status?.machineConditions ?? []).map((old) => [old.type, old]));
   return conditions.map((current) => {
     const old = known.get(current.type);
     const turnedAt = old?.status === current.status ? old.lastTransitionTime : undefined;
     return { ...current, lastTransitionTime: turnedAt ?? toTimestamp(nowMs) };
   });
+}
+
+/** What the API server refused to record when the status was last written; undefined when nothing. */
+export function refusalShownBy({ status }: Machine): string | undefined {
+  return status?.machineConditions?.find(({ type }) => type === RECORD_REFUSED)?.message;
 }
 
 function vmCreated(machine: Machine, { reason, message }: Explanation): MachineCondition {

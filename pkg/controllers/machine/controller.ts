@@ -34,7 +34,7 @@ import { markTerminating } from './deletion/mark-terminating.ts';
 import { releaseFinalizer } from './deletion/release-finalizer.ts';
 import { revokeToken } from './deletion/revoke-token.ts';
 import { settleCreation } from './deletion/settle-creation.ts';
-import type { MachineEventSink } from '../machines/events.ts';
+import type { MachineEvent, MachineEventSink } from '../machines/events.ts';
 import type { Fleet } from '../machines/fleet.ts';
 import { hooks } from './hooks.ts';
 import { inPlaceOutcome } from './in-place/outcome.ts';
@@ -63,9 +63,9 @@ import { pending } from './steps/pending.ts';
 import { resolve } from './steps/resolve.ts';
 import { settled } from './steps/settled.ts';
 import { staleNode } from './steps/stale-node.ts';
-import { writeMachine } from './write.ts';
+import { writeRecord, writeStatus } from './write.ts';
 import { isToBeTold } from '../machines/node-refusal.ts';
-import { withoutRecord } from './refused-record.ts';
+import { refusedStatus, withoutRecord } from './refused-record.ts';
 
 /** Where a machine will run: the seam for a scheduler that places machines on one of several providers. */
 const placed: MachineStep = { name: 'placed', run: () => next };
@@ -218,19 +218,30 @@ export class MachineController {
   }
 
   async #write(ctx: MachineContext): Promise<void> {
+    let base: Machine | undefined;
     try {
-      await this.#writeOnce(ctx);
+      base = await writeRecord(this.#parts.writer, ctx);
     } catch (err) {
       const instead = isToBeTold(err) ? withoutRecord(ctx, err) : undefined;
       if (instead === undefined) throw err;
-      await this.#writeOnce(instead.ctx);
+      await this.#writeStatus(instead.ctx, ctx.observed, instead.refusal);
       if (instead.failed) throw err;
+      return;
     }
+    ctx.memory.refusedRecords.delete(ctx.observed.metadata.uid);
+    await this.#writeStatus(ctx, base, undefined);
   }
 
-  async #writeOnce(ctx: MachineContext): Promise<void> {
-    await writeMachine(this.#parts.writer, ctx);
-    ctx.pass.complete(ctx.machine, (event) => this.#parts.recorder.event(event));
+  async #writeStatus(ctx: MachineContext, base: Machine | undefined, refusal: string | undefined): Promise<void> {
+    const tell = (event: MachineEvent): void => this.#parts.recorder.event(event);
+    try {
+      if (base !== undefined) await writeStatus(this.#parts.writer, ctx, base, refusal);
+    } catch (err) {
+      const event = isToBeTold(err) ? refusedStatus(ctx, err) : undefined;
+      if (event !== undefined) tell(event);
+      throw err;
+    }
+    ctx.pass.complete(ctx.machine, tell);
   }
 
   #context(key: string, observed: Machine, pass: PassNotes, signal: AbortSignal, log: Logger): MachineContext {

@@ -11,7 +11,7 @@ import type { MachineStep } from './context.ts';
 import { FakeWorld, type PassSeen } from './fake-world.ts';
 import { copyOf, type MachineCopy } from '../machines/status.ts';
 import { legacyTokenID, tokenID } from './token-id.ts';
-import { mainPatch, writeMachine } from './write.ts';
+import { mainPatch, writeRecord, writeStatus } from './write.ts';
 import { statusChange } from '../machines/status-change.ts';
 
 /*
@@ -270,7 +270,9 @@ describe('unlike the original:', () => {
       const copy = copyOf(observed);
       change(copy);
       const ctx = world.context(observed, { intent } as never);
-      await writeMachine({ patch: note } as Writer, { ...ctx, machine: copy });
+      const writer = { patch: note } as Writer;
+      const base = await writeRecord(writer, { ...ctx, machine: copy });
+      if (base !== undefined) await writeStatus(writer, { ...ctx, machine: copy }, base, undefined);
     };
 
     await write('destroy', (m) => {

@@ -12,6 +12,16 @@ export interface RefusedNodeSync {
   readonly retryAtMs: number;
 }
 
+/** What this process knows of a Machine that goes on although the API server refuses to record something of it. */
+export interface RefusedRecord {
+  /** What is refused, once it was told. */
+  readonly text: string | undefined;
+  /** How often in a row, tries aside that came before their time. */
+  readonly times: number;
+  /** When it is tried again at the latest, monotonic. */
+  readonly retryAtMs: number;
+}
+
 /** In place of the time until which a VM may show: see MachineMemory.unanswered. */
 export const SENT = Number.POSITIVE_INFINITY;
 export const ANSWERED = 0;
@@ -41,6 +51,8 @@ export class MachineMemory {
   readonly identities = new IdentityClaims();
   /** Machines for which a driver has answered with what is another's. */
   readonly doubted = new Set<string>();
+  /** Machines of which the API server refuses to record something. */
+  readonly refusedRecords = new Map<string, RefusedRecord>();
   readonly #told = new Map<string, Set<string>>();
 
   /** True the first time that this is to be told of this Machine. */
@@ -70,6 +82,7 @@ export class MachineMemory {
     this.advanced.delete(uid);
     this.identities.forget(uid);
     this.doubted.delete(uid);
+    this.refusedRecords.delete(uid);
     this.#told.delete(uid);
   }
 }

@@ -3,11 +3,15 @@ import type { Intent } from '../../gate/gate.ts';
 import { requeue, type StepResult } from '../../reconcile/result.ts';
 import { MACHINE_EVENTS, type MachineEvent, type MachineEventReason } from '../machines/events.ts';
 
+/** What a note needs to be true: the status that the pass writes, or also its record, which is what it changed outside of the status. */
+type Needs = 'status' | 'record';
+
 /** What the steps of one pass note down for its end: Events and metrics count only once the Machine was written. */
 export class PassNotes {
   #timer: { readonly afterMs: number; readonly waitingFor: string } | undefined;
-  readonly #events: Omit<MachineEvent, 'object'>[] = [];
-  readonly #afterWrite: (() => void)[] = [];
+  #events: { readonly event: Omit<MachineEvent, 'object'>; readonly needs: Needs }[] = [];
+  #afterWrite: { readonly run: () => void; readonly needs: Needs }[] = [];
+  readonly #undo: (() => void)[] = [];
   readonly #afterwards: (() => Promise<void>)[] = [];
   readonly #held: Disposable[] = [];
   /** What the write of the status means; `destroy` for phase Failed. */
@@ -19,13 +23,25 @@ export class PassNotes {
   }
 
   /** An Event to tell when the Machine was written. */
-  event(reason: MachineEventReason, message: string): void {
-    this.#events.push({ type: MACHINE_EVENTS[reason], reason, message });
+  event(reason: MachineEventReason, message: string, needs: Needs = 'status'): void {
+    this.#events.push({ event: { type: MACHINE_EVENTS[reason], reason, message }, needs });
   }
 
   /** Something to do when the Machine was written; it must not throw. */
-  afterWrite(run: () => void): void {
-    this.#afterWrite.push(run);
+  afterWrite(run: () => void, needs: Needs = 'status'): void {
+    this.#afterWrite.push({ run, needs });
+  }
+
+  /** How to take something back from the copy's status that must not be written without the record. */
+  undoUnlessRecorded(undo: () => void): void {
+    this.#undo.push(undo);
+  }
+
+  /** The API server refuses the record: what needs it is taken back. */
+  unrecorded(): void {
+    for (const undo of this.#undo) undo();
+    this.#events = this.#events.filter(({ needs }) => needs === 'status');
+    this.#afterWrite = this.#afterWrite.filter(({ needs }) => needs === 'status');
   }
 
   /** What is awaited when the Machine was written, because it must not stand before that. What it throws ends the pass with that error. */
@@ -50,8 +66,8 @@ export class PassNotes {
 
   /** The Machine was written, or needed no write. */
   complete(machine: Machine, tell: (event: MachineEvent) => void): void {
-    for (const run of this.#afterWrite) run();
-    for (const event of this.#events) tell({ ...event, object: machine });
+    for (const { run } of this.#afterWrite) run();
+    for (const { event } of this.#events) tell({ ...event, object: machine });
   }
 
   /** The result of the pass, with the soonest timer. */

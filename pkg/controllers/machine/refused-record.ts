@@ -1,42 +1,58 @@
-import { NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { MACHINE_FINALIZER, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { OperationType } from '../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import type { ApiError } from '../../kube/errors.ts';
-import type { MachineContext } from './context.ts';
+import { Backoff } from '../../workqueue/backoff.ts';
+import { describeStage, textOfStage } from '../machines/deletion-stage.ts';
+import { MACHINE_EVENTS, type MachineEvent } from '../machines/events.ts';
 import { isRefused, reasonFor } from '../machines/node-refusal.ts';
-import { PassNotes } from './pass.ts';
 import { copyOf, isBeingCreated, phaseOf, restartPhase, setFailure, type MachineCopy } from '../machines/status.ts';
 import { RECORD_REFUSED } from '../machines/status-texts.ts';
+import { refusalShownBy } from './conditions.ts';
+import type { MachineContext } from './context.ts';
+import type { RefusedRecord } from './memory.ts';
+import { PassNotes } from './pass.ts';
+import { changesOf, isRelease } from './write.ts';
 
-/** Whether a pass was to record which VM or Node a machine has. */
-export function recordsIdentity(before: Machine, after: Machine): boolean {
-  return after.spec.providerID !== before.spec?.providerID || nodeOf(after) !== nodeOf(before);
-}
+/** When a machine that goes on without its record tries again to have it written, whatever else happens. */
+const BACKOFF = new Backoff({ baseMs: 10_000, maxMs: 600_000 });
 
 /** What is written instead of a pass whose record was refused. */
 export interface Instead {
   readonly ctx: MachineContext;
+  /** What is refused, for a condition; undefined where the last operation says it. */
+  readonly refusal: string | undefined;
   /** Whether the pass has failed all the same, and is repeated. */
   readonly failed: boolean;
 }
 
 /**
- * What is left of a pass when the API server refuses to record which VM a machine has (a Node name that no label can hold, a webhook):
- * a new machine says so and waits, up to its creation timeout; a deletion goes on without, and the driver looks for the VM by name.
- * Undefined when it was about something else.
+ * What is left of a pass when the API server refuses what it changed outside of the status, its record (a Node name that no label can
+ * hold, a webhook, a policy). In each case it is told by Event RecordRefused. Undefined: a server that fails once works the next time.
+ *
+ * | machine                             | status that is written                                     | the pass                    |
+ * |-------------------------------------|------------------------------------------------------------|-----------------------------|
+ * | in creation                         | CrashLoopBackOff, the last operation says what is refused  | fails, and is repeated      |
+ * | being deleted, to be let go         | the last operation says that its finalizer stays           | fails, and is repeated      |
+ * | any other, also one that is deleted | that of the pass; condition RecordRefused                  | goes on, and comes back     |
  */
 export function withoutRecord(ctx: MachineContext, err: ApiError): Instead | undefined {
   const { observed, machine, memory } = ctx;
-  if (!recordsIdentity(observed, machine)) return undefined;
-  // A server that fails once works the next time; a webhook that does not work fails again.
+  // A webhook that does not work fails again.
   if (!isRefused(err) && memory.isNews(observed.metadata.uid, 'recording failed')) return undefined;
-  if (isBeingDeleted(observed)) return { ctx: { ...ctx, machine: asRecorded(machine, observed) }, failed: false };
-  if (!isBeingCreated(observed)) return undefined;
-  const pass = new PassNotes();
-  const description = describe(machine, err);
-  if (observed.status?.lastOperation?.description !== description) pass.event('RecordRefused', description);
-  return { ctx: { ...ctx, machine: told(ctx, description), pass }, failed: true };
+  if (isRelease(observed, machine)) return held(ctx, err);
+  return isBeingCreated(observed) && !isBeingDeleted(observed) ? waiting(ctx, err) : goingOn(ctx, err);
+}
+
+/** An Event of a status that the API server refuses; undefined when it was told already. Nothing else can tell of it. */
+export function refusedStatus({ observed, memory }: MachineContext, err: ApiError): MachineEvent | undefined {
+  const { uid, name } = observed.metadata;
+  if (!isRefused(err) && memory.isNews(uid, 'writing the status failed')) return undefined;
+  const message = `${RECORD_REFUSED}the status of the machine: ${reasonFor(err, name)}`;
+  if (!memory.isNews(uid, message)) return undefined;
+  return { object: observed, type: MACHINE_EVENTS.RecordRefused, reason: 'RecordRefused', message };
 }
 
 /** Since when (ms since the epoch) the API server has refused to record the VM of a new machine; undefined when it does not. */
@@ -47,30 +63,64 @@ export function refusedSinceMs(machine: Pick<Machine, 'status'>): number | undef
 }
 
 /** The VM has the whole creation timeout from the first refusal on. */
-function told({ observed, clock }: MachineContext, description: string): MachineCopy {
+function waiting(ctx: MachineContext, err: ApiError): Instead {
+  const { observed, clock } = ctx;
   const copy = copyOf(observed);
   if (refusedSinceMs(observed) === undefined) restartPhase(copy, 'CrashLoopBackOff', clock.now());
-  setFailure(copy, { type: 'Create', state: 'Failed', description }, clock.now());
-  return copy;
+  // What else the pass noted comes about with its record.
+  return fails({ ...ctx, machine: copy, pass: new PassNotes() }, 'Create', describe(ctx, err));
 }
 
-function describe(machine: Machine, err: ApiError): string {
+/** Nothing is left of the machine but its object. */
+function held(ctx: MachineContext, err: ApiError): Instead {
+  const { observed, pass } = ctx;
+  pass.unrecorded();
+  const text = `The API server refuses to remove finalizer ${MACHINE_FINALIZER}: ${reasonFor(err, observed.metadata.name)}.`;
+  return fails({ ...ctx, machine: asRecorded(ctx) }, 'Delete', describeStage('release-finalizer', text));
+}
+
+function fails(ctx: MachineContext, type: OperationType, description: string): Instead {
+  const { observed, machine, pass, clock } = ctx;
+  setFailure(machine, { type, state: 'Failed', description }, clock.now());
+  if (observed.status?.lastOperation?.description !== description)
+    pass.event('RecordRefused', textOfStage(description));
+  return { ctx, refusal: undefined, failed: true };
+}
+
+function goingOn(ctx: MachineContext, err: ApiError): Instead {
+  const { observed, memory, pass, log, clock } = ctx;
+  const { uid } = observed.metadata;
+  const refusal = describe(ctx, err);
+  const known = memory.refusedRecords.get(uid);
+  const next = nextTry(known, clock.monotonicMs());
+  memory.refusedRecords.set(uid, { ...next, text: known?.text });
+  pass.unrecorded();
+  pass.afterWrite(() => memory.refusedRecords.set(uid, { ...next, text: refusal }));
+  if (known?.text !== refusal && refusalShownBy(observed) !== refusal) {
+    pass.event('RecordRefused', refusal);
+    pass.afterWrite(() => log.warn({ refusal }, 'a machine goes on without its record'));
+  }
+  pass.alsoAfter(next.retryAtMs - clock.monotonicMs(), 'the API server to take what it refuses to record');
+  return { ctx: { ...ctx, machine: asRecorded(ctx) }, refusal, failed: false };
+}
+
+/** Events make passes too, as many as they like: only a try that was due counts. */
+function nextTry(known: RefusedRecord | undefined, nowMs: number): Omit<RefusedRecord, 'text'> {
+  if (known !== undefined && nowMs < known.retryAtMs) return { times: known.times, retryAtMs: known.retryAtMs };
+  const times = (known?.times ?? 0) + 1;
+  return { times, retryAtMs: nowMs + BACKOFF.delayMs(times) };
+}
+
+/** The status of the pass on the record as it is. */
+function asRecorded({ observed, machine }: MachineContext): MachineCopy {
+  return { ...copyOf(observed), status: machine.status };
+}
+
+function describe({ observed, machine }: MachineContext, err: ApiError): string {
   const { providerID = '' } = machine.spec;
-  return `${RECORD_REFUSED}VM ${providerID} with Node name ${nodeOf(machine)}: ${reasonFor(err, machine.metadata.name)}`;
-}
-
-function asRecorded(machine: MachineCopy, { metadata, spec }: Machine): MachineCopy {
-  const { [NODE_LABEL]: _refused, ...labels } = machine.metadata.labels ?? {};
-  const { providerID: _unrecorded, ...rest } = machine.spec;
-  const node = metadata.labels?.[NODE_LABEL];
-  const providerID = spec?.providerID;
-  return {
-    ...machine,
-    metadata: { ...machine.metadata, labels: { ...labels, ...(node !== undefined && { [NODE_LABEL]: node }) } },
-    spec: { ...rest, ...(providerID !== undefined && { providerID }) },
-  };
-}
-
-function nodeOf({ metadata }: Machine): string {
-  return metadata.labels?.[NODE_LABEL] ?? '';
+  const what =
+    providerID === (observed.spec?.providerID ?? '')
+      ? changesOf(observed, machine).join(', ')
+      : `VM ${providerID} with Node name ${machine.metadata.labels?.[NODE_LABEL] ?? ''}`;
+  return `${RECORD_REFUSED}${what}: ${reasonFor(err, machine.metadata.name)}`;
 }

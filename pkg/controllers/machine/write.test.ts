@@ -10,7 +10,7 @@ import { machines } from '../../kube/resource.ts';
 import type { MachineContext } from './context.ts';
 import { PassNotes } from './pass.ts';
 import { copyOf, type MachineCopy } from '../machines/status.ts';
-import { mainPatch, writeMachine } from './write.ts';
+import { mainPatch, writeRecord, writeStatus } from './write.ts';
 import { statusChange } from '../machines/status-change.ts';
 
 const before = machine((m) => {
@@ -106,7 +106,9 @@ async function written(
   apply(copy, pass);
   const signal = new AbortController().signal;
   const target = { cluster: 'target' } as MachineContext['target'];
-  await writeMachine(client, { observed, machine: copy, clock: new FakeClock(), pass, signal, target });
+  const ctx = { observed, machine: copy, clock: new FakeClock(), pass, signal, target };
+  const base = await writeRecord(client, ctx);
+  if (base !== undefined) await writeStatus(client, ctx, base, undefined);
   return client.writes;
 }
 

@@ -18,7 +18,7 @@ import { CONTROL } from '../../gate/gate.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type Patch } from '../../kube/patch.ts';
 import { machines } from '../../kube/resource.ts';
 import { statusChange } from '../machines/status-change.ts';
-import { machineConditions } from './conditions.ts';
+import { machineConditions, refusalShownBy } from './conditions.ts';
 import type { MachineContext } from './context.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
 
@@ -34,50 +34,66 @@ const OWNED_ANNOTATIONS = [
 type Fields = Record<string, unknown>;
 type Values = Readonly<Record<string, string>>;
 
+type Written = Pick<MachineContext, 'observed' | 'machine' | 'clock' | 'pass' | 'signal' | 'target'>;
+
 /**
- * Writes what a pass has changed: the object, then its status on top of the answer, so that both fail when anybody else wrote
- * meanwhile. The story told by conditions goes along when the status is written anyway. A Machine that is gone needs no write;
- * nor does the status of one that goes with this very write. To let go of a Machine destroys, also when finalizers of others
- * keep it; only the control cluster is asked for a sign of life then, because nothing is left in the target cluster. Throws
- * ApiError and GateClosedError.
+ * Writes what a pass has changed outside of the status: the record of the machine. Returns what its status goes on top of, so that both
+ * fail when anybody else wrote meanwhile; undefined when the Machine is gone, or goes with this very write. To let go of a
+ * Machine destroys, also when finalizers of others keep it; only the control cluster is asked for a sign of life then, because
+ * nothing is left in the target cluster. Throws ApiError and GateClosedError.
  */
-export async function writeMachine(
+export async function writeRecord(
   writer: Writer,
-  {
-    observed,
-    machine,
-    clock,
-    pass,
-    signal,
-    target,
-  }: Pick<MachineContext, 'observed' | 'machine' | 'clock' | 'pass' | 'signal' | 'target'>,
-): Promise<void> {
-  const hasNews = statusChange(observed, machine) !== undefined || refusedFor(observed) !== refusedFor(machine);
-  if (hasNews) machine.status.machineConditions = machineConditions(machine, clock.now());
-  const status = statusChange(observed, machine);
-  const main = mainPatch(observed, machine, hasNews);
-  const { name, namespace = '' } = observed.metadata;
-  const ref = { namespace, name };
-  const clusters = concernedClusters(observed, target?.cluster);
+  { observed, machine, signal }: Pick<Written, 'observed' | 'machine' | 'signal'>,
+): Promise<Machine | undefined> {
+  const main = mainPatch(observed, machine, hasNews(observed, machine, undefined));
+  if (main === undefined) return observed;
+  const intent = isRelease(observed, machine) ? 'destroy' : 'change';
+  const clusters = intent === 'destroy' ? [CONTROL] : [];
   try {
-    let base: Machine = observed;
-    if (main !== undefined) {
-      base = isRelease(observed, machine)
-        ? await writer.patch('destroy', machines, ref, main, { signal, clusters: [CONTROL] })
-        : await writer.patch('change', machines, ref, main, { signal });
-      if (isBeingDeleted(observed) && machine.metadata.finalizers?.length === 0) return;
-    }
-    if (status !== undefined) {
-      const concerned = pass.intent === 'destroy' ? clusters : [];
-      await writer.patch(pass.intent, machines, ref, statusPatch(base, status), { signal, clusters: concerned });
-    }
+    const written = await writer.patch(intent, machines, refOf(observed), main, { signal, clusters });
+    return isBeingDeleted(observed) && machine.metadata.finalizers?.length === 0 ? undefined : written;
+  } catch (err) {
+    if (isNotFound(err)) return undefined;
+    throw err;
+  }
+}
+
+/**
+ * Writes what a pass has changed in the status. The story told by conditions goes along when the status is written anyway, or when
+ * what the API server refuses to record has changed. Throws ApiError and GateClosedError.
+ */
+export async function writeStatus(
+  writer: Writer,
+  { observed, machine, clock, pass, signal, target }: Written,
+  base: Machine,
+  refusal: string | undefined,
+): Promise<void> {
+  if (hasNews(observed, machine, refusal)) {
+    machine.status.machineConditions = machineConditions(machine, clock.now(), refusal);
+  }
+  const status = statusChange(observed, machine);
+  if (status === undefined) return;
+  const clusters = pass.intent === 'destroy' ? concernedClusters(observed, target?.cluster) : [];
+  try {
+    await writer.patch(pass.intent, machines, refOf(observed), statusPatch(base, status), { signal, clusters });
   } catch (err) {
     if (!isNotFound(err)) throw err;
   }
 }
 
+/** Whether there is something to tell in the status. */
+function hasNews(before: Machine, after: Machine, refusal: string | undefined): boolean {
+  if (statusChange(before, after) !== undefined || refusedFor(before) !== refusedFor(after)) return true;
+  return refusalShownBy(before) !== refusal;
+}
+
+function refOf({ metadata: { name, namespace = '' } }: Machine): { namespace: string; name: string } {
+  return { namespace, name };
+}
+
 /** Whether a pass takes our finalizer from a Machine that is being deleted. */
-function isRelease(before: Machine, after: Machine): boolean {
+export function isRelease(before: Machine, after: Machine): boolean {
   const isHeld = ({ metadata }: Machine): boolean => metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
   return isBeingDeleted(before) && isHeld(before) && !isHeld(after);
 }
@@ -107,6 +123,22 @@ export function mainPatch(before: Machine, after: Machine, strict: boolean): Pat
   return finalizersChanged || requestChanged || strict
     ? mergePatchIfUnchanged(before, change)
     : mergePatch(before, change);
+}
+
+/** What a pass changed outside of the status, by name. */
+export function changesOf(before: Machine, after: Machine): readonly string[] {
+  const { metadata = {}, spec = {} } = (mainPatch(before, after, false)?.body ?? {}) as MainChange;
+  return [
+    ...Object.keys(metadata.labels ?? {}).map((key) => `label ${key}`),
+    ...Object.keys(metadata.annotations ?? {}).map((key) => `annotation ${key}`),
+    ...('finalizers' in metadata ? [`finalizer ${MACHINE_FINALIZER}`] : []),
+    ...Object.keys(spec).map((key) => `field spec.${key}`),
+  ];
+}
+
+interface MainChange {
+  readonly metadata?: { readonly labels?: Fields; readonly annotations?: Fields; readonly finalizers?: unknown };
+  readonly spec?: Fields;
 }
 
 /** The owned keys that differ, null for those that went; undefined when none does. */

@@ -153,18 +153,25 @@ async function end(ctx: MachineContext, node: Node | 'missing' | undefined, plan
 
   const { annotations = {} } = machine.metadata;
   const isAsked = PRESERVE_ANNOTATION in annotations || LAST_APPLIED_NODE_PRESERVE_ANNOTATION in annotations;
-  if (plan.forgetsRequest) {
+  const forgets = plan.forgetsRequest && isAsked;
+  if (forgets) {
     delete annotations[PRESERVE_ANNOTATION];
     delete annotations[LAST_APPLIED_NODE_PRESERVE_ANNOTATION];
+    // As long as the request is there, the end of its time must be, or it would begin again.
+    const { currentStatus } = machine.status;
+    pass.undoUnlessRecorded(() => {
+      if (currentStatus !== undefined) machine.status.currentStatus = currentStatus;
+    });
   }
   const ends = isPreserved && !staysExpired(ctx, plan);
   if (ends) {
     const { preserveExpiryTime: _over, ...rest } = machine.status.currentStatus ?? {};
     machine.status.currentStatus = { ...rest, lastUpdateTime: toTimestamp(clock.now()) };
   }
-  if (!isPreserved || !(ends || hadMarks || (plan.forgetsRequest && isAsked))) return;
-  pass.event('PreservationEnded', `The machine is not preserved any more: ${END_TEXTS[plan.why]}.`);
-  pass.afterWrite(() => log.info({ why: plan.why }, 'ended the preservation of a machine'));
+  if (!isPreserved || !(ends || hadMarks || forgets)) return;
+  const needs = forgets ? 'record' : 'status';
+  pass.event('PreservationEnded', `The machine is not preserved any more: ${END_TEXTS[plan.why]}.`, needs);
+  pass.afterWrite(() => log.info({ why: plan.why }, 'ended the preservation of a machine'), needs);
 }
 
 /**

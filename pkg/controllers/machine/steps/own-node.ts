@@ -24,8 +24,9 @@ export const ownNode: MachineStep = {
     const { [NODE_LABEL]: before = '' } = machine.metadata.labels ?? {};
     const { name } = own.metadata;
     machine.metadata.labels = { ...machine.metadata.labels, [NODE_LABEL]: name };
-    pass.event('NodeLabelCorrected', `Label node said ${before}, but the Node of this machine is ${name}.`);
-    pass.afterWrite(() => log.warn({ node: name, before }, 'corrected the node label of a machine'));
+    const text = `Label node said ${before}, but the Node of this machine is ${name}.`;
+    pass.event('NodeLabelCorrected', text, 'record');
+    pass.afterWrite(() => log.warn({ node: name, before }, 'corrected the node label of a machine'), 'record');
     return next;
   },
 };
