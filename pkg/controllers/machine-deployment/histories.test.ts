@@ -419,7 +419,9 @@ class History {
       return;
     }
     const grown = growNewSet(newSet, oldSets, world.limits, this.#isFrozen);
-    this.#mustLeaveEnough(world, grown);
+    // A new set that is larger than desired shrinks as in any scale-down: what a person would give up first goes, and what
+    // somebody preserves goes last, whatever that leaves available.
+    must((grown.get(newSet.name) ?? Infinity) >= Math.min(newSet.size, world.limits.replicas), 'a size below desired');
     if (this.#resize(world, grown)) return;
     const shrunk = shrinkOldSets(newSet, oldSets, world.limits);
     this.#mustLeaveEnough(world, shrunk);
