@@ -22,7 +22,7 @@ function level(displayName, folders, more = {}) {
 /** One project a level: `--selectProjects unit`; a path alone selects the projects that it belongs to. */
 export default {
   projects: [
-    level('unit', '{cmd,pkg,hack,test/expect}'),
+    level('unit', '{cmd,pkg,hack,test/expect}', { setupFilesAfterEnv: ['<rootDir>/test/env/properties.ts'] }),
     level('integration', 'test/integration', withControlPlane),
     level('faults', 'test/faults', withControlPlane),
     level('e2e', 'test/e2e', withControlPlane),
