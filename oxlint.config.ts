@@ -13,16 +13,15 @@ const TIERS = [
   ['kube', 'driver'],
   ['cache', 'events', 'leader', 'health'],
   ['workqueue', 'activity'],
-  ['reconcile', 'targets', 'drivers'],
+  ['reconcile', 'targets', 'drivers', 'indexes'],
   ['drain'],
-  ['controllers'],
   ['process', 'config'],
+  ['controllers'],
   ['parts'],
 ];
 
 /** The same inside pkg/controllers: what controllers share lies below them, and no controller knows another. */
 const CONTROLLER_TIERS = [
-  ['indexes'],
   ['machines', 'class-secrets'],
   ['vms'],
   ['replicas'],

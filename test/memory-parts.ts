@@ -4,7 +4,7 @@ import type { MachineSet } from '../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../pkg/apis/meta.ts';
 import type { Node } from '../pkg/apis/wire.ts';
 import { FakeClock } from '../pkg/clock/fake-clock.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../pkg/controllers/indexes/owner-index.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../pkg/indexes/owner-index.ts';
 import { CreationBrake } from '../pkg/controllers/replicas/creation-brake.ts';
 import type { ObjectEvent } from '../pkg/controllers/replicas/events.ts';
 import {

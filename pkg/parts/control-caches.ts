@@ -5,11 +5,11 @@ import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../apis/wire.ts';
 import type { Informer } from '../cache/lister.ts';
-import { CLASS_INDEX, classIndex } from '../controllers/indexes/class-index.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../controllers/indexes/owner-index.ts';
+import { CLASS_INDEX, classIndex } from '../indexes/class-index.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../indexes/owner-index.ts';
 import type { FleetParts } from '../controllers/machines/fleet.ts';
-import { MACHINE_INDEXES, NODE_INDEXES, VOLUME_ATTACHMENT_INDEXES } from '../controllers/indexes/machine-indexes.ts';
-import { SECRET_INDEX, secretIndex } from '../controllers/class-secrets/secret-references.ts';
+import { MACHINE_INDEXES, NODE_INDEXES, VOLUME_ATTACHMENT_INDEXES } from '../indexes/machine-indexes.ts';
+import { SECRET_INDEX, secretIndex } from '../indexes/secret-references.ts';
 import {
   machineClasses,
   machineDeployments,

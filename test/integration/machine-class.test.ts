@@ -6,13 +6,13 @@ import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Lister } from '../../pkg/cache/lister.ts';
 import { FakeClock } from '../../pkg/clock/fake-clock.ts';
-import { CLASS_INDEX, classIndex } from '../../pkg/controllers/indexes/class-index.ts';
+import { CLASS_INDEX, classIndex } from '../../pkg/indexes/class-index.ts';
 import { MachineClassController } from '../../pkg/controllers/machine-class/controller.ts';
 import type { OwnerlessVMs } from '../../pkg/controllers/machine-class/hold.ts';
 import { wakeMachineClasses } from '../../pkg/controllers/machine-class/wake.ts';
 import { SecretController } from '../../pkg/controllers/secret/controller.ts';
 import { SecretContents } from '../../pkg/controllers/class-secrets/secret-contents.ts';
-import { SECRET_INDEX, secretIndex } from '../../pkg/controllers/class-secrets/secret-references.ts';
+import { SECRET_INDEX, secretIndex } from '../../pkg/indexes/secret-references.ts';
 import { wakeSecrets } from '../../pkg/controllers/secret/wake.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { machineClasses, machines, secrets } from '../../pkg/kube/resource.ts';

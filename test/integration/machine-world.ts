@@ -12,7 +12,7 @@ import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../pkg/apis/wire.ts';
 import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { CLASS_INDEX, classIndex } from '../../pkg/controllers/indexes/class-index.ts';
+import { CLASS_INDEX, classIndex } from '../../pkg/indexes/class-index.ts';
 import { wakeMachineClasses } from '../../pkg/controllers/machine-class/wake.ts';
 import { Fleet } from '../../pkg/controllers/machines/fleet.ts';
 import { ReplacementPace } from '../../pkg/controllers/machines/pace.ts';
@@ -21,13 +21,9 @@ import { SETTINGS } from '../../pkg/controllers/machine/fake-world.ts';
 import { MACHINE_EVENT_SOURCE } from '../../pkg/controllers/machines/events.ts';
 import type { MachineSettings } from '../../pkg/controllers/machines/settings.ts';
 import { wakeMachines } from '../../pkg/controllers/machine/wake.ts';
-import {
-  MACHINE_INDEXES,
-  NODE_INDEXES,
-  VOLUME_ATTACHMENT_INDEXES,
-} from '../../pkg/controllers/indexes/machine-indexes.ts';
+import { MACHINE_INDEXES, NODE_INDEXES, VOLUME_ATTACHMENT_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
 import { SecretContents } from '../../pkg/controllers/class-secrets/secret-contents.ts';
-import { SECRET_INDEX, secretIndex } from '../../pkg/controllers/class-secrets/secret-references.ts';
+import { SECRET_INDEX, secretIndex } from '../../pkg/indexes/secret-references.ts';
 import { createDrainer } from '../../pkg/drain/drainer.ts';
 import { DrainLimits } from '../../pkg/drain/limits.ts';
 import { podsOnNode } from '../../pkg/drain/node-pods.ts';

@@ -622,7 +622,7 @@ export const SAFETY: readonly Mutation[] = [
     tests: ['pkg/controllers/class-secrets/secret-contents.test.ts'],
   },
   {
-    file: 'pkg/controllers/class-secrets/secret-references.ts',
+    file: 'pkg/indexes/secret-references.ts',
     from: '[machineClass.secretRef, machineClass.credentialsSecretRef]',
     to: '[machineClass.credentialsSecretRef, machineClass.secretRef]',
     why: 'The wrong of two Secrets wins.',

@@ -8,7 +8,7 @@ import { FakeClock } from '../../clock/fake-clock.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { secrets } from '../../kube/resource.ts';
 import { SecretContents } from './secret-contents.ts';
-import { SECRET_INDEX, secretIndex } from './secret-references.ts';
+import { SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
 
 const signal = new AbortController().signal;
 const oneClass = machineClass();

@@ -10,7 +10,7 @@ import { untilAborted } from '../../clock/deadline.ts';
 import type { Reader } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { secrets } from '../../kube/resource.ts';
-import { SECRET_INDEX, secretIndex } from './secret-references.ts';
+import { SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
 
 /** Data of the Secrets of a class. Never to be logged or stored. */
 export interface ClassSecrets {

@@ -6,7 +6,7 @@ import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { FakeClock } from '../../clock/fake-clock.ts';
 import { silentLogger } from '../../log/logger.ts';
-import { CLASS_INDEX, classIndex } from '../indexes/class-index.ts';
+import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
 import { MachineClassController } from './controller.ts';
 import { LONGEST_HOLD_MS, type OwnerlessVMs } from './hold.ts';
 

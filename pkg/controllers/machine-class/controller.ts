@@ -12,7 +12,7 @@ import { machineClasses } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import { requeue, stop, waitFor } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
-import { CLASS_INDEX } from '../indexes/class-index.ts';
+import { CLASS_INDEX } from '../../indexes/class-index.ts';
 import { inUse, releasedUnproven } from './events.ts';
 import { decideHold } from './hold.ts';
 import type { HoldDecision, OwnerlessVMs } from './hold.ts';

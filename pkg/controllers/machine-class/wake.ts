@@ -3,7 +3,7 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Queue } from '../../workqueue/queue.ts';
-import { CLASS_INDEX, classIndex } from '../indexes/class-index.ts';
+import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
 
 /** What tells the MachineClass controller, and the Machines of a class, that there is work. */
 export interface WakeParts {

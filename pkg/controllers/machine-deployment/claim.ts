@@ -6,7 +6,7 @@ import { ApiError, isNotFound } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
 import { adoptPatch, controllerReference, releasePatch } from '../../reconcile/ownership.ts';
-import { CONTROLLER_INDEX, NO_CONTROLLER } from '../indexes/owner-index.ts';
+import { CONTROLLER_INDEX, NO_CONTROLLER } from '../../indexes/owner-index.ts';
 import { releasedMachines } from './events.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 import { claimsOn } from './set-claims.ts';

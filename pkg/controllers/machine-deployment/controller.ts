@@ -8,7 +8,7 @@ import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../kube/patch
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
 import { requeue, stop } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
-import { CONTROLLER_INDEX } from '../indexes/owner-index.ts';
+import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { invalidSpec } from '../replicas/events.ts';
 import { StatusPace } from '../replicas/status-pace.ts';
 import { isUnfreezeRequested } from '../replicas/freeze-marks.ts';

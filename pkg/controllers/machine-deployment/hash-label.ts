@@ -8,7 +8,7 @@ import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { atOnce } from '../replicas/at-once.ts';
-import { CONTROLLER_INDEX } from '../indexes/owner-index.ts';
+import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 import { templateHash } from './template-hash.ts';
 import { claimedSets } from './world.ts';

@@ -15,7 +15,7 @@ import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine, BuiltMachineDeployment, BuiltMachineSet } from '../../../test/builders.ts';
 import { Expectations } from '../../reconcile/expectations.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../indexes/owner-index.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
 import { CreationBrake } from '../replicas/creation-brake.ts';
 import { replacedAmong, roomFor } from '../machine-set/creation-room.ts';
 import {

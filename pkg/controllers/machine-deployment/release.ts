@@ -1,6 +1,6 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyOf } from '../../apis/meta.ts';
-import { CONTROLLER_INDEX } from '../indexes/owner-index.ts';
+import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { releaseSet } from '../replicas/release.ts';
 import { isMarked, marksOfDeployment, marksOfSet, unfreezeDeployment } from '../replicas/freeze-marks.ts';
 import type { MachineDeploymentParts } from './parts.ts';

@@ -2,7 +2,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import { CONTROLLER_INDEX } from '../indexes/owner-index.ts';
+import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { findNewSet, oldestFirst } from './new-set.ts';
 import type { MachineDeploymentParts } from './parts.ts';
 import { chosenIn, untoldOf } from './scaler-handoff.ts';

@@ -7,7 +7,7 @@ import { ApiError } from '../../kube/errors.ts';
 import { machineSets } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { claimMachines } from './claim.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../indexes/owner-index.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
 
 const SET = machineSet();
 const OURS = controllerReference(SET, 'machine.sapcloud.io/v1alpha1', 'MachineSet');

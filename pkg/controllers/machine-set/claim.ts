@@ -6,7 +6,7 @@ import { ApiError, isNotFound } from '../../kube/errors.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { adoptPatch, controllerReference, releasePatch, sortByClaim } from '../../reconcile/ownership.ts';
 import { atOnce } from '../replicas/at-once.ts';
-import { CONTROLLER_INDEX, NO_CONTROLLER } from '../indexes/owner-index.ts';
+import { CONTROLLER_INDEX, NO_CONTROLLER } from '../../indexes/owner-index.ts';
 import type { MachineSetParts } from './parts.ts';
 
 /** How many Machines are patched at once. */

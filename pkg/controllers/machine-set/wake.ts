@@ -9,7 +9,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf, isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
-import { CONTROLLER_INDEX } from '../indexes/owner-index.ts';
+import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { isStopped } from '../replicas/creation-brake.ts';
 
 /** What tells the MachineSet controller that there is work. */

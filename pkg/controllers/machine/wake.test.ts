@@ -7,7 +7,7 @@ import type { MachineActivities } from './calls/results.ts';
 import type { ChangeHandler, Informer } from '../../cache/lister.ts';
 import { Store } from '../../cache/store.ts';
 import { machine, node } from '../../../test/builders.ts';
-import { MACHINE_INDEXES } from '../indexes/machine-indexes.ts';
+import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import type { MachineController } from './controller.ts';
 import { wakeMachines } from './wake.ts';
 

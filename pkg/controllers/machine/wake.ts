@@ -6,13 +6,13 @@ import type { Node } from '../../apis/wire.ts';
 import type { MachineActivities } from './calls/results.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
-import { machinesOfNode } from '../indexes/machines-of-node.ts';
+import { machinesOfNode } from '../../indexes/machines-of-node.ts';
 import type { MachineController } from './controller.ts';
 import { conditionsChanged } from '../machines/node-health.ts';
 
 /** What tells the machine controller that there is work. */
 export interface WakeParts {
-  /** With MACHINE_INDEXES of ../node-index. */
+  /** With MACHINE_INDEXES of pkg/indexes. */
   readonly machines: Informer<Machine>;
   /** Of every target cluster. */
   readonly nodes: readonly Informer<Node>[];

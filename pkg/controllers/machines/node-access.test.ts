@@ -8,7 +8,7 @@ import { Store } from '../../cache/store.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import type { Target } from '../../targets/targets.ts';
-import { MACHINE_INDEXES } from '../indexes/machine-indexes.ts';
+import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { nodeAccess } from './node-access.ts';
 
 const signal = new AbortController().signal;

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { Store } from '../../cache/store.ts';
 import { machine, node } from '../../../test/builders.ts';
-import { MACHINE_INDEXES } from '../indexes/machine-indexes.ts';
+import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { belongsTo } from './node-owner.ts';
 
 const OLD = '2025-12-31T00:00:00Z';

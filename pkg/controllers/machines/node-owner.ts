@@ -4,7 +4,7 @@ import type { Node } from '../../apis/wire.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { isSameVM } from './same-vm.ts';
 
-/** The Machines that there are, with MACHINE_INDEXES of ../node-index. */
+/** The Machines that there are, with MACHINE_INDEXES of pkg/indexes. */
 export type KnownMachines = Pick<Lister<Machine>, 'byIndex'>;
 
 /**

@@ -10,7 +10,7 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { MachineDeploymentController } from '../machine-deployment/controller.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../indexes/owner-index.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
 import { CREATION_LIMIT_REACHED } from './creation-brake.ts';
 import { MachineSetController } from '../machine-set/controller.ts';
 import { wakeMachineSets } from '../machine-set/wake.ts';

@@ -8,7 +8,7 @@ import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { secrets } from '../../kube/resource.ts';
 import { stop } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
-import { SECRET_INDEX } from '../class-secrets/secret-references.ts';
+import { SECRET_INDEX } from '../../indexes/secret-references.ts';
 
 /** What the Secret controller is made of. */
 export interface SecretParts {

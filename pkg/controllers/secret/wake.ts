@@ -4,8 +4,8 @@ import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Informer, Lister } from '../../cache/lister.ts';
 import type { Queue } from '../../workqueue/queue.ts';
-import { CLASS_INDEX } from '../indexes/class-index.ts';
-import { SECRET_INDEX, secretIndex } from '../class-secrets/secret-references.ts';
+import { CLASS_INDEX } from '../../indexes/class-index.ts';
+import { SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
 
 /** What tells the Secret controller, and the Machines that depend on a Secret, that there is work. */
 export interface SecretWakeParts {

@@ -8,7 +8,7 @@ import type { Cluster } from '../../../gate/gate.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
-import { classIndex } from '../../indexes/class-index.ts';
+import { classIndex } from '../../../indexes/class-index.ts';
 import type { Departures } from '../departures.ts';
 import type { GoneMachines } from '../gone-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';

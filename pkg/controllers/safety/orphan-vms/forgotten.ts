@@ -5,7 +5,7 @@ import type { ListedMachine } from '../../../driver/driver.ts';
 import { BoundedMap } from '../../../events/bounded-map.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Logger } from '../../../log/logger.ts';
-import { classIndex } from '../../indexes/class-index.ts';
+import { classIndex } from '../../../indexes/class-index.ts';
 import { forgotMachines } from './events.ts';
 
 /** Who is told of Machines that a restore has forgotten. */

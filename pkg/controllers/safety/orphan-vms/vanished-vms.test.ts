@@ -13,7 +13,7 @@ import { machines as machineResource, nodes } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { safetyMetrics } from '../../../metrics/safety.ts';
 import type { Target } from '../../../targets/targets.ts';
-import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
+import { CLASS_INDEX, classIndex } from '../../../indexes/class-index.ts';
 import { FakeDriver } from '../../machine/fake-world.ts';
 import { ReplacementPace } from '../../machines/pace.ts';
 import { Evidence } from './evidence.ts';

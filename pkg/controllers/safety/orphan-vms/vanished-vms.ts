@@ -12,7 +12,7 @@ import { machines as machineResource, nodes } from '../../../kube/resource.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { SafetyMetrics } from '../../../metrics/safety.ts';
 import type { Targets } from '../../../targets/targets.ts';
-import { CLASS_INDEX } from '../../indexes/class-index.ts';
+import { CLASS_INDEX } from '../../../indexes/class-index.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { MachineEventSink } from '../../machines/events.ts';
 import type { Fleet } from '../../machines/fleet.ts';

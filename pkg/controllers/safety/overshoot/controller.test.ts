@@ -12,7 +12,7 @@ import { ApiError } from '../../../kube/errors.ts';
 import { machineSets } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { controllerReference } from '../../../reconcile/ownership.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../../indexes/owner-index.ts';
 import { OvershootController } from './controller.ts';
 
 const PERIOD_MS = 60_000;

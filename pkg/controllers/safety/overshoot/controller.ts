@@ -9,7 +9,7 @@ import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Writer } from '../../../kube/client.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
-import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
+import { CONTROLLER_INDEX } from '../../../indexes/owner-index.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { frozeSet, unfrozeSmallSet } from '../../replicas/freeze-events.ts';
 import { machinesIn, ownerlessBySet } from './headcount.ts';

@@ -13,14 +13,14 @@ import type { SafetyMetrics } from '../../../metrics/safety.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Target, Targets } from '../../../targets/targets.ts';
 import { nodeAccess } from '../../machines/node-access.ts';
-import { machinesOfNode } from '../../indexes/machines-of-node.ts';
+import { machinesOfNode } from '../../../indexes/machines-of-node.ts';
 import type { GoneMachine, GoneMachines } from '../gone-machines.ts';
 import { verdictOnNode } from './verdict.ts';
 
 /** What the loop over Nodes is made of. */
 export interface UnmanagedNodesParts {
   readonly targets: Targets;
-  /** With MACHINE_INDEXES of ../../node-index. */
+  /** With MACHINE_INDEXES of pkg/indexes. */
   readonly machines: Lister<Machine>;
   readonly gone: GoneMachines;
   /** Live reads of the control cluster. */

@@ -11,7 +11,7 @@ import { machines as machineResource } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { safetyMetrics } from '../../../metrics/safety.ts';
 import type { Target } from '../../../targets/targets.ts';
-import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
+import { MACHINE_INDEXES } from '../../../indexes/machine-indexes.ts';
 import { GoneMachines } from '../gone-machines.ts';
 import { nodeKey, UnmanagedNodesController } from './controller.ts';
 

@@ -4,7 +4,7 @@ import { node } from '../../../../test/builders.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import { MACHINE_NAME_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Target } from '../../../targets/targets.ts';
-import { NODE_INDEXES } from '../../indexes/machine-indexes.ts';
+import { NODE_INDEXES } from '../../../indexes/machine-indexes.ts';
 import { wakeNodesOf } from './wake.ts';
 
 test.each([

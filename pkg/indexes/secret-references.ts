@@ -1,5 +1,5 @@
-import type { MachineClass, SecretReference } from '../../apis/machine/v1alpha1/machine-class.ts';
-import { keyOf } from '../../apis/meta.ts';
+import type { MachineClass, SecretReference } from '../apis/machine/v1alpha1/machine-class.ts';
+import { keyOf } from '../apis/meta.ts';
 
 /** Name of the index of MachineClasses by the Secrets that they name. */
 export const SECRET_INDEX = 'secret';

@@ -1,7 +1,7 @@
-import { MACHINE_NAME_LABEL, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { Node, VolumeAttachment } from '../../apis/wire.ts';
-import type { IndexFunctions } from '../../cache/store.ts';
+import { MACHINE_NAME_LABEL, NODE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import type { Node, VolumeAttachment } from '../apis/wire.ts';
+import type { IndexFunctions } from '../cache/store.ts';
 
 /** Indexes of Machines that lookups need: by label `node`, by provider id, by name. */
 export const MACHINE_INDEXES = {

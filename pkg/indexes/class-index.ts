@@ -1,5 +1,5 @@
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { keyOf } from '../../apis/meta.ts';
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import { keyOf } from '../apis/meta.ts';
 
 /** Name of the index of Machines by their MachineClass. */
 export const CLASS_INDEX = 'class';

@@ -1,7 +1,7 @@
-import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { Node } from '../../apis/wire.ts';
-import type { Lister } from '../../cache/lister.ts';
+import { MACHINE_NAME_LABEL } from '../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../apis/wire.ts';
+import type { Lister } from '../cache/lister.ts';
 
 /**
  * The Machines that a Node may concern: those whose label `node` names it, whose provider id it has, and whose name it shows.
