@@ -30,7 +30,6 @@ export interface GatedWriterOptions {
 const CONTENT_TYPE: Readonly<Record<PatchType, string>> = {
   merge: 'application/merge-patch+json',
   strategic: 'application/strategic-merge-patch+json',
-  json: 'application/json-patch+json',
 };
 
 /** Mutations of one cluster. Nothing is sent that the gate did not admit, and nothing outlives the leadership that it was admitted under. */

@@ -154,7 +154,7 @@ describe('preconditions', () => {
 
   test('an ordinary refusal of the schema stays Invalid', async () => {
     const machine = await create(machines, newMachine());
-    const patch = mergePatch(machine, { spec: { class: 'a string' } });
+    const patch = mergePatch(machine as KubeObject, { spec: { class: 'a string' } } as object);
 
     await expect(kube.writer.patch('change', machines, refOf(machine), patch)).rejects.toMatchObject({
       reason: 'Invalid',
@@ -163,7 +163,12 @@ describe('preconditions', () => {
 
   test('a status patch of an old version is a Conflict, also on a custom resource', async () => {
     const machine = await create(machines, newMachine());
-    const first = await kube.writer.patch('change', machines, refOf(machine), statusPatch(machine, { node: 'n1' }));
+    const first = await kube.writer.patch(
+      'change',
+      machines,
+      refOf(machine),
+      statusPatch(machine, { lastKnownState: 'a' }),
+    );
     const late = kube.writer.patch(
       'change',
       machines,

@@ -43,7 +43,7 @@ test('a set keeps as many failed machines as it may, and replaces each when its 
   const expiry = toTimestamp(world.user.clock.now() + 4_000);
   await eventually(async () => {
     const kept = await world.get(machines, first);
-    const change = { currentStatus: { phase: 'Failed', preserveExpiryTime: expiry } };
+    const change = { currentStatus: { phase: 'Failed' as const, preserveExpiryTime: expiry } };
     const ref = { namespace: world.namespace.name, name: first };
     await world.user.writer.patch('change', machines, ref, statusPatch(kept, change));
     return true;

@@ -1,3 +1,4 @@
+import type { MergePatch } from '../../pkg/kube/patch.ts';
 import { Registry } from 'prom-client';
 
 import type { Connection } from '../../hack/control-plane/connection.ts';
@@ -182,7 +183,7 @@ export class MachineSetWorld implements AsyncDisposable {
   }
 
   /** Changes an object as a user would. */
-  async patch<T extends KubeObject>(resource: Resource<T>, name: string, change: Record<string, unknown>): Promise<T> {
+  async patch<T extends KubeObject>(resource: Resource<T>, name: string, change: MergePatch<T>): Promise<T> {
     const object = await this.get(resource, name);
     return this.user.writer.patch(
       'change',

@@ -86,9 +86,10 @@ describe('a Machine on a real API server', () => {
     await world.inPhase(name, 'Running');
     await eventually(() => world.session.count('create', 'events') === 2);
     world.takeRequests();
-    const { metadata } = await world.user.reader.get(nodes, { name });
+    const node = await world.user.reader.get(nodes, { name });
+    const { metadata } = node;
     const heartbeat = { status: { conditions: [{ type: 'Ready', lastHeartbeatTime: '2030-01-01T00:00:00Z' }] } };
-    await world.user.writer.patch('change', nodes, { name }, strategicPatch({ metadata }, heartbeat, 'status'));
+    await world.user.writer.patch('change', nodes, { name }, strategicPatch(node, heartbeat, 'status'));
     await eventually(() => world.nodes.get(name)?.metadata.resourceVersion !== metadata.resourceVersion);
 
     expect(world.takeRequests()).toEqual([]);
@@ -222,7 +223,7 @@ describe('a Machine on a real API server', () => {
         description: 'Drain successful. Initiate VM deletion',
         lastUpdateTime: '2026-01-01T00:00:00Z',
       },
-    };
+    } as const;
     const ref = { namespace: world.namespace, name };
     await world.user.writer.patch('change', machines, ref, statusPatch(await world.read(name), status));
     await eventually(

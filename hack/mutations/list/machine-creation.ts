@@ -656,9 +656,9 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     tests: ['pkg/controllers/machine/write.test.ts'],
   },
   {
-    file: 'pkg/controllers/machines/status-change.ts',
-    from: 'return { ...after, ...Object.fromEntries(gone.map((member) => [member, null])) };',
-    to: 'return after;',
+    file: 'pkg/kube/merge-change.ts',
+    from: 'const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];',
+    to: 'const names = Object.keys(after);',
     why: 'A member of the status that has ended stays for ever.',
     tests: ['pkg/controllers/machine/write.test.ts'],
   },

@@ -8,7 +8,8 @@ import {
   TEMPLATE_HASH_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { MachineSpec } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet, MachineSetSpec } from '../../apis/machine/v1alpha1/machine-set.ts';
 import {
   CONFIGURATION_FIELDS,
   equalConfiguration,
@@ -17,8 +18,9 @@ import {
 } from '../../apis/machine/v1alpha1/template-equality.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import type { New } from '../../kube/client.ts';
+import type { MergePatch } from '../../kube/patch.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { replacing } from '../replicas/merge-change.ts';
+import { replacing } from '../../kube/merge-change.ts';
 import { newSetAnnotations } from './revision.ts';
 import { byAge } from './set-facts.ts';
 import { annotatedSurge } from '../replicas/limits.ts';
@@ -94,7 +96,7 @@ export function newSetChange(
   newSet: MachineSet,
   oldSets: readonly MachineSet[],
   isScaling = false,
-): Record<string, unknown> | undefined {
+): MergePatch<MachineSet> | undefined {
   const { [LAST_SCALER_CHANGE_ANNOTATION]: scalerTime, ...others } = newSetAnnotations(deployment, newSet, oldSets);
   const isNews =
     scalerTime !== undefined && isLater(scalerTime, newSet.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]);
@@ -103,7 +105,7 @@ export function newSetChange(
     ...(isNews && !isScaling ? { [LAST_SCALER_CHANGE_ANNOTATION]: scalerTime } : {}),
   };
   const template = templateSpecChange(deployment, newSet);
-  const spec: Record<string, unknown> = template === undefined ? {} : { template: { spec: template } };
+  const spec: MergePatch<MachineSetSpec> = template === undefined ? {} : { template: { spec: template } };
   for (const count of ['minReadySeconds', 'autoPreserveFailedMachineMax'] as const) {
     if ((deployment.spec[count] ?? 0) !== (newSet.spec[count] ?? 0)) spec[count] = deployment.spec[count] ?? null;
   }
@@ -127,18 +129,17 @@ function isLater(time: string, known: string | undefined): boolean {
   return atMs === undefined || knownMs === undefined || atMs > knownMs;
 }
 
-function templateSpecChange(deployment: MachineDeployment, newSet: MachineSet): Record<string, unknown> | undefined {
+function templateSpecChange(deployment: MachineDeployment, newSet: MachineSet): MergePatch<MachineSpec> | undefined {
   const wanted = deployment.spec.template.spec ?? {};
   const present = newSet.spec.template?.spec ?? {};
-  const change: Record<string, unknown> = {};
+  const change: MergePatch<MachineSpec> = {};
   if (!equalNodeTemplate(wanted.nodeTemplate, present.nodeTemplate)) {
-    change['nodeTemplate'] = replacing(present.nodeTemplate, wanted.nodeTemplate);
+    change.nodeTemplate = replacing(present.nodeTemplate, wanted.nodeTemplate);
   }
   if (!equalConfiguration(wanted, present)) {
-    for (const field of CONFIGURATION_FIELDS) {
-      if (wanted[field] !== present[field]) change[field] = wanted[field] ?? null;
-    }
+    const changed = CONFIGURATION_FIELDS.filter((field) => wanted[field] !== present[field]);
+    Object.assign(change, Object.fromEntries(changed.map((field) => [field, wanted[field] ?? null])));
   }
-  if (wanted.class?.kind !== present.class?.kind) change['class'] = { kind: wanted.class?.kind ?? null };
+  if (wanted.class?.kind !== present.class?.kind) change.class = { kind: wanted.class?.kind ?? null };
   return Object.keys(change).length === 0 ? undefined : change;
 }

@@ -3,9 +3,9 @@ import { TEMPLATE_HASH_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
-import { mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { mergePatchIfUnchanged, type MergePatch } from '../../kube/patch.ts';
 import { machineDeployments } from '../../kube/resource.ts';
-import { replacing } from '../replicas/merge-change.ts';
+import { replacing } from '../../kube/merge-change.ts';
 import { revisionNotFound, rolledBack, templateUnchanged } from './events.ts';
 import { isTaintNoted, noteTaint } from './node-marks.ts';
 import type { MachineDeploymentParts } from './parts.ts';
@@ -48,10 +48,7 @@ export async function rollBack(pass: RolloutPass): Promise<RolloutResult> {
 }
 
 /** Template and copied annotations of `target`, as a merge patch of the MachineDeployment. */
-export function rollbackChange(
-  deployment: MachineDeployment,
-  target: MachineSet,
-): { metadata?: { annotations: Record<string, string | null> }; spec: { template: unknown } } {
+export function rollbackChange(deployment: MachineDeployment, target: MachineSet): MergePatch<MachineDeployment> {
   const { [TEMPLATE_HASH_LABEL]: _hash, ...labels } = target.spec.template?.metadata?.labels ?? {};
   const template = { ...target.spec.template, metadata: { ...target.spec.template?.metadata, labels } };
   const wanted = copiedAnnotations(target);
@@ -63,7 +60,7 @@ export function rollbackChange(
 async function write(
   { writer }: Pick<MachineDeploymentParts, 'writer'>,
   deployment: MachineDeployment,
-  change: { metadata?: Record<string, unknown>; spec?: Record<string, unknown> },
+  change: MergePatch<MachineDeployment>,
   signal: AbortSignal,
 ): Promise<void> {
   const { namespace, name } = deployment.metadata;

@@ -8,6 +8,7 @@ import type {
 } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
+import type { MergePatch } from '../../kube/patch.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 import { REPLACEMENT_HELD, replacementHold } from '../machines/replacement-hold.ts';
 import { countMachines } from '../replicas/machine-state.ts';
@@ -73,7 +74,7 @@ function newestFailures(failures: MachineSummary[]): MachineSummary[] {
 export function statusChange(
   stored: MachineDeploymentStatus | undefined,
   wanted: MachineDeploymentStatus,
-): Record<string, unknown> | undefined {
+): MergePatch<MachineDeploymentStatus> | undefined {
   const change = Object.fromEntries(
     Object.entries(wanted)
       .filter(

@@ -7,6 +7,7 @@ import type { MachineSetConditionType } from '../../apis/machine/v1alpha1/phases
 import { controllerOf } from '../../apis/meta.ts';
 import { shortText } from '../../apis/short-text.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
+import type { MergePatch } from '../../kube/patch.ts';
 import { countMachines, isPreservedFailed } from '../replicas/machine-state.ts';
 import { LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
@@ -29,7 +30,7 @@ export interface StatusFacts {
  * The members of `/status` that have to change, as a merge patch (null removes a member); undefined when the stored
  * status already says it all. Conditions of other writers are kept.
  */
-export function statusChange(facts: StatusFacts): Record<string, unknown> | undefined {
+export function statusChange(facts: StatusFacts): MergePatch<MachineSetStatus> | undefined {
   const stored = facts.set.status ?? {};
   const wanted = statusOf(facts);
   const change = Object.fromEntries(

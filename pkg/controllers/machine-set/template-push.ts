@@ -8,11 +8,11 @@ import {
   equalNodeTemplate,
 } from '../../apis/machine/v1alpha1/template-equality.ts';
 import { isNotFound } from '../../kube/errors.ts';
-import { mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { mergePatchIfUnchanged, type MergePatch } from '../../kube/patch.ts';
 import { machines } from '../../kube/resource.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
-import { replacing } from '../replicas/merge-change.ts';
+import { replacing } from '../../kube/merge-change.ts';
 import { creationTimeoutFor } from './new-machine.ts';
 import type { MachineSetParts } from './parts.ts';
 
@@ -44,22 +44,21 @@ export async function pushTemplate(
  * The members of a Machine's spec that the template of its set has changed, as a merge patch; undefined when there are
  * none. A Machine on its way out only follows the class kind, without which its VM could not be deleted.
  */
-export function templateChange(set: MachineSet, machine: Machine): Record<string, unknown> | undefined {
+export function templateChange(set: MachineSet, machine: Machine): MergePatch<MachineSpec> | undefined {
   const template = set.spec.template?.spec ?? {};
   const { spec } = machine;
-  const change: Record<string, unknown> = {};
+  const change: MergePatch<MachineSpec> = {};
   const isLost = isTerminating(machine) || phaseOf(machine) === 'Failed';
 
   if (!isLost && !equalNodeTemplate(template.nodeTemplate, spec.nodeTemplate)) {
-    change['nodeTemplate'] = replacing(spec.nodeTemplate, template.nodeTemplate);
+    change.nodeTemplate = replacing(spec.nodeTemplate, template.nodeTemplate);
   }
   const wanted = withOwnTimeout(template, machine);
   if (!isLost && !equalConfiguration(wanted, spec)) {
-    for (const field of CONFIGURATION_FIELDS) {
-      if (wanted[field] !== spec[field]) change[field] = wanted[field] ?? null;
-    }
+    const changed = CONFIGURATION_FIELDS.filter((field) => wanted[field] !== spec[field]);
+    Object.assign(change, Object.fromEntries(changed.map((field) => [field, wanted[field] ?? null])));
   }
-  if (template.class?.kind !== spec.class?.kind) change['class'] = { kind: template.class?.kind ?? null };
+  if (template.class?.kind !== spec.class?.kind) change.class = { kind: template.class?.kind ?? null };
   return Object.keys(change).length === 0 ? undefined : change;
 }
 

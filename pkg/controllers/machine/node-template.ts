@@ -7,7 +7,9 @@ import {
   NOT_MANAGED_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { ObjectMeta } from '../../apis/meta.ts';
 import type { Node, Taint } from '../../apis/wire.ts';
+import type { StrategicPatch } from '../../kube/patch.ts';
 
 type Values = Readonly<Record<string, string>>;
 type Changes = Record<string, string | null>;
@@ -22,7 +24,7 @@ interface Template {
 /** What is missing on a Node. */
 export interface NodeChange {
   /** `metadata` of one strategic merge patch; null removes a member. */
-  readonly metadata: Record<string, unknown>;
+  readonly metadata: StrategicPatch<ObjectMeta>;
   /** The whole new list. It has no merge key: recompute it from a live read, and patch with that resourceVersion. */
   readonly taints: readonly Taint[] | undefined;
 }
@@ -57,11 +59,10 @@ export function nodeChange(
     annotations[LAST_APPLIED_TEMPLATE_ANNOTATION] = JSON.stringify(recordOf(template));
   }
 
-  const metadata: Record<string, unknown> = {};
-  if (Object.keys(labels).length > 0) metadata['labels'] = labels;
-  if (Object.keys(annotations).length > 0) metadata['annotations'] = annotations;
-  if (wantsFinalizer && current.finalizers?.includes(NODE_FINALIZER) !== true)
-    metadata['finalizers'] = [NODE_FINALIZER];
+  const metadata: StrategicPatch<ObjectMeta> = {};
+  if (Object.keys(labels).length > 0) metadata.labels = labels;
+  if (Object.keys(annotations).length > 0) metadata.annotations = annotations;
+  if (wantsFinalizer && current.finalizers?.includes(NODE_FINALIZER) !== true) metadata.finalizers = [NODE_FINALIZER];
   return Object.keys(metadata).length === 0 && taints === undefined ? undefined : { metadata, taints };
 }
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { isBeingDeleted } from '../../apis/meta.ts';
+import { isBeingDeleted, type ObjectMeta } from '../../apis/meta.ts';
 import { concernedClusters } from '../../driver/concerned-clusters.ts';
 import type { Writer } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
@@ -15,7 +15,7 @@ import {
   PRIORITY_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import { CONTROL } from '../../gate/gate.ts';
-import { mergePatch, mergePatchIfUnchanged, statusPatch, type Patch } from '../../kube/patch.ts';
+import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch, type Patch } from '../../kube/patch.ts';
 import { machines } from '../../kube/resource.ts';
 import { statusChange } from '../machines/status-change.ts';
 import { machineConditions, refusalShownBy } from './conditions.ts';
@@ -104,19 +104,19 @@ export function isRelease(before: Machine, after: Machine): boolean {
  * finalizers changed, or when `strict`.
  */
 export function mainPatch(before: Machine, after: Machine, strict: boolean): Patch | undefined {
-  const metadata: Fields = {};
+  const metadata: MergePatch<ObjectMeta> = {};
   const { labels, annotations, finalizers } = after.metadata;
   if (labels?.[NODE_LABEL] !== before.metadata.labels?.[NODE_LABEL]) {
-    metadata['labels'] = { [NODE_LABEL]: labels?.[NODE_LABEL] ?? null };
+    metadata.labels = { [NODE_LABEL]: labels?.[NODE_LABEL] ?? null };
   }
   const annotated = changedOf(OWNED_ANNOTATIONS, before.metadata.annotations, annotations);
-  if (annotated !== undefined) metadata['annotations'] = annotated;
+  if (annotated !== undefined) metadata.annotations = annotated;
   const finalizersChanged = !isDeepStrictEqual(finalizers ?? [], before.metadata.finalizers ?? []);
-  if (finalizersChanged) metadata['finalizers'] = finalizers ?? [];
+  if (finalizersChanged) metadata.finalizers = finalizers ?? [];
 
-  const change: Fields = {};
-  if (Object.keys(metadata).length > 0) change['metadata'] = metadata;
-  if (after.spec.providerID !== before.spec?.providerID) change['spec'] = { providerID: after.spec.providerID ?? null };
+  const change: MergePatch<Machine> = {};
+  if (Object.keys(metadata).length > 0) change.metadata = metadata;
+  if (after.spec.providerID !== before.spec?.providerID) change.spec = { providerID: after.spec.providerID ?? null };
   if (Object.keys(change).length === 0) return undefined;
   // What a user asks for may change at any moment: only what was seen is taken away.
   const requestChanged = annotated !== undefined && PRESERVE_ANNOTATION in annotated;

@@ -4,7 +4,7 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../apis/wire.ts';
 import type { Cluster } from '../../gate/gate.ts';
 import { isConflict, isNotFound } from '../../kube/errors.ts';
-import { strategicPatch } from '../../kube/patch.ts';
+import { strategicPatch, type StrategicPatch } from '../../kube/patch.ts';
 import { nodes, volumeAttachments } from '../../kube/resource.ts';
 import type { Target } from '../../targets/targets.ts';
 import { goesWith, type KnownMachines } from './node-owner.ts';
@@ -21,9 +21,9 @@ export interface NodeAccess {
   /** Live; undefined only when the server says NotFound. */
   read(name: string, signal: AbortSignal): Promise<Node | undefined>;
   /** Strategic merge patch of this Node (same UID). */
-  patch(node: Node, change: Record<string, unknown>, signal: AbortSignal): Promise<void>;
+  patch(node: Node, change: StrategicPatch<Node>, signal: AbortSignal): Promise<void>;
   /** Strategic merge patch of this Node's status (same UID): conditions merge by type. */
-  patchStatus(node: Node, status: Record<string, unknown>, signal: AbortSignal): Promise<void>;
+  patchStatus(node: Node, status: StrategicPatch<NonNullable<Node['status']>>, signal: AbortSignal): Promise<void>;
   /** Takes our finalizer from this Node (same UID) and deletes it; a Node that is gone already is fine. */
   remove(node: Node, signal: AbortSignal): Promise<void>;
   /** VolumeAttachments of this Node that nobody has deleted yet. From the cache. */

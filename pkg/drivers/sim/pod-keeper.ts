@@ -89,7 +89,7 @@ export class PodKeeper {
   async #start(pod: Pod): Promise<void> {
     const { writer, clock } = this.#parts;
     const now = toTimestamp(clock.now());
-    const condition = (type: string): object => ({ type, status: 'True', lastTransitionTime: now });
+    const condition = (type: string) => ({ type, status: 'True', lastTransitionTime: now });
     const status = {
       phase: 'Running',
       startTime: now,
