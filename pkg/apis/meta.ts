@@ -81,6 +81,19 @@ export function keyOf(object: { metadata: { namespace?: string; name: string } }
   return namespace === undefined || namespace === '' ? name : `${namespace}/${name}`;
 }
 
+/** The key of the object called `name` beside another one, in its namespace. */
+export function keyBeside(object: { metadata: { namespace?: string } }, name: string): string {
+  return keyOf({ metadata: { namespace: object.metadata.namespace ?? '', name } });
+}
+
+/** Where an object is, as the Kubernetes client asks for it; the namespace of a cluster-scoped one is empty. */
+export function refOf({ metadata }: { metadata: { namespace?: string; name: string } }): {
+  namespace: string;
+  name: string;
+} {
+  return { namespace: metadata.namespace ?? '', name: metadata.name };
+}
+
 /** The reference that makes its owner manage an object; an object has at most one. */
 export function controllerOf(object: { metadata: ObjectMeta }): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((ref) => ref.controller === true);

@@ -1,5 +1,5 @@
+import { refOf } from '../apis/meta.ts';
 import type { Pod } from '../apis/wire.ts';
-import type { ObjectRef } from '../kube/client.ts';
 import { pods } from '../kube/resource.ts';
 import type { Target } from '../targets/targets.ts';
 import type { DrainLimits } from './limits.ts';
@@ -48,8 +48,4 @@ async function verdictFrom(send: () => Promise<unknown>, signal: AbortSignal): P
     signal.throwIfAborted();
     return verdictOf(err);
   }
-}
-
-function refOf({ metadata }: Pod): ObjectRef {
-  return { namespace: metadata.namespace ?? '', name: metadata.name };
 }

@@ -224,7 +224,7 @@ export class Elector implements LeaseElector {
     if (holder === undefined || holder === this.#standingByFor) return;
     this.#standingByFor = holder;
     const { identity, log, name } = this.#parts;
-    log.info({ lease: name, identity, holder }, 'began to stand by');
+    log.info({ lease: name, identity, holder }, 'waiting for lease');
   }
 
   /** One attempt to become leader. Undefined when somebody else was faster. Throws ApiError, DeadlineError. */

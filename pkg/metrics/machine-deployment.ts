@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 
 import type { IntOrPercent, MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
-import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds } from './object-labels.ts';
+import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds, nameOf } from './object-labels.ts';
 import { objectGauges } from './object-gauges.ts';
 import { scrapeFailures } from './scrape-failures.ts';
 
@@ -104,10 +104,6 @@ export function machineDeploymentMetrics(registry: Registry, list: () => readonl
       (machine) => [{ ...nameOf(object), ...failedMachineLabels(machine) }, 1] as const,
     ),
   );
-}
-
-function nameOf({ metadata }: MachineDeployment): { name: string; namespace: string } {
-  return { name: metadata.name, namespace: metadata.namespace ?? '' };
 }
 
 function rollingLimit({ spec }: MachineDeployment, limit: 'maxSurge' | 'maxUnavailable'): number | undefined {

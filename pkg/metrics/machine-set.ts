@@ -2,7 +2,7 @@ import { Counter } from 'prom-client';
 import type { Registry } from 'prom-client';
 
 import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
-import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds } from './object-labels.ts';
+import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds, nameOf } from './object-labels.ts';
 import { objectGauges } from './object-gauges.ts';
 import { scrapeFailures } from './scrape-failures.ts';
 
@@ -86,8 +86,4 @@ function infoOf(set: MachineSet): Record<(typeof INFO_LABELS)[number], string> {
     spec_machine_class_kind: kind,
     spec_machine_class_name: name,
   };
-}
-
-function nameOf({ metadata }: MachineSet): { name: string; namespace: string } {
-  return { name: metadata.name, namespace: metadata.namespace ?? '' };
 }

@@ -1,3 +1,4 @@
+import { nameOf } from './object-labels.ts';
 import { Counter, Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 
@@ -155,10 +156,6 @@ function declareState(registry: Registry, source: MachineSource): void {
       }
     },
   });
-}
-
-function nameOf({ metadata }: Machine): { name: string; namespace: string } {
-  return { name: metadata.name, namespace: metadata.namespace ?? '' };
 }
 
 function infoOf(machine: Machine): Record<string, string> {

@@ -1,3 +1,4 @@
+import { type KubeObject } from '../apis/meta.ts';
 import type { MachineSummary } from '../apis/machine/v1alpha1/machine.ts';
 import type { ConditionStatus } from '../apis/machine/v1alpha1/phases.ts';
 import { fromTimestamp } from '../clock/clock.ts';
@@ -30,4 +31,9 @@ export function conditionValue(status: ConditionStatus): number {
 /** A timestamp in Unix seconds, as a label value. */
 export function seconds(timestamp: string): string {
   return String(Math.floor((fromTimestamp(timestamp) ?? 0) / 1_000));
+}
+
+/** The labels that say which object a series is of. */
+export function nameOf({ metadata }: KubeObject): { name: string; namespace: string } {
+  return { name: metadata.name, namespace: metadata.namespace ?? '' };
 }

@@ -2,20 +2,11 @@ import { Counter, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
 
 /**
- * How a pass ended. conflict: something was changed meanwhile. gate_closed: fenced or frozen. terminal: retrying cannot
- * help. timeout: longer than a pass may take. stopped: by shutdown. bug: an error of no known family.
+ * How a pass ended. conflict: something was changed meanwhile. gate_closed: fenced or frozen. timeout: longer than a pass
+ * may take. stopped: by shutdown. bug: an error of no known family.
  */
 export type PassResult =
-  | 'success'
-  | 'requeue'
-  | 'conflict'
-  | 'gate_closed'
-  | 'terminal'
-  | 'timeout'
-  | 'stopped'
-  | 'api_error'
-  | 'driver_error'
-  | 'bug';
+  'success' | 'requeue' | 'conflict' | 'gate_closed' | 'timeout' | 'stopped' | 'api_error' | 'driver_error' | 'bug';
 
 /** What is counted about passes. */
 export interface ReconcileMetrics {

@@ -8,7 +8,6 @@ import { ApiError } from '../kube/errors.ts';
 import type { LogFields, Logger } from '../log/logger.ts';
 import { reconcileMetrics } from '../metrics/reconcile.ts';
 import { next, requeue, stop, waitFor } from './result.ts';
-import { TerminalError } from './terminal-error.ts';
 import { Worker, type Reconcile } from './worker.ts';
 
 /** A logger that keeps what it was told. */
@@ -97,13 +96,6 @@ describe('a pass', () => {
       level: 'error',
     },
     {
-      what: 'something that cannot succeed',
-      err: new TerminalError('x'),
-      want: { kind: 'done' },
-      result: 'terminal',
-      level: 'warn',
-    },
-    {
       what: 'an API error',
       err: new ApiError(500, 'InternalError', 'x'),
       want: { kind: 'retry' },
@@ -157,24 +149,6 @@ describe('a pass', () => {
 
     expect(await run(2)).toEqual({ kind: 'retry' });
     expect(lines[0]?.fields['err']).toBe('oops');
-  });
-
-  test('what cannot succeed is said once, and again after it had succeeded', async () => {
-    let fails = true;
-    const { run, lines } = workerOf(() =>
-      fails ? Promise.reject(new TerminalError('class is invalid')) : Promise.resolve(stop),
-    );
-
-    await run();
-    await run();
-    const twice = lines.filter((line) => line.level === 'warn').length;
-    fails = false;
-    await run();
-    fails = true;
-    await run();
-
-    expect(twice).toBe(1);
-    expect(lines.filter((line) => line.level === 'warn')).toHaveLength(2);
   });
 
   test('longer than its time is aborted, and counts as a timeout whatever it throws', async () => {

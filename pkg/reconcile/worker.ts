@@ -9,7 +9,6 @@ import type { LogFields, Logger } from '../log/logger.ts';
 import type { PassResult, ReconcileMetrics } from '../metrics/reconcile.ts';
 import type { Outcome, Run } from '../workqueue/keyed-queue.ts';
 import type { StepResult } from './result.ts';
-import { TerminalError } from './terminal-error.ts';
 
 /**
  * One pass over the object of `key`; it reads what it needs, an absent object is no error. What it throws is retried with
@@ -50,14 +49,11 @@ const LOUD_FROM_FAILURE = 3;
  * | GateClosedError fenced, shutdown    | never (the process is ending)     | debug                                     |
  * | ApiError Conflict                   | after a back-off of at most 1 s   | debug                                     |
  * | ApiError Unreachable                | after a back-off of at most 3 s   | as below                                  |
- * | TerminalError                       | with the next event               | warn, once per message                    |
  * | deadline, ApiError, DriverError     | after a back-off                  | debug, from the third in a row on error   |
  * | anything else: a bug                | after a back-off                  | the same, with stack                      |
  */
 export class Worker {
   readonly #parts: WorkerParts;
-  /** Last message of a TerminalError by key, until the key succeeds. */
-  readonly #terminal = new Map<string, string>();
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
@@ -81,33 +77,27 @@ export class Worker {
     const cancel = clock.schedule(timeoutMs, expire);
     try {
       const step = await reconcile(key, AbortSignal.any([run.signal, timeout.signal]), log);
-      this.#terminal.delete(key);
-      log.debug({ waitingFor: step.kind === 'next' ? undefined : step.waitingFor }, 'passed');
+      log.debug({ waitingFor: step.kind === 'next' ? undefined : step.waitingFor }, 'reconciled');
       if (step.kind !== 'requeue') return { result: 'success', outcome: { kind: 'done' } };
       return { result: 'requeue', outcome: { kind: 'again', afterMs: step.afterMs } };
     } catch (err) {
       // An aborted call may surface as any error: what counts is who aborted it.
       if (run.signal.aborted) return { result: 'stopped', outcome: { kind: 'done' } };
-      return this.#failed(key, timeout.signal.aborted ? timeout.signal.reason : err, run.failures + 1, log);
+      return this.#failed(timeout.signal.aborted ? timeout.signal.reason : err, run.failures + 1, log);
     } finally {
       cancel();
     }
   }
 
-  #failed(key: string, err: unknown, failures: number, log: Logger): { result: PassResult; outcome: Outcome } {
+  #failed(err: unknown, failures: number, log: Logger): { result: PassResult; outcome: Outcome } {
     if (err instanceof GateClosedError) {
       log.debug({ reason: err.reason, cluster: err.cluster }, 'gate was closed');
       if (err.reason === 'fenced') return { result: 'gate_closed', outcome: { kind: 'done' } };
       return { result: 'gate_closed', outcome: { kind: 'again', afterMs: FROZEN_RETRY_MS, keepFailures: true } };
     }
     if (isConflict(err)) {
-      log.debug({ reason: err.message }, 'conflicted');
+      log.debug({ reason: err.message }, 'conflict, requeued');
       return { result: 'conflict', outcome: { kind: 'retry', maxMs: LONGEST_CONFLICT_RETRY_MS } };
-    }
-    if (err instanceof TerminalError) {
-      if (this.#terminal.get(key) !== err.message) log.warn({ err }, 'gave up until the object changes');
-      this.#terminal.set(key, err.message);
-      return { result: 'terminal', outcome: { kind: 'done' } };
     }
     const result = familyOf(err);
     const what: LogFields = result === 'bug' ? { err } : { reason: (err as Error).message, code: codeOf(err) };

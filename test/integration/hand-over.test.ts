@@ -83,7 +83,7 @@ test('a process that is told to stop hands over to the one that stands by, and n
     control: site.plane.url,
     listen: `127.0.0.1:${port}`,
   });
-  expect(more.filter(({ msg }) => msg === 'began to stand by').map(({ holder }) => holder)).toEqual([leader, leader]);
+  expect(more.filter(({ msg }) => msg === 'waiting for lease').map(({ holder }) => holder)).toEqual([leader, leader]);
   expect(cloud.created).toHaveLength(3);
   expect([...cloud.doubled]).toEqual([]);
 }, 240_000);

@@ -180,7 +180,7 @@ describe('leader election', () => {
     second.wire.state = 'up';
     await eventually(() => second.elector.trouble === undefined);
 
-    expect(second.logged[0]).toMatchObject({ message: 'began to stand by', lease: LEASE, holder: 'first' });
+    expect(second.logged[0]).toMatchObject({ message: 'waiting for lease', lease: LEASE, holder: 'first' });
     expect(during?.why).toBe('cut');
     expect(warnings().map(({ failures }) => failures)).toEqual([3, 10]);
     expect(second.logged.at(-1)).toMatchObject({ message: 'reached the Lease again', lease: LEASE });

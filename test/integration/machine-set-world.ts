@@ -7,7 +7,7 @@ import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { MachinePhase } from '../../pkg/apis/machine/v1alpha1/phases.ts';
-import { isBeingDeleted, keyOf } from '../../pkg/apis/meta.ts';
+import { isBeingDeleted, keyOf, refOf } from '../../pkg/apis/meta.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
@@ -406,10 +406,6 @@ function momentOf(list: readonly Machine[]): Moment {
 
 function templateOf(labels: Record<string, string>): NonNullable<MachineSet['spec']['template']> {
   return { metadata: { labels: { ...labels } }, spec: { class: { kind: 'MachineClass', name: 'c' } } };
-}
-
-function refOf(object: KubeObject): { namespace: string; name: string } {
-  return { namespace: object.metadata.namespace ?? '', name: object.metadata.name };
 }
 
 function ignoreLate(err: unknown): void {

@@ -200,8 +200,8 @@ export const MACHINE_SET: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-set/scale-down.ts',
-    from: "'destroy', machines, { namespace: namespace ?? '', name }",
-    to: "'change', machines, { namespace: namespace ?? '', name }",
+    from: "'destroy', machines, refOf(machine)",
+    to: "'change', machines, refOf(machine)",
     why: 'Machines are deleted without a proof of life of their clusters.',
     tests: ['pkg/controllers/machine-set/scale-down.test.ts'],
   },

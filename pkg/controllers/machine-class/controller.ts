@@ -130,7 +130,7 @@ export class MachineClassController {
       return await this.#parts.ownerlessVMs(machineClass, sinceMs, signal);
     } catch (err) {
       signal.throwIfAborted();
-      this.#parts.log.warn({ err, class: machineClass.metadata.name }, 'asked in vain for VMs of an unused class');
+      this.#parts.log.warn({ err, class: machineClass.metadata.name }, 'could not list VMs of unused class');
       return 'unknown';
     }
   }

@@ -1,7 +1,7 @@
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { isBeingDeleted } from '../../apis/meta.ts';
+import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { ApiError, isNotFound } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
@@ -48,9 +48,9 @@ async function releaseSet(
 
 /** What is gone, or about to go, must not gain sets: they would be deleted with it. Only a live read tells. */
 async function mayAdopt({ reader }: ClaimParts, deployment: MachineDeployment, signal: AbortSignal): Promise<boolean> {
-  const { namespace, name, uid } = deployment.metadata;
+  const { uid } = deployment.metadata;
   try {
-    const live = await reader.get(machineDeployments, { namespace: namespace ?? '', name }, { signal });
+    const live = await reader.get(machineDeployments, refOf(deployment), { signal });
     return live.metadata.uid === uid && !isBeingDeleted(live);
   } catch (err) {
     if (isNotFound(err)) return false;
@@ -60,9 +60,8 @@ async function mayAdopt({ reader }: ClaimParts, deployment: MachineDeployment, s
 
 /** False when there was nothing left to patch. */
 async function patchSet({ writer }: ClaimParts, set: MachineSet, patch: Patch, signal: AbortSignal): Promise<boolean> {
-  const { namespace, name } = set.metadata;
   try {
-    await writer.patch('change', machineSets, { namespace: namespace ?? '', name }, patch, { signal });
+    await writer.patch('change', machineSets, refOf(set), patch, { signal });
     return true;
   } catch (err) {
     if (!isNotFound(err) && !ApiError.is(err, 'Invalid')) throw err;

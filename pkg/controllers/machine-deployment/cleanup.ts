@@ -1,5 +1,5 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { isBeingDeleted } from '../../apis/meta.ts';
+import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { machineSets } from '../../kube/resource.ts';
@@ -30,9 +30,9 @@ export async function cleanUpSets(
   signal: AbortSignal,
 ): Promise<void> {
   for (const { metadata } of setsToForget(oldSets, limit)) {
-    const { namespace, name, uid, resourceVersion } = metadata;
+    const { uid, resourceVersion } = metadata;
     try {
-      const ref = { namespace: namespace ?? '', name };
+      const ref = refOf({ metadata });
       await writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal });
     } catch (err) {
       if (!isNotFound(err)) throw err;

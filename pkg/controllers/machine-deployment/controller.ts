@@ -2,7 +2,7 @@ import { revisionHistoryLimitOf, rollbackRevisionOf } from '../../apis/machine/v
 import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment, MachineDeploymentStatus } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { describeFieldErrors, validateMachineDeployment } from '../../apis/machine/v1alpha1/validation.ts';
-import { isBeingDeleted } from '../../apis/meta.ts';
+import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { MINUTE_MS } from '../../clock/clock.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
@@ -285,8 +285,4 @@ function scalingFactsOf({ facts, limits, deployment, isFrozen }: World): Scaling
 function hasEmptySelector({ spec }: MachineDeployment): boolean {
   const { matchLabels, matchExpressions } = spec.selector ?? { matchLabels: { absent: '' } };
   return Object.keys(matchLabels ?? {}).length + (matchExpressions ?? []).length === 0;
-}
-
-function refOf({ metadata }: { metadata: { namespace?: string; name: string } }): { namespace: string; name: string } {
-  return { namespace: metadata.namespace ?? '', name: metadata.name };
 }

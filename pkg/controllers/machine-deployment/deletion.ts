@@ -1,6 +1,6 @@
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import { isBeingDeleted } from '../../apis/meta.ts';
+import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
@@ -33,10 +33,10 @@ export async function finishDeletion(
   if (sets.length > 0) {
     const living = sets.filter((set) => !isBeingDeleted(set));
     await atOnce(DELETIONS_AT_ONCE, living, async ({ metadata }) => {
-      const { namespace, name, uid, resourceVersion } = metadata;
+      const { uid, resourceVersion } = metadata;
       const clusters = concernedTargets(parts.targets, parts.machines.byIndex(CONTROLLER_INDEX, uid));
       try {
-        const ref = { namespace: namespace ?? '', name };
+        const ref = refOf({ metadata });
         await parts.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal, clusters });
       } catch (err) {
         if (!isNotFound(err)) throw err;
@@ -44,9 +44,8 @@ export async function finishDeletion(
     });
     return waitFor('its machine sets to go');
   }
-  const { namespace, name } = deployment.metadata;
   const rest = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
   const patch = mergePatchIfUnchanged(deployment, { metadata: { finalizers: rest } });
-  await parts.writer.patch('change', machineDeployments, { namespace: namespace ?? '', name }, patch, { signal });
+  await parts.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
   return next;
 }

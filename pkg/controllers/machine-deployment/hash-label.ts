@@ -2,8 +2,7 @@ import { TEMPLATE_HASH_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { isBeingDeleted } from '../../apis/meta.ts';
-import type { KubeObject } from '../../apis/meta.ts';
+import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
@@ -87,8 +86,4 @@ async function take(
       await writer.patch('change', machineSets, refOf(set), patch, { signal });
     }
   }
-}
-
-function refOf({ metadata }: KubeObject): { namespace: string; name: string } {
-  return { namespace: metadata.namespace ?? '', name: metadata.name };
 }

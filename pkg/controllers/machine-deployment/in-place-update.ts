@@ -2,7 +2,7 @@ import { SCALE_UP_DISABLED_LABEL, UPDATE_RESULT_LABEL } from '../../apis/machine
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import type { KubeObject } from '../../apis/meta.ts';
+import { refOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
@@ -137,8 +137,4 @@ async function move({ parts, signal }: RolloutPass, machine: Machine, newSet: Ma
 
 function ignoreGone(err: unknown): void {
   if (!isNotFound(err)) throw err;
-}
-
-function refOf({ metadata }: KubeObject): { namespace: string; name: string } {
-  return { namespace: metadata.namespace ?? '', name: metadata.name };
 }

@@ -1,3 +1,4 @@
+import { refOf } from '../../apis/meta.ts';
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
   CRITICAL_COMPONENTS_TAINT,
@@ -51,9 +52,8 @@ export async function noteTaint(
   isTainted: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const { namespace, name } = set.metadata;
   const patch = mergePatch(set, { metadata: { annotations: { [PREFER_NO_SCHEDULE_KEY]: isTainted ? 'True' : null } } });
-  await writer.patch('change', machineSets, { namespace: namespace ?? '', name }, patch, { signal });
+  await writer.patch('change', machineSets, refOf(set), patch, { signal });
 }
 
 /** Whether the Nodes of this set were given the taint. */

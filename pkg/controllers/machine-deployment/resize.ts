@@ -1,3 +1,4 @@
+import { refOf } from '../../apis/meta.ts';
 import { LAST_SCALER_CHANGE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
@@ -28,7 +29,7 @@ export async function resizeSets(
   const { deployment, newSet, oldSets } = world;
   let hasWritten = false;
   for (const set of newSet === undefined ? oldSets : [newSet, ...oldSets]) {
-    const { name, namespace } = set.metadata;
+    const { name } = set.metadata;
     const from = set.spec.replicas ?? 0;
     const to = sizes.get(name) ?? from;
     if (to === from && !noted.includes(name)) continue;
@@ -39,10 +40,9 @@ export async function resizeSets(
       metadata: { annotations },
       ...(to === from ? {} : { spec: { replicas: to } }),
     });
-    const ref = { namespace: namespace ?? '', name };
     const isLoss = to < from || world.untold(set).length > 0;
     const clusters = isLoss ? concernedTargets(targets, world.machinesOf(set)) : [];
-    await writer.patch(isLoss ? 'destroy' : 'change', machineSets, ref, patch, { signal, clusters });
+    await writer.patch(isLoss ? 'destroy' : 'change', machineSets, refOf(set), patch, { signal, clusters });
     if (to !== from) recorder.event(scaledSet(deployment, name, from, to));
     hasWritten = true;
   }

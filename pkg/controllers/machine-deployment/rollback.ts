@@ -1,3 +1,4 @@
+import { refOf } from '../../apis/meta.ts';
 import { rollbackRevisionOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { TEMPLATE_HASH_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
@@ -63,7 +64,6 @@ async function write(
   change: MergePatch<MachineDeployment>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { namespace, name } = deployment.metadata;
   const patch = mergePatchIfUnchanged(deployment, { ...change, spec: { ...change.spec, rollbackTo: null } });
-  await writer.patch('change', machineDeployments, { namespace: namespace ?? '', name }, patch, { signal });
+  await writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
 }

@@ -8,7 +8,7 @@ import {
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
+import { controllerOf, isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
@@ -100,17 +100,15 @@ export async function takeHandoff(
   const { choices, annotations } = readHandoff(deployment, byName, nowMs);
   let current = deployment;
   if (Object.keys(annotations).length > 0) {
-    const { namespace, name } = deployment.metadata;
     const patch = mergePatchIfUnchanged(deployment, { metadata: { annotations } });
-    current = await writer.patch('change', machineDeployments, { namespace: namespace ?? '', name }, patch, { signal });
+    current = await writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
   }
   await takeBack({ writer }, strayMarks(owned, choices, sets), signal);
   const { marks, isAll } = marksDue(choices, sets);
   await atOnce(PATCHES_AT_ONCE, marks, async ({ machine, missing }) => {
-    const { namespace, name } = machine.metadata;
     try {
       const patch = mergePatch(machine, { metadata: { annotations: missing } });
-      await writer.patch('change', machines, { namespace: namespace ?? '', name }, patch, { signal });
+      await writer.patch('change', machines, refOf(machine), patch, { signal });
     } catch (err) {
       if (!isNotFound(err)) throw err;
     }
@@ -183,10 +181,9 @@ async function takeBack(
 ): Promise<void> {
   const annotations = { [PRIORITY_ANNOTATION]: DEFAULT_PRIORITY, [MARKED_FOR_DELETION_TIME_ANNOTATION]: null };
   await atOnce(PATCHES_AT_ONCE, stray, async (machine) => {
-    const { namespace, name } = machine.metadata;
     try {
       const patch = mergePatchIfUnchanged(machine, { metadata: { annotations } });
-      await writer.patch('change', machines, { namespace: namespace ?? '', name }, patch, { signal });
+      await writer.patch('change', machines, refOf(machine), patch, { signal });
     } catch (err) {
       if (!isNotFound(err)) throw err;
     }

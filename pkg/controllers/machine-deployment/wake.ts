@@ -10,7 +10,7 @@ import {
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerOf, isBeingDeleted, keyOf } from '../../apis/meta.ts';
+import { controllerOf, isBeingDeleted, keyOf, keyBeside } from '../../apis/meta.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { Informer } from '../../cache/lister.ts';
@@ -115,7 +115,7 @@ function ownerOf<T extends KubeObject>(
 ): T | undefined {
   const reference = object && controllerOf(object);
   if (object === undefined || reference?.kind !== kind || reference.apiVersion !== API_VERSION) return undefined;
-  const owner = owners.get(keyOf({ metadata: { namespace: object.metadata.namespace ?? '', name: reference.name } }));
+  const owner = owners.get(keyBeside(object, reference.name));
   return owner?.metadata.uid === reference.uid ? owner : undefined;
 }
 

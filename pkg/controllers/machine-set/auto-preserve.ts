@@ -1,3 +1,4 @@
+import { refOf } from '../../apis/meta.ts';
 import { autoPreserveMaxOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
@@ -63,10 +64,9 @@ export async function preserveFailed(
     ...release.map((machine) => ({ machine, value: null })),
   ];
   await atOnce(PATCHES_AT_ONCE, changes, async ({ machine, value }) => {
-    const { namespace, name } = machine.metadata;
     const patch = mergePatchIfUnchanged(machine, { metadata: { annotations: { [PRESERVE_ANNOTATION]: value } } });
     try {
-      await writer.patch('change', machines, { namespace: namespace ?? '', name }, patch, { signal });
+      await writer.patch('change', machines, refOf(machine), patch, { signal });
     } catch (err) {
       if (!isNotFound(err) && !isConflict(err)) throw err;
     }

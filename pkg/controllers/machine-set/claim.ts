@@ -1,7 +1,7 @@
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { isBeingDeleted } from '../../apis/meta.ts';
+import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { ApiError, isNotFound } from '../../kube/errors.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { adoptPatch, controllerReference, releasePatch, sortByClaim } from '../../reconcile/ownership.ts';
@@ -35,7 +35,7 @@ export async function claimMachines(
 
   const reference = controllerReference(set, API_VERSION, 'MachineSet');
   await atOnce(PATCHES_AT_ONCE, adopt, async (machine) => {
-    const ref = { namespace: machine.metadata.namespace ?? '', name: machine.metadata.name };
+    const ref = refOf(machine);
     await ignoreNotFound(parts.writer.patch('change', machines, ref, adoptPatch(machine, reference), { signal }));
   });
 }
@@ -46,7 +46,7 @@ async function mayAdopt(
   set: MachineSet,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const ref = { namespace: set.metadata.namespace ?? '', name: set.metadata.name };
+  const ref = refOf(set);
   const live = await ignoreNotFound(reader.get(machineSets, ref, { signal }));
   return live !== undefined && live.metadata.uid === set.metadata.uid && !isBeingDeleted(live);
 }
@@ -57,7 +57,7 @@ async function releaseMachine(
   machine: Machine,
   signal: AbortSignal,
 ): Promise<void> {
-  const ref = { namespace: machine.metadata.namespace ?? '', name: machine.metadata.name };
+  const ref = refOf(machine);
   try {
     await writer.patch('change', machines, ref, releasePatch(machine, set.metadata.uid), { signal });
   } catch (err) {

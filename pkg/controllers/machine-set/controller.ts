@@ -8,7 +8,7 @@ import {
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { describeFieldErrors, validateMachineSet } from '../../apis/machine/v1alpha1/validation.ts';
-import { isBeingDeleted } from '../../apis/meta.ts';
+import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
 import { GateClosedError } from '../../gate/gate.ts';
@@ -224,8 +224,4 @@ export class MachineSetController {
     if (invalid !== undefined && invalid !== told) this.#parts.recorder.event(invalidSpec(set, invalid));
     return undefined;
   }
-}
-
-function refOf({ metadata }: MachineSet): { namespace: string; name: string } {
-  return { namespace: metadata.namespace ?? '', name: metadata.name };
 }

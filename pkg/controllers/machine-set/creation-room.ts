@@ -3,7 +3,7 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
-import { controllerOf, keyOf } from '../../apis/meta.ts';
+import { controllerOf, keyBeside } from '../../apis/meta.ts';
 import { limitsOf } from '../replicas/limits.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { isStopped } from '../replicas/creation-brake.ts';
@@ -76,8 +76,7 @@ function roomAmong(
   const others = crowds.filter(({ sibling }) => sibling.metadata.uid !== set.metadata.uid);
   const all = crowds.flatMap(({ machines }) => machines);
   const { replicas, surge } = limitsOf(deployment.spec);
-  const isUnseen = (name: string): boolean =>
-    parts.machines.get(`${set.metadata.namespace ?? ''}/${name}`) === undefined;
+  const isUnseen = (name: string): boolean => parts.machines.get(keyBeside(set, name)) === undefined;
   return creationRoom({
     allowed: replicas + surge,
     living: all.filter((machine) => !isTerminating(machine)).length,
@@ -112,7 +111,7 @@ export function deploymentOf(
 ): MachineDeployment | undefined {
   const owner = controllerOf(set);
   if (owner?.kind !== 'MachineDeployment') return undefined;
-  const key = keyOf({ metadata: { namespace: set.metadata.namespace ?? '', name: owner.name } });
+  const key = keyBeside(set, owner.name);
   const deployment = machineDeployments.get(key);
   return deployment?.metadata.uid === owner.uid ? deployment : undefined;
 }

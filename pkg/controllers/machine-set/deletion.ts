@@ -1,6 +1,6 @@
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { isBeingDeleted } from '../../apis/meta.ts';
+import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineSets } from '../../kube/resource.ts';
 import { next, requeue, waitFor } from '../../reconcile/result.ts';
@@ -43,12 +43,6 @@ export async function finishDeletion(
 
   const rest = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
   const patch = mergePatchIfUnchanged(set, { metadata: { finalizers: rest } });
-  await parts.writer.patch(
-    'change',
-    machineSets,
-    { namespace: set.metadata.namespace ?? '', name: set.metadata.name },
-    patch,
-    { signal },
-  );
+  await parts.writer.patch('change', machineSets, refOf(set), patch, { signal });
   return next;
 }

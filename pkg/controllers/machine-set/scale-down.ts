@@ -1,6 +1,6 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { keyOf } from '../../apis/meta.ts';
+import { keyOf, refOf } from '../../apis/meta.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { isConflict, isNotFound } from '../../kube/errors.ts';
 import { machines } from '../../kube/resource.ts';
@@ -52,12 +52,12 @@ export async function deleteMachine(
   machine: Machine,
   signal: AbortSignal,
 ): Promise<void> {
-  const { name, namespace, uid, resourceVersion } = machine.metadata;
+  const { name, uid, resourceVersion } = machine.metadata;
   try {
     await parts.writer.delete(
       'destroy',
       machines,
-      { namespace: namespace ?? '', name },
+      refOf(machine),
       { uid, resourceVersion },
       { signal, clusters: concernedTargets(parts.targets, [machine]) },
     );

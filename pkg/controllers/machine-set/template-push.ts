@@ -1,3 +1,4 @@
+import { refOf } from '../../apis/meta.ts';
 import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine, MachineSpec } from '../../apis/machine/v1alpha1/machine.ts';
@@ -30,10 +31,9 @@ export async function pushTemplate(
     .map((machine) => ({ machine, change: templateChange(set, machine) }))
     .filter(({ change }) => change !== undefined);
   await atOnce(PATCHES_AT_ONCE, behind, async ({ machine, change }) => {
-    const { namespace, name } = machine.metadata;
     try {
       const patch = mergePatchIfUnchanged(machine, { spec: change });
-      await parts.writer.patch('change', machines, { namespace: namespace ?? '', name }, patch, { signal });
+      await parts.writer.patch('change', machines, refOf(machine), patch, { signal });
     } catch (err) {
       if (!isNotFound(err)) throw err;
     }

@@ -6,7 +6,7 @@ import { labelMatcher } from '../../apis/label-selector.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerOf, isBeingDeleted, keyOf } from '../../apis/meta.ts';
+import { controllerOf, isBeingDeleted, keyOf, keyBeside } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
@@ -87,7 +87,7 @@ function ownerKey(machineSets: Informer<MachineSet>, machine: Machine | undefine
   const reference = machine && controllerOf(machine);
   if (machine === undefined || reference?.kind !== 'MachineSet' || reference.apiVersion !== API_VERSION)
     return undefined;
-  const key = keyOf({ metadata: { namespace: machine.metadata.namespace ?? '', name: reference.name } });
+  const key = keyBeside(machine, reference.name);
   return machineSets.get(key)?.metadata.uid === reference.uid ? key : undefined;
 }
 

@@ -1,3 +1,4 @@
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine, MachineCondition } from '../../apis/machine/v1alpha1/machine.ts';
 import type { ConditionStatus } from '../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
@@ -5,7 +6,6 @@ import { toTimestamp } from '../../clock/clock.ts';
 import { deletionStageOf, hasReached } from '../machines/deletion-stage.ts';
 import { explain } from './explain.ts';
 import type { Explanation } from './explanation.ts';
-import { phaseOf } from '../machines/status.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../machines/node-refusal.ts';
 
 /** Says what the API server refuses to record of a machine. */

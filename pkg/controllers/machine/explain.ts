@@ -1,3 +1,4 @@
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
@@ -10,7 +11,6 @@ import { ALL_IS_WELL, type Explanation, type Story } from './explanation.ts';
 import { describeConditions } from '../machines/node-health.ts';
 import { withOutage } from './outage-story.ts';
 import { withPreservation } from './preservation/story.ts';
-import { phaseOf } from '../machines/status.ts';
 import { CREATE_FAILED, PREPARATION_FAILED, RECORD_REFUSED } from '../machines/status-texts.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../machines/node-refusal.ts';
 

@@ -1,3 +1,4 @@
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../clock/fake-clock.ts';
@@ -5,7 +6,7 @@ import { GateClosedError, type Gate } from '../../gate/gate.ts';
 import { machine } from '../../../test/builders.ts';
 import type { MachineContext } from './context.ts';
 import { PassNotes } from './pass.ts';
-import { copyOf, phaseOf } from '../machines/status.ts';
+import { copyOf } from '../machines/status.ts';
 import { becomeFailed } from './steps/fail.ts';
 
 /** A pass over a machine with, or without, a target cluster; `admit` is the gate. */

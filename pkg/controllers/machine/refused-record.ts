@@ -1,3 +1,4 @@
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { OperationType } from '../../apis/machine/v1alpha1/phases.ts';
@@ -8,7 +9,7 @@ import { Backoff } from '../../workqueue/backoff.ts';
 import { describeStage, textOfStage } from '../machines/deletion-stage.ts';
 import { MACHINE_EVENTS, type MachineEvent } from '../machines/events.ts';
 import { isRefused, reasonFor } from '../machines/node-refusal.ts';
-import { copyOf, isBeingCreated, phaseOf, restartPhase, setFailure, type MachineCopy } from '../machines/status.ts';
+import { copyOf, isBeingCreated, restartPhase, setFailure, type MachineCopy } from '../machines/status.ts';
 import { RECORD_REFUSED } from '../machines/status-texts.ts';
 import { refusalShownBy } from './conditions.ts';
 import type { MachineContext } from './context.ts';

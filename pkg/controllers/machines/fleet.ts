@@ -3,7 +3,7 @@ import { DEPLOYMENT_NAME_LABEL, MAX_REPLACEMENTS_ANNOTATION } from '../../apis/m
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerOf, type KubeObject } from '../../apis/meta.ts';
+import { controllerOf, type KubeObject, keyBeside } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { mayReplace, replacementLimit } from './replacement.ts';
 
@@ -68,7 +68,7 @@ export class Fleet {
       name === undefined
         ? ownerOf(other, 'MachineSet')?.uid === setUID
         : other.metadata.labels?.[DEPLOYMENT_NAME_LABEL] === name;
-    const key = name === undefined ? setUID : `${machine.metadata.namespace ?? ''}/${name}`;
+    const key = name === undefined ? setUID : keyBeside(machine, name);
     return { key, limit: replacementLimit(undefined, 0), others: this.#othersOf(machine, isMate) };
   }
 

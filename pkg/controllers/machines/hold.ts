@@ -1,5 +1,5 @@
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { phaseOf } from './status.ts';
 
 /**
  * Why a machine past its health timeout is not replaced yet.

@@ -1,10 +1,10 @@
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Fleet } from './fleet.ts';
 import type { PaceFacts } from './pace.ts';
 import { healthTimeoutMsOf, type MachineSettings } from './settings.ts';
-import { phaseOf } from './status.ts';
 import { keyOfZone, unhealthyTogether, zoneOf, type ZoneParts, zoneStates, type Zone } from './zones.ts';
 
 /** What tells whether a machine that is not well may be replaced now. */

@@ -1,7 +1,7 @@
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { resolveIntOrPercent } from '../../apis/int-or-percent.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import { phaseOf } from './status.ts';
 
 /** How many machines of one MachineDeployment are replaced at once unless it says otherwise. */
 const DEFAULT_LIMIT = 1;

@@ -1,3 +1,4 @@
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { LastOperation, Machine, MachineStatus } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { LONGEST_TEXT, shortText } from '../../apis/short-text.ts';
@@ -16,11 +17,6 @@ export function copyOf(machine: Machine): MachineCopy {
   // Cheaper than structuredClone, and a Machine is nothing but JSON.
   const { spec, status, ...rest } = JSON.parse(JSON.stringify(machine)) as Partial<Machine> & Pick<Machine, 'metadata'>;
   return { ...rest, spec: spec ?? {}, status: status ?? {} };
-}
-
-/** The phase; '' while no VM was confirmed. */
-export function phaseOf({ status }: Pick<Machine, 'status'>): MachinePhase | '' {
-  return status?.currentStatus?.phase ?? '';
 }
 
 /** Whether a VM is still to be made or found: nothing was confirmed, or the last attempt failed. */

@@ -1,3 +1,4 @@
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { ZONE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
@@ -5,7 +6,6 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
 import type { Targets } from '../../targets/targets.ts';
-import { phaseOf } from './status.ts';
 
 /** Of fewer machines nobody can tell whether the fault is the zone's or theirs. */
 const LEAST_MACHINES = 3;

@@ -1,3 +1,4 @@
+import { refOf } from '../../apis/meta.ts';
 import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
@@ -182,8 +183,4 @@ function isAnother({ type }: { readonly type: string }): boolean {
 
 function isFrozen(conditions: readonly { readonly type: string }[]): boolean {
   return !conditions.every(isAnother);
-}
-
-function refOf({ metadata }: Pick<MachineSet, 'metadata'>): { namespace: string; name: string } {
-  return { namespace: metadata.namespace ?? '', name: metadata.name };
 }

@@ -1,9 +1,10 @@
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { BoundedMap } from '../../events/bounded-map.ts';
 import { deletionStageOf, hasReached } from '../machines/deletion-stage.ts';
-import { isBeingCreated, phaseOf, wasNeverAsked } from '../machines/status.ts';
+import { isBeingCreated, wasNeverAsked } from '../machines/status.ts';
 import type { CallNotes } from './noted-calls.ts';
 
 /** Deletions of VMs that are remembered until their Machine is gone, which follows at once. */

@@ -1,3 +1,4 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
@@ -6,7 +7,7 @@ import { advanceCall, keepState, postponeCall, StaleCallError, type DriverCall }
 import { unansweredLookMs } from '../calls/unanswered.ts';
 import { isUnresolved, resolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import { phaseOf, wasNeverAsked } from '../../machines/status.ts';
+import { wasNeverAsked } from '../../machines/status.ts';
 import { advance, isAt, stay, untilRecorded } from './cursor.ts';
 import { isStillOurs } from './still-ours.ts';
 import { sharedWith } from '../identity-claims.ts';

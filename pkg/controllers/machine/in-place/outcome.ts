@@ -1,3 +1,4 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { formatDuration } from '../../../apis/duration.ts';
 import { UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
@@ -8,7 +9,7 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../named-node.ts';
 import { conditionOf } from '../node-condition.ts';
 import { inPlaceUpdateTimeoutMsOf } from '../../machines/settings.ts';
-import { beginPhase, phaseOf, setOperation } from '../../machines/status.ts';
+import { beginPhase, setOperation } from '../../machines/status.ts';
 import { failureOn, IN_PLACE_UPDATE } from './reason.ts';
 
 /**

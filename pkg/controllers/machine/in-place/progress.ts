@@ -1,3 +1,4 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
@@ -12,7 +13,7 @@ import { endDrain, type DrainState } from '../drain/session.ts';
 import { namedNode } from '../named-node.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { conditionChange, conditionOf } from '../node-condition.ts';
-import { beginPhase, phaseOf, setFailure, setOperation } from '../../machines/status.ts';
+import { beginPhase, setFailure, setOperation } from '../../machines/status.ts';
 import {
   IN_PLACE_UPDATE,
   inPlaceCondition,

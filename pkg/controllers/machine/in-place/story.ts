@@ -1,9 +1,9 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL, SELECTED_FOR_UPDATE_LABEL, UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { textOfStage } from '../../machines/deletion-stage.ts';
 import type { Story } from '../explanation.ts';
-import { phaseOf } from '../../machines/status.ts';
 import { IN_PLACE_UPDATE } from './reason.ts';
 
 /** The story of a machine that is, or is to be, updated in place; undefined for any other. */

@@ -1,3 +1,4 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import {
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
   NODE_LABEL,
@@ -14,7 +15,6 @@ import { namedNode } from '../named-node.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { conditionChange, type WantedCondition } from '../node-condition.ts';
 import { preserveTimeoutMsOf } from '../../machines/settings.ts';
-import { phaseOf } from '../../machines/status.ts';
 import {
   PRESERVATION_BARRIER,
   preservedCondition,

@@ -1,9 +1,9 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { ALL_IS_WELL, type Story } from '../explanation.ts';
-import { phaseOf } from '../../machines/status.ts';
 
 /**
  * How the story of a preserved machine goes on: one that failed stays until its time is over, the others are told until when.

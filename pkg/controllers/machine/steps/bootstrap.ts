@@ -1,9 +1,10 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { MachineContext } from '../context.ts';
 import { creationTimeoutMsOf } from '../../machines/settings.ts';
-import { isBeingCreated, phaseOf } from '../../machines/status.ts';
+import { isBeingCreated } from '../../machines/status.ts';
 import { legacyTokenID } from '../token-id.ts';
 import { fillUserData, wantsToken } from '../user-data.ts';
 

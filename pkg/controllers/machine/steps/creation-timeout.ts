@@ -1,9 +1,10 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, requeue, stop } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { creationTimeoutMsOf } from '../../machines/settings.ts';
-import { isBeingCreated, phaseOf, setOperation } from '../../machines/status.ts';
+import { isBeingCreated, setOperation } from '../../machines/status.ts';
 import { becomeFailed, clustersOf } from './fail.ts';
 import { initializingSinceMs } from './initialize.ts';
 import { refusedSinceMs } from '../refused-record.ts';

@@ -1,3 +1,4 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
 import { formatDuration } from '../../../apis/duration.ts';
@@ -8,7 +9,7 @@ import { hold, withHold, type Hold } from '../../machines/hold.ts';
 import { isUpdated } from '../in-place/outcome.ts';
 import { isHealthy } from '../../machines/node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf } from '../../machines/settings.ts';
-import { phaseOf, setOperation } from '../../machines/status.ts';
+import { setOperation } from '../../machines/status.ts';
 import type { PaceFacts } from '../../machines/pace.ts';
 import { paceFactsOf, stoppedZoneOf } from '../../machines/replacement-turn.ts';
 import { becomeFailed, clustersOf } from './fail.ts';

@@ -1,3 +1,4 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
@@ -11,7 +12,7 @@ import {
 } from '../../machines/node-health.ts';
 import { hasFailedUpdate } from '../in-place/outcome.ts';
 import { watchedConditionsOf } from '../../machines/settings.ts';
-import { beginPhase, phaseOf, setOperation } from '../../machines/status.ts';
+import { beginPhase, setOperation } from '../../machines/status.ts';
 import { removeTokens } from './bootstrap.ts';
 import { namedNode } from '../named-node.ts';
 

@@ -1,3 +1,4 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
@@ -9,7 +10,7 @@ import type { CallFailure } from '../retries.ts';
 import { afterInitialize } from '../reactions.ts';
 import { creationTimeoutMsOf } from '../../machines/settings.ts';
 import { INITIALIZE_FAILED } from '../../machines/status-texts.ts';
-import { phaseOf, restartPhase, setFailure } from '../../machines/status.ts';
+import { restartPhase, setFailure } from '../../machines/status.ts';
 import { startingData } from './bootstrap.ts';
 
 /**

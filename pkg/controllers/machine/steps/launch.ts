@@ -1,3 +1,4 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
@@ -14,7 +15,7 @@ import type { Launched, MachineContext, MachineStep, ResolvedClass } from '../co
 import type { CallFailure, CallInput } from '../retries.ts';
 import { afterStatus } from '../reactions.ts';
 import { creationTimeoutMsOf } from '../../machines/settings.ts';
-import { beginPhase, phaseOf, setFailure } from '../../machines/status.ts';
+import { beginPhase, setFailure } from '../../machines/status.ts';
 import { startingData } from './bootstrap.ts';
 import { CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 

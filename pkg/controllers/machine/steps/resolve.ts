@@ -1,3 +1,4 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { describeFieldErrors, validateMachineClass } from '../../../apis/machine/v1alpha1/validation.ts';
@@ -5,7 +6,7 @@ import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { isUnresolved, resolveClass, wrongKindOf, type Unresolved } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import { beginPhase, phaseOf, setFailure, wasNeverAsked } from '../../machines/status.ts';
+import { beginPhase, setFailure, wasNeverAsked } from '../../machines/status.ts';
 import { NEVER_ASKED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 import { USER_DATA } from './bootstrap.ts';
 

@@ -1,3 +1,4 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
@@ -20,7 +21,7 @@ import { isHealthy } from '../../machines/node-health.ts';
 import type { ReplacementPace } from '../../machines/pace.ts';
 import { paceFactsOf, stoppedZoneOf, type TurnParts } from '../../machines/replacement-turn.ts';
 import { watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
-import { beginPhase, copyOf, phaseOf, setOperation } from '../../machines/status.ts';
+import { beginPhase, copyOf, setOperation } from '../../machines/status.ts';
 import { statusChange } from '../../machines/status-change.ts';
 import { type Evidence, type Proof, describeProof, proofFields, type Sight } from './evidence.ts';
 import type { ClassList } from './survey.ts';

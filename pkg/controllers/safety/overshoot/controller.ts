@@ -2,7 +2,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
-import { controllerOf, isBeingDeleted, keyOf } from '../../../apis/meta.ts';
+import { controllerOf, isBeingDeleted, keyOf, keyBeside } from '../../../apis/meta.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
@@ -149,7 +149,7 @@ export class OvershootController {
   #deploymentOf(set: MachineSet): MachineDeployment | undefined {
     const owner = controllerOf(set);
     if (owner?.kind !== 'MachineDeployment' || owner.apiVersion !== API_VERSION) return undefined;
-    const key = keyOf({ metadata: { namespace: set.metadata.namespace ?? '', name: owner.name } });
+    const key = keyBeside(set, owner.name);
     const deployment = this.#parts.machineDeployments.get(key);
     return deployment?.metadata.uid === owner.uid ? deployment : undefined;
   }
