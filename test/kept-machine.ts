@@ -9,8 +9,7 @@ import type { MachinePhase } from '../pkg/apis/machine/v1alpha1/phases.ts';
 import type { Node } from '../pkg/apis/wire.ts';
 import type { DrainOutcome, DrainRequest } from '../pkg/drain/drain.ts';
 import { machine, node } from './builders.ts';
-import { CREATION } from '../pkg/controllers/machine/controller.ts';
-import { FakeWorld, type PassSeen } from '../pkg/controllers/machine/fake-world.ts';
+import { FakeWorld, type PassSeen } from './fakes/machine-world.ts';
 
 const READY = { type: 'Ready', status: 'True' };
 const NOT_READY = { type: 'Ready', status: 'Unknown' };
@@ -113,7 +112,7 @@ export class KeptMachine {
   }
 
   async pass(): Promise<PassSeen> {
-    const seen = await this.world.pass(CREATION);
+    const seen = await this.world.pass(this.world.creation);
     await this.world.settle();
     for (const request of this.world.drains.requests.slice(this.#seenDrains)) this.#raiseBarrier(request);
     this.#seenDrains = this.world.drains.requests.length;

@@ -17,7 +17,7 @@ import { wakeMachineClasses } from '../../pkg/controllers/machine-class/wake.ts'
 import { Fleet } from '../../pkg/controllers/machines/fleet.ts';
 import { ReplacementPace } from '../../pkg/controllers/machines/pace.ts';
 import { MachineController } from '../../pkg/controllers/machine/controller.ts';
-import { SETTINGS } from '../../pkg/controllers/machine/fake-world.ts';
+import { SETTINGS } from '../fakes/machine-settings.ts';
 import { MACHINE_EVENT_SOURCE } from '../../pkg/controllers/machines/events.ts';
 import type { MachineSettings } from '../../pkg/controllers/machines/settings.ts';
 import { wakeMachines } from '../../pkg/controllers/machine/wake.ts';

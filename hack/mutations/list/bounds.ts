@@ -669,20 +669,20 @@ export const BOUNDS: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/steps/claim.ts',
-    from: 'noteUnanswered(ctx, error, clock.monotonicMs());',
+    from: 'deps.unanswered.ended(ctx.machine, error, deps.clock.monotonicMs());',
     to: '',
     why: 'A machine whose creation was answered with the VM of another one is never created.',
     tests: ['pkg/controllers/machine/identity-claims.test.ts'],
   },
   {
     file: 'pkg/controllers/machine/calls/driver-call.ts',
-    from: 'ctx.activities.forget(ctx.machine.metadata.uid, call.kind);',
+    from: 'this.#activities.forget(ctx.machine.metadata.uid, call.kind);',
     to: '',
     why: 'A driver whose answer was refused is never asked again.',
     tests: ['pkg/controllers/machine/identity-claims.test.ts'],
   },
   {
-    file: 'pkg/controllers/machine/steps/claim.ts',
+    file: 'pkg/controllers/machine/identity-claims.ts',
     from: "nodes === undefined ? '' : nodeName",
     to: "nodeName === nodeName ? '' : nodeName",
     why: 'A machine takes the Node name of another one.',

@@ -4,7 +4,7 @@ import { machine, machineClass } from '../../../test/builders.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
 import { machines } from '../../kube/resource.ts';
-import { FakeDriver } from '../machine/fake-world.ts';
+import { FakeDriver } from '../../../test/fakes/driver.ts';
 import { lookForOwnerlessVMs } from './ownerless-vms.ts';
 
 const VM: ListedMachine = { providerID: 'sim:///m-1', machineName: 'm-1', machineUID: undefined };

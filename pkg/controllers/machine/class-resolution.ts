@@ -1,8 +1,10 @@
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import type { ClassSecrets } from '../class-secrets/secret-contents.ts';
-import type { MachineContext, ResolvedClass } from './context.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { Drivers } from '../../driver/drivers.ts';
+import type { ClassSecrets, SecretContents } from '../class-secrets/secret-contents.ts';
+import type { ResolvedClass } from './context.ts';
 
 /** Why nothing can be asked of the provider; a sentence for people, with what to do about it. */
 export interface Unresolved {
@@ -12,15 +14,29 @@ export interface Unresolved {
 }
 
 /** What a class is resolved from. */
-export type ClassSources = Pick<MachineContext, 'classes' | 'secrets' | 'drivers' | 'signal'>;
+export interface ClassSources {
+  readonly classes: Pick<Lister<MachineClass>, 'get'>;
+  /** Content of the Secrets that MachineClasses name. */
+  readonly secrets: Pick<SecretContents, 'of'>;
+  readonly drivers: Pick<Drivers, 'resolve'>;
+}
 
 /**
  * The MachineClass of a machine with its driver and Secret data. A Secret that does not exist contributes nothing; data of
  * `credentialsSecretRef` goes over that of `secretRef`, key by key.
  */
-export async function resolveClass(
-  { classes, secrets, drivers, signal }: ClassSources,
+export type ResolveClass = (machine: Machine, signal: AbortSignal) => Promise<ResolvedClass | Unresolved>;
+
+/** Finds classes in these sources. */
+export const classResolver =
+  (sources: ClassSources): ResolveClass =>
+  (machine, signal) =>
+    resolveClass(sources, machine, signal);
+
+async function resolveClass(
+  { classes, secrets, drivers }: ClassSources,
   machine: Machine,
+  signal: AbortSignal,
 ): Promise<ResolvedClass | Unresolved> {
   const { namespace = '' } = machine.metadata;
   const { kind = '', name = '' } = machine.spec.class ?? {};

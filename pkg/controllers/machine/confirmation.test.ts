@@ -5,8 +5,7 @@ import { DriverError } from '../../driver/error.ts';
 import type { MachineRequest } from '../../driver/driver.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { contradicts } from './confirmation.ts';
-import { CREATION, DELETION } from './controller.ts';
-import { FakeWorld } from './fake-world.ts';
+import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const SECOND = 1_000;
@@ -42,7 +41,7 @@ function toBeMade(name: string, deleted = false): Machine {
   });
 }
 
-async function run(world: FakeWorld, name: string, steps = CREATION): Promise<void> {
+async function run(world: FakeWorld, name: string, steps = world.creation): Promise<void> {
   for (let i = 0; i < 12 && current(world, name) !== undefined; i++) {
     await world.pass(steps, `default/${name}`);
     await world.settle();
@@ -116,12 +115,12 @@ describe('a creation of m-1 that is answered with the VM of m-2, which is in cre
 
   test('costs m-2 nothing when m-1 is deleted before anything is recorded', async () => {
     const world = start(mixedUp);
-    await world.pass(CREATION, 'default/m-1');
+    await world.pass(world.creation, 'default/m-1');
     await world.settle();
     world.driver.vms.set('m-2', vmOf('m-2'));
     world.machines.put(toBeMade('m-1', true));
 
-    await run(world, 'm-1', DELETION);
+    await run(world, 'm-1', world.deletion);
 
     expect(current(world, 'm-1')).toBeUndefined();
     expect([...world.driver.vms.keys()]).toEqual(['m-2']);

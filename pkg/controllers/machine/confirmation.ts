@@ -1,5 +1,6 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { VirtualMachine } from '../../driver/driver.ts';
+import type { Lister } from '../../cache/lister.ts';
 import { DriverError } from '../../driver/error.ts';
 import { isSameVM } from '../machines/same-vm.ts';
 import type { MachineContext, ResolvedClass } from './context.ts';
@@ -18,7 +19,8 @@ import { rivalFor, type Identity } from './identity-claims.ts';
  * | one has recorded none                | another VM or Node, finished or not | refused, and asked again      |
  */
 export async function requireConfirmed(
-  { machines, nodes, log }: Pick<MachineContext, 'machines' | 'nodes' | 'log'>,
+  { machines }: { readonly machines: Lister<Machine> },
+  { nodes, log }: Pick<MachineContext, 'nodes' | 'log'>,
   { driver, machineClass, secretData }: ResolvedClass,
   machine: Machine,
   told: Identity,

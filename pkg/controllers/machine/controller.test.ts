@@ -6,8 +6,7 @@ import { DriverError } from '../../driver/error.ts';
 import { singleTarget } from '../../targets/single-target.ts';
 import { machine, machineClass } from '../../../test/builders.ts';
 import { MachineController } from './controller.ts';
-import { FakeWorld } from './fake-world.ts';
-import { PassNotes } from './pass.ts';
+import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const KEY = 'default/m-1';
@@ -23,9 +22,8 @@ test('what a pass starts for a Machine that vanishes meanwhile is not remembered
   });
   world.machines.put(observed);
   const { uid } = observed.metadata;
-  using pass = new PassNotes();
   const controller = new MachineController({
-    ...world.context(observed, pass),
+    ...world.deps,
     targets: singleTarget(undefined),
     recorder: { event: () => undefined },
     writer: {} as Writer, // a pass that only starts work writes nothing

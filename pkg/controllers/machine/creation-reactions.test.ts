@@ -3,8 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { DRIVER_CODES, DriverError, type DriverCode } from '../../driver/error.ts';
 import { machine, machineClass, secret } from '../../../test/builders.ts';
-import { CREATION } from './controller.ts';
-import { FakeWorld, type PassSeen } from './fake-world.ts';
+import { FakeWorld, type PassSeen } from '../../../test/fakes/machine-world.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const SECOND = 1_000;
@@ -54,7 +53,7 @@ function start(): FakeWorld {
   const world = new FakeWorld();
   world.driver.notFound = () => new DriverError('NotFound', 'no VM');
   world.driver.methods.add('InitializeMachine');
-  world.settings = { ...world.settings, creationTimeoutMs: Number.MAX_SAFE_INTEGER };
+  Object.assign(world.settings, { creationTimeoutMs: Number.MAX_SAFE_INTEGER });
   world.classes.put(machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER] })));
   world.secrets.put(secret((s) => Object.assign(s.data, { userData: Buffer.from('x').toString('base64') })));
   world.machines.put(
@@ -70,11 +69,11 @@ function start(): FakeWorld {
 
 /** Passes until nothing moves any more without an event. */
 async function run(world: FakeWorld): Promise<PassSeen> {
-  let seen = await world.pass(CREATION);
+  let seen = await world.pass(world.creation);
   for (let i = 0; i < 20; i++) {
     const before = world.driver.calls.length;
     await world.settle();
-    seen = await world.pass(CREATION);
+    seen = await world.pass(world.creation);
     await world.settle();
     if (world.driver.calls.length === before && seen.writes.length === 0) break;
   }

@@ -3,8 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { DriverError } from '../../driver/error.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machine, machineClass, node, secret } from '../../../test/builders.ts';
-import { CREATION } from './controller.ts';
-import { FakeWorld, type PassSeen } from './fake-world.ts';
+import { FakeWorld, type PassSeen } from '../../../test/fakes/machine-world.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const MINUTE = 60_000;
@@ -131,11 +130,11 @@ async function runFor(world: FakeWorld, minutes: number): Promise<PassSeen> {
   for (let i = 0; i < minutes; i++) {
     for (let j = 0; j < 4; j++) {
       await world.settle();
-      await world.pass(CREATION);
+      await world.pass(world.creation);
     }
     world.clock.advance(MINUTE);
   }
-  return await world.pass(CREATION);
+  return await world.pass(world.creation);
 }
 
 describe('the creation timeout', () => {
@@ -227,7 +226,7 @@ describe('a machine that was given up while its creation waited for its turn', (
     const world = start();
     const { promise, resolve } = Promise.withResolvers<void>();
     world.driver.hold = promise;
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     const current = machineOf(world);
     const metadata = { ...current.metadata, resourceVersion: newVersion() };
     if (what === 'deleted') Object.assign(metadata, { deletionTimestamp: '2026-01-01T00:00:00Z' });
@@ -290,7 +289,7 @@ describe('the last look before a creation timeout', () => {
     if (cached !== undefined) world.nodes.cache.put(cached);
     world.nodes.live.set('m-1', live);
 
-    const { machine: seen } = await world.pass(CREATION);
+    const { machine: seen } = await world.pass(world.creation);
 
     expect(seen.status?.currentStatus?.phase).toBe(phase);
     expect(world.nodes.done).toContain('read m-1');
@@ -304,7 +303,7 @@ describe('the last look before a creation timeout', () => {
     const observed = machineOf(world);
     world.liveMachines.set(KEY, { ...observed, metadata: { ...observed.metadata, ...change } });
 
-    const { machine: seen, result } = await world.pass(CREATION);
+    const { machine: seen, result } = await world.pass(world.creation);
 
     expect(seen.status?.currentStatus?.phase).toBe('Pending');
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 1_000 });

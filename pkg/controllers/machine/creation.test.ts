@@ -5,8 +5,7 @@ import { DriverError } from '../../driver/error.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machine, machineClass, node, secret } from '../../../test/builders.ts';
-import { CREATION } from './controller.ts';
-import { FakeWorld, type PassSeen } from './fake-world.ts';
+import { FakeWorld, type PassSeen } from '../../../test/fakes/machine-world.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const SECOND = 1_000;
@@ -42,12 +41,12 @@ function start(change?: (m: ReturnType<typeof machine>) => void): FakeWorld {
 
 /** Passes until nothing moves without an event from outside. */
 async function run(world: FakeWorld): Promise<PassSeen> {
-  let seen = await world.pass(CREATION);
+  let seen = await world.pass(world.creation);
   for (let i = 0; i < 20; i++) {
     await world.settle();
     const before = world.machines.get('default/m-1');
     const calls = world.driver.calls.length;
-    seen = await world.pass(CREATION);
+    seen = await world.pass(world.creation);
     if (world.machines.get('default/m-1') === before && world.driver.calls.length === calls) break;
   }
   return seen;
@@ -101,7 +100,7 @@ describe('a new machine', () => {
       m.metadata.finalizers = ['foreign'];
     });
 
-    const { machine: seen, writes } = await world.pass(CREATION);
+    const { machine: seen, writes } = await world.pass(world.creation);
 
     expect(seen.metadata.finalizers).toEqual(['foreign', FINALIZER]);
     expect(writes).toEqual(['main']);
@@ -163,10 +162,10 @@ describe('a new machine', () => {
 
   test('is not created twice when the write that records the VM is lost', async () => {
     const world = start();
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     await world.settle();
     world.losesWrites = true;
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     await world.settle();
     expect(world.events).toEqual([]);
 
@@ -223,8 +222,8 @@ describe('a new machine', () => {
       for (let i = 0; i < 12; i++) {
         if (i === restartAt) world.restart();
         if (i === 6) join(world);
-        await world.pass(CREATION);
-        await world.pass(CREATION);
+        await world.pass(world.creation);
+        await world.pass(world.creation);
         await world.settle();
       }
       expect(world.driver.vms.size).toBe(1);
@@ -309,7 +308,7 @@ describe('a class that cannot be used', () => {
     await run(world);
     world.clock.advance(20 * MINUTE);
 
-    const { machine: seen } = await world.pass(CREATION);
+    const { machine: seen } = await world.pass(world.creation);
 
     expect(seen.status?.currentStatus?.phase).toBe('Failed');
     expect(seen.status?.lastOperation?.description).toContain('MachineClass default/class-1 not found');
@@ -351,7 +350,7 @@ describe('a provider that fails', () => {
     const world = start();
     world.driver.failures['create'] = [exhausted()];
     await run(world);
-    for (let i = 0; i < 1_000; i++) await world.pass(CREATION);
+    for (let i = 0; i < 1_000; i++) await world.pass(world.creation);
 
     expect(world.driver.calls).toEqual(['status', 'create']);
     expect(world.writes).toBe(1);
@@ -435,7 +434,7 @@ describe('a provider that fails', () => {
     await run(world);
     world.clock.advance(20 * MINUTE);
 
-    const { machine: seen, events } = await world.pass(CREATION);
+    const { machine: seen, events } = await world.pass(world.creation);
 
     expect(seen.status).toMatchObject({
       currentStatus: { phase: 'Failed' },
@@ -472,19 +471,19 @@ describe('a provider that fails', () => {
   test('is shown although the write that should show it was lost', async () => {
     const world = start();
     world.driver.failures['create'] = [new DriverError('Internal', 'x', { lastKnownState: 'nic made' })];
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     await world.settle();
     world.losesWrites = true;
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     world.losesWrites = false;
-    const { machine: seen } = await world.pass(CREATION);
+    const { machine: seen } = await world.pass(world.creation);
 
     expect(seen.status).toMatchObject({ currentStatus: { phase: 'CrashLoopBackOff' }, lastKnownState: 'nic made' });
   });
 
   test('that made the VM in the last moment is not held against the machine', async () => {
     const world = start();
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     await world.settle();
     world.clock.advance(20 * MINUTE);
 

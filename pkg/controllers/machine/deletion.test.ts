@@ -6,8 +6,7 @@ import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import type { VolumeAttachment } from '../../apis/wire.ts';
 import { machine, machineClass, node, secret } from '../../../test/builders.ts';
-import { CREATION, DELETION } from './controller.ts';
-import { FakeWorld, type PassSeen } from './fake-world.ts';
+import { FakeWorld, type PassSeen } from '../../../test/fakes/machine-world.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const SECOND = 1_000;
@@ -53,12 +52,12 @@ const stageNow = (world: FakeWorld): string => description(world) ?? '(gone)';
 
 /** Passes until nothing moves without an event from outside. */
 async function run(world: FakeWorld): Promise<PassSeen> {
-  let seen = await world.pass(DELETION);
+  let seen = await world.pass(world.deletion);
   for (let quiet = 0; quiet < 3 && world.machines.get(KEY) !== undefined; quiet++) {
     await world.settle();
     const before = world.machines.get(KEY);
     const calls = world.driver.calls.length + world.drains.requests.length;
-    seen = await world.pass(DELETION);
+    seen = await world.pass(world.deletion);
     await world.settle();
     const hasMoved = world.driver.calls.length + world.drains.requests.length !== calls;
     if (hasMoved || world.machines.get(KEY) !== before) quiet = -1;
@@ -135,7 +134,7 @@ describe('a deletion', () => {
     await run(world);
     world.drains.end({ kind: 'drained' });
     await world.settle();
-    await world.pass(DELETION);
+    await world.pass(world.deletion);
     await world.settle();
 
     expect(stageNow(world)).toBe('Drain successful. Initiate VM deletion');
@@ -172,8 +171,8 @@ describe('a deletion', () => {
         for (let i = 0; i < 14 && world.machines.get(KEY) !== undefined; i++) {
           if (i === at && fault === 'restart') world.restart();
           world.losesWrites = i === at && fault === 'lost write';
-          await world.pass(DELETION);
-          if (world.machines.get(KEY) !== undefined) await world.pass(DELETION);
+          await world.pass(world.deletion);
+          if (world.machines.get(KEY) !== undefined) await world.pass(world.deletion);
           await world.settle();
           world.drains.end({ kind: 'drained' });
           await world.settle();
@@ -190,7 +189,7 @@ describe('a deletion', () => {
       m.metadata.finalizers = ['foreign'];
     });
 
-    const { writes, result } = await world.pass(DELETION);
+    const { writes, result } = await world.pass(world.deletion);
 
     expect(writes).toEqual([]);
     expect(result).toMatchObject({ waitingFor: 'other finalizers' });
@@ -200,7 +199,7 @@ describe('a deletion', () => {
     const world = start((m) => {
       m.status.currentStatus.preserveExpiryTime = '2026-02-01T00:00:00Z';
     });
-    await world.pass(DELETION);
+    await world.pass(world.deletion);
 
     expect(world.machines.get(KEY)?.status?.currentStatus).toEqual({
       phase: 'Terminating',
@@ -377,7 +376,7 @@ describe('departure: a deletion need not wait until the machine was made; one th
     world.driver.hold = new Promise((resolve) => {
       release = resolve;
     });
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     await world.settle();
     expect(world.driver.calls).toEqual(['status']);
     edit(world, (m) => {
@@ -409,7 +408,7 @@ describe('departure: a deletion need not wait until the machine was made; one th
     });
     world.nodes.cache.remove('m-1');
     world.driver.vms.clear();
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     await world.settle();
     expect(world.driver.calls).toEqual(['status', 'create']);
     edit(world, (m) => {
@@ -427,7 +426,7 @@ describe('departure: a deletion need not wait until the machine was made; one th
     const { world } = await whileCreating();
     await run(world);
     world.clock.advance(30 * SECOND);
-    await world.pass(DELETION);
+    await world.pass(world.deletion);
 
     expect(world.events.map(({ reason }) => reason)).toContain('CreationAborted');
   });

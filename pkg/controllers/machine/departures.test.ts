@@ -6,9 +6,8 @@ import { CONTROL, GateClosedError, type Intent } from '../../gate/gate.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { Writer } from '../../kube/client.ts';
 import { machine, machineClass, node, secret } from '../../../test/builders.ts';
-import { CREATION, DELETION } from './controller.ts';
 import type { MachineStep } from './context.ts';
-import { FakeWorld, type PassSeen } from './fake-world.ts';
+import { FakeWorld, type PassSeen } from '../../../test/fakes/machine-world.ts';
 import { copyOf, type MachineCopy } from '../machines/status.ts';
 import { legacyTokenID, tokenID } from './token-id.ts';
 import { mainPatch, writeRecord, writeStatus } from './write.ts';
@@ -65,7 +64,7 @@ function unhealthy(): FakeWorld {
 }
 
 /** Passes whenever something ended, and only then: no time goes by. */
-async function run(world: FakeWorld, steps: readonly MachineStep[] = CREATION): Promise<PassSeen> {
+async function run(world: FakeWorld, steps: readonly MachineStep[] = world.creation): Promise<PassSeen> {
   let seen = await world.pass(steps);
   for (let i = 0; i < 10 && world.machines.get(KEY) !== undefined; i++) {
     await world.settle();
@@ -92,7 +91,7 @@ describe('unlike the original:', () => {
     const running = await run(world);
     remake(world, { deletionTimestamp: '2026-01-01T00:00:00Z' });
     for (let i = 0; i < 10 && world.machines.get(KEY) !== undefined; i++) {
-      await world.pass(DELETION);
+      await world.pass(world.deletion);
       world.drains.end({ kind: 'drained' });
       await world.settle();
     }
@@ -119,7 +118,7 @@ describe('unlike the original:', () => {
     world.clock.advance(10 * MINUTE);
     world.nodes.live.set('m-1', node());
 
-    const { machine: seen } = await world.pass(CREATION);
+    const { machine: seen } = await world.pass(world.creation);
 
     expect(world.nodes.done).toContain('read m-1');
     expect(seen.status?.currentStatus?.phase).toBe('Unknown');
@@ -145,7 +144,7 @@ describe('unlike the original:', () => {
 
     const phases = [];
     for (const world of [alone, inIllZone, withOthers]) {
-      phases.push((await world.pass(CREATION)).machine.status?.currentStatus?.phase);
+      phases.push((await world.pass(world.creation)).machine.status?.currentStatus?.phase);
     }
 
     expect(phases).toEqual(['Failed', 'Unknown', 'Unknown']);
@@ -196,7 +195,7 @@ describe('unlike the original:', () => {
     await run(world);
     world.machines.put({ ...current(world), metadata: namedLike(world, 'm-2'), status: {} });
 
-    await world.pass(CREATION, 'default/m-2');
+    await world.pass(world.creation, 'default/m-2');
     await world.settle();
 
     expect(world.driver.calls).toEqual(['status', 'create']);
@@ -206,11 +205,11 @@ describe('unlike the original:', () => {
     const world = start();
     const { promise, resolve } = Promise.withResolvers<void>();
     world.driver.hold = promise;
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     remake(world, { deletionTimestamp: '2026-01-01T00:00:00Z' });
     resolve();
 
-    await run(world, DELETION);
+    await run(world, world.deletion);
 
     expect(world.driver.calls).not.toContain('create');
     expect(world.machines.get(KEY)).toBeUndefined();
@@ -231,7 +230,7 @@ describe('unlike the original:', () => {
     remake(world, { deletionTimestamp: '2026-01-01T00:00:00Z' });
     world.clock.advance(30 * SECOND);
 
-    await run(world, DELETION);
+    await run(world, world.deletion);
 
     expect(world.events.map(({ reason }) => reason)).toContain('CreationAborted');
     expect(world.machines.get(KEY)).toBeUndefined();
@@ -241,12 +240,12 @@ describe('unlike the original:', () => {
     const world = unhealthy();
     world.clock.advance(60 * MINUTE);
     world.trustedForMs = () => MINUTE;
-    const young = await world.pass(CREATION);
+    const young = await world.pass(world.creation);
     world.trustedForMs = () => 60 * MINUTE;
     world.graceLeftMs = SECOND;
-    const inGrace = await world.pass(CREATION);
+    const inGrace = await world.pass(world.creation);
     world.graceLeftMs = 0;
-    const then = await world.pass(CREATION);
+    const then = await world.pass(world.creation);
 
     expect([young, inGrace, then].map(({ machine: m }) => m.status?.currentStatus?.phase)).toEqual([
       'Unknown',
@@ -272,7 +271,8 @@ describe('unlike the original:', () => {
       const ctx = world.context(observed, { intent } as never);
       const writer = { patch: note } as Writer;
       const base = await writeRecord(writer, { ...ctx, machine: copy });
-      if (base !== undefined) await writeStatus(writer, { ...ctx, machine: copy }, base, undefined);
+      if (base !== undefined)
+        await writeStatus({ writer, clock: world.clock }, { ...ctx, machine: copy }, base, undefined);
     };
 
     await write('destroy', (m) => {
@@ -301,7 +301,7 @@ describe('unlike the original:', () => {
     world.clock.advance(60 * MINUTE);
     world.closedGate = new GateClosedError('frozen', 'target', 'cluster target could not be reached');
 
-    const { machine: seen, writes } = await world.pass(CREATION);
+    const { machine: seen, writes } = await world.pass(world.creation);
 
     expect([seen.status?.currentStatus?.phase, writes]).toEqual(['Unknown', []]);
   });
@@ -311,7 +311,7 @@ describe('unlike the original:', () => {
     world.classes.remove('default/class-1');
     world.nodes.cache.put(node((n) => Object.assign(n.metadata, { resourceVersion: '2' })));
 
-    const { machine: seen } = await world.pass(CREATION);
+    const { machine: seen } = await world.pass(world.creation);
     expect(seen.status?.currentStatus?.phase).toBe('Running');
     expect(world.nodes.done).toContain('patch m-1');
 

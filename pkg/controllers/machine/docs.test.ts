@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 
 import { ORPHAN_EVENTS } from '../safety/orphan-vms/events.ts';
-import { CREATION, DELETION } from './controller.ts';
+import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 import { describeStage, DELETION_STAGES } from '../machines/deletion-stage.ts';
 import { MACHINE_EVENTS } from '../machines/events.ts';
 
@@ -39,8 +39,8 @@ describe('the documentation', () => {
   });
 
   test.each([
-    { heading: 'Creation', steps: CREATION },
-    { heading: 'Deletion', steps: DELETION },
+    { heading: 'Creation', steps: new FakeWorld().creation },
+    { heading: 'Deletion', steps: new FakeWorld().deletion },
   ])('has the steps of "$heading" in their order', ({ heading, steps }) => {
     const documented = rows('concepts/machine-lifecycle.md', heading).map(([name]) => name);
 

@@ -8,10 +8,9 @@ import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machine, machineClass, node, secret } from '../../../test/builders.ts';
 import { machineConditions } from './conditions.ts';
-import { CREATION } from './controller.ts';
 import { explain } from './explain.ts';
-import { FakeWorld } from './fake-world.ts';
-import { noteGoneNode, wasUnprotected } from './steps/node-deleted.ts';
+import { FakeWorld } from '../../../test/fakes/machine-world.ts';
+import { wasUnprotected } from './lost-nodes.ts';
 
 const MINUTE = 60_000;
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
@@ -74,7 +73,7 @@ describe('health', () => {
     async ({ after, ...setup }) => {
       const world = start(setup);
 
-      const { machine: seen } = await world.pass(CREATION);
+      const { machine: seen } = await world.pass(world.creation);
 
       expect(seen.status?.currentStatus?.phase).toBe(after);
     },
@@ -82,7 +81,7 @@ describe('health', () => {
 
   test('mirrors conditions only when they say something new', async () => {
     const world = start({ phase: 'Running', conditions: [{ ...READY, message: 'a new heartbeat' } as typeof READY] });
-    expect((await world.pass(CREATION)).writes).toEqual([]);
+    expect((await world.pass(world.creation)).writes).toEqual([]);
 
     world.nodes.cache.put(
       node((n) => {
@@ -92,14 +91,14 @@ describe('health', () => {
         n.status.conditions = [READY, { type: 'MemoryPressure', status: 'True' }];
       }),
     );
-    const { writes, machine: seen } = await world.pass(CREATION);
+    const { writes, machine: seen } = await world.pass(world.creation);
     expect(writes).toEqual(['status']);
     expect(seen.status?.conditions).toHaveLength(2);
   });
 
   test('tells of a machine that came back that it re-joined', async () => {
     const world = start({ phase: 'Unknown' });
-    const { machine: seen, events } = await world.pass(CREATION);
+    const { machine: seen, events } = await world.pass(world.creation);
 
     expect(seen.status?.lastOperation).toMatchObject({
       type: 'HealthCheck',
@@ -120,7 +119,7 @@ describe('health', () => {
       }),
     );
 
-    const { machine: seen } = await world.pass(CREATION);
+    const { machine: seen } = await world.pass(world.creation);
 
     expect(seen.status?.currentStatus).toMatchObject({ phase: 'Unknown', preserveExpiryTime: '2026-02-01T00:00:00Z' });
   });
@@ -129,18 +128,18 @@ describe('health', () => {
 describe('the health timeout', () => {
   async function unknownFor(ms: number): Promise<FakeWorld> {
     const world = start({ phase: 'Running', conditions: [NOT_READY] });
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     world.clock.advance(ms);
     return world;
   }
 
   test('sets a timer, and fails the machine when it is over', async () => {
     const world = await unknownFor(9 * MINUTE);
-    expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue', afterMs: MINUTE });
+    expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue', afterMs: MINUTE });
     expect(current(world).status?.currentStatus?.phase).toBe('Unknown');
 
     world.clock.advance(MINUTE);
-    const { machine: seen, events, writes } = await world.pass(CREATION);
+    const { machine: seen, events, writes } = await world.pass(world.creation);
 
     expect(seen.status).toMatchObject({
       currentStatus: { phase: 'Failed' },
@@ -154,7 +153,7 @@ describe('the health timeout', () => {
     const world = await unknownFor(10 * MINUTE);
     world.nodes.live.set('m-1', node());
 
-    const { machine: seen, result } = await world.pass(CREATION);
+    const { machine: seen, result } = await world.pass(world.creation);
 
     expect(seen.status?.currentStatus?.phase).toBe('Unknown');
     expect(result).toMatchObject({ kind: 'requeue', waitingFor: 'the recovery of the Node to be seen' });
@@ -164,7 +163,7 @@ describe('the health timeout', () => {
     const world = await unknownFor(10 * MINUTE);
     world.nodes.live.set('m-1', undefined);
 
-    expect((await world.pass(CREATION)).machine.status?.currentStatus?.phase).toBe('Failed');
+    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe('Failed');
   });
 
   test.each([
@@ -175,7 +174,7 @@ describe('the health timeout', () => {
     const world = await unknownFor(10 * MINUTE);
     world.liveMachines.set('default/m-1', live);
 
-    const { machine: seen, result } = await world.pass(CREATION);
+    const { machine: seen, result } = await world.pass(world.creation);
 
     expect(seen.status?.currentStatus?.phase).toBe('Unknown');
     expect(result).toMatchObject({ kind: 'requeue' });
@@ -185,7 +184,7 @@ describe('the health timeout', () => {
     const world = await unknownFor(60 * MINUTE);
     world.trustedForMs = () => 4 * MINUTE;
 
-    expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue', afterMs: 6 * MINUTE });
+    expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue', afterMs: 6 * MINUTE });
     expect(current(world).status?.currentStatus?.phase).toBe('Unknown');
   });
 
@@ -193,14 +192,14 @@ describe('the health timeout', () => {
     const world = await unknownFor(60 * MINUTE);
     world.graceLeftMs = 90_000;
 
-    expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue', afterMs: 90_000 });
+    expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue', afterMs: 90_000 });
   });
 
   test('is refused by the gate without a proof of life', async () => {
     const world = await unknownFor(10 * MINUTE);
     world.closedGate = new GateClosedError('unproven', 'target', 'no sign of life');
 
-    const { error, writes } = await world.pass(CREATION);
+    const { error, writes } = await world.pass(world.creation);
 
     expect(error).toBe(world.closedGate);
     expect(writes).toEqual([]);
@@ -215,7 +214,7 @@ describe('the health timeout', () => {
       spec: { ...spec, disableHealthTimeout: true },
     });
 
-    expect((await world.pass(CREATION)).machine.status?.currentStatus?.phase).toBe('Unknown');
+    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe('Unknown');
   });
 
   /** The machine of this world belongs to a set with others. */
@@ -239,7 +238,7 @@ describe('the health timeout', () => {
     const world = await unknownFor(10 * MINUTE);
     withMates(world, [{ phase: 'Pending' }]);
 
-    const seen = [await world.pass(CREATION), await world.pass(CREATION)];
+    const seen = [await world.pass(world.creation), await world.pass(world.creation)];
 
     expect(seen.map(({ machine: m }) => m.status?.currentStatus?.phase)).toEqual(['Unknown', 'Unknown']);
     expect(seen.map(({ writes }) => writes)).toEqual([['status'], []]);
@@ -260,7 +259,7 @@ describe('the health timeout', () => {
     const world = await unknownFor(10 * MINUTE);
     withMates(world, [{ phase: 'Unknown' }, { phase: 'Running' }, { phase: 'Running' }]);
 
-    const stopped = [await world.pass(CREATION), await world.pass(CREATION)];
+    const stopped = [await world.pass(world.creation), await world.pass(world.creation)];
 
     expect(stopped.map(({ writes }) => writes)).toEqual([['status'], []]);
     expect(stopped[0]?.machine.status?.currentStatus?.phase).toBe('Unknown');
@@ -279,7 +278,7 @@ describe('the health timeout', () => {
         m.metadata.resourceVersion = '900';
       }),
     );
-    const { machine: failed } = await world.pass(CREATION);
+    const { machine: failed } = await world.pass(world.creation);
 
     expect(failed.status?.currentStatus?.phase).toBe('Failed');
     expect(failed.status?.lastOperation?.description).not.toContain('Not replaced yet');
@@ -308,7 +307,7 @@ describe('the health timeout', () => {
       );
     }
 
-    expect((await world.pass(CREATION)).machine.status?.currentStatus?.phase).toBe(phase);
+    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe(phase);
   });
 
   test('replaces one of several within a health timeout, although others were replaced quickly', async () => {
@@ -321,20 +320,20 @@ describe('the health timeout', () => {
     world.pace.begin({ uid: 'before', pool, zone, healthTimeoutMs: 10 * MINUTE });
     world.clock.advance(MINUTE);
 
-    const waiting = await world.pass(CREATION);
+    const waiting = await world.pass(world.creation);
 
     expect(waiting.machine.status?.currentStatus?.phase).toBe('Unknown');
     expect(waiting.result).toMatchObject({ kind: 'requeue', afterMs: 10_000, waitingFor: 'its turn to be replaced' });
     expect(explain(current(world), world.clock.now())).toMatchObject({ reason: 'ReplacementPaced' });
     world.clock.advance(9 * MINUTE);
-    expect((await world.pass(CREATION)).machine.status?.currentStatus?.phase).toBe('Failed');
+    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe('Failed');
   });
 
   test('that has passed, but not under our eyes, says that it waits', async () => {
     const world = await unknownFor(60 * MINUTE);
     world.graceLeftMs = 90_000;
 
-    const seen = [await world.pass(CREATION), await world.pass(CREATION)];
+    const seen = [await world.pass(world.creation), await world.pass(world.creation)];
 
     expect(seen.map(({ writes, events }) => [writes, events])).toEqual([
       [['status'], []],
@@ -358,10 +357,10 @@ describe('a machine about which nothing changes', () => {
     { what: 'is updated in place', setup: { phase: 'InPlaceUpdating' } },
   ] as { what: string; setup: Setup }[])('is not written again: $what', async ({ setup }) => {
     const world = start(setup);
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     const [writes, requests] = [world.writes, world.nodes.done.length];
 
-    for (let i = 0; i < 200; i++) await world.pass(CREATION);
+    for (let i = 0; i < 200; i++) await world.pass(world.creation);
 
     expect(world.writes).toBe(writes);
     expect(world.nodes.done).toHaveLength(requests);
@@ -383,10 +382,10 @@ describe('the creation timeout', () => {
         };
       }),
     );
-    expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue', afterMs: 20 * MINUTE });
+    expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue', afterMs: 20 * MINUTE });
 
     world.clock.advance(20 * MINUTE);
-    const { machine: seen } = await world.pass(CREATION);
+    const { machine: seen } = await world.pass(world.creation);
 
     expect(seen.status).toMatchObject({
       currentStatus: { phase: 'Failed' },
@@ -417,14 +416,14 @@ describe('the creation timeout', () => {
       }),
     );
 
-    expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue', afterMs: wantMs });
+    expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue', afterMs: wantMs });
   });
 
   test('is off for a Running machine', async () => {
     const world = start({ phase: 'Running' });
     world.clock.advance(600 * MINUTE);
 
-    expect((await world.pass(CREATION)).machine.status?.currentStatus?.phase).toBe('Running');
+    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe('Running');
   });
 });
 
@@ -433,7 +432,7 @@ describe('the Node of a machine', () => {
     const world = start({ phase: 'Pending', noNode: true });
     world.nodes.cache.put(node());
 
-    await world.pass(CREATION);
+    await world.pass(world.creation);
 
     expect(world.nodes.done).toEqual(['patch m-1']);
     expect(world.nodes.patches).toEqual([
@@ -461,7 +460,7 @@ describe('the Node of a machine', () => {
       }),
     );
 
-    await world.pass(CREATION);
+    await world.pass(world.creation);
 
     expect(world.nodes.patches[0]).toMatchObject({
       metadata: { resourceVersion: '77' },
@@ -486,7 +485,7 @@ describe('the Node of a machine', () => {
       }),
     );
 
-    const { writes, events } = await world.pass(CREATION);
+    const { writes, events } = await world.pass(world.creation);
 
     expect(world.deletedMachines).toEqual(['uid-of-machine-m-1']);
     expect(writes).toEqual([]);
@@ -504,10 +503,11 @@ describe('the Node of a machine', () => {
     { what: 'is there all the same', live: node((n) => Object.assign(n.metadata, { uid: 'old' })), deletes: [] },
   ])('that was deleted before it had our finalizer takes its machine along: it $what', async ({ live, deletes }) => {
     const world = start({ phase: 'Pending', noNode: true });
-    world.memory.lostNodes.set('uid-of-machine-m-1', { name: 'm-1', uid: 'old' });
+    const lastSeen = node((n) => Object.assign(n.metadata, { uid: 'old' }));
+    world.steps.lostNodes.noteGone(world.machines.list()[0] as Machine, lastSeen);
     world.nodes.live.set('m-1', live);
 
-    await world.pass(CREATION);
+    await world.pass(world.creation);
 
     expect(world.deletedMachines).toEqual(deletes);
   });
@@ -566,15 +566,15 @@ describe('the Node of a machine', () => {
     const world = start({ phase: 'Pending', noNode: true });
     const unprotected = node((n) => void (n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-1'));
     world.nodes.cache.put(unprotected);
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     expect(JSON.stringify(world.nodes.patches)).toContain(NODE_FINALIZER);
 
     world.clock.advance(afterMs);
     world.nodes.cache.remove('m-1');
     world.nodes.live.set('m-1', undefined);
     const lastSeen = node((n) => void n.metadata.finalizers.push(NODE_FINALIZER));
-    noteGoneNode(world, world.machines.list()[0] as Machine, lastSeen);
-    await world.pass(CREATION);
+    world.steps.lostNodes.noteGone(world.machines.list()[0] as Machine, lastSeen);
+    await world.pass(world.creation);
 
     expect(world.deletedMachines).toEqual(deletes);
   });
@@ -596,7 +596,7 @@ describe('the Node of a machine', () => {
       }),
     );
 
-    await world.pass(CREATION);
+    await world.pass(world.creation);
 
     expect(world.nodes.patches).toEqual([]);
   });
@@ -617,7 +617,7 @@ describe('the Node of a machine', () => {
     world.nodes.failure = new ApiError(422, 'Invalid', 'no');
 
     for (let i = 0; i < 4; i++) {
-      await world.pass(CREATION);
+      await world.pass(world.creation);
       await world.settle();
     }
 
@@ -633,18 +633,18 @@ describe('the Node of a machine', () => {
       asked += 1;
       return Promise.reject(new ApiError(500, 'InternalError', 'failed calling webhook "a": timeout'));
     };
-    for (let i = 0; i < 6; i++) await world.pass(CREATION);
+    for (let i = 0; i < 6; i++) await world.pass(world.creation);
     const told = world.machines.get('default/m-1')?.metadata.annotations?.['machine.sapcloud.io/node-sync-refused'];
 
     // Once more, because a server that fails once works the next time.
     expect(asked).toBe(2);
     expect(told).toContain('failed calling webhook');
     world.clock.advance(10_000);
-    await world.pass(CREATION);
-    await world.pass(CREATION);
+    await world.pass(world.creation);
+    await world.pass(world.creation);
     expect(asked).toBe(3);
     world.clock.advance(10_000);
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     expect(asked).toBe(3);
   });
 
@@ -653,7 +653,7 @@ describe('the Node of a machine', () => {
     world.nodes.cache.put(node());
     world.nodes.failure = new Error('conflict');
 
-    const { error, writes } = await world.pass(CREATION);
+    const { error, writes } = await world.pass(world.creation);
 
     expect(error).toBe(world.nodes.failure);
     expect(writes).toEqual(['status']);

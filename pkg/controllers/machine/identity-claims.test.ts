@@ -5,8 +5,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { MachineRequest } from '../../driver/driver.ts';
 import { machine, machineClass, node, secret } from '../../../test/builders.ts';
-import { CREATION, DELETION } from './controller.ts';
-import { FakeWorld, type PassSeen } from './fake-world.ts';
+import { FakeWorld, type PassSeen } from '../../../test/fakes/machine-world.ts';
 import { IdentityClaims } from './identity-claims.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
@@ -61,7 +60,7 @@ const isDeleted: Change = (m) => {
   m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
 };
 
-async function run(world: FakeWorld, steps = CREATION): Promise<PassSeen> {
+async function run(world: FakeWorld, steps = world.creation): Promise<PassSeen> {
   let seen = await world.pass(steps, KEY);
   for (let i = 0; i < 10 && world.machines.get(KEY) !== undefined; i++) {
     await world.settle();
@@ -180,7 +179,7 @@ describe("a driver that answers a creation with another machine's identity", () 
   test('while the machine is deleted: only its own VM goes', async () => {
     const world = start(isNew);
     world.driver.vms.set('m-2', THEIRS);
-    await world.pass(CREATION, KEY);
+    await world.pass(world.creation, KEY);
     await world.settle();
     world.machines.put(
       machine((m) => {
@@ -191,7 +190,7 @@ describe("a driver that answers a creation with another machine's identity", () 
       }),
     );
 
-    await run(world, DELETION);
+    await run(world, world.deletion);
 
     expect(world.machines.get(KEY)).toBeUndefined();
     expect([...world.driver.vms.keys()]).toEqual(['m-2']);
@@ -218,7 +217,7 @@ describe("a record that was changed to another machine's", () => {
     });
     const told = watchDeletions(world);
 
-    await run(world, DELETION);
+    await run(world, world.deletion);
 
     expect(told).toEqual([undefined]);
     expect(world.drains.requests).toEqual([]);
@@ -275,10 +274,11 @@ describe('claims', () => {
   const part = fc.integer({ min: 0, max: 3 });
 
   test('give each id and each name to one machine at a time, whatever the order', () => {
+    const world = new FakeWorld();
     const act = fc.record({ who: part, vm: part, node: part, forget: fc.boolean() });
     fc.assert(
       fc.property(fc.array(act), (acts) => {
-        const claims = new IdentityClaims();
+        const claims = new IdentityClaims(world);
         const holders = new Map<string, number>();
         for (const { who, vm, node: n, forget } of acts) {
           if (forget) {

@@ -71,8 +71,35 @@ interface Claimant {
  * other in the cache.
  */
 export class IdentityClaims {
+  readonly #machines: KnownMachines;
   readonly #holders = new Map<string, Claimant>();
   readonly #held = new Map<string, Set<string>>();
+  /** Machines for which a driver has answered with what is another's. */
+  readonly #doubted = new Set<string>();
+
+  constructor({ machines }: { readonly machines: KnownMachines }) {
+    this.#machines = machines;
+  }
+
+  /** Who else has the VM or the Node name; when nobody has, they are this machine's from now on. */
+  takenBy(
+    { machine, nodes }: { readonly machine: Machine; readonly nodes: KnownNodes | undefined },
+    { providerID, nodeName }: Identity,
+  ): Rival | undefined {
+    if (providerID === '') return undefined;
+    const identity = { providerID, nodeName: nodes === undefined ? '' : nodeName };
+    return rivalFor(identity, machine, this.#machines, nodes) ?? this.take(identity, machine);
+  }
+
+  /** A driver has answered for this Machine with what is another's. */
+  doubt({ metadata: { uid } }: Machine): void {
+    this.#doubted.add(uid);
+  }
+
+  /** Whether it ever did. */
+  isDoubted({ metadata: { uid } }: Machine): boolean {
+    return this.#doubted.has(uid);
+  }
 
   /** Takes an identity for a Machine, whole or not at all; who has it, if somebody does. */
   take({ providerID, nodeName }: Identity, { metadata: { uid, name } }: Machine): Rival | undefined {
@@ -97,6 +124,7 @@ export class IdentityClaims {
   forget(uid: string): void {
     for (const key of this.#held.get(uid) ?? []) this.#holders.delete(key);
     this.#held.delete(uid);
+    this.#doubted.delete(uid);
   }
 }
 

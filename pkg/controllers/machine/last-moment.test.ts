@@ -5,13 +5,10 @@ import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { FORCE_DELETION_LABEL, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { DriverError } from '../../driver/error.ts';
 import { ApiError } from '../../kube/errors.ts';
-import { CREATION, DELETION } from './controller.ts';
 import type { Launched } from './context.ts';
 import { wasNeverLaunched } from './deletion/delete-vm.ts';
-import { FakeWorld } from './fake-world.ts';
+import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 import { hold } from '../machines/hold.ts';
-import { creationTimeout } from './steps/creation-timeout.ts';
-import { healthTimeout } from './steps/health-timeout.ts';
 
 /** What happens to a machine in the moment in which something is about to be done about it. */
 const KEY = 'default/m-1';
@@ -70,7 +67,7 @@ describe('no VM is made for a machine that, while the provider is asked for it,'
     world.driver.hold = new Promise((resolve) => {
       answer = resolve;
     });
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     await world.settle();
     world.machines.put(
       machine((m) => {
@@ -97,7 +94,7 @@ test('no VM is made for a machine that is deleted while its bootstrap token is m
       }),
     );
 
-  await world.pass(CREATION);
+  await world.pass(world.creation);
   await world.settle();
 
   expect(world.tokenCalls).toEqual(['ensure']);
@@ -119,7 +116,7 @@ test('a VM that has come is recorded before its machine can be given up', async 
   await world.settle();
   world.clock.advance(21 * MINUTE);
 
-  const { machine: seen } = await world.pass([creationTimeout]);
+  const { machine: seen } = await world.pass(world.only('creation-timeout'));
 
   expect(seen.status?.currentStatus?.phase).toBeUndefined();
 });
@@ -127,17 +124,17 @@ test('a VM that has come is recorded before its machine can be given up', async 
 test('a VM is initialized only once its identity is recorded', async () => {
   const world = worldOf(unborn);
   world.driver.methods = new Set(['InitializeMachine']);
-  await world.pass(CREATION);
+  await world.pass(world.creation);
   await world.settle();
   world.losesWrites = true;
 
-  await world.pass(CREATION);
+  await world.pass(world.creation);
   await world.settle();
   expect(world.driver.calls).toEqual(['status', 'create']);
 
   world.losesWrites = false;
-  await world.pass(CREATION);
-  await world.pass(CREATION);
+  await world.pass(world.creation);
+  await world.pass(world.creation);
   await world.settle();
   expect(world.driver.calls).toEqual(['status', 'create', 'initialize']);
 });
@@ -151,7 +148,10 @@ test('while a machine is looked at for the last time, no other one of its set is
     }),
   );
 
-  const [first, second] = await Promise.all([world.pass([healthTimeout]), world.pass([healthTimeout], 'default/m-2')]);
+  const [first, second] = await Promise.all([
+    world.pass(world.only('health-timeout')),
+    world.pass(world.only('health-timeout'), 'default/m-2'),
+  ]);
 
   expect(first.machine.status?.currentStatus?.phase).toBe('Failed');
   expect(second.machine.status?.currentStatus?.phase).toBe('Unknown');
@@ -161,10 +161,10 @@ test('while a machine is looked at for the last time, no other one of its set is
 test('a provider\'s own "Canceled" is a failure of it, and told', async () => {
   const world = worldOf(unborn);
   world.driver.failures = { create: [new DriverError('Canceled', 'by an operator')] };
-  await world.pass(CREATION);
+  await world.pass(world.creation);
   await world.settle();
 
-  const { machine: seen } = await world.pass(CREATION);
+  const { machine: seen } = await world.pass(world.creation);
 
   expect(seen.status?.lastOperation).toMatchObject({ state: 'Failed', errorCode: 'Canceled' });
 });
@@ -173,7 +173,7 @@ test('a refused token does not let every event ask the provider again', async ()
   const world = worldOf(unborn);
   world.tokenFailure = new ApiError(403, 'Forbidden', 'no');
   for (let i = 0; i < 4; i++) {
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     await world.settle();
   }
 
@@ -186,12 +186,12 @@ test('a machine that should have joined is not failed in the grace after an outa
   );
   world.graceLeftMs = 60_000;
 
-  const { machine: seen, result } = await world.pass([creationTimeout]);
+  const { machine: seen, result } = await world.pass(world.only('creation-timeout'));
 
   expect(seen.status?.currentStatus?.phase).toBe('Pending');
   expect(result).toMatchObject({ kind: 'requeue', afterMs: 60_000 });
   world.graceLeftMs = 0;
-  expect((await world.pass([creationTimeout])).machine.status?.currentStatus?.phase).toBe('Failed');
+  expect((await world.pass(world.only('creation-timeout'))).machine.status?.currentStatus?.phase).toBe('Failed');
 });
 
 test.each<{ title: string; change: (m: BuiltMachine) => void; want: boolean }>([
@@ -225,12 +225,12 @@ describe('a deletion', () => {
     });
     await world.settle();
     world.clock.advance(10_000);
-    expect((await world.pass(DELETION)).result).toMatchObject({ kind: 'requeue', afterMs: 20_000 });
+    expect((await world.pass(world.deletion)).result).toMatchObject({ kind: 'requeue', afterMs: 20_000 });
 
     world.clock.advance(20_000);
-    const { events } = await world.pass(DELETION);
+    const { events } = await world.pass(world.deletion);
     await world.settle();
-    await world.pass(DELETION);
+    await world.pass(world.deletion);
 
     expect(events.map(({ reason }) => reason)).toEqual(['CreationAborted']);
     expect(isAborted).toBe(false);
@@ -243,7 +243,7 @@ describe('a deletion', () => {
     );
     world.outages = [{ cluster: 'target', sinceMs: 0, why: 'no answer' }];
 
-    await world.pass(DELETION);
+    await world.pass(world.deletion);
     await world.settle();
 
     expect(world.driver.calls).toEqual(['delete']);
@@ -251,11 +251,11 @@ describe('a deletion', () => {
 
   test('whose VM is going already is seen to its end in an outage', async () => {
     const world = worldOf(deleting('Initiate VM deletion'));
-    await world.pass(DELETION);
+    await world.pass(world.deletion);
     await world.settle();
     world.outages = [{ cluster: 'target', sinceMs: 0, why: 'no answer' }];
 
-    const { events } = await world.pass(DELETION);
+    const { events } = await world.pass(world.deletion);
 
     expect(events.map(({ reason }) => reason)).toContain('VMDeleted');
   });
@@ -268,7 +268,7 @@ describe('a deletion', () => {
     const ill = { type: 'Ready', status: 'Unknown', lastTransitionTime: since };
     world.nodes.cache.put(node((n) => void (n.status.conditions = [ill])));
 
-    expect((await world.pass(DELETION)).result).toMatchObject({ kind: 'requeue', afterMs: want });
+    expect((await world.pass(world.deletion)).result).toMatchObject({ kind: 'requeue', afterMs: want });
   });
 
   test('is not forced because of another Node of the same name, which is ill', async () => {
@@ -283,7 +283,7 @@ describe('a deletion', () => {
       }),
     );
 
-    await world.pass(DELETION);
+    await world.pass(world.deletion);
     await world.settle();
 
     expect(world.drains.requests.map(({ force }) => force)).toEqual([false]);
@@ -294,7 +294,7 @@ describe('a deletion', () => {
       deleting('Initiate VM deletion', (m) => void (m.metadata.creationTimestamp = '2025-12-01T00:00:00Z')),
     );
 
-    await world.pass(DELETION);
+    await world.pass(world.deletion);
 
     expect(world.tokenCalls).toEqual([]);
   });

@@ -1,17 +1,16 @@
 import { NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { MachineContext } from './context.ts';
-import { belongsTo } from '../machines/node-owner.ts';
+import { belongsTo, type KnownMachines } from '../machines/node-owner.ts';
 
 /**
  * The Node that a Machine names, from the cache: undefined when it names none, or there is no target cluster; `missing` when
  * there is no such Node, or it is another machine's.
  */
-export function namedNode({
-  machine,
-  machines,
-  nodes,
-}: Pick<MachineContext, 'machine' | 'machines' | 'nodes'>): Node | 'missing' | undefined {
+export function namedNode(
+  { machine, nodes }: Pick<MachineContext, 'machine' | 'nodes'>,
+  machines: KnownMachines,
+): Node | 'missing' | undefined {
   const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
   if (nodes === undefined || name === '') return undefined;
   const node = nodes.get(name);

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineClass, node } from '../../../test/builders.ts';
-import { CREATION } from './controller.ts';
-import { FakeWorld } from './fake-world.ts';
+import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 import { capacityChange } from './node-capacity.ts';
 
 const APPLIED = 'node.machine.sapcloud.io/last-applied-virtual-capacity';
@@ -88,7 +87,7 @@ describe('the virtual capacity of a Node', () => {
     );
     world.nodes.cache.put(nodeWith({}));
 
-    await world.pass(CREATION);
+    await world.pass(world.creation);
 
     expect(world.nodes.done).toEqual(['status m-1', 'patch m-1']);
     expect(world.nodes.patches).toMatchObject([

@@ -3,8 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, machineClass, node, secret } from '../../../test/builders.ts';
 import { MACHINE_NAME_LABEL, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { CREATION, DELETION } from './controller.ts';
-import { FakeWorld } from './fake-world.ts';
+import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const MINUTE = 60_000;
@@ -93,8 +92,8 @@ describe.each(FORMS)('a Node that shows its VM as $shown, which the driver for $
       }),
     );
 
-    await world.pass(CREATION);
-    await world.pass(CREATION, 'default/m-0');
+    await world.pass(world.creation);
+    await world.pass(world.creation, 'default/m-0');
 
     expect([phaseOf(world, 'm-1'), phaseOf(world, 'm-0')]).toEqual(['Running', 'Pending']);
   });
@@ -109,12 +108,12 @@ describe.each(FORMS)('a Node that shows its VM as $shown, which the driver for $
         n.status = { ...n.status, conditions: [{ type: 'Ready', status: 'Unknown' }] };
       }),
     );
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     expect(phaseOf(world, 'm-1')).toBe('Unknown');
 
     world.clock.advance(10 * MINUTE);
     world.nodes.live.set('n-1', well);
-    const { events } = await world.pass(CREATION);
+    const { events } = await world.pass(world.creation);
 
     expect(phaseOf(world, 'm-1')).toBe('Unknown');
     expect(events).toEqual([]);
@@ -123,9 +122,9 @@ describe.each(FORMS)('a Node that shows its VM as $shown, which the driver for $
   test("gets its machine's name, finalizer and template, and nothing of another machine that names it", async () => {
     const world = start(ids);
 
-    await world.pass(CREATION, 'default/m-0');
+    await world.pass(world.creation, 'default/m-0');
     expect(world.nodes.patches).toEqual([]);
-    await world.pass(CREATION);
+    await world.pass(world.creation);
 
     expect(labelsOf(world)).toMatchObject({ [MACHINE_NAME_LABEL]: 'm-1', asked: 'for' });
   });
@@ -139,7 +138,7 @@ describe.each(FORMS)('a Node that shows its VM as $shown, which the driver for $
       }),
     );
 
-    const { events } = await world.pass(CREATION);
+    const { events } = await world.pass(world.creation);
 
     expect(current(world, 'm-1')?.metadata.labels?.[NODE_LABEL]).toBe('n-1');
     expect(events.map(({ reason }) => reason)).toEqual(['NodeLabelCorrected']);
@@ -165,7 +164,7 @@ describe.each(FORMS)('a Node that shows its VM as $shown, which the driver for $
     });
 
     for (let i = 0; i < 12 && current(world, name) !== undefined; i++) {
-      await world.pass(DELETION, `default/${name}`);
+      await world.pass(world.deletion, `default/${name}`);
       world.drains.end({ kind: 'drained' });
       await world.settle();
     }

@@ -1,80 +1,24 @@
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { Intent } from '../../gate/gate.ts';
-import { requeue, type StepResult } from '../../reconcile/result.ts';
-import { MACHINE_EVENTS, type MachineEvent, type MachineEventReason } from '../machines/events.ts';
+import { runSteps, type StepResult } from '../../reconcile/result.ts';
+import type { MachineContext, MachineStep } from './context.ts';
 
-/** What a note needs to be true: the status that the pass writes, or also its record, which is what it changed outside of the status. */
-type Needs = 'status' | 'record';
+/** Writes what a pass has changed, and tells what it noted down. */
+export interface PassWriter {
+  write(ctx: MachineContext): Promise<void>;
+}
 
-/** What the steps of one pass note down for its end: Events and metrics count only once the Machine was written. */
-export class PassNotes {
-  #timer: { readonly afterMs: number; readonly waitingFor: string } | undefined;
-  #events: { readonly event: Omit<MachineEvent, 'object'>; readonly needs: Needs }[] = [];
-  #afterWrite: { readonly run: () => void; readonly needs: Needs }[] = [];
-  readonly #undo: (() => void)[] = [];
-  readonly #afterwards: (() => Promise<void>)[] = [];
-  readonly #held: Disposable[] = [];
-  /** What the write of the status means; `destroy` for phase Failed. */
-  intent: Intent = 'change';
-
-  /** Run again after `afterMs` at the latest, whatever ends this pass. The soonest wins. */
-  alsoAfter(afterMs: number, waitingFor: string): void {
-    if (this.#timer === undefined || afterMs < this.#timer.afterMs) this.#timer = { afterMs, waitingFor };
-  }
-
-  /** An Event to tell when the Machine was written. */
-  event(reason: MachineEventReason, message: string, needs: Needs = 'status'): void {
-    this.#events.push({ event: { type: MACHINE_EVENTS[reason], reason, message }, needs });
-  }
-
-  /** Something to do when the Machine was written; it must not throw. */
-  afterWrite(run: () => void, needs: Needs = 'status'): void {
-    this.#afterWrite.push({ run, needs });
-  }
-
-  /** How to take something back from the copy's status that must not be written without the record. */
-  undoUnlessRecorded(undo: () => void): void {
-    this.#undo.push(undo);
-  }
-
-  /** The API server refuses the record: what needs it is taken back. */
-  unrecorded(): void {
-    for (const undo of this.#undo) undo();
-    this.#events = this.#events.filter(({ needs }) => needs === 'status');
-    this.#afterWrite = this.#afterWrite.filter(({ needs }) => needs === 'status');
-  }
-
-  /** What is awaited when the Machine was written, because it must not stand before that. What it throws ends the pass with that error. */
-  afterwards(run: () => Promise<void>): void {
-    this.#afterwards.push(run);
-  }
-
-  /** Does the work that follows the write. */
-  async runAfterwards(): Promise<void> {
-    for (const run of this.#afterwards) await run();
-  }
-
-  /** Something to give back when the pass is over, whether it was written or not. */
-  hold(held: Disposable): void {
-    this.#held.push(held);
-  }
-
-  /** The pass is over. */
-  [Symbol.dispose](): void {
-    for (const held of this.#held) held[Symbol.dispose]();
-  }
-
-  /** The Machine was written, or needed no write. */
-  complete(machine: Machine, tell: (event: MachineEvent) => void): void {
-    for (const { run } of this.#afterWrite) run();
-    for (const { event } of this.#events) tell({ ...event, object: machine });
-  }
-
-  /** The result of the pass, with the soonest timer. */
-  resultOf(result: StepResult): StepResult {
-    const timer = this.#timer;
-    if (timer === undefined || (result.kind === 'requeue' && result.afterMs <= timer.afterMs)) return result;
-    const waitingFor = result.kind === 'stop' ? (result.waitingFor ?? timer.waitingFor) : timer.waitingFor;
-    return requeue(timer.afterMs, waitingFor);
-  }
+/**
+ * One pass: the steps change a copy of the Machine, which is written once, also after a failed step: the status then says what failed.
+ * Throws what a step or the write has failed with.
+ */
+export async function runPass(
+  steps: readonly MachineStep[],
+  ctx: MachineContext,
+  writer: PassWriter,
+): Promise<StepResult> {
+  using notes = ctx.pass;
+  const [run] = await Promise.allSettled([runSteps(steps, ctx)]);
+  await writer.write(ctx);
+  await notes.runAfterwards();
+  if (run.status === 'rejected') throw run.reason;
+  return notes.resultOf(run.value);
 }

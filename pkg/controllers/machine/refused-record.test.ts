@@ -17,10 +17,9 @@ import type { MachineEvent } from '../machines/events.ts';
 import type { MachineCopy } from '../machines/status.ts';
 import { refusalShownBy } from './conditions.ts';
 import { MachineController } from './controller.ts';
-import { CREATION } from './controller.ts';
-import { FakeWorld } from './fake-world.ts';
-import { PassNotes } from './pass.ts';
-import { withoutRecord } from './refused-record.ts';
+import { FakeWorld } from '../../../test/fakes/machine-world.ts';
+import { PassNotes } from './pass-notes.ts';
+import { RefusedRecords } from './refused-record.ts';
 
 const KEY = 'default/m-1';
 const REFUSED = new ApiError(403, 'Forbidden', 'a webhook says no');
@@ -35,6 +34,7 @@ function refused(
   errors: readonly ApiError[] = [REFUSED],
 ) {
   const world = new FakeWorld();
+  const records = new RefusedRecords(world);
   const before = machine((m) => {
     m.metadata.finalizers = [MACHINE_FINALIZER];
     observed(m);
@@ -45,7 +45,7 @@ function refused(
     const pass = new PassNotes();
     const ctx = world.context(before, pass);
     change(ctx.machine, pass);
-    const instead = withoutRecord(ctx, err);
+    const instead = records.withoutRecord(ctx, err);
     if (instead === undefined) return undefined;
     const { ctx: told, ...rest } = instead;
     const events: string[] = [];
@@ -59,11 +59,12 @@ function refused(
 /** A machine of which each pass is refused label `node`; after how many milliseconds a pass wants another. */
 function refusing() {
   const world = new FakeWorld();
+  const records = new RefusedRecords(world);
   const before = machine();
   const pass = (): number => {
     const ctx = world.context(before, new PassNotes());
     ctx.machine.metadata.labels = { [NODE_LABEL]: 'n-2' };
-    withoutRecord(ctx, REFUSED);
+    records.withoutRecord(ctx, REFUSED);
     const result = ctx.pass.resultOf(stop);
     return result.kind === 'requeue' ? result.afterMs : Infinity;
   };
@@ -254,10 +255,10 @@ describe('a record that the API server refuses', () => {
     world.machines.put(observed);
     using pass = new PassNotes();
     const ctx = world.context(observed, pass);
-    for (const step of CREATION.filter(({ name }) => name === 'preservation')) await step.run(ctx);
+    for (const step of world.creation.filter(({ name }) => name === 'preservation')) await step.run(ctx);
     expect(ctx.machine.status.currentStatus?.preserveExpiryTime).toBeUndefined();
 
-    const instead = withoutRecord(ctx, REFUSED);
+    const instead = new RefusedRecords(world).withoutRecord(ctx, REFUSED);
 
     expect(instead?.ctx.machine.status.currentStatus?.preserveExpiryTime).toBe('2025-12-31T00:00:00Z');
     const reasons: string[] = [];
@@ -277,7 +278,7 @@ describe('a pass over a machine', () => {
     client.failures.push(...failures);
     const events: MachineEvent[] = [];
     const controller = new MachineController({
-      ...world.context(observed, new PassNotes()),
+      ...world.deps,
       targets: singleTarget(undefined),
       recorder: { event: (event) => void events.push(event) },
       writer: client,

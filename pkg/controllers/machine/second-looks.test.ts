@@ -12,16 +12,11 @@ import { DriverError } from '../../driver/error.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { next } from '../../reconcile/result.ts';
 import type { MachineStep } from './context.ts';
-import { CREATION, DELETION } from './controller.ts';
 import { isStillOurs } from './deletion/still-ours.ts';
-import { FakeWorld } from './fake-world.ts';
-import { PassNotes } from './pass.ts';
+import { FakeWorld } from '../../../test/fakes/machine-world.ts';
+import { PassNotes } from './pass-notes.ts';
 import { NEVER_ASKED } from '../machines/status-texts.ts';
-import { removeTokens } from './steps/bootstrap.ts';
-import { healthTimeout } from './steps/health-timeout.ts';
-import { nodeSync } from './steps/node-sync.ts';
-import { resolve } from './steps/resolve.ts';
-import { staleNode } from './steps/stale-node.ts';
+import { MachineTokens } from './machine-tokens.ts';
 
 /**
  * What is looked at a second time before it is acted upon, and when somebody comes back if nothing happens: what a pass says of
@@ -84,7 +79,7 @@ describe('a Machine is still ours only', () => {
   ])('$when', async ({ live, want }) => {
     const readMachine = (): Promise<Machine | undefined> => Promise.resolve(live);
 
-    expect(await isStillOurs({ observed, readMachine }, new AbortController().signal)).toBe(want);
+    expect(await isStillOurs({ readMachine }, { observed }, new AbortController().signal)).toBe(want);
   });
 });
 
@@ -96,10 +91,10 @@ describe('a deletion comes back by itself', () => {
     );
     world.nodes.cache.remove('m-1');
     world.driver.failures = { status: [new DriverError('Unavailable', 'no answer')] };
-    await world.pass(DELETION);
+    await world.pass(world.deletion);
     await world.settle();
 
-    expect((await world.pass(DELETION)).result).toMatchObject(requeued);
+    expect((await world.pass(world.deletion)).result).toMatchObject(requeued);
   });
 
   test('when a VolumeAttachment could not be deleted', async () => {
@@ -107,7 +102,7 @@ describe('a deletion comes back by itself', () => {
     world.nodes.volumes.push(attachment('va-1'));
     world.nodes.detachFailure = new Error('no');
 
-    expect((await world.pass(DELETION)).result).toMatchObject(requeued);
+    expect((await world.pass(world.deletion)).result).toMatchObject(requeued);
   });
 
   test('when another VolumeAttachment came meanwhile', async () => {
@@ -115,45 +110,45 @@ describe('a deletion comes back by itself', () => {
     world.nodes.volumes.push(attachment('va-1'));
     world.nodes.detach = () => Promise.resolve();
 
-    expect((await world.pass(DELETION)).result).toMatchObject(requeued);
+    expect((await world.pass(world.deletion)).result).toMatchObject(requeued);
   });
 
   test('when its drain met a closed gate', async () => {
     const world = deleting(STAGES.drain);
-    await world.pass(DELETION);
+    await world.pass(world.deletion);
     await world.settle();
     world.drains.fail(new GateClosedError('frozen', 'target', 'closed'));
     await world.settle();
 
-    expect((await world.pass(DELETION)).result).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
-    expect((await world.pass(DELETION)).result).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
+    expect((await world.pass(world.deletion)).result).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
+    expect((await world.pass(world.deletion)).result).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
     expect(world.drains.requests).toHaveLength(1);
   });
 
   test('when its drain failed, at the drain timeout at the latest', async () => {
     const world = deleting(STAGES.drain, (m) => void (m.spec.drainTimeout = '3s'));
-    await world.pass(DELETION);
+    await world.pass(world.deletion);
     await world.settle();
     world.drains.fail(new Error('no'));
     await world.settle();
 
-    expect((await world.pass(DELETION)).result).toMatchObject({ ...requeued, afterMs: 3_000 });
+    expect((await world.pass(world.deletion)).result).toMatchObject({ ...requeued, afterMs: 3_000 });
   });
 
   test('when its target cluster cannot be reached', async () => {
     const world = deleting(STAGES.drain);
     world.outages = [{ cluster: 'target', sinceMs: 0, why: 'no answer' }];
 
-    expect((await world.pass(DELETION)).result).toMatchObject(requeued);
+    expect((await world.pass(world.deletion)).result).toMatchObject(requeued);
   });
 
   test('when its VM could not be deleted', async () => {
     const world = deleting(STAGES.vm);
     world.driver.failures = { delete: [new DriverError('Unavailable', 'no answer')] };
-    await world.pass(DELETION);
+    await world.pass(world.deletion);
     await world.settle();
 
-    expect((await world.pass(DELETION)).result).toMatchObject(requeued);
+    expect((await world.pass(world.deletion)).result).toMatchObject(requeued);
   });
 
   test('when the VM of an unanswered creation may show yet', async () => {
@@ -162,23 +157,23 @@ describe('a deletion comes back by itself', () => {
       m.metadata.annotations[CREATION_SENT_ANNOTATION] = '2026-01-01T00:00:00Z';
     });
     world.driver.idempotentCreate = false;
-    await world.pass(DELETION);
+    await world.pass(world.deletion);
     await world.settle();
 
-    expect((await world.pass(DELETION)).result).toMatchObject(requeued);
+    expect((await world.pass(world.deletion)).result).toMatchObject(requeued);
   });
 });
 
 test('VolumeAttachments stay until the Machine says that they go', async () => {
   const world = deleting(STAGES.drain, (m) => void (m.metadata.labels[FORCE_DELETION_LABEL] = 'True'));
   world.nodes.volumes.push(attachment('va-1'));
-  await world.pass(DELETION);
+  await world.pass(world.deletion);
   await world.settle();
   world.drains.end({ kind: 'drained' });
   await world.settle();
   world.losesWrites = true;
 
-  await world.pass(DELETION);
+  await world.pass(world.deletion);
 
   expect(world.nodes.done).toEqual([]);
 });
@@ -187,7 +182,7 @@ test('a process that can reach nothing abandons no Node', async () => {
   const world = deleting(STAGES.drain, (m) => void (m.metadata.labels[FORCE_DELETION_LABEL] = 'True'));
   world.trustedForMs = () => 0;
 
-  await world.pass(DELETION);
+  await world.pass(world.deletion);
   await world.settle();
 
   expect(world.drains.requests).toHaveLength(1);
@@ -200,11 +195,11 @@ describe('a creation comes back by itself', () => {
   ])('when $when, and again in every pass until then', async ({ failure }) => {
     const world = creating();
     world.driver.failures = { create: [failure] };
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     await world.settle();
 
-    expect((await world.pass(CREATION)).result).toMatchObject(requeued);
-    expect((await world.pass(CREATION)).result).toMatchObject(requeued);
+    expect((await world.pass(world.creation)).result).toMatchObject(requeued);
+    expect((await world.pass(world.creation)).result).toMatchObject(requeued);
     expect(world.driver.calls).toEqual(['status', 'create']);
   });
 
@@ -212,26 +207,26 @@ describe('a creation comes back by itself', () => {
     const world = creating();
     const create = world.driver.create.bind(world.driver);
     world.driver.create = async (request) => ({ ...(await create(request)), nodeName: '' });
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     await world.settle();
 
-    expect((await world.pass(CREATION)).result).toMatchObject(requeued);
+    expect((await world.pass(world.creation)).result).toMatchObject(requeued);
   });
 
   test('when its class is not protected for long', async () => {
     const world = creating();
     world.classes.put(machineClass((c) => void (c.metadata.resourceVersion = '2')));
 
-    expect((await world.pass(CREATION)).result).toMatchObject({ ...requeued, afterMs: 30_000 });
+    expect((await world.pass(world.creation)).result).toMatchObject({ ...requeued, afterMs: 30_000 });
   });
 });
 
 test('credentials that were corrected are tried at once', async () => {
   const world = creating();
   world.driver.failures = { create: [new DriverError('Unauthenticated', 'no')] };
-  await world.pass(CREATION);
+  await world.pass(world.creation);
   await world.settle();
-  await world.pass(CREATION);
+  await world.pass(world.creation);
   world.secrets.put(
     secret((s) => {
       s.metadata.resourceVersion = '2';
@@ -239,7 +234,7 @@ test('credentials that were corrected are tried at once', async () => {
     }),
   );
 
-  await world.pass(CREATION);
+  await world.pass(world.creation);
   await world.settle();
 
   expect(world.driver.calls).toEqual(['status', 'create', 'status', 'create']);
@@ -261,7 +256,7 @@ test.each([
     world.activities.startOrGet({ uid, key: KEY, provider: 'sim' }, 'create', () => new Promise(() => undefined));
   world.classes.remove('default/class-1');
 
-  const { machine: seen } = await world.pass([resolve]);
+  const { machine: seen } = await world.pass(world.only('resolve'));
 
   const text = seen.status?.lastOperation?.description ?? '';
   expect(text).toContain('not found');
@@ -284,7 +279,7 @@ describe('the health of a machine', () => {
       machine((m) => void (m.metadata.uid = 'of another')),
     );
 
-    const { machine: seen } = await world.pass([healthTimeout]);
+    const { machine: seen } = await world.pass(world.only('health-timeout'));
 
     expect(seen.status?.currentStatus?.phase).toBe('Unknown');
   });
@@ -296,7 +291,7 @@ describe('the health of a machine', () => {
       node((n) => void (n.metadata.labels['node.machine.sapcloud.io/update-result'] = 'successful')),
     );
 
-    const { machine: seen, result } = await world.pass([healthTimeout]);
+    const { machine: seen, result } = await world.pass(world.only('health-timeout'));
 
     expect(seen.status?.currentStatus?.phase).toBe('InPlaceUpdateFailed');
     expect(result).toMatchObject(requeued);
@@ -318,7 +313,7 @@ describe('the health of a machine', () => {
       }),
     );
 
-    expect((await world.pass([healthTimeout])).result).toMatchObject(requeued);
+    expect((await world.pass(world.only('health-timeout'))).result).toMatchObject(requeued);
   });
 
   test.each([
@@ -338,7 +333,7 @@ describe('the health of a machine', () => {
       node((n) => Object.assign(n.metadata, { resourceVersion: '2' }) && (n.status.conditions = [...conditions])),
     );
 
-    const { machine: seen } = await world.pass(CREATION);
+    const { machine: seen } = await world.pass(world.creation);
 
     expect(seen.status?.currentStatus?.phase).toBe(phase);
   });
@@ -354,7 +349,7 @@ describe('a Node', () => {
       }),
     );
 
-    await world.pass(CREATION);
+    await world.pass(world.creation);
 
     expect(world.deletedMachines).toEqual([]);
   });
@@ -365,7 +360,7 @@ describe('a Node', () => {
       node((n) => void Object.assign(n.metadata, { resourceVersion: '2', deletionTimestamp: 'now' })),
     );
 
-    await world.pass([nodeSync]);
+    await world.pass(world.only('node-sync'));
 
     expect(world.nodes.done).toEqual([]);
   });
@@ -379,7 +374,7 @@ describe('a Node', () => {
       node((n) => void (n.metadata.uid = 'of another')),
     );
 
-    await world.pass([nodeSync]);
+    await world.pass(world.only('node-sync'));
 
     expect(world.nodes.patches).toEqual([]);
   });
@@ -397,7 +392,7 @@ describe('a Node', () => {
     } as const;
     const adopt: MachineStep = { name: 'adopt', run: (ctx) => ((ctx.launched = launched), next) };
 
-    const { machine: seen } = await world.pass([adopt, staleNode]);
+    const { machine: seen } = await world.pass([adopt, ...world.only('stale-node')]);
 
     expect(seen.status?.currentStatus?.phase).toBeUndefined();
   });
@@ -422,25 +417,27 @@ test.each([
   // Three of the last five characters make an id: both machines have the same.
   const id = Buffer.from('abcde').toString('hex').slice(0, 6);
   const tokens = {
-    ...ctx.tokens,
+    ensure: () => Promise.reject(new Error('not asked for')),
+    find: () => Promise.reject(new Error('not asked for')),
     remove: (_m: Machine, spare: (id: string) => boolean) => Promise.resolve(void asked.push(spare(id))),
   };
+  const bootstrapTokens = { of: () => tokens, forget: () => undefined };
 
-  await removeTokens({ ...ctx, tokens } as typeof ctx);
+  await new MachineTokens({ ...world.deps, bootstrapTokens }).remove(ctx);
 
   expect(asked).toEqual([isShared]);
 });
 
 test('a drain timeout is counted from the deletion, not from the last look', async () => {
   const world = deleting(STAGES.drain, (m) => void (m.spec.drainTimeout = '10m'));
-  await world.pass(DELETION);
+  await world.pass(world.deletion);
   world.clock.advance(11 * MINUTE);
 
-  await world.pass(DELETION);
+  await world.pass(world.deletion);
   await world.settle();
-  await world.pass(DELETION);
+  await world.pass(world.deletion);
   await world.settle();
-  await world.pass(DELETION);
+  await world.pass(world.deletion);
 
   expect(world.drains.requests.map(({ force }) => force)).toEqual([false, true]);
 });

@@ -2,9 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 
 import { DriverError } from '../../driver/error.ts';
 import { machine, machineClass, secret } from '../../../test/builders.ts';
-import { CREATION, DELETION } from './controller.ts';
 import type { MachineStep } from './context.ts';
-import { FakeWorld } from './fake-world.ts';
+import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const SENT_AT = 'machine.sapcloud.io/creation-sent-at';
@@ -29,7 +28,7 @@ function start(): FakeWorld {
   return world;
 }
 
-async function run(world: FakeWorld, steps: readonly MachineStep[] = CREATION): Promise<void> {
+async function run(world: FakeWorld, steps: readonly MachineStep[] = world.creation): Promise<void> {
   for (let i = 0; i < 6 && world.machines.get(KEY) !== undefined; i++) {
     await world.pass(steps);
     await world.settle();
@@ -106,7 +105,7 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
 
     for (let i = 0; i < 8; i++) {
       await run(world);
-      expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue' });
+      expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue' });
       world.clock.advance(14 * SECOND);
     }
     expect(creations(world)).toBe(1);
@@ -121,16 +120,16 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
   test('looks again after 15 seconds', async () => {
     const world = start();
     await killDuring(world);
-    await world.pass(CREATION);
+    await world.pass(world.creation);
     await world.settle();
 
-    expect((await world.pass(CREATION)).result).toMatchObject({ kind: 'requeue', afterMs: 15 * SECOND });
+    expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue', afterMs: 15 * SECOND });
   });
 
   test('counts from the deadline of the call when the process was away for longer', async () => {
     const world = start();
     await killDuring(world);
-    world.settings = { ...world.settings, creationTimeoutMs: 60_000 * SECOND };
+    Object.assign(world.settings, { creationTimeoutMs: 60_000 * SECOND });
     world.clock.advance(60_121 * SECOND);
     world.machines.put({ ...(world.machines.get(KEY) as ReturnType<typeof machine>), status: {} });
     world.graceLeftMs = 1;
@@ -162,13 +161,13 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
     world.driver.failures['delete'] = Array.from({ length: 4 }, () => new DriverError('NotFound', 'no VM'));
 
     for (let i = 0; i < 6; i++) {
-      await run(world, DELETION);
+      await run(world, world.deletion);
       world.clock.advance(15 * SECOND);
     }
     expect(world.machines.get(KEY)).toBeDefined();
     world.driver.vms.set('m-1', { providerID: 'sim:///late', nodeName: 'm-1', addresses: [] });
     for (let i = 0; i < 6; i++) {
-      await run(world, DELETION);
+      await run(world, world.deletion);
       world.clock.advance(15 * SECOND);
     }
 

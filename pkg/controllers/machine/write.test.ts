@@ -8,7 +8,7 @@ import { FakeClock } from '../../clock/fake-clock.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machines } from '../../kube/resource.ts';
 import type { MachineContext } from './context.ts';
-import { PassNotes } from './pass.ts';
+import { PassNotes } from './pass-notes.ts';
 import { copyOf, type MachineCopy } from '../machines/status.ts';
 import { mainPatch, writeRecord, writeStatus } from './write.ts';
 import { statusChange } from '../machines/status-change.ts';
@@ -105,10 +105,10 @@ async function written(
   const copy = copyOf(observed);
   apply(copy, pass);
   const signal = new AbortController().signal;
-  const target = { cluster: 'target' } as MachineContext['target'];
-  const ctx = { observed, machine: copy, clock: new FakeClock(), pass, signal, target };
+  const nodes = { cluster: 'target' } as MachineContext['nodes'];
+  const ctx = { observed, machine: copy, pass, signal, nodes };
   const base = await writeRecord(client, ctx);
-  if (base !== undefined) await writeStatus(client, ctx, base, undefined);
+  if (base !== undefined) await writeStatus({ writer: client, clock: new FakeClock() }, ctx, base, undefined);
   return client.writes;
 }
 

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted, type ObjectMeta } from '../../apis/meta.ts';
+import type { Clock } from '../../clock/clock.ts';
 import { concernedClusters } from '../../driver/concerned-clusters.ts';
 import type { Writer } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
@@ -34,7 +35,7 @@ const OWNED_ANNOTATIONS = [
 type Fields = Record<string, unknown>;
 type Values = Readonly<Record<string, string>>;
 
-type Written = Pick<MachineContext, 'observed' | 'machine' | 'clock' | 'pass' | 'signal' | 'target'>;
+type Written = Pick<MachineContext, 'observed' | 'machine' | 'pass' | 'signal' | 'nodes'>;
 
 /**
  * Writes what a pass has changed outside of the status: the record of the machine. Returns what its status goes on top of, so that both
@@ -64,8 +65,8 @@ export async function writeRecord(
  * what the API server refuses to record has changed. Throws ApiError and GateClosedError.
  */
 export async function writeStatus(
-  writer: Writer,
-  { observed, machine, clock, pass, signal, target }: Written,
+  { writer, clock }: { readonly writer: Writer; readonly clock: Clock },
+  { observed, machine, pass, signal, nodes }: Written,
   base: Machine,
   refusal: string | undefined,
 ): Promise<void> {
@@ -74,7 +75,7 @@ export async function writeStatus(
   }
   const status = statusChange(observed, machine);
   if (status === undefined) return;
-  const clusters = pass.intent === 'destroy' ? concernedClusters(observed, target?.cluster) : [];
+  const clusters = pass.intent === 'destroy' ? concernedClusters(observed, nodes?.cluster) : [];
   try {
     await writer.patch(pass.intent, machines, refOf(observed), statusPatch(base, status), { signal, clusters });
   } catch (err) {

@@ -12,6 +12,8 @@ import { goesWith, type KnownMachines } from './node-owner.ts';
 /** What steps may see and do of the Nodes of a machine's target cluster. */
 export interface NodeAccess {
   readonly cluster: Cluster;
+  /** That cluster itself, for what goes beyond its Nodes: their pods, bootstrap tokens. */
+  readonly target: Target;
   /** From the cache, by name. */
   get(name: string): Node | undefined;
   /** The Nodes that this machine has become: by its label `node`, by their machine-name label, by provider id. From the cache. */
@@ -36,6 +38,7 @@ export interface NodeAccess {
 export function nodeAccess(target: Target, machines: KnownMachines): NodeAccess {
   return {
     cluster: target.cluster,
+    target,
     get: (name) => target.nodes.get(name),
     ofMachine: (machine) => nodesOf(target, machine, machines),
     ofVM: (providerID) => (providerID === '' ? [] : target.nodes.byIndex('providerID', providerID)),

@@ -6,9 +6,9 @@ import { GateClosedError } from '../../../gate/gate.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
-import { FakeWorld } from '../fake-world.ts';
-import { resolve } from '../steps/resolve.ts';
-import { advanceCall, StaleCallError, type CallKind } from './driver-call.ts';
+import { Retries } from '../retries.ts';
+import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { DriverCalls, StaleCallError, type CallKind } from './driver-call.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const KINDS: readonly CallKind[] = ['create', 'initialize', 'status', 'delete'];
@@ -27,11 +27,14 @@ function start(kind: CallKind, ends: () => Promise<never>) {
   world.secrets.put(secret());
   world.machines.put(machine((m) => Object.assign(m.metadata, { finalizers: [FINALIZER] })));
   const seen = { sent: 0, shown: 0, unprepared: 0, ended: 0 };
+  const resourceExhaustedRetryMs = world.settings.resourceExhaustedRetryMs;
+  const retries = new Retries({ clock: world.clock, random: () => 1, resourceExhaustedRetryMs });
+  const calls = new DriverCalls({ activities: world.activities, retries });
   const call: MachineStep = {
     name: 'call',
     run(ctx) {
       if (ctx.resolved === undefined) throw new Error('the class was not resolved');
-      const progress = advanceCall(ctx, {
+      const progress = calls.advance(ctx, {
         kind,
         resolved: ctx.resolved,
         waitingFor: { answer: 'the answer', attempt: 'the next attempt' },
@@ -47,7 +50,7 @@ function start(kind: CallKind, ends: () => Promise<never>) {
     },
   };
   const pass = async (): Promise<StepResult | undefined> => {
-    const { result } = await world.pass([resolve, call]);
+    const { result } = await world.pass([...world.only('resolve'), call]);
     await world.settle();
     return result;
   };

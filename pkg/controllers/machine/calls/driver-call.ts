@@ -3,8 +3,9 @@ import { retryOf, type RetriedCall } from '../../../driver/retry.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
-import type { CallFailure, CallInput } from '../retries.ts';
-import type { ActivityResults } from './results.ts';
+import type { MachineCopy } from '../../machines/status.ts';
+import type { CallFailure, CallInput, Retries } from '../retries.ts';
+import type { ActivityResults, MachineActivities } from './results.ts';
 
 /** The kinds of long work that are calls of a driver, and under which name each is retried. */
 const RETRIED_AS = {
@@ -30,8 +31,8 @@ export interface DriverCall<K extends CallKind> {
   readonly send: (signal: AbortSignal) => Promise<ActivityResults[K]>;
   /** Shows the last failure on the copy; in every pass while the next attempt is waited for, so that a write that was lost is made up for. */
   readonly show: (failure: CallFailure) => void;
-  /** Before the first look whether it may be sent. */
-  readonly begin?: (input: CallInput) => void;
+  /** Its last failure, when another process has recorded one: what it had to wait for still holds. */
+  readonly recorded?: () => { readonly error: DriverError; readonly agoMs: number } | undefined;
   /** It is being sent. */
   readonly sent?: () => void;
   /** An error that says as much as an answer would. */
@@ -47,71 +48,120 @@ export type CallProgress<T> =
   { readonly kind: 'answered'; readonly answer: T } | { readonly kind: 'waiting'; readonly result: StepResult };
 
 /** What a call about this machine is made of. */
-export function inputOf(
-  { machine }: Pick<MachineContext, 'machine'>,
-  { fingerprint, machineClass }: ResolvedClass,
-  kind: CallKind,
-): CallInput {
+function inputOf({ machine }: MachineContext, { fingerprint, machineClass }: ResolvedClass, kind: CallKind): CallInput {
   const { uid } = machine.metadata;
   return { machineUID: uid, call: RETRIED_AS[kind], fingerprint, classUID: machineClass.metadata.uid };
 }
 
-/**
- * Brings a call forward by one pass: it is sent as an activity when its wait is over (or what it is made of has changed), awaited,
- * and repeated after failures. Calls that we gave up ourselves, at a closed gate or at the end of a process, count as no
- * failure of the provider. Throws what is neither an answer nor an error of a driver.
- */
-export function advanceCall<K extends CallKind>(
-  ctx: MachineContext,
-  call: DriverCall<K>,
-): CallProgress<ActivityResults[K]> {
-  const { activities, machine, retries } = ctx;
-  const { uid } = machine.metadata;
-  const { kind, resolved, answerIn, waitingFor } = call;
-  const input = inputOf(ctx, resolved, kind);
-  const activity = activities.get(uid, kind);
-  if (activity === undefined) return waiting(start(ctx, call, input));
-  if (activity.state === 'running') return waiting(waitFor(waitingFor.answer));
-  const answer = activity.state === 'done' ? { value: activity.result } : answerOf(activity.error, answerIn);
-  if (answer !== undefined) {
-    retries.succeeded(input);
-    return { kind: 'answered', answer: answer.value };
+/** When calls of drivers about machines are sent, awaited and repeated. Remembers when a call that failed may be repeated. */
+export class DriverCalls {
+  readonly #activities: MachineActivities;
+  readonly #retries: Retries;
+
+  constructor({ activities, retries }: { readonly activities: MachineActivities; readonly retries: Retries }) {
+    this.#activities = activities;
+    this.#retries = retries;
   }
-  activities.forget(uid, kind);
-  // `answer` is undefined only for one that failed.
-  return waiting(failed(ctx, call, input, 'error' in activity ? activity.error : undefined));
-}
 
-/**
- * Takes an answer back that cannot be true, as a failure of the call; returns what ends the pass.
- */
-export function refuseAnswer<K extends CallKind>(
-  ctx: MachineContext,
-  call: Pick<DriverCall<K>, 'kind' | 'resolved' | 'show'>,
-  error: DriverError,
-  waitingFor: string,
-): StepResult {
-  const input = inputOf(ctx, call.resolved, call.kind);
-  ctx.retries.failed(input, error);
-  ctx.activities.forget(ctx.machine.metadata.uid, call.kind);
-  show(ctx, call, input);
-  return requeue(ctx.retries.waitMs(input), waitingFor);
-}
+  /**
+   * Brings a call forward by one pass: it is sent as an activity when its wait is over (or what it is made of has changed), awaited,
+   * and repeated after failures. Calls that we gave up ourselves, at a closed gate or at the end of a process, count as no
+   * failure of the provider. Throws what is neither an answer nor an error of a driver.
+   */
+  advance<K extends CallKind>(ctx: MachineContext, call: DriverCall<K>): CallProgress<ActivityResults[K]> {
+    const { uid } = ctx.machine.metadata;
+    const { kind, resolved, answerIn, waitingFor } = call;
+    const input = inputOf(ctx, resolved, kind);
+    const activity = this.#activities.get(uid, kind);
+    if (activity === undefined) return waiting(this.#start(ctx, call, input));
+    if (activity.state === 'running') return waiting(waitFor(waitingFor.answer));
+    const answer = activity.state === 'done' ? { value: activity.result } : answerOf(activity.error, answerIn);
+    if (answer !== undefined) {
+      this.#retries.succeeded(input);
+      return { kind: 'answered', answer: answer.value };
+    }
+    this.#activities.forget(uid, kind);
+    // `answer` is undefined only for one that failed.
+    return waiting(this.#failed(call, input, 'error' in activity ? activity.error : undefined));
+  }
 
-/** Puts the next attempt off by `waitMs`, because of something other than a failure; returns what ends the pass. */
-export function postponeCall(
-  ctx: MachineContext,
-  { kind, resolved }: Pick<DriverCall<CallKind>, 'kind' | 'resolved'>,
-  waitMs: number,
-  waitingFor: string,
-): StepResult {
-  ctx.activities.forget(ctx.machine.metadata.uid, kind);
-  ctx.retries.postpone(inputOf(ctx, resolved, kind), waitMs);
-  return requeue(waitMs, waitingFor);
+  /** Takes an answer back that cannot be true, as a failure of the call; returns what ends the pass. */
+  refuse<K extends CallKind>(
+    ctx: MachineContext,
+    call: Pick<DriverCall<K>, 'kind' | 'resolved' | 'show'>,
+    error: DriverError,
+    waitingFor: string,
+  ): StepResult {
+    const input = inputOf(ctx, call.resolved, call.kind);
+    this.#retries.failed(input, error);
+    this.#activities.forget(ctx.machine.metadata.uid, call.kind);
+    this.#show(call, input);
+    return requeue(this.#retries.waitMs(input), waitingFor);
+  }
+
+  /** Puts the next attempt off by `waitMs`, because of something other than a failure; returns what ends the pass. */
+  postpone(
+    ctx: MachineContext,
+    { kind, resolved }: Pick<DriverCall<CallKind>, 'kind' | 'resolved'>,
+    waitMs: number,
+    waitingFor: string,
+  ): StepResult {
+    this.#activities.forget(ctx.machine.metadata.uid, kind);
+    this.#retries.postpone(inputOf(ctx, resolved, kind), waitMs);
+    return requeue(waitMs, waitingFor);
+  }
+
+  /** How often in a row this call had no answer in its time. */
+  timeoutsOf(ctx: MachineContext, resolved: ResolvedClass, kind: CallKind): number {
+    return this.#retries.timeoutsOf(inputOf(ctx, resolved, kind));
+  }
+
+  /** The Machine is gone. */
+  forget(machineUID: string): void {
+    this.#retries.forget(machineUID);
+  }
+
+  #start<K extends CallKind>({ observed, key }: MachineContext, call: DriverCall<K>, input: CallInput): StepResult {
+    const { kind, resolved, waitingFor } = call;
+    const recorded = call.recorded?.();
+    if (recorded !== undefined) this.#retries.restore(input, recorded.error, recorded.agoMs);
+    const waitMs = this.#retries.waitMs(input);
+    if (waitMs > 0) {
+      this.#show(call, input);
+      return requeue(waitMs, waitingFor.attempt);
+    }
+    call.sent?.();
+    const subject = { uid: observed.metadata.uid, key, provider: resolved.driver.provider };
+    this.#activities.startOrGet(subject, kind, call.send);
+    return waitFor(waitingFor.answer);
+  }
+
+  #failed<K extends CallKind>(call: DriverCall<K>, input: CallInput, error: unknown): StepResult {
+    call.ended?.(error);
+    if (error instanceof StaleCallError) return waitFor('the Machine as it is now');
+    if (wasGivenUp(error)) {
+      this.#retries.postpone(input, GIVEN_UP_RETRY_MS);
+      return requeue(GIVEN_UP_RETRY_MS, 'the clusters to be reachable');
+    }
+    if (!(error instanceof DriverError)) {
+      call.unprepared?.(error);
+      // Events must not ask the provider again and again while the API server refuses.
+      this.#retries.postpone(input, GIVEN_UP_RETRY_MS);
+      throw error;
+    }
+    this.#retries.failed(input, error);
+    this.#show(call, input);
+    return requeue(this.#retries.waitMs(input), call.waitingFor.attempt);
+  }
+
+  #show<K extends CallKind>(call: Pick<DriverCall<K>, 'show'>, input: CallInput): void {
+    const failure = this.#retries.failureOf(input);
+    if (failure !== undefined) call.show(failure);
+  }
 }
 
 /** The driver's scratch state: what it sent along, or as the code says. */
-export function keepState({ machine }: Pick<MachineContext, 'machine'>, call: RetriedCall, error: DriverError): void {
+export function keepState(machine: MachineCopy, call: RetriedCall, error: DriverError): void {
   const { lastKnownState = '' } = error;
   if (lastKnownState !== '') machine.status.lastKnownState = lastKnownState;
   else if (retryOf(call, error.code).clearsLastKnownState) delete machine.status.lastKnownState;
@@ -132,53 +182,6 @@ function answerOf<T>(
 ): { value: T } | undefined {
   const value = error instanceof DriverError ? answerIn?.(error) : undefined;
   return value === undefined ? undefined : { value };
-}
-
-function start<K extends CallKind>(ctx: MachineContext, call: DriverCall<K>, input: CallInput): StepResult {
-  const { observed, key, activities, retries } = ctx;
-  const { kind, resolved, waitingFor } = call;
-  call.begin?.(input);
-  const waitMs = retries.waitMs(input);
-  if (waitMs > 0) {
-    show(ctx, call, input);
-    return requeue(waitMs, waitingFor.attempt);
-  }
-  call.sent?.();
-  activities.startOrGet({ uid: observed.metadata.uid, key, provider: resolved.driver.provider }, kind, call.send);
-  return waitFor(waitingFor.answer);
-}
-
-function failed<K extends CallKind>(
-  ctx: MachineContext,
-  call: DriverCall<K>,
-  input: CallInput,
-  error: unknown,
-): StepResult {
-  const { retries } = ctx;
-  call.ended?.(error);
-  if (error instanceof StaleCallError) return waitFor('the Machine as it is now');
-  if (wasGivenUp(error)) {
-    retries.postpone(input, GIVEN_UP_RETRY_MS);
-    return requeue(GIVEN_UP_RETRY_MS, 'the clusters to be reachable');
-  }
-  if (!(error instanceof DriverError)) {
-    call.unprepared?.(error);
-    // Events must not ask the provider again and again while the API server refuses.
-    retries.postpone(input, GIVEN_UP_RETRY_MS);
-    throw error;
-  }
-  retries.failed(input, error);
-  show(ctx, call, input);
-  return requeue(retries.waitMs(input), call.waitingFor.attempt);
-}
-
-function show<K extends CallKind>(
-  { retries }: MachineContext,
-  call: Pick<DriverCall<K>, 'show'>,
-  input: CallInput,
-): void {
-  const failure = retries.failureOf(input);
-  if (failure !== undefined) call.show(failure);
 }
 
 /** Whether it was we who ended a call, at a closed gate or at the end of the process: no fault of the provider. */

@@ -1,5 +1,8 @@
 import { FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { parseGoBool } from '../../../apis/go-bool.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { Trust } from '../../../gate/leader-gate.ts';
 import { CONTROL } from '../../../gate/gate.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext } from '../context.ts';
@@ -9,20 +12,6 @@ import { deletionStageOf, describeStage, hasReached, type DeletionStage } from '
 /** Whether the copy is at this stage. */
 export function isAt({ machine }: MachineContext, stage: DeletionStage): boolean {
   return deletionStageOf(machine) === stage;
-}
-
-/** Moves the copy on. The marker is written with whatever else the pass changes. */
-export function advance({ machine, clock, pass, memory }: MachineContext, stage: DeletionStage, text = ''): void {
-  const description = describeStage(stage, text);
-  setOperation(machine, { type: 'Delete', state: 'Processing', description }, clock.now());
-  pass.afterWrite(() => memory.advanced.add(machine.metadata.uid));
-}
-
-/** Shows why the copy stays at a stage; much the same text again is no write. True when it is news. */
-export function stay({ machine, observed, clock }: MachineContext, stage: DeletionStage, text: string): boolean {
-  const description = describeStage(stage, text);
-  setFailure(machine, { type: 'Delete', state: 'Failed', description }, clock.now());
-  return machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
 }
 
 /**
@@ -38,12 +27,49 @@ export function isForced({ machine }: MachineContext): boolean {
   return parseGoBool(machine.metadata.labels?.[FORCE_DELETION_LABEL]) === true;
 }
 
-/**
- * Whether the Node is left to itself: a deletion that is forced goes on although the target cluster cannot be reached (it is
- * hibernated, or deleted), as long as the control cluster can.
- */
-export function isNodeAbandoned(ctx: MachineContext): boolean {
-  const { nodes, trust } = ctx;
-  if (nodes === undefined || !isForced(ctx)) return false;
-  return trust.trustedForMs([CONTROL]) > 0 && trust.trustedForMs([nodes.cluster]) === 0;
+/** Moves deletions from stage to stage. Remembers which of them this process has moved itself. */
+export class DeletionCursor {
+  readonly #clock: Clock;
+  readonly #trust: Pick<Trust, 'trustedForMs'>;
+  /** Their Machine was there, and being deleted, when that was written. */
+  readonly #advanced = new Set<string>();
+
+  constructor({ clock, trust }: { readonly clock: Clock; readonly trust: Pick<Trust, 'trustedForMs'> }) {
+    this.#clock = clock;
+    this.#trust = trust;
+  }
+
+  /** Moves the copy on. The marker is written with whatever else the pass changes. */
+  advance({ machine, pass }: MachineContext, stage: DeletionStage, text = ''): void {
+    const description = describeStage(stage, text);
+    setOperation(machine, { type: 'Delete', state: 'Processing', description }, this.#clock.now());
+    pass.afterWrite(() => this.#advanced.add(machine.metadata.uid));
+  }
+
+  /** Shows why the copy stays at a stage; much the same text again is no write. True when it is news. */
+  stay({ machine, observed }: MachineContext, stage: DeletionStage, text: string): boolean {
+    const description = describeStage(stage, text);
+    setFailure(machine, { type: 'Delete', state: 'Failed', description }, this.#clock.now());
+    return machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
+  }
+
+  /** Whether this process has moved the deletion of this Machine. */
+  hasAdvanced({ metadata: { uid } }: Machine): boolean {
+    return this.#advanced.has(uid);
+  }
+
+  /**
+   * Whether the Node is left to itself: a deletion that is forced goes on although the target cluster cannot be reached (it is
+   * hibernated, or deleted), as long as the control cluster can.
+   */
+  isNodeAbandoned(ctx: MachineContext): boolean {
+    const { nodes } = ctx;
+    if (nodes === undefined || !isForced(ctx)) return false;
+    return this.#trust.trustedForMs([CONTROL]) > 0 && this.#trust.trustedForMs([nodes.cluster]) === 0;
+  }
+
+  /** The Machine is gone. */
+  forget(uid: string): void {
+    this.#advanced.delete(uid);
+  }
 }

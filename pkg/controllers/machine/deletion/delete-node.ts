@@ -1,19 +1,27 @@
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { Node } from '../../../apis/wire.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
-import { goesWith } from '../../machines/node-owner.ts';
-import { advance, isAt, isNodeAbandoned, stay } from './cursor.ts';
+import { nodesOf } from './nodes.ts';
+import { isAt, type DeletionCursor } from './cursor.ts';
 import { deletionStageOf } from '../../machines/deletion-stage.ts';
 import { isStillOurs } from './still-ours.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineAccess } from '../machine-access.ts';
+
+interface Deps {
+  readonly machines: Lister<Machine>;
+  readonly readMachine: MachineAccess['readMachine'];
+  readonly cursor: DeletionCursor;
+}
 
 /**
  * Takes our finalizer from the machine's Nodes and deletes them: by name, by machine-name label and by provider id, so that
  * one that joined late goes too. A Node that the cache does not know is looked for live.
  */
-export const deleteNode: MachineStep = {
+export const deleteNode = (deps: Deps): MachineStep => ({
   name: 'delete-node',
 
   async run(ctx) {
@@ -21,35 +29,31 @@ export const deleteNode: MachineStep = {
     const { nodes, machine, observed, pass, signal } = ctx;
     // Just now the same was asked for the VM, unless this stage was taken over.
     const isTakenOver = deletionStageOf(observed) === 'delete-node';
-    if (isTakenOver && !(await isStillOurs(ctx, signal))) return waitFor('the Machine as it is now');
-    if (nodes !== undefined && isNodeAbandoned(ctx)) {
+    if (isTakenOver && !(await isStillOurs(deps, ctx, signal))) return waitFor('the Machine as it is now');
+    if (nodes !== undefined && deps.cursor.isNodeAbandoned(ctx)) {
       const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
       if (name !== '') pass.event('NodeLeftBehind', `Node ${name} was not deleted: its cluster cannot be reached.`);
-    } else if (nodes !== undefined) await remove(ctx, nodes);
-    advance(ctx, 'release-finalizer');
+    } else if (nodes !== undefined) await remove(deps, ctx, nodes);
+    deps.cursor.advance(ctx, 'release-finalizer');
     return next;
   },
-};
+});
 
-async function remove(ctx: MachineContext, nodes: NodeAccess): Promise<void> {
+async function remove(deps: Deps, ctx: MachineContext, nodes: NodeAccess): Promise<void> {
   const { signal, log } = ctx;
   try {
-    for (const node of await nodesOf(ctx, nodes)) {
+    for (const node of await nodesOf(deps, ctx, nodes)) {
       await nodes.remove(node, signal);
       log.info({ node: node.metadata.name }, 'deleted a node');
     }
   } catch (err) {
     if (!(err instanceof GateClosedError)) {
-      stay(ctx, 'delete-node', `Could not delete the Node: ${err instanceof Error ? err.message : String(err)}.`);
+      deps.cursor.stay(
+        ctx,
+        'delete-node',
+        `Could not delete the Node: ${err instanceof Error ? err.message : String(err)}.`,
+      );
     }
     throw err;
   }
-}
-
-async function nodesOf({ machine, machines, signal }: MachineContext, nodes: NodeAccess): Promise<readonly Node[]> {
-  const cached = nodes.ofMachine(machine);
-  const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
-  if (cached.length > 0 || name === '' || nodes.get(name) !== undefined) return cached;
-  const live = await nodes.read(name, signal);
-  return live !== undefined && goesWith(live, machine, machines) ? [live] : [];
 }

@@ -1,41 +1,59 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
-import { advanceCall, keepState, postponeCall, StaleCallError, type DriverCall } from '../calls/driver-call.ts';
-import { unansweredLookMs } from '../calls/unanswered.ts';
-import { isUnresolved, resolveClass } from '../class-resolution.ts';
+import { keepState, StaleCallError, type DriverCall, type DriverCalls } from '../calls/driver-call.ts';
+import type { UnansweredCreations } from '../calls/unanswered.ts';
+import { isUnresolved, type ResolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { wasNeverAsked } from '../../machines/status.ts';
-import { advance, isAt, stay, untilRecorded } from './cursor.ts';
+import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
 import { isStillOurs } from './still-ours.ts';
 import { sharedWith } from '../identity-claims.ts';
+import type { News } from '../news.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { MachineActivities } from '../calls/results.ts';
+import type { MachineMetrics } from '../../../metrics/machine.ts';
+import type { MachineAccess } from '../machine-access.ts';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly machines: Lister<Machine>;
+  readonly activities: Pick<MachineActivities, 'forget'>;
+  readonly metrics: Pick<MachineMetrics, 'deleted'>;
+  readonly readMachine: MachineAccess['readMachine'];
+  readonly calls: DriverCalls;
+  readonly unanswered: UnansweredCreations;
+  readonly news: News;
+  readonly cursor: DeletionCursor;
+  readonly resolveClass: ResolveClass;
+}
 
 /**
  * Has the driver delete the VM, as an activity; also when it is said not to exist, because something of it may. Only success
  * and NotFound end this stage. Without its MachineClass nobody can tell the driver what to delete: the machine waits, and
  * says so, unless it is certain that no VM was ever asked for.
  */
-export const deleteVM: MachineStep = {
+export const deleteVM = (deps: Deps): MachineStep => ({
   name: 'delete-vm',
 
   async run(ctx) {
     if (!isAt(ctx, 'delete-vm')) return next;
-    const { machine, observed, pass } = ctx;
-    const resolved = await resolveClass(ctx, machine);
+    const { observed, pass } = ctx;
+    const resolved = await deps.resolveClass(ctx.machine, ctx.signal);
     if (isUnresolved(resolved)) {
       if (wasNeverLaunched(observed)) {
-        advance(ctx, 'delete-node', 'No VM was ever asked for.');
+        deps.cursor.advance(ctx, 'delete-node', 'No VM was ever asked for.');
         return next;
       }
       const text = `${resolved.problem} Without it the VM cannot be deleted.`;
-      if (stay(ctx, 'delete-vm', text)) pass.event('InvalidClass', text);
+      if (deps.cursor.stay(ctx, 'delete-vm', text)) pass.event('InvalidClass', text);
       return waitFor('the MachineClass or its Secret to be corrected');
     }
-    return untilRecorded(ctx, 'delete-vm') ?? (await look(ctx, resolved));
+    return untilRecorded(ctx, 'delete-vm') ?? (await look(deps, ctx, resolved));
   },
-};
+});
 
 /**
  * Whether this machine has waited for its class from the beginning: it never had a phase, a VM or a provider's error. Its
@@ -54,34 +72,34 @@ export function wasNeverLaunched(observed: Machine): boolean {
   );
 }
 
-async function look(ctx: MachineContext, resolved: ResolvedClass): Promise<StepResult> {
-  const call = deletionOf(ctx, resolved);
-  const progress = advanceCall(ctx, call);
+async function look(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): Promise<StepResult> {
+  const call = deletionOf(deps, ctx, resolved);
+  const progress = deps.calls.advance(ctx, call);
   if (progress.kind === 'waiting') return progress.result;
-  const waitMs = await mayShowInMs(ctx, resolved);
-  if (waitMs === 0) return deleted(ctx, resolved, progress.answer.lastKnownState);
-  advance(ctx, 'delete-vm', 'The creation of a VM was not answered: it may show yet.');
-  return postponeCall(ctx, call, waitMs, 'an unanswered creation to show');
+  const waitMs = await mayShowInMs(deps, ctx, resolved);
+  if (waitMs === 0) return deleted(deps, ctx, resolved, progress.answer.lastKnownState);
+  deps.cursor.advance(ctx, 'delete-vm', 'The creation of a VM was not answered: it may show yet.');
+  return deps.calls.postpone(ctx, call, waitMs, 'an unanswered creation to show');
 }
 
-function deletionOf(ctx: MachineContext, resolved: ResolvedClass): DriverCall<'delete'> {
+function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): DriverCall<'delete'> {
   const { driver, machineClass, secretData } = resolved;
   return {
     kind: 'delete',
     resolved,
     waitingFor: { answer: 'the VM to be deleted', attempt: 'the next attempt to delete the VM' },
     send: async (signal) => {
-      if (!(await isStillOurs(ctx, signal)))
+      if (!(await isStillOurs(deps, ctx, signal)))
         throw new StaleCallError('the Machine is gone, or another one has its name');
-      return await driver.delete({ machine: asOwnVM(ctx), machineClass, secretData }, signal);
+      return await driver.delete({ machine: asOwnVM(deps, ctx), machineClass, secretData }, signal);
     },
-    sent: () => tellShared(ctx),
+    sent: () => tellShared(deps, ctx),
     answerIn: ({ code, lastKnownState }) => (code === 'NotFound' ? { lastKnownState } : undefined),
     show: ({ error }) => {
-      keepState(ctx, 'delete', error);
+      keepState(ctx.machine, 'delete', error);
       const text = `Cloud provider message - ${error.message}.`;
       // Much the same again is no write and no Event.
-      if (stay(ctx, 'delete-vm', text)) ctx.pass.event('VMDeletionFailed', text);
+      if (deps.cursor.stay(ctx, 'delete-vm', text)) ctx.pass.event('VMDeletionFailed', text);
     },
   };
 }
@@ -90,8 +108,8 @@ function deletionOf(ctx: MachineContext, resolved: ResolvedClass): DriverCall<'d
  * The VM of a creation without answer may come after the driver said that nothing is there, where the driver cannot promise to
  * find it: until that is over the deletion is repeated. Milliseconds until the next look; 0 when nothing can come any more.
  */
-async function mayShowInMs(ctx: MachineContext, { driver }: ResolvedClass): Promise<number> {
-  const waitMs = unansweredLookMs(ctx);
+async function mayShowInMs(deps: Deps, ctx: MachineContext, { driver }: ResolvedClass): Promise<number> {
+  const waitMs = deps.unanswered.lookMs(ctx.machine);
   if (waitMs === 0 || (ctx.machine.spec.providerID ?? '') !== '') return 0;
   const { idempotentCreate } = await driver.capabilities(ctx.signal).catch(() => ({ idempotentCreate: false }));
   return idempotentCreate ? 0 : waitMs;
@@ -101,23 +119,23 @@ async function mayShowInMs(ctx: MachineContext, { driver }: ResolvedClass): Prom
  * The Machine as the driver is told of it. A provider id that another Machine has too may be that one's VM: without it drivers look
  * for the VM by the machine's name.
  */
-function asOwnVM(ctx: MachineContext): Machine {
-  const { observed, machines, nodes } = ctx;
-  if (sharedWith(observed, machines, nodes) === undefined) return observed;
+function asOwnVM(deps: Deps, ctx: MachineContext): Machine {
+  const { observed, nodes } = ctx;
+  if (sharedWith(observed, deps.machines, nodes) === undefined) return observed;
   const { providerID: _shared, ...spec } = observed.spec;
   return { ...observed, spec };
 }
 
-function textOfDeleted({ observed, machines, nodes }: MachineContext): string {
+function textOfDeleted({ machines }: Deps, { observed, nodes }: MachineContext): string {
   const { providerID = '' } = observed.spec;
   if (sharedWith(observed, machines, nodes) !== undefined)
     return `The VM of name ${observed.metadata.name} was deleted.`;
   return providerID === '' ? 'No VM is left.' : `VM ${providerID} was deleted.`;
 }
 
-function tellShared({ observed, machines, nodes, memory, pass }: MachineContext): void {
+function tellShared({ machines, news }: Deps, { observed, nodes, pass }: MachineContext): void {
   const other = sharedWith(observed, machines, nodes);
-  if (other === undefined || !memory.isNews(observed.metadata.uid, `SharedProviderID ${other}`)) return;
+  if (other === undefined || !news.isNews(observed.metadata.uid, `SharedProviderID ${other}`)) return;
   const { providerID = '' } = observed.spec;
   pass.event(
     'SharedProviderID',
@@ -125,19 +143,25 @@ function tellShared({ observed, machines, nodes, memory, pass }: MachineContext)
   );
 }
 
-function deleted(ctx: MachineContext, { machineClass }: ResolvedClass, state: string | undefined): StepResult {
-  const { machine, activities, clock, pass, log, metrics } = ctx;
+function deleted(
+  deps: Deps,
+  ctx: MachineContext,
+  { machineClass }: ResolvedClass,
+  state: string | undefined,
+): StepResult {
+  const { activities, clock, metrics } = deps;
+  const { machine, pass, log } = ctx;
   const { uid, deletionTimestamp } = machine.metadata;
   const { providerID = '' } = machine.spec;
   if (state !== undefined && state !== '') machine.status.lastKnownState = state;
   else delete machine.status.lastKnownState;
   const tookMs = clock.now() - (fromTimestamp(deletionTimestamp) ?? clock.now());
-  pass.event('VMDeleted', textOfDeleted(ctx));
+  pass.event('VMDeleted', textOfDeleted(deps, ctx));
   pass.afterWrite(() => {
     activities.forget(uid, 'delete');
     log.info({ providerID, ms: tookMs }, 'deleted a VM');
     metrics.deleted(machine, machineClass, tookMs);
   });
-  advance(ctx, 'delete-node');
+  deps.cursor.advance(ctx, 'delete-node');
   return next;
 }

@@ -4,12 +4,25 @@ import { GateClosedError } from '../../../gate/gate.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
-import { advance, isAt, isNodeAbandoned, stay, untilRecorded } from './cursor.ts';
+import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
 import { textOfStage } from '../../machines/deletion-stage.ts';
 import { isStillOurs } from './still-ours.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { MachineSettings } from '../../machines/settings.ts';
+import type { MachineAccess } from '../machine-access.ts';
 
 /** When to try again to delete VolumeAttachments, and to look for ones that came since. */
 const RETRY_MS = 5_000;
+
+interface Deps {
+  readonly clock: Clock;
+  readonly settings: MachineSettings;
+  readonly readMachine: MachineAccess['readMachine'];
+  readonly cursor: DeletionCursor;
+}
+
+/** With the deletions whose VolumeAttachments could not be deleted: since when (monotonic), by the UID of their Machine. */
+type Own = Deps & { readonly detaching: Map<string, number> };
 
 /**
  * After a forced drain: deletes the VolumeAttachments of the Node, so that its volumes can be attached elsewhere before the
@@ -17,33 +30,38 @@ const RETRY_MS = 5_000;
  * its name, are left alone. Those that cannot be deleted are told of, and given up after the PV detach timeout: a VM that is
  * gone holds no volume.
  */
-export const detachVolumes: MachineStep = {
-  name: 'detach-volumes',
-
-  async run(ctx) {
-    const { nodes, signal } = ctx;
-    if (!isAt(ctx, 'detach-volumes')) return next;
-    const attached = nodes === undefined || isNodeAbandoned(ctx) ? [] : attachmentsOf(ctx, nodes);
-    if (nodes === undefined || attached.length === 0) return done(ctx);
-    const unrecorded = untilRecorded(ctx, 'detach-volumes');
-    if (unrecorded !== undefined) return unrecorded;
-    if (!(await isStillOurs(ctx, signal))) return waitFor('the Machine as it is now');
-
-    const failure = await detach(attached, nodes, signal);
-    if (failure !== undefined) return failed(ctx, failure);
-    // What we deleted is seen at once; what others have attached meanwhile goes in the next round.
-    return attachmentsOf(ctx, nodes).length === 0 ? done(ctx) : requeue(RETRY_MS, 'VolumeAttachments to go');
-  },
+export const detachVolumes = (collaborators: Deps): MachineStep => {
+  const deps: Own = { ...collaborators, detaching: new Map() };
+  return {
+    name: 'detach-volumes',
+    run: (ctx) => reconcile(deps, ctx),
+    forget: (uid) => void deps.detaching.delete(uid),
+  };
 };
+
+async function reconcile(deps: Own, ctx: MachineContext): Promise<StepResult> {
+  const { nodes, signal } = ctx;
+  if (!isAt(ctx, 'detach-volumes')) return next;
+  const attached = nodes === undefined || deps.cursor.isNodeAbandoned(ctx) ? [] : attachmentsOf(ctx, nodes);
+  if (nodes === undefined || attached.length === 0) return done(deps, ctx);
+  const unrecorded = untilRecorded(ctx, 'detach-volumes');
+  if (unrecorded !== undefined) return unrecorded;
+  if (!(await isStillOurs(deps, ctx, signal))) return waitFor('the Machine as it is now');
+
+  const failure = await detach(attached, nodes, signal);
+  if (failure !== undefined) return failed(deps, ctx, failure);
+  // What we deleted is seen at once; what others have attached meanwhile goes in the next round.
+  return attachmentsOf(ctx, nodes).length === 0 ? done(deps, ctx) : requeue(RETRY_MS, 'VolumeAttachments to go');
+}
 
 function attachmentsOf({ machine }: MachineContext, nodes: NodeAccess): readonly VolumeAttachment[] {
   return nodes.ofMachine(machine).flatMap(({ metadata }) => nodes.attachments(metadata.name));
 }
 
-function done(ctx: MachineContext): StepResult {
-  const { machine, memory } = ctx;
-  memory.detaching.delete(machine.metadata.uid);
-  advance(ctx, 'delete-vm', textOfStage(machine.status.lastOperation?.description ?? ''));
+function done(deps: Own, ctx: MachineContext): StepResult {
+  const { machine } = ctx;
+  deps.detaching.delete(machine.metadata.uid);
+  deps.cursor.advance(ctx, 'delete-vm', textOfStage(machine.status.lastOperation?.description ?? ''));
   return next;
 }
 
@@ -60,22 +78,22 @@ async function detach(
   return { name: attached[at]?.metadata.name ?? '', error: result.reason };
 }
 
-function failed(ctx: MachineContext, { name, error }: { name: string; error: unknown }): StepResult {
-  const { machine, memory, settings, clock, pass, log } = ctx;
+function failed(deps: Own, ctx: MachineContext, { name, error }: { name: string; error: unknown }): StepResult {
+  const { machine, pass, log } = ctx;
   if (error instanceof GateClosedError) throw error;
   const { uid } = machine.metadata;
-  const nowMs = clock.monotonicMs();
-  const sinceMs = memory.detaching.get(uid) ?? nowMs;
-  memory.detaching.set(uid, sinceMs);
+  const nowMs = deps.clock.monotonicMs();
+  const sinceMs = deps.detaching.get(uid) ?? nowMs;
+  deps.detaching.set(uid, sinceMs);
   const reason = error instanceof Error ? error.message : String(error);
   const text = `Could not delete VolumeAttachment ${name} of Node ${machine.metadata.labels?.[NODE_LABEL] ?? ''}: ${reason}.`;
   log.warn({ err: error, attachment: name }, 'could not delete a VolumeAttachment');
-  if (nowMs - sinceMs < settings.pvDetachTimeoutMs) {
-    if (stay(ctx, 'detach-volumes', text)) pass.event('DetachFailed', text);
+  if (nowMs - sinceMs < deps.settings.pvDetachTimeoutMs) {
+    if (deps.cursor.stay(ctx, 'detach-volumes', text)) pass.event('DetachFailed', text);
     return requeue(RETRY_MS, 'VolumeAttachments to go');
   }
   pass.event('DetachFailed', `Given up: ${text}`);
-  memory.detaching.delete(uid);
-  advance(ctx, 'delete-vm', text);
+  deps.detaching.delete(uid);
+  deps.cursor.advance(ctx, 'delete-vm', text);
   return next;
 }

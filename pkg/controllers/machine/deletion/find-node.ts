@@ -2,74 +2,87 @@ import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { VirtualMachine } from '../../../driver/driver.ts';
 import type { DriverCode } from '../../../driver/error.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
-import { advanceCall } from '../calls/driver-call.ts';
-import { isUnresolved, resolveClass } from '../class-resolution.ts';
+import type { DriverCalls } from '../calls/driver-call.ts';
+import { isUnresolved, type ResolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import { advance, isAt, isNodeAbandoned, stay } from './cursor.ts';
-import { takenBy } from '../steps/claim.ts';
+import { isAt, type DeletionCursor } from './cursor.ts';
+import type { MachineActivities } from '../calls/results.ts';
+import type { IdentityClaims } from '../identity-claims.ts';
 
 /** Answers that say as much as can be known: the drain finds out whether there is a Node, the driver deletes what is left. */
 const ENOUGH: ReadonlySet<DriverCode> = new Set(['NotFound', 'Unimplemented', 'Uninitialized']);
+
+interface Deps {
+  readonly activities: Pick<MachineActivities, 'forget'>;
+  readonly calls: DriverCalls;
+  readonly claims: IdentityClaims;
+  readonly cursor: DeletionCursor;
+  readonly resolveClass: ResolveClass;
+}
 
 /**
  * Finds out the Node's name: from label `node`, from Nodes that show the machine's name or provider id, and only then from
  * the provider. Without its class a machine goes on with what is known.
  */
-export const findNode: MachineStep = {
+export const findNode = (deps: Deps): MachineStep => ({
   name: 'find-node',
 
   async run(ctx) {
     const { machine, nodes } = ctx;
     if (!isAt(ctx, 'vm-status')) return next;
-    if (nodes === undefined || isNodeAbandoned(ctx)) {
-      advance(ctx, 'delete-vm', nodes === undefined ? 'There is no target cluster, so nothing is drained.' : '');
+    if (nodes === undefined || deps.cursor.isNodeAbandoned(ctx)) {
+      deps.cursor.advance(
+        ctx,
+        'delete-vm',
+        nodes === undefined ? 'There is no target cluster, so nothing is drained.' : '',
+      );
       return next;
     }
     const known = machine.metadata.labels?.[NODE_LABEL] ?? '';
     const node = known === '' ? nodes.ofMachine(machine)[0] : undefined;
     if (node !== undefined) name(ctx, node.metadata.name);
     if (known !== '' || node !== undefined) {
-      advance(ctx, 'drain');
+      deps.cursor.advance(ctx, 'drain');
       return next;
     }
-    const resolved = await resolveClass(ctx, machine);
-    if (!isUnresolved(resolved)) return ask(ctx, resolved);
-    advance(ctx, 'drain');
+    const resolved = await deps.resolveClass(ctx.machine, ctx.signal);
+    if (!isUnresolved(resolved)) return ask(deps, ctx, resolved);
+    deps.cursor.advance(ctx, 'drain');
     return next;
   },
-};
+});
 
 function name({ machine }: MachineContext, nodeName: string): void {
   machine.metadata.labels = { ...machine.metadata.labels, [NODE_LABEL]: nodeName };
 }
 
-function ask(ctx: MachineContext, resolved: ResolvedClass): StepResult {
+function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): StepResult {
   const { observed } = ctx;
   const { driver, machineClass, secretData } = resolved;
   const what = 'the provider to tell of the VM';
-  const progress = advanceCall(ctx, {
+  const progress = deps.calls.advance(ctx, {
     kind: 'status',
     resolved,
     waitingFor: { answer: what, attempt: what },
     send: (signal) => driver.getStatus({ machine: observed, machineClass, secretData }, signal),
     answerIn: (error) => (ENOUGH.has(error.code) ? (error.result ?? {}) : undefined),
     // Much the same again is no write.
-    show: ({ error }) => void stay(ctx, 'vm-status', `Cloud provider message - ${error.message}.`),
+    show: ({ error }) => void deps.cursor.stay(ctx, 'vm-status', `Cloud provider message - ${error.message}.`),
   });
   if (progress.kind === 'waiting') return progress.result;
-  found(ctx, progress.answer);
+  found(deps, ctx, progress.answer);
   return next;
 }
 
-function found(ctx: MachineContext, told: Partial<VirtualMachine>): void {
-  const { machine, activities, pass } = ctx;
+function found(deps: Deps, ctx: MachineContext, told: Partial<VirtualMachine>): void {
+  const { machine, pass } = ctx;
   // What another machine has is not taken over.
-  const isRefused = takenBy(ctx, { providerID: '', nodeName: '', ...told }) !== undefined;
+  const isRefused = deps.claims.takenBy(ctx, { providerID: '', nodeName: '', ...told }) !== undefined;
   const { nodeName, providerID } = isRefused ? {} : told;
   if (nodeName !== undefined && nodeName !== '') name(ctx, nodeName);
   if ((machine.spec.providerID ?? '') === '' && providerID !== undefined && providerID !== '') {
     machine.spec.providerID = providerID;
   }
-  pass.afterWrite(() => activities.forget(machine.metadata.uid, 'status'));
-  advance(ctx, 'drain');
+  pass.afterWrite(() => deps.activities.forget(machine.metadata.uid, 'status'));
+  deps.cursor.advance(ctx, 'drain');
 }

@@ -1,41 +1,51 @@
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { ActivityKind } from '../../../activity/activity.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
-import { noteUnanswered } from '../calls/unanswered.ts';
-import { refusalOf, takenBy } from '../steps/claim.ts';
+import type { UnansweredCreations } from '../calls/unanswered.ts';
+import { refusalOf } from '../steps/claim.ts';
+import type { MachineActivities } from '../calls/results.ts';
+import type { IdentityClaims } from '../identity-claims.ts';
 
 /** So long a running creation may end by itself: a VM that we are told of is deleted for certain. */
 const PATIENCE_MS = 30_000;
+
+interface Deps {
+  readonly clock: Clock;
+  readonly activities: Pick<MachineActivities, 'abort' | 'forget' | 'get'>;
+  readonly unanswered: UnansweredCreations;
+  readonly claims: IdentityClaims;
+}
 
 /**
  * At most one call about a VM is in flight: a creation that runs is awaited (one that has not asked for the VM yet gives up by
  * itself), and aborted when it takes too long. The VM that it made is taken over, so that it is deleted.
  */
-export const settleCreation: MachineStep = {
+export const settleCreation = (deps: Deps): MachineStep => ({
   name: 'settle-creation',
 
   run(ctx) {
-    const { machine, activities, pass } = ctx;
+    const { activities } = deps;
+    const { machine, pass } = ctx;
     const { uid } = machine.metadata;
     const kinds = ['create', 'initialize'] as const;
     const running = kinds.find((kind) => activities.get(uid, kind)?.state === 'running');
     if (running !== undefined) {
-      loseInterest(ctx, running);
+      loseInterest(deps, ctx, running);
       return waitFor('the creation of the VM to end');
     }
     const creation = activities.get(uid, 'create');
-    if (creation?.state === 'done' && creation.result !== undefined) takeOver(ctx, creation.result);
-    if (creation?.state === 'failed') noteUnanswered(ctx, creation.error, creation.settledAtMs);
+    if (creation?.state === 'done' && creation.result !== undefined) takeOver(deps, ctx, creation.result);
+    if (creation?.state === 'failed') deps.unanswered.ended(ctx.machine, creation.error, creation.settledAtMs);
     pass.afterWrite(() => {
       for (const kind of kinds) activities.forget(uid, kind);
     });
     return next;
   },
-};
+});
 
-function loseInterest({ machine, activities, clock, pass }: MachineContext, kind: ActivityKind): void {
+function loseInterest({ activities, clock }: Deps, { machine, pass }: MachineContext, kind: ActivityKind): void {
   const { uid, deletionTimestamp } = machine.metadata;
   const leftMs = (fromTimestamp(deletionTimestamp) ?? 0) + PATIENCE_MS - clock.now();
   if (leftMs > 0) {
@@ -47,15 +57,15 @@ function loseInterest({ machine, activities, clock, pass }: MachineContext, kind
 }
 
 /** What another machine has is not taken over, nor deleted: the driver looks for the VM by name. */
-function takeOver(ctx: MachineContext, launched: Launched): void {
-  const rival = takenBy(ctx, launched);
+function takeOver(deps: Deps, ctx: MachineContext, launched: Launched): void {
+  const rival = deps.claims.takenBy(ctx, launched);
   if (rival === undefined) adopt(ctx, launched);
-  else noteUnanswered(ctx, refusalOf(launched, rival), ctx.clock.monotonicMs());
+  else deps.unanswered.ended(ctx.machine, refusalOf(launched, rival), deps.clock.monotonicMs());
 }
 
-function adopt({ machine, target }: MachineContext, { providerID, nodeName, lastKnownState }: Launched): void {
+function adopt({ machine, nodes }: MachineContext, { providerID, nodeName, lastKnownState }: Launched): void {
   if ((machine.spec.providerID ?? '') === '' && providerID !== '') machine.spec.providerID = providerID;
   if (lastKnownState !== undefined) machine.status.lastKnownState = lastKnownState;
-  if (target === undefined || nodeName === '') return;
+  if (nodes === undefined || nodeName === '') return;
   machine.metadata.labels = { [NODE_LABEL]: nodeName, ...machine.metadata.labels };
 }

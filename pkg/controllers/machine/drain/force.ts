@@ -1,29 +1,40 @@
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../clock/clock.ts';
+import type { Trust } from '../../../gate/leader-gate.ts';
 import type { MachineContext } from '../context.ts';
+import type { MachineAccess } from '../machine-access.ts';
 import { clustersOf } from '../steps/fail.ts';
-import type { DrainPlan } from './plan.ts';
-import { deadlineOf } from './plan.ts';
+import { deadlineOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
 import type { ForceReason } from './record.ts';
 
 /** A Node that is broken for longer cannot end its pods by itself. Fixed, as in the original. */
 const BROKEN_AFTER_MS = 5 * MINUTE_MS;
 
+/** What tells whether a drain is to be forced. */
+export interface ForceDeps extends DeadlineDeps {
+  readonly trust: Pick<Trust, 'graceLeftMs'>;
+  readonly readMachine: MachineAccess['readMachine'];
+}
+
 /**
  * Why pods are to be deleted instead of evicted; undefined when they are not. That a Node is broken is believed only after a
  * live look at Machine and Node, and not in the grace after a freeze, when all Nodes look broken.
  */
-export async function forceReasonOf(ctx: MachineContext, plan: DrainPlan): Promise<ForceReason | undefined> {
-  const { clock, trust, pass } = ctx;
+export async function forceReasonOf(
+  deps: ForceDeps,
+  ctx: MachineContext,
+  plan: DrainPlan,
+): Promise<ForceReason | undefined> {
+  const { pass } = ctx;
   if (plan.forcedBy !== undefined) return 'label';
-  const leftMs = deadlineOf(ctx, plan) - clock.now();
+  const leftMs = deadlineOf(deps, ctx, plan) - deps.clock.now();
   if (leftMs <= 0) return 'timeout';
   pass.alsoAfter(leftMs, 'the drain timeout');
 
-  const unhealthy = unhealthyCondition(plan.node, clock.now());
+  const unhealthy = unhealthyCondition(plan.node, deps.clock.now());
   if (unhealthy === undefined) return undefined;
-  const graceMs = Math.max(unhealthy.forceAfterMs, trust.graceLeftMs(clustersOf(ctx)));
-  if (graceMs <= 0) return (await isStillUnhealthy(ctx, plan)) ? unhealthy.reason : undefined;
+  const graceMs = Math.max(unhealthy.forceAfterMs, deps.trust.graceLeftMs(clustersOf(ctx)));
+  if (graceMs <= 0) return (await isStillUnhealthy(deps, ctx, plan)) ? unhealthy.reason : undefined;
   pass.alsoAfter(graceMs, 'the Node to recover');
   return undefined;
 }
@@ -47,8 +58,11 @@ export function unhealthyCondition(node: Node, nowMs: number): UnhealthyConditio
   return found.toSorted((a, b) => a.forceAfterMs - b.forceAfterMs)[0];
 }
 
-async function isStillUnhealthy(ctx: MachineContext, { node, isWanted }: DrainPlan): Promise<boolean> {
-  const { observed, nodes, readMachine, clock, signal } = ctx;
+async function isStillUnhealthy(
+  { readMachine, clock }: ForceDeps,
+  { observed, nodes, signal }: MachineContext,
+  { node, isWanted }: DrainPlan,
+): Promise<boolean> {
   const [machine, live] = await Promise.all([readMachine(observed, signal), nodes?.read(node.metadata.name, signal)]);
   if (machine?.metadata.uid !== observed.metadata.uid || !isWanted(machine)) return false;
   if (live?.metadata.uid !== node.metadata.uid) return false;

@@ -1,11 +1,11 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { MINUTE_MS } from '../../../clock/clock.ts';
+import { MINUTE_MS, type Clock } from '../../../clock/clock.ts';
 import type { DrainRequest } from '../../../drain/drain.ts';
 import type { Target } from '../../../targets/targets.ts';
-import { isUnresolved, resolveClass } from '../class-resolution.ts';
+import { isUnresolved, type ResolveClass } from '../class-resolution.ts';
 import type { MachineContext } from '../context.ts';
-import { drainTimeoutMsOf, maxEvictRetriesOf } from '../../machines/settings.ts';
+import { drainTimeoutMsOf, maxEvictRetriesOf, type MachineSettings } from '../../machines/settings.ts';
 import type { DrainPurpose, ForceReason } from './record.ts';
 
 /** Longest forced drain. */
@@ -28,8 +28,18 @@ export interface DrainPlan extends Pick<DrainRequest, 'barrier' | 'nodeCondition
   readonly onForcedFailure: 'go-on' | 'retry';
 }
 
+/** What the deadline of a drain follows from. */
+export interface DeadlineDeps {
+  readonly clock: Clock;
+  readonly settings: MachineSettings;
+}
+
 /** When pods that are left are deleted. Wall time. */
-export function deadlineOf({ machine, settings }: MachineContext, { startMs }: Pick<DrainPlan, 'startMs'>): number {
+export function deadlineOf(
+  { settings }: Pick<DeadlineDeps, 'settings'>,
+  { machine }: MachineContext,
+  { startMs }: Pick<DrainPlan, 'startMs'>,
+): number {
   return startMs + drainTimeoutMsOf(machine, settings);
 }
 
@@ -48,8 +58,14 @@ export function describeForce(reason: ForceReason, { forcedBy = '' }: Pick<Drain
 }
 
 /** What the drain engine is asked for. */
-export function requestOf(ctx: MachineContext, plan: DrainPlan, force: ForceReason | undefined): DrainRequest {
-  const { machine, settings, clock } = ctx;
+export function requestOf(
+  deps: DeadlineDeps & { readonly resolveClass: ResolveClass },
+  ctx: MachineContext,
+  plan: DrainPlan,
+  force: ForceReason | undefined,
+): DrainRequest {
+  const { settings, clock } = deps;
+  const { machine } = ctx;
   const { target, node, barrier, nodeCondition } = plan;
   return {
     target,
@@ -58,12 +74,12 @@ export function requestOf(ctx: MachineContext, plan: DrainPlan, force: ForceReas
     barrier,
     ...(nodeCondition !== undefined && { nodeCondition }),
     force: force !== undefined,
-    deadlineMs: force === undefined ? deadlineOf(ctx, plan) : clock.now() + FORCED_MS,
+    deadlineMs: force === undefined ? deadlineOf(deps, ctx, plan) : clock.now() + FORCED_MS,
     maxEvictRetries: force === undefined ? maxEvictRetriesOf(machine, settings) : 1,
     pvDetachTimeoutMs: settings.pvDetachTimeoutMs,
     pvReattachTimeoutMs: settings.pvReattachTimeoutMs,
     volumeIDOf: async (spec: unknown, signal: AbortSignal) => {
-      const resolved = await resolveClass({ ...ctx, signal }, machine);
+      const resolved = await deps.resolveClass(machine, signal);
       return isUnresolved(resolved) ? undefined : (await resolved.driver.volumeIDs([spec], signal))[0];
     },
   };

@@ -1,9 +1,11 @@
 import type { LastOperation } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { DrainProgress } from '../../../drain/drain.ts';
+import type { Clock } from '../../../clock/clock.ts';
 import type { MachineContext } from '../context.ts';
+import type { News } from '../news.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
 import { setOperation } from '../../machines/status.ts';
-import { deadlineOf, type DrainPlan } from './plan.ts';
+import { deadlineOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
 import { describeProgress, isHeldUp, reasonOf } from './progress-text.ts';
 import type { DrainRecord } from './record.ts';
 
@@ -38,11 +40,11 @@ export function tellInMs(record: DrainRecord, nowMs: number): number {
 
 /** Tells as the last operation of a machine which pods a running drain waits for and why, at a calm pace. */
 export function reportProgress(
-  ctx: MachineContext,
+  { clock }: { readonly clock: Clock },
+  { machine, pass }: MachineContext,
   type: NonNullable<LastOperation['type']>,
   { record, deadlineMs }: { readonly record: DrainRecord | undefined; readonly deadlineMs: number },
 ): void {
-  const { machine, clock, pass } = ctx;
   if (record?.progress === undefined) return;
   const { progress, force } = record;
   const description = describeStage('drain', describeProgress(progress, force === undefined ? deadlineMs : undefined));
@@ -58,12 +60,17 @@ export function reportProgress(
 }
 
 /** What holds a drain up, and does so for a while, is an Event; once for each reason. */
-export function reportBlock(ctx: MachineContext, plan: DrainPlan, record: DrainRecord | undefined): void {
-  const { machine, memory, clock, pass } = ctx;
+export function reportBlock(
+  deps: DeadlineDeps & { readonly news: News },
+  ctx: MachineContext,
+  plan: DrainPlan,
+  record: DrainRecord | undefined,
+): void {
+  const { machine, pass } = ctx;
   const { progress, force, startedMs = 0, reasonSinceMs = startedMs } = record ?? {};
   if (progress === undefined || !isHeldUp(progress)) return;
-  const standsInMs = reasonSinceMs + STANDING_MS - clock.monotonicMs();
+  const standsInMs = reasonSinceMs + STANDING_MS - deps.clock.monotonicMs();
   if (standsInMs > 0) return pass.alsoAfter(standsInMs, 'the pods to leave');
-  if (!memory.isNews(machine.metadata.uid, `DrainBlocked ${plan.purpose} ${reasonOf(progress)}`)) return;
-  pass.event('DrainBlocked', describeProgress(progress, force === undefined ? deadlineOf(ctx, plan) : undefined));
+  if (!deps.news.isNews(machine.metadata.uid, `DrainBlocked ${plan.purpose} ${reasonOf(progress)}`)) return;
+  pass.event('DrainBlocked', describeProgress(progress, force === undefined ? deadlineOf(deps, ctx, plan) : undefined));
 }

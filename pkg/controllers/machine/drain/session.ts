@@ -1,7 +1,10 @@
-import type { DrainOutcome } from '../../../drain/drain.ts';
+import type { Drain, DrainOutcome } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
+import type { MachineActivities } from '../calls/results.ts';
+import type { ResolveClass } from '../class-resolution.ts';
 import type { MachineContext } from '../context.ts';
-import { forceReasonOf } from './force.ts';
+import type { News } from '../news.ts';
+import { forceReasonOf, type ForceDeps } from './force.ts';
 import { deadlineOf, describeForce, requestOf, type DrainPlan } from './plan.ts';
 import { describeProgress, reasonOf } from './progress-text.ts';
 import type { DrainPurpose, DrainRecord, ForceReason } from './record.ts';
@@ -31,164 +34,201 @@ export type DrainState =
 type Running = Extract<DrainState, { kind: 'running' }>;
 type Ended = { state: 'done'; result: DrainOutcome } | { state: 'failed'; error: unknown };
 
-/**
- * Brings the drain of a machine's Node forward by one pass, as an activity; to be called by every pass until it has ended, and then
- * again until that was recorded and `endDrain` called. A drain for another purpose is broken off first: it has another
- * barrier and another deadline.
- *
- * | drain  | reason to force it | ended                 | what follows                                           |
- * |--------|--------------------|-----------------------|--------------------------------------------------------|
- * | normal | comes              | running               | it is aborted, and a forced one takes its place        |
- * | normal | none               | pods left, or an error | again after 5 s to 30 s, by force at the deadline      |
- * | forced |                    | pods left, or an error | `go-on`: left-pods; `retry`: again after 5 s to 30 s   |
- * | any    |                    | the gate was closed   | again after 5 s; no failure                            |
- * | any    |                    | drained, or Node gone | that                                                   |
- */
-export async function advanceDrain(ctx: MachineContext, plan: DrainPlan): Promise<DrainState> {
-  const { machine, activities, memory } = ctx;
-  const { uid } = machine.metadata;
-  if (!yieldDrain(ctx, plan.purpose)) return running(ctx, plan, undefined, 'another drain to end');
+/** What drains of Nodes work with. */
+export interface DrainsDeps extends ForceDeps {
+  readonly activities: MachineActivities;
+  /** Empties a Node. */
+  readonly drain: Drain;
+  readonly resolveClass: ResolveClass;
+  readonly news: News;
+}
 
-  const activity = activities.get(uid, 'drain');
-  const record = memory.drains.get(uid);
-  if (activity !== undefined && activity.state !== 'running') return ended(ctx, plan, activity, record);
-  if (activity?.state === 'running' && record?.isSuperseded === true) return superseded(ctx, plan, record);
+/** The drains of the Nodes of machines: one session serves deletion, in-place update and preservation. */
+export class Drains {
+  readonly #deps: DrainsDeps;
+  /** Drains under way, or waiting to be tried again, by the UID of their Machine. */
+  readonly #records = new Map<string, DrainRecord>();
 
-  const force = record?.force ?? (await forceReasonOf(ctx, plan));
-  if (activity === undefined) return await start(ctx, plan, force);
-  if (force !== undefined && record !== undefined && record.force === undefined) {
-    record.isSuperseded = true;
-    activities.abort(uid, 'drain', describeForce(force, plan));
-    return superseded(ctx, plan, record);
+  constructor(deps: DrainsDeps) {
+    this.#deps = deps;
   }
-  reportBlock(ctx, plan, record);
-  return running(ctx, plan, record);
-}
 
-/**
- * The drain's end was recorded, or it is not needed any more: a running one is broken off. Without a purpose any is; else drains for
- * another one stay.
- */
-export function endDrain(
-  { machine, activities, memory }: Pick<MachineContext, 'machine' | 'activities' | 'memory'>,
-  purpose?: DrainPurpose,
-): void {
-  const { uid } = machine.metadata;
-  if (purpose !== undefined && memory.drains.get(uid)?.purpose !== purpose) return;
-  activities.abort(uid, 'drain', 'it is not needed any more');
-  if (activities.get(uid, 'drain')?.state === 'running') return;
-  activities.forget(uid, 'drain');
-  memory.drains.delete(uid);
-}
+  /** The Machine is gone. */
+  forget(uid: string): void {
+    this.#records.delete(uid);
+  }
 
-/** Makes room for a drain; false for as long as one for another purpose has not ended. */
-function yieldDrain({ machine, activities, memory }: MachineContext, purpose: DrainPurpose): boolean {
-  const { uid } = machine.metadata;
-  const record = memory.drains.get(uid);
-  if (record === undefined || record.purpose === purpose) return true;
-  activities.abort(uid, 'drain', `it is drained for its ${purpose} now`);
-  if (activities.get(uid, 'drain')?.state === 'running') return false;
-  activities.forget(uid, 'drain');
-  memory.drains.delete(uid);
-  return true;
-}
+  /**
+   * Brings the drain of a machine's Node forward by one pass, as an activity; to be called by every pass until it has ended, and then
+   * again until that was recorded and `end` called. A drain for another purpose is broken off first: it has another
+   * barrier and another deadline.
+   *
+   * | drain  | reason to force it | ended                 | what follows                                           |
+   * |--------|--------------------|-----------------------|--------------------------------------------------------|
+   * | normal | comes              | running               | it is aborted, and a forced one takes its place        |
+   * | normal | none               | pods left, or an error | again after 5 s to 30 s, by force at the deadline      |
+   * | forced |                    | pods left, or an error | `go-on`: left-pods; `retry`: again after 5 s to 30 s   |
+   * | any    |                    | the gate was closed   | again after 5 s; no failure                            |
+   * | any    |                    | drained, or Node gone | that                                                   |
+   */
+  async advance(ctx: MachineContext, plan: DrainPlan): Promise<DrainState> {
+    const { activities } = this.#deps;
+    const { machine } = ctx;
+    const { uid } = machine.metadata;
+    if (!this.#yield(ctx, plan.purpose)) return this.#running(ctx, plan, undefined, 'another drain to end');
 
-function running(
-  ctx: MachineContext,
-  plan: DrainPlan,
-  record: DrainRecord | undefined,
-  waitingFor = 'the pods to leave',
-): Running {
-  ctx.pass.alsoAfter(PROGRESS_MS, waitingFor);
-  return { kind: 'running', record, deadlineMs: deadlineOf(ctx, plan), waitingFor };
-}
+    const activity = activities.get(uid, 'drain');
+    const record = this.#records.get(uid);
+    if (activity !== undefined && activity.state !== 'running') return this.#ended(ctx, plan, activity, record);
+    if (activity?.state === 'running' && record?.isSuperseded === true) return this.#superseded(ctx, plan, record);
 
-function superseded(ctx: MachineContext, plan: DrainPlan, record: DrainRecord): Running {
-  return running(ctx, plan, record, 'the normal drain to end');
-}
+    const force = record?.force ?? (await forceReasonOf(this.#deps, ctx, plan));
+    if (activity === undefined) return await this.#start(ctx, plan, force);
+    if (force !== undefined && record !== undefined && record.force === undefined) {
+      record.isSuperseded = true;
+      activities.abort(uid, 'drain', describeForce(force, plan));
+      return this.#superseded(ctx, plan, record);
+    }
+    reportBlock(this.#deps, ctx, plan, record);
+    return this.#running(ctx, plan, record);
+  }
 
-async function start(ctx: MachineContext, plan: DrainPlan, force: ForceReason | undefined): Promise<DrainState> {
-  const { machine, key, activities, memory, clock, pass, drain: run } = ctx;
-  const { uid } = machine.metadata;
-  const before = memory.drains.get(uid);
-  const waitMs = (before?.retryAtMs ?? 0) - clock.monotonicMs();
-  if (waitMs > 0 && (force === undefined || before?.force !== undefined)) {
+  /**
+   * The drain's end was recorded, or it is not needed any more: a running one is broken off. Without a purpose any is; else drains for
+   * another one stay.
+   */
+  end({ machine: { metadata } }: MachineContext, purpose?: DrainPurpose): void {
+    const { uid } = metadata;
+    const { activities } = this.#deps;
+    if (purpose !== undefined && this.#records.get(uid)?.purpose !== purpose) return;
+    activities.abort(uid, 'drain', 'it is not needed any more');
+    if (activities.get(uid, 'drain')?.state === 'running') return;
+    activities.forget(uid, 'drain');
+    this.#records.delete(uid);
+  }
+
+  /** Makes room for a drain; false for as long as one for another purpose has not ended. */
+  #yield({ machine: { metadata } }: MachineContext, purpose: DrainPurpose): boolean {
+    const { uid } = metadata;
+    const { activities } = this.#deps;
+    const record = this.#records.get(uid);
+    if (record === undefined || record.purpose === purpose) return true;
+    activities.abort(uid, 'drain', `it is drained for its ${purpose} now`);
+    if (activities.get(uid, 'drain')?.state === 'running') return false;
+    activities.forget(uid, 'drain');
+    this.#records.delete(uid);
+    return true;
+  }
+
+  #running(
+    ctx: MachineContext,
+    plan: DrainPlan,
+    record: DrainRecord | undefined,
+    waitingFor = 'the pods to leave',
+  ): Running {
+    ctx.pass.alsoAfter(PROGRESS_MS, waitingFor);
+    return { kind: 'running', record, deadlineMs: deadlineOf(this.#deps, ctx, plan), waitingFor };
+  }
+
+  #superseded(ctx: MachineContext, plan: DrainPlan, record: DrainRecord): Running {
+    return this.#running(ctx, plan, record, 'the normal drain to end');
+  }
+
+  async #start(ctx: MachineContext, plan: DrainPlan, force: ForceReason | undefined): Promise<DrainState> {
+    const { activities, clock, drain: run } = this.#deps;
+    const { machine, key, pass } = ctx;
+    const { uid } = machine.metadata;
+    const before = this.#records.get(uid);
+    const waitMs = (before?.retryAtMs ?? 0) - clock.monotonicMs();
+    if (waitMs > 0 && (force === undefined || before?.force !== undefined)) {
+      pass.alsoAfter(waitMs, 'the next attempt to drain');
+      return this.#running(ctx, plan, before, 'the next attempt to drain');
+    }
+    if (plan.mayBegin !== undefined && !(await plan.mayBegin())) {
+      return this.#running(ctx, plan, before, 'the Machine as it is now');
+    }
+    const record: DrainRecord = {
+      purpose: plan.purpose,
+      force,
+      startedMs: before?.startedMs ?? clock.monotonicMs(),
+      progress: undefined,
+      isSuperseded: false,
+      failures: before?.failures ?? 0,
+    };
+    this.#records.set(uid, record);
+    const request = requestOf(this.#deps, ctx, plan, force);
+    activities.startOrGet({ uid, key, provider: undefined }, 'drain', (signal, tell) =>
+      run(request, signal, (progress) => {
+        if (noteProgress(record, progress, clock.monotonicMs())) tell();
+      }),
+    );
+    if (force !== undefined && this.#isNews(ctx, plan, 'DrainForced')) {
+      pass.event('DrainForced', `Pods are deleted, not evicted: ${describeForce(force, plan)}.`);
+    }
+    return this.#running(ctx, plan, record);
+  }
+
+  #ended(ctx: MachineContext, plan: DrainPlan, activity: Ended, record: DrainRecord | undefined): DrainState {
+    const { activities, clock } = this.#deps;
+    const { machine, pass } = ctx;
+    const { uid } = machine.metadata;
+    const isDone = activity.state === 'done' && activity.result.kind !== 'incomplete';
+    if (!isDone) activities.forget(uid, 'drain');
+    if (!isDone && record?.isSuperseded === true) {
+      pass.alsoAfter(0, 'the forced drain to start');
+      return this.#running(ctx, plan, undefined, 'the forced drain to start');
+    }
+    if (activity.state === 'failed') return this.#failed(ctx, plan, activity.error, record);
+    const { result } = activity;
+    if (result.kind === 'node-gone') return { kind: 'node-gone' };
+    if (result.kind === 'incomplete') {
+      return this.#fail(ctx, plan, record, {
+        text: describeProgress(result.progress),
+        reason: reasonOf(result.progress),
+      });
+    }
+    const tookMs = clock.monotonicMs() - (record?.startedMs ?? clock.monotonicMs());
+    return {
+      kind: 'drained',
+      isForced: record?.force !== undefined,
+      tookMs,
+      isNews: this.#isNews(ctx, plan, 'Drained'),
+    };
+  }
+
+  #failed(ctx: MachineContext, plan: DrainPlan, error: unknown, record: DrainRecord | undefined): DrainState {
+    if (error instanceof GateClosedError) {
+      if (record !== undefined) record.retryAtMs = this.#deps.clock.monotonicMs() + GATE_RETRY_MS;
+      ctx.pass.alsoAfter(GATE_RETRY_MS, 'the target cluster to be reachable');
+      return this.#running(ctx, plan, record, 'the target cluster to be reachable');
+    }
+    const text = `${error instanceof Error ? error.message : String(error)}.`;
+    return this.#fail(ctx, plan, record, { text, reason: text });
+  }
+
+  /** Past the deadline the next attempt is a forced one, and does not wait. */
+  #fail(
+    ctx: MachineContext,
+    plan: DrainPlan,
+    record: DrainRecord | undefined,
+    { text, reason }: { readonly text: string; readonly reason: string },
+  ): DrainState {
+    const { clock } = this.#deps;
+    const { pass } = ctx;
+    const isForced = record?.force !== undefined;
+    if (isForced && plan.onForcedFailure === 'go-on') return { kind: 'left-pods', text };
+    const failures = record?.failures ?? 0;
+    const backoffMs = Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS);
+    const leftMs = isForced ? Number.POSITIVE_INFINITY : deadlineOf(this.#deps, ctx, plan) - clock.now();
+    const waitMs = Math.max(0, Math.min(backoffMs, leftMs));
+    if (record !== undefined)
+      Object.assign(record, { retryAtMs: clock.monotonicMs() + waitMs, failures: failures + 1 });
     pass.alsoAfter(waitMs, 'the next attempt to drain');
-    return running(ctx, plan, before, 'the next attempt to drain');
+    return { kind: 'failed', text: `Drain failed. ${text}`, isNews: this.#isNews(ctx, plan, `DrainFailed ${reason}`) };
   }
-  if (plan.mayBegin !== undefined && !(await plan.mayBegin())) {
-    return running(ctx, plan, before, 'the Machine as it is now');
-  }
-  const record: DrainRecord = {
-    purpose: plan.purpose,
-    force,
-    startedMs: before?.startedMs ?? clock.monotonicMs(),
-    progress: undefined,
-    isSuperseded: false,
-    failures: before?.failures ?? 0,
-  };
-  memory.drains.set(uid, record);
-  const request = requestOf(ctx, plan, force);
-  activities.startOrGet({ uid, key, provider: undefined }, 'drain', (signal, tell) =>
-    run(request, signal, (progress) => {
-      if (noteProgress(record, progress, clock.monotonicMs())) tell();
-    }),
-  );
-  if (force !== undefined && isNews(ctx, plan, 'DrainForced')) {
-    pass.event('DrainForced', `Pods are deleted, not evicted: ${describeForce(force, plan)}.`);
-  }
-  return running(ctx, plan, record);
-}
 
-function ended(ctx: MachineContext, plan: DrainPlan, activity: Ended, record: DrainRecord | undefined): DrainState {
-  const { machine, activities, pass, clock } = ctx;
-  const { uid } = machine.metadata;
-  const isDone = activity.state === 'done' && activity.result.kind !== 'incomplete';
-  if (!isDone) activities.forget(uid, 'drain');
-  if (!isDone && record?.isSuperseded === true) {
-    pass.alsoAfter(0, 'the forced drain to start');
-    return running(ctx, plan, undefined, 'the forced drain to start');
+  /** True the first time in one drain. */
+  #isNews({ machine }: MachineContext, { purpose, startMs }: DrainPlan, what: string): boolean {
+    return this.#deps.news.isNews(machine.metadata.uid, `${what} ${purpose} ${startMs}`);
   }
-  if (activity.state === 'failed') return failed(ctx, plan, activity.error, record);
-  const { result } = activity;
-  if (result.kind === 'node-gone') return { kind: 'node-gone' };
-  if (result.kind === 'incomplete') {
-    return fail(ctx, plan, record, { text: describeProgress(result.progress), reason: reasonOf(result.progress) });
-  }
-  const tookMs = clock.monotonicMs() - (record?.startedMs ?? clock.monotonicMs());
-  return { kind: 'drained', isForced: record?.force !== undefined, tookMs, isNews: isNews(ctx, plan, 'Drained') };
-}
-
-function failed(ctx: MachineContext, plan: DrainPlan, error: unknown, record: DrainRecord | undefined): DrainState {
-  if (error instanceof GateClosedError) {
-    if (record !== undefined) record.retryAtMs = ctx.clock.monotonicMs() + GATE_RETRY_MS;
-    ctx.pass.alsoAfter(GATE_RETRY_MS, 'the target cluster to be reachable');
-    return running(ctx, plan, record, 'the target cluster to be reachable');
-  }
-  const text = `${error instanceof Error ? error.message : String(error)}.`;
-  return fail(ctx, plan, record, { text, reason: text });
-}
-
-/** Past the deadline the next attempt is a forced one, and does not wait. */
-function fail(
-  ctx: MachineContext,
-  plan: DrainPlan,
-  record: DrainRecord | undefined,
-  { text, reason }: { readonly text: string; readonly reason: string },
-): DrainState {
-  const { clock, pass } = ctx;
-  const isForced = record?.force !== undefined;
-  if (isForced && plan.onForcedFailure === 'go-on') return { kind: 'left-pods', text };
-  const failures = record?.failures ?? 0;
-  const backoffMs = Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS);
-  const leftMs = isForced ? Number.POSITIVE_INFINITY : deadlineOf(ctx, plan) - clock.now();
-  const waitMs = Math.max(0, Math.min(backoffMs, leftMs));
-  if (record !== undefined) Object.assign(record, { retryAtMs: clock.monotonicMs() + waitMs, failures: failures + 1 });
-  pass.alsoAfter(waitMs, 'the next attempt to drain');
-  return { kind: 'failed', text: `Drain failed. ${text}`, isNews: isNews(ctx, plan, `DrainFailed ${reason}`) };
-}
-
-/** True the first time in one drain. */
-function isNews({ machine, memory }: MachineContext, { purpose, startMs }: DrainPlan, what: string): boolean {
-  return memory.isNews(machine.metadata.uid, `${what} ${purpose} ${startMs}`);
 }

@@ -319,16 +319,15 @@ describe('the drain of an update in place', () => {
     kept.changeMachine((m) => {
       m.metadata.deletionTimestamp = toTimestamp(kept.world.clock.now());
     });
-    const { DELETION } = await import('../controller.ts');
 
     for (let i = 0; i < 6; i++) {
-      await kept.world.pass(DELETION);
+      await kept.world.pass(kept.world.deletion);
       await kept.world.settle();
     }
 
     expect(kept.world.drains.requests).toHaveLength(2);
     expect(kept.world.drains.requests[1]?.nodeCondition?.type).toBe('Terminating');
-    expect(kept.world.memory.drains.get(kept.machine.metadata.uid)?.purpose).toBe('deletion');
+    expect(kept.world.activities.get(kept.machine.metadata.uid, 'drain')?.state).toBe('running');
     expect(reasons(kept)).not.toContain('DrainFailed'); // it was broken off
   });
 });

@@ -3,14 +3,21 @@ import { formatDuration } from '../../../apis/duration.ts';
 import { UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../named-node.ts';
 import { conditionOf } from '../node-condition.ts';
-import { inPlaceUpdateTimeoutMsOf } from '../../machines/settings.ts';
+import { inPlaceUpdateTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import { beginPhase, setOperation } from '../../machines/status.ts';
 import { failureOn, IN_PLACE_UPDATE } from './reason.ts';
+import type { Lister } from '../../../cache/lister.ts';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly settings: MachineSettings;
+  readonly machines: Lister<Machine>;
+}
 
 /**
  * Ends an update in place: by the result that the agent on the Node puts on it as a label, or by its timeout, counted from when
@@ -23,34 +30,33 @@ import { failureOn, IN_PLACE_UPDATE } from './reason.ts';
  * | InPlaceUpdating                                | failed                | InPlaceUpdateFailed                         |
  * | InPlaceUpdating                                | none, timeout passed  | InPlaceUpdateFailed                         |
  */
-export const inPlaceOutcome: MachineStep = {
+export const inPlaceOutcome = (deps: Deps): MachineStep => ({
   name: 'in-place-outcome',
 
   run(ctx) {
-    const { machine, clock, pass } = ctx;
+    const { machine, pass } = ctx;
     const phase = phaseOf(machine);
     const isOpen = phase === 'InPlaceUpdating' || phase === 'InPlaceUpdateFailed' || hasFailedUpdate(machine);
     if (!isOpen) return next;
 
-    const node = namedNode(ctx);
+    const node = namedNode(ctx, deps.machines);
     if (typeof node === 'object' && isUpdated(node)) {
-      succeed(ctx);
+      succeed(deps, ctx);
       return next;
     }
     if (phase !== 'InPlaceUpdating') return next;
     if (typeof node === 'object' && resultOn(node) === 'failed') {
-      fail(ctx, failureOn(node) || 'The Node says that the update failed.');
+      fail(deps, ctx, failureOn(node) || 'The Node says that the update failed.');
       return next;
     }
-    const { settings } = ctx;
-    const timeoutMs = inPlaceUpdateTimeoutMsOf(machine, settings);
-    const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
-    const leftMs = sinceMs + timeoutMs - clock.now();
+    const timeoutMs = inPlaceUpdateTimeoutMsOf(machine, deps.settings);
+    const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? deps.clock.now();
+    const leftMs = sinceMs + timeoutMs - deps.clock.now();
     if (leftMs > 0) pass.alsoAfter(leftMs, 'the update on the Node');
-    else fail(ctx, `The Node did not tell of a result in ${formatDuration(timeoutMs)}.`);
+    else fail(deps, ctx, `The Node did not tell of a result in ${formatDuration(timeoutMs)}.`);
     return next;
   },
-};
+});
 
 /** Whether the machine is Failed because its update in place did: a healthy Node alone does not mend it. */
 export function hasFailedUpdate(machine: Pick<Machine, 'status'>): boolean {
@@ -69,7 +75,7 @@ function resultOn(node: Node): string | undefined {
   return node.metadata.labels?.[UPDATE_RESULT_LABEL];
 }
 
-function succeed({ machine, clock, pass, log }: MachineContext): void {
+function succeed({ clock }: Deps, { machine, pass, log }: MachineContext): void {
   const description = `Machine ${machine.metadata.name} was updated in place successfully`;
   beginPhase(machine, 'InPlaceUpdateSuccessful', clock.now());
   setOperation(machine, { type: 'InPlaceUpdate', state: 'Successful', description }, clock.now());
@@ -77,7 +83,7 @@ function succeed({ machine, clock, pass, log }: MachineContext): void {
   pass.afterWrite(() => log.info({}, 'updated a machine in place'));
 }
 
-function fail({ machine, clock, pass, log }: MachineContext, why: string): void {
+function fail({ clock }: Deps, { machine, pass, log }: MachineContext, why: string): void {
   const description = `Machine ${machine.metadata.name} failed to update in place. ${why}`;
   beginPhase(machine, 'InPlaceUpdateFailed', clock.now());
   setOperation(machine, { type: 'InPlaceUpdate', state: 'Failed', description }, clock.now());

@@ -2,14 +2,14 @@ import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { Target } from '../../../targets/targets.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
-import { advanceKeptDrain } from '../drain/kept.ts';
+import { advanceKeptDrain, type KeptDrainDeps } from '../drain/kept.ts';
 import { reportProgress } from '../drain/report.ts';
-import { endDrain, type DrainState } from '../drain/session.ts';
+import type { DrainState } from '../drain/session.ts';
+import type { News } from '../news.ts';
 import { namedNode } from '../named-node.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { conditionChange, conditionOf } from '../node-condition.ts';
@@ -22,6 +22,8 @@ import {
   type InPlaceFacts,
   type InPlaceReason,
 } from './reason.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 
 /** Phases in which a machine is taken for an update: one that does not work yet, or is given up, is not. */
 const UPDATABLE: ReadonlySet<string> = new Set([
@@ -33,6 +35,12 @@ const UPDATABLE: ReadonlySet<string> = new Set([
 ]);
 /** The original's words. */
 const READY_TEXT = 'Node drain successful. Node is ready for update';
+
+interface Deps extends KeptDrainDeps {
+  readonly news: News;
+  readonly clock: Clock;
+  readonly machines: Lister<Machine>;
+}
 
 /**
  * Brings an update in place forward, one change a pass: the Node's labels are told as condition `InPlaceUpdate`, a selected Node is
@@ -46,34 +54,35 @@ const READY_TEXT = 'Node drain successful. Node is ready for update';
  * | DrainSuccessful    |                                                         | ReadyForUpdate  |
  * | ReadyForUpdate     | the agent on the Node, or a person, updates and labels it |                 |
  */
-export const inPlaceProgress: MachineStep = {
+export const inPlaceProgress = (deps: Deps): MachineStep => ({
   name: 'in-place-progress',
 
   async run(ctx) {
     const { machine, observed, nodes } = ctx;
-    const node = namedNode(ctx);
+    const node = namedNode(ctx, deps.machines);
     const phase = phaseOf(machine);
     // What the Node is told follows from a phase that was recorded: the write of this pass starts the next one.
     if (nodes === undefined || typeof node !== 'object' || isBeingDeleted(node)) return next;
     if (phase === '' || phaseOf(observed) !== phase) return next;
 
     const facts = inPlaceFacts(node, phase);
-    if (facts.reason !== 'SelectedForUpdate' || !UPDATABLE.has(phase)) endDrain(ctx, 'in-place-update');
-    tellOfIgnoredSelection(ctx, node, facts);
+    if (facts.reason !== 'SelectedForUpdate' || !UPDATABLE.has(phase)) deps.drains.end(ctx, 'in-place-update');
+    tellOfIgnoredSelection(deps, ctx, node, facts);
     const reason = nextReason(facts);
-    if (reason !== undefined) await say(ctx, nodes, node, reason);
-    else if (UPDATABLE.has(phase)) await act(ctx, nodes, node, facts.reason, facts.result !== undefined);
+    if (reason !== undefined) await say(deps, ctx, nodes, node, reason);
+    else if (UPDATABLE.has(phase)) await act(deps, ctx, nodes, node, facts.reason, facts.result !== undefined);
     return next;
   },
-};
+});
 
 /** Whoever selects a Node by hand and forgets the other label waits for nothing. */
 function tellOfIgnoredSelection(
-  { machine, memory, pass }: MachineContext,
+  { news }: Deps,
+  { machine, pass }: MachineContext,
   node: Node,
   { isCandidate, isSelected }: InPlaceFacts,
 ): void {
-  if (!memory.becomes(machine.metadata.uid, 'NotACandidate', isSelected && !isCandidate)) return;
+  if (!news.becomes(machine.metadata.uid, 'NotACandidate', isSelected && !isCandidate)) return;
   pass.event(
     'NotACandidate',
     `Node ${node.metadata.name} has label ${SELECTED_FOR_UPDATE_LABEL}, which has no effect without ` +
@@ -82,34 +91,42 @@ function tellOfIgnoredSelection(
 }
 
 async function act(
+  deps: Deps,
   ctx: MachineContext,
   nodes: NodeAccess,
   node: Node,
   reason: string | undefined,
   hasResult: boolean,
 ): Promise<void> {
-  const { machine, target } = ctx;
-  if (reason === 'SelectedForUpdate' && target !== undefined) return await empty(ctx, nodes, target, node);
+  const { machine } = ctx;
+  if (reason === 'SelectedForUpdate') return await empty(deps, ctx, nodes, node);
   if (reason !== 'DrainSuccessful' && reason !== 'ReadyForUpdate') return;
 
   // A phase that was lost when the condition was written is made up for: without it no timeout would count.
   const phase = phaseOf(machine);
-  if ((phase === 'Running' || phase === 'Unknown') && !hasResult) beginUpdate(ctx);
-  else if (reason === 'DrainSuccessful' && phase === 'InPlaceUpdating') await say(ctx, nodes, node, 'ReadyForUpdate');
+  if ((phase === 'Running' || phase === 'Unknown') && !hasResult) beginUpdate(deps, ctx);
+  else if (reason === 'DrainSuccessful' && phase === 'InPlaceUpdating')
+    await say(deps, ctx, nodes, node, 'ReadyForUpdate');
 }
 
-async function empty(ctx: MachineContext, nodes: NodeAccess, target: Target, node: Node): Promise<void> {
-  const { machine, clock } = ctx;
-  const startMs = fromTimestamp(conditionOf(node, IN_PLACE_UPDATE)?.lastTransitionTime) ?? clock.now();
-  const state = await advanceKeptDrain(ctx, { purpose: 'in-place-update', target, node, barrier: 'cordon', startMs });
-  if (state.kind !== 'drained') return show(ctx, state);
+async function empty(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node): Promise<void> {
+  const { machine } = ctx;
+  const startMs = fromTimestamp(conditionOf(node, IN_PLACE_UPDATE)?.lastTransitionTime) ?? deps.clock.now();
+  const state = await advanceKeptDrain(deps, ctx, {
+    purpose: 'in-place-update',
+    target: nodes.target,
+    node,
+    barrier: 'cordon',
+    startMs,
+  });
+  if (state.kind !== 'drained') return show(deps, ctx, state);
 
-  if (phaseOf(machine) !== 'InPlaceUpdating') return beginUpdate(ctx);
-  await say(ctx, nodes, node, 'DrainSuccessful');
-  endDrain(ctx, 'in-place-update');
+  if (phaseOf(machine) !== 'InPlaceUpdating') return beginUpdate(deps, ctx);
+  await say(deps, ctx, nodes, node, 'DrainSuccessful');
+  deps.drains.end(ctx, 'in-place-update');
 }
 
-function beginUpdate({ machine, clock, pass, log }: MachineContext): void {
+function beginUpdate({ clock }: Deps, { machine, pass, log }: MachineContext): void {
   beginPhase(machine, 'InPlaceUpdating', clock.now());
   setOperation(machine, { type: 'InPlaceUpdate', state: 'Processing', description: READY_TEXT }, clock.now());
   pass.event('UpdateReady', 'The Node is drained and may be updated in place.');
@@ -117,30 +134,31 @@ function beginUpdate({ machine, clock, pass, log }: MachineContext): void {
 }
 
 /** Tells on the Machine how the drain stands, at the pace of any drain. */
-function show(ctx: MachineContext, state: Exclude<DrainState, { kind: 'drained' | 'left-pods' }>): void {
-  const { machine, clock, pass, memory } = ctx;
+function show(deps: Deps, ctx: MachineContext, state: Exclude<DrainState, { kind: 'drained' | 'left-pods' }>): void {
+  const { machine, pass } = ctx;
   if (state.kind === 'failed') {
     const description = describeStage('drain', state.text);
-    setFailure(machine, { type: 'DrainNode', state: 'Processing', description }, clock.now());
+    setFailure(machine, { type: 'DrainNode', state: 'Processing', description }, deps.clock.now());
     if (state.isNews) pass.event('DrainFailed', state.text);
     return;
   }
   if (state.kind === 'node-gone') {
     // A Node of the same name may join; it says by itself what is to be done with it.
-    endDrain(ctx, 'in-place-update');
+    deps.drains.end(ctx, 'in-place-update');
     return;
   }
   const { record, deadlineMs } = state;
   if (record === undefined) return;
-  if (memory.isNews(machine.metadata.uid, `UpdateSelected ${deadlineMs}`)) {
+  if (deps.news.isNews(machine.metadata.uid, `UpdateSelected ${deadlineMs}`)) {
     pass.event('UpdateSelected', 'The Node was selected to be updated in place: it is drained first.');
   }
   // Of a machine that is not well the last operation tells that.
-  if (phaseOf(machine) === 'Running') reportProgress(ctx, 'DrainNode', state);
+  if (phaseOf(machine) === 'Running') reportProgress(deps, ctx, 'DrainNode', state);
 }
 
 async function say(
-  { clock, signal }: MachineContext,
+  { clock }: Deps,
+  { signal }: MachineContext,
   nodes: NodeAccess,
   node: Node,
   reason: InPlaceReason,

@@ -6,15 +6,15 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { advanceKeptDrain } from '../drain/kept.ts';
-import { endDrain } from '../drain/session.ts';
+import { advanceKeptDrain, type KeptDrainDeps } from '../drain/kept.ts';
+import type { News } from '../news.ts';
 import { namedNode } from '../named-node.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { conditionChange, type WantedCondition } from '../node-condition.ts';
-import { preserveTimeoutMsOf } from '../../machines/settings.ts';
+import { preserveTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import {
   PRESERVATION_BARRIER,
   preservedCondition,
@@ -27,6 +27,8 @@ import {
 } from './node-marks.ts';
 import { planPreservation, type EndReason, type PreservationPlan } from './plan.ts';
 import { askedPreservation, isUnderstood } from '../../machines/preserve-value.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 
 type Preserve = Extract<PreservationPlan, { kind: 'preserve' }>;
 type End = Extract<PreservationPlan, { kind: 'end' }>;
@@ -36,6 +38,13 @@ const END_TEXTS: Record<EndReason, string> = {
   withdrawn: 'nobody asks for it any more',
   recovered: 'the machine does not fail any more',
 };
+
+interface Deps extends KeptDrainDeps {
+  readonly news: News;
+  readonly clock: Clock;
+  readonly settings: MachineSettings;
+  readonly machines: Lister<Machine>;
+}
 
 /**
  * Preserves machines that are asked to be, and ends that. The expiry time comes first and is recorded before the Node is touched;
@@ -47,43 +56,48 @@ const END_TEXTS: Record<EndReason, string> = {
  * | preserved, Failed | the same       | the same, tainted and drained first; again when it recovers and fails a second time |
  * | not preserved     | no expiry time | neither                                                                             |
  */
-export const preservation: MachineStep = {
+export const preservation = (deps: Deps): MachineStep => ({
   name: 'preservation',
 
   async run(ctx) {
-    const { machine, observed, clock } = ctx;
+    const { machine, observed } = ctx;
     // What the Node is told follows from a phase that was recorded: the write of this pass starts the next one.
     if (phaseOf(observed) !== phaseOf(machine)) return next;
 
-    const node = namedNode(ctx);
+    const node = namedNode(ctx, deps.machines);
     const asked = askedPreservation(machine, node);
-    tellOfIllegal(ctx, node);
-    const facts = { asked, phase: phaseOf(machine), expiryMs: expiryMsOf(ctx), nowMs: clock.now() };
+    tellOfIllegal(deps, ctx, node);
+    const facts = { asked, phase: phaseOf(machine), expiryMs: expiryMsOf(ctx), nowMs: deps.clock.now() };
     const plan = planPreservation(facts);
-    if (plan.kind === 'preserve') await preserve(ctx, node, plan);
-    else endDrain(ctx, 'preservation');
-    if (plan.kind === 'end') await end(ctx, node, plan);
+    if (plan.kind === 'preserve') await preserve(deps, ctx, node, plan);
+    else deps.drains.end(ctx, 'preservation');
+    if (plan.kind === 'end') await end(deps, ctx, node, plan);
 
     const isForgotten = plan.kind === 'end' && plan.forgetsRequest;
     if (!isForgotten && asked !== 'illegal' && typeof node === 'object') takeOver(ctx, node);
     return next;
   },
-};
+});
 
-async function preserve(ctx: MachineContext, node: Node | 'missing' | undefined, plan: Preserve): Promise<void> {
-  const { nodes, pass, clock } = ctx;
+async function preserve(
+  deps: Deps,
+  ctx: MachineContext,
+  node: Node | 'missing' | undefined,
+  plan: Preserve,
+): Promise<void> {
+  const { nodes, pass } = ctx;
   const expiryMs = expiryMsOf(ctx);
   if (expiryMs === undefined) {
-    begin(ctx, plan);
+    begin(deps, ctx, plan);
     return;
   }
-  pass.alsoAfter(expiryMs - clock.now(), 'the preservation to end');
+  pass.alsoAfter(expiryMs - deps.clock.now(), 'the preservation to end');
   if (nodes === undefined || typeof node !== 'object') return;
-  if (phaseOf(ctx.machine) === 'Failed') await empty(ctx, nodes, node, plan, expiryMs);
-  else await keep(ctx, nodes, node, plan, expiryMs);
+  if (phaseOf(ctx.machine) === 'Failed') await empty(deps, ctx, nodes, node, plan, expiryMs);
+  else await keep(deps, ctx, nodes, node, plan, expiryMs);
 }
 
-function begin({ machine, settings, clock, pass, log }: MachineContext, { isAutomatic }: Preserve): void {
+function begin({ settings, clock }: Deps, { machine, pass, log }: MachineContext, { isAutomatic }: Preserve): void {
   const nowMs = clock.now();
   const expiry = toTimestamp(nowMs + preserveTimeoutMsOf(machine, settings));
   machine.status.currentStatus = {
@@ -98,44 +112,51 @@ function begin({ machine, settings, clock, pass, log }: MachineContext, { isAuto
 
 /** The Node of a machine that has not failed goes on working. */
 async function keep(
+  deps: Deps,
   ctx: MachineContext,
   nodes: NodeAccess,
   node: Node,
   { isAutomatic }: Preserve,
   expiryMs: number,
 ): Promise<void> {
-  endDrain(ctx, 'preservation');
+  deps.drains.end(ctx, 'preservation');
   await holdOffAutoscaler(ctx, nodes, node);
   if (phaseOf(ctx.machine) === 'Running') await untaint(ctx, nodes, node);
-  await say(ctx, nodes, node, preservedCondition('kept', isAutomatic, expiryMs));
+  await say(deps, ctx, nodes, node, preservedCondition('kept', isAutomatic, expiryMs));
 }
 
 /** The Node of a failed machine is emptied, once, and left for people to look at. */
 async function empty(
+  deps: Deps,
   ctx: MachineContext,
   nodes: NodeAccess,
   node: Node,
   { isAutomatic }: Preserve,
   expiryMs: number,
 ): Promise<void> {
-  const { machine, target, clock, pass } = ctx;
+  const { machine, pass } = ctx;
   if (saysDrained(node)) {
-    endDrain(ctx, 'preservation');
+    deps.drains.end(ctx, 'preservation');
     return;
   }
-  if (target === undefined) return;
   await holdOffAutoscaler(ctx, nodes, node);
-  const startMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
+  const startMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? deps.clock.now();
   const barrier = PRESERVATION_BARRIER;
-  const drain = await advanceKeptDrain(ctx, { purpose: 'preservation', target, node, barrier, startMs });
+  const drain = await advanceKeptDrain(deps, ctx, {
+    purpose: 'preservation',
+    target: nodes.target,
+    node,
+    barrier,
+    startMs,
+  });
   if (drain.kind === 'running') return;
   if (drain.kind === 'failed') {
-    await say(ctx, nodes, node, preservedCondition('not-drained', isAutomatic, expiryMs));
+    await say(deps, ctx, nodes, node, preservedCondition('not-drained', isAutomatic, expiryMs));
     if (drain.isNews) pass.event('DrainFailed', drain.text);
     return;
   }
-  if (drain.kind === 'drained') await say(ctx, nodes, node, preservedCondition('drained', isAutomatic, expiryMs));
-  endDrain(ctx, 'preservation');
+  if (drain.kind === 'drained') await say(deps, ctx, nodes, node, preservedCondition('drained', isAutomatic, expiryMs));
+  deps.drains.end(ctx, 'preservation');
 }
 
 /** Once: whoever takes the annotation away afterwards knows what he does. */
@@ -144,11 +165,11 @@ async function holdOffAutoscaler({ signal }: MachineContext, nodes: NodeAccess, 
   if (annotations !== undefined) await nodes.patch(node, { metadata: { annotations } }, signal);
 }
 
-async function end(ctx: MachineContext, node: Node | 'missing' | undefined, plan: End): Promise<void> {
-  const { machine, nodes, clock, pass, log } = ctx;
+async function end(deps: Deps, ctx: MachineContext, node: Node | 'missing' | undefined, plan: End): Promise<void> {
+  const { machine, nodes, pass, log } = ctx;
   const isPreserved = expiryMsOf(ctx) !== undefined;
   const hadMarks =
-    isPreserved && nodes !== undefined && typeof node === 'object' && (await release(ctx, nodes, node, plan));
+    isPreserved && nodes !== undefined && typeof node === 'object' && (await release(deps, ctx, nodes, node, plan));
   if (hadMarks === 'changed') return;
 
   const { annotations = {} } = machine.metadata;
@@ -166,7 +187,7 @@ async function end(ctx: MachineContext, node: Node | 'missing' | undefined, plan
   const ends = isPreserved && !staysExpired(ctx, plan);
   if (ends) {
     const { preserveExpiryTime: _over, ...rest } = machine.status.currentStatus ?? {};
-    machine.status.currentStatus = { ...rest, lastUpdateTime: toTimestamp(clock.now()) };
+    machine.status.currentStatus = { ...rest, lastUpdateTime: toTimestamp(deps.clock.now()) };
   }
   if (!isPreserved || !(ends || hadMarks || forgets)) return;
   const needs = forgets ? 'record' : 'status';
@@ -187,6 +208,7 @@ function staysExpired({ machine }: MachineContext, { why }: End): boolean {
  * what was decided from: that is looked at first.
  */
 async function release(
+  deps: Deps,
   ctx: MachineContext,
   nodes: NodeAccess,
   cached: Node,
@@ -194,7 +216,7 @@ async function release(
 ): Promise<boolean | 'changed'> {
   const { signal } = ctx;
   const condition = stoppedCondition(cached);
-  const said = condition === undefined ? false : await say(ctx, nodes, cached, condition);
+  const said = condition === undefined ? false : await say(deps, ctx, nodes, cached, condition);
   const hasMarks = releasedAnnotations(cached, forgetsRequest) !== undefined || untainted(cached) !== undefined;
   if (!hasMarks) return said;
 
@@ -220,7 +242,8 @@ async function untaint({ signal }: MachineContext, nodes: NodeAccess, cached: No
 }
 
 async function say(
-  { clock, signal }: MachineContext,
+  { clock }: Deps,
+  { signal }: MachineContext,
   nodes: NodeAccess,
   node: Node,
   wanted: WantedCondition,
@@ -248,7 +271,11 @@ function takeOver({ machine }: MachineContext, node: Node): void {
   machine.metadata.annotations = annotations;
 }
 
-function tellOfIllegal({ machine, memory, pass, log }: MachineContext, node: Node | 'missing' | undefined): void {
+function tellOfIllegal(
+  { news }: Deps,
+  { machine, pass, log }: MachineContext,
+  node: Node | 'missing' | undefined,
+): void {
   const places: [string, string | undefined][] = [
     ['the Machine', machine.metadata.annotations?.[PRESERVE_ANNOTATION]],
     [`Node ${machine.metadata.labels?.[NODE_LABEL] ?? ''}`, typeof node === 'object' ? requestOn(node) : undefined],
@@ -256,7 +283,7 @@ function tellOfIllegal({ machine, memory, pass, log }: MachineContext, node: Nod
   for (const [where, value] of places) {
     if (value === undefined || isUnderstood(value)) continue;
     const text = `Annotation ${PRESERVE_ANNOTATION} of ${where} is ${JSON.stringify(value)}: say now, when-failed or false, or remove it.`;
-    if (!memory.isNews(machine.metadata.uid, text)) continue;
+    if (!news.isNews(machine.metadata.uid, text)) continue;
     pass.event('InvalidPreserveValue', text);
     log.warn({ where, value }, 'did not understand a preservation request');
   }

@@ -3,24 +3,38 @@ import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, requeue, stop } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { creationTimeoutMsOf } from '../../machines/settings.ts';
+import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import { isBeingCreated, setOperation } from '../../machines/status.ts';
-import { becomeFailed, clustersOf } from './fail.ts';
+import { becomeFailed, clustersOf, type FailDeps } from './fail.ts';
 import { initializingSinceMs } from './initialize.ts';
 import { refusedSinceMs } from '../refused-record.ts';
-import { CATCH_UP_MS, lastLook } from './last-look.ts';
+import { CATCH_UP_MS, lastLook, type LastLookDeps } from './last-look.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import type { MachineActivities } from '../calls/results.ts';
+import type { Trust } from '../../../gate/leader-gate.ts';
+import type { MachineMetrics } from '../../../metrics/machine.ts';
+
+interface Deps extends FailDeps, LastLookDeps {
+  readonly settings: MachineSettings;
+  readonly classes: Pick<Lister<MachineClass>, 'get'>;
+  readonly activities: Pick<MachineActivities, 'get'>;
+  readonly trust: Trust;
+  readonly metrics: Pick<MachineMetrics, 'failedToJoin'>;
+}
 
 /**
  * Fails a machine that got no VM in time, or whose VM did not become a healthy Node in time; each has the whole timeout: the
  * first is counted from the Machine's creation, the second from when the VM was confirmed. Time in which we could see nothing does
  * not count. Its MachineSet replaces it. Before that Machine and Node are read live: a Node that changed unseen is looked at first.
  */
-export const creationTimeout: MachineStep = {
+export const creationTimeout = (deps: Deps): MachineStep => ({
   name: 'creation-timeout',
 
   async run(ctx) {
-    const { machine, settings, clock, trust, pass } = ctx;
-    const startMs = startOf(ctx);
+    const { settings, clock, trust } = deps;
+    const { machine, pass } = ctx;
+    const startMs = startOf(deps, ctx);
     if (startMs === undefined) return next;
 
     const timeoutMs = creationTimeoutMsOf(machine, settings);
@@ -33,18 +47,18 @@ export const creationTimeout: MachineStep = {
       pass.alsoAfter(leftMs, phaseOf(machine) === 'Pending' ? 'the Node to join' : 'the VM to be created');
       return next;
     }
-    const doubt = await doubtOf(ctx);
+    const doubt = await doubtOf(deps, ctx);
     if (doubt !== undefined) return requeue(CATCH_UP_MS, doubt);
-    await becomeFailed(ctx);
-    explainFailure(ctx, startMs, timeoutMs);
+    await becomeFailed(deps, ctx);
+    explainFailure(deps, ctx, startMs, timeoutMs);
     return stop;
   },
-};
+});
 
 /** What speaks against it, read live; undefined when nothing does. */
-async function doubtOf(ctx: MachineContext): Promise<string | undefined> {
+async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefined> {
   const { machine, nodes } = ctx;
-  const look = await lastLook(ctx);
+  const look = await lastLook(deps, ctx);
   if (look.doubt !== undefined) return look.doubt;
   const { node } = look;
   if (node === undefined || phaseOf(machine) !== 'Pending') return undefined;
@@ -54,7 +68,7 @@ async function doubtOf(ctx: MachineContext): Promise<string | undefined> {
 }
 
 /** From when a machine's waiting counts; undefined when it waits for nothing, or has got its VM a moment ago. */
-function startOf({ machine, observed, activities, clock }: MachineContext): number | undefined {
+function startOf({ activities, clock }: Deps, { machine, observed }: MachineContext): number | undefined {
   const created = fromTimestamp(machine.metadata.creationTimestamp);
   if (isBeingCreated(machine)) {
     const initializingMs = (observed.spec.providerID ?? '') === '' ? undefined : initializingSinceMs(observed);
@@ -73,7 +87,8 @@ function startOf({ machine, observed, activities, clock }: MachineContext): numb
 
 /** A failure of the provider says more than the timeout; autoscalers read its code. */
 function explainFailure(
-  { machine, observed, clock, pass, log, metrics, classes }: MachineContext,
+  { clock, metrics, classes }: Deps,
+  { machine, observed, pass, log }: MachineContext,
   startMs: number,
   timeoutMs: number,
 ): void {

@@ -1,7 +1,7 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import {
@@ -11,13 +11,26 @@ import {
   describeConditions,
 } from '../../machines/node-health.ts';
 import { hasFailedUpdate } from '../in-place/outcome.ts';
-import { watchedConditionsOf } from '../../machines/settings.ts';
+import { watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
 import { beginPhase, setOperation } from '../../machines/status.ts';
-import { removeTokens } from './bootstrap.ts';
 import { namedNode } from '../named-node.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import type { MachineMetrics } from '../../../metrics/machine.ts';
+import type { MachineTokens } from '../machine-tokens.ts';
 
 /** Phases that others end; nor does a healthy Node heal a machine that failed because its update in place did. */
 const LEFT_ALONE: ReadonlySet<string> = new Set(['InPlaceUpdating', 'InPlaceUpdateFailed', 'Terminating']);
+
+interface Deps {
+  readonly clock: Clock;
+  readonly settings: MachineSettings;
+  readonly machines: Lister<Machine>;
+  readonly classes: Pick<Lister<MachineClass>, 'get'>;
+  readonly metrics: Pick<MachineMetrics, 'joined'>;
+  readonly tokens: MachineTokens;
+}
 
 /**
  * Mirrors the Node's conditions and moves between Running and Unknown. Never ends the pass.
@@ -29,7 +42,7 @@ const LEFT_ALONE: ReadonlySet<string> = new Set(['InPlaceUpdating', 'InPlaceUpda
  * | healthy                                    | any but Running, in-place, Terminating   | Running |
  * | healthy, critical components are not ready | Pending                                  | Pending |
  */
-export const health: MachineStep = {
+export const health = (deps: Deps): MachineStep => ({
   name: 'health',
 
   async run(ctx) {
@@ -37,15 +50,15 @@ export const health: MachineStep = {
     const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
     if (nodes === undefined || name === '' || phaseOf(machine) === '') return next;
 
-    const node = namedNode(ctx);
-    if (typeof node === 'object') await examine(ctx, node);
-    else if ((machine.status.conditions ?? []).length > 0) becomeUnknown(ctx, 'Node object went missing.');
+    const node = namedNode(ctx, deps.machines);
+    if (typeof node === 'object') await examine(deps, ctx, node);
+    else if ((machine.status.conditions ?? []).length > 0) becomeUnknown(deps, ctx, 'Node object went missing.');
     return next;
   },
-};
+});
 
-async function examine(ctx: MachineContext, node: Node): Promise<void> {
-  const { machine, settings } = ctx;
+async function examine(deps: Deps, ctx: MachineContext, node: Node): Promise<void> {
+  const { machine } = ctx;
   const conditions = node.status?.conditions ?? [];
   if (conditionsChanged(machine.status.conditions ?? [], conditions)) {
     machine.status.conditions = [...conditions];
@@ -53,15 +66,15 @@ async function examine(ctx: MachineContext, node: Node): Promise<void> {
   const phase = phaseOf(machine);
   if (LEFT_ALONE.has(phase) || hasFailedUpdate(machine)) return;
 
-  const bad = badConditions(conditions, watchedConditionsOf(machine, settings));
-  if (bad.length > 0) becomeUnknown(ctx, `Node conditions: ${describeConditions(bad)}.`);
+  const bad = badConditions(conditions, watchedConditionsOf(machine, deps.settings));
+  if (bad.length > 0) becomeUnknown(deps, ctx, `Node conditions: ${describeConditions(bad)}.`);
   else if (conditions.length > 0 && phase !== 'Running') {
-    if (phase !== 'Pending' || !awaitsCriticalComponents(node)) await becomeRunning(ctx, node);
-  } else if (conditions.length === 0) becomeUnknown(ctx, 'Node reports no conditions.');
+    if (phase !== 'Pending' || !awaitsCriticalComponents(node)) await becomeRunning(deps, ctx, node);
+  } else if (conditions.length === 0) becomeUnknown(deps, ctx, 'Node reports no conditions.');
 }
 
 /** Only a Running machine can: the others have not been well yet, or are past it. */
-function becomeUnknown({ machine, clock, pass, log }: MachineContext, why: string): void {
+function becomeUnknown({ clock }: Deps, { machine, pass, log }: MachineContext, why: string): void {
   if (phaseOf(machine) !== 'Running') return;
   const description = `Machine ${machine.metadata.name} is unhealthy - changing MachineState to Unknown. ${why}`;
   beginPhase(machine, 'Unknown', clock.now());
@@ -70,8 +83,9 @@ function becomeUnknown({ machine, clock, pass, log }: MachineContext, why: strin
   pass.afterWrite(() => log.info({ why }, 'machine became unhealthy'));
 }
 
-async function becomeRunning(ctx: MachineContext, node: Node): Promise<void> {
-  const { machine, clock, pass, log, metrics, classes } = ctx;
+async function becomeRunning(deps: Deps, ctx: MachineContext, node: Node): Promise<void> {
+  const { clock, metrics, classes } = deps;
+  const { machine, pass, log } = ctx;
   const { name, namespace = '', creationTimestamp } = machine.metadata;
   const { type, state } = machine.status.lastOperation ?? {};
   const isFirstTime = type === 'Create' && state !== 'Successful';
@@ -84,7 +98,7 @@ async function becomeRunning(ctx: MachineContext, node: Node): Promise<void> {
     return;
   }
 
-  await removeTokens(ctx);
+  await deps.tokens.remove(ctx);
   const tookMs = clock.now() - (fromTimestamp(creationTimestamp) ?? clock.now());
   const machineClass = classes.get(`${namespace}/${machine.spec.class?.name ?? ''}`);
   pass.event(

@@ -8,30 +8,37 @@ import { DriverError } from '../../../driver/error.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
 import { refuseVM } from './launch.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { DriverCalls } from '../calls/driver-call.ts';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly calls: DriverCalls;
+}
 
 /**
  * Records which VM this machine has: provider id, the Node's name (with a target cluster), and a priority for scaling down
  * where the machine has none. A driver that tells neither is asked again later.
  */
-export const identity: MachineStep = {
+export const identity = (deps: Deps): MachineStep => ({
   name: 'identity',
 
   run(ctx) {
-    const { machine, target, launched, resolved } = ctx;
+    const { machine, nodes, launched, resolved } = ctx;
     if (launched === undefined || resolved === undefined) return next;
     const { providerID, nodeName } = launched;
-    if (providerID === '' || (target !== undefined && nodeName === '')) {
+    if (providerID === '' || (nodes !== undefined && nodeName === '')) {
       const missing = providerID === '' ? 'provider id' : 'node name';
       const error = new DriverError('Internal', `driver returned no ${missing}`);
-      return refuseVM(ctx, resolved, error, 'the driver to tell of the VM');
+      return refuseVM(deps, ctx, resolved, error, 'the driver to tell of the VM');
     }
     const { metadata, spec } = machine;
     spec.providerID = providerID;
-    if (target !== undefined) metadata.labels = { ...metadata.labels, [NODE_LABEL]: nodeName };
+    if (nodes !== undefined) metadata.labels = { ...metadata.labels, [NODE_LABEL]: nodeName };
     if ((metadata.annotations?.[PRIORITY_ANNOTATION] ?? '') === '') {
       metadata.annotations = { ...metadata.annotations, [PRIORITY_ANNOTATION]: DEFAULT_PRIORITY };
     }
     delete metadata.annotations?.[CREATION_SENT_ANNOTATION];
     return next;
   },
-};
+});

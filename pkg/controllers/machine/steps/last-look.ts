@@ -2,23 +2,25 @@ import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { MachineContext } from '../context.ts';
-import { belongsTo } from '../../machines/node-owner.ts';
+import type { MachineAccess } from '../machine-access.ts';
+import { belongsTo, type KnownMachines } from '../../machines/node-owner.ts';
 
 /** When to look again after a live read that contradicts the cache: the watch delivers it soon. */
 export const CATCH_UP_MS = 1_000;
+
+/** What a machine is looked at with. */
+export interface LastLookDeps extends Pick<MachineAccess, 'readMachine'> {
+  readonly machines: KnownMachines;
+}
 
 /** What a live look found: what speaks against going on at once, or the machine's Node, if it has one. */
 export type LastLook = { readonly doubt: string } | { readonly doubt: undefined; readonly node: Node | undefined };
 
 /** Reads Machine and Node live, before a timeout makes the machine Failed: nothing is replaced because a cache is old. */
-export async function lastLook({
-  machine,
-  machines,
-  observed,
-  nodes,
-  readMachine,
-  signal,
-}: MachineContext): Promise<LastLook> {
+export async function lastLook(
+  { machines, readMachine }: LastLookDeps,
+  { machine, observed, nodes, signal }: MachineContext,
+): Promise<LastLook> {
   const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
   const [live, node] = await Promise.all([
     readMachine(observed, signal),

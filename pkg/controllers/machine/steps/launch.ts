@@ -2,97 +2,109 @@ import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { repeatableTimeoutMs, wholeTimeoutMs } from '../../../driver/deadlines.ts';
 import { DRIVER_CODES, DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
-import { advanceCall, inputOf, keepState, postponeCall, refuseAnswer, StaleCallError } from '../calls/driver-call.ts';
-import type { DriverCall } from '../calls/driver-call.ts';
-import { clearAnswered, noteSent, noteUnanswered, unansweredLookMs } from '../calls/unanswered.ts';
+import { keepState, StaleCallError, type DriverCall, type DriverCalls } from '../calls/driver-call.ts';
+import type { UnansweredCreations } from '../calls/unanswered.ts';
 import { requireConfirmed } from '../confirmation.ts';
 import type { Launched, MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import type { CallFailure, CallInput } from '../retries.ts';
 import { afterStatus } from '../reactions.ts';
-import { creationTimeoutMsOf } from '../../machines/settings.ts';
+import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import { beginPhase, setFailure } from '../../machines/status.ts';
-import { startingData } from './bootstrap.ts';
 import { CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { MachineAccess } from '../machine-access.ts';
+import type { MachineTokens } from '../machine-tokens.ts';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly settings: MachineSettings;
+  readonly machines: Lister<Machine>;
+  readonly markCreationSent: MachineAccess['markCreationSent'];
+  readonly calls: DriverCalls;
+  readonly unanswered: UnansweredCreations;
+  readonly tokens: MachineTokens;
+}
 
 /**
  * Gets the VM, as an activity: GetMachineStatus first, CreateMachine only if there is none. A failure is shown in the status
  * and repeated when its wait is over or the input has changed; meanwhile passes only show it again.
  */
-export const launch: MachineStep = {
+export const launch = (deps: Deps): MachineStep => ({
   name: 'launch',
 
   run(ctx) {
     const { resolved } = ctx;
     if (resolved === undefined) return waitFor('the MachineClass');
-    clearAnswered(ctx);
-    const call = creationOf(ctx, resolved);
-    const progress = advanceCall(ctx, call);
+    deps.unanswered.clearAnswered(ctx.machine);
+    const call = creationOf(deps, ctx, resolved);
+    const progress = deps.calls.advance(ctx, call);
     if (progress.kind === 'waiting') return progress.result;
     // The driver shows no VM, but the answer to a CreateMachine is missing and the provider may be slow to show it.
     if (progress.answer === undefined)
-      return postponeCall(ctx, call, unansweredLookMs(ctx), 'an unanswered creation to show');
+      return deps.calls.postpone(ctx, call, deps.unanswered.lookMs(ctx.machine), 'an unanswered creation to show');
     ctx.launched = progress.answer;
     return next;
   },
-};
+});
 
 /** Takes back what the driver told of the VM, because it cannot be true: it is asked again later. Returns what ends the pass. */
 export function refuseVM(
+  deps: Pick<Deps, 'calls' | 'clock'>,
   ctx: MachineContext,
   resolved: ResolvedClass,
   error: DriverError,
   waitingFor: string,
 ): StepResult {
-  return refuseAnswer(ctx, creationOf(ctx, resolved), error, waitingFor);
+  return deps.calls.refuse(ctx, { kind: 'create', resolved, show: showIn(deps, ctx) }, error, waitingFor);
 }
 
-function creationOf(ctx: MachineContext, resolved: ResolvedClass): DriverCall<'create'> {
+function creationOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): DriverCall<'create'> {
   const { observed } = ctx;
   return {
     kind: 'create',
     resolved,
     waitingFor: { answer: 'the VM to be created', attempt: 'the next attempt to create the VM' },
-    begin: (input) => restoreFailure(ctx, input),
-    send: (signal) => findOrCreate(ctx, observed, resolved, signal),
-    ended: (error) => noteUnanswered(ctx, error, ctx.clock.monotonicMs()),
-    unprepared: (error) => tellOfPreparation(ctx, error),
-    show: (failure) => showFailure(ctx, failure),
+    recorded: () => recordedFailure(deps, ctx),
+    send: (signal) => findOrCreate(deps, ctx, observed, resolved, signal),
+    ended: (error) => deps.unanswered.ended(ctx.machine, error, deps.clock.monotonicMs()),
+    unprepared: (error) => tellOfPreparation(deps, ctx, error),
+    show: showIn(deps, ctx),
   };
 }
 
 /** Undefined: there is no VM that can be seen, and it is too early to make one. */
 async function findOrCreate(
+  deps: Deps,
   ctx: MachineContext,
   machine: Machine,
   resolved: ResolvedClass,
   signal: AbortSignal,
 ): Promise<Launched | undefined> {
   const { driver, machineClass, secretData } = resolved;
-  const mayCreate = unansweredLookMs(ctx) === 0;
+  const mayCreate = deps.unanswered.lookMs(ctx.machine) === 0;
   const { methods, idempotentCreate } = await driver.capabilities(signal);
   const canInitialize = methods.has('InitializeMachine');
   const found = await findVM(machine, resolved, canInitialize, signal);
   if (found !== undefined || !(mayCreate || idempotentCreate)) return found;
-  requireWanted(ctx, machine);
-  const data = await startingData(ctx, secretData, 'now', signal);
-  requireWanted(ctx, machine);
-  if (!idempotentCreate) await markSent(ctx, machine, signal);
-  const creationTimeoutMs = creationTimeoutMsOf(machine, ctx.settings);
+  requireWanted(deps, ctx, machine);
+  const data = await deps.tokens.startingData(ctx, secretData, 'now', signal);
+  requireWanted(deps, ctx, machine);
+  if (!idempotentCreate) await markSent(deps, ctx, machine, signal);
+  const creationTimeoutMs = creationTimeoutMsOf(machine, deps.settings);
   const timeoutMs = idempotentCreate
-    ? repeatableTimeoutMs(creationTimeoutMs, ctx.retries.timeoutsOf(inputOf(ctx, resolved, 'create')))
+    ? repeatableTimeoutMs(creationTimeoutMs, deps.calls.timeoutsOf(ctx, resolved, 'create'))
     : wholeTimeoutMs(creationTimeoutMs);
   const vm = await driver.create({ machine, machineClass, secretData: data }, signal, timeoutMs);
-  await requireConfirmed(ctx, resolved, machine, vm, signal);
+  await requireConfirmed(deps, ctx, resolved, machine, vm, signal);
   return { ...vm, how: 'created', needsInitialize: canInitialize };
 }
 
 /** Work may have waited for its turn: a machine that was deleted or given up meanwhile needs no VM any more. */
-function requireWanted({ machines, key }: MachineContext, { metadata }: Machine): void {
+function requireWanted({ machines }: Deps, { key }: MachineContext, { metadata }: Machine): void {
   const current = machines.get(key);
   const isSame = current?.metadata.uid === metadata.uid;
   if (isSame && !isBeingDeleted(current) && phaseOf(current) !== 'Failed') return;
@@ -103,9 +115,9 @@ function requireWanted({ machines, key }: MachineContext, { metadata }: Machine)
  * Records that CreateMachine is being sent, where a second call could make a second VM: if this process is killed, the next one
  * knows that an answer is missing.
  */
-async function markSent(ctx: MachineContext, machine: Machine, signal: AbortSignal): Promise<void> {
-  await ctx.markCreationSent(machine, signal);
-  noteSent(ctx);
+async function markSent(deps: Deps, ctx: MachineContext, machine: Machine, signal: AbortSignal): Promise<void> {
+  await deps.markCreationSent(machine, signal);
+  deps.unanswered.sent(ctx.machine);
 }
 
 async function findVM(
@@ -138,33 +150,40 @@ async function findVM(
 }
 
 /** The API server refused what a creation needs beforehand: the bootstrap token. */
-function tellOfPreparation({ machine, clock }: MachineContext, error: unknown): void {
+function tellOfPreparation({ clock }: Deps, { machine }: MachineContext, error: unknown): void {
   if (!(error instanceof ApiError)) return;
   const description = `${PREPARATION_FAILED}${error.message}`;
   beginPhase(machine, 'CrashLoopBackOff', clock.now());
   setFailure(machine, { type: 'Create', state: 'Failed', description }, clock.now());
 }
 
-/** The same again is no write and no Event. */
-function showFailure(ctx: MachineContext, { error, isOwn }: CallFailure): void {
-  const { machine, observed, clock, pass, log } = ctx;
-  if (isOwn) keepState(ctx, 'create', error);
-  const description = `${CREATE_FAILED}${error.message}`;
-  beginPhase(machine, 'CrashLoopBackOff', clock.now());
-  setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
-  if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
-  pass.event('CreateFailed', description);
-  pass.afterWrite(() => log.info({ code: error.code }, 'creating a VM failed'));
+/** How a failure shows on the copy. The same again is no write and no Event. */
+function showIn(
+  { clock }: Pick<Deps, 'clock'>,
+  { machine, observed, pass, log }: MachineContext,
+): DriverCall<'create'>['show'] {
+  return ({ error, isOwn }) => {
+    if (isOwn) keepState(machine, 'create', error);
+    const description = `${CREATE_FAILED}${error.message}`;
+    beginPhase(machine, 'CrashLoopBackOff', clock.now());
+    setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
+    if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
+    pass.event('CreateFailed', description);
+    pass.afterWrite(() => log.info({ code: error.code }, 'creating a VM failed'));
+  };
 }
 
 /** What another process has written before us still holds: of the same call. */
-function restoreFailure({ machine, retries, clock }: MachineContext, input: CallInput): void {
+function recordedFailure(
+  { clock }: Deps,
+  { machine }: MachineContext,
+): { readonly error: DriverError; readonly agoMs: number } | undefined {
   const { type, state, errorCode, lastUpdateTime, description = '' } = machine.status.lastOperation ?? {};
   const code = DRIVER_CODES.find((known) => known === errorCode);
   if (type !== 'Create' || state !== 'Failed' || code === undefined || description.startsWith(INITIALIZE_FAILED))
-    return;
+    return undefined;
   const agoMs = clock.now() - (fromTimestamp(lastUpdateTime) ?? 0);
-  retries.restore(input, new DriverError(code, detailOf(description)), agoMs);
+  return { error: new DriverError(code, detailOf(description)), agoMs };
 }
 
 /** What the provider's words stand behind in the text form of an error. */

@@ -9,9 +9,10 @@ import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { withDeadline } from '../../../clock/deadline.ts';
-import { next } from '../../../reconcile/result.ts';
+import { next, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import type { RefusedNodeSync } from '../memory.ts';
+import type { LostNodes } from '../lost-nodes.ts';
+import type { News } from '../news.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { capacityChange, type CapacityChange } from '../node-capacity.ts';
 import { belongsTo } from '../../machines/node-owner.ts';
@@ -25,6 +26,9 @@ import {
   type Refusal,
 } from '../../machines/node-refusal.ts';
 import { nodeChange, OWN_ENTRIES, templateEntries, type NodeChange } from '../node-template.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 
 /** Pause before what was refused is tried again: after the first time, doubled with each further one up to the longest. */
 const FIRST_RETRY_MS = 10_000;
@@ -36,55 +40,82 @@ const PATIENCE_MS = 1_000;
 /** How a refusal of the virtual capacity is named. */
 const CAPACITY = 'virtual capacity';
 
+interface Deps {
+  readonly clock: Clock;
+  readonly machines: Lister<Machine>;
+  readonly classes: Pick<Lister<MachineClass>, 'get'>;
+  readonly news: News;
+  readonly lostNodes: LostNodes;
+}
+
+/** What this process knows of a Node for which the API server refuses something. */
+interface RefusedNodeSync {
+  /** Of what was asked for, and of which Node. */
+  readonly asked: string;
+  readonly refusals: readonly Refusal[];
+  readonly failures: number;
+  /** When it is tried again, monotonic. */
+  readonly retryAtMs: number;
+}
+
+/** With the Nodes of which something was refused, by the UID of their Machine. */
+type Own = Deps & { readonly refused: Map<string, RefusedNodeSync> };
+
 /**
  * Makes the Node show whose it is, obey the machine's template, and have its class's virtual capacity: one patch of the Node and
  * one of its status, and only when something is missing. A Node that is being deleted, or is another machine's, is left alone.
  * The write of the Machine does not depend on it, and waits a second at most. What the API server refuses is told on the Machine, the
  * rest is applied all the same.
  */
-export const nodeSync: MachineStep = {
-  name: 'node-sync',
-
-  async run(ctx) {
-    const { machine, nodes, memory, clock, pass, signal } = ctx;
-    const node = nodes?.get(machine.metadata.labels?.[NODE_LABEL] ?? '');
-    if (nodes === undefined || node === undefined || isBeingDeleted(node) || isForeign(ctx, node)) return next;
-
-    const known = knownOf(ctx, node);
-    if (known === undefined) memory.nodeSyncs.delete(machine.metadata.uid);
-    const leftMs = known === undefined ? 0 : Math.max(0, known.retryAtMs - clock.monotonicMs());
-    const without = new Set(leftMs > 0 ? known?.refusals.map(({ what }) => what) : []);
-    const capacity = without.has(CAPACITY) ? undefined : capacityChange(classOf(ctx), node);
-    const change = changeOf(ctx, node, capacity, without);
-    tell(ctx, known, change === undefined && capacity === undefined && leftMs === 0);
-    if (leftMs > 0) pass.alsoAfter(leftMs, 'the API server to take what it refused for the Node');
-    if ((change !== undefined || capacity !== undefined) && !without.has(ALL_CHANGES)) {
-      const syncing = sync(ctx, nodes, node, without);
-      // What it ends with is looked at when the Machine was written.
-      await withDeadline(clock, PATIENCE_MS, 'node sync', () => syncing, signal).catch(() => undefined);
-      pass.afterwards(() => syncing);
-    }
-    return next;
-  },
+export const nodeSync = (collaborators: Deps): MachineStep => {
+  const deps: Own = { ...collaborators, refused: new Map() };
+  return { name: 'node-sync', run: (ctx) => reconcile(deps, ctx), forget: (uid) => void deps.refused.delete(uid) };
 };
 
-/** What was refused for this Node, while the same is asked for. */
-function knownOf(ctx: MachineContext, node: Node): RefusedNodeSync | undefined {
-  const known = ctx.memory.nodeSyncs.get(ctx.machine.metadata.uid);
-  return known?.asked === askedOf(ctx, node) ? known : undefined;
+async function reconcile(deps: Own, ctx: MachineContext): Promise<StepResult> {
+  const { machine, nodes, pass, signal } = ctx;
+  const node = nodes?.get(machine.metadata.labels?.[NODE_LABEL] ?? '');
+  if (nodes === undefined || node === undefined || isBeingDeleted(node) || isForeign(deps, ctx, node)) return next;
+
+  const known = knownOf(deps, ctx, node);
+  if (known === undefined) deps.refused.delete(machine.metadata.uid);
+  const leftMs = known === undefined ? 0 : Math.max(0, known.retryAtMs - deps.clock.monotonicMs());
+  const without = new Set(leftMs > 0 ? known?.refusals.map(({ what }) => what) : []);
+  const capacity = without.has(CAPACITY) ? undefined : capacityChange(classOf(deps, ctx), node);
+  const change = changeOf(ctx, node, capacity, without);
+  tell(deps, ctx, known, change === undefined && capacity === undefined && leftMs === 0);
+  if (leftMs > 0) pass.alsoAfter(leftMs, 'the API server to take what it refused for the Node');
+  if ((change !== undefined || capacity !== undefined) && !without.has(ALL_CHANGES)) {
+    const syncing = sync(deps, ctx, nodes, node, without);
+    // What it ends with is looked at when the Machine was written.
+    await withDeadline(deps.clock, PATIENCE_MS, 'node sync', () => syncing, signal).catch(() => undefined);
+    pass.afterwards(() => syncing);
+  }
+  return next;
 }
 
-function askedOf(ctx: MachineContext, node: Node): string {
+/** What was refused for this Node, while the same is asked for. */
+function knownOf(deps: Own, ctx: MachineContext, node: Node): RefusedNodeSync | undefined {
+  const known = deps.refused.get(ctx.machine.metadata.uid);
+  return known?.asked === askedOf(deps, ctx, node) ? known : undefined;
+}
+
+function askedOf(deps: Own, ctx: MachineContext, node: Node): string {
   const { metadata, spec } = ctx.machine.spec.nodeTemplate ?? {};
-  const { virtualCapacity } = classOf(ctx)?.nodeTemplate ?? {};
+  const { virtualCapacity } = classOf(deps, ctx)?.nodeTemplate ?? {};
   return JSON.stringify([node.metadata.uid, metadata, spec?.taints, virtualCapacity]);
 }
 
 /** Tells on the Machine what is refused; `isWhole`: all that is asked for is there. */
-function tell({ machine, pass, memory }: MachineContext, known: RefusedNodeSync | undefined, isWhole: boolean): void {
+function tell(
+  deps: Own,
+  { machine, pass }: MachineContext,
+  known: RefusedNodeSync | undefined,
+  isWhole: boolean,
+): void {
   const { [NODE_SYNC_REFUSED_ANNOTATION]: told, ...others } = machine.metadata.annotations ?? {};
   if (isWhole) {
-    memory.nodeSyncs.delete(machine.metadata.uid);
+    deps.refused.delete(machine.metadata.uid);
     if (told !== undefined) machine.metadata.annotations = others;
     return;
   }
@@ -95,25 +126,33 @@ function tell({ machine, pass, memory }: MachineContext, known: RefusedNodeSync 
   pass.event('NodeSyncRefused', `The API server refuses for the Node: ${text}`);
 }
 
-async function sync(ctx: MachineContext, nodes: NodeAccess, node: Node, without: ReadonlySet<string>): Promise<void> {
-  const { machine, memory, clock, pass, log } = ctx;
+async function sync(
+  deps: Own,
+  ctx: MachineContext,
+  nodes: NodeAccess,
+  node: Node,
+  without: ReadonlySet<string>,
+): Promise<void> {
+  const { machine, pass, log } = ctx;
   const { uid } = machine.metadata;
-  const known = knownOf(ctx, node);
+  const known = knownOf(deps, ctx, node);
   const isRetry = without.size === 0;
   const refusals: Refusal[] = isRetry ? [] : [...(known?.refusals ?? [])];
-  refusals.push(...(await syncCapacity(ctx, nodes, node, without)));
-  const capacity = refusals.some(({ what }) => what === CAPACITY) ? undefined : capacityChange(classOf(ctx), node);
-  refusals.push(...(await syncTemplate(ctx, nodes, node, capacity, without)));
+  refusals.push(...(await syncCapacity(deps, ctx, nodes, node, without)));
+  const capacity = refusals.some(({ what }) => what === CAPACITY)
+    ? undefined
+    : capacityChange(classOf(deps, ctx), node);
+  refusals.push(...(await syncTemplate(deps, ctx, nodes, node, capacity, without)));
   if (refusals.length === 0) {
-    memory.nodeSyncs.delete(uid);
+    deps.refused.delete(uid);
     return;
   }
   const isNews = known === undefined || !isDeepStrictEqual(known.refusals, refusals);
   if (!isNews && !isRetry) return;
   const failures = isRetry ? (known?.failures ?? 0) + 1 : (known?.failures ?? 1);
   const waitMs = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), LONGEST_RETRY_MS);
-  const retryAtMs = clock.monotonicMs() + waitMs;
-  memory.nodeSyncs.set(uid, { asked: askedOf(ctx, node), refusals, failures, retryAtMs });
+  const retryAtMs = deps.clock.monotonicMs() + waitMs;
+  deps.refused.set(uid, { asked: askedOf(deps, ctx, node), refusals, failures, retryAtMs });
   if (isNews)
     log.warn({ node: node.metadata.name, refused: describeRefusals(refusals) }, 'a node was not let have all');
   // Another pass tells of it.
@@ -121,12 +160,13 @@ async function sync(ctx: MachineContext, nodes: NodeAccess, node: Node, without:
 }
 
 async function syncCapacity(
+  deps: Own,
   ctx: MachineContext,
   nodes: NodeAccess,
   node: Node,
   without: ReadonlySet<string>,
 ): Promise<Refusal[]> {
-  const capacity = without.has(CAPACITY) ? undefined : capacityChange(classOf(ctx), node)?.capacity;
+  const capacity = without.has(CAPACITY) ? undefined : capacityChange(classOf(deps, ctx), node)?.capacity;
   if (capacity === undefined) return [];
   try {
     await nodes.patchStatus(node, { capacity }, ctx.signal);
@@ -139,39 +179,36 @@ async function syncCapacity(
 
 /** At once if the API server takes it, in parts otherwise. */
 async function syncTemplate(
+  deps: Own,
   ctx: MachineContext,
   nodes: NodeAccess,
   node: Node,
   capacity: CapacityChange | undefined,
   without: ReadonlySet<string>,
 ): Promise<readonly Refusal[]> {
-  const { machine, memory, log } = ctx;
+  const { machine, log } = ctx;
   const { name } = node.metadata;
   const change = changeOf(ctx, node, capacity, without);
   if (change === undefined) return [];
   try {
-    await apply(ctx, nodes, node, capacity, without, change.taints === undefined);
+    await apply(deps, ctx, nodes, node, capacity, without, change.taints === undefined);
     log.info({ node: name }, 'applied the node template');
     return [];
   } catch (err) {
     if (!isToBeTold(err)) throw err;
     // A server that fails once works the next time; a webhook that does not work would make us wait for each part.
-    if (!isRefused(err) && memory.isNews(machine.metadata.uid, 'node sync failed')) throw err;
+    if (!isRefused(err) && deps.news.isNews(machine.metadata.uid, 'node sync failed')) throw err;
     if (!isRefused(err)) return [{ what: ALL_CHANGES, why: reasonFor(err, name) }];
     const [marks, entries] = [OWN_ENTRIES, templateEntries(machine)].map((some) =>
       some.filter((one) => !without.has(one)),
     );
     return await applyInParts(marks ?? [], entries ?? [], name, (part) =>
-      apply(ctx, nodes, node, capacity, part, false),
+      apply(deps, ctx, nodes, node, capacity, part, false),
     );
   }
 }
 
-function noteProtection({ machine, memory, clock }: MachineContext, { metadata: { uid } }: Node): void {
-  memory.protectedNodes.set(machine.metadata.uid, { uid, atMs: clock.monotonicMs() });
-}
-
-function classOf({ machine, classes }: MachineContext): MachineClass | undefined {
+function classOf({ classes }: Own, { machine }: MachineContext): MachineClass | undefined {
   return classes.get(`${machine.metadata.namespace ?? ''}/${machine.spec.class?.name ?? ''}`);
 }
 
@@ -194,6 +231,7 @@ function changeOf(
  * that the Node is read live, unless it is known that no taint changes.
  */
 async function apply(
+  deps: Own,
   ctx: MachineContext,
   nodes: NodeAccess,
   cached: Node,
@@ -208,14 +246,14 @@ async function apply(
   if (change === undefined) return;
   const { metadata, taints } = change;
   // Before it is written: its deletion may be told before the answer comes.
-  if (metadata['finalizers'] !== undefined) noteProtection(ctx, live);
+  if (metadata['finalizers'] !== undefined) deps.lostNodes.protect(ctx.machine, live);
   const { resourceVersion } = live.metadata;
   const body = taints === undefined ? { metadata } : { metadata: { ...metadata, resourceVersion }, spec: { taints } };
   await nodes.patch(live, body, signal);
 }
 
 /** Two Machines that claim one Node would undo each other's labels for ever. */
-function isForeign({ machine, machines, log }: MachineContext, node: Node): boolean {
+function isForeign({ machines }: Own, { machine, log }: MachineContext, node: Node): boolean {
   if (belongsTo(node, machine, machines)) return false;
   log.debug({ node: node.metadata.name }, 'left a node alone that another machine has');
   return true;

@@ -4,20 +4,26 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import { sharedWith } from '../identity-claims.ts';
 import { isSameVM } from '../../machines/same-vm.ts';
 import { namedNode } from '../named-node.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+
+interface Deps {
+  readonly machines: Lister<Machine>;
+}
 
 /**
  * Sets label `node` right where somebody has changed it: a Node that shows the machine's name is the machine's, the one of another
  * machine is not, nor one that does not exist. Never ends the pass.
  */
-export const ownNode: MachineStep = {
+export const ownNode = (deps: Deps): MachineStep => ({
   name: 'own-node',
 
   run(ctx) {
     const { machine, nodes, pass, log } = ctx;
-    if (nodes === undefined || namedNode(ctx) !== 'missing') return next;
+    if (nodes === undefined || namedNode(ctx, deps.machines) !== 'missing') return next;
     const [own, ...others] = nodes.ofMachine(machine).filter((node) => {
       const isShown = node.metadata.labels?.[MACHINE_NAME_LABEL] === machine.metadata.name;
-      return isShown && mayBeItsVM(ctx, node.spec?.providerID);
+      return isShown && mayBeItsVM(deps, ctx, node.spec?.providerID);
     });
     if (own === undefined || others.length > 0) return next;
 
@@ -29,9 +35,9 @@ export const ownNode: MachineStep = {
     pass.afterWrite(() => log.warn({ node: name, before }, 'corrected the node label of a machine'), 'record');
     return next;
   },
-};
+});
 
 /** A provider id that another Machine has too says nothing. */
-function mayBeItsVM({ machine, machines, nodes }: MachineContext, providerID: string | undefined): boolean {
+function mayBeItsVM({ machines }: Deps, { machine, nodes }: MachineContext, providerID: string | undefined): boolean {
   return isSameVM(providerID, machine.spec.providerID) !== false || sharedWith(machine, machines, nodes) !== undefined;
 }

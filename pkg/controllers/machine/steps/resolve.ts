@@ -1,52 +1,59 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { describeFieldErrors, validateMachineClass } from '../../../apis/machine/v1alpha1/validation.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { ApiError } from '../../../kube/errors.ts';
-import { isUnresolved, resolveClass, wrongKindOf, type Unresolved } from '../class-resolution.ts';
+import { isUnresolved, wrongKindOf, type Unresolved, type ResolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { beginPhase, setFailure, wasNeverAsked } from '../../machines/status.ts';
 import { NEVER_ASKED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
-import { USER_DATA } from './bootstrap.ts';
+import { USER_DATA } from '../machine-tokens.ts';
+import type { MachineActivities } from '../calls/results.ts';
 
 /** A class that stays without finalizer for longer is a problem to be told. */
 const PROTECTION_MS = 30_000;
+
+interface Deps {
+  readonly clock: Clock;
+  readonly activities: Pick<MachineActivities, 'get'>;
+  readonly resolveClass: ResolveClass;
+}
 
 /**
  * Finds class, driver and Secret data. Whatever is wrong with them is told in the status and by an Event, and the machine waits
  * for the object to be corrected; its creation timeout runs on. A class is only used once its finalizer protects it, because
  * without its class a VM could not be deleted.
  */
-export const resolve: MachineStep = {
+export const resolve = (deps: Deps): MachineStep => ({
   name: 'resolve',
 
   async run(ctx) {
     const wrongKind = wrongKindOf(ctx.machine);
-    if (wrongKind !== undefined && isFresh(ctx)) {
+    if (wrongKind !== undefined && isFresh(deps, ctx)) {
       // Nothing would keep such a class from being deleted while its VM exists.
-      tell(ctx, `${NEVER_ASKED}${wrongKind}`);
+      tell(deps, ctx, `${NEVER_ASKED}${wrongKind}`);
       return waitFor('the kind of the class to be corrected');
     }
-    const resolved = await resolveOrTell(ctx);
+    const resolved = await resolveOrTell(deps, ctx);
     const problem = isUnresolved(resolved) ? resolved.problem : problemOf(resolved);
     if (isUnresolved(resolved) || problem !== undefined) {
-      const isForSure = isUnresolved(resolved) && resolved.isClassMissing && isFresh(ctx);
-      tell(ctx, isForSure ? `${NEVER_ASKED}${problem ?? ''}` : (problem ?? ''));
+      const isForSure = isUnresolved(resolved) && resolved.isClassMissing && isFresh(deps, ctx);
+      tell(deps, ctx, isForSure ? `${NEVER_ASKED}${problem ?? ''}` : (problem ?? ''));
       return waitFor('the MachineClass or its Secret to be corrected');
     }
-    if (resolved.machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) return unprotected(ctx);
+    if (resolved.machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) return unprotected(deps, ctx);
     ctx.resolved = resolved;
     return next;
   },
-};
+});
 
 /** A Secret that may not be read is told of; the pass fails, and is repeated. */
-async function resolveOrTell(ctx: MachineContext): Promise<ResolvedClass | Unresolved> {
+async function resolveOrTell(deps: Deps, ctx: MachineContext): Promise<ResolvedClass | Unresolved> {
   try {
-    return await resolveClass(ctx, ctx.machine);
+    return await deps.resolveClass(ctx.machine, ctx.signal);
   } catch (err) {
-    if (err instanceof ApiError) show(ctx, `${PREPARATION_FAILED}${err.message}`);
+    if (err instanceof ApiError) show(deps, ctx, `${PREPARATION_FAILED}${err.message}`);
     throw err;
   }
 }
@@ -63,33 +70,37 @@ function problemOf({ machineClass, secretData }: ResolvedClass): string | undefi
 }
 
 /** The class controller adds the finalizer within moments, if it runs. */
-function unprotected(ctx: MachineContext): StepResult {
-  const { machine, clock, pass } = ctx;
-  const leftMs = (fromTimestamp(machine.metadata.creationTimestamp) ?? 0) + PROTECTION_MS - clock.now();
+function unprotected(deps: Deps, ctx: MachineContext): StepResult {
+  const { machine, pass } = ctx;
+  const leftMs = (fromTimestamp(machine.metadata.creationTimestamp) ?? 0) + PROTECTION_MS - deps.clock.now();
   if (leftMs > 0) pass.alsoAfter(leftMs, 'the finalizer of the MachineClass');
   else {
     const name = machine.spec.class?.name ?? '';
-    tell(ctx, `MachineClass ${name} has no finalizer ${MACHINE_FINALIZER}: let the machine-class controller run.`);
+    tell(
+      deps,
+      ctx,
+      `MachineClass ${name} has no finalizer ${MACHINE_FINALIZER}: let the machine-class controller run.`,
+    );
   }
   return waitFor('the finalizer of the MachineClass');
 }
 
 /** Whether nothing can have been asked of a provider: its deletion needs no driver then. */
-function isFresh({ observed, activities }: MachineContext): boolean {
+function isFresh({ activities }: Deps, { observed }: MachineContext): boolean {
   if (activities.get(observed.metadata.uid, 'create') !== undefined) return false;
   if ((observed.metadata.labels?.[NODE_LABEL] ?? '') !== '' || (observed.spec?.providerID ?? '') !== '') return false;
   return wasNeverAsked(observed) || (phaseOf(observed) === '' && observed.status?.lastOperation === undefined);
 }
 
-function tell(ctx: MachineContext, problem: string): void {
+function tell(deps: Deps, ctx: MachineContext, problem: string): void {
   const { machine, observed, pass, log } = ctx;
-  show(ctx, problem);
+  show(deps, ctx, problem);
   if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
   pass.event('InvalidClass', problem);
   pass.afterWrite(() => log.info({ problem }, 'machine waits for its class'));
 }
 
-function show({ machine, clock }: MachineContext, description: string): void {
+function show({ clock }: Deps, { machine }: MachineContext, description: string): void {
   beginPhase(machine, 'CrashLoopBackOff', clock.now());
   setFailure(machine, { type: 'Create', state: 'Failed', description }, clock.now());
 }

@@ -8,7 +8,7 @@ import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { safetyMetrics } from '../../../metrics/safety.ts';
-import { FakeDriver } from '../../machine/fake-world.ts';
+import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { Collector } from './collector.ts';
 
 const VM: ListedMachine = { providerID: 'sim:///m-1', machineName: 'm-1', machineUID: undefined };

@@ -14,7 +14,7 @@ import { CONTROL } from '../../../gate/gate.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { activityMetrics } from '../../../metrics/activity.ts';
 import { safetyMetrics } from '../../../metrics/safety.ts';
-import { FakeDriver } from '../../machine/fake-world.ts';
+import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { Departures } from '../departures.ts';
 import { GoneMachines } from '../gone-machines.ts';
 import { OwnerlessVMs } from '../ownerless-vms.ts';

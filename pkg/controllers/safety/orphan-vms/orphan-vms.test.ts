@@ -5,7 +5,7 @@ import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alph
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Capabilities, ListedMachine, VirtualMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { FakeDriver } from '../../machine/fake-world.ts';
+import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { describeProof, Evidence, proofFields, type Sight } from './evidence.ts';
 import { orphanLimit, releaseOf } from './orphan-limit.ts';
 import { identify, isOfNamespace, ownershipOf } from '../../vms/ownership.ts';

@@ -5,7 +5,7 @@ import { MemoryClient } from '../../../../test/memory-client.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { machines } from '../../../kube/resource.ts';
-import { FakeDriver } from '../../machine/fake-world.ts';
+import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { survey } from './survey.ts';
 
 const signal = new AbortController().signal;

@@ -14,7 +14,7 @@ import { silentLogger } from '../../../log/logger.ts';
 import { safetyMetrics } from '../../../metrics/safety.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { CLASS_INDEX, classIndex } from '../../../indexes/class-index.ts';
-import { FakeDriver } from '../../machine/fake-world.ts';
+import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { ReplacementPace } from '../../machines/pace.ts';
 import { Evidence } from './evidence.ts';
 import { VanishedVMs } from './vanished-vms.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { next, requeue, stop, waitFor } from '../../reconcile/result.ts';
-import { PassNotes } from './pass.ts';
+import { PassNotes } from './pass-notes.ts';
 
 test.each([
   { title: 'the sooner of two timers', timers: [20, 10, 30], result: stop, want: { kind: 'requeue', afterMs: 10 } },

@@ -1,0 +1,21 @@
+import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Node } from '../../../apis/wire.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
+import { goesWith, type KnownMachines } from '../../machines/node-owner.ts';
+import type { MachineContext } from '../context.ts';
+
+/**
+ * The Nodes of a machine that is being deleted. One that the cache does not know is looked for live: no pod is killed, and no Node left
+ * behind, because a watch is late.
+ */
+export async function nodesOf(
+  { machines }: { readonly machines: KnownMachines },
+  { machine, signal }: MachineContext,
+  nodes: NodeAccess,
+): Promise<readonly Node[]> {
+  const cached = nodes.ofMachine(machine);
+  const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+  if (cached.length > 0 || name === '' || nodes.get(name) !== undefined) return cached;
+  const live = await nodes.read(name, signal);
+  return live !== undefined && goesWith(live, machine, machines) ? [live] : [];
+}

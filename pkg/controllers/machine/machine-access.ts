@@ -1,0 +1,53 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { CREATION_SENT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { refOf } from '../../apis/meta.ts';
+import { toTimestamp, type Clock } from '../../clock/clock.ts';
+import { concernedClusters } from '../../driver/concerned-clusters.ts';
+import type { Reader, Writer } from '../../kube/client.ts';
+import { isNotFound } from '../../kube/errors.ts';
+import { mergePatch } from '../../kube/patch.ts';
+import { machines } from '../../kube/resource.ts';
+import type { Targets } from '../../targets/targets.ts';
+
+/** What steps may ask the API server about their Machine, beside the writes at the end of a pass. */
+export interface MachineAccess {
+  /** Live read of a Machine; undefined when the server says NotFound. */
+  readonly readMachine: (machine: Machine, signal: AbortSignal) => Promise<Machine | undefined>;
+  /** Annotates exactly this Machine with the time at which CreateMachine is sent: the one write that a pass cannot make. */
+  readonly markCreationSent: (machine: Machine, signal: AbortSignal) => Promise<void>;
+  /** DELETE of exactly this Machine, while it and its target cluster are known to live; gone already is fine. */
+  readonly deleteMachine: (machine: Machine, signal: AbortSignal) => Promise<void>;
+}
+
+/** The real Machines of the control cluster. */
+export function machineAccess({
+  reader,
+  writer,
+  targets,
+  clock,
+}: {
+  readonly reader: Reader;
+  readonly writer: Writer;
+  readonly targets: Pick<Targets, 'of'>;
+  readonly clock: Clock;
+}): MachineAccess {
+  return {
+    readMachine: (machine, signal) => reader.get(machines, refOf(machine), { signal }).catch(ignoreNotFound),
+
+    async deleteMachine(machine, signal) {
+      const { uid } = machine.metadata;
+      const options = { signal, clusters: concernedClusters(machine, targets.of(machine)?.cluster) };
+      await writer.delete('destroy', machines, refOf(machine), { uid }, options).catch(ignoreNotFound);
+    },
+
+    async markCreationSent(machine, signal) {
+      const annotations = { [CREATION_SENT_ANNOTATION]: toTimestamp(clock.now()) };
+      const patch = mergePatch(machine, { metadata: { annotations } });
+      await writer.patch('change', machines, refOf(machine), patch, { signal });
+    },
+  };
+}
+
+function ignoreNotFound(err: unknown): undefined {
+  if (!isNotFound(err)) throw err;
+}

@@ -1,0 +1,156 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { Clock } from '../../clock/clock.ts';
+import type { Drain } from '../../drain/drain.ts';
+import type { Gate } from '../../gate/gate.ts';
+import type { Trust } from '../../gate/leader-gate.ts';
+import type { Outage } from '../../gate/outage.ts';
+import type { MachineMetrics } from '../../metrics/machine.ts';
+import { next } from '../../reconcile/result.ts';
+import type { Targets } from '../../targets/targets.ts';
+import type { Fleet } from '../machines/fleet.ts';
+import type { ReplacementPace } from '../machines/pace.ts';
+import type { MachineSettings } from '../machines/settings.ts';
+import type { BootstrapTokens } from './bootstrap-tokens.ts';
+import { DriverCalls } from './calls/driver-call.ts';
+import type { MachineActivities } from './calls/results.ts';
+import { UnansweredCreations } from './calls/unanswered.ts';
+import { classResolver, type ClassSources } from './class-resolution.ts';
+import type { MachineStep } from './context.ts';
+import { awaitTarget } from './deletion/await-target.ts';
+import { deleteNode } from './deletion/delete-node.ts';
+import { deleteVM } from './deletion/delete-vm.ts';
+import { detachVolumes } from './deletion/detach-volumes.ts';
+import { drain } from './deletion/drain.ts';
+import { findNode } from './deletion/find-node.ts';
+import { lastToken } from './deletion/last-token.ts';
+import { markTerminating } from './deletion/mark-terminating.ts';
+import { releaseFinalizer } from './deletion/release-finalizer.ts';
+import { revokeToken } from './deletion/revoke-token.ts';
+import { settleCreation } from './deletion/settle-creation.ts';
+import { hooks } from './hooks.ts';
+import { inPlaceOutcome } from './in-place/outcome.ts';
+import { inPlaceProgress } from './in-place/progress.ts';
+import { preservation } from './preservation/preservation.ts';
+import { claim } from './steps/claim.ts';
+import { creationTimeout } from './steps/creation-timeout.ts';
+import { finalizer } from './steps/finalizer.ts';
+import { health } from './steps/health.ts';
+import { healthTimeout } from './steps/health-timeout.ts';
+import { identity } from './steps/identity.ts';
+import { initialize } from './steps/initialize.ts';
+import { launch } from './steps/launch.ts';
+import { leftToken } from './steps/left-token.ts';
+import { nodeDeleted } from './steps/node-deleted.ts';
+import { nodeSync } from './steps/node-sync.ts';
+import { ownNode } from './steps/own-node.ts';
+import { pending } from './steps/pending.ts';
+import { resolve } from './steps/resolve.ts';
+import { settled } from './steps/settled.ts';
+import { staleNode } from './steps/stale-node.ts';
+import { DeletionCursor } from './deletion/cursor.ts';
+import { Drains } from './drain/session.ts';
+import { IdentityClaims } from './identity-claims.ts';
+import { LostNodes } from './lost-nodes.ts';
+import type { MachineAccess } from './machine-access.ts';
+import { MachineTokens } from './machine-tokens.ts';
+import { News } from './news.ts';
+import { Retries } from './retries.ts';
+
+/** What the steps are made from. */
+export interface MachineStepsDeps extends ClassSources, MachineAccess {
+  /** With MACHINE_INDEXES of ../indexes. */
+  readonly machines: Lister<Machine>;
+  readonly classes: Lister<MachineClass>;
+  /** Both shared by all who fail machines: what one of them begins counts for all. */
+  readonly fleet: Fleet;
+  readonly pace: ReplacementPace;
+  readonly targets: Pick<Targets, 'of'>;
+  readonly activities: MachineActivities;
+  readonly drain: Drain;
+  readonly bootstrapTokens: Pick<BootstrapTokens, 'of' | 'forget'>;
+  readonly gate: Gate;
+  readonly trust: Trust;
+  /** Clusters that are frozen now. */
+  readonly outages: () => readonly Outage[];
+  readonly metrics: MachineMetrics;
+  readonly clock: Clock;
+  readonly settings: MachineSettings;
+  /** Uniform in [0, 1); spreads retries. */
+  readonly random?: () => number;
+}
+
+/** The steps of both passes, with what they remember between passes. Losing that costs repeated questions, never a VM. */
+export interface MachineSteps {
+  /** The life of a machine, from its creation on. Every pass runs through the list until a step ends it. */
+  readonly creation: readonly MachineStep[];
+  /** The end of a machine. The stage in its status says which step has something to do. */
+  readonly deletion: readonly MachineStep[];
+  readonly lostNodes: LostNodes;
+  /** The Machine is gone. */
+  forget(uid: string): void;
+}
+
+/** Where a machine will run: the seam for a scheduler that places machines on one of several providers. */
+const placed: MachineStep = { name: 'placed', run: () => next };
+
+/** Makes the steps. What several of them share is made here, the rest by each for itself. */
+export function machineSteps(deps: MachineStepsDeps): MachineSteps {
+  const { resourceExhaustedRetryMs } = deps.settings;
+  const resolveClass = classResolver(deps);
+  const news = new News();
+  const calls = new DriverCalls({ ...deps, retries: new Retries({ ...deps, resourceExhaustedRetryMs }) });
+  const unanswered = new UnansweredCreations(deps);
+  const tokens = new MachineTokens(deps);
+  const claims = new IdentityClaims(deps);
+  const lostNodes = new LostNodes(deps);
+  const cursor = new DeletionCursor(deps);
+  const drains = new Drains({ ...deps, resolveClass, news });
+  const given = { ...deps, resolveClass, news, calls, unanswered, tokens, claims, lostNodes, cursor, drains };
+
+  const correctNode = ownNode(given);
+  const creation: readonly MachineStep[] = [
+    finalizer,
+    correctNode,
+    nodeDeleted(given),
+    health(given),
+    leftToken(given),
+    inPlaceOutcome(given),
+    healthTimeout(given),
+    creationTimeout(given),
+    nodeSync(given),
+    inPlaceProgress(given),
+    preservation(given),
+    settled,
+    resolve(given),
+    placed,
+    launch(given),
+    staleNode(given),
+    claim(given),
+    identity(given),
+    initialize(given),
+    pending(given),
+  ];
+  const deletion: readonly MachineStep[] = [
+    markTerminating(given),
+    settleCreation(given),
+    awaitTarget(given),
+    correctNode,
+    findNode(given),
+    hooks('pre-drain'),
+    drain(given),
+    detachVolumes(given),
+    hooks('pre-terminate'),
+    revokeToken(given),
+    deleteVM(given),
+    deleteNode(given),
+    lastToken(given),
+    releaseFinalizer,
+  ];
+  const shared = [news, calls, unanswered, tokens, claims, lostNodes, cursor, drains];
+  const forget = (uid: string): void => {
+    for (const one of [...shared, ...creation, ...deletion]) one.forget?.(uid);
+  };
+  return { creation, deletion, lostNodes, forget };
+}

@@ -1,0 +1,286 @@
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
+import { isBeingDeleted, keyOf } from '../../pkg/apis/meta.ts';
+import type { Secret } from '../../pkg/apis/wire.ts';
+import { ActivityRegistry } from '../../pkg/activity/registry.ts';
+import { Store } from '../../pkg/cache/store.ts';
+import { toTimestamp } from '../../pkg/clock/clock.ts';
+import { FakeClock } from '../../pkg/clock/fake-clock.ts';
+import type { ClassSecrets } from '../../pkg/controllers/class-secrets/secret-contents.ts';
+import { secretIndex } from '../../pkg/indexes/secret-references.ts';
+import { MACHINE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
+import type { TokenAccess } from '../../pkg/controllers/machine/bootstrap-tokens.ts';
+import type { ActivityResults } from '../../pkg/controllers/machine/calls/results.ts';
+import type { MachineContext, MachineStep } from '../../pkg/controllers/machine/context.ts';
+import { PassNotes } from '../../pkg/controllers/machine/pass-notes.ts';
+import { runPass } from '../../pkg/controllers/machine/pass.ts';
+import { machineSteps, type MachineSteps, type MachineStepsDeps } from '../../pkg/controllers/machine/steps.ts';
+import { mainPatch } from '../../pkg/controllers/machine/write.ts';
+import type { MachineEvent } from '../../pkg/controllers/machines/events.ts';
+import { Fleet } from '../../pkg/controllers/machines/fleet.ts';
+import { ReplacementPace } from '../../pkg/controllers/machines/pace.ts';
+import type { MachineSettings } from '../../pkg/controllers/machines/settings.ts';
+import { statusChange } from '../../pkg/controllers/machines/status-change.ts';
+import { copyOf } from '../../pkg/controllers/machines/status.ts';
+import type { Cluster, GateClosedError } from '../../pkg/gate/gate.ts';
+import type { Outage } from '../../pkg/gate/outage.ts';
+import { ApiError } from '../../pkg/kube/errors.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
+import type { MachineMetrics } from '../../pkg/metrics/machine.ts';
+import type { StepResult } from '../../pkg/reconcile/result.ts';
+import { FakeDrain } from './drain.ts';
+import { FakeDriver } from './driver.ts';
+import { SETTINGS } from './machine-settings.ts';
+import { FakeNodes } from './nodes.ts';
+
+const MINUTE = 60_000;
+
+/** One pass, as a test sees it. */
+export interface PassSeen {
+  readonly result: StepResult;
+  readonly machine: Machine;
+  /** Patches that the controller would have sent: of the object, of the status. */
+  readonly writes: readonly ('main' | 'status')[];
+  readonly events: readonly MachineEvent[];
+  readonly error: unknown;
+}
+
+/**
+ * The steps of the machine controller with all that they work with, in memory: everything that is ours is as in production, the cloud
+ * and the clusters do as told.
+ */
+export class FakeWorld {
+  readonly clock = new FakeClock();
+  readonly pace = new ReplacementPace({ clock: this.clock });
+  readonly machines = new Store<Machine>(MACHINE_INDEXES);
+  readonly fleet = new Fleet({ machines: this.machines });
+  readonly classes = new Store<MachineClass>();
+  readonly secrets = new Store<Secret>();
+  readonly nodes = new FakeNodes();
+  readonly driver = new FakeDriver();
+  readonly drains = new FakeDrain();
+  readonly deletedMachines: string[] = [];
+  readonly tokenCalls: string[] = [];
+  /** What every reading of a class's Secrets fails with. */
+  secretFailure: Error | undefined;
+  /** What every making of a token fails with. */
+  tokenFailure: Error | undefined;
+  /** What happens elsewhere while a token is made. */
+  whileToken: () => void = () => undefined;
+  /** What the next deletions of tokens fail with. */
+  readonly tokenFailures: Error[] = [];
+  readonly measured: string[] = [];
+  readonly events: MachineEvent[] = [];
+  readonly liveMachines = new Map<string, Machine | undefined>();
+  activities: ActivityRegistry<ActivityResults>;
+  steps: MachineSteps;
+  hasTarget = true;
+  /** Writes fail, as with a conflict: nothing of a pass is kept. */
+  losesWrites = false;
+  closedGate: GateClosedError | undefined;
+  graceLeftMs = 0;
+  outages: readonly Outage[] = [];
+  blindMs = 0;
+  trustedForMs: (clusters: readonly Cluster[]) => number = () => 24 * 60 * MINUTE;
+  readonly settings: { -readonly [name in keyof MachineSettings]: MachineSettings[name] } = { ...SETTINGS };
+  writes = 0;
+  #version = 100;
+
+  constructor() {
+    this.nodes.machines = this.machines;
+    this.activities = this.#newActivities();
+    this.steps = machineSteps(this.deps);
+  }
+
+  /** What a restart loses. */
+  restart(): void {
+    this.activities = this.#newActivities();
+    this.steps = machineSteps(this.deps);
+  }
+
+  /** The life of a machine. */
+  get creation(): readonly MachineStep[] {
+    return this.steps.creation;
+  }
+
+  /** The end of a machine. */
+  get deletion(): readonly MachineStep[] {
+    return this.steps.deletion;
+  }
+
+  /** The step of that name alone. */
+  only(name: string): readonly MachineStep[] {
+    return this.creation.filter((step) => step.name === name);
+  }
+
+  /** Runs steps over the Machine, and keeps what they changed. */
+  async pass(steps: readonly MachineStep[], key = 'default/m-1'): Promise<PassSeen> {
+    const observed = this.machines.get(key);
+    if (observed === undefined) throw new Error(`no machine ${key}`);
+    const ctx = this.context(observed);
+    const writes: ('main' | 'status')[] = [];
+    const events: MachineEvent[] = [];
+    const write = (): Promise<void> => {
+      if (this.losesWrites) return Promise.reject(new ApiError(409, 'Conflict', 'somebody else wrote'));
+      writes.push(...this.#write(observed, ctx.machine));
+      ctx.pass.complete(ctx.machine, (event) => events.push(event));
+      return Promise.resolve();
+    };
+    const [run] = await Promise.allSettled([runPass(steps, ctx, { write })]);
+    this.events.push(...events);
+    const isDone = run.status === 'fulfilled';
+    const result = isDone ? run.value : { kind: 'next' as const };
+    return { result, machine: ctx.machine, writes, events, error: isDone ? undefined : (run.reason as unknown) };
+  }
+
+  /** Lets activities that have nothing to wait for end. */
+  async settle(): Promise<void> {
+    for (let i = 0; i < 30; i++) await Promise.resolve();
+  }
+
+  /** What SecretContents reads live, from `secrets`. */
+  #secretsOf(machineClass: MachineClass): ClassSecrets {
+    const keys = secretIndex(machineClass);
+    const found = keys.map((key) => this.secrets.get(key)).filter((secret) => secret !== undefined);
+    const entries = found.flatMap(({ data }) => Object.entries(data ?? {}));
+    return {
+      data: Object.fromEntries(entries.map(([name, value]) => [name, Buffer.from(value, 'base64')])),
+      missing: keys.filter((key) => this.secrets.get(key) === undefined),
+      fingerprint: JSON.stringify(entries),
+    };
+  }
+
+  /** A pass over a Machine. */
+  context(observed: Machine, pass = new PassNotes()): MachineContext {
+    return {
+      key: keyOf(observed),
+      observed,
+      machine: copyOf(observed),
+      signal: new AbortController().signal,
+      log: silentLogger,
+      pass,
+      nodes: this.hasTarget ? this.nodes : undefined,
+    };
+  }
+
+  /** What the steps are made from. */
+  get deps(): MachineStepsDeps {
+    const { clock, settings, machines, classes, activities } = this;
+    return {
+      clock,
+      settings,
+      machines,
+      classes,
+      targets: { of: () => (this.hasTarget ? this.nodes.target : undefined) },
+      secrets: {
+        of: (machineClass) =>
+          this.secretFailure === undefined
+            ? Promise.resolve(this.#secretsOf(machineClass))
+            : Promise.reject(this.secretFailure),
+      },
+      activities,
+      random: () => 1,
+      bootstrapTokens: { of: () => this.#tokens(), forget: () => undefined },
+      drivers: { resolve: ({ provider }) => (provider === 'sim' ? this.driver : undefined) },
+      drain: this.drains.run,
+      gate: { admit: () => this.#admit() },
+      trust: {
+        trustedForMs: (clusters) => this.trustedForMs(clusters),
+        graceLeftMs: () => this.graceLeftMs,
+        blindMs: () => this.blindMs,
+      },
+      outages: () => this.outages,
+      metrics: this.#metrics(),
+      fleet: this.fleet,
+      pace: this.pace,
+      readMachine: (machine) => {
+        const key = keyOf(machine);
+        return Promise.resolve(this.liveMachines.has(key) ? this.liveMachines.get(key) : machines.get(key));
+      },
+      markCreationSent: (machine) => {
+        this.annotate(machine, { 'machine.sapcloud.io/creation-sent-at': toTimestamp(this.clock.now()) });
+        return Promise.resolve();
+      },
+      deleteMachine: (machine) => {
+        this.deletedMachines.push(machine.metadata.uid);
+        return Promise.resolve();
+      },
+    };
+  }
+
+  #admit(): Promise<{ remainingMs: number; fencingToken: bigint }> {
+    if (this.closedGate !== undefined) return Promise.reject(this.closedGate);
+    return Promise.resolve({ remainingMs: Number.POSITIVE_INFINITY, fencingToken: 1n });
+  }
+
+  #tokens(): TokenAccess {
+    const call = (what: string): Promise<string> => {
+      this.tokenCalls.push(what);
+      this.whileToken();
+      return Promise.resolve('abcdef.0123456789abcdef');
+    };
+    return {
+      ensure: () => (this.tokenFailure === undefined ? call('ensure') : Promise.reject(this.tokenFailure)),
+      find: () => call('find'),
+      remove: async () => {
+        await call('remove');
+        const failure = this.tokenFailures.shift();
+        if (failure !== undefined) throw failure;
+      },
+    };
+  }
+
+  #metrics(): MachineMetrics {
+    const note =
+      (what: string) =>
+      (_machine: Machine, ...rest: unknown[]): void => {
+        this.measured.push([what, ...rest.filter((one) => typeof one === 'number')].join(' '));
+      };
+    return {
+      created: note('created'),
+      initialized: note('initialized'),
+      joined: note('joined'),
+      deleted: note('deleted'),
+      drained: note('drained'),
+      failedToJoin: note('failedToJoin'),
+    };
+  }
+
+  /** As the API server would: a Machine that is deleted goes with its last finalizer. */
+  #write(observed: Machine, machine: Machine): ('main' | 'status')[] {
+    const writes: ('main' | 'status')[] = [];
+    if (mainPatch(observed, machine, false) !== undefined) writes.push('main');
+    const isGone = isBeingDeleted(machine) && machine.metadata.finalizers?.length === 0;
+    if (!isGone && statusChange(observed, machine) !== undefined) writes.push('status');
+    this.writes += writes.length;
+    if (isGone) this.machines.remove(keyOf(machine));
+    else if (writes.length > 0) {
+      this.#version += 1;
+      const metadata = { ...machine.metadata, resourceVersion: String(this.#version) };
+      this.machines.put({ ...machine, metadata });
+    }
+    return writes;
+  }
+
+  /** What anybody may do to a Machine meanwhile. */
+  annotate(machine: Machine, annotations: Record<string, string>): void {
+    const current = this.machines.get(keyOf(machine));
+    if (current === undefined) return;
+    this.#version += 1;
+    const all = { ...current.metadata.annotations, ...annotations };
+    this.machines.put({
+      ...current,
+      metadata: { ...current.metadata, annotations: all, resourceVersion: String(this.#version) },
+    });
+  }
+
+  #newActivities(): ActivityRegistry<ActivityResults> {
+    return new ActivityRegistry<ActivityResults>({
+      clock: this.clock,
+      log: silentLogger,
+      metrics: { track: () => undefined, settled: () => undefined },
+      limits: { create: 10, initialize: 10, status: 10, delete: 10, drain: 10 },
+      enqueue: () => undefined,
+    });
+  }
+}
