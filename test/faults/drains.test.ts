@@ -24,7 +24,7 @@ afterAll(async () => {
   await site[Symbol.asyncDispose]();
 });
 
-describe('departure: a drain holds no worker (the original: one of 50, for hours)', () => {
+describe('departure: a drain holds no worker (the original: one of 50, for hours; MCM 943, MCM 490)', () => {
   test('so that blocked drains delay neither creations nor other deletions, with fewer workers than drains', async () => {
     await using cloud = await SimulatedCloud.start({ site });
     await using pool = await Pool.create({ site, cloud, replicas: 0 });

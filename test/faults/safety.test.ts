@@ -203,7 +203,7 @@ describe('a MachineDeployment whose machines are lost as they are made', () => {
   );
 });
 
-describe('a VM that no Machine has', () => {
+describe('a VM that no Machine has (MCM 657, MCM 583, MCM 718)', () => {
   test(
     'is deleted with its Node after two looks, and told of with the proof; machines that work are left alone',
     async () => {

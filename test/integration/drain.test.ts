@@ -320,7 +320,7 @@ describe('a drain that cannot go on', () => {
     expect(outcome).toMatchObject({ kind: 'incomplete', progress: { remainingPods: 1 } });
   });
 
-  describe('departure: a drain ends at its deadline under throttling, whatever it waits for (the original overran it)', () => {
+  describe('departure: a drain ends at its deadline under throttling, whatever it waits for (the original overran it: MCM 785, MCM 553, MCM 547)', () => {
     // An overloaded server says 429 too; it has no budget among its causes.
     test.each([
       { what: 'evictions', verb: 'create', resource: 'pods/eviction', force: false },

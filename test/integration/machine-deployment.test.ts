@@ -521,7 +521,7 @@ describe('a rolling update', () => {
   });
 });
 
-describe('what an autoscaler chose', () => {
+describe('what an autoscaler chose (MCM 965, MCM 972, MCM 1087, MCM 1095)', () => {
   test.each([
     { title: 'with times', entry: (name: string) => `${name}~2026-01-01T00:00:00Z` },
     { title: 'by bare names', entry: (name: string) => name },

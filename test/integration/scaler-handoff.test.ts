@@ -37,7 +37,7 @@ function scaleDown(world: MachineSetWorld, replicas: number, list: string, time:
   });
 }
 
-test('whatever write a manager dies at, the chosen machine goes, once, and no other', async () => {
+test('whatever write a manager dies at, the chosen machine goes, once, and no other (MCM 539, MCM 1068, MCM 1069)', async () => {
   await using world = await MachineSetWorld.start();
   await world.createDeployment(4);
   await settled(world, 4);
@@ -85,7 +85,7 @@ test('a chosen machine of an old set goes from that set, beside a person’s cho
   expect(Object.fromEntries(sizes)).toEqual({ c: 3, c2: 1 });
 });
 
-test('a chosen machine goes also when somebody raises the replicas again at once: another one takes its place', async () => {
+test('a chosen machine goes also when somebody raises the replicas again at once: another one takes its place (MCM 971, MCM 1078, MCM 1084, MCM 1085)', async () => {
   await using world = await MachineSetWorld.start();
   await world.createDeployment(3);
   const before = await settled(world, 3);

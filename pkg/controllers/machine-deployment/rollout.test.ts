@@ -70,7 +70,7 @@ describe('a rolling update', () => {
     expect(sizes()).toEqual(['machinesets/now 1']);
   });
 
-  test('marks the old Nodes before the first old Machine goes', async () => {
+  test('marks the old Nodes before the first old Machine goes (MCM 496, MCM 754, MCM 765)', async () => {
     const { parts, pass, sizes } = scene(owner, ['o-1', 'o-2'], ['n-1']);
 
     await rollingUpdate(pass());

@@ -202,7 +202,7 @@ describe('progress', () => {
       reason: 'ProgressDeadlineExceeded',
     },
     {
-      title: 'it was complete, and is scaled',
+      title: 'it was complete, and is scaled (MCM 952, MCM 1014)',
       change: progressing('NewMachineSetAvailable'),
       next: { replicas: 2, updatedReplicas: 2, availableReplicas: 2 },
       reason: undefined,

@@ -124,7 +124,7 @@ describe('unlike the original:', () => {
     expect(seen.status?.currentStatus?.phase).toBe('Unknown');
   });
 
-  test('how many are replaced at once can be set, and zones that are ill are left alone', async () => {
+  test('how many are replaced at once can be set, and unhealthy zones are left alone (MCM 760, MCM 354, MCM 155, MCM 741)', async () => {
     // Numbers in fleet.test.ts and zones.test.ts; here: both hold a machine back that would fail otherwise.
     const alone = unhealthy();
     alone.clock.advance(10 * MINUTE);
@@ -189,7 +189,7 @@ describe('unlike the original:', () => {
     expect(seen).toEqual(waits);
   });
 
-  test('machines of one class share the wait when the provider has nothing to give', async () => {
+  test('machines of one class share the wait when the provider has nothing to give (MCM 977)', async () => {
     const world = start();
     world.driver.failures['create'] = [new DriverError('ResourceExhausted', 'no quota')];
     await run(world);

@@ -58,7 +58,7 @@ describe('the number of a set', () => {
     expect(machinesIn(machineSet(), machines)).toBe(2);
   });
 
-  test('counts VMs without a Machine for the set whose name begins theirs, the longest of several', () => {
+  test('counts VMs without a Machine for the set whose name begins theirs, the longest of several (MCM 346)', () => {
     const vm = (machineName: string): { providerID: string; machineName: string } => ({
       providerID: `sim:///${machineName}`,
       machineName,
