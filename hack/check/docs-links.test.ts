@@ -33,6 +33,31 @@ test('every link between pages leads somewhere', async () => {
   expect(links.flat().length).toBeGreaterThan(20);
 });
 
+/** Anchors of the headings of a page, as GitHub makes them. */
+async function anchorsOf(page: string): Promise<Set<string>> {
+  const text = await readFile(path.join(ROOT, page), 'utf8');
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading.toLowerCase());
+  return new Set(headings.map((heading) => heading.replaceAll(/[^\w\- ]/g, '').replaceAll(' ', '-')));
+}
+
+test('every link to a part of a page leads to a heading', async () => {
+  const all = [...(await pages()), 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+  const missing = await Promise.all(
+    all.map(async (page) => {
+      const text = await readFile(path.join(ROOT, page), 'utf8');
+      const links = [...text.matchAll(/\]\(([^)#\s:]*)#([^)\s]+)\)/g)];
+      const found = await Promise.all(
+        links.map(async ([, file = '', anchor = '']) =>
+          (await anchorsOf(file === '' ? page : path.join(path.dirname(page), file))).has(anchor),
+        ),
+      );
+      return links.filter((_, at) => found[at] !== true).map(([link]) => `${page}: ${link}`);
+    }),
+  );
+
+  expect(missing.flat()).toEqual([]);
+});
+
 /** Files and folders of the source that a page names between backticks, or alone in a picture. */
 async function sourcesNamedIn(page: string): Promise<string[]> {
   const text = await readFile(path.join(ROOT, page), 'utf8');
