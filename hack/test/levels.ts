@@ -1,21 +1,30 @@
-/** A level of tests: what it needs decides what is started before it. */
-export interface Level {
-  readonly name: 'unit' | 'integration' | 'faults' | 'e2e';
-  /** Path patterns given to jest. */
-  readonly paths: readonly string[];
+import { availableParallelism } from 'node:os';
+
+/** The levels of tests, in the order of their cost. */
+export const LEVELS = ['unit', 'integration', 'faults', 'e2e'] as const;
+
+/** One of the levels above; its project in jest has the same name. */
+export type Level = (typeof LEVELS)[number];
+
+/** Levels that run in one jest. */
+export interface Run {
+  readonly levels: readonly Level[];
   /** Whether a real control plane must be built first. */
   readonly needsControlPlane: boolean;
-  /**
-   * Files that run side by side; jest's choice (one fewer than cores) unless told. Tests mostly wait: so many keep both cores of a
-   * small machine busy. More would starve each other, since faults bring servers and processes of their own.
-   */
-  readonly workers?: number;
+  /** Files that run side by side. */
+  readonly workers: number;
 }
 
-/** In the order in which they run: cheap ones first, so that a plain mistake is seen at once. */
-export const LEVELS: readonly Level[] = [
-  { name: 'unit', paths: ['<rootDir>/(cmd|pkg|hack)/'], needsControlPlane: false },
-  { name: 'integration', paths: ['<rootDir>/test/integration/'], needsControlPlane: true, workers: 3 },
-  { name: 'faults', paths: ['<rootDir>/test/faults/'], needsControlPlane: true, workers: 2 },
-  { name: 'e2e', paths: ['<rootDir>/test/e2e/'], needsControlPlane: true, workers: 2 },
-];
+/**
+ * What is run for these levels, and in which order: the unit level first, so that a plain mistake is seen at once, then all others
+ * together, so that both cores of a small machine have work until the end. Their tests wait for half of their time: four files keep two
+ * cores busy, more would starve each other, since faults bring servers and processes of their own.
+ */
+export function runsOf(levels: readonly Level[], cores: number = availableParallelism()): readonly Run[] {
+  const withServer = levels.filter((level) => level !== 'unit');
+  const runs: Run[] = [
+    { levels: levels.filter((level) => level === 'unit'), needsControlPlane: false, workers: Math.max(1, cores) },
+    { levels: withServer, needsControlPlane: true, workers: 4 },
+  ];
+  return runs.filter((run) => run.levels.length > 0);
+}

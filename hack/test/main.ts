@@ -4,21 +4,24 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { warmCompileCache } from './compile-cache.ts';
-import { LEVELS, type Level } from './levels.ts';
+import { LEVELS, type Run, runsOf } from './levels.ts';
 import { sumUp } from './summary.ts';
 
 /**
- * The test command: `main.ts [level] [jest arguments…]`. Builds the control plane when a level needs it, runs each level in
- * a jest of its own, and prints the sum as the last line. Exit code 1 when anything failed or nothing ran.
+ * The test command: `main.ts [level] [jest arguments…]`. Builds the control plane when a level needs it, runs the levels in as few jests
+ * as they allow, and prints the sum as the last line. Exit code 1 when anything failed or nothing ran.
  */
 const root = path.resolve(import.meta.dirname, '../..');
 
-async function main(argv: readonly string[]): Promise<number> {
-  const named = LEVELS.find((level) => level.name === argv[0]);
-  const levels = named === undefined ? LEVELS : [named];
-  const jestArguments = named === undefined ? argv : argv.slice(1);
+/** Servers and programs of tests live for minutes in much memory: their garbage is collected less often, for a tenth less CPU time. */
+const FEWER_COLLECTIONS = { GOGC: '400' };
 
-  if (levels.some((level) => level.needsControlPlane)) {
+async function main(argv: readonly string[]): Promise<number> {
+  const named = LEVELS.filter((level) => level === argv[0]);
+  const runs = runsOf(named.length === 0 ? LEVELS : named);
+  const jestArguments = argv.slice(named.length);
+
+  if (runs.some(({ needsControlPlane }) => needsControlPlane)) {
     const code = await run([path.join(root, 'hack/control-plane/build.ts')], {});
     if (code !== 0) return code;
     await warmCompileCache();
@@ -28,7 +31,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const summary = path.join(directory, 'summary');
   try {
     const codes: number[] = [];
-    for (const level of levels) codes.push(await runLevel(level, jestArguments, summary));
+    for (const one of runs) codes.push(await runLevels(one, jestArguments, summary));
     const total = sumUp(readFileSync(summary, { encoding: 'utf8', flag: 'a+' }));
     console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
     return codes.every((code) => code === 0) && total.passed > 0 ? 0 : 1;
@@ -37,20 +40,20 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-async function runLevel(level: Level, jestArguments: readonly string[], summary: string): Promise<number> {
-  console.log(`\n# ${level.name} tests`);
+async function runLevels({ levels, workers }: Run, jestArguments: readonly string[], summary: string): Promise<number> {
+  console.log(`\n# ${levels.join(', ')} tests`);
   return run(
     [
       '--experimental-vm-modules',
       '--disable-warning=ExperimentalWarning',
       path.join(root, 'node_modules/jest/bin/jest.js'),
       '--selectProjects',
-      level.name,
+      ...levels,
       '--passWithNoTests',
-      ...(level.workers === undefined ? [] : [`--maxWorkers=${level.workers}`]),
+      `--maxWorkers=${workers}`,
       ...jestArguments,
     ],
-    { MACHINIST_TEST_SUMMARY: summary },
+    { ...FEWER_COLLECTIONS, MACHINIST_TEST_SUMMARY: summary },
   );
 }
 
