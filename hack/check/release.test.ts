@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
+const { version } = JSON.parse(read('package.json')) as { version: string };
+
+test('the sample Deployment and the lockfile are of the version of package.json', () => {
+  const deployment = parse(read('deploy/manifests/deployment.yaml')) as {
+    spec: { template: { spec: { containers: { name: string; image: string }[] } } };
+  };
+  const manager = deployment.spec.template.spec.containers.find(({ name }) => name === 'machinist');
+
+  expect(manager?.image).toBe(`machinist:${version}`);
+  expect((JSON.parse(read('package-lock.json')) as { version: string }).version).toBe(version);
+});
+
+test('the changelog begins with what is not released yet', () => {
+  const [first] = [...read('CHANGELOG.md').matchAll(/^## (.+)$/gm)].map(([, title]) => title);
+
+  expect(first).toBe('Unreleased');
+});
