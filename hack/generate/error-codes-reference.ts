@@ -1,6 +1,7 @@
 import { formatDuration } from '../../pkg/apis/duration.ts';
 import { DRIVER_CODES, type DriverCode } from '../../pkg/driver/error.ts';
 import { retryOf, type RetriedCall } from '../../pkg/driver/retry.ts';
+import { OPERATION_CODES, type OperationCode } from '../../pkg/controllers/machines/operation-codes.ts';
 import { table } from './table.ts';
 
 interface Meaning {
@@ -68,6 +69,57 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
   },
 };
 
+/** What users can do about each reason to wait. */
+const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly operation: string }>> = {
+  NeverAsked: {
+    operation: 'Create',
+    cause:
+      'The MachineClass is missing, or of another kind, since the Machine was created: no provider was asked for a VM.',
+    remedy: 'Create the MachineClass, or correct `spec.class`. Such a Machine can be deleted without its class.',
+  },
+  PreparationFailed: {
+    operation: 'Create',
+    cause:
+      'The API server refuses what the creation needs beforehand: the Secret of the class, or the bootstrap token.',
+    remedy: 'Allow what the message names.',
+  },
+  RecordRefused: {
+    operation: 'Create, Delete',
+    cause: 'The API server, a policy or a webhook refuses to record the VM, or to remove the finalizer.',
+    remedy: 'Correct what refuses it; give Nodes names of at most 63 characters.',
+  },
+  ClusterOutage: {
+    operation: 'Delete',
+    cause: 'The API server of the target cluster does not answer, or its cluster was set back.',
+    remedy: 'Restore the API server; the deletion then continues.',
+  },
+  ZoneUnhealthy: {
+    operation: 'HealthCheck',
+    cause: 'Too many machines of the zone became unhealthy at once.',
+    remedy: 'Restore the zone, or delete a Machine to force its replacement.',
+  },
+  ReplacementStopped: {
+    operation: 'HealthCheck',
+    cause: 'The MachineDeployment allows no replacement.',
+    remedy: 'Raise annotation `machine.sapcloud.io/max-replacements`.',
+  },
+  ReplacementPaced: {
+    operation: 'HealthCheck',
+    cause: 'As many machines were replaced within this health timeout as are allowed at once.',
+    remedy: 'Wait, or delete the Machine to have it replaced now.',
+  },
+  TooManyReplacements: {
+    operation: 'HealthCheck',
+    cause: 'As many others of the MachineDeployment are being replaced as it allows.',
+    remedy: 'Wait, or raise annotation `machine.sapcloud.io/max-replacements`.',
+  },
+  SafetyGrace: {
+    operation: 'HealthCheck',
+    cause: 'What is known of the clusters is too young, after a start or an outage.',
+    remedy: 'None: it ends by itself.',
+  },
+};
+
 const CALLS: readonly { readonly call: RetriedCall; readonly title: string }[] = [
   { call: 'create', title: 'create' },
   { call: 'initialize', title: 'initialize' },
@@ -78,7 +130,7 @@ const CALLS: readonly { readonly call: RetriedCall; readonly title: string }[] =
 export async function errorCodesReference(): Promise<string> {
   return `# Error codes
 
-Generated from \`pkg/driver/error.ts\` and \`pkg/driver/retry.ts\`.
+Generated from \`pkg/driver/error.ts\`, \`pkg/driver/retry.ts\` and \`pkg/controllers/machines/operation-codes.ts\`.
 
 ## Drivers
 
@@ -99,6 +151,18 @@ ${await table(
     MEANINGS[code].remedy,
     ...CALLS.map(({ call }) => waitOf(call, code)),
   ]),
+)}
+## Operations that wait
+
+Where no driver was asked, or none has failed, \`status.lastOperation.errorCode\` says why the operation does not go on. What is done next
+follows from this word; the description beside it is for people.
+
+${await table(
+  ['code', 'operation', 'cause', 'remedy'],
+  OPERATION_CODES.map((code) => {
+    const { operation, cause, remedy } = OPERATION_MEANINGS[code];
+    return [`\`${code}\``, operation, cause, remedy];
+  }),
 )}`;
 }
 

@@ -51,11 +51,6 @@ export function describeHeldUp(outages: readonly Outage[]): string {
   return `${outages.map(describeOutage).join('; ')}: ${isAnswering ? HELD_UP_SET_BACK : HELD_UP}`;
 }
 
-/** Whether a text is one of describeHeldUp. */
-export function isHeldUpText(text: string): boolean {
-  return text.endsWith(HELD_UP) || text.endsWith(HELD_UP_SET_BACK);
-}
-
 /** `45 s`, `12 min 5 s`, `3 h 2 min`. */
 export function describeLength(ms: number): string {
   const seconds = Math.round(ms / 1_000);

@@ -45,17 +45,18 @@ const deleting =
   };
 
 const crashingWith =
-  (description: string): Change =>
+  (errorCode: string, description: string): Change =>
   (m) => {
     fresh(m);
     m.status.currentStatus = { phase: 'CrashLoopBackOff' };
-    m.status.lastOperation = { type: 'Create', state: 'Failed', description };
+    m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode, description };
   };
 const held =
   (kind: HoldKind): Change =>
   (m) => {
     m.status.currentStatus.phase = 'Unknown';
     m.status.lastOperation.description = withHold('The Node is ill.', hold(kind, 'a'));
+    m.status.lastOperation.errorCode = hold(kind, 'a').code;
   };
 const HELD_REASONS: Readonly<Record<HoldKind, string>> = {
   zone: 'ZoneUnhealthy',
@@ -76,13 +77,13 @@ describe('explain', () => {
     },
     {
       what: 'a class that was missing from the beginning',
-      change: crashingWith('No VM was asked for: MachineClass default/x not found: create it.'),
+      change: crashingWith('NeverAsked', 'No VM was asked for: MachineClass default/x not found: create it.'),
       reason: 'CannotCreate',
       waitingFor: 'the MachineClass or its Secret to be corrected',
     },
     {
       what: 'an API server that makes no token',
-      change: crashingWith('Could not prepare the creation of the VM: secrets is forbidden'),
+      change: crashingWith('PreparationFailed', 'Could not prepare the creation of the VM: secrets is forbidden'),
       reason: 'PreparationFailed',
       waitingFor: 'the API server to allow it',
     },

@@ -3,7 +3,6 @@ import { MACHINE_FINALIZER, NODE_LABEL } from '../../apis/machine/v1alpha1/label
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
-import { isHeldUpText } from '../../gate/outage.ts';
 import { deletionStageOf, textOfStage, type DeletionStage } from '../machines/deletion-stage.ts';
 import { inPlaceStory } from './in-place/story.ts';
 import { holdOf, type Hold, type HoldKind } from '../machines/hold.ts';
@@ -11,7 +10,7 @@ import { ALL_IS_WELL, type Explanation, type Story } from './explanation.ts';
 import { describeConditions } from '../machines/node-health.ts';
 import { withOutage } from './outage-story.ts';
 import { withPreservation } from './preservation/story.ts';
-import { CREATE_FAILED, PREPARATION_FAILED, RECORD_REFUSED } from '../machines/status-texts.ts';
+import { CREATE_FAILED } from '../machines/status-texts.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../machines/node-refusal.ts';
 
 /**
@@ -71,13 +70,13 @@ function cannotStartStory(machine: Machine): Story {
   );
 }
 
-/** Told apart by what the description begins with. */
 function crashStory(machine: Machine): Story {
   const description = descriptionOf(machine);
-  if (description.startsWith(PREPARATION_FAILED)) {
+  const code = machine.status?.lastOperation?.errorCode ?? '';
+  if (code === 'PreparationFailed') {
     return story('PreparationFailed', description, 'the API server to allow it', 'The attempt is repeated.');
   }
-  if (description.startsWith(RECORD_REFUSED)) {
+  if (code === 'RecordRefused') {
     return story(
       'RecordRefused',
       description,
@@ -85,8 +84,8 @@ function crashStory(machine: Machine): Story {
       'The attempt is repeated; at the creation timeout the machine becomes Failed.',
     );
   }
-  const hasCode = (machine.status?.lastOperation?.errorCode ?? '') !== '';
-  return hasCode || description.startsWith(CREATE_FAILED) ? createFailedStory(machine) : cannotStartStory(machine);
+  const hasFailed = code === '' ? description.startsWith(CREATE_FAILED) : code !== 'NeverAsked';
+  return hasFailed ? createFailedStory(machine) : cannotStartStory(machine);
 }
 
 /** Codes that may end when the MachineClass or its Secret says something else. */
@@ -248,7 +247,8 @@ function deletionStory(machine: Machine): Story {
   const text = textOfStage(descriptionOf(machine));
   const message = text === '' ? `Waiting for ${what}.` : text;
   const told = story(isFailure(machine) ? failed : reason, message, what, after);
-  return withOutage(machine, isHeldUpText(text) ? text : undefined, told);
+  const isHeldUp = machine.status?.lastOperation?.errorCode === 'ClusterOutage';
+  return withOutage(machine, isHeldUp ? text : undefined, told);
 }
 
 function keptByOthersStory(finalizers: readonly string[]): Story {

@@ -1,20 +1,21 @@
 import { expect, test } from '@jest/globals';
 
 import { describeHeldUp } from '../../gate/outage.ts';
-import { machine } from '../../../test/builders.ts';
+import { machine, type BuiltMachine } from '../../../test/builders.ts';
 import { machineConditions } from './conditions.ts';
 import { describeStage } from '../machines/deletion-stage.ts';
 import { explain } from './explain.ts';
 
 const OUTAGE = describeHeldUp([{ cluster: 'target', sinceMs: 0, why: 'no answer' }]);
 
-const draining = (text: string, labels: Readonly<Record<string, string>> = {}): ReturnType<typeof machine> =>
+const draining = (text: string, labels: Readonly<Record<string, string>> = {}): BuiltMachine =>
   machine((m) => {
     m.metadata.deletionTimestamp = '2026-01-01T00:01:00Z';
     m.metadata.finalizers = ['machine.sapcloud.io/machine-controller-manager'];
     Object.assign(m.metadata.labels, labels);
     m.status.currentStatus.phase = 'Terminating';
     m.status.lastOperation = { type: 'Delete', state: 'Processing', description: describeStage('drain', text) };
+    if (text === OUTAGE) m.status.lastOperation.errorCode = 'ClusterOutage';
   });
 
 test.each([

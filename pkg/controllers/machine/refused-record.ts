@@ -107,7 +107,7 @@ export class RefusedRecords {
 
   #fails(ctx: MachineContext, type: OperationType, description: string): Instead {
     const { observed, machine, pass } = ctx;
-    setFailure(machine, { type, state: 'Failed', description }, this.#clock.now());
+    setFailure(machine, { type, state: 'Failed', errorCode: 'RecordRefused', description }, this.#clock.now());
     if (observed.status?.lastOperation?.description !== description)
       pass.event('RecordRefused', textOfStage(description));
     return { ctx, refusal: undefined, failed: true };
@@ -140,8 +140,8 @@ export class RefusedRecords {
 
 /** Since when (ms since the epoch) the API server has refused to record the VM of a new machine; undefined when it does not. */
 export function refusedSinceMs(machine: Pick<Machine, 'status'>): number | undefined {
-  const { description = '' } = machine.status?.lastOperation ?? {};
-  if (phaseOf(machine) !== 'CrashLoopBackOff' || !description.startsWith(RECORD_REFUSED)) return undefined;
+  const { type, errorCode } = machine.status?.lastOperation ?? {};
+  if (phaseOf(machine) !== 'CrashLoopBackOff' || type !== 'Create' || errorCode !== 'RecordRefused') return undefined;
   return fromTimestamp(machine.status?.currentStatus?.lastUpdateTime);
 }
 

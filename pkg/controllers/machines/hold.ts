@@ -1,3 +1,4 @@
+import type { OperationCode } from './operation-codes.ts';
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 
@@ -15,12 +16,21 @@ export type HoldKind = (typeof HOLD_KINDS)[number];
 /** A hold, in words. They stay the same for as long as the hold does, so that they are written once. */
 export interface Hold {
   readonly kind: HoldKind;
+  /** Kept in the last operation of the machine. */
+  readonly code: OperationCode;
   readonly text: string;
 }
 
-/** What every text of a kind begins with. */
-const BEGINNINGS: Readonly<Record<HoldKind, string>> = {
-  zone: 'too many machines ',
+/** By which code of the last operation a hold is known. */
+const CODES: Readonly<Record<HoldKind, OperationCode>> = {
+  zone: 'ZoneUnhealthy',
+  stopped: 'ReplacementStopped',
+  pace: 'ReplacementPaced',
+  limit: 'TooManyReplacements',
+  grace: 'SafetyGrace',
+};
+
+const TEXTS: Readonly<Record<Exclude<HoldKind, 'zone'>, string>> = {
   stopped: 'replacement is stopped by annotation machine.sapcloud.io/max-replacements of its MachineDeployment.',
   pace: 'several machines are unhealthy, of which no more are replaced within one health timeout than annotation machine.sapcloud.io/max-replacements of the MachineDeployment allows at once.',
   limit:
@@ -33,11 +43,13 @@ const MARK = ' Not replaced yet: ';
 
 /** The hold of that kind; `zone` is the machine's, empty when nobody knows it. */
 export function hold(kind: HoldKind, zone = ''): Hold {
-  if (kind !== 'zone') return { kind, text: BEGINNINGS[kind] };
+  const code = CODES[kind];
+  if (kind !== 'zone') return { kind, code, text: TEXTS[kind] };
   const where = zone === '' ? '' : `of zone ${zone} `;
   return {
     kind,
-    text: `${BEGINNINGS.zone}${where}became unhealthy at once, so that replacement would not help; restore the zone, or delete a Machine to force its replacement.`,
+    code,
+    text: `too many machines ${where}became unhealthy at once, so that replacement would not help; restore the zone, or delete a Machine to force its replacement.`,
   };
 }
 
@@ -51,7 +63,7 @@ export function withHold(description: string, held: Hold | undefined): string {
 export function holdOf(machine: Pick<Machine, 'status'>): Hold | undefined {
   const phase = phaseOf(machine);
   if (phase === 'Failed' || phase === 'Running') return undefined;
-  const text = machine.status?.lastOperation?.description?.split(MARK)[1];
-  const kind = HOLD_KINDS.find((one) => text?.startsWith(BEGINNINGS[one]) === true);
-  return text === undefined || kind === undefined ? undefined : { kind, text };
+  const { errorCode, description = '' } = machine.status?.lastOperation ?? {};
+  const kind = HOLD_KINDS.find((one) => CODES[one] === errorCode);
+  return kind === undefined ? undefined : { kind, code: CODES[kind], text: description.split(MARK)[1] ?? '' };
 }

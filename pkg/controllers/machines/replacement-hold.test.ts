@@ -9,6 +9,8 @@ function held(...by: Hold[]): Machine {
   return machine((m) => {
     m.status.currentStatus.phase = 'Unknown';
     m.status.lastOperation.description = by.reduce(withHold, 'Machine m-1 is unhealthy.');
+    const last = by.at(-1);
+    if (last !== undefined) m.status.lastOperation.errorCode = last.code;
   });
 }
 
@@ -16,6 +18,13 @@ describe('what holds a machine back', () => {
   test.each(HOLD_KINDS)('is read from what the machine says: %s', (kind) => {
     expect(holdOf(held(hold(kind, 'a')))).toEqual(hold(kind, 'a'));
     expect(holdOf(held(hold(kind)))?.kind).toBe(kind);
+  });
+
+  test('is told by its code, whatever the words say', () => {
+    const worded = held(hold('limit'));
+    delete worded.status?.lastOperation?.errorCode;
+
+    expect(holdOf(worded)).toBeUndefined();
   });
 
   test('is only the last of several, and leaves what is wrong untouched', () => {

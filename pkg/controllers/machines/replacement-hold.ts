@@ -1,22 +1,16 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { HOLD_KINDS, holdOf, type HoldKind } from './hold.ts';
+import { HOLD_KINDS, holdOf } from './hold.ts';
+import type { OperationCode } from './operation-codes.ts';
 
 /** Condition type on a MachineDeployment of which unhealthy machines wait to be replaced. There is none while none waits. */
 export const REPLACEMENT_HELD = 'ReplacementHeld';
 
 /** What the condition says. */
 export interface ReplacementHold {
-  readonly reason: 'ZoneUnhealthy' | 'ReplacementStopped' | 'ReplacementPaced' | 'TooManyReplacements' | 'SafetyGrace';
+  /** The code of that hold. */
+  readonly reason: OperationCode;
   readonly message: string;
 }
-
-const REASONS: Readonly<Record<HoldKind, ReplacementHold['reason']>> = {
-  zone: 'ZoneUnhealthy',
-  stopped: 'ReplacementStopped',
-  pace: 'ReplacementPaced',
-  limit: 'TooManyReplacements',
-  grace: 'SafetyGrace',
-};
 
 /**
  * What keeps machines of one MachineDeployment from being replaced although their health timeout has passed; undefined when
@@ -27,7 +21,7 @@ export function replacementHold(machines: readonly Machine[]): ReplacementHold |
   const holds = machines.map(holdOf).filter((held) => held !== undefined);
   const kind = HOLD_KINDS.find((one) => holds.some((held) => held.kind === one));
   const told = holds.find((held) => held.kind === kind);
-  if (kind === undefined || told === undefined) return undefined;
+  if (told === undefined) return undefined;
   const waiting = holds.length === 1 ? 'One unhealthy machine is' : `${holds.length} unhealthy machines are`;
-  return { reason: REASONS[kind], message: `${waiting} not replaced: ${told.text}` };
+  return { reason: told.code, message: `${waiting} not replaced: ${told.text}` };
 }

@@ -3,14 +3,19 @@ import type { LastOperation, Machine, MachineStatus } from '../../apis/machine/v
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { LONGEST_TEXT, shortText } from '../../apis/short-text.ts';
 import { toTimestamp } from '../../clock/clock.ts';
+import type { DriverCode } from '../../driver/error.ts';
+import type { OperationCode } from './operation-codes.ts';
 import { isSimilar } from './similar.ts';
-import { NEVER_ASKED } from './status-texts.ts';
 
 /** The copy that steps change: its status always exists. */
 export type MachineCopy = Machine & { status: MachineStatus };
 
-/** What steps say about the last operation; when it was said is added here. */
-export type Operation = Pick<LastOperation, 'type' | 'state' | 'description' | 'errorCode'>;
+/** What steps say about the last operation; when it was said is added here. `errorCode`: of a driver, or why it waits. */
+export interface Operation extends Pick<LastOperation, 'type' | 'state' | 'description'> {
+  readonly errorCode?: DriverCode | OperationCode;
+}
+
+const NEVER_ASKED: OperationCode = 'NeverAsked';
 
 /** A copy of a cached Machine for one pass. The CRD makes neither spec nor status mandatory; the copy has both. */
 export function copyOf(machine: Machine): MachineCopy {
@@ -30,9 +35,8 @@ export function isBeingCreated(machine: Pick<Machine, 'status'>): boolean {
  * because a class that is used is protected by a finalizer.
  */
 export function wasNeverAsked({ spec, status }: Pick<Machine, 'spec' | 'status'>): boolean {
-  const { type, state, errorCode = '', description = '' } = status?.lastOperation ?? {};
-  if ((spec?.providerID ?? '') !== '' || type !== 'Create' || state !== 'Failed' || errorCode !== '') return false;
-  return description.startsWith(NEVER_ASKED);
+  const { type, state, errorCode } = status?.lastOperation ?? {};
+  return (spec?.providerID ?? '') === '' && type === 'Create' && state === 'Failed' && errorCode === NEVER_ASKED;
 }
 
 /**

@@ -1,12 +1,13 @@
-import { describeHeldUp, isHeldUpText, type Outage } from '../../../gate/outage.ts';
+import { describeHeldUp, type Outage } from '../../../gate/outage.ts';
 import { next, requeue } from '../../../reconcile/result.ts';
-import type { MachineContext, MachineStep } from '../context.ts';
+import type { MachineStep } from '../context.ts';
 import { setOperation } from '../../machines/status.ts';
 import { isForced } from './cursor.ts';
-import { deletionStageOf, describeStage, textOfStage, type DeletionStage } from '../../machines/deletion-stage.ts';
+import { deletionStageOf, describeStage } from '../../machines/deletion-stage.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { MachineActivities } from '../calls/results.ts';
 
+const OUTAGE = 'ClusterOutage';
 const LOOK_AGAIN_MS = 5_000;
 
 interface Deps {
@@ -29,16 +30,16 @@ export const awaitTarget = (deps: Deps): MachineStep => ({
 
     const held = deps.outages().filter(({ cluster }) => cluster === nodes.cluster);
     if (held.length === 0) {
-      if (isHeldUpText(textOfStage(machine.status.lastOperation?.description ?? ''))) tell(deps, ctx, stage, '');
+      if (machine.status.lastOperation?.errorCode === OUTAGE) {
+        const told = { type: 'Delete', state: 'Processing', description: describeStage(stage) } as const;
+        setOperation(machine, told, deps.clock.now());
+      }
       return next;
     }
     if (stage === 'release-finalizer' || deps.activities.get(machine.metadata.uid, 'delete') !== undefined) return next;
-    tell(deps, ctx, stage, describeHeldUp(held));
+    const description = describeStage(stage, describeHeldUp(held));
+    const told = { type: 'Delete', state: 'Processing', errorCode: OUTAGE, description } as const;
+    setOperation(machine, told, deps.clock.now());
     return requeue(LOOK_AGAIN_MS, 'the target cluster to be reachable');
   },
 });
-
-function tell({ clock }: Deps, { machine }: MachineContext, stage: DeletionStage, text: string): void {
-  const description = describeStage(stage, text);
-  setOperation(machine, { type: 'Delete', state: 'Processing', description }, clock.now());
-}

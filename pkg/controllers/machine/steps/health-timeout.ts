@@ -65,7 +65,8 @@ export const healthTimeout = (deps: Deps): MachineStep => ({
 /** Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. */
 function tellHold({ clock }: Deps, { machine, observed, pass }: MachineContext, held: Hold): void {
   const { type = 'HealthCheck', state = 'Processing', description = '' } = machine.status.lastOperation ?? {};
-  setOperation(machine, { type, state, description: withHold(description, held) }, clock.now());
+  const told = { type, state, errorCode: held.code, description: withHold(description, held) };
+  setOperation(machine, told, clock.now());
   const isNews = machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
   if (isNews && held.kind !== 'grace') pass.event('ReplacementDelayed', `Not replaced yet: ${held.text}`);
 }

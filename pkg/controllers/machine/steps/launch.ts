@@ -154,7 +154,8 @@ function tellOfPreparation({ clock }: Deps, { machine }: MachineContext, error: 
   if (!(error instanceof ApiError)) return;
   const description = `${PREPARATION_FAILED}${error.message}`;
   beginPhase(machine, 'CrashLoopBackOff', clock.now());
-  setFailure(machine, { type: 'Create', state: 'Failed', description }, clock.now());
+  const told = { type: 'Create', state: 'Failed', errorCode: 'PreparationFailed', description } as const;
+  setFailure(machine, told, clock.now());
 }
 
 /** How a failure shows on the copy. The same again is no write and no Event. */

@@ -6,6 +6,7 @@ import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { isUnresolved, wrongKindOf, type Unresolved, type ResolveClass } from '../class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
+import type { OperationCode } from '../../machines/operation-codes.ts';
 import { beginPhase, setFailure, wasNeverAsked } from '../../machines/status.ts';
 import { NEVER_ASKED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 import { USER_DATA } from '../machine-tokens.ts';
@@ -32,14 +33,15 @@ export const resolve = (deps: Deps): MachineStep => ({
     const wrongKind = wrongKindOf(ctx.machine);
     if (wrongKind !== undefined && isFresh(deps, ctx)) {
       // Nothing would keep such a class from being deleted while its VM exists.
-      tell(deps, ctx, `${NEVER_ASKED}${wrongKind}`);
+      tell(deps, ctx, `${NEVER_ASKED}${wrongKind}`, 'NeverAsked');
       return waitFor('the kind of the class to be corrected');
     }
     const resolved = await resolveOrTell(deps, ctx);
     const problem = isUnresolved(resolved) ? resolved.problem : problemOf(resolved);
     if (isUnresolved(resolved) || problem !== undefined) {
       const isForSure = isUnresolved(resolved) && resolved.isClassMissing && isFresh(deps, ctx);
-      tell(deps, ctx, isForSure ? `${NEVER_ASKED}${problem ?? ''}` : (problem ?? ''));
+      if (isForSure) tell(deps, ctx, `${NEVER_ASKED}${problem ?? ''}`, 'NeverAsked');
+      else tell(deps, ctx, problem ?? '');
       return waitFor('the MachineClass or its Secret to be corrected');
     }
     if (resolved.machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) return unprotected(deps, ctx);
@@ -53,7 +55,7 @@ async function resolveOrTell(deps: Deps, ctx: MachineContext): Promise<ResolvedC
   try {
     return await deps.resolveClass(ctx.machine, ctx.signal);
   } catch (err) {
-    if (err instanceof ApiError) show(deps, ctx, `${PREPARATION_FAILED}${err.message}`);
+    if (err instanceof ApiError) show(deps, ctx, `${PREPARATION_FAILED}${err.message}`, 'PreparationFailed');
     throw err;
   }
 }
@@ -92,15 +94,16 @@ function isFresh({ activities }: Deps, { observed }: MachineContext): boolean {
   return wasNeverAsked(observed) || (phaseOf(observed) === '' && observed.status?.lastOperation === undefined);
 }
 
-function tell(deps: Deps, ctx: MachineContext, problem: string): void {
+function tell(deps: Deps, ctx: MachineContext, problem: string, errorCode?: OperationCode): void {
   const { machine, observed, pass, log } = ctx;
-  show(deps, ctx, problem);
+  show(deps, ctx, problem, errorCode);
   if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
   pass.event('InvalidClass', problem);
   pass.afterWrite(() => log.info({ problem }, 'machine waits for its class'));
 }
 
-function show({ clock }: Deps, { machine }: MachineContext, description: string): void {
+function show({ clock }: Deps, { machine }: MachineContext, description: string, errorCode?: OperationCode): void {
   beginPhase(machine, 'CrashLoopBackOff', clock.now());
-  setFailure(machine, { type: 'Create', state: 'Failed', description }, clock.now());
+  const told = { type: 'Create', state: 'Failed', description } as const;
+  setFailure(machine, errorCode === undefined ? told : { ...told, errorCode }, clock.now());
 }
