@@ -169,7 +169,7 @@ test('a provider\'s own "Canceled" is a failure of it, and told', async () => {
   expect(seen.status?.lastOperation).toMatchObject({ state: 'Failed', errorCode: 'Canceled' });
 });
 
-test('a refused token does not let every event ask the provider again', async () => {
+test('a refused token is told of, and does not let every event ask the provider again', async () => {
   const world = worldOf(unborn);
   world.tokenFailure = new ApiError(403, 'Forbidden', 'no');
   for (let i = 0; i < 4; i++) {
@@ -178,6 +178,7 @@ test('a refused token does not let every event ask the provider again', async ()
   }
 
   expect(world.driver.calls).toEqual(['status']);
+  expect(world.machines.get(KEY)?.status?.lastOperation).toMatchObject({ errorCode: 'PreparationFailed' });
 });
 
 test('a machine that should have joined is not failed in the grace after an outage', async () => {

@@ -194,7 +194,7 @@ describe('a record that the API server refuses', () => {
         machine: {
           status: {
             currentStatus: { phase: 'CrashLoopBackOff' },
-            lastOperation: { type: 'Create', state: 'Failed', description },
+            lastOperation: { type: 'Create', state: 'Failed', errorCode: 'RecordRefused', description },
           },
         },
       },
@@ -238,7 +238,11 @@ describe('a record that the API server refuses', () => {
         machine: {
           metadata: { finalizers: [MACHINE_FINALIZER] },
           status: {
-            lastOperation: { state: 'Failed', description: `${text} Initiate machine object finalizer removal` },
+            lastOperation: {
+              state: 'Failed',
+              errorCode: 'RecordRefused',
+              description: `${text} Initiate machine object finalizer removal`,
+            },
           },
         },
       },

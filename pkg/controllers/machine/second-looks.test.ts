@@ -241,6 +241,12 @@ test('credentials that were corrected are tried at once', async () => {
 
 test.each([
   { title: 'of which nothing is known', change: () => undefined, runs: false, says: true },
+  {
+    title: 'whose class is of another kind',
+    change: (m: BuiltMachine) => void (m.spec.class = { kind: 'AWSMachineClass', name: 'class-1' }),
+    runs: false,
+    says: true,
+  },
   { title: 'whose creation is under way', change: () => undefined, runs: true, says: false },
   {
     title: 'that has a VM',
@@ -257,7 +263,7 @@ test.each([
 
   const { machine: seen } = await world.pass(world.only('resolve'));
 
-  expect(seen.status?.lastOperation?.description).toContain('not found');
+  expect(seen.status?.lastOperation).toMatchObject({ type: 'Create', state: 'Failed' });
   expect(seen.status?.lastOperation?.errorCode === 'NeverAsked').toBe(says);
 });
 
