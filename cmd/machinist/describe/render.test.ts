@@ -20,6 +20,7 @@ const unhealthy = machine((m) => {
   m.status.lastOperation = {
     type: 'HealthCheck',
     state: 'Processing',
+    errorCode: 'ZoneUnhealthy',
     description: withHold('Machine m-1 is unhealthy.', hold('zone', 'a')),
     lastUpdateTime: '2026-01-01T00:09:00Z',
   };
@@ -54,7 +55,7 @@ Message:         Machine m-1 is unhealthy. Not replaced yet: too many machines o
 Waiting For:     more machines of its zone to be healthy
 Since:           2026-01-01T00:06:40Z (3m20s)
 Next:            Unless its Node becomes healthy before, it is replaced. To have it replaced now, delete the Machine.
-Last Operation:  HealthCheck Processing (60s ago)
+Last Operation:  HealthCheck Processing, ZoneUnhealthy (60s ago)
 Conditions:
   Type        Status   Age  Reason         Message
   ----        ------   ---  ------         -------
@@ -97,7 +98,12 @@ Events:  <none>`);
       waitingFor: 'more machines of its zone to be healthy',
       since: '2026-01-01T00:06:40Z',
       owner: 'MachineSet/pool-1',
-      lastOperation: { type: 'HealthCheck', state: 'Processing', at: '2026-01-01T00:09:00Z' },
+      lastOperation: {
+        type: 'HealthCheck',
+        state: 'Processing',
+        errorCode: 'ZoneUnhealthy',
+        at: '2026-01-01T00:09:00Z',
+      },
       conditions: [{ type: 'VMCreated' }, { type: 'NodeJoined' }, { type: 'Healthy', reason: 'ZoneUnhealthy' }],
       events: [{ reason: 'Unhealthy', count: 3, message: 'Node conditions: Ready is Unknown.' }],
     });
