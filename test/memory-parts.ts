@@ -4,6 +4,7 @@ import type { MachineSet } from '../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../pkg/apis/meta.ts';
 import type { Node } from '../pkg/apis/wire.ts';
 import { FakeClock } from '../pkg/clock/fake-clock.ts';
+import { MACHINE_INDEXES, NODE_INDEXES } from '../pkg/indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../pkg/indexes/owner-index.ts';
 import { CreationBrake } from '../pkg/controllers/replicas/creation-brake.ts';
 import type { ObjectEvent } from '../pkg/controllers/replicas/events.ts';
@@ -51,8 +52,8 @@ export class MemoryParts {
     const indexes = { [CONTROLLER_INDEX]: controllerIndex };
     this.machineDeployments = new MemoryInformer(deployments);
     this.machineSets = new MemoryInformer(sets, indexes);
-    this.machines = new MemoryInformer(machines, indexes);
-    this.nodes = new MemoryInformer(nodes);
+    this.machines = new MemoryInformer(machines, { ...indexes, ...MACHINE_INDEXES });
+    this.nodes = new MemoryInformer(nodes, NODE_INDEXES);
     this.client.put(machineDeployments, ...deployments);
     this.client.put(machineSets, ...sets);
     this.client.put(machineResource, ...machines);

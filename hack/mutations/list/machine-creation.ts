@@ -343,6 +343,27 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     tests: ['pkg/controllers/machine/second-looks.test.ts'],
   },
   {
+    file: 'pkg/controllers/machine/steps/own-node.ts',
+    from: "before === '' ? hadNode(machine) :",
+    to: "before === '' ? false :",
+    why: 'A machine that lost its label is Unknown although its Node shows its name.',
+    tests: ['pkg/controllers/machine/identity-claims.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machines/node-owner.ts',
+    from: '|| node.metadata.creationTimestamp >= machine.metadata.creationTimestamp',
+    to: '',
+    why: 'A healthy machine fails where its Node shows an id of another form and somebody has changed its label.',
+    tests: ['pkg/controllers/machines/node-owner.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machines/node-owner.ts',
+    from: '&& mayBeOurs(node, machine)',
+    to: '',
+    why: 'A machine takes the Node that an earlier one of its name has left.',
+    tests: ['pkg/controllers/machines/node-owner.test.ts'],
+  },
+  {
     file: 'pkg/controllers/machine/steps/health.ts',
     from: 'if (LEFT_ALONE.has(phase) || hasFailedUpdate(machine)) return;',
     to: 'if (LEFT_ALONE.has(phase)) return;',
@@ -372,8 +393,8 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/steps/health.ts',
-    from: 'else if ((machine.status.conditions ?? []).length > 0) becomeUnknown',
-    to: 'else becomeUnknown',
+    from: 'else if ((machine.status.conditions ?? []).length > 0)',
+    to: 'else',
     why: 'A machine whose Node was never seen becomes Unknown.',
     tests: ['pkg/controllers/machine/health.test.ts'],
   },

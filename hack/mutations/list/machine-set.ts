@@ -242,6 +242,20 @@ export const MACHINE_SET: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-set/live-look.ts',
+    from: '|| !belongsTo(node, machine, machines)',
+    to: '',
+    why: 'A Failed machine that names the Node of another is kept for good.',
+    tests: ['pkg/controllers/machine-set/scale-down.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-set/live-look.ts',
+    from: "ownNodeOf(machine, access)?.metadata.name ?? ''",
+    to: "''",
+    why: 'A healthy machine is deleted because somebody has changed its label.',
+    tests: ['pkg/controllers/machine-set/scale-down.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-set/live-look.ts',
     from: 'if (node.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined) return false;',
     to: '',
     why: 'A machine whose update in place failed is kept for ever because its Node is Ready.',
@@ -249,8 +263,8 @@ export const MACHINE_SET: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-set/live-look.ts',
-    from: 'throw err; // no look, no deletion',
-    to: 'return false;',
+    from: 'await access.read(name, signal)',
+    to: 'await access.read(name, signal).catch(() => undefined)',
     why: 'A Failed machine is deleted although its Node could not be looked at.',
     tests: ['pkg/controllers/machine-set/scale-down.test.ts'],
   },

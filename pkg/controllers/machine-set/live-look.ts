@@ -1,32 +1,34 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import { isNotFound } from '../../kube/errors.ts';
-import { nodes } from '../../kube/resource.ts';
+import { nodeAccess } from '../machines/node-access.ts';
 import { isHealthy } from '../machines/node-health.ts';
+import { belongsTo, ownNodeOf } from '../machines/node-owner.ts';
 import type { MachineSetParts } from './parts.ts';
 
 /**
- * The last look before a Failed Machine is deleted: whether its Node works after all, as the target cluster says now; then the
- * machine controller makes it `Running` again at its next pass, whatever it had failed at. A Node that was drained for an
+ * The last look before a Failed Machine is deleted: whether its own Node works after all, as the target cluster says now; then the
+ * machine controller makes it `Running` again at its next pass, whatever it had failed at, and corrects label `node` where that is wrong. A Node that was drained for an
  * in-place update is the exception: the update failed, and that it is Ready proves nothing. The Machine itself needs no read:
  * the DELETE names the resourceVersion at which it was Failed.
  */
 export async function hasRecovered(
-  { targets, nodeConditions }: Pick<MachineSetParts, 'targets' | 'nodeConditions'>,
+  { targets, nodeConditions, machines }: Pick<MachineSetParts, 'targets' | 'nodeConditions' | 'machines'>,
   machine: Machine,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
   const target = targets.of(machine);
-  if (target === undefined || name === '') return false;
-  try {
-    const node = await target.reader.get(nodes, { name }, { signal });
+  if (target === undefined) return false;
+  const access = nodeAccess(target, machines);
+  const named = machine.metadata.labels?.[NODE_LABEL] ?? '';
+  const names = new Set([named, ownNodeOf(machine, access)?.metadata.name ?? '']);
+  for (const name of names) {
+    // No look, no deletion: what this throws is thrown.
+    const node = name === '' ? undefined : await access.read(name, signal);
+    if (node === undefined || !belongsTo(node, machine, machines)) continue;
     if (node.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined) return false;
     return isHealthy(node.status?.conditions ?? [], conditionsOf(machine) ?? nodeConditions);
-  } catch (err) {
-    if (isNotFound(err)) return false;
-    throw err; // no look, no deletion
   }
+  return false;
 }
 
 function conditionsOf(machine: Machine): string[] | undefined {

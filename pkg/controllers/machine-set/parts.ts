@@ -17,7 +17,7 @@ export interface MachineSetParts {
   readonly machineSets: Lister<MachineSet>;
   /** How many Machines the owner of a set allows. */
   readonly machineDeployments: Lister<MachineDeployment>;
-  /** With the index CONTROLLER_INDEX. */
+  /** With the index CONTROLLER_INDEX and MACHINE_INDEXES of pkg/indexes. */
   readonly machines: Informer<Machine>;
   /** Live reads of the control cluster. */
   readonly reader: Reader;

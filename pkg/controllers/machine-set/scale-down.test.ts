@@ -2,6 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineSet, node } from '../../../test/builders.ts';
 import { MemorySetParts } from '../../../test/machine-set-parts.ts';
+import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Node } from '../../apis/wire.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { nodes } from '../../kube/resource.ts';
@@ -36,6 +38,28 @@ describe('a Failed machine', () => {
 
     expect(await scaleDown(parts, SET, [{ machine: failed, reason: 'failed' }], signal)).toEqual({ recovered: 0 });
     expect(parts.client.writes).toHaveLength(1);
+  });
+
+  test("that names another machine's Node goes with its own", async () => {
+    const mislabelled = machine((m) => {
+      m.status.currentStatus.phase = 'Failed';
+      m.metadata.labels = { node: 'm-2' };
+    });
+    const other = node((n) => {
+      n.metadata.name = 'm-2';
+      n.metadata.labels[MACHINE_NAME_LABEL] = 'm-2';
+    });
+    const own = node((n) => void (n.metadata.labels[MACHINE_NAME_LABEL] = 'm-1'));
+    const there = machine((m) => void (m.metadata.name = 'm-2'));
+    const recovered = async (nodesThere: Node[]): Promise<unknown> => {
+      const parts = new MemorySetParts([SET], [there]);
+      parts.targetClient.put(nodes, ...nodesThere);
+      for (const one of nodesThere) parts.nodes.put(one);
+      return await scaleDown(parts, SET, [{ machine: mislabelled, reason: 'failed' }], signal);
+    };
+
+    expect(await recovered([other])).toEqual({ recovered: 0 });
+    expect(await recovered([other, own])).toEqual({ recovered: 1 });
   });
 
   test('whose Node cannot be looked at stays', async () => {

@@ -15,7 +15,10 @@ import type { Victim } from '../replicas/replica-plan.ts';
 /** A pass deletes at most so many Machines, all at once; then the plan is made anew, because replicas may have risen. */
 export const DELETIONS_A_PASS = 50;
 
-type ScaleDownParts = Pick<MachineSetParts, 'writer' | 'recorder' | 'metrics' | 'targets' | 'nodeConditions' | 'log'>;
+type ScaleDownParts = Pick<
+  MachineSetParts,
+  'writer' | 'recorder' | 'metrics' | 'targets' | 'nodeConditions' | 'machines' | 'log'
+>;
 
 /** How a round of deletions ended. */
 export interface ScaleDownResult {

@@ -114,6 +114,15 @@ describe('explain', () => {
       reason: 'Unhealthy',
       waitingFor: 'Node m-1 to become healthy',
     },
+    {
+      what: 'an unhealthy machine that names no Node',
+      change: (m) => {
+        inPhase('Unknown')(m);
+        m.metadata.labels = {};
+      },
+      reason: 'Unhealthy',
+      waitingFor: 'its Node to become healthy',
+    },
     { what: 'a failed machine of nobody', change: inPhase('Failed'), reason: 'Failed', waitingFor: undefined },
     { what: 'a machine without target', change: inPhase('Available'), reason: 'Available', waitingFor: undefined },
     {

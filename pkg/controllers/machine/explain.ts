@@ -111,12 +111,12 @@ function createFailedStory(machine: Machine): Story {
 
 function pendingStory(machine: Machine): Story {
   const conditions = machine.status?.conditions ?? [];
-  const name = nodeOf(machine);
+  const its = nodeOf(machine);
   if (conditions.length === 0) {
     return story(
       'WaitingForNode',
-      `VM ${vmOf(machine)} exists, Node ${name} has not joined yet.`,
-      `Node ${name} to join`,
+      `VM ${vmOf(machine)} exists, ${its} has not joined yet.`,
+      `${its} to join`,
       'Its health is checked; without it the machine becomes Failed at the creation timeout.',
     );
   }
@@ -124,13 +124,13 @@ function pendingStory(machine: Machine): Story {
   return bad.length > 0
     ? story(
         'NodeNotReady',
-        `Node ${name} has joined, ${describeConditions(bad)}.`,
-        `Node ${name} to become healthy`,
+        `${capital(its)} has joined, ${describeConditions(bad)}.`,
+        `${its} to become healthy`,
         'It becomes Running.',
       )
     : story(
         'NodeNotUsable',
-        `Node ${name} has joined and is not usable yet.`,
+        `${capital(its)} has joined and is not usable yet.`,
         'its conditions, and taint node.gardener.cloud/critical-components-not-ready to go',
         'It becomes Running.',
       );
@@ -138,7 +138,7 @@ function pendingStory(machine: Machine): Story {
 
 function runningStory(machine: Machine): Story {
   const refused = refusedFor(machine);
-  const healthy = `Node ${nodeOf(machine)} is healthy.`;
+  const healthy = `${capital(nodeOf(machine))} is healthy.`;
   return refused === undefined
     ? story('Running', healthy, undefined, ALL_IS_WELL)
     : story(
@@ -154,8 +154,8 @@ function unknownStory(machine: Machine): Story {
   if (held !== undefined) return heldStory(machine, held);
   return story(
     'Unhealthy',
-    descriptionOf(machine) || `Node ${nodeOf(machine)} is not healthy.`,
-    `Node ${nodeOf(machine)} to become healthy`,
+    descriptionOf(machine) || `${capital(nodeOf(machine))} is not healthy.`,
+    `${nodeOf(machine)} to become healthy`,
     machine.spec.disableHealthTimeout === true
       ? 'Nothing: disableHealthTimeout keeps it.'
       : 'At the health timeout it becomes Failed and is replaced.',
@@ -274,7 +274,12 @@ function descriptionOf({ status }: Machine): string {
 }
 
 function nodeOf({ metadata }: Machine): string {
-  return metadata.labels?.[NODE_LABEL] ?? '';
+  const { [NODE_LABEL]: name = '' } = metadata.labels ?? {};
+  return name === '' ? 'its Node' : `Node ${name}`;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function vmOf({ spec }: Machine): string {

@@ -25,14 +25,17 @@ interface Setup {
   readonly conditions?: readonly { type: string; status: string }[];
   readonly taints?: readonly { key: string; effect: string }[];
   readonly noNode?: boolean;
+  readonly noLabel?: boolean;
 }
 
-function start({ phase, mirrored = [READY], conditions = [READY], taints = [], noNode = false }: Setup): FakeWorld {
+function start(setup: Setup): FakeWorld {
+  const { phase, mirrored = [READY], conditions = [READY], taints = [], noNode = false, noLabel = false } = setup;
   const world = new FakeWorld();
   world.machines.put(
     machine((m) => {
       m.metadata.finalizers = [FINALIZER];
       m.metadata.annotations = { 'machinepriority.machine.sapcloud.io': '3' };
+      if (noLabel) m.metadata.labels = {};
       m.status.currentStatus.phase = phase;
       m.status.conditions = [...mirrored];
     }),
@@ -68,6 +71,21 @@ describe('health', () => {
     { what: 'no Node any more', phase: 'Running', noNode: true, after: 'Unknown' },
     { what: 'no Node yet', phase: 'Running', mirrored: [], noNode: true, after: 'Running' },
     { what: 'no Node any more', phase: 'Pending', noNode: true, after: 'Pending' },
+    { what: 'no label for a Node that is healthy', phase: 'Failed', noLabel: true, after: 'Running' },
+    {
+      what: 'no label for a Node that is not',
+      phase: 'Running',
+      noLabel: true,
+      conditions: [NOT_READY],
+      after: 'Unknown',
+    },
+    {
+      what: 'no label for its Node, and no such Node',
+      phase: 'Running',
+      noLabel: true,
+      noNode: true,
+      after: 'Unknown',
+    },
   ] as (Setup & { what: string; after: string })[])(
     'with $what: $phase becomes $after',
     async ({ after, ...setup }) => {
@@ -78,6 +96,18 @@ describe('health', () => {
       expect(seen.status?.currentStatus?.phase).toBe(after);
     },
   );
+
+  test('tells of a machine that names no Node any more, where none shows its name', async () => {
+    const world = start({ phase: 'Running', noLabel: true, noNode: true });
+    const { events } = await world.pass(world.creation);
+
+    expect(events.map(({ reason, message }) => [reason, message])).toEqual([
+      [
+        'Unhealthy',
+        expect.stringMatching(/^Label node of the Machine is missing, .* set it to the name of its Node\.$/),
+      ],
+    ]);
+  });
 
   test('mirrors conditions only when they say something new', async () => {
     const world = start({ phase: 'Running', conditions: [{ ...READY, message: 'a new heartbeat' } as typeof READY] });

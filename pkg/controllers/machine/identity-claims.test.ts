@@ -236,12 +236,29 @@ describe("a record that was changed to another machine's", () => {
       },
     },
     { what: 'label, to a Node that does not exist', change: (m: Machine) => void (m.metadata.labels = { node: 'x' }) },
-  ])('($what) is set right by the Node that shows the name of the machine', async ({ change }) => {
+    { what: 'label, which is gone', change: (m: Machine) => void (m.metadata.labels = {}) },
+    {
+      what: 'label, where the Node has an id of another form',
+      change: (m: Machine) => void (m.metadata.labels = { node: 'm-2' }),
+      onNode: 'kubemark://m-1',
+    },
+    {
+      what: 'label, which is gone, where the Node has an id of another form',
+      change: (m: Machine) => void (m.metadata.labels = {}),
+      onNode: 'kubemark://m-1',
+    },
+  ])('($what) is set right by the Node that shows the name of the machine', async ({ change, onNode = '' }) => {
     const world = start((m) => {
       m.status.conditions = [{ type: 'Ready', status: 'True' }];
+      m.spec.providerID = 'local:///4711';
       change(m);
     });
-    world.nodes.cache.put(node((n) => void (n.metadata.labels[NAME_LABEL] = 'm-1')));
+    world.nodes.cache.put(
+      node((n) => {
+        n.metadata.labels[NAME_LABEL] = 'm-1';
+        n.spec.providerID = onNode;
+      }),
+    );
 
     const { machine: seen } = await run(world);
 

@@ -1,10 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../apis/wire.ts';
 import { Store } from '../../cache/store.ts';
 import { machine, node } from '../../../test/builders.ts';
 import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
-import { belongsTo } from './node-owner.ts';
+import { belongsTo, ownNodeOf } from './node-owner.ts';
 
 const OLD = '2025-12-31T00:00:00Z';
 const YOUNG = '2026-01-02T00:00:00Z';
@@ -189,5 +191,55 @@ describe('a Node n-1 that machine m-1 names', () => {
     });
 
     expect(belongsTo(it, mine, known(mine, ...others.map(recorded)))).toBe(is);
+  });
+});
+
+describe('the own Node of machine m-1', () => {
+  const of = (n: { name: string; shows?: string; id?: string; created?: string }): Node =>
+    node((one) => {
+      Object.assign(one.metadata, { name: n.name, creationTimestamp: n.created ?? YOUNG });
+      if (n.shows !== undefined) one.metadata.labels[MACHINE_NAME_LABEL] = n.shows;
+      one.spec.providerID = n.id ?? '';
+    });
+
+  test.each([
+    { what: 'there is none', found: [], own: undefined },
+    { what: 'one shows its name', found: [of({ name: 'a', shows: 'm-1', id: 'vm-1' })], own: 'a' },
+    {
+      what: 'one shows its name, and another id',
+      found: [of({ name: 'a', shows: 'm-1', id: 'kubemark://x' })],
+      own: 'a',
+    },
+    {
+      what: 'one shows its name and another id, and was there before it',
+      found: [of({ name: 'a', shows: 'm-1', id: 'vm-0', created: OLD })],
+      own: undefined,
+    },
+    {
+      what: 'one was there before it, which shows its name and no id',
+      found: [of({ name: 'a', shows: 'm-1', created: OLD })],
+      own: 'a',
+    },
+    {
+      what: 'one of two is an earlier machine of its name',
+      found: [of({ name: 'a', shows: 'm-1', id: 'vm-0', created: OLD }), of({ name: 'b', shows: 'm-1', id: 'x' })],
+      own: 'b',
+    },
+    {
+      what: 'two show its name',
+      found: [of({ name: 'a', shows: 'm-1' }), of({ name: 'b', shows: 'm-1' })],
+      own: undefined,
+    },
+    { what: 'one has its id, and shows no name', found: [of({ name: 'a', id: 'vm-1' })], own: 'a' },
+    { what: 'one has no id, and shows no name', found: [of({ name: 'a' })], own: undefined },
+    {
+      what: 'one shows its name, and another has its id',
+      found: [of({ name: 'a', id: 'vm-1' }), of({ name: 'b', shows: 'm-1' })],
+      own: 'b',
+    },
+  ])('where $what', ({ found, own }) => {
+    const asked = recorded({ name: 'm-1', providerID: 'vm-1' });
+
+    expect(ownNodeOf(asked, { ofMachine: () => found })?.metadata.name).toBe(own);
   });
 });

@@ -43,6 +43,27 @@ export function goesWith(node: Node, machine: Machine, machines: KnownMachines):
   return labelOf(node) === machine.metadata.name || isVMOf(node, machine) !== false;
 }
 
+/** The Nodes that a machine may have become, from a cache. */
+interface FoundNodes {
+  ofMachine(machine: Machine): readonly Node[];
+}
+
+/**
+ * The Node that this machine has become, whatever its label `node` says: the only one that shows its name, or else the only one of its
+ * VM. A Node that was there before the Machine may be an earlier machine's of that name: its provider id must not speak against it. Undefined: there is
+ * none, or nobody can tell which.
+ */
+export function ownNodeOf(machine: Machine, nodes: FoundNodes): Node | undefined {
+  const found = nodes.ofMachine(machine);
+  const shown = found.filter((node) => labelOf(node) === machine.metadata.name && mayBeOurs(node, machine));
+  const [own, ...others] = shown.length > 0 ? shown : found.filter((node) => isVMOf(node, machine) === true);
+  return others.length === 0 ? own : undefined;
+}
+
+function mayBeOurs(node: Node, machine: Machine): boolean {
+  return isVMOf(node, machine) !== false || node.metadata.creationTimestamp >= machine.metadata.creationTimestamp;
+}
+
 /** The living Machine other than this one whose name a Node shows; undefined when there is none. */
 export function otherOwnerOf(node: Node, machine: Machine, machines: KnownMachines): Machine | undefined {
   const says = labelOf(node);

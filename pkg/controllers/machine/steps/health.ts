@@ -23,6 +23,8 @@ import type { MachineTokens } from '../machine-tokens.ts';
 /** Phases that others end; nor does a healthy Node heal a machine that failed because its update in place did. */
 const LEFT_ALONE: ReadonlySet<string> = new Set(['InPlaceUpdating', 'InPlaceUpdateFailed', 'Terminating']);
 
+const UNNAMED = `Label ${NODE_LABEL} of the Machine is missing, and no Node shows the name of the Machine: set it to the name of its Node.`;
+
 interface Deps {
   readonly clock: Clock;
   readonly settings: MachineSettings;
@@ -38,6 +40,7 @@ interface Deps {
  * | Node                                       | phase                                    | becomes |
  * |--------------------------------------------|------------------------------------------|---------|
  * | missing, was seen before                   | Running                                  | Unknown |
+ * | not named any more, was seen before        | Running                                  | Unknown |
  * | unhealthy                                  | Running                                  | Unknown |
  * | healthy                                    | any but Running, in-place, Terminating   | Running |
  * | healthy, critical components are not ready | Pending                                  | Pending |
@@ -47,12 +50,13 @@ export const health = (deps: Deps): MachineStep => ({
 
   async run(ctx) {
     const { machine, nodes } = ctx;
-    const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
-    if (nodes === undefined || name === '' || phaseOf(machine) === '') return next;
+    if (nodes === undefined || phaseOf(machine) === '') return next;
 
     const node = namedNode(ctx, deps.machines);
     if (typeof node === 'object') await examine(deps, ctx, node);
-    else if ((machine.status.conditions ?? []).length > 0) becomeUnknown(deps, ctx, 'Node object went missing.');
+    else if ((machine.status.conditions ?? []).length > 0) {
+      becomeUnknown(deps, ctx, node === 'missing' ? 'Node object went missing.' : UNNAMED);
+    }
     return next;
   },
 });
