@@ -16,8 +16,8 @@ const TIERS = [
   ['reconcile', 'targets', 'drivers', 'indexes'],
   ['drain'],
   ['process', 'config'],
+  ['operator'],
   ['controllers'],
-  ['parts'],
 ];
 
 /** The same inside pkg/controllers: what controllers share lies below them, and no controller knows another. */

@@ -6,7 +6,8 @@ import type { ParsedCommandLine } from '../../pkg/config/command-line.ts';
 import { DriverAddressError } from '../../pkg/driver/grpc/address.ts';
 import { ConfigError } from '../../pkg/kube/config.ts';
 import { createLogger } from '../../pkg/log/logger.ts';
-import { buildManager } from '../../pkg/parts/manager.ts';
+import { controllers } from '../../pkg/controllers/index.ts';
+import { Operator } from '../../pkg/operator/operator.ts';
 import { version } from './version.ts';
 
 /** From this verbosity on each pass is logged. */
@@ -18,9 +19,10 @@ export async function run({ config, warnings }: ParsedCommandLine): Promise<void
   for (const warning of warnings) log.warn({ warning }, 'did not take a flag as given');
   try {
     const identity = `${hostname()}_${randomBytes(4).toString('hex')}`;
-    const options = { config, identity, version: version(), env: process.env, clock: new SystemClock(), log };
-    const lifecycle = await buildManager(options, process);
-    process.exit(await lifecycle.run());
+    const { env } = process;
+    const clock = new SystemClock();
+    const operator = await Operator.open({ config, identity, version: version(), env, clock, log, host: process });
+    process.exit(await operator.run(controllers(operator)));
   } catch (err) {
     if (!(err instanceof ConfigError) && !(err instanceof DriverAddressError)) throw err;
     log.error({ err: err.message }, 'could not start');

@@ -14,7 +14,7 @@ import { machineMetrics } from '../../pkg/metrics/machine.ts';
 import { replacementMetrics } from '../../pkg/metrics/replacement.ts';
 import { queueMetrics } from '../../pkg/metrics/queue.ts';
 import { reconcileMetrics } from '../../pkg/metrics/reconcile.ts';
-import { safetyMetrics } from '../../pkg/metrics/safety.ts';
+import { orphanVMMetrics, unmanagedNodeMetrics } from '../../pkg/metrics/safety.ts';
 import { createRegistry } from '../../pkg/metrics/registry.ts';
 import { table } from './table.ts';
 
@@ -70,6 +70,7 @@ function declareAll(registry: Registry): void {
   machineSetMetrics(registry, () => []);
   machineMetrics(registry, { list: () => [] });
   replacementMetrics(registry, { held: () => [], zones: () => [] }, []);
-  safetyMetrics(registry, () => 0);
+  orphanVMMetrics(registry, () => 0);
+  unmanagedNodeMetrics(registry);
   heldWorkMetrics(registry, () => []);
 }

@@ -21,8 +21,8 @@ function start() {
     log: silentLogger,
     metrics: activityMetrics(registry),
     limits,
-    enqueue: (key) => enqueued.push(key),
   });
+  activities.onEnd((key) => enqueued.push(key));
   return { clock, registry, enqueued, activities };
 }
 

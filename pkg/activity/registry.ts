@@ -20,8 +20,6 @@ export interface ActivityRegistryParts {
   readonly log: Logger;
   readonly metrics: ActivityMetrics;
   readonly limits: ActivityLimits;
-  /** Runs the owner's key: its work has ended. */
-  readonly enqueue: (key: string) => void;
 }
 
 /** queued → running → settled; an abort takes queued work straight to settled. */
@@ -45,6 +43,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
   /** By kind and provider; made when first needed. */
   readonly #pools = new Map<string, PQueue>();
   readonly #entries = new Map<string, Entry>();
+  #enqueue: (key: string) => void = () => undefined;
   #unsettled = 0;
   #stopped = false;
   #idle: (() => void)[] = [];
@@ -52,6 +51,11 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
   constructor(parts: ActivityRegistryParts) {
     this.#parts = parts;
     parts.metrics.track(() => this.states());
+  }
+
+  /** From now on `enqueue` runs the owner's key when work has ended or has news; one only. */
+  onEnd(enqueue: (key: string) => void): void {
+    this.#enqueue = enqueue;
   }
 
   /** After `stop` nothing is started any more: the work asked for then looks as if it ran. */
@@ -150,7 +154,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
     if (entry.phase === 'settled') return;
     entry.phase = 'running';
     const tell = (): void => {
-      if (entry.phase === 'running' && !entry.isOrphaned) this.#parts.enqueue(entry.owner.key);
+      if (entry.phase === 'running' && !entry.isOrphaned) this.#enqueue(entry.owner.key);
     };
     const [ended] = await Promise.allSettled([startAsync(() => run(entry.abort.signal, tell))]);
     const settledAtMs = this.#parts.clock.monotonicMs();
@@ -167,7 +171,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
   }
 
   #settle(entry: Entry, outcome: Exclude<Activity<unknown>, { state: 'running' }>): void {
-    const { enqueue, log, metrics } = this.#parts;
+    const { log, metrics } = this.#parts;
     entry.phase = 'settled';
     entry.outcome = outcome;
     this.#unsettled -= 1;
@@ -176,7 +180,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
     metrics.settled(entry.kind, result, ms);
     log.debug({ key: entry.owner.key, activity: entry.kind, result, ms }, 'activity ended');
     if (entry.isOrphaned) this.#drop(entry);
-    else enqueue(entry.owner.key);
+    else this.#enqueue(entry.owner.key);
     if (this.#stopped && this.#unsettled === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 

@@ -1,5 +1,5 @@
 import { defaultOf, type Flag, FLAGS, type Program } from './flags.ts';
-import { refuseSplitLeases } from './lease-groups.ts';
+import { leasesOf, refuseSplitLeases } from './lease-groups.ts';
 import { FlagError, type FlagValue, parseValue } from './value.ts';
 
 /** Names of the controllers that `--controllers` picks from. */
@@ -28,6 +28,8 @@ export interface Config {
     readonly namespace: string;
   };
   readonly controllers: ReadonlySet<ControllerName>;
+  /** Names of the Leases under which these work. */
+  readonly leases: ReadonlySet<string>;
   readonly drivers: readonly ProviderAddress[];
   readonly machine: {
     readonly creationTimeoutMs: number;
@@ -107,6 +109,7 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
   const read = reader(values);
   const { text, number, bool, list } = read;
 
+  const controllers = controllersFrom(program, list('controllers'));
   const config: Config = {
     program,
     clusters: {
@@ -114,7 +117,8 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
       targetKubeconfig: text('target-kubeconfig'),
       namespace: text('namespace'),
     },
-    controllers: controllersFrom(program, list('controllers')),
+    controllers,
+    leases: leasesOf(controllers),
     drivers: driversFrom(list('driver')),
     machine: machineFrom(program, read),
     sets: {

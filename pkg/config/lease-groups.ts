@@ -1,4 +1,5 @@
 import type { ControllerName } from './config.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
 import { FlagError } from './value.ts';
 
 /** What works under one Lease, which one process at a time can hold. */
@@ -11,16 +12,22 @@ interface LeaseGroup {
 
 const GROUPS: readonly LeaseGroup[] = [
   {
-    lease: 'machine-controller-manager',
+    lease: MANAGER_LEASE,
     needed: ['machine-deployment', 'machine-set'],
     optional: ['safety.overshoot'],
   },
   {
-    lease: 'machine-controller',
+    lease: MACHINE_LEASE,
     needed: ['machine', 'machine-class', 'secret'],
     optional: ['safety.orphan-vms', 'safety.unmanaged-nodes'],
   },
 ];
+
+/** Names of the Leases under which `controllers` work. */
+export function leasesOf(controllers: ReadonlySet<ControllerName>): ReadonlySet<string> {
+  const used = GROUPS.filter(({ needed, optional }) => [...needed, ...optional].some((name) => controllers.has(name)));
+  return new Set(used.map(({ lease }) => lease));
+}
 
 /**
  * Throws FlagError when `controllers` holds only some of those that work under one Lease: a second process that ran the others

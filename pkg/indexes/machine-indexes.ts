@@ -16,9 +16,10 @@ export const NODE_INDEXES = {
   machineName: ({ metadata }) => present(metadata.labels?.[MACHINE_NAME_LABEL]),
 } satisfies IndexFunctions<Node>;
 
-/** Index of VolumeAttachments by the name of their Node. */
+/** Indexes of VolumeAttachments: by the name of their Node, and by that of their PersistentVolume. */
 export const VOLUME_ATTACHMENT_INDEXES = {
   node: ({ spec }) => present(spec.nodeName),
+  persistentVolume: ({ spec }) => present(spec.source.persistentVolumeName),
 } satisfies IndexFunctions<VolumeAttachment>;
 
 function present(value: string | undefined): string[] {

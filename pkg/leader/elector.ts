@@ -21,11 +21,6 @@ import type { Decision, LeaseTiming, Observation } from './lease.ts';
 import type { LeaseClient } from './lease-client.ts';
 import { LeaseTrouble, type Trouble } from './lease-trouble.ts';
 
-/** Lease of the deployments', sets' and overshoot controllers. */
-export const MANAGER_LEASE = 'machine-controller-manager';
-/** Lease of the machines' controllers. */
-export const MACHINE_LEASE = 'machine-controller';
-
 /** What others see and want of an elector, wherever it runs. */
 export interface LeaseElector {
   readonly isLeading: boolean;

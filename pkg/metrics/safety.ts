@@ -1,16 +1,28 @@
 import { Counter, Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 
-/** What the safety loops find and do. */
-export interface SafetyMetrics {
+/** What the loop over VMs finds and does. */
+export interface OrphanVMMetrics {
   readonly orphanVMs: Counter<'result'>;
   readonly heldOrphanVMs: Gauge;
   readonly vanishedVMs: Counter;
-  readonly unmanagedNodes: Counter<'action'>;
 }
 
-/** Declares the metrics of the safety loops in `registry`; `ownerless` is read at each scrape. */
-export function safetyMetrics(registry: Registry, ownerless: () => number): SafetyMetrics {
+/** What the loop over Nodes does, by `action`. */
+export type UnmanagedNodeMetrics = Counter<'action'>;
+
+/** Declares the metrics of the loop over Nodes in `registry`. */
+export function unmanagedNodeMetrics(registry: Registry): UnmanagedNodeMetrics {
+  return new Counter({
+    name: 'machinist_unmanaged_nodes_total',
+    help: 'Nodes without a Machine by what was done: marked, unmarked when one has it again, removed because its machine is gone.',
+    labelNames: ['action'],
+    registers: [registry],
+  });
+}
+
+/** Declares the metrics of the loop over VMs in `registry`; `ownerless` is read at each scrape. */
+export function orphanVMMetrics(registry: Registry, ownerless: () => number): OrphanVMMetrics {
   const registers = [registry];
   void new Gauge({
     name: 'machinist_ownerless_vms',
@@ -35,12 +47,6 @@ export function safetyMetrics(registry: Registry, ownerless: () => number): Safe
     vanishedVMs: new Counter({
       name: 'machinist_vanished_vms_total',
       help: 'Machines that failed because their VM was proved not to exist any more.',
-      registers,
-    }),
-    unmanagedNodes: new Counter({
-      name: 'machinist_unmanaged_nodes_total',
-      help: 'Nodes without a Machine by what was done: marked, unmarked when one has it again, removed because its machine is gone.',
-      labelNames: ['action'],
       registers,
     }),
   };

@@ -6,19 +6,19 @@ import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { configFrom } from '../../pkg/config/config.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import type { Logger } from '../../pkg/log/logger.ts';
-import type { ManagerOptions } from '../../pkg/parts/base.ts';
-import { buildManager } from '../../pkg/parts/manager.ts';
+import { controllers } from '../../pkg/controllers/index.ts';
+import { Operator, type OperatorHooks } from '../../pkg/operator/operator.ts';
 
 /** How a manager is run. */
 export interface RunOptions {
   /** Of the user that deploy/rbac binds; both clusters are one. */
   readonly kubeconfig: string;
   readonly namespace: string;
-  /** Address of the driver of provider `sim`. */
-  readonly driver: string;
+  /** Address of the driver of provider `sim`; undefined: none is called. */
+  readonly driver?: string;
   /** Further flags, by name; without any there is no leader election. */
   readonly flags?: Readonly<Record<string, string>>;
-  readonly hooks?: ManagerOptions['hooks'];
+  readonly hooks?: OperatorHooks;
   readonly log?: Logger;
   readonly clock?: SystemClock;
 }
@@ -37,12 +37,14 @@ export class InProcessManager implements AsyncDisposable {
   readonly identity: string;
   /** Where it serves metrics and health. */
   readonly url: string;
+  readonly operator: Operator;
   readonly #host: TestHost;
   readonly #ended: Promise<number>;
 
-  private constructor(identity: string, url: string, host: TestHost, ended: Promise<number>) {
+  private constructor(identity: string, operator: Operator, host: TestHost, ended: Promise<number>) {
     this.identity = identity;
-    this.url = url;
+    this.operator = operator;
+    this.url = `http://127.0.0.1:${operator.config.server.port}`;
     this.#host = host;
     this.#ended = ended;
   }
@@ -53,19 +55,18 @@ export class InProcessManager implements AsyncDisposable {
     const host = new TestHost();
     const flags = await flagsOf(options);
     const config = configFrom('machinist run', new Map([...flags].map(([name, value]) => [name, [value]])));
-    const lifecycle = await buildManager(
-      {
-        config,
-        identity,
-        version: 'test',
-        env: {},
-        clock: options.clock ?? new SystemClock(),
-        log: options.log ?? silentLogger,
-        ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
-      },
+    const operator = await Operator.open({
+      config,
+      identity,
+      version: 'test',
+      env: {},
+      clock: options.clock ?? new SystemClock(),
+      log: options.log ?? silentLogger,
       host,
-    );
-    return new InProcessManager(identity, `http://127.0.0.1:${config.server.port}`, host, lifecycle.run());
+      ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
+    });
+    const ended = operator.run(controllers(operator));
+    return new InProcessManager(identity, operator, host, ended);
   }
 
   /** The sum of one metric over the label values that match `labels`, a part of the exposition's text. */
@@ -110,7 +111,7 @@ export async function flagsOf({ kubeconfig, namespace, driver, flags = {} }: Run
       namespace,
       'control-kubeconfig': kubeconfig,
       'target-kubeconfig': kubeconfig,
-      driver: `sim=${driver}`,
+      ...(driver === undefined ? {} : { driver: `sim=${driver}` }),
       address: '127.0.0.1',
       port: String(await freePort()),
       'leader-elect': 'false',

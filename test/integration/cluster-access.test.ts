@@ -9,8 +9,8 @@ import { machines, nodes } from '../../pkg/kube/resource.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { clockMetrics } from '../../pkg/metrics/clock.ts';
 import { kubeMetrics } from '../../pkg/metrics/kube.ts';
-import { openCluster } from '../../pkg/parts/cluster.ts';
-import type { ClusterAccess } from '../../pkg/parts/cluster.ts';
+import { openCluster } from '../../pkg/operator/clusters.ts';
+import type { ClusterAccess } from '../../pkg/operator/clusters.ts';
 import { connect } from '../env/environment.ts';
 import { httpProxyFor } from './kube-session.ts';
 

@@ -9,6 +9,7 @@ import { FakeClock } from '../../pkg/clock/fake-clock.ts';
 import { CLASS_INDEX, classIndex } from '../../pkg/indexes/class-index.ts';
 import { MachineClassController } from '../../pkg/controllers/machine-class/controller.ts';
 import type { OwnerlessVMs } from '../../pkg/controllers/machine-class/hold.ts';
+import { wakeMachinesOfClasses } from '../../pkg/controllers/machine/wake.ts';
 import { wakeMachineClasses } from '../../pkg/controllers/machine-class/wake.ts';
 import { SecretController } from '../../pkg/controllers/secret/controller.ts';
 import { SecretContents } from '../../pkg/controllers/class-secrets/secret-contents.ts';
@@ -71,8 +72,9 @@ class ClassCluster implements AsyncDisposable {
     this.classQueue = this.#queue('machineclass', (key, signal) => classController.reconcile(key, signal));
     const secretQueue = this.#queue('secret', (key, signal) => secretController.reconcile(key, signal));
     const machineQueue = { add: (key: string) => this.wokenMachines.push(key), addAfter: () => undefined };
-    wakeMachineClasses({ classes, machines: all, queue: this.classQueue, machineQueue });
-    wakeSecrets({ secrets: metadata, classes, machines: all, queue: secretQueue, machineQueue });
+    wakeMachineClasses({ classes, machines: all, queue: this.classQueue });
+    wakeSecrets({ secrets: metadata, classes, queue: secretQueue });
+    wakeMachinesOfClasses({ machines: all, classes, secrets: metadata, queue: machineQueue });
     this.contents = new SecretContents({ reader, secrets: metadata, classes, clock: session.clock });
   }
 

@@ -109,7 +109,7 @@ describe('the Node of a machine', () => {
 
 describe('a VM that the API server refuses to record', () => {
   test('is told of, fails by creation timeout, and goes with its machine', async () => {
-    await using world = await MachineWorld.open({ settings: { creationTimeoutMs: 3_000 } });
+    await using world = await MachineWorld.open({ flags: { 'machine-creation-timeout': '3s' } });
     const probe = await world.create((m) => {
       m.spec.class = { kind: 'MachineClass', name: 'missing' };
     });
@@ -149,7 +149,7 @@ describe('a VM that the API server refuses to record', () => {
   });
 
   test('because of its name is told of in the same way', async () => {
-    await using world = await MachineWorld.open({ settings: { creationTimeoutMs: 3_000 } });
+    await using world = await MachineWorld.open({ flags: { 'machine-creation-timeout': '3s' } });
     const name = await world.create((m) => {
       m.metadata.name = `${m.metadata.name}-${'x'.repeat(60)}`;
     });

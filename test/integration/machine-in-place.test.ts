@@ -88,7 +88,7 @@ describe('an update in place', () => {
 
   test('without result fails at its timeout, and the machine at its health timeout, although its Node is healthy', async () => {
     await using world = await MachineWorld.open({
-      settings: { inPlaceUpdateTimeoutMs: 1_000, healthTimeoutMs: 1_000 },
+      flags: { 'machine-inplace-update-timeout': '1s', 'machine-health-timeout': '1s' },
     });
     const one = await begun(world);
     await one.onNode({ labels: { [CANDIDATE_FOR_UPDATE_LABEL]: 'true', [SELECTED_FOR_UPDATE_LABEL]: 'true' } });

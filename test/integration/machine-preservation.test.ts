@@ -17,7 +17,7 @@ const isTainted = ({ spec }: Node): boolean => spec?.taints?.some(({ key }) => k
 async function life(options: MachineWorldOptions): Promise<void> {
   await using world = await MachineWorld.open({
     ...options,
-    settings: { healthTimeoutMs: 1_000, preserveTimeoutMs: 3_600_000 },
+    flags: { 'machine-health-timeout': '1s', 'machine-preserve-timeout': '1h' },
   });
   const one = new KeptOne(world, await world.create());
   await world.inPhase(one.name, 'Running');

@@ -83,7 +83,7 @@ test('a set that a changed selector strands is told of, on both objects, with it
 
   await eventually(() => {
     const told = world.events.filter(({ reason }) => reason === 'ReleasedMachineSet');
-    expect(told.map(({ object, type }) => [object.metadata.name, type])).toEqual([
+    expect(told.map(({ subject, type }) => [subject.name, type])).toEqual([
       ['d', 'Warning'],
       [stranded?.metadata.name, 'Warning'],
     ]);

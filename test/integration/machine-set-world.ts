@@ -1,6 +1,4 @@
 import type { MergePatch } from '../../pkg/kube/patch.ts';
-import { Registry } from 'prom-client';
-
 import type { Connection } from '../../hack/control-plane/connection.ts';
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
@@ -9,34 +7,17 @@ import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts'
 import type { MachinePhase } from '../../pkg/apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../pkg/apis/meta.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
-import type { Node } from '../../pkg/apis/wire.ts';
 import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
 import { toTimestamp } from '../../pkg/clock/clock.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/indexes/owner-index.ts';
-import { MachineDeploymentController } from '../../pkg/controllers/machine-deployment/controller.ts';
-import { wakeMachineDeployments } from '../../pkg/controllers/machine-deployment/wake.ts';
-import { CreationBrake } from '../../pkg/controllers/replicas/creation-brake.ts';
-import { MachineSetController } from '../../pkg/controllers/machine-set/controller.ts';
-import type { ObjectEvent } from '../../pkg/controllers/replicas/events.ts';
-import { MACHINE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
-import { randomSuffix } from '../../pkg/controllers/machine-set/new-machine.ts';
-import { wakeMachineSets } from '../../pkg/controllers/machine-set/wake.ts';
+import type { Occurrence } from '../../pkg/events/correlator.ts';
 import { ApiError, isConflict, isNotFound } from '../../pkg/kube/errors.ts';
-import type { GatedWriterOptions } from '../../pkg/kube/gated-writer.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
 import type { Resource } from '../../pkg/kube/resource.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
-import { machineSetMetrics } from '../../pkg/metrics/machine-set.ts';
-import { queueMetrics } from '../../pkg/metrics/queue.ts';
-import { reconcileMetrics } from '../../pkg/metrics/reconcile.ts';
-import { makeLoop } from '../../pkg/parts/loop.ts';
-import { Expectations } from '../../pkg/reconcile/expectations.ts';
-import type { Targets } from '../../pkg/targets/targets.ts';
-import type { KeyedQueue } from '../../pkg/workqueue/keyed-queue.ts';
 import { connect, namespace } from '../env/environment.ts';
 import type { TestNamespace } from '../env/environment.ts';
 import { KubeSession } from './kube-session.ts';
+import { OperatorSession, type OperatorSessionOptions } from './operator-session.ts';
 
 /** Name of the target cluster, as the gate is asked about it; it is the same server. */
 export const TARGET = 'target';
@@ -75,13 +56,13 @@ export class MachineSetWorld implements AsyncDisposable {
   readonly machines: ReflectedInformer<Machine>;
   /** Every state that the watch showed. */
   readonly moments: Moment[] = [];
-  readonly events: ObjectEvent<KubeObject>[] = [];
+  readonly events: Occurrence[] = [];
   readonly #half: HalfOptions;
   readonly #connection: Connection;
   readonly #timers = new Set<NodeJS.Timeout>();
   /** What has been started for which UID. */
   readonly #driven = new Set<string>();
-  #manager: Manager | undefined;
+  #manager: OperatorSession | undefined;
 
   private constructor(ns: TestNamespace, half: HalfOptions, connection: Connection) {
     this.namespace = ns;
@@ -104,9 +85,9 @@ export class MachineSetWorld implements AsyncDisposable {
   }
 
   /** The manager's client; its requests can be counted. */
-  get manager(): KubeSession {
+  get manager(): OperatorSession {
     if (this.#manager === undefined) throw new Error('no manager runs');
-    return this.#manager.session;
+    return this.#manager;
   }
 
   /** How many of the manager's requests succeeded; the others met a change of somebody else. */
@@ -116,8 +97,14 @@ export class MachineSetWorld implements AsyncDisposable {
   }
 
   /** Starts a manager, as after a crash: nothing but the API server knows what the one before did. */
-  async startManager(writer: Partial<GatedWriterOptions> = {}): Promise<void> {
-    this.#manager = await Manager.start(this.#connection, this.namespace.name, this.events, writer, this.#half);
+  async startManager(hooks: OperatorSessionOptions['hooks'] = {}): Promise<void> {
+    this.#manager = await OperatorSession.start({
+      connection: this.#connection,
+      namespace: this.namespace.name,
+      controllers: this.#half.withoutDeployments === true ? 'machine-set' : 'machine-set,machine-deployment',
+      flags: { 'autoscaler-scaledown-annotation-during-rollout': 'true' },
+      hooks: { recorder: { record: (occurrence) => this.events.push(occurrence) }, ...hooks },
+    });
   }
 
   /** Starts a manager that dies after `most` writes; the answer to the last one may be lost. `writes`: how many it has tried. */
@@ -314,89 +301,6 @@ export class MachineSetWorld implements AsyncDisposable {
       await this.user.writer.delete('destroy', nodes, { name: metadata.name }, { uid: metadata.uid }).catch(ignoreLate);
     }
   }
-}
-
-/** The sets and deployments half of the product, as one process would run it. */
-class Manager implements AsyncDisposable {
-  readonly session: KubeSession;
-  readonly #queues: readonly KeyedQueue[];
-
-  private constructor(session: KubeSession, queues: readonly KeyedQueue[]) {
-    this.session = session;
-    this.#queues = queues;
-  }
-
-  static async start(
-    connection: Connection,
-    ns: string,
-    events: ObjectEvent<KubeObject>[],
-    writer: Partial<GatedWriterOptions>,
-    { withoutDeployments = false }: HalfOptions,
-  ): Promise<Manager> {
-    const session = new KubeSession(connection, { writer });
-    const selection = { namespace: ns };
-    const indexes = { [CONTROLLER_INDEX]: controllerIndex };
-    const informers = {
-      machines: session.informer(machines, selection, { indexes: { ...MACHINE_INDEXES, ...indexes } }),
-      machineSets: session.informer(machineSets, selection, { indexes }),
-      machineDeployments: session.informer(machineDeployments, selection),
-      nodes: session.informer(nodes, { labelSelector: `world=${ns}` }),
-    };
-    await session.informers.waitForSync(session.signal);
-
-    const registry = new Registry();
-    const recorder = { event: (event: ObjectEvent<KubeObject>) => void events.push(event) };
-    const parts = {
-      ...informers,
-      reader: session.reader,
-      writer: session.writer,
-      targets: targetsOf(session, informers.nodes),
-      expectations: new Expectations({ clock: session.clock }),
-      brake: new CreationBrake({ clock: session.clock }),
-      recorder,
-      setRecorder: recorder,
-      safetyRecorder: recorder,
-      metrics: machineSetMetrics(registry, () => informers.machineSets.list()),
-      clock: session.clock,
-      log: silentLogger,
-      nodeConditions: [],
-      newSuffix: randomSuffix,
-      holdsScaleDownDuringRollout: true,
-    };
-    const sets = new MachineSetController(parts);
-    const deployments = new MachineDeploymentController(parts);
-    const loop = {
-      clock: session.clock,
-      log: silentLogger,
-      queueMetrics: queueMetrics(registry),
-      reconcileMetrics: reconcileMetrics(registry),
-    };
-    const setQueue = makeLoop(loop, {
-      controller: 'machine-set',
-      queue: 'machineset',
-      concurrency: 5,
-      reconcile: (key, signal) => sets.reconcile(key, signal),
-    });
-    const deploymentQueue = makeLoop(loop, {
-      controller: 'machine-deployment',
-      queue: 'machinedeployment',
-      concurrency: 5,
-      reconcile: (key, signal) => deployments.reconcile(key, signal),
-    });
-    wakeMachineSets({ ...informers, queue: setQueue });
-    if (!withoutDeployments) wakeMachineDeployments({ ...informers, nodes: [informers.nodes], queue: deploymentQueue });
-    return new Manager(session, [setQueue, deploymentQueue]);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#queues.map((queue) => queue.stop(0)));
-    await this.session[Symbol.asyncDispose]();
-  }
-}
-
-function targetsOf(session: KubeSession, informer: ReflectedInformer<Node>): Targets {
-  const target = { cluster: TARGET, reader: session.reader, writer: session.writer, nodes: informer } as never;
-  return { of: () => target, all: () => [target] };
 }
 
 function momentOf(list: readonly Machine[]): Moment {

@@ -1,72 +1,32 @@
 import { randomBytes } from 'node:crypto';
 
-import { Registry } from 'prom-client';
-
 import type { Connection } from '../../hack/control-plane/connection.ts';
-import { ActivityRegistry } from '../../pkg/activity/registry.ts';
-import type { ActivityResults } from '../../pkg/controllers/machine/calls/results.ts';
 import { MACHINE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
-import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
-import type { Node, VolumeAttachment } from '../../pkg/apis/wire.ts';
-import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
+import type { Node } from '../../pkg/apis/wire.ts';
+import type { Lister } from '../../pkg/cache/lister.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { CLASS_INDEX, classIndex } from '../../pkg/indexes/class-index.ts';
-import { wakeMachineClasses } from '../../pkg/controllers/machine-class/wake.ts';
-import { Fleet } from '../../pkg/controllers/machines/fleet.ts';
-import { ReplacementPace } from '../../pkg/controllers/machines/pace.ts';
-import { MachineController } from '../../pkg/controllers/machine/controller.ts';
-import { SETTINGS } from '../fakes/machine-settings.ts';
-import { MACHINE_EVENT_SOURCE } from '../../pkg/controllers/machines/events.ts';
-import type { MachineSettings } from '../../pkg/controllers/machines/settings.ts';
-import { wakeMachines } from '../../pkg/controllers/machine/wake.ts';
-import { MACHINE_INDEXES, NODE_INDEXES, VOLUME_ATTACHMENT_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
-import { SecretContents } from '../../pkg/controllers/class-secrets/secret-contents.ts';
-import { SECRET_INDEX, secretIndex } from '../../pkg/indexes/secret-references.ts';
-import { createDrainer } from '../../pkg/drain/drainer.ts';
-import { DrainLimits } from '../../pkg/drain/limits.ts';
-import { podsOnNode } from '../../pkg/drain/node-pods.ts';
-import { ConfiguredDrivers } from '../../pkg/driver/drivers.ts';
-import { GatedDriver } from '../../pkg/driver/gated-driver.ts';
 import { Simulation } from '../../pkg/drivers/sim/simulation.ts';
-import { eventsAbout } from '../../pkg/events/event-sink.ts';
-import { EventRecorder } from '../../pkg/events/recorder.ts';
 import { isNotFound } from '../../pkg/kube/errors.ts';
-import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
 import { mergePatch } from '../../pkg/kube/patch.ts';
-import { machineClasses, machines, nodes, pods, secrets, volumeAttachments } from '../../pkg/kube/resource.ts';
+import { machineClasses, machines, secrets } from '../../pkg/kube/resource.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
-import { activityMetrics } from '../../pkg/metrics/activity.ts';
-import { driverMetrics } from '../../pkg/metrics/driver.ts';
-import { eventMetrics } from '../../pkg/metrics/events.ts';
-import { machineMetrics } from '../../pkg/metrics/machine.ts';
-import { queueMetrics } from '../../pkg/metrics/queue.ts';
-import { reconcileMetrics } from '../../pkg/metrics/reconcile.ts';
-import { makeLoop } from '../../pkg/parts/loop.ts';
-import { singleTarget } from '../../pkg/targets/single-target.ts';
-import { trimNode, trimVolumeAttachment } from '../../pkg/targets/trim.ts';
-import type { KeyedQueue } from '../../pkg/workqueue/keyed-queue.ts';
 import { forCreation, machine, machineClass, secret } from '../builders.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
-import { KubeSession, openGate } from './kube-session.ts';
-import { asMachinist, grant } from './shipped-roles.ts';
+import { KubeSession } from './kube-session.ts';
+import { OperatorSession } from './operator-session.ts';
+import { grant } from './shipped-roles.ts';
 
 /** How a world differs from the usual one. */
 export interface MachineWorldOptions {
   readonly connection?: Connection;
   readonly userData?: string;
-  readonly settings?: Partial<MachineSettings>;
+  /** Flags of the program. */
+  readonly flags?: Readonly<Record<string, string>>;
   /** Whether the driver promises to find what it began; it does, unless told otherwise. */
   readonly idempotentCreate?: boolean;
-}
-
-/** What a controller reads beside Machines and Nodes; outlives it. */
-interface Sources {
-  readonly classes: ReflectedInformer<MachineClass>;
-  readonly metadata: ReflectedInformer<KubeObject>;
-  readonly attachments: ReflectedInformer<VolumeAttachment>;
 }
 
 /**
@@ -77,45 +37,46 @@ export class MachineWorld implements AsyncDisposable {
   readonly namespace: string;
   /** Does what users do. */
   readonly user: KubeSession;
-  /** What the controller has asked the server. */
-  readonly session: KubeSession;
   readonly cloud: Simulation;
-  readonly machines: ReflectedInformer<Machine>;
-  readonly nodes: ReflectedInformer<Node>;
-  readonly metrics = new Registry();
   readonly #disposables: AsyncDisposableStack;
   readonly #serial = randomBytes(4).toString('hex');
-  readonly #settings: MachineSettings;
-  readonly #sources: Sources;
-  #end: () => Promise<void>;
+  readonly #start: () => Promise<OperatorSession>;
+  #session: OperatorSession | undefined;
 
   private constructor(
-    parts: { namespace: string; user: KubeSession; session: KubeSession; cloud: Simulation },
-    options: MachineWorldOptions,
+    { namespace: ns, user, cloud }: { namespace: string; user: KubeSession; cloud: Simulation },
+    start: () => Promise<OperatorSession>,
     disposables: AsyncDisposableStack,
   ) {
-    this.namespace = parts.namespace;
-    this.user = parts.user;
-    this.session = parts.session;
-    this.cloud = parts.cloud;
+    this.namespace = ns;
+    this.user = user;
+    this.cloud = cloud;
+    this.#start = start;
     this.#disposables = disposables;
-    const { session } = parts;
-    this.machines = session.informer(
-      machines,
-      { namespace: parts.namespace },
-      { indexes: { ...MACHINE_INDEXES, [CLASS_INDEX]: classIndex } },
-    );
-    this.nodes = session.informer(nodes, {}, { indexes: NODE_INDEXES, transform: trimNode, cluster: 'target' });
-    this.#settings = { ...SETTINGS, ...options.settings };
-    this.#sources = this.#watch();
-    this.#end = this.#run();
-    disposables.defer(() => this.#end());
+    disposables.defer(() => this.#session?.[Symbol.asyncDispose]());
+  }
+
+  /** What the controller has asked the server. */
+  get session(): OperatorSession {
+    if (this.#session === undefined) throw new Error('no controller runs');
+    return this.#session;
+  }
+
+  /** The Machines and the Nodes that the controller sees. */
+  get machines(): Lister<Machine> {
+    return this.session.caches.machines;
+  }
+
+  get nodes(): Lister<Node> {
+    const { nodes: seen } = this.session.caches;
+    if (seen === undefined) throw new Error('no Nodes are cached');
+    return seen;
   }
 
   /** Ends the controller with all that it began and knew, and starts another on what the API server and the cloud have. */
   async restart(): Promise<void> {
-    await this.#end();
-    this.#end = this.#run();
+    await this.#session?.[Symbol.asyncDispose]();
+    this.#session = await this.#start();
   }
 
   /** A running world; `await using world = await MachineWorld.open()`. */
@@ -126,6 +87,7 @@ export class MachineWorld implements AsyncDisposable {
     opening.defer(() => api.close());
     const ns = opening.use(await namespace(connection));
     await grant(api, 'control-machine-controller', ns.name);
+    await grant(api, 'control-identity', ns.name);
     await grant(api, 'target', ns.name);
     const cloud = opening.use(
       await Simulation.start({
@@ -142,11 +104,18 @@ export class MachineWorld implements AsyncDisposable {
       }),
     );
     const user = opening.use(new KubeSession(connection));
-    const endpoint = await asMachinist(connection);
-    const session = opening.use(new KubeSession(connection, { transport: { endpoint } }));
-    const world = new MachineWorld({ namespace: ns.name, user, session, cloud }, options, opening.move());
+    const start = (): Promise<OperatorSession> =>
+      OperatorSession.start({
+        connection,
+        subject: { user: 'machinist' },
+        namespace: ns.name,
+        controllers: 'machine',
+        flags: { driver: 'sim=unix:///in-process', ...options.flags },
+        hooks: { openDriver: () => cloud.driver },
+      });
+    const world = new MachineWorld({ namespace: ns.name, user, cloud }, start, opening.move());
     await world.#provideClass(options.userData ?? 'token: <<BOOTSTRAP_TOKEN>>');
-    await session.informers.waitForSync(AbortSignal.timeout(20_000));
+    await world.restart();
     return world;
   }
 
@@ -231,101 +200,6 @@ export class MachineWorld implements AsyncDisposable {
     for (const one of left) await this.delete(one.metadata.name);
     for (const one of left) await this.gone(one.metadata.name);
     await this.#disposables.disposeAsync();
-  }
-
-  #watch(): Sources {
-    const { session } = this;
-    const selection = { namespace: this.namespace };
-    const classes = session.informer(machineClasses, selection, { indexes: { [SECRET_INDEX]: secretIndex } });
-    const metadata = session.informer<KubeObject>(secrets, { ...selection, metadataOnly: true });
-    const attachments = session.informer(
-      volumeAttachments,
-      {},
-      { indexes: { ...VOLUME_ATTACHMENT_INDEXES, persistentVolume: () => [] }, transform: trimVolumeAttachment },
-    );
-    return { classes, metadata, attachments };
-  }
-
-  /** Starts a controller; returns what ends it. */
-  #run(): () => Promise<void> {
-    const { session, metrics } = this;
-    metrics.clear();
-    const { clock, reader, writer, transport } = session;
-    const { classes, metadata, attachments } = this.#sources;
-    const settings = this.#settings;
-    const recorder = new EventRecorder({
-      source: { component: MACHINE_EVENT_SOURCE },
-      writer,
-      clock,
-      log: silentLogger,
-      metrics: eventMetrics(metrics),
-    });
-    const queues: KeyedQueue[] = [];
-    const activities = new ActivityRegistry<ActivityResults>({
-      clock,
-      log: silentLogger,
-      metrics: activityMetrics(metrics),
-      limits: { create: 50, initialize: 50, status: 50, delete: 50, drain: 50 },
-      enqueue: (key) => queues[0]?.add(key),
-    });
-    const driver = new GatedDriver({
-      provider: 'sim',
-      driver: this.cloud.driver,
-      gate: openGate,
-      clustersOf: () => [],
-      clusterID: 'cluster-1',
-      clock,
-      metrics: driverMetrics(metrics),
-    });
-    const controller = new MachineController({
-      machines: this.machines,
-      fleet: new Fleet({ machines: this.machines }),
-      pace: new ReplacementPace({ clock }),
-      classes,
-      secrets: new SecretContents({ reader, secrets: metadata, classes, clock }),
-      reader,
-      writer,
-      targets: singleTarget({ cluster: 'target', reader, writer, nodes: this.nodes, volumeAttachments: attachments }),
-      activities,
-      drivers: new ConfiguredDrivers([driver]),
-      drain: createDrainer({
-        clock,
-        log: silentLogger,
-        limits: new DrainLimits(),
-        podsOf: (_target, nodeName) =>
-          new HttpListWatch({ transport, resource: pods, selection: { fieldSelector: podsOnNode(nodeName) } }),
-      }),
-      gate: openGate,
-      trust: { trustedForMs: () => Number.POSITIVE_INFINITY, graceLeftMs: () => 0, blindMs: () => 0 },
-      outages: () => [],
-      recorder: eventsAbout(machines, recorder),
-      metrics: machineMetrics(metrics, this.machines),
-      clock,
-      settings,
-    });
-    const loop = makeLoop(
-      {
-        clock,
-        log: silentLogger,
-        queueMetrics: queueMetrics(metrics),
-        reconcileMetrics: reconcileMetrics(metrics),
-      },
-      {
-        controller: 'machine',
-        queue: 'machine',
-        concurrency: 10,
-        reconcile: (key, signal, log) => controller.reconcile(key, signal, log),
-      },
-    );
-    queues.push(loop);
-    const { machines: all } = this;
-    wakeMachines({ machines: all, nodes: [this.nodes], queue: loop, activities, controller });
-    const ignored = { add: () => undefined, addAfter: () => undefined };
-    wakeMachineClasses({ classes, machines: all, queue: ignored, machineQueue: loop });
-    return async () => {
-      await Promise.all([loop.stop(1_000), activities.stop(1_000)]);
-      await recorder.stop(1_000);
-    };
   }
 
   async #provideClass(userData: string): Promise<void> {

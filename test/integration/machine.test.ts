@@ -123,7 +123,7 @@ describe('a Machine on a real API server', () => {
   });
 
   test('fails by health timeout after a live look', async () => {
-    await using world = await MachineWorld.open({ settings: { healthTimeoutMs: 1_000 } });
+    await using world = await MachineWorld.open({ flags: { 'machine-health-timeout': '1s' } });
     const name = await world.create();
     await world.inPhase(name, 'Running');
     world.takeRequests();
@@ -288,7 +288,9 @@ describe('bootstrap tokens', () => {
   }
 
   test('are made for one machine, live as long as its creation timeout, and go with it', async () => {
-    await using world = await MachineWorld.open({ settings: { bootstrapTokenExtraGroups: 'system:bootstrappers:x' } });
+    await using world = await MachineWorld.open({
+      flags: { 'bootstrap-token-auth-extra-groups': 'system:bootstrappers:x' },
+    });
     const { name, uid } = await boot(world);
     // As the original names it, so that it finds the token after a hand-over.
     const id = legacyTokenID(name) ?? '';

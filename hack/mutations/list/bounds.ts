@@ -360,11 +360,11 @@ export const BOUNDS: readonly Mutation[] = [
     tests: ['pkg/gate/set-back.test.ts'],
   },
   {
-    file: 'pkg/parts/probes.ts',
+    file: 'pkg/operator/probes.ts',
     from: 'for (const seen of reading.samples) await unlessRefused(requireListedIsStored(kind, seen, signal));',
     to: '',
     why: 'What is read anew from an API server that is ahead of etcd is believed.',
-    tests: ['pkg/parts/probes.test.ts'],
+    tests: ['pkg/operator/probes.test.ts'],
   },
   {
     file: 'pkg/cache/cluster-continuity.ts',
@@ -514,11 +514,11 @@ export const BOUNDS: readonly Mutation[] = [
     tests: ['pkg/cache/reflected-informer.test.ts'],
   },
   {
-    file: 'pkg/parts/probes.ts',
+    file: 'pkg/operator/probes.ts',
     from: 'kinds.filter(({ isGivenUp }) => isGivenUp !== true)',
     to: 'kinds',
     why: 'One kind that is refused keeps a whole cluster frozen after an outage.',
-    tests: ['pkg/parts/probes.test.ts'],
+    tests: ['pkg/operator/probes.test.ts'],
   },
   {
     file: 'pkg/gate/cluster-freeze.ts',

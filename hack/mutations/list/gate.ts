@@ -268,7 +268,7 @@ export const GATE: readonly Mutation[] = [
     from: "if (!isList || !hasText(metadataOf(answer), 'resourceVersion')) throw nonsense(from.plural, 'a list');",
     to: '',
     why: 'An empty answer of something before the API server is a bug of ours, which holds all work until a restart.',
-    tests: ['pkg/kube/http-reader.test.ts', 'pkg/parts/persistently.test.ts'],
+    tests: ['pkg/kube/http-reader.test.ts', 'pkg/operator/retry-until-done.test.ts'],
   },
   {
     file: 'pkg/kube/gated-writer.ts',
@@ -461,7 +461,7 @@ export const GATE: readonly Mutation[] = [
   },
   {
     file: 'pkg/activity/registry.ts',
-    from: 'else enqueue(entry.owner.key);',
+    from: 'else this.#enqueue(entry.owner.key);',
     to: '',
     why: 'The end of a call is noticed only when some event comes.',
     tests: ['pkg/activity/registry.test.ts'],

@@ -6,10 +6,13 @@ import type { Node } from '../../apis/wire.ts';
 import type { MachineActivities } from './calls/results.ts';
 import type { ChangeHandler, Informer } from '../../cache/lister.ts';
 import { Store } from '../../cache/store.ts';
-import { machine, node } from '../../../test/builders.ts';
+import { machine, machineClass, node, secret } from '../../../test/builders.ts';
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
 import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
+import { SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
 import type { MachineController } from './controller.ts';
-import { wakeMachines } from './wake.ts';
+import { wakeMachines, wakeMachinesOfClasses } from './wake.ts';
 
 /** A cache that a test fills. */
 class Filled<T extends KubeObject> extends Store<T> implements Pick<Informer<T>, 'onChange' | 'hasSynced'> {
@@ -156,5 +159,36 @@ describe('the Node of a Machine', () => {
 
     expect(woken).toEqual(['default/m-1 normal']);
     expect(gone).toEqual(['m-1 m-1']);
+  });
+});
+
+describe('the Machines of a class', () => {
+  test('are looked at when it and its Secret change, not when its labels do, whoever looks after those', () => {
+    const machines = new Filled<Machine>({ ...MACHINE_INDEXES, [CLASS_INDEX]: classIndex });
+    const classes = new Filled<MachineClass>({ [SECRET_INDEX]: secretIndex });
+    const secrets = new Filled<KubeObject>();
+    const woken: string[] = [];
+    wakeMachinesOfClasses({
+      machines: machines as unknown as Informer<Machine>,
+      classes: classes as unknown as Informer<MachineClass>,
+      secrets: secrets as unknown as Informer<KubeObject>,
+      queue: { add: (key) => void woken.push(key), addAfter: () => undefined },
+    });
+    machines.see(machine());
+    const wokenBy = (change: () => void): number => {
+      woken.length = 0;
+      change();
+      return woken.length;
+    };
+
+    const changed = (resourceVersion: string, change: object): MachineClass =>
+      machineClass((c) =>
+        Object.assign(c, change, { metadata: { ...c.metadata, labels: { change: resourceVersion }, resourceVersion } }),
+      );
+
+    expect(wokenBy(() => classes.see(machineClass()))).toBe(1);
+    expect(wokenBy(() => classes.see(changed('11', {})))).toBe(0);
+    expect(wokenBy(() => classes.see(changed('12', { providerSpec: { size: 'other' } })))).toBe(1);
+    expect(wokenBy(() => secrets.see(secret()))).toBe(1);
   });
 });

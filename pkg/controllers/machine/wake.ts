@@ -1,11 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import { isBeingDeleted, keyOf, type KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { MachineActivities } from './calls/results.ts';
-import type { Informer } from '../../cache/lister.ts';
+import type { Informer, Lister } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
+import { CLASS_INDEX } from '../../indexes/class-index.ts';
+import { SECRET_INDEX } from '../../indexes/secret-references.ts';
 import { machinesOfNode } from '../../indexes/machines-of-node.ts';
 import type { MachineController } from './controller.ts';
 import { conditionsChanged } from '../machines/node-health.ts';
@@ -21,14 +24,51 @@ export interface WakeParts {
   readonly controller: MachineController;
 }
 
-/**
- * Enqueues a Machine when it changes and when its Node does. Ended activities enqueue their Machine by themselves; changes of
- * classes and Secrets are told by their own controllers.
- */
+/** Enqueues a Machine when it changes and when its Node does. */
 export function wakeMachines(parts: WakeParts): void {
   const { machines, nodes } = parts;
   machines.onChange((old, current) => wakeMachine(parts, old, current));
   for (const informer of nodes) wakeByNodes(parts, informer);
+}
+
+/** What tells of the class of a Machine and the Secrets that it names. */
+export interface ClassWakeParts {
+  /** With the index CLASS_INDEX. */
+  readonly machines: Lister<Machine>;
+  /** With the index SECRET_INDEX. */
+  readonly classes: Informer<MachineClass>;
+  readonly secrets: Informer<KubeObject>;
+  readonly queue: Queue;
+}
+
+/** Enqueues the Machines of a class when it appears, vanishes, or changes in what they depend on, and so for the Secrets that it names. */
+export function wakeMachinesOfClasses({ machines, classes, secrets, queue }: ClassWakeParts): void {
+  const wakeAllOf = (machineClass: MachineClass): void => {
+    for (const machine of machines.byIndex(CLASS_INDEX, keyOf(machineClass))) {
+      queue.add(keyOf(machine), isBeingDeleted(machine) ? 'high' : 'low');
+    }
+  };
+  classes.onChange((old, current) => {
+    if (old !== undefined && current !== undefined && isSameForMachines(old, current)) return;
+    const machineClass = current ?? old;
+    if (machineClass !== undefined) wakeAllOf(machineClass);
+  });
+  secrets.onChange((old, current) => {
+    const secret = current ?? old;
+    if (secret !== undefined) classes.byIndex(SECRET_INDEX, keyOf(secret)).forEach(wakeAllOf);
+  });
+}
+
+/**
+ * Metadata matters to Machines only by the finalizer, without which they do not start. Compared as text: the server always
+ * writes members in the same order, and a difference too many costs one look.
+ */
+function isSameForMachines(old: MachineClass, current: MachineClass): boolean {
+  return textOf(old) === textOf(current);
+}
+
+function textOf({ metadata, kind: _kind, apiVersion: _apiVersion, ...content }: MachineClass): string {
+  return JSON.stringify([metadata.uid, metadata.finalizers, metadata.deletionTimestamp, content]);
 }
 
 /** Enqueues the Machines of one target's Nodes. */

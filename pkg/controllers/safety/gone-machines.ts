@@ -27,6 +27,19 @@ export class GoneMachines {
   readonly #byName = new BoundedMap<string, GoneMachine>(CAPACITY);
   readonly #byNodeName = new BoundedMap<string, GoneMachine>(CAPACITY);
 
+  #late: (machine: GoneMachine) => void = () => undefined;
+
+  /** Who is told of machines whose VM went later than they; one only. */
+  onLate(told: (machine: GoneMachine) => void): void {
+    this.#late = told;
+  }
+
+  /** The VM of a machine that was gone before is gone now: its Nodes can go too. */
+  addLate(machine: GoneMachine): void {
+    this.add(machine);
+    this.#late(machine);
+  }
+
   add(machine: GoneMachine): void {
     if (machine.providerID === '') return;
     this.#byProviderID.set(machine.providerID, machine);

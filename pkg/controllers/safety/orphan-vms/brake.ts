@@ -3,7 +3,7 @@ import type { Clock } from '../../../clock/clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Logger } from '../../../log/logger.ts';
-import type { SafetyMetrics } from '../../../metrics/safety.ts';
+import type { OrphanVMMetrics } from '../../../metrics/safety.ts';
 import { heldOrphans } from './events.ts';
 import type { ForgottenMachines } from './forgotten.ts';
 import { orphanLimit, releaseOf } from './orphan-limit.ts';
@@ -12,7 +12,7 @@ import type { ClassAccess } from './survey.ts';
 /** What the brake tells its holds with. */
 export interface OrphanBrakeParts {
   readonly recorder: ObjectEvents<MachineClass>;
-  readonly metrics: Pick<SafetyMetrics, 'heldOrphanVMs'>;
+  readonly metrics: Pick<OrphanVMMetrics, 'heldOrphanVMs'>;
   readonly forgotten: Pick<ForgottenMachines, 'has'>;
   readonly clock: Clock;
   readonly log: Logger;

@@ -7,7 +7,7 @@ import { FakeClock } from '../../../clock/fake-clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { safetyMetrics } from '../../../metrics/safety.ts';
+import { orphanVMMetrics } from '../../../metrics/safety.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { Collector } from './collector.ts';
 
@@ -35,12 +35,11 @@ async function collect({
     log: silentLogger,
     metrics: { track: () => undefined, settled: () => undefined },
     limits: { create: 1, initialize: 1, status: 1, delete: 1, drain: 1 },
-    enqueue: () => undefined,
   });
   const collector = new Collector('orphan-vms', {
     activities,
     recorder: { event: ({ reason }) => void told.push(reason) },
-    metrics: safetyMetrics(new Registry(), () => 0),
+    metrics: orphanVMMetrics(new Registry(), () => 0),
     log: silentLogger,
     isDryRun,
     isOwned: () => isOwned,

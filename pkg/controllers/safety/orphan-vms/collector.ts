@@ -6,7 +6,7 @@ import { DriverError } from '../../../driver/error.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import type { Logger } from '../../../log/logger.ts';
-import type { SafetyMetrics } from '../../../metrics/safety.ts';
+import type { OrphanVMMetrics } from '../../../metrics/safety.ts';
 import { deletedOrphan, failedToDeleteOrphan, foundOrphan } from './events.ts';
 import { describeProof, type Proof, proofFields } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';
@@ -16,7 +16,7 @@ import { judgeTwin } from './twin.ts';
 export interface CollectorParts {
   readonly activities: Activities<{ delete: unknown }>;
   readonly recorder: ObjectEvents<MachineClass>;
-  readonly metrics: SafetyMetrics;
+  readonly metrics: OrphanVMMetrics;
   readonly log: Logger;
   readonly isDryRun: boolean;
   /** Whether any Machine has the VM by now, as the caches show it; `listed` are the provider ids of the list that showed it. */

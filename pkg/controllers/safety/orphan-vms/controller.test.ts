@@ -13,7 +13,7 @@ import { DriverError } from '../../../driver/error.ts';
 import { CONTROL } from '../../../gate/gate.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { activityMetrics } from '../../../metrics/activity.ts';
-import { safetyMetrics } from '../../../metrics/safety.ts';
+import { orphanVMMetrics } from '../../../metrics/safety.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { Departures } from '../departures.ts';
 import { GoneMachines } from '../gone-machines.ts';
@@ -72,7 +72,7 @@ class World {
   constructor() {
     const { clock, provider, departures, ownerless, classes, registry } = this;
     const log = { ...silentLogger, warn: (_fields: object, message: string) => void this.warnings.push(message) };
-    const metrics = safetyMetrics(registry, () => 0);
+    const metrics = orphanVMMetrics(registry, () => 0);
     const recorder = {
       event: ({ reason, message }: { reason: string; message: string }) => {
         this.events.push(reason);
@@ -86,7 +86,6 @@ class World {
       log: silentLogger,
       metrics: activityMetrics(registry),
       limits: { create: 1, initialize: 1, status: 1, delete: 1, drain: 1 },
-      enqueue: () => undefined,
     });
     const collector = new Collector('orphan-vms', {
       activities,

@@ -11,7 +11,7 @@ import { FakeClock } from '../../../clock/fake-clock.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { machines as machineResource, nodes } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { safetyMetrics } from '../../../metrics/safety.ts';
+import { orphanVMMetrics } from '../../../metrics/safety.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { CLASS_INDEX, classIndex } from '../../../indexes/class-index.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
@@ -57,7 +57,7 @@ class World {
       },
       pace: this.pace,
       recorder: { event: () => undefined },
-      metrics: safetyMetrics(new Registry(), () => 0),
+      metrics: orphanVMMetrics(new Registry(), () => 0),
       clock: this.clock,
       log: silentLogger,
       settings: { nodeConditions: [], healthTimeoutMs: 10 * MINUTE_MS, zoneUnhealthyThreshold: 0.5 },

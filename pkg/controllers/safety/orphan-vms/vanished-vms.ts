@@ -11,7 +11,7 @@ import { isNotFound } from '../../../kube/errors.ts';
 import { statusPatch } from '../../../kube/patch.ts';
 import { machines as machineResource, nodes } from '../../../kube/resource.ts';
 import type { Logger } from '../../../log/logger.ts';
-import type { SafetyMetrics } from '../../../metrics/safety.ts';
+import type { OrphanVMMetrics } from '../../../metrics/safety.ts';
 import type { Targets } from '../../../targets/targets.ts';
 import { CLASS_INDEX } from '../../../indexes/class-index.ts';
 import type { Lister } from '../../../cache/lister.ts';
@@ -38,7 +38,7 @@ export interface VanishedParts extends TurnParts {
   /** Shared with the machine controller, as the fleet is. */
   readonly pace: Pick<ReplacementPace, 'waitMs' | 'begin'>;
   readonly recorder: MachineEventSink;
-  readonly metrics: SafetyMetrics;
+  readonly metrics: OrphanVMMetrics;
   readonly clock: Clock;
   readonly log: Logger;
   readonly settings: TurnParts['settings'] & Pick<MachineSettings, 'nodeConditions'>;

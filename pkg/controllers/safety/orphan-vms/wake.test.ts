@@ -16,6 +16,9 @@ function watching(leads: boolean) {
   const handlers: ChangeHandler<Machine>[] = [];
   const seen = { looks: 0, warnings: 0 };
   const departures = new Departures();
+  const gone = new GoneMachines();
+  const late: string[] = [];
+  gone.onLate(({ name }) => late.push(name));
   wakeOrphanVMs({
     machines: { onChange: (handler: ChangeHandler<Machine>) => void handlers.push(handler) } as Informer<Machine>,
     classes: { onChange: () => undefined } as unknown as Informer<MachineClass>,
@@ -23,15 +26,14 @@ function watching(leads: boolean) {
     controller: { hurry: () => void (seen.looks += 1) },
     trust: { trustedForMs: () => (leads ? 1 : 0) },
     departures,
-    gone: new GoneMachines(),
+    gone,
     ownerless: new OwnerlessVMs(),
-    deletedLate: () => undefined,
     log: { ...silentLogger, warn: () => void (seen.warnings += 1) },
   });
   const tell = (old: Machine | undefined, current: Machine | undefined): void => {
     for (const handler of handlers) handler(old, current);
   };
-  return { tell, seen, departures };
+  return { tell, seen, departures, late };
 }
 
 const withoutVM = (change: (m: BuiltMachine) => void = () => undefined): Machine =>
@@ -85,6 +87,19 @@ test('a Machine that vanishes while a VM may be made for it makes the loop look'
   tell(gone, undefined);
 
   expect(seen).toEqual({ looks: 1, warnings: 1 });
+});
+
+test('the VM of a Machine that is gone already, once it is gone too, has its Nodes looked at', () => {
+  const { tell, seen, departures, late } = watching(true);
+  const gone = machine();
+  departures.deletingVM(gone.metadata.uid);
+  tell(gone, undefined);
+  expect(late).toEqual([]);
+
+  departures.deletedVM(gone.metadata.uid);
+
+  expect(late).toEqual([gone.metadata.name]);
+  expect(seen.looks).toBe(0);
 });
 
 test('a process that does not lead any more tells of no Machine that vanishes', () => {

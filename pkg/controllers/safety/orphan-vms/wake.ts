@@ -6,7 +6,7 @@ import type { Trust } from '../../../gate/leader-gate.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
 import type { Departures } from '../departures.ts';
-import { remainsOf, type GoneMachine, type GoneMachines } from '../gone-machines.ts';
+import { remainsOf, type GoneMachines } from '../gone-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import type { OrphanVMsController } from './controller.ts';
 
@@ -27,8 +27,6 @@ export interface WakeParts {
   readonly departures: Departures;
   readonly gone: GoneMachines;
   readonly ownerless: OwnerlessVMs;
-  /** The VM of a Machine that was gone before is gone now: its Nodes can go too. */
-  readonly deletedLate: (machine: GoneMachine) => void;
   readonly log: Logger;
 }
 
@@ -40,23 +38,18 @@ const SEVERAL_VMS = 'OutOfRange';
  * may still be needed to reach its VMs. Machines that go in order cost no look.
  */
 export function wakeOrphanVMs(parts: WakeParts): void {
-  const { machines, classes, queue, controller, trust, departures, gone, ownerless, deletedLate, log } = parts;
+  const { machines, classes, queue, controller, trust, departures, gone, ownerless, log } = parts;
   const look = (): void => {
     controller.hurry();
     queue.addAfter(ORPHAN_VMS_KEY, GATHER_MS);
-  };
-  const leftInOrder = (machine: Machine): GoneMachine => {
-    const remains = remainsOf(machine);
-    gone.add(remains);
-    ownerless.remove(remains.providerID);
-    return remains;
   };
   queue.add(ORPHAN_VMS_KEY);
   departures.onLateEnd((machine, departure) => {
     const fields = fieldsOf(machine);
     if (departure === 'in-order') {
       log.info(fields, 'deleted the VM of a machine that vanished meanwhile');
-      deletedLate(leftInOrder(machine));
+      ownerless.remove(machine.spec.providerID ?? '');
+      gone.addLate(remainsOf(machine));
       return;
     }
     log.warn(fields, 'could not delete the VM of a machine that vanished meanwhile');
@@ -69,7 +62,8 @@ export function wakeOrphanVMs(parts: WakeParts): void {
     const fields = fieldsOf(old);
     switch (departures.left(old)) {
       case 'in-order':
-        leftInOrder(old);
+        ownerless.remove(old.spec.providerID ?? '');
+        gone.add(remainsOf(old));
         return;
       case 'deleting':
         return log.warn(fields, 'a machine vanished while its VM was being deleted: its node goes when that is done');

@@ -7,7 +7,7 @@ import type { Node } from '../../../apis/wire.ts';
 import { Store } from '../../../cache/store.ts';
 import { FakeClock } from '../../../clock/fake-clock.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { safetyMetrics } from '../../../metrics/safety.ts';
+import { unmanagedNodeMetrics } from '../../../metrics/safety.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../../indexes/machine-indexes.ts';
 import { GoneMachines } from '../gone-machines.ts';
@@ -34,7 +34,7 @@ test('a Node of any age has the whole creation timeout from the moment on in whi
       list: () => Promise.reject(new Error('nor this')),
     },
     namespace: 'default',
-    metrics: safetyMetrics(new Registry(), () => 0),
+    metrics: unmanagedNodeMetrics(new Registry()),
     clock,
     log: silentLogger,
     creationTimeoutMs: TIMEOUT_MS,

@@ -9,7 +9,7 @@ import { isNotFound } from '../../../kube/errors.ts';
 import { strategicPatch } from '../../../kube/patch.ts';
 import { machines as machineResource, nodes } from '../../../kube/resource.ts';
 import type { Logger } from '../../../log/logger.ts';
-import type { SafetyMetrics } from '../../../metrics/safety.ts';
+import type { UnmanagedNodeMetrics } from '../../../metrics/safety.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Target, Targets } from '../../../targets/targets.ts';
 import { nodeAccess } from '../../machines/node-access.ts';
@@ -26,7 +26,7 @@ export interface UnmanagedNodesParts {
   /** Live reads of the control cluster. */
   readonly reader: Reader;
   readonly namespace: string;
-  readonly metrics: SafetyMetrics;
+  readonly metrics: UnmanagedNodeMetrics;
   readonly clock: Clock;
   readonly log: Logger;
   /** `--machine-creation-timeout`: so long a Node may wait for its Machine to know it. */
@@ -104,7 +104,7 @@ export class UnmanagedNodesController {
     };
     const patch = strategicPatch(node, { metadata });
     await target.writer.patch('change', nodes, { name }, patch, { signal, clusters: [CONTROL] });
-    metrics.unmanagedNodes.inc({ action: mark === null ? 'unmarked' : 'marked' });
+    metrics.inc({ action: mark === null ? 'unmarked' : 'marked' });
     if (mark === null) log.info({ node: name }, 'a node has its machine again');
     else log.info({ node: name }, 'marked a node that no machine has');
   }
@@ -120,7 +120,7 @@ export class UnmanagedNodesController {
       if (!isNotFound(err)) throw err;
     }
     await nodeAccess(target, this.#parts.machines).remove(node, signal);
-    metrics.unmanagedNodes.inc({ action: 'removed' });
+    metrics.inc({ action: 'removed' });
     log.info({ node: name, providerID: left?.providerID }, 'deleted a node that joined after its machine was gone');
     return stop;
   }

@@ -9,7 +9,7 @@ import { FakeClock } from '../../../clock/fake-clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { machines as machineResource } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { safetyMetrics } from '../../../metrics/safety.ts';
+import { unmanagedNodeMetrics } from '../../../metrics/safety.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { MACHINE_INDEXES } from '../../../indexes/machine-indexes.ts';
 import { GoneMachines } from '../gone-machines.ts';
@@ -33,7 +33,7 @@ function scene(isGone: boolean) {
     gone,
     reader,
     namespace: 'default',
-    metrics: safetyMetrics(new Registry(), () => 0),
+    metrics: unmanagedNodeMetrics(new Registry()),
     clock,
     log: silentLogger,
     creationTimeoutMs: TIMEOUT_MS,

@@ -6,10 +6,10 @@ import { namespaces } from '../kube/resource.ts';
 import type { Reader } from '../kube/client.ts';
 import type { Logger } from '../log/logger.ts';
 import { CannotStartError, type Member } from '../process/lifecycle.ts';
-import { patiently } from './persistently.ts';
+import { retryUnlessRefused } from './retry-until-done.ts';
 
 /** What the identity is read with. */
-export interface ClusterIdentityParts {
+export interface ClusterIdentityOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly held: HeldWork;
@@ -23,11 +23,11 @@ export interface ClusterIdentityParts {
  */
 export class ClusterIdentity implements Member {
   readonly name = 'identity of the cluster';
-  readonly #parts: ClusterIdentityParts;
+  readonly #options: ClusterIdentityOptions;
   #uid: string | undefined;
 
-  constructor(parts: ClusterIdentityParts) {
-    this.#parts = parts;
+  constructor(options: ClusterIdentityOptions) {
+    this.#options = options;
   }
 
   /** Throws before it was read. */
@@ -38,11 +38,11 @@ export class ClusterIdentity implements Member {
 
   /** Waits for a server that cannot be asked. Throws CannotStartError when it lastingly refuses. */
   async start(signal: AbortSignal): Promise<void> {
-    const { held, reader } = this.#parts;
+    const { held, reader } = this.#options;
     const hold = held.hold({ work: 'process', waitsFor: 'identity', of: CONTROL });
     try {
-      const { metadata } = await patiently(
-        { ...this.#parts, hold },
+      const { metadata } = await retryUnlessRefused(
+        { ...this.#options, hold },
         'reading the identity of the cluster',
         (s) => reader.get(namespaces, { name: 'kube-system' }, { signal: s }),
         signal,

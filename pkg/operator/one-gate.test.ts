@@ -92,7 +92,7 @@ function importersOf(file: string): string[] {
 
 describe('a manager', () => {
   test('is what its entry point loads', () => {
-    expect([...manager]).toContain('pkg/parts/manager.ts');
+    expect([...manager]).toContain('pkg/operator/operator.ts');
     expect(manager.size).toBeGreaterThan(200);
   });
 
@@ -122,22 +122,22 @@ describe('a manager', () => {
   test.each([
     // The hands: what opens connections to API servers, and what may mutate through them.
     { file: 'pkg/kube/dispatchers.ts', by: ['pkg/kube/transport.ts'] },
-    { file: 'pkg/kube/transport.ts', by: ['pkg/leader/lease-thread-main.ts', 'pkg/parts/cluster.ts'] },
+    { file: 'pkg/kube/transport.ts', by: ['pkg/leader/lease-thread-main.ts', 'pkg/operator/clusters.ts'] },
     {
       file: 'pkg/kube/mutate.ts',
       by: ['pkg/kube/gated-writer.ts', 'pkg/kube/lease-client.ts', 'pkg/kube/transport.ts'],
     },
-    { file: 'pkg/kube/gated-writer.ts', by: ['pkg/parts/half.ts'] },
-    { file: 'pkg/kube/lease-client.ts', by: ['pkg/leader/lease-thread-main.ts', 'pkg/parts/leadership.ts'] },
+    { file: 'pkg/kube/gated-writer.ts', by: ['pkg/operator/clusters.ts'] },
+    { file: 'pkg/kube/lease-client.ts', by: ['pkg/leader/lease-thread-main.ts', 'pkg/operator/election.ts'] },
     // The drivers.
     { file: 'pkg/driver/grpc/connection.ts', by: ['pkg/driver/grpc/client.ts'] },
-    { file: 'pkg/driver/grpc/client.ts', by: ['pkg/parts/machine-half.ts'] },
-    { file: 'pkg/driver/gated-driver.ts', by: ['pkg/parts/machine-half.ts'] },
+    { file: 'pkg/driver/grpc/client.ts', by: ['pkg/operator/drivers.ts'] },
+    { file: 'pkg/driver/gated-driver.ts', by: ['pkg/operator/drivers.ts'] },
     // The gates. The one that is always open is for Events, which only report.
-    { file: 'pkg/gate/leader-gate.ts', by: ['pkg/parts/leadership.ts', 'pkg/parts/manager.ts'] },
+    { file: 'pkg/gate/leader-gate.ts', by: ['pkg/operator/election.ts'] },
     {
       file: 'pkg/gate/fence.ts',
-      by: ['pkg/leader/lease-thread-main.ts', 'pkg/parts/leadership.ts', 'pkg/parts/manager.ts'],
+      by: ['pkg/leader/lease-thread-main.ts', 'pkg/operator/election.ts'],
     },
   ])('has $file used by $by alone', ({ file, by }) => {
     expect(manager).toContain(file);

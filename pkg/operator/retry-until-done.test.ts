@@ -7,7 +7,7 @@ import { nodes } from '../kube/resource.ts';
 import type { Transport } from '../kube/transport.ts';
 import { silentLogger } from '../log/logger.ts';
 import { HeldWork } from '../health/held-work.ts';
-import { patiently, persistently } from './persistently.ts';
+import { retryUnlessRefused, retryUntilDone } from './retry-until-done.ts';
 
 const unreachable = (): ApiError => new ApiError(0, 'Unreachable', 'connection refused');
 const forbidden = (): ApiError => new ApiError(403, 'Forbidden', 'nodes is forbidden');
@@ -15,7 +15,7 @@ const times = (n: number, error: () => ApiError): ApiError[] => Array.from({ len
 
 function start(
   errors: unknown[],
-  how: typeof patiently = persistently,
+  how: typeof retryUnlessRefused = retryUntilDone,
   read = (): Promise<string> => Promise.resolve('read'),
 ): {
   clock: FakeClock;
@@ -42,7 +42,7 @@ function start(
   return { clock, held, warnings, stop, tries: () => tries, end };
 }
 
-describe('what is done persistently', () => {
+describe('what is done retryUntilDone', () => {
   test('survives a server that cannot be asked for a while', async () => {
     const { clock, tries, end } = start([unreachable(), new ApiError(500, 'InternalError', 'etcd has no leader')]);
     await clock.advanceAsync(10_000);
@@ -68,7 +68,7 @@ describe('what is done persistently', () => {
     async (answer) => {
       const answers = [answer, answer, { metadata: { resourceVersion: '7' }, items: [] }];
       const reader = new HttpReader({ request: () => Promise.resolve(answers.shift()) } as unknown as Transport);
-      const { clock, end } = start([], persistently, async () => (await reader.list(nodes)).metadata.resourceVersion);
+      const { clock, end } = start([], retryUntilDone, async () => (await reader.list(nodes)).metadata.resourceVersion);
       await clock.advanceAsync(60_000);
 
       await expect(end).resolves.toBe('7');
@@ -105,23 +105,23 @@ describe('what is done persistently', () => {
   });
 });
 
-describe('what is done patiently', () => {
+describe('what is done retryUnlessRefused', () => {
   test('survives a server that refuses while it starts', async () => {
-    const { clock, end } = start([unreachable(), forbidden(), forbidden()], patiently);
+    const { clock, end } = start([unreachable(), forbidden(), forbidden()], retryUnlessRefused);
     await clock.advanceAsync(20_000);
 
     await expect(end).resolves.toBe('read');
   });
 
   test('waits for a server that cannot be reached for as long as it takes', async () => {
-    const { clock, end } = start([...times(100, unreachable), forbidden()], patiently);
+    const { clock, end } = start([...times(100, unreachable), forbidden()], retryUnlessRefused);
     await clock.advanceAsync(3_600_000);
 
     await expect(end).resolves.toBe('read');
   });
 
   test('ends with a refusal that lasts longer than a start', async () => {
-    const { clock, end, tries } = start(times(100, forbidden), patiently);
+    const { clock, end, tries } = start(times(100, forbidden), retryUnlessRefused);
     await clock.advanceAsync(9_000);
     const triesBefore = tries();
     await clock.advanceAsync(60_000);

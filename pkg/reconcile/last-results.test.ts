@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { FakeClock } from '../clock/fake-clock.ts';
-import { lastResults } from './last-results.ts';
+import { endWithResults } from './last-results.ts';
 
 /** What is called, in order. */
 function start(): { story: string[]; stop: (graceMs: number) => Promise<void> } {
@@ -14,12 +14,13 @@ function start(): { story: string[]; stop: (graceMs: number) => Promise<void> } 
       clock.advance(tookMs);
       return Promise.resolve();
     };
-  const parts = lastResults({
-    clock,
-    queue: { restrict: () => void story.push('restrict queue'), rest: note('rest', 1_000), stop: note('stop queue') },
-    activities: { hasResult: () => false, stop: note('stop activities', 4_000) },
-  });
-  return { story, stop: (graceMs) => parts.stop(graceMs) };
+  const queue = {
+    restrict: () => void story.push('restrict queue'),
+    rest: note('rest', 1_000),
+    stop: note('stop queue'),
+  };
+  const activities = { hasResult: () => false, stop: note('stop activities', 4_000) };
+  return { story, stop: (graceMs) => endWithResults(activities, queue, { clock, graceMs }) };
 }
 
 test('work ends first, then what came of it is recorded, then the queue ends with what is left of the grace', async () => {

@@ -15,7 +15,7 @@ const EACH_TOLD = 12;
  * refuses (401, 403, 404) what it grants a second later, so that no refusal is taken for the last word. `hold` shows what it
  * fails with, and is released at the end. Rejects with the signal's reason, and with anything that is no ApiError.
  */
-export async function persistently<T>(
+export async function retryUntilDone<T>(
   { clock, log, hold }: { readonly clock: Clock; readonly log: Logger; readonly hold?: Hold },
   what: string,
   run: (signal: AbortSignal) => Promise<T>,
@@ -40,19 +40,19 @@ export async function persistently<T>(
 }
 
 /**
- * As `persistently`, for what a process cannot do without: when the server has refused it (401, 403, not served) for so long
+ * As `retryUntilDone`, for what a process cannot do without: when the server has refused it (401, 403, not served) for so long
  * that it is not just starting, rejects with the refusal, for a person to mend.
  */
-export async function patiently<T>(
-  parts: { readonly clock: Clock; readonly log: Logger; readonly hold?: Hold },
+export async function retryUnlessRefused<T>(
+  how: { readonly clock: Clock; readonly log: Logger; readonly hold?: Hold },
   what: string,
   run: (signal: AbortSignal) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const { clock } = parts;
+  const { clock } = how;
   let refusedSinceMs: number | undefined;
-  const outcome = await persistently(
-    parts,
+  const outcome = await retryUntilDone(
+    how,
     what,
     async (s) => {
       try {

@@ -2,14 +2,18 @@ import type { SystemClock } from '../clock/system-clock.ts';
 import { ClusterContinuity } from '../cache/cluster-continuity.ts';
 import { ServerTime } from '../clock/server-time.ts';
 import { CONTROL } from '../gate/gate.ts';
-import type { Cluster } from '../gate/gate.ts';
+import type { Cluster, Gate } from '../gate/gate.ts';
 import type { ProbedCluster } from '../gate/cluster-freeze.ts';
 import { addressOf } from '../kube/address.ts';
+import type { Config } from '../config/config.ts';
+import type { Writer } from '../kube/client.ts';
 import { loadEndpoint } from '../kube/config.ts';
 import type { Endpoint } from '../kube/endpoint.ts';
 import { isNotFound } from '../kube/errors.ts';
+import { GatedWriter, type WriteObserver } from '../kube/gated-writer.ts';
 import { HttpReader } from '../kube/http-reader.ts';
-import type { Resource } from '../kube/resource.ts';
+import type { Interceptor } from '../kube/interceptor.ts';
+import { machines, nodes, type Resource } from '../kube/resource.ts';
 import { createThrottle } from '../kube/throttle.ts';
 import { Transport } from '../kube/transport.ts';
 import type { RequestRecord } from '../kube/transport.ts';
@@ -33,13 +37,15 @@ export interface ClusterAccess {
   readonly continuity: ClusterContinuity;
 }
 
-/** How the way to an API server is made. */
-export interface ClusterOptions {
-  readonly cluster: Cluster;
-  /** As `EndpointSource.kubeconfig`. */
-  readonly kubeconfig: string;
-  /** Read to see whether the server answers; an object of this kind that nobody has. */
-  readonly probe: { readonly resource: Resource<KubeObject>; readonly namespace: string | undefined };
+/** The clusters of a process. */
+export interface Clusters {
+  readonly control: ClusterAccess;
+  /** Undefined without a target cluster; the same as `control` when both are one cluster. */
+  readonly target: ClusterAccess | undefined;
+}
+
+/** How the ways to the API servers of a process are made. */
+export interface ClustersOptions {
   readonly userAgent: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly qps: number;
@@ -51,8 +57,45 @@ export interface ClusterOptions {
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
 }
 
+/** How the way to one API server is made. */
+export interface ClusterOptions extends ClustersOptions {
+  readonly cluster: Cluster;
+  /** As `EndpointSource.kubeconfig`. */
+  readonly kubeconfig: string;
+  /** Read to see whether the server answers; an object of this kind that nobody has. */
+  readonly probe: { readonly resource: Resource<KubeObject>; readonly namespace: string | undefined };
+}
+
+/** Name of the target in metrics, logs and the gate, when it is a cluster of its own. */
+const TARGET = 'target';
+
 /** Name of the object that probes ask for, as in the original; that it does not exist is a good answer, if an API server says so. */
 const PROBED_NAME = 'dummy-name';
+
+/** Opens the clusters that the flags name; nothing is sent yet. Throws ConfigError. */
+export async function openClusters(
+  { controlKubeconfig, targetKubeconfig, namespace }: Config['clusters'],
+  options: ClustersOptions,
+): Promise<Clusters> {
+  const control = await openCluster({
+    ...options,
+    cluster: CONTROL,
+    kubeconfig: controlKubeconfig === '' ? targetKubeconfig : controlKubeconfig,
+    probe: { resource: machines, namespace },
+  });
+  if (targetKubeconfig === 'none') return { control, target: undefined };
+  if (controlKubeconfig === '' || controlKubeconfig === targetKubeconfig) return { control, target: control };
+  const probe = { resource: nodes, namespace: undefined };
+  return { control, target: await openCluster({ ...options, cluster: TARGET, kubeconfig: targetKubeconfig, probe }) };
+}
+
+/** A writer to a cluster, behind `gate`; `observer` gets its answers. */
+export function writerTo(
+  { transport, cluster }: ClusterAccess,
+  options: { gate: Gate; observer: WriteObserver; intercept: Interceptor | undefined },
+): Writer {
+  return new GatedWriter({ transport, cluster, ...options });
+}
 
 /**
  * Opens the way to one API server; nothing is sent yet. Only the control cluster's time is believed: it is the one that the

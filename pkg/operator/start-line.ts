@@ -1,9 +1,13 @@
+import type { Config } from '../config/config.ts';
 import type { LogFields } from '../log/logger.ts';
-import type { Base } from './base.ts';
+import type { Clusters } from './clusters.ts';
 
 /** What a log begins with: who runs, what it runs, and where. Of the kubeconfigs it names the servers only. */
-export function startFields(base: Base, leases: readonly string[]): LogFields {
-  const { version, identity, config, control, target } = base;
+export function startFields(
+  { version, identity, config }: { readonly version: string; readonly identity: string; readonly config: Config },
+  { control, target }: Clusters,
+  leases: readonly string[],
+): LogFields {
   const { program, clusters, controllers, drivers, server } = config;
   return {
     version,

@@ -8,10 +8,10 @@ import type { HeldWork } from '../health/held-work.ts';
 import type { Logger } from '../log/logger.ts';
 import { requeue } from '../reconcile/result.ts';
 import type { Reconcile } from '../reconcile/worker.ts';
-import { persistently } from './persistently.ts';
+import { retryUntilDone } from './retry-until-done.ts';
 
 /** What the readiness of a target is found out with. */
-export interface TargetReadinessParts {
+export interface TargetReadinessOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly freezes: Freezes;
@@ -19,11 +19,11 @@ export interface TargetReadinessParts {
   /** Name of the Lease under which the work is done. */
   readonly work: string;
   /** A target cluster that is not the control cluster, and the caches of it; undefined: there is nothing to wait for. */
-  readonly target: CachedTarget | undefined;
+  readonly target: CachedCluster | undefined;
 }
 
 /** A cluster and what is cached of it, which may grow. */
-interface CachedTarget {
+export interface CachedCluster {
   readonly cluster: Cluster;
   readonly kinds: readonly CachedKind[];
 }
@@ -36,12 +36,12 @@ const LOOK_AGAIN_MS = 5_000;
  * goes on, and everything else waits here.
  */
 export class TargetReadiness {
-  readonly #parts: TargetReadinessParts;
+  readonly #options: TargetReadinessOptions;
   #isReady: boolean;
 
-  constructor(parts: TargetReadinessParts) {
-    this.#parts = parts;
-    this.#isReady = parts.target === undefined;
+  constructor(options: TargetReadinessOptions) {
+    this.#options = options;
+    this.#isReady = options.target === undefined;
   }
 
   /** Whether decisions may be based on what the caches show of the target. */
@@ -49,18 +49,12 @@ export class TargetReadiness {
     return this.#isReady;
   }
 
-  /** Whether the target cannot be reached at present. */
-  get isTargetFrozen(): boolean {
-    const { freezes, target } = this.#parts;
-    return target !== undefined && freezes.state(target.cluster)?.frozen === true;
-  }
-
   /**
    * Resolves when the caches have caught up, or the target is frozen; then catching up goes on for as long as it takes, until
    * the signal is aborted, whatever the target answers meanwhile. Rejects with the signal's reason, and with errors of our own.
    */
   async begin(signal: AbortSignal): Promise<void> {
-    const { freezes, log, target } = this.#parts;
+    const { freezes, log, target } = this.#options;
     if (target === undefined) return;
     const catchingUp = this.#catchUp(target, signal);
     await Promise.race([catchingUp, untilAborted(untilFrozen(freezes, target.cluster), signal)]);
@@ -75,19 +69,19 @@ export class TargetReadiness {
     );
   }
 
-  /** `reconcile`, which for keys other than those of `mayPass` waits until the target is ready. */
-  holding(reconcile: Reconcile, mayPass: (key: string) => boolean): Reconcile {
+  /** `reconcile`, which for keys that need the target waits until it is ready. */
+  holding(reconcile: Reconcile, needsTarget: (key: string) => boolean): Reconcile {
     return (key, signal, log) =>
-      this.#isReady || mayPass(key)
+      this.#isReady || !needsTarget(key)
         ? reconcile(key, signal, log)
         : Promise.resolve(requeue(LOOK_AGAIN_MS, 'the target cluster to answer'));
   }
 
-  async #catchUp(target: CachedTarget, signal: AbortSignal): Promise<void> {
-    const { clock, log, held, work } = this.#parts;
+  async #catchUp(target: CachedCluster, signal: AbortSignal): Promise<void> {
+    const { clock, log, held, work } = this.#options;
     const hold = held.hold({ work, waitsFor: 'catch-up', of: target.cluster });
-    const parts = { clock, log, hold };
-    await persistently(parts, 'catching up with the target cluster', (s) => reachPresent(target.kinds, s), signal);
+    const how = { clock, log, hold };
+    await retryUntilDone(how, 'catching up with the target cluster', (s) => reachPresent(target.kinds, s), signal);
     this.#isReady = true;
   }
 }

@@ -16,9 +16,9 @@ import type { Resource } from '../kube/resource.ts';
 import type { Logger } from '../log/logger.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
 import { CannotStartError, type Member } from '../process/lifecycle.ts';
-import type { ClusterAccess } from './cluster.ts';
+import type { ClusterAccess } from './clusters.ts';
 import { OwnWrites } from './own-writes.ts';
-import { patiently } from './persistently.ts';
+import { retryUnlessRefused } from './retry-until-done.ts';
 import type { ProbedKind } from './probes.ts';
 import { untilFrozen } from './target-readiness.ts';
 
@@ -45,13 +45,15 @@ interface CacheMember {
   readonly hasSynced: () => boolean;
 }
 
-/** What caches of a cluster are made with. */
-interface CachesParts {
+/** What the caches of a cluster are made with. */
+export interface ClusterCachesOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: KubeMetrics;
   readonly freezes: Freezes;
   readonly held: HeldWork;
+  /** See InformerOptions. */
+  readonly freeze: boolean;
 }
 
 /** Whether a kind that is optional may be read now is asked so often at first, and so often in the end. */
@@ -59,27 +61,27 @@ const OPTIONAL_FIRST_MS = 2_000;
 const OPTIONAL_LONGEST_MS = 300_000;
 
 /** All caches of one cluster: they start together, learn of our own writes, and tell that the cluster lives. */
-export class Caches implements Member {
+export class ClusterCaches implements Member {
   readonly name: string;
   readonly ownWrites = new OwnWrites();
   readonly #access: ClusterAccess;
-  readonly #parts: CachesParts;
+  readonly #options: ClusterCachesOptions;
   readonly #stopping = new AbortController();
   readonly #members: CacheMember[] = [];
   /** Those that were found readable: they run, or are about to. */
   readonly #used = new Set<CacheMember>();
   readonly #running: Promise<unknown>[] = [];
 
-  constructor(access: ClusterAccess, parts: CachesParts) {
+  constructor(access: ClusterAccess, options: ClusterCachesOptions) {
     this.name = `caches of ${access.cluster}`;
     this.#access = access;
-    this.#parts = parts;
+    this.#options = options;
   }
 
   /** Adds a cache; only before `start`. */
   add<T extends KubeObject>(resource: Resource<T>, options: CacheOptions<T> = {}): ReflectedInformer<T> {
     const { cluster, transport, reader, prober } = this.#access;
-    const { clock, log, metrics, freezes } = this.#parts;
+    const { clock, log, metrics, freezes, freeze } = this.#options;
     const { namespace, metadataOnly, indexes, transform, optionalFor } = options;
     const history = new KnownHistory();
     const isOptional = optionalFor !== undefined;
@@ -95,6 +97,7 @@ export class Caches implements Member {
       metrics,
       indexes,
       transform,
+      freeze,
       onAlive: () => freezes.sawLife(cluster),
       onBlind: (fromMs, toMs) => freezes.wasBlind(cluster, { fromMs, toMs }),
       history,
@@ -148,7 +151,7 @@ export class Caches implements Member {
    */
   async start(signal: AbortSignal): Promise<void> {
     const { cluster } = this.#access;
-    const hold = this.#parts.held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
+    const hold = this.#options.held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
     await Promise.all(this.#members.map((member) => this.#begin(member, hold, signal)));
     const filled = Promise.all(
       [...this.#used].map(async ({ wait }) => {
@@ -156,7 +159,7 @@ export class Caches implements Member {
       }),
     ).then(() => hold.release());
     if (cluster === CONTROL) await filled;
-    else await Promise.race([filled, untilFrozen(this.#parts.freezes, cluster)]);
+    else await Promise.race([filled, untilFrozen(this.#options.freezes, cluster)]);
   }
 
   async stop(): Promise<void> {
@@ -180,7 +183,7 @@ export class Caches implements Member {
       const { kind } = cached.resource;
       continuity.remove();
       const why = isRefusal(err) ? describeRefusal(cluster, cached, err) : err;
-      this.#parts.log.warn({ cluster, kind, err: why }, `went on without ${optionalFor}`);
+      this.#options.log.warn({ cluster, kind, err: why }, `went on without ${optionalFor}`);
       this.#running.push(this.#useLater(member));
     }
   }
@@ -192,7 +195,7 @@ export class Caches implements Member {
 
   /** Asks ever more rarely whether the cache can be filled; never rejects. */
   async #useLater(member: CacheMember): Promise<void> {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#options;
     const signal = this.#stopping.signal;
     for (let pauseMs = OPTIONAL_FIRST_MS; !signal.aborted; pauseMs = Math.min(2 * pauseMs, OPTIONAL_LONGEST_MS)) {
       try {
@@ -217,7 +220,7 @@ export class Caches implements Member {
    * that concerns the cluster.
    */
   #showRefused(resource: Resource<KubeObject>): (err: ApiError | undefined) => void {
-    const { held, log } = this.#parts;
+    const { held, log } = this.#options;
     const { cluster } = this.#access;
     const { kind } = resource;
     let hold: Hold | undefined;
@@ -243,7 +246,7 @@ export class Caches implements Member {
 
   /** An unreachable server is waited for; a refusal that lasts is told, for somebody to mend. */
   async #requireServed(cached: ProbedKind, hold: Hold, signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#options;
     const { cluster } = this.#access;
     const look = async (s: AbortSignal): Promise<void> => {
       try {
@@ -258,7 +261,12 @@ export class Caches implements Member {
     try {
       // The caches themselves show when they are filled: the hold is theirs.
       const shown: Hold = { failed: (err) => hold.failed(err), release: () => undefined };
-      await patiently({ clock, log, hold: shown }, `reading ${pathOf(cached)} of the ${cluster} cluster`, look, signal);
+      await retryUnlessRefused(
+        { clock, log, hold: shown },
+        `reading ${pathOf(cached)} of the ${cluster} cluster`,
+        look,
+        signal,
+      );
     } catch (err) {
       if (!isRefusal(err)) throw err;
       throw new CannotStartError(describeRefusal(cluster, cached, err), { cause: err });

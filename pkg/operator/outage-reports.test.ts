@@ -5,11 +5,9 @@ import { FakeClock } from '../clock/fake-clock.ts';
 import type { Occurrence } from '../events/correlator.ts';
 import type { FreezeListener } from '../gate/freeze.ts';
 import type { Outage } from '../gate/outage.ts';
-import { FreezeNews } from './freeze-news.ts';
+import { OutageReports } from './outage-reports.ts';
 
 const SINCE = Date.UTC(2026, 0, 1);
-const idle = { begin: () => Promise.resolve(), end: () => Promise.resolve() };
-const never = new AbortController().signal;
 // What an Event about it needs of a Lease.
 const lease = { metadata: { name: 'machine-controller', namespace: 'ns', uid: 'u' } } as Lease;
 
@@ -17,16 +15,16 @@ function start() {
   const clock = new FakeClock();
   const outages: Outage[] = [];
   const listeners: FreezeListener[] = [];
-  const news = new FreezeNews({
+  const reports = new OutageReports({
     clock,
     freezes: { outages: () => outages, onChange: (listener) => listeners.push(listener) },
   });
   const told: Occurrence[] = [];
   const elector: { lease: Lease | undefined } = { lease: undefined };
   const recorder = { record: (occurrence: Occurrence) => void told.push(occurrence) };
-  const lead = async (): Promise<void> => {
+  const lead = (): void => {
     elector.lease = lease;
-    await news.readBy({ elector, recorder }, idle).begin(never);
+    reports.subscribe({ elector, recorder });
   };
   const change = (cluster: string, frozen: boolean, lastedMs = 30_000, more: Partial<Outage> = {}): void => {
     const outage = { cluster, sinceMs: SINCE, why: 'connection refused', ...more };
@@ -37,9 +35,9 @@ function start() {
 }
 
 describe('outages', () => {
-  test('of a target are told on the Lease when they begin and when they end', async () => {
+  test('of a target are told on the Lease when they begin and when they end', () => {
     const { told, lead, change } = start();
-    await lead();
+    lead();
 
     change('target', true);
     change('target', false, 725_000);
@@ -63,20 +61,20 @@ describe('outages', () => {
     ]);
   });
 
-  test('of the control cluster are told when they end, by whoever leads then or soon after', async () => {
+  test('of the control cluster are told when they end, by whoever leads then or soon after', () => {
     const { clock, told, lead, change } = start();
 
     change('control', true);
     change('control', false);
     clock.advance(60_000);
-    await lead();
+    lead();
 
     expect(told.map(({ reason }) => reason)).toEqual(['APIServerReachable']);
   });
 
-  test('in which a cluster was set back are told at both ends, of the control cluster too', async () => {
+  test('in which a cluster was set back are told at both ends, of the control cluster too', () => {
     const { told, lead, change } = start();
-    await lead();
+    lead();
     const setBack = { isSetBack: true, why: 'machines are at 20, and were at 40' } as const;
 
     change('control', true, 0, setBack);
@@ -100,22 +98,22 @@ describe('outages', () => {
     ]);
   });
 
-  test('that go on are told by a new leader, those long past are not', async () => {
+  test('that go on are told by a new leader, those long past are not', () => {
     const { clock, told, lead, change } = start();
     change('control', true);
     change('control', false);
     clock.advance(6 * 60_000);
     change('target', true);
 
-    await lead();
+    lead();
 
     expect(told.map(({ reason }) => reason)).toEqual(['APIServerUnreachable']);
   });
 
-  test('are not told by a process that does not lead', async () => {
+  test('are not told by a process that does not lead', () => {
     const { told, elector, lead, change } = start();
     change('target', true);
-    await lead();
+    lead();
     elector.lease = undefined;
 
     change('target', false);

@@ -1,0 +1,72 @@
+import type { KubeObject } from '../apis/meta.ts';
+import type { Informer } from '../cache/lister.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import type { Operator } from '../operator/operator.ts';
+import type { Controller } from '../reconcile/controller.ts';
+import { SecretContents } from './class-secrets/secret-contents.ts';
+import { machineClass } from './machine-class/index.ts';
+import { machineDeployment } from './machine-deployment/index.ts';
+import { machineSet } from './machine-set/index.ts';
+import { machine } from './machine/index.ts';
+import { Fleet } from './machines/fleet.ts';
+import { ReplacementPace } from './machines/pace.ts';
+import { CreationBrake } from './replicas/creation-brake.ts';
+import { Departures } from './safety/departures.ts';
+import { GoneMachines } from './safety/gone-machines.ts';
+import { notingCalls } from './safety/noted-calls.ts';
+import { orphanVMs } from './safety/orphan-vms/index.ts';
+import { overshoot } from './safety/overshoot/index.ts';
+import { OwnerlessVMs } from './safety/ownerless-vms.ts';
+import { unmanagedNodes } from './safety/unmanaged-nodes/index.ts';
+import { secret } from './secret/index.ts';
+
+/** All controllers of the Leases that the process applies for. */
+export function controllers(operator: Operator): Controller[] {
+  const ownerless = new OwnerlessVMs();
+  return [
+    ...(operator.config.leases.has(MANAGER_LEASE) ? ownerControllers(operator, ownerless) : []),
+    ...(operator.config.leases.has(MACHINE_LEASE) ? machineControllers(operator, ownerless) : []),
+  ];
+}
+
+/** MachineDeployments and MachineSets. */
+function ownerControllers(operator: Operator, ownerless: OwnerlessVMs): Controller[] {
+  const brake = new CreationBrake(operator);
+  return [machineSet(operator, brake), machineDeployment(operator, brake), overshoot(operator, ownerless)];
+}
+
+/** Machines, MachineClasses and Secrets. */
+function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Controller[] {
+  const { clock, reader, caches } = operator;
+  const { classes } = caches;
+  const secrets = new SecretContents({ reader, secrets: caches.secrets, classes, clock });
+  const departures = new Departures();
+  const gone = new GoneMachines();
+  const drivers = notingCalls(operator.under(MACHINE_LEASE).drivers, departures);
+  const share = { secrets, fleet: fleetOf(caches), pace: new ReplacementPace(operator) };
+  return [
+    // Before the machine controller forgets what it knew of a Machine that is gone.
+    orphanVMs(operator, { ...share, departures, gone, ownerless }),
+    unmanagedNodes(operator, gone),
+    machineClass(operator, secrets),
+    secret(operator),
+    machine(operator, { ...share, drivers }),
+  ];
+}
+
+/** Machines and their owners, as far as this process may read them: asked anew each time, because caches fill later. */
+function fleetOf({ machines, machineSets, machineDeployments }: Operator['caches']): Fleet {
+  return new Fleet({
+    machines,
+    get sets() {
+      return filled(machineSets);
+    },
+    get deployments() {
+      return filled(machineDeployments);
+    },
+  });
+}
+
+function filled<T extends KubeObject>(cache: Informer<T>): Informer<T> | undefined {
+  return cache.hasSynced ? cache : undefined;
+}

@@ -1,0 +1,36 @@
+import { eventsAbout } from '../../events/event-sink.ts';
+import { machineClasses } from '../../kube/resource.ts';
+import { MACHINE_LEASE } from '../../leader/names.ts';
+import type { Operator } from '../../operator/operator.ts';
+import type { Controller } from '../../reconcile/controller.ts';
+import type { SecretContents } from '../class-secrets/secret-contents.ts';
+import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
+import { MachineClassController } from './controller.ts';
+import { lookForOwnerlessVMs } from './ownerless-vms.ts';
+import { wakeMachineClasses } from './wake.ts';
+
+/** Keeps MachineClasses that somebody needs. */
+export function machineClass(operator: Operator, secrets: SecretContents): Controller {
+  const { clock, log, config, reader } = operator;
+  const { classes, machines } = operator.caches;
+  const { writer, drivers } = operator.under(MACHINE_LEASE);
+  const { namespace } = config.clusters;
+  const controller = new MachineClassController({
+    classes,
+    machines,
+    writer,
+    ownerlessVMs: (one, _sinceMs, signal) => lookForOwnerlessVMs({ drivers, secrets, reader, namespace }, one, signal),
+    recorder: eventsAbout(machineClasses, operator.recorder(MACHINE_EVENT_SOURCE)),
+    clock,
+    log,
+  });
+  return {
+    name: 'machine-class',
+    queue: 'machineclass',
+    lease: MACHINE_LEASE,
+    concurrency: config.machine.concurrency,
+    reconcile: (key, signal) => controller.reconcile(key, signal),
+    needsTarget: () => false,
+    watches: [(queue) => wakeMachineClasses({ classes, machines, queue })],
+  };
+}

@@ -1,0 +1,57 @@
+import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
+import { eventsAbout } from '../../events/event-sink.ts';
+import { machineDeployments as deploymentResource, machineSets as machineSetResource } from '../../kube/resource.ts';
+import { MANAGER_LEASE } from '../../leader/names.ts';
+import { machineDeploymentMetrics } from '../../metrics/machine-deployment.ts';
+import type { Operator } from '../../operator/operator.ts';
+import type { Controller } from '../../reconcile/controller.ts';
+import type { CreationBrake } from '../replicas/creation-brake.ts';
+import { MachineDeploymentController } from './controller.ts';
+import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from './events.ts';
+import { FreezeCondition } from './freeze-condition.ts';
+import { wakeMachineDeployments } from './wake.ts';
+
+/** Keeps the MachineSets of a MachineDeployment, and rolls its Machines from one to the next. */
+export function machineDeployment(operator: Operator, brake: CreationBrake): Controller {
+  const { clock, log, registry, config, reader } = operator;
+  const { machines, machineSets, machineDeployments } = operator.caches;
+  const { writer, targets } = operator.under(MANAGER_LEASE);
+  const recorder = operator.recorder(MACHINE_DEPLOYMENT_EVENT_SOURCE);
+  machineDeploymentMetrics(registry, () => machineDeployments.list());
+  const controller = new MachineDeploymentController({
+    machines,
+    machineSets,
+    machineDeployments,
+    reader,
+    writer,
+    targets,
+    recorder: eventsAbout(deploymentResource, recorder),
+    setRecorder: eventsAbout(machineSetResource, recorder),
+    brake,
+    clock,
+    log,
+    holdsScaleDownDuringRollout: config.sets.annotateForAutoscaler,
+  });
+  const freezeCondition = new FreezeCondition({ machineDeployments, writer, clock, outages: () => operator.outages });
+  const nodes = targets.all().map((target) => target.nodes);
+  return {
+    name: 'machine-deployment',
+    queue: 'machinedeployment',
+    lease: MANAGER_LEASE,
+    concurrency: config.sets.concurrency,
+    report: (key, signal) => freezeCondition.show(key, signal),
+    reconcile: (key, signal) => controller.reconcile(key, signal),
+    needsTarget: (key) => {
+      const seen = machineDeployments.get(key);
+      return seen === undefined || !isBeingDeleted(seen);
+    },
+    watches: [
+      (queue) => wakeMachineDeployments({ machines, machineSets, machineDeployments, nodes, queue }),
+      (queue) => {
+        operator.onOutage(() => {
+          for (const deployment of machineDeployments.list()) queue.add(keyOf(deployment));
+        });
+      },
+    ],
+  };
+}

@@ -1,0 +1,51 @@
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { eventsAbout } from '../../events/event-sink.ts';
+import { machineSets as machineSetResource } from '../../kube/resource.ts';
+import { MANAGER_LEASE } from '../../leader/names.ts';
+import { machineSetMetrics } from '../../metrics/machine-set.ts';
+import type { Operator } from '../../operator/operator.ts';
+import type { Controller } from '../../reconcile/controller.ts';
+import { Expectations } from '../../reconcile/expectations.ts';
+import type { CreationBrake } from '../replicas/creation-brake.ts';
+import { MACHINE_SET_EVENT_SOURCE } from '../replicas/events.ts';
+import { MachineSetController } from './controller.ts';
+import { randomSuffix } from './new-machine.ts';
+import { wakeMachineSets } from './wake.ts';
+
+/** Keeps as many Machines as a MachineSet asks for. */
+export function machineSet(operator: Operator, brake: CreationBrake): Controller {
+  const { clock, log, registry, config, reader } = operator;
+  const { machines, machineSets, machineDeployments } = operator.caches;
+  const { writer, targets } = operator.under(MANAGER_LEASE);
+  const expectations = new Expectations({ clock });
+  operator.onSetBack(() => expectations.doubt());
+  const controller = new MachineSetController({
+    machines,
+    machineSets,
+    machineDeployments,
+    reader,
+    writer,
+    targets,
+    expectations,
+    brake,
+    recorder: eventsAbout(machineSetResource, operator.recorder(MACHINE_SET_EVENT_SOURCE)),
+    safetyRecorder: eventsAbout(machineSetResource, operator.recorder(MANAGER_LEASE)),
+    metrics: machineSetMetrics(registry, () => machineSets.list()),
+    clock,
+    log,
+    nodeConditions: config.machine.nodeConditions,
+    newSuffix: randomSuffix,
+  });
+  return {
+    name: 'machine-set',
+    queue: 'machineset',
+    lease: MANAGER_LEASE,
+    concurrency: config.sets.concurrency,
+    reconcile: (key, signal) => controller.reconcile(key, signal),
+    needsTarget: (key) => {
+      const seen = machineSets.get(key);
+      return seen === undefined || !isBeingDeleted(seen);
+    },
+    watches: [(queue) => wakeMachineSets({ machines, machineSets, machineDeployments, queue })],
+  };
+}

@@ -1,0 +1,89 @@
+import { ActivityRegistry } from '../../activity/registry.ts';
+import { createDrainer } from '../../drain/drainer.ts';
+import { DrainLimits } from '../../drain/limits.ts';
+import { isDeletedByForce } from '../../driver/concerned-clusters.ts';
+import type { Drivers } from '../../driver/drivers.ts';
+import { eventsAbout } from '../../events/event-sink.ts';
+import { machines as machineResource } from '../../kube/resource.ts';
+import { MACHINE_LEASE } from '../../leader/names.ts';
+import { machineMetrics } from '../../metrics/machine.ts';
+import { replacementMetrics } from '../../metrics/replacement.ts';
+import type { Operator } from '../../operator/operator.ts';
+import type { Controller } from '../../reconcile/controller.ts';
+import { endWithResults } from '../../reconcile/last-results.ts';
+import type { SecretContents } from '../class-secrets/secret-contents.ts';
+import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
+import type { Fleet } from '../machines/fleet.ts';
+import { HOLD_KINDS, holdOf } from '../machines/hold.ts';
+import type { ReplacementPace } from '../machines/pace.ts';
+import { zoneStates } from '../machines/zones.ts';
+import type { ActivityResults } from './calls/results.ts';
+import { MachineController } from './controller.ts';
+import { wakeMachines, wakeMachinesOfClasses } from './wake.ts';
+
+/** What the machine controller shares with others. */
+export interface MachineShare {
+  readonly secrets: SecretContents;
+  readonly fleet: Fleet;
+  readonly pace: ReplacementPace;
+  /** Those of the operator, with somebody who takes note of calls. */
+  readonly drivers: Drivers;
+}
+
+/** How many of each kind of long work run at once. Drains have their own place, so that they never hold up the rest. */
+const ACTIVITY_LIMITS = { create: 200, initialize: 200, status: 200, delete: 200, drain: 1_000 };
+
+/** Makes a VM of each Machine, looks after it, and deletes it. */
+export function machine(operator: Operator, share: MachineShare): Controller {
+  const { clock, log, registry, metrics, config, reader } = operator;
+  const { machines, classes, secrets } = operator.caches;
+  const { writer, targets, gate } = operator.under(MACHINE_LEASE);
+  const limits = ACTIVITY_LIMITS;
+  const activities = new ActivityRegistry<ActivityResults>({ clock, log, metrics: metrics.activity, limits });
+  const controller = new MachineController({
+    ...share,
+    machines,
+    classes,
+    reader,
+    writer,
+    targets,
+    activities,
+    drain: createDrainer({
+      clock,
+      log,
+      limits: new DrainLimits(),
+      podsOf: ({ cluster }, nodeName) => operator.podsOn(cluster, nodeName),
+    }),
+    gate,
+    trust: gate,
+    outages: () => operator.outages,
+    recorder: eventsAbout(machineResource, operator.recorder(MACHINE_EVENT_SOURCE)),
+    metrics: machineMetrics(registry, machines),
+    clock,
+    settings: config.machine,
+  });
+  replacementMetrics(
+    registry,
+    {
+      held: () => machines.list().flatMap((one) => holdOf(one)?.kind ?? []),
+      zones: () => zoneStates({ classes, targets }, machines.list(), config.machine.zoneUnhealthyThreshold),
+    },
+    HOLD_KINDS,
+  );
+  const nodes = targets.all().map((target) => target.nodes);
+  return {
+    name: 'machine',
+    queue: 'machine',
+    lease: MACHINE_LEASE,
+    concurrency: config.machine.concurrency,
+    reconcile: (key, signal, passLog) => controller.reconcile(key, signal, passLog),
+    // Once the target answers, its Node may be looked for, which takes caches that have caught up.
+    needsTarget: (key) => !(isDeletedByForce(machines.get(key)) && operator.isTargetFrozen),
+    watches: [
+      (queue) => activities.onEnd((key) => queue.add(key)),
+      (queue) => wakeMachinesOfClasses({ machines, classes, secrets, queue }),
+      (queue) => wakeMachines({ machines, nodes, queue, activities, controller }),
+    ],
+    end: (queue, graceMs) => endWithResults(activities, queue, { clock, graceMs }),
+  };
+}

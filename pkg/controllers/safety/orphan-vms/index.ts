@@ -1,0 +1,120 @@
+import { ActivityRegistry } from '../../../activity/registry.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { ListedMachine } from '../../../driver/driver.ts';
+import { eventsAbout } from '../../../events/event-sink.ts';
+import { CONTROL } from '../../../gate/gate.ts';
+import { machineClasses, machines as machineResource } from '../../../kube/resource.ts';
+import { MACHINE_LEASE } from '../../../leader/names.ts';
+import { orphanVMMetrics } from '../../../metrics/safety.ts';
+import type { Operator } from '../../../operator/operator.ts';
+import type { Controller } from '../../../reconcile/controller.ts';
+import type { SecretContents } from '../../class-secrets/secret-contents.ts';
+import { MACHINE_EVENT_SOURCE } from '../../machines/events.ts';
+import type { Fleet } from '../../machines/fleet.ts';
+import type { ReplacementPace } from '../../machines/pace.ts';
+import { identify, ownershipOf } from '../../vms/ownership.ts';
+import type { Departures } from '../departures.ts';
+import type { GoneMachines } from '../gone-machines.ts';
+import type { OwnerlessVMs } from '../ownerless-vms.ts';
+import { OrphanBrake } from './brake.ts';
+import { Collector } from './collector.ts';
+import { OrphanVMsController } from './controller.ts';
+import { Evidence } from './evidence.ts';
+import { ForgottenMachines } from './forgotten.ts';
+import { VanishedVMs } from './vanished-vms.ts';
+import { ORPHAN_VMS_KEY, wakeOrphanVMs } from './wake.ts';
+
+/** What the loop over VMs shares with others. */
+export interface OrphanVMsShare {
+  readonly secrets: SecretContents;
+  readonly fleet: Fleet;
+  readonly pace: ReplacementPace;
+  readonly departures: Departures;
+  readonly gone: GoneMachines;
+  readonly ownerless: OwnerlessVMs;
+}
+
+const NAME = 'safety.orphan-vms';
+/** So many VMs are deleted at once; the rest waits. */
+const DELETIONS_AT_ONCE = 20;
+const ACTIVITY_LIMITS = { create: 1, initialize: 1, status: 1, delete: DELETIONS_AT_ONCE, drain: 1 };
+
+/** Finds VMs without a Machine and Machines without a VM. */
+export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller {
+  const { clock, registry, config, reader } = operator;
+  const { machines, classes } = operator.caches;
+  const { gate: trust, writer, targets, drivers } = operator.under(MACHINE_LEASE);
+  const { secrets, gone, ownerless, departures } = share;
+  const { orphanVMsGraceMs: graceMs, orphanVMsPeriodMs: periodMs, orphanVMsDryRun: isDryRun } = config.safety;
+  const log = operator.log.child({ controller: NAME });
+  const metrics = orphanVMMetrics(registry, () => ownerless.list().length);
+  const recorder = eventsAbout(machineClasses, operator.recorder(MACHINE_EVENT_SOURCE));
+  const machineEvents = eventsAbout(machineResource, operator.recorder(MACHINE_EVENT_SOURCE));
+  const told = { recorder, metrics, log, isDryRun };
+
+  const activities = new ActivityRegistry({
+    clock,
+    log,
+    // The states of activities are those of the machine controller.
+    metrics: { track: () => undefined, settled: (...ended) => operator.metrics.activity.settled(...ended) },
+    limits: ACTIVITY_LIMITS,
+  });
+  const ofIt = (vm: ListedMachine): Machine[] => [
+    ...machines.byIndex('providerID', vm.providerID),
+    ...machines.byIndex('name', vm.machineName),
+  ];
+  const collector = new Collector(ORPHAN_VMS_KEY, {
+    ...told,
+    activities,
+    isOwned: (vm, listed) => ownershipOf(vm, identify(ofIt(vm)), listed) !== 'none',
+    namesakeOf: ({ machineName }) => machines.byIndex('name', machineName)[0],
+    collected({ providerID, machineName }) {
+      ownerless.remove(providerID);
+      // Nobody has recorded what its Node is called.
+      gone.addLate({ name: machineName, nodeName: machineName, providerID });
+    },
+  });
+  const forgotten = new ForgottenMachines({ classes, recorder, log });
+  operator.onSetBack(() => forgotten.add(departures.missed));
+  const missingVMs = new Evidence(graceMs);
+  const settings = config.machine;
+  const common = { machines, classes, reader, trust, clock, log };
+  const vanished = new VanishedVMs(
+    { ...common, ...share, writer, targets, recorder: machineEvents, metrics, settings },
+    missingVMs,
+  );
+  const controller = new OrphanVMsController({
+    ...common,
+    drivers,
+    secrets,
+    namespace: config.clusters.namespace,
+    collector,
+    brake: new OrphanBrake({ ...told, forgotten, clock }),
+    forgotten,
+    recorder,
+    vanished,
+    missingVMs,
+    orphans: new Evidence(graceMs),
+    ownerless,
+    gone,
+    departures,
+    clusters: [CONTROL, ...targets.all().map(({ cluster }) => cluster)],
+    periodMs,
+    graceMs,
+  });
+  return {
+    name: NAME,
+    queue: 'machinesafetyorphanvms',
+    lease: MACHINE_LEASE,
+    concurrency: 1,
+    reconcile: (_key, signal) => controller.reconcile(signal),
+    needsTarget: () => false,
+    watches: [
+      (queue) => activities.onEnd((key) => queue.add(key)),
+      (queue) => wakeOrphanVMs({ machines, classes, queue, controller, trust, departures, gone, ownerless, log }),
+    ],
+    async end(queue, stopMs) {
+      await Promise.all([queue.stop(stopMs), activities.stop(stopMs)]);
+    },
+  };
+}

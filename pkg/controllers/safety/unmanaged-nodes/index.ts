@@ -1,0 +1,41 @@
+import { MACHINE_LEASE } from '../../../leader/names.ts';
+import { unmanagedNodeMetrics } from '../../../metrics/safety.ts';
+import type { Operator } from '../../../operator/operator.ts';
+import type { Controller } from '../../../reconcile/controller.ts';
+import type { GoneMachines } from '../gone-machines.ts';
+import { UnmanagedNodesController } from './controller.ts';
+import { wakeNodesOf, wakeUnmanagedNodes } from './wake.ts';
+
+const NAME = 'safety.unmanaged-nodes';
+
+/** Marks Nodes that no Machine has, and removes those of machines that are gone. */
+export function unmanagedNodes(operator: Operator, gone: GoneMachines): Controller {
+  const { clock, log, registry, config, reader } = operator;
+  const { machines } = operator.caches;
+  const { targets } = operator.under(MACHINE_LEASE);
+  const controller = new UnmanagedNodesController({
+    targets,
+    machines,
+    gone,
+    reader,
+    namespace: config.clusters.namespace,
+    metrics: unmanagedNodeMetrics(registry),
+    clock,
+    log: log.child({ controller: NAME }),
+    creationTimeoutMs: config.machine.creationTimeoutMs,
+  });
+  operator.onSetBack(() => gone.clear());
+  return {
+    name: NAME,
+    queue: 'machinesafetyunmanagednodes',
+    lease: MACHINE_LEASE,
+    concurrency: config.machine.concurrency,
+    reconcile: (key, signal) => controller.reconcile(key, signal),
+    // Nodes are judged by caches that have caught up only.
+    needsTarget: () => true,
+    watches: [
+      (queue) => gone.onLate((machine) => wakeNodesOf(targets.all(), queue, machine)),
+      (queue) => wakeUnmanagedNodes({ machines, targets: targets.all(), queue }),
+    ],
+  };
+}

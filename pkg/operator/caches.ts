@@ -1,0 +1,103 @@
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
+import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
+import type { KubeObject } from '../apis/meta.ts';
+import type { Node, VolumeAttachment } from '../apis/wire.ts';
+import type { Informer } from '../cache/lister.ts';
+import { CLASS_INDEX, classIndex } from '../indexes/class-index.ts';
+import { MACHINE_INDEXES, NODE_INDEXES, VOLUME_ATTACHMENT_INDEXES } from '../indexes/machine-indexes.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../indexes/owner-index.ts';
+import { SECRET_INDEX, secretIndex } from '../indexes/secret-references.ts';
+import {
+  machineClasses,
+  machineDeployments,
+  machines,
+  machineSets,
+  nodes,
+  secrets,
+  volumeAttachments,
+} from '../kube/resource.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import { trimNode, trimVolumeAttachment } from '../targets/trim.ts';
+import { ClusterCaches, type ClusterCachesOptions } from './cluster-caches.ts';
+import type { Clusters } from './clusters.ts';
+
+/** Which kinds are cached. */
+export interface CachesOptions extends ClusterCachesOptions {
+  /** That Machines and their owners are in. */
+  readonly namespace: string;
+  /** The Leases whose controllers run here. */
+  readonly leases: ReadonlySet<string>;
+}
+
+/** Gardener's own roles of the machine controllers do not cover them. */
+const OWNERS =
+  'MachineSets and MachineDeployments: annotation max-replacements is not seen, machines are replaced one at a time';
+
+/** All that controllers read from caches, with every index that anybody needs. */
+export class Caches {
+  readonly machines: Informer<Machine>;
+  /** In a process that runs machine controllers only: not synced while the permissions do not cover it. */
+  readonly machineSets: Informer<MachineSet>;
+  readonly machineDeployments: Informer<MachineDeployment>;
+  /** Of the target cluster; undefined without one. */
+  readonly nodes: Informer<Node> | undefined;
+  /** Those above that are read from the control cluster, and from the target. */
+  readonly ofControl: ClusterCaches;
+  readonly ofTarget: ClusterCaches | undefined;
+  readonly #classes: Informer<MachineClass> | undefined;
+  readonly #secrets: Informer<KubeObject> | undefined;
+  readonly #volumeAttachments: Informer<VolumeAttachment> | undefined;
+
+  constructor(clusters: Clusters, { namespace, leases, ...options }: CachesOptions) {
+    const runsMachines = leases.has(MACHINE_LEASE);
+    const control = new ClusterCaches(clusters.control, options);
+    const forOwners = leases.has(MANAGER_LEASE) ? {} : { optionalFor: OWNERS };
+    this.machines = control.add(machines, {
+      namespace,
+      indexes: { ...MACHINE_INDEXES, [CLASS_INDEX]: classIndex, [CONTROLLER_INDEX]: controllerIndex },
+    });
+    const indexes = { [CONTROLLER_INDEX]: controllerIndex };
+    this.machineSets = control.add(machineSets, { namespace, indexes, ...forOwners });
+    this.machineDeployments = control.add(machineDeployments, { namespace, ...forOwners });
+    if (runsMachines) {
+      this.#classes = control.add(machineClasses, { namespace, indexes: { [SECRET_INDEX]: secretIndex } });
+      this.#secrets = control.add<KubeObject>(secrets, { namespace, metadataOnly: true });
+    }
+    const target = clusters.target && new ClusterCaches(clusters.target, options);
+    this.nodes = target?.add(nodes, { indexes: NODE_INDEXES, transform: trimNode });
+    if (runsMachines) {
+      this.#volumeAttachments = target?.add(volumeAttachments, {
+        indexes: VOLUME_ATTACHMENT_INDEXES,
+        transform: trimVolumeAttachment,
+      });
+    }
+    this.ofControl = control;
+    this.ofTarget = target;
+  }
+
+  /** To be started and stopped. */
+  get all(): readonly ClusterCaches[] {
+    return [this.ofControl, ...(this.ofTarget === undefined ? [] : [this.ofTarget])];
+  }
+
+  get classes(): Informer<MachineClass> {
+    return required('MachineClasses', this.#classes);
+  }
+
+  /** Metadata only. */
+  get secrets(): Informer<KubeObject> {
+    return required('Secrets', this.#secrets);
+  }
+
+  /** Of the target cluster. */
+  get volumeAttachments(): Informer<VolumeAttachment> {
+    return required('VolumeAttachments', this.#volumeAttachments);
+  }
+}
+
+function required<T>(kind: string, cached: T | undefined): T {
+  if (cached === undefined) throw new Error(`${kind} are not cached where no machine controllers run`);
+  return cached;
+}

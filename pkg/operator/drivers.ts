@@ -1,0 +1,116 @@
+import type { SystemClock } from '../clock/system-clock.ts';
+import type { ProviderAddress } from '../config/config.ts';
+import { concernedClusters } from '../driver/concerned-clusters.ts';
+import type { Driver } from '../driver/driver.ts';
+import { ConfiguredDrivers, type Drivers } from '../driver/drivers.ts';
+import { GatedDriver } from '../driver/gated-driver.ts';
+import { isProtected, parseDriverAddress } from '../driver/grpc/address.ts';
+import { GrpcDriver } from '../driver/grpc/client.ts';
+import type { MutationInterceptor } from '../driver/interceptor.ts';
+import { Obedience } from '../driver/obedience.ts';
+import type { Cluster, Gate } from '../gate/gate.ts';
+import type { HeldWork, Hold, Prerequisite } from '../health/held-work.ts';
+import type { LeaseElector } from '../leader/elector.ts';
+import type { Logger } from '../log/logger.ts';
+import type { DriverMetrics } from '../metrics/driver.ts';
+import type { ClusterIdentity } from './cluster-identity.ts';
+
+/** How the drivers of one leadership are reached. */
+export interface DriversOptions {
+  readonly addresses: readonly ProviderAddress[];
+  /** Name of the Lease under which they are called. */
+  readonly work: string;
+  readonly gate: Gate;
+  readonly elector: LeaseElector | undefined;
+  /** Of the control cluster, under which they tag VMs; read before leadership begins. */
+  readonly identity: ClusterIdentity;
+  readonly target: Cluster | undefined;
+  readonly held: HeldWork;
+  readonly clock: SystemClock;
+  readonly log: Logger;
+  readonly metrics: DriverMetrics;
+  readonly hooks: DriverHooks | undefined;
+}
+
+/** For tests and benchmarks. */
+export interface DriverHooks {
+  readonly interceptDriver?: MutationInterceptor;
+  /** How long a driver's mutations may take instead of a minute and more. */
+  readonly driverMutationTimeoutMs?: number;
+  /** In place of the one at a provider's address. */
+  readonly openDriver?: (provider: string) => Driver;
+}
+
+/** Connects to the configured drivers, each behind the gate. Throws DriverAddressError. */
+export function openDrivers(options: DriversOptions): { drivers: Drivers; close(): Promise<void> } {
+  const { hooks, elector } = options;
+  const opened = options.addresses.map((address) => ({ address, ...open(address, options) }));
+  const gated = opened.map(
+    ({ address: { provider }, driver }) =>
+      new GatedDriver({
+        provider,
+        driver,
+        gate: options.gate,
+        obedience: elector && obedienceOf(options, provider, elector),
+        clustersOf: (machine) => concernedClusters(machine, options.target),
+        get clusterID() {
+          return options.identity.uid;
+        },
+        clock: options.clock,
+        metrics: options.metrics,
+        ...(hooks?.interceptDriver === undefined ? {} : { interceptor: hooks.interceptDriver }),
+        ...(hooks?.driverMutationTimeoutMs === undefined ? {} : { mutationTimeoutMs: hooks.driverMutationTimeoutMs }),
+      }),
+  );
+  return {
+    drivers: new ConfiguredDrivers(gated),
+    async close() {
+      await Promise.all(opened.map((one) => one.close()));
+    },
+  };
+}
+
+function open(
+  { provider, address: text }: ProviderAddress,
+  options: DriversOptions,
+): { driver: Driver; close(): Promise<void> } {
+  const { clock, log, hooks } = options;
+  const given = hooks?.openDriver?.(provider);
+  if (given !== undefined) return { driver: given, close: () => Promise.resolve() };
+  const address = parseDriverAddress(text);
+  if (!isProtected(address) && !address.insecure) {
+    log.warn(
+      { provider, address: address.target },
+      'driver is called in plain text: any local user could take its place',
+    );
+  }
+  const show = showHeld(options, provider, 'driver', 'could not connect to a driver, and tries again');
+  const driver = new GrpcDriver({ address, clock, log, greeted: (err) => show(err?.detail) });
+  return { driver, close: () => driver.close() };
+}
+
+/** Shows that what needs the driver of a provider is held, from the first attempt that fails to the first that succeeds. */
+function showHeld(
+  { held, log, work }: DriversOptions,
+  provider: string,
+  waitsFor: Prerequisite,
+  message: string,
+): (why: string | undefined) => void {
+  let hold: Hold | undefined;
+  return (why) => {
+    if (why === undefined) {
+      hold?.release();
+      hold = undefined;
+      return;
+    }
+    if (hold === undefined) log.warn({ provider, err: why }, message);
+    hold ??= held.hold({ work, waitsFor, of: provider });
+    hold.failed(new Error(why));
+  };
+}
+
+/** What is done when a driver refuses our fencing token; without leader election there is none. */
+function obedienceOf(options: DriversOptions, provider: string, elector: LeaseElector): Obedience {
+  const told = showHeld(options, provider, 'obedience', 'a driver refused our fencing token, and is asked again');
+  return new Obedience({ raiseAbove: (token) => elector.raiseAbove(token), told });
+}

@@ -1,0 +1,53 @@
+import type { Lease } from '../apis/wire.ts';
+import type { SystemClock } from '../clock/system-clock.ts';
+import { subjectOf } from '../events/event-object.ts';
+import type { Recorder } from '../events/recorder.ts';
+import { LeaseFence, OpenFence } from '../gate/fence.ts';
+import { LeaderGate, type LeaderGateParts } from '../gate/leader-gate.ts';
+import { HttpLeaseClient } from '../kube/lease-client.ts';
+import { leases } from '../kube/resource.ts';
+import type { Transport } from '../kube/transport.ts';
+import { Elector, type ElectorParts, type LeaseElector } from '../leader/elector.ts';
+import type { LeaseTiming } from '../leader/lease.ts';
+import type { LeaseThread } from '../leader/lease-thread.ts';
+
+/** What decides whether we lead: a gate, and the elector that opens it; without elector (--leader-elect=false) it is always open. */
+export interface Election {
+  readonly gate: LeaderGate;
+  readonly elector: LeaseElector | undefined;
+}
+
+/** What all gates of a process are made of. */
+export type GateOptions = Omit<LeaderGateParts, 'fence'> & { readonly clock: SystemClock };
+
+/** How leaderships are fought for. */
+export interface ElectionOptions {
+  /** Of the electors that run in this thread. */
+  readonly elector: Pick<ElectorParts, 'identity' | 'clock' | 'log' | 'metrics' | 'lost'>;
+  readonly transport: Transport;
+  readonly namespace: string;
+  readonly leader: LeaseTiming & { readonly enabled: boolean };
+  /** Where electors run; undefined = in this thread. */
+  readonly thread: LeaseThread | undefined;
+  readonly gate: GateOptions;
+}
+
+/** The gate of what only reports: it needs no leadership, so that also the end of one can be told. */
+export function reportingGate(options: GateOptions): LeaderGate {
+  return new LeaderGate({ ...options, fence: new OpenFence(options) });
+}
+
+/** Makes the candidacy for Lease `name`, announced by `recorder`; nothing is acquired yet. */
+export function makeElection(name: string, recorder: Recorder, options: ElectionOptions): Election {
+  const { leader, thread, elector: common, transport, namespace } = options;
+  if (!leader.enabled) return { gate: reportingGate(options.gate), elector: undefined };
+  const { clock } = common;
+  const fence = new LeaseFence({ clock, renewDeadlineMs: leader.renewDeadlineMs });
+  const announce = (lease: Lease, message: string): void =>
+    recorder.record({ subject: subjectOf(leases, lease), type: 'Normal', reason: 'LeaderElection', message });
+  const own = { name, fence, announce, metrics: common.metrics, lost: common.lost };
+  const elector =
+    thread?.elector(own) ??
+    new Elector({ ...common, ...own, leases: new HttpLeaseClient({ transport, namespace }), timing: leader });
+  return { gate: new LeaderGate({ ...options.gate, fence }), elector };
+}

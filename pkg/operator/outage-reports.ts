@@ -1,0 +1,82 @@
+import type { Lease } from '../apis/wire.ts';
+import type { Clock } from '../clock/clock.ts';
+import { subjectOf } from '../events/event-object.ts';
+import type { Recorder } from '../events/recorder.ts';
+import { CONTROL } from '../gate/gate.ts';
+import type { Freezes } from '../gate/freeze.ts';
+import { describeHeldUp, describeLength, describeOutage } from '../gate/outage.ts';
+import type { FreezeChange, Outage } from '../gate/outage.ts';
+import { leases } from '../kube/resource.ts';
+
+/** A leadership on whose Lease outages are reported. */
+export interface OutageListener {
+  /** The Lease while it is held. */
+  readonly elector: { readonly lease: Lease | undefined } | undefined;
+  readonly recorder: Recorder;
+}
+
+/** An outage of the control cluster ends leadership, too: who leads next reports it unless it is older than this. */
+const RECENT_MS = 5 * 60_000;
+const MOST_RECENT = 10;
+
+interface Ended extends FreezeChange {
+  readonly endedAtMs: number;
+}
+
+/**
+ * Reports outages by Events on the Leases that this process holds: those of a target when they begin and end, those of the
+ * control cluster, which keeps the Events, when they end; of a cluster that was set back both. Without leader election there is no Lease to report on.
+ */
+export class OutageReports {
+  readonly #clock: Clock;
+  readonly #freezes: Pick<Freezes, 'outages'>;
+  readonly #listeners: OutageListener[] = [];
+  #ended: readonly Ended[] = [];
+
+  constructor(options: { clock: Clock; freezes: Pick<Freezes, 'outages' | 'onChange'> }) {
+    this.#clock = options.clock;
+    this.#freezes = options.freezes;
+    options.freezes.onChange((change) => this.#changed(change));
+  }
+
+  /** Reports outages on the Lease of `listener` from now on, and those that others could not report. */
+  subscribe(listener: OutageListener): void {
+    this.#listeners.push(listener);
+    const nowMs = this.#clock.monotonicMs();
+    for (const ended of this.#ended) if (nowMs - ended.endedAtMs < RECENT_MS) reportEnd(listener, ended);
+    for (const outage of this.#freezes.outages()) reportBeginning(listener, outage);
+  }
+
+  #changed(change: FreezeChange): void {
+    if (!change.frozen) {
+      this.#ended = [...this.#ended, { ...change, endedAtMs: this.#clock.monotonicMs() }].slice(-MOST_RECENT);
+    }
+    for (const listener of this.#listeners) (change.frozen ? reportBeginning : reportEnd)(listener, change);
+  }
+}
+
+function reportBeginning(listener: OutageListener, outage: Outage): void {
+  const message = describeHeldUp([outage]);
+  if (outage.isSetBack) return report(listener, 'Warning', 'ClusterSetBack', message);
+  if (outage.cluster === CONTROL) return;
+  report(listener, 'Warning', 'APIServerUnreachable', message);
+}
+
+function reportEnd(listener: OutageListener, change: FreezeChange): void {
+  if (change.isSetBack) {
+    const again = `All of it was read again after ${describeLength(change.lastedMs)}; ${describeOutage(change)}.`;
+    return report(listener, 'Normal', 'ClusterReadAgain', again);
+  }
+  const message = `API server answers again after ${describeLength(change.lastedMs)}; ${describeOutage(change)}.`;
+  report(listener, 'Normal', 'APIServerReachable', message);
+}
+
+function report(
+  { elector, recorder }: OutageListener,
+  type: 'Normal' | 'Warning',
+  reason: string,
+  message: string,
+): void {
+  if (elector?.lease === undefined) return;
+  recorder.record({ subject: subjectOf(leases, elector.lease), type, reason, message });
+}

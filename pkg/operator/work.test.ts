@@ -1,0 +1,105 @@
+import { describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+
+import { FakeClock } from '../clock/fake-clock.ts';
+import { CONTROL } from '../gate/gate.ts';
+import { Freezes } from '../gate/freeze.ts';
+import { HeldWork } from '../health/held-work.ts';
+import { silentLogger } from '../log/logger.ts';
+import { gateMetrics } from '../metrics/gate.ts';
+import { queueMetrics } from '../metrics/queue.ts';
+import { reconcileMetrics } from '../metrics/reconcile.ts';
+import type { Controller } from '../reconcile/controller.ts';
+import { stop } from '../reconcile/result.ts';
+import { Work } from './work.ts';
+
+const never = new AbortController().signal;
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Controllers `one` and `other`, of which only the first runs here; what they do, in order. */
+function start(change: Partial<Controller> = {}, targetIsFrozen = false) {
+  const clock = new FakeClock();
+  const registry = new Registry();
+  const story: string[] = [];
+  const controller = (name: string): Controller => ({
+    name,
+    queue: name,
+    lease: 'lease',
+    concurrency: 1,
+    reconcile: (key) => {
+      story.push(`${name} ${key}`);
+      return Promise.resolve(stop);
+    },
+    needsTarget: () => false,
+    watches: [() => void story.push(`${name} watches`), (queue) => queue.add('key')],
+    ...change,
+  });
+  const freezes = new Freezes({
+    clock,
+    log: silentLogger,
+    metrics: gateMetrics(registry),
+    periodMs: 60_000,
+    timeoutMs: 30_000,
+  });
+  if (targetIsFrozen) {
+    Object.assign(freezes, { state: () => ({ frozen: true }) });
+  }
+  const waitForever = { reader: { list: () => new Promise(() => undefined) } };
+  const ofTarget = targetIsFrozen ? { cluster: 'target', kinds: [waitForever as never] } : undefined;
+  const work = new Work({
+    lease: 'lease',
+    controllers: [controller('one'), controller('other')],
+    running: new Set(['one']),
+    caches: { ofControl: { cluster: CONTROL, kinds: [] }, ofTarget },
+    freezes,
+    held: new HeldWork({ clock }),
+    clock,
+    log: silentLogger,
+    metrics: { queue: queueMetrics(registry), reconcile: reconcileMetrics(registry) },
+  });
+  return { story, work };
+}
+
+describe('the work of a leadership', () => {
+  test('begins with the watches of the controllers that run here, and gives those of others no keys', async () => {
+    const { story, work } = start();
+    expect(story).toEqual([]);
+
+    await work.begin(never);
+    await settle();
+
+    expect(story).toEqual(['one watches', 'one key']);
+    await work.end(0);
+  });
+
+  test('reports although the target cannot be reached, and holds back what needs it', async () => {
+    const reports: string[] = [];
+    const report = (key: string): Promise<void> => Promise.resolve(void reports.push(key));
+    const { story, work } = start({ report, needsTarget: () => true }, true);
+
+    await work.begin(never);
+    await settle();
+
+    expect({ story, reports }).toEqual({ story: ['one watches'], reports: ['key'] });
+    await work.end(0);
+  });
+
+  test('goes on without the target where it is not needed', async () => {
+    const { story, work } = start({ needsTarget: () => false }, true);
+
+    await work.begin(never);
+    await settle();
+
+    expect(story).toEqual(['one watches', 'one key']);
+    await work.end(0);
+  });
+
+  test('ends each controller in its own way, those that do not run here too', async () => {
+    const ended: number[] = [];
+    const { work } = start({ end: (_queue, graceMs) => Promise.resolve(void ended.push(graceMs)) });
+
+    await work.end(20);
+
+    expect(ended).toEqual([20, 20]);
+  });
+});

@@ -1,0 +1,98 @@
+import { reachPresent } from '../cache/barrier.ts';
+import type { Clock } from '../clock/clock.ts';
+import { CONTROL } from '../gate/gate.ts';
+import type { Freezes } from '../gate/freeze.ts';
+import type { HeldWork } from '../health/held-work.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Led } from '../process/leadership.ts';
+import type { Controller } from '../reconcile/controller.ts';
+import { type Reconcile, Worker } from '../reconcile/worker.ts';
+import { Backoff } from '../workqueue/backoff.ts';
+import { KeyedQueue } from '../workqueue/keyed-queue.ts';
+import type { OperatorMetrics } from './metrics.ts';
+import { retryUntilDone } from './retry-until-done.ts';
+import { type CachedCluster, TargetReadiness } from './target-readiness.ts';
+
+/** What the work of one leadership is made of. */
+export interface WorkOptions {
+  /** Name of the Lease. */
+  readonly lease: string;
+  /** All that work under it. */
+  readonly controllers: readonly Controller[];
+  /** Those that run here: one that runs elsewhere gets no keys. */
+  readonly running: ReadonlySet<string>;
+  readonly caches: { readonly ofControl: CachedCluster; readonly ofTarget: CachedCluster | undefined };
+  readonly freezes: Freezes;
+  readonly held: HeldWork;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Pick<OperatorMetrics, 'queue' | 'reconcile'>;
+}
+
+/** A pass never waits for a driver or a drain, so one that takes this long hangs. */
+const PASS_TIMEOUT_MS = 120_000;
+const FIRST_RETRY_MS = 200;
+const LONGEST_RETRY_MS = 60_000;
+
+/**
+ * The controllers of one leadership at work: first the caches of the control cluster, and of the target when it can be reached, are
+ * brought up to the present, then the watches fill the queues; at the end everything that may still mutate is stopped.
+ */
+export class Work implements Led {
+  readonly #options: WorkOptions;
+  readonly #readiness: TargetReadiness;
+  readonly #queues: readonly { readonly controller: Controller; readonly queue: KeyedQueue }[];
+
+  constructor(options: WorkOptions) {
+    const { controllers, lease, caches } = options;
+    this.#options = options;
+    // When both clusters are one there is only that one to wait for.
+    const target = caches.ofTarget?.cluster === CONTROL ? undefined : caches.ofTarget;
+    this.#readiness = new TargetReadiness({ ...options, work: lease, target });
+    this.#queues = controllers.map((controller) => ({ controller, queue: this.#queueOf(controller) }));
+  }
+
+  async begin(signal: AbortSignal): Promise<void> {
+    const { clock, log, held, lease, caches, running } = this.#options;
+    const hold = held.hold({ work: lease, waitsFor: 'catch-up', of: CONTROL });
+    const { ofControl, ofTarget } = caches;
+    const reach = (s: AbortSignal): Promise<void> =>
+      reachPresent([...ofControl.kinds, ...(ofTarget?.cluster === CONTROL ? ofTarget.kinds : [])], s);
+    await retryUntilDone({ clock, log, hold }, 'catching up with the control cluster', reach, signal);
+    await this.#readiness.begin(signal);
+    for (const { controller, queue } of this.#queues) {
+      if (running.has(controller.name)) for (const watch of controller.watches) watch(queue);
+    }
+  }
+
+  async end(graceMs: number): Promise<void> {
+    await Promise.all(
+      this.#queues.map(({ controller, queue }) => controller.end?.(queue, graceMs) ?? queue.stop(graceMs)),
+    );
+  }
+
+  #queueOf(controller: Controller): KeyedQueue {
+    const { clock, log, metrics } = this.#options;
+    const { name, queue, concurrency } = controller;
+    const reconcile = this.#reconcileOf(controller);
+    const timeoutMs = PASS_TIMEOUT_MS;
+    const worker = new Worker({ controller: name, reconcile, timeoutMs, clock, log, metrics: metrics.reconcile });
+    return new KeyedQueue({
+      name: queue,
+      concurrency,
+      clock,
+      backoff: new Backoff({ baseMs: FIRST_RETRY_MS, maxMs: LONGEST_RETRY_MS }),
+      metrics: metrics.queue,
+      work: worker.work,
+    });
+  }
+
+  #reconcileOf({ reconcile, needsTarget, report }: Controller): Reconcile {
+    const held = this.#readiness.holding(reconcile, needsTarget);
+    if (report === undefined) return held;
+    return async (key, signal, log) => {
+      await report(key, signal);
+      return held(key, signal, log);
+    };
+  }
+}
