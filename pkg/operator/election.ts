@@ -1,5 +1,6 @@
 import type { Lease } from '../apis/wire.ts';
 import type { SystemClock } from '../clock/system-clock.ts';
+import type { Config } from '../config/config.ts';
 import { subjectOf } from '../events/event-object.ts';
 import type { Recorder } from '../events/recorder.ts';
 import { LeaseFence, OpenFence } from '../gate/fence.ts';
@@ -9,7 +10,9 @@ import { leases } from '../kube/resource.ts';
 import type { Transport } from '../kube/transport.ts';
 import { Elector, type ElectorParts, type LeaseElector } from '../leader/elector.ts';
 import type { LeaseTiming } from '../leader/lease.ts';
-import type { LeaseThread } from '../leader/lease-thread.ts';
+import { LeaseThread } from '../leader/lease-thread.ts';
+import type { Logger } from '../log/logger.ts';
+import type { ClusterAccess } from './clusters.ts';
 
 /** What decides whether we lead: a gate, and the elector that opens it; without elector (--leader-elect=false) it is always open. */
 export interface Election {
@@ -50,4 +53,32 @@ export function makeElection(name: string, recorder: Recorder, options: Election
     thread?.elector(own) ??
     new Elector({ ...common, ...own, leases: new HttpLeaseClient({ transport, namespace }), timing: leader });
   return { gate: new LeaderGate({ ...options.gate, fence }), elector };
+}
+
+/** How the thread of the electors is made. */
+export interface LeaseThreadSetting {
+  readonly config: Config;
+  readonly identity: string;
+  readonly userAgent: string;
+  readonly clock: SystemClock;
+  readonly log: Logger;
+  readonly hooks?: { readonly leasesInMainThread?: boolean };
+}
+
+/** The thread in which the electors run; undefined without leader election, and where tests move the clock. */
+export function makeLeaseThread(
+  { endpoint, transport }: ClusterAccess,
+  { config, identity, userAgent, clock, log, hooks }: LeaseThreadSetting,
+): LeaseThread | undefined {
+  if (!config.leader.enabled || hooks?.leasesInMainThread === true) return undefined;
+  return new LeaseThread({
+    endpoint,
+    namespace: config.clusters.namespace,
+    identity,
+    userAgent,
+    timing: config.leader,
+    clock,
+    log,
+    onRequest: (record) => transport.note(record),
+  });
 }

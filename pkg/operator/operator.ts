@@ -4,40 +4,34 @@ import type { Pod } from '../apis/wire.ts';
 import type { SystemClock } from '../clock/system-clock.ts';
 import type { Config } from '../config/config.ts';
 import { podsOnNode } from '../drain/node-pods.ts';
-import type { Drivers } from '../driver/drivers.ts';
 import { EventRecorder, type Recorder } from '../events/recorder.ts';
 import { Freezes, type FreezeListener } from '../gate/freeze.ts';
 import { CONTROL, type Cluster, type Gate } from '../gate/gate.ts';
 import type { Trust } from '../gate/leader-gate.ts';
 import type { Outage } from '../gate/outage.ts';
-import { Checks, cachesSynced, clustersReachable, leadership as leadershipCheck } from '../health/checks.ts';
-import { HeldWork, workBegun } from '../health/held-work.ts';
-import { HealthServer, HealthServerError } from '../health/server.ts';
-import type { Reader, Writer } from '../kube/client.ts';
+import { HeldWork } from '../health/held-work.ts';
+import type { Reader } from '../kube/client.ts';
 import type { Interceptor } from '../kube/interceptor.ts';
 import { HttpListWatch, type ListWatch } from '../kube/list-watch.ts';
 import { pods } from '../kube/resource.ts';
 import type { RequestRecord } from '../kube/transport.ts';
-import type { LeaseElector } from '../leader/elector.ts';
 import { MACHINE_LEASE } from '../leader/names.ts';
-import { LeaseThread } from '../leader/lease-thread.ts';
+import type { LeaseThread } from '../leader/lease-thread.ts';
 import type { Logger } from '../log/logger.ts';
 import { heldWorkMetrics } from '../metrics/held-work.ts';
 import { createRegistry } from '../metrics/registry.ts';
 import { underLease } from '../process/leadership.ts';
-import { CannotStartError, type HostProcess, Lifecycle, type Member } from '../process/lifecycle.ts';
+import { type HostProcess, Lifecycle, type Member } from '../process/lifecycle.ts';
 import type { Controller } from '../reconcile/controller.ts';
-import { singleTarget } from '../targets/single-target.ts';
-import type { Targets } from '../targets/targets.ts';
 import { Caches } from './caches.ts';
 import { ClusterIdentity } from './cluster-identity.ts';
 import { type Clusters, openClusters, writerTo } from './clusters.ts';
-import { type DriverHooks, openDrivers } from './drivers.ts';
-import { type ElectionOptions, type GateOptions, makeElection, reportingGate } from './election.ts';
+import type { DriverHooks } from './drivers.ts';
+import { type ElectionOptions, type GateOptions, makeLeaseThread, reportingGate } from './election.ts';
+import { type Leadership, type LeadershipOptions, makeLeadership, type OwnLeadership } from './leadership.ts';
+import { connectionsMember, healthMember, probesMember, recorderMember } from './members.ts';
 import { operatorMetrics, type OperatorMetrics } from './metrics.ts';
 import { OutageReports } from './outage-reports.ts';
-import { probesOf } from './probes.ts';
-import { startFields } from './start-line.ts';
 import { Work } from './work.ts';
 
 /** What a process is built from. */
@@ -67,27 +61,6 @@ export interface OperatorHooks extends DriverHooks {
   readonly freezeCached?: boolean;
 }
 
-/** What the controllers of one Lease act with: whatever it changes passes its gate. */
-export interface Leadership {
-  readonly gate: Gate & Trust;
-  /** To the control cluster. */
-  readonly writer: Writer;
-  readonly targets: Targets;
-  /** Connected to when first asked for. */
-  readonly drivers: Drivers;
-}
-
-/** A leadership, and what the operator itself has to do with it. */
-interface OwnLeadership extends Leadership {
-  readonly lease: string;
-  readonly elector: LeaseElector | undefined;
-  readonly recorder: Recorder;
-  /** Closes the connections to drivers. */
-  close(): Promise<void>;
-}
-
-const RECORDER_STOP_MS = 2_000;
-
 /**
  * The process: opens the clusters, and gives controllers what they are made of; `run` starts all of it in the order in which data flows.
  *
@@ -103,7 +76,6 @@ export class Operator {
   readonly caches: Caches;
   readonly #options: OperatorOptions;
   readonly #clusters: Clusters;
-  readonly #userAgent: string;
   readonly #freezes: Freezes;
   readonly #held: HeldWork;
   readonly #identity: ClusterIdentity;
@@ -124,7 +96,6 @@ export class Operator {
     this.metrics = metrics;
     this.#options = options;
     this.#clusters = clusters;
-    this.#userAgent = userAgentOf(options);
     const { statusCheckPeriodMs: periodMs, statusCheckTimeoutMs: timeoutMs } = config.safety;
     this.#freezes = new Freezes({ clock, log, metrics: metrics.gate, periodMs, timeoutMs });
     this.#held = new HeldWork({ clock });
@@ -141,7 +112,7 @@ export class Operator {
       leases: config.leases,
     });
     this.#lifecycle = new Lifecycle(options);
-    this.#thread = this.#makeLeaseThread();
+    this.#thread = makeLeaseThread(this.#clusters.control, { ...options, userAgent: userAgentOf(options) });
   }
 
   /** Opens the clusters and declares the metrics; nothing is sent yet. Throws ConfigError for an unusable kubeconfig. */
@@ -196,7 +167,11 @@ export class Operator {
     if (hooks?.recorder !== undefined) return hooks.recorder;
     const known = this.#recorders.get(component);
     if (known !== undefined) return known;
-    const writer = this.#writerToControl(reportingGate(this.#gateOptions()));
+    const writer = writerTo(this.#clusters.control, {
+      gate: reportingGate(this.#gateOptions()),
+      observer: this.caches.ofControl.ownWrites,
+      intercept: hooks?.intercept,
+    });
     const recorder = new EventRecorder({ source: { component }, writer, clock, log, metrics: this.metrics.event });
     this.#recorders.set(component, recorder);
     return recorder;
@@ -214,50 +189,28 @@ export class Operator {
   under(lease: string): Leadership {
     const known = this.#leaderships.get(lease);
     if (known !== undefined) return known;
-    const leadership = this.#makeLeadership(lease);
+    // It is announced under the name of its Lease.
+    const leadership = makeLeadership(lease, this.recorder(lease), this.#leadershipOptions());
     this.#leaderships.set(lease, leadership);
     return leadership;
   }
 
   /** Runs the process with these controllers to its end and resolves with the exit code. */
   run(controllers: readonly Controller[]): Promise<number> {
-    const { config } = this;
-    const reports = new OutageReports({ clock: this.clock, freezes: this.#freezes });
-    const work = [...this.#leaderships.values()].map((leadership) => this.#memberOf(leadership, controllers, reports));
+    const { config, registry, caches, clock, log } = this;
+    const leaderships = [...this.#leaderships.values()];
+    const leases = leaderships.flatMap(({ lease, elector }) => (elector === undefined ? [] : [lease]));
+    const reports = new OutageReports({ clock, freezes: this.#freezes });
     const callsDrivers = config.drivers.length > 0 && config.leases.has(MACHINE_LEASE);
+    const health = { server: config.server, registry, caches, freezes: this.#freezes, held: this.#held, leaderships };
     const lifecycle = this.#lifecycle;
-    lifecycle.add(this.#connections());
-    lifecycle.add(this.#health());
-    lifecycle.add(this.#probes());
-    lifecycle.add(...this.caches.all, ...(callsDrivers ? [this.#identity] : []));
-    lifecycle.add(...[...this.#recorders].map(([component, recorder]) => memberOf(component, recorder)));
-    lifecycle.add(...work);
+    lifecycle.add(connectionsMember(this.#clusters, this.#thread, { ...this.#options, leases }));
+    lifecycle.add(healthMember({ ...health, clock, log }));
+    lifecycle.add(probesMember(this.#clusters, caches, this.#freezes));
+    lifecycle.add(...caches.all, ...(callsDrivers ? [this.#identity] : []));
+    lifecycle.add(...[...this.#recorders].map(([component, recorder]) => recorderMember(component, recorder)));
+    lifecycle.add(...leaderships.map((leadership) => this.#memberOf(leadership, controllers, reports)));
     return lifecycle.run();
-  }
-
-  #makeLeadership(lease: string): OwnLeadership {
-    const { hooks } = this.#options;
-    // Each leadership is announced under the name of its Lease.
-    const recorder = this.recorder(lease);
-    const { gate: ownGate, elector } = makeElection(lease, recorder, this.#electionOptions());
-    const gate = hooks?.gate ?? ownGate;
-    let opened: ReturnType<typeof openDrivers> | undefined;
-    const open = (): ReturnType<typeof openDrivers> => this.#openDrivers(lease, gate, elector);
-    return {
-      lease,
-      elector,
-      recorder,
-      gate,
-      writer: this.#writerToControl(gate),
-      targets: this.#targets(gate),
-      get drivers() {
-        opened ??= open();
-        return opened.drivers;
-      },
-      async close() {
-        await opened?.close();
-      },
-    };
   }
 
   #memberOf(leadership: OwnLeadership, controllers: readonly Controller[], reports: OutageReports): Member {
@@ -285,44 +238,19 @@ export class Operator {
     });
   }
 
-  #writerToControl(gate: Gate): Writer {
-    const { control } = this.#clusters;
-    const { intercept } = this.#options.hooks ?? {};
-    return writerTo(control, { gate, observer: this.caches.ofControl.ownWrites, intercept });
-  }
-
-  #targets(gate: Gate): Targets {
-    const { target } = this.#clusters;
-    const { caches } = this;
-    if (target === undefined || caches.ofTarget === undefined || caches.nodes === undefined)
-      return singleTarget(undefined);
-    const { intercept } = this.#options.hooks ?? {};
-    return singleTarget({
-      cluster: target.cluster,
-      reader: target.reader,
-      writer: writerTo(target, { gate, observer: caches.ofTarget.ownWrites, intercept }),
-      nodes: caches.nodes,
-      get volumeAttachments() {
-        return caches.volumeAttachments;
-      },
-    });
-  }
-
-  #openDrivers(work: string, gate: Gate, elector: LeaseElector | undefined): ReturnType<typeof openDrivers> {
-    const { clock, log } = this;
-    return openDrivers({
-      addresses: this.config.drivers,
-      work,
-      gate,
-      elector,
-      identity: this.#identity,
-      target: this.#clusters.target?.cluster,
-      held: this.#held,
-      clock,
-      log,
-      metrics: this.metrics.driver,
-      hooks: this.#options.hooks,
-    });
+  #leadershipOptions(): LeadershipOptions {
+    const { clock, log, config, caches, metrics } = this;
+    const { hooks } = this.#options;
+    const held = this.#held;
+    const identity = this.#identity;
+    return {
+      clusters: this.#clusters,
+      caches,
+      election: this.#electionOptions(),
+      drivers: { addresses: config.drivers, identity, held, clock, log, metrics: metrics.driver, hooks },
+      intercept: hooks?.intercept,
+      gate: hooks?.gate,
+    };
   }
 
   #gateOptions(): GateOptions {
@@ -343,101 +271,9 @@ export class Operator {
       gate: this.#gateOptions(),
     };
   }
-
-  /** The thread in which the electors run; undefined without leader election, and where tests move the clock. */
-  #makeLeaseThread(): LeaseThread | undefined {
-    const { config, clock, log } = this;
-    const { identity, hooks } = this.#options;
-    if (!config.leader.enabled || hooks?.leasesInMainThread === true) return undefined;
-    const { endpoint, transport } = this.#clusters.control;
-    return new LeaseThread({
-      endpoint,
-      namespace: config.clusters.namespace,
-      identity,
-      userAgent: this.#userAgent,
-      timing: config.leader,
-      clock,
-      log,
-      onRequest: (record) => transport.note(record),
-    });
-  }
-
-  /** Starts first, so that connections are closed when everything else has ended. */
-  #connections(): Member {
-    const leases = [...this.#leaderships.values()].flatMap(({ lease, elector }) =>
-      elector === undefined ? [] : lease,
-    );
-    const { control, target } = this.#clusters;
-    return {
-      name: 'connections',
-      start: () => {
-        this.log.info(startFields(this.#options, this.#clusters, leases), 'started the process');
-        return Promise.resolve();
-      },
-      stop: async () => {
-        await this.#thread?.close();
-        for (const access of new Set([control, target])) await access?.transport.close();
-      },
-    };
-  }
-
-  #health(): Member {
-    const { config, registry, log, clock } = this;
-    const freezes = this.#freezes;
-    const checks = new Checks();
-    checks.add(cachesSynced(() => this.caches.all.flatMap(({ synced }) => [...synced])));
-    checks.add(
-      clustersReachable(
-        () => freezes.states(),
-        () => clock.monotonicMs(),
-      ),
-    );
-    checks.add(
-      workBegun(
-        () => this.#held.list(),
-        (cluster) => freezes.state(cluster)?.frozen === true,
-      ),
-    );
-    for (const { lease, elector } of this.#leaderships.values()) {
-      if (elector !== undefined) checks.add(leadershipCheck(lease, elector));
-    }
-    const server = new HealthServer({ ...config.server, checks, registry, log });
-    return {
-      name: 'health server',
-      async start() {
-        try {
-          await server.start();
-        } catch (err) {
-          throw err instanceof HealthServerError ? new CannotStartError(err.message, { cause: err }) : err;
-        }
-      },
-      stop: () => server.stop(),
-    };
-  }
-
-  /** Probing begins before anything else is done, and a cluster that comes back is caught up with before it counts as alive. */
-  #probes(): Member {
-    const { control, target } = this.#clusters;
-    return {
-      name: 'cluster probes',
-      start: async () => {
-        const clusters = [control, ...(target === undefined ? [] : [target])];
-        for (const probed of probesOf(clusters, this.caches.all)) this.#freezes.add(probed);
-      },
-      stop: () => this.#freezes.stop(),
-    };
-  }
 }
 
 /** `machinist/<version> <program>`. */
 function userAgentOf({ version, config }: OperatorOptions): string {
   return `machinist/${version} ${config.program.replaceAll(' ', '-')}`;
-}
-
-function memberOf(component: string, recorder: EventRecorder): Member {
-  return {
-    name: `events of ${component}`,
-    start: () => Promise.resolve(),
-    stop: () => recorder.stop(RECORDER_STOP_MS),
-  };
 }

@@ -72,9 +72,9 @@ class ClassCluster implements AsyncDisposable {
     this.classQueue = this.#queue('machineclass', (key, signal) => classController.reconcile(key, signal));
     const secretQueue = this.#queue('secret', (key, signal) => secretController.reconcile(key, signal));
     const machineQueue = { add: (key: string) => this.wokenMachines.push(key), addAfter: () => undefined };
-    wakeMachineClasses({ classes, machines: all, queue: this.classQueue });
-    wakeSecrets({ secrets: metadata, classes, queue: secretQueue });
-    wakeMachinesOfClasses({ machines: all, classes, secrets: metadata, queue: machineQueue });
+    wakeMachineClasses({ classes, machines: all }, this.classQueue);
+    wakeSecrets({ secrets: metadata, classes }, secretQueue);
+    wakeMachinesOfClasses({ machines: all, classes, secrets: metadata }, machineQueue);
     this.contents = new SecretContents({ reader, secrets: metadata, classes, clock: session.clock });
   }
 

@@ -31,6 +31,6 @@ export function machineClass(operator: Operator, secrets: SecretContents): Contr
     concurrency: config.machine.concurrency,
     reconcile: (key, signal) => controller.reconcile(key, signal),
     needsTarget: () => false,
-    watches: [(queue) => wakeMachineClasses({ classes, machines, queue })],
+    watches: [(queue) => wakeMachineClasses(operator.caches, queue)],
   };
 }

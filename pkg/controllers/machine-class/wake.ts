@@ -1,19 +1,10 @@
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf } from '../../apis/meta.ts';
-import type { Informer } from '../../cache/lister.ts';
+import type { Caches } from '../../operator/caches.ts';
 import type { Queue } from '../../workqueue/queue.ts';
 import { classIndex } from '../../indexes/class-index.ts';
 
-/** What tells the MachineClass controller that there is work. */
-export interface WakeParts {
-  readonly classes: Informer<MachineClass>;
-  readonly machines: Informer<Machine>;
-  readonly queue: Queue;
-}
-
 /** Enqueues a class when it changes, and when it gains or loses a Machine. */
-export function wakeMachineClasses({ classes, machines, queue }: WakeParts): void {
+export function wakeMachineClasses({ classes, machines }: Pick<Caches, 'classes' | 'machines'>, queue: Queue): void {
   classes.onChange((old, current) => {
     const machineClass = current ?? old;
     if (machineClass !== undefined) queue.add(keyOf(machineClass), classes.hasSynced ? 'normal' : 'low');

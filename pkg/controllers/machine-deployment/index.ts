@@ -33,7 +33,6 @@ export function machineDeployment(operator: Operator, brake: CreationBrake): Con
     holdsScaleDownDuringRollout: config.sets.annotateForAutoscaler,
   });
   const freezeCondition = new FreezeCondition({ machineDeployments, writer, clock, outages: () => operator.outages });
-  const nodes = targets.all().map((target) => target.nodes);
   return {
     name: 'machine-deployment',
     queue: 'machinedeployment',
@@ -46,7 +45,7 @@ export function machineDeployment(operator: Operator, brake: CreationBrake): Con
       return seen === undefined || !isBeingDeleted(seen);
     },
     watches: [
-      (queue) => wakeMachineDeployments({ machines, machineSets, machineDeployments, nodes, queue }),
+      (queue) => wakeMachineDeployments(operator.caches, targets, queue),
       (queue) => {
         operator.onOutage(() => {
           for (const deployment of machineDeployments.list()) queue.add(keyOf(deployment));

@@ -14,33 +14,22 @@ import { controllerOf, isBeingDeleted, keyOf, keyBeside } from '../../apis/meta.
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { Informer } from '../../cache/lister.ts';
+import type { Caches } from '../../operator/caches.ts';
+import type { Targets } from '../../targets/targets.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
 import { holdOf } from '../machines/hold.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
-
-/** What tells the MachineDeployment controller that there is work. */
-export interface WakeParts {
-  readonly machineDeployments: Informer<MachineDeployment>;
-  readonly machineSets: Informer<MachineSet>;
-  /** With the index `node`. */
-  readonly machines: Informer<Machine>;
-  /** Of all target clusters. */
-  readonly nodes?: readonly Informer<Node>[];
-  readonly queue: Queue;
-}
 
 /**
  * Enqueues a MachineDeployment when it changes, when a set changes that it controls, controlled or could adopt, and when a
  * Machine of such a set begins or ceases to count. Machines are watched directly: a rollout that waited for the status of
  * its sets would lose a write and a watch on every step.
  */
-export function wakeMachineDeployments({
-  machineDeployments,
-  machineSets,
-  machines,
-  nodes = [],
-  queue,
-}: WakeParts): void {
+export function wakeMachineDeployments(
+  { machineDeployments, machineSets, machines }: Pick<Caches, 'machineSets' | 'machines' | 'machineDeployments'>,
+  targets: Targets,
+  queue: Queue,
+): void {
   machineDeployments.onChange((old, current) => {
     const deployment = current ?? old;
     if (deployment !== undefined)
@@ -70,8 +59,8 @@ export function wakeMachineDeployments({
     if (old !== undefined && current !== undefined && countsAlike(old, current)) return;
     for (const machine of [old, current]) wakeOwnerOf(machine);
   });
-  for (const informer of nodes) {
-    informer.onChange((old, current) => {
+  for (const { nodes } of targets.all()) {
+    nodes.onChange((old, current) => {
       if (old === undefined || current === undefined || isUpdatedAlike(old, current)) return;
       for (const machine of machines.byIndex('node', current.metadata.name)) wakeOwnerOf(machine);
     });

@@ -46,6 +46,6 @@ export function machineSet(operator: Operator, brake: CreationBrake): Controller
       const seen = machineSets.get(key);
       return seen === undefined || !isBeingDeleted(seen);
     },
-    watches: [(queue) => wakeMachineSets({ machines, machineSets, machineDeployments, queue })],
+    watches: [(queue) => wakeMachineSets(operator.caches, queue)],
   };
 }

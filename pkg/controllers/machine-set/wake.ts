@@ -4,28 +4,22 @@ import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { labelMatcher } from '../../apis/label-selector.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf, isBeingDeleted, keyOf, keyBeside } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
+import type { Caches } from '../../operator/caches.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { isStopped } from '../replicas/creation-brake.ts';
-
-/** What tells the MachineSet controller that there is work. */
-export interface WakeParts {
-  /** With the index CONTROLLER_INDEX. */
-  readonly machineSets: Informer<MachineSet>;
-  readonly machines: Informer<Machine>;
-  readonly machineDeployments: Informer<MachineDeployment>;
-  readonly queue: Queue;
-}
 
 /**
  * Enqueues a set when it changes, when a Machine changes that it controls, controlled, or could adopt, and when its MachineDeployment
  * may create again. Owners are looked up in the caches only; a reference counts only if the set of that name has its UID.
  */
-export function wakeMachineSets({ machineSets, machines, machineDeployments, queue }: WakeParts): void {
+export function wakeMachineSets(
+  { machineSets, machines, machineDeployments }: Pick<Caches, 'machineSets' | 'machines' | 'machineDeployments'>,
+  queue: Queue,
+): void {
   machineSets.onChange((old, current) => {
     const set = current ?? old;
     if (set !== undefined) queue.add(keyOf(set), priorityFor(machineSets, isBeingDeleted(set)));

@@ -36,7 +36,7 @@ const ACTIVITY_LIMITS = { create: 200, initialize: 200, status: 200, delete: 200
 /** Makes a VM of each Machine, looks after it, and deletes it. */
 export function machine(operator: Operator, share: MachineShare): Controller {
   const { clock, log, registry, metrics, config, reader } = operator;
-  const { machines, classes, secrets } = operator.caches;
+  const { machines, classes } = operator.caches;
   const { writer, targets, gate } = operator.under(MACHINE_LEASE);
   const limits = ACTIVITY_LIMITS;
   const activities = new ActivityRegistry<ActivityResults>({ clock, log, metrics: metrics.activity, limits });
@@ -81,7 +81,7 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     needsTarget: (key) => !(isDeletedByForce(machines.get(key)) && operator.isTargetFrozen),
     watches: [
       (queue) => activities.onEnd((key) => queue.add(key)),
-      (queue) => wakeMachinesOfClasses({ machines, classes, secrets, queue }),
+      (queue) => wakeMachinesOfClasses(operator.caches, queue),
       (queue) => wakeMachines({ machines, nodes, queue, activities, controller }),
     ],
     end: (queue, graceMs) => endWithResults(activities, queue, { clock, graceMs }),

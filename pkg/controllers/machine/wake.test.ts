@@ -168,12 +168,9 @@ describe('the Machines of a class', () => {
     const classes = new Filled<MachineClass>({ [SECRET_INDEX]: secretIndex });
     const secrets = new Filled<KubeObject>();
     const woken: string[] = [];
-    wakeMachinesOfClasses({
-      machines: machines as unknown as Informer<Machine>,
-      classes: classes as unknown as Informer<MachineClass>,
-      secrets: secrets as unknown as Informer<KubeObject>,
-      queue: { add: (key) => void woken.push(key), addAfter: () => undefined },
-    });
+    // What a Filled lacks of an Informer nobody asks for here.
+    const caches = { machines, classes, secrets } as unknown as Parameters<typeof wakeMachinesOfClasses>[0];
+    wakeMachinesOfClasses(caches, { add: (key) => void woken.push(key), addAfter: () => undefined });
     machines.see(machine());
     const wokenBy = (change: () => void): number => {
       woken.length = 0;

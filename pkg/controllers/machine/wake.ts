@@ -2,10 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import { isBeingDeleted, keyOf, type KubeObject } from '../../apis/meta.ts';
+import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { MachineActivities } from './calls/results.ts';
-import type { Informer, Lister } from '../../cache/lister.ts';
+import type { Informer } from '../../cache/lister.ts';
+import type { Caches } from '../../operator/caches.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
 import { CLASS_INDEX } from '../../indexes/class-index.ts';
 import { SECRET_INDEX } from '../../indexes/secret-references.ts';
@@ -31,18 +32,11 @@ export function wakeMachines(parts: WakeParts): void {
   for (const informer of nodes) wakeByNodes(parts, informer);
 }
 
-/** What tells of the class of a Machine and the Secrets that it names. */
-export interface ClassWakeParts {
-  /** With the index CLASS_INDEX. */
-  readonly machines: Lister<Machine>;
-  /** With the index SECRET_INDEX. */
-  readonly classes: Informer<MachineClass>;
-  readonly secrets: Informer<KubeObject>;
-  readonly queue: Queue;
-}
-
 /** Enqueues the Machines of a class when it appears, vanishes, or changes in what they depend on, and so for the Secrets that it names. */
-export function wakeMachinesOfClasses({ machines, classes, secrets, queue }: ClassWakeParts): void {
+export function wakeMachinesOfClasses(
+  { machines, classes, secrets }: Pick<Caches, 'machines' | 'classes' | 'secrets'>,
+  queue: Queue,
+): void {
   const wakeAllOf = (machineClass: MachineClass): void => {
     for (const machine of machines.byIndex(CLASS_INDEX, keyOf(machineClass))) {
       queue.add(keyOf(machine), isBeingDeleted(machine) ? 'high' : 'low');

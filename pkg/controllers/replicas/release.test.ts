@@ -139,7 +139,7 @@ test('the sets of a MachineDeployment look again at once when it is released, no
   const machineDeployments = new MemoryInformer<MachineDeployment>();
   const woken: string[] = [];
   const queue = { add: (key: string) => void woken.push(key), addAfter: () => undefined };
-  wakeMachineSets({ machineSets, machines: new MemoryInformer<Machine>(), machineDeployments, queue });
+  wakeMachineSets({ machineSets, machines: new MemoryInformer<Machine>(), machineDeployments }, queue);
   const show = (one: MachineDeployment, resourceVersion: string): void =>
     machineDeployments.put({ ...one, metadata: { ...one.metadata, resourceVersion } });
 

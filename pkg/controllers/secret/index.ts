@@ -15,6 +15,6 @@ export function secret(operator: Operator): Controller {
     concurrency: operator.config.machine.concurrency,
     reconcile: (key, signal) => controller.reconcile(key, signal),
     needsTarget: () => false,
-    watches: [(queue) => wakeSecrets({ secrets, classes, queue })],
+    watches: [(queue) => wakeSecrets(operator.caches, queue)],
   };
 }

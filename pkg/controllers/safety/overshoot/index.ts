@@ -23,7 +23,6 @@ export function overshoot(operator: Operator, ownerless: OwnerlessVMs): Controll
     margins: config.safety,
     periodMs: config.safety.overshootingPeriodMs,
   });
-  const released = (uid: string): void => controller.released(uid);
   return {
     name: 'safety.overshoot',
     queue: 'machinesafetyovershooting',
@@ -31,6 +30,6 @@ export function overshoot(operator: Operator, ownerless: OwnerlessVMs): Controll
     concurrency: 1,
     reconcile: (_key, signal) => controller.reconcile(signal),
     needsTarget: () => true,
-    watches: [(queue) => wakeOvershoot({ machines, machineSets, machineDeployments, queue, released })],
+    watches: [(queue) => wakeOvershoot(operator.caches, queue, (uid) => controller.released(uid))],
   };
 }

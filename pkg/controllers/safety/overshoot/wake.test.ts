@@ -26,13 +26,11 @@ function watching() {
     new Told<BuiltMachineSet>(),
     new Told<ReturnType<typeof machineDeployment>>(),
   ];
-  wakeOvershoot({
-    machines: machines.informer,
-    machineSets: sets.informer,
-    machineDeployments: deployments.informer,
-    queue: { add: () => void (woken.now += 1), addAfter: () => void (woken.soon += 1) },
-    released: (uid) => void released.push(uid),
-  });
+  wakeOvershoot(
+    { machines: machines.informer, machineSets: sets.informer, machineDeployments: deployments.informer },
+    { add: () => void (woken.now += 1), addAfter: () => void (woken.soon += 1) },
+    (uid) => void released.push(uid),
+  );
   expect(woken).toEqual({ now: 1, soon: 0 });
   woken.now = 0;
   return { machines, sets, deployments, woken, released };

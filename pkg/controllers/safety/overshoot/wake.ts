@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import type { Informer } from '../../../cache/lister.ts';
+import type { Caches } from '../../../operator/caches.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
 import { isUnfreezeRequested, marksOfDeployment, marksOfSet } from '../../replicas/freeze-marks.ts';
 import type { FreezeMarks } from '../../replicas/freeze-marks.ts';
@@ -15,21 +15,16 @@ export const OVERSHOOT_KEY = 'overshooting';
 /** Machines come and go by hundreds: they are counted together. */
 const GATHER_MS = 100;
 
-/** What tells the overshoot safety that numbers have changed. */
-export interface WakeParts {
-  readonly machines: Informer<Machine>;
-  readonly machineSets: Informer<MachineSet>;
-  readonly machineDeployments: Informer<MachineDeployment>;
-  readonly queue: Queue;
-  /** Told, by UID, of each object for which the annotation asks that releases it: while it does, and when it no longer does. */
-  readonly released: (uid: string) => void;
-}
-
 /**
  * Runs the loop now, when a Machine comes, goes or counts for another set (an adopted one is seen before it has its owner), when
- * sizes or the owner of a set change, and when a mark comes or goes.
+ * sizes or the owner of a set change, and when a mark comes or goes. `released` is told, by UID, of each object for which the
+ * annotation asks that releases it: while it does, and when it no longer does.
  */
-export function wakeOvershoot({ machines, machineSets, machineDeployments, queue, released }: WakeParts): void {
+export function wakeOvershoot(
+  { machines, machineSets, machineDeployments }: Pick<Caches, 'machines' | 'machineSets' | 'machineDeployments'>,
+  queue: Queue,
+  released: (uid: string) => void,
+): void {
   const gather = (): void => queue.addAfter(OVERSHOOT_KEY, GATHER_MS);
   queue.add(OVERSHOOT_KEY);
   machines.onChange((old, current) => {

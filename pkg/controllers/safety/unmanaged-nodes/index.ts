@@ -35,7 +35,7 @@ export function unmanagedNodes(operator: Operator, gone: GoneMachines): Controll
     needsTarget: () => true,
     watches: [
       (queue) => gone.onLate((machine) => wakeNodesOf(targets.all(), queue, machine)),
-      (queue) => wakeUnmanagedNodes({ machines, targets: targets.all(), queue }),
+      (queue) => wakeUnmanagedNodes(machines, targets.all(), queue),
     ],
   };
 }

@@ -12,15 +12,8 @@ import type { Queue } from '../../../workqueue/queue.ts';
 import type { GoneMachine } from '../gone-machines.ts';
 import { nodeKey } from './controller.ts';
 
-/** What tells the loop over Nodes that there is work. */
-export interface WakeParts {
-  readonly machines: Informer<Machine>;
-  readonly targets: readonly Target[];
-  readonly queue: Queue;
-}
-
 /** Enqueues a Node when it appears, goes, or changes whose it is, and when a Machine that may have it comes, goes, or learns of it. */
-export function wakeUnmanagedNodes({ machines, targets, queue }: WakeParts): void {
+export function wakeUnmanagedNodes(machines: Informer<Machine>, targets: readonly Target[], queue: Queue): void {
   for (const target of targets) {
     target.nodes.onChange((old, current) => {
       if (old !== undefined && current !== undefined && concernOf(old) === concernOf(current)) return;

@@ -1,0 +1,82 @@
+import type { Drivers } from '../driver/drivers.ts';
+import type { Recorder } from '../events/recorder.ts';
+import type { Gate } from '../gate/gate.ts';
+import type { Trust } from '../gate/leader-gate.ts';
+import type { Writer } from '../kube/client.ts';
+import type { Interceptor } from '../kube/interceptor.ts';
+import type { LeaseElector } from '../leader/elector.ts';
+import { singleTarget } from '../targets/single-target.ts';
+import type { Targets } from '../targets/targets.ts';
+import type { Caches } from './caches.ts';
+import { type Clusters, writerTo } from './clusters.ts';
+import { type DriversOptions, openDrivers } from './drivers.ts';
+import { type ElectionOptions, makeElection } from './election.ts';
+
+/** What the controllers of one Lease act with: whatever it changes passes its gate. */
+export interface Leadership {
+  readonly gate: Gate & Trust;
+  /** To the control cluster. */
+  readonly writer: Writer;
+  readonly targets: Targets;
+  /** Connected to when first asked for. */
+  readonly drivers: Drivers;
+}
+
+/** A leadership, and what its process has to do with it. */
+export interface OwnLeadership extends Leadership {
+  readonly lease: string;
+  readonly elector: LeaseElector | undefined;
+  readonly recorder: Recorder;
+  /** Closes the connections to drivers. */
+  close(): Promise<void>;
+}
+
+/** What leaderships are made of. */
+export interface LeadershipOptions {
+  readonly clusters: Clusters;
+  readonly caches: Caches;
+  readonly election: ElectionOptions;
+  readonly drivers: Omit<DriversOptions, 'work' | 'gate' | 'elector' | 'target'>;
+  readonly intercept: Interceptor | undefined;
+  /** In place of the gate, in tests. */
+  readonly gate: (Gate & Trust) | undefined;
+}
+
+/** Makes the leadership of a Lease, announced by `recorder`; nothing is acquired and no driver called yet. */
+export function makeLeadership(lease: string, recorder: Recorder, options: LeadershipOptions): OwnLeadership {
+  const { clusters, caches, intercept } = options;
+  const election = makeElection(lease, recorder, options.election);
+  const { elector } = election;
+  const gate = options.gate ?? election.gate;
+  const target = clusters.target?.cluster;
+  let opened: ReturnType<typeof openDrivers> | undefined;
+  return {
+    lease,
+    elector,
+    recorder,
+    gate,
+    writer: writerTo(clusters.control, { gate, observer: caches.ofControl.ownWrites, intercept }),
+    targets: targetsOf(clusters, caches, gate, intercept),
+    get drivers() {
+      opened ??= openDrivers({ ...options.drivers, work: lease, gate, elector, target });
+      return opened.drivers;
+    },
+    async close() {
+      await opened?.close();
+    },
+  };
+}
+
+function targetsOf({ target }: Clusters, caches: Caches, gate: Gate, intercept: Interceptor | undefined): Targets {
+  const { nodes, ofTarget } = caches;
+  if (target === undefined || nodes === undefined || ofTarget === undefined) return singleTarget(undefined);
+  return singleTarget({
+    cluster: target.cluster,
+    reader: target.reader,
+    writer: writerTo(target, { gate, observer: ofTarget.ownWrites, intercept }),
+    nodes,
+    get volumeAttachments() {
+      return caches.volumeAttachments;
+    },
+  });
+}

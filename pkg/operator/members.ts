@@ -1,0 +1,128 @@
+import type { Registry } from 'prom-client';
+
+import type { Clock } from '../clock/clock.ts';
+import type { Config } from '../config/config.ts';
+import type { EventRecorder } from '../events/recorder.ts';
+import type { Freezes } from '../gate/freeze.ts';
+import { Checks, cachesSynced, clustersReachable, leadership as leadershipCheck } from '../health/checks.ts';
+import { type HeldWork, workBegun } from '../health/held-work.ts';
+import { HealthServer, HealthServerError } from '../health/server.ts';
+import type { LeaseThread } from '../leader/lease-thread.ts';
+import type { LogFields, Logger } from '../log/logger.ts';
+import { CannotStartError, type Member } from '../process/lifecycle.ts';
+import type { Caches } from './caches.ts';
+import type { Clusters } from './clusters.ts';
+import type { OwnLeadership } from './leadership.ts';
+import { probesOf } from './probes.ts';
+
+const RECORDER_STOP_MS = 2_000;
+
+/** What a log begins with. */
+export interface StartOptions {
+  readonly version: string;
+  readonly identity: string;
+  readonly config: Config;
+  /** Those that the process applies for. */
+  readonly leases: readonly string[];
+}
+
+/** What health is told of. */
+export interface HealthOptions {
+  readonly server: Config['server'];
+  readonly registry: Registry;
+  readonly caches: Caches;
+  readonly freezes: Freezes;
+  readonly held: HeldWork;
+  readonly leaderships: readonly Pick<OwnLeadership, 'lease' | 'elector'>[];
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Starts first, with a line in the log, so that connections are closed when everything else has ended. */
+export function connectionsMember(
+  { control, target }: Clusters,
+  thread: LeaseThread | undefined,
+  { log, ...started }: StartOptions & { readonly log: Logger },
+): Member {
+  return {
+    name: 'connections',
+    start() {
+      log.info(startFields({ control, target }, started), 'started the process');
+      return Promise.resolve();
+    },
+    async stop() {
+      await thread?.close();
+      for (const access of new Set([control, target])) await access?.transport.close();
+    },
+  };
+}
+
+/** Liveness, readiness and metrics. */
+export function healthMember(options: HealthOptions): Member {
+  const { registry, caches, freezes, held, leaderships, clock, log } = options;
+  const checks = new Checks();
+  checks.add(cachesSynced(() => caches.all.flatMap(({ synced }) => [...synced])));
+  checks.add(
+    clustersReachable(
+      () => freezes.states(),
+      () => clock.monotonicMs(),
+    ),
+  );
+  checks.add(
+    workBegun(
+      () => held.list(),
+      (cluster) => freezes.state(cluster)?.frozen === true,
+    ),
+  );
+  for (const { lease, elector } of leaderships) if (elector !== undefined) checks.add(leadershipCheck(lease, elector));
+  const server = new HealthServer({ ...options.server, checks, registry, log });
+  return {
+    name: 'health server',
+    async start() {
+      try {
+        await server.start();
+      } catch (err) {
+        throw err instanceof HealthServerError ? new CannotStartError(err.message, { cause: err }) : err;
+      }
+    },
+    stop: () => server.stop(),
+  };
+}
+
+/** Probing begins before anything else is done, and a cluster that comes back is caught up with before it counts as alive. */
+export function probesMember({ control, target }: Clusters, caches: Caches, freezes: Freezes): Member {
+  return {
+    name: 'cluster probes',
+    async start() {
+      const clusters = [control, ...(target === undefined ? [] : [target])];
+      for (const probed of probesOf(clusters, caches.all)) freezes.add(probed);
+    },
+    stop: () => freezes.stop(),
+  };
+}
+
+/** Events are sent when they come up; what waits at the end has a moment. */
+export function recorderMember(component: string, recorder: EventRecorder): Member {
+  return {
+    name: `events of ${component}`,
+    start: () => Promise.resolve(),
+    stop: () => recorder.stop(RECORDER_STOP_MS),
+  };
+}
+
+/** Who runs, what it runs, and where. Of the kubeconfigs it names the servers only. */
+function startFields({ control, target }: Clusters, { version, identity, config, leases }: StartOptions): LogFields {
+  const { program, clusters, controllers, drivers, server } = config;
+  return {
+    version,
+    program,
+    identity,
+    namespace: clusters.namespace,
+    controllers: [...controllers],
+    leases,
+    control: control.server,
+    target: target?.server,
+    drivers: drivers.map(({ provider, address }) => `${provider}=${address}`),
+    listen: `${server.address}:${server.port}`,
+  };
+}
