@@ -280,7 +280,6 @@ export class FakeWorld {
       log: silentLogger,
       metrics: { track: () => undefined, settled: () => undefined },
       limits: { create: 10, initialize: 10, status: 10, delete: 10, drain: 10 },
-      enqueue: () => undefined,
     });
   }
 }
