@@ -9,6 +9,7 @@ import { kubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import type { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
 import { endAll } from '../../pkg/drivers/local/end-all.ts';
+import { kubeletLeftoversIn } from '../../pkg/drivers/local/kubelet-leftovers.ts';
 import type { LocalVM } from '../../pkg/drivers/local/vm.ts';
 import { isAlive } from '../../pkg/drivers/process-identity.ts';
 import type { ProcessIdentity } from '../../pkg/drivers/process-identity.ts';
@@ -125,11 +126,14 @@ describe('local machines', () => {
     await eventually(async () => (await readiness()) === 'True', { timeoutMs: 60_000 });
     const [machine] = machines();
     const kubelet = machine?.vm.process ?? { pid: 0, startTime: '', bootID: '' };
+    const elsewhere = kubeletLeftoversIn(readFileSync(join(machine?.folder ?? '', 'kubelet.log'), 'utf8'));
+    expect(elsewhere).toEqual([expect.stringContaining('hollow-kubelet'), expect.stringContaining('.sock')]);
 
     await driver.deleteMachine(request(userData), callOf());
 
     expect(isAlive(kubelet)).toBe(false);
     expect(readdirSync(join(state(), 'vms'))).toEqual([]);
+    expect(elsewhere.filter((path) => existsSync(path))).toEqual([]);
     await expect(driver.getMachineStatus(request(userData), callOf())).rejects.toMatchObject({ code: 'NotFound' });
   }, 90_000);
 

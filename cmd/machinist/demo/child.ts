@@ -12,8 +12,8 @@ export interface ChildOptions {
   readonly args: readonly string[];
   readonly logFile: string;
   readonly run: LedgerRun;
-  /** Called when it ends although nobody asked it to, with how it ended: "was killed by SIGKILL". */
-  readonly onUnexpectedEnd: (how: string) => void;
+  /** Called when it ends although nobody asked it to, with how it ended ("was killed by SIGKILL"), and whether a signal did it. */
+  readonly onUnexpectedEnd: (how: string, isKilled: boolean) => void;
 }
 
 /** A process of the demo; the constructor throws what writing it down throws, and then it does not run. In a group of its own: Ctrl-C reaches only the demo, which then stops the others in order. */
@@ -29,13 +29,13 @@ export class Child {
     this.#child = spawn(program, args, { stdio: ['ignore', log, log], detached: true });
     closeSync(log);
     this.#ended = new Promise((resolve) => {
-      const end = (how: string): void => {
+      const end = (how: string, isKilled = false): void => {
         if (this.#child.pid !== undefined) run.unregister(this.#child.pid);
-        if (!this.#isStopping) onUnexpectedEnd(how);
+        if (!this.#isStopping) onUnexpectedEnd(how, isKilled);
         resolve();
       };
       this.#child.once('exit', (code, signal) =>
-        end(signal === null ? `ended with exit code ${code}` : `was killed by ${signal}`),
+        end(signal === null ? `ended with exit code ${code}` : `was killed by ${signal}`, signal !== null),
       );
       this.#child.once('error', (err) => end(`could not be started: ${err.message}`));
     });

@@ -23,12 +23,13 @@ export function keepRunning(options: KeepRunningOptions): () => Promise<void> {
   const start = (): Child =>
     new Child({
       ...options,
-      onUnexpectedEnd(how) {
-        const what = `${name} ${how}${lastError(logFile)}`;
+      onUnexpectedEnd(how, isKilled) {
+        // What somebody else killed has not failed.
+        const what = `${name} ${how}${isKilled ? '' : lastError(logFile)}`;
         if (isStopping) return;
         if (restarts === mostRestarts) return giveUp(`${what}. Its log ends with:\n${tailOf(logFile)}`);
         restarts += 1;
-        say(`${what}; it is started again (log: ${logFile})`);
+        say(`${what}; it is started again (${restarts} of ${mostRestarts} times at most, log: ${logFile})`);
         pause = setTimeout(() => (child = start()), PAUSE_MS);
       },
     });

@@ -72,6 +72,25 @@ describe('the status of a rollout', () => {
     expect(rolloutStatus(done, 0)).toEqual({ text: 'machine deployment "pool" successfully rolled out', isDone: true });
   });
 
+  test('tells of a set that the API server refuses, and of a pause', () => {
+    const refused = pool((d) => {
+      d.status.updatedReplicas = 0;
+      d.status.conditions = [
+        { type: 'Progressing', status: 'False', reason: 'MachineSetCreateError', message: 'labels: Invalid value' },
+      ];
+    });
+    const paused = pool((d) => {
+      d.status.updatedReplicas = 0;
+      d.spec.paused = true;
+      d.status.conditions = [{ type: 'Progressing', status: 'True', reason: 'FoundNewMachineSet', message: 'x' }];
+    });
+
+    expect([refused, paused].map((d) => rolloutStatus(d, 0).trouble)).toEqual([
+      'MachineSetCreateError: labels: Invalid value',
+      'Paused: nothing is rolled out until it is resumed',
+    ]);
+  });
+
   test.each([
     {
       by: 'its condition',

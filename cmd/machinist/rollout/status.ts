@@ -42,17 +42,22 @@ export function rolloutStatus(deployment: MachineDeployment, revision: number): 
   };
 }
 
-/** Conditions that tell of trouble when they are True; those of the progress are told by the counts. */
+/** Conditions that tell of trouble when they are True. */
 const TROUBLES: ReadonlySet<string> = new Set(['InvalidSpec', 'ReplicaFailure', REPLACEMENT_HELD]);
+/** The reason of condition Progressing that the counts do not tell. */
+const SET_CREATE_ERROR = 'MachineSetCreateError';
 
 /** In one line; '' when there is none. The machine that is named stays the same as long as it fails. */
 function troubleOf(deployment: MachineDeployment): string {
   const { conditions = [], failedMachines }: MachineDeploymentStatus = deployment.status ?? {};
   const told = conditions
-    .filter(({ type, status }) => TROUBLES.has(type) && status === 'True')
-    .map(({ type, message = '' }) => `${type}: ${message}`);
+    .filter(({ type, status, reason = '' }) =>
+      type === 'Progressing' ? reason === SET_CREATE_ERROR : TROUBLES.has(type) && status === 'True',
+    )
+    .map(({ type, message = '' }) => `${type === 'Progressing' ? SET_CREATE_ERROR : type}: ${message}`);
   const freeze = freezeOf(deployment);
   if (freeze !== undefined) told.unshift(freeze);
+  if (deployment.spec.paused === true) told.unshift('Paused: nothing is rolled out until it is resumed');
   const failed = (failedMachines ?? []).toSorted((a, b) => ((a.name ?? '') < (b.name ?? '') ? -1 : 1));
   const [first] = failed;
   if (first !== undefined) {

@@ -10,6 +10,7 @@ import { identityOf, isAlive, readProc } from '../process-identity.ts';
 import type { ProcessIdentity } from '../process-identity.ts';
 import type { LocalProviderSpec } from './provider-spec.ts';
 import type { LocalVM } from './vm.ts';
+import { LOG_SOCKET } from './kubelet-leftovers.ts';
 import { LOG_FILE } from './log-files.ts';
 
 const GONE_DEADLINE_MS = 10_000;
@@ -100,6 +101,7 @@ function argumentsOf({ folder, vm, spec }: KubeletStart): string[] {
     `--kubelet-read-only-port=${vm.readOnlyPort}`,
     `--max-pods=${spec.maxPods}`,
     '--use-host-image-service=false',
+    LOG_SOCKET,
     `--node-labels=${labels.join(',')}`,
     ...(spec.taints.length === 0 ? [] : [`--register-with-taints=${spec.taints.join(',')}`]),
   ];

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { removeKubeletRoots } from './kubelet-root.ts';
+import { removeKubeletLeftovers } from './kubelet-leftovers.ts';
 import { LOG_FILE } from './log-files.ts';
 import type { LocalVM } from './vm.ts';
 
@@ -50,7 +50,7 @@ export class VMFolders {
   /** Removes a machine's folder and what its kubelet, which has ended, left elsewhere; after a crash in the middle all the same. */
   remove(id: string): void {
     const log = join(this.path(id), LOG_FILE);
-    removeKubeletRoots([log, `${log}.1`]);
+    removeKubeletLeftovers([log, `${log}.1`]);
     const doomed = join(this.#directory, `${DELETED}${id}`);
     if (existsSync(this.path(id))) renameSync(this.path(id), doomed);
     rmSync(doomed, { recursive: true, force: true });
