@@ -229,6 +229,8 @@ export class Pool implements AsyncDisposable {
   }
 
   async #up(replicas: number): Promise<readonly string[]> {
+    // Asking the cloud costs the server nothing, and tells most often that it is too early.
+    same('number of VMs', (await this.cloud.vms()).length, replicas);
     const { metadata, status = {} } = await this.deployment();
     const counted = [status.replicas, status.updatedReplicas, status.availableReplicas].map((n) => n ?? 0);
     same('replicas, updated and available', counted, [replicas, replicas, replicas]);
@@ -262,11 +264,11 @@ export class Pool implements AsyncDisposable {
   }
 
   async #gone(): Promise<void> {
+    await this.#empty();
     for (const plural of ['machinesets', 'machinedeployments', 'machineclasses']) {
       same(plural, (await this.#list(this.#machinePath(plural))).map(describe), []);
     }
     same('Secrets', (await this.#list(this.#secretPath)).map(describe), []);
-    await this.#empty();
   }
 
   async #empty(): Promise<void> {

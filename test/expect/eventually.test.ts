@@ -30,6 +30,18 @@ describe('eventually', () => {
     expect(looks).toBeGreaterThan(1);
   });
 
+  test('looks less often the longer it takes, unless told how often', async () => {
+    const looks = { byDefault: 0, asTold: 0 };
+
+    await Promise.allSettled([
+      eventually(() => ((looks.byDefault += 1), false), { timeoutMs: 400 }),
+      eventually(() => ((looks.asTold += 1), false), { timeoutMs: 400, intervalMs: 5 }),
+    ]);
+
+    expect(looks.byDefault).toBeLessThanOrEqual(10); // 16 every 25 ms
+    expect(looks.asTold).toBeGreaterThan(looks.byDefault);
+  });
+
   test('cuts off a look that hangs', async () => {
     const waiting = eventually(() => new Promise<never>(() => undefined), { timeoutMs: 20 });
 

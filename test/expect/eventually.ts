@@ -5,25 +5,30 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface EventuallyOptions {
   /** One deadline for everything, 10 s by default. */
   readonly timeoutMs?: number;
-  /** Pause between two looks, 25 ms by default. */
+  /** Pause between two looks; by default 25 ms at first and, the longer it takes, up to 200 ms: looks cost the server something. */
   readonly intervalMs?: number;
   /** What is waited for; a function may add what was last seen. */
   readonly describe?: string | (() => string);
 }
+
+const FIRST_PAUSE_MS = 25;
+const LONGEST_PAUSE_MS = 200;
+const GROWTH = 1.2;
 
 /**
  * Calls `look` until it neither throws nor says false, and resolves with what it returned. After the deadline it throws, with
  * the last failure in the message and as cause. A look that hangs is cut off by the deadline as well.
  */
 export async function eventually<T>(look: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
-  const { timeoutMs = 10_000, intervalMs = 25 } = options;
+  const { timeoutMs = 10_000, intervalMs } = options;
   const deadlineMs = performance.now() + timeoutMs;
   const last: { failure: unknown } = { failure: new Error('the first look did not end') };
-  for (;;) {
+  for (let pauseMs = intervalMs ?? FIRST_PAUSE_MS; ;) {
     const result = await lookOnce(look, last, deadlineMs - performance.now());
     if (result !== undefined) return result.value;
-    if (performance.now() + intervalMs >= deadlineMs) throw gaveUp(options, timeoutMs, last.failure);
-    await sleep(intervalMs);
+    if (performance.now() + pauseMs >= deadlineMs) throw gaveUp(options, timeoutMs, last.failure);
+    await sleep(pauseMs);
+    pauseMs = intervalMs ?? Math.min(pauseMs * GROWTH, LONGEST_PAUSE_MS);
   }
 }
 
