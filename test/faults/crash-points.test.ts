@@ -32,9 +32,20 @@ afterAll(async () => {
   await site[Symbol.asyncDispose]();
 });
 
+/** Mutations of a life without fault, which is the same for all points. */
+const undisturbed = new Map<Plan, number>();
+
+async function mutationsOf(plan: Plan): Promise<number> {
+  const known = undisturbed.get(plan);
+  if (known !== undefined) return known;
+  const { mutations } = await liveThrough(site, plan, 0, 'before');
+  undisturbed.set(plan, mutations);
+  return mutations;
+}
+
 /** All n from `first` on, by `step`, up to the number of mutations of a life without fault. */
 async function walk(plan: Plan, point: Point, first: number, step: number): Promise<Life[]> {
-  const { mutations } = await liveThrough(site, plan, 0, point);
+  const mutations = await mutationsOf(plan);
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const lives: Promise<Life>[] = [];
   for (let n = first; n <= mutations; n += step) {

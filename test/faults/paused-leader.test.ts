@@ -14,7 +14,7 @@ import { eventually } from '../expect/eventually.ts';
 
 /*
  * A leader with a Lease of 3 s is paused (SIGSTOP) somewhere in its work; another one is started, takes over when the Lease has run
- * out, and goes on; then the first one is resumed. MACHINIST_PAUSED_LEADERS says at how many points (1,000 in the long form),
+ * out, and goes on; then the first one is resumed. The other one is the next that is paused. MACHINIST_PAUSED_LEADERS says at how many points (1,000 in the long form),
  * MACHINIST_FAULT_SEED where. On a busy host a leader may lose so short a Lease by itself, before it is paused: such a
  * point is repeated.
  */
@@ -26,6 +26,8 @@ const LANES = 5;
 /** A host on which leaders keep losing their Leases is too busy to say anything about points. */
 const MOST_ATTEMPTS = 5;
 const PATIENCE = { timeoutMs: 240_000 };
+/** How long a pool is looked at before its leader is. */
+const LOOK = { timeoutMs: 2_000 };
 const MOST_MACHINES = 4;
 const LATENCIES = { create: 200, initialize: 5, status: 5, delete: 200, list: 5, join: 100 };
 const SHORT_LEASE = {
@@ -33,11 +35,6 @@ const SHORT_LEASE = {
   'leader-elect-lease-duration': '3s',
   'leader-elect-renew-deadline': '2s',
   'leader-elect-retry-period': '500ms',
-};
-const LONG_LEASE = {
-  'leader-elect': 'true',
-  'leader-elect-lease-duration': '60s',
-  'leader-elect-renew-deadline': '50s',
 };
 /** From the first to the last line that a process logs after it was resumed: a tenth of a second, where nobody else wants the host. */
 const LONGEST_END_MS = 20_000;
@@ -84,6 +81,8 @@ class Lane {
   readonly #cloud: SimulatedCloud;
   readonly #pool: Pool;
   readonly #managers: Manager[] = [];
+  /** Took over at the last pause. */
+  #successor: Manager | undefined;
   #size = 0;
   #created = 0;
 
@@ -106,14 +105,13 @@ class Lane {
   }
 
   async #pause(attempt: number): Promise<void> {
-    const first = await this.#start(SHORT_LEASE);
-    await this.#untilLedBy(first);
+    const first = await this.#leading();
     const what = await this.#change(attempt);
     await sleep(this.#chance.below(WORK_MS, attempt, 'pause'));
     first.process.signal('SIGSTOP');
     const isLeading = !first.process.hasEnded && !first.process.output.includes('lost leadership');
-    const second = await this.#start(LONG_LEASE);
-    await this.#untilLedBy(second);
+    this.#successor = await this.#start();
+    await this.#untilLedBy(this.#successor);
     await sleep(this.#chance.below(WORK_MS, attempt, 'resume'));
     const before = first.process.output.length;
     const resumedMs = performance.timeOrigin + performance.now();
@@ -123,13 +121,28 @@ class Lane {
     const tookMs = spanOf(first.process.output.slice(before));
     if (isLeading) this.pauses.push({ group: first.group, what, resumedMs, endedAfterMs, tookMs });
 
-    await this.#pool.untilUp(this.#size, PATIENCE);
+    await this.#untilUp();
     const { created, deleted, doubled } = this.#cloud;
     const seen = { created: created.length, existing: created.length - deleted, doubled: [...doubled] };
     const wanted = { created: this.#created, existing: this.#size, doubled: [] };
     if (!isDeepStrictEqual(seen, wanted))
       throw new Error(`${what}: ${JSON.stringify(seen)}, ${JSON.stringify(wanted)}`);
-    await second.process.end('SIGTERM');
+  }
+
+  /** The leader that is there, or a new one when there is none. */
+  async #leading(): Promise<Manager> {
+    if (this.#successor === undefined || this.#successor.process.hasEnded) this.#successor = await this.#start();
+    await this.#untilLedBy(this.#successor);
+    return this.#successor;
+  }
+
+  /** Waits until the pool is what was asked for, by the leader that is there then. */
+  async #untilUp(): Promise<void> {
+    const look = async (): Promise<unknown> => {
+      await this.#leading();
+      return await this.#pool.untilUp(this.#size, LOOK);
+    };
+    await eventually(look, { ...PATIENCE, describe: `${this.#size} machines in ${this.#pool.namespace}` });
   }
 
   /** Asks for something that takes about a second. */
@@ -149,12 +162,12 @@ class Lane {
     return what;
   }
 
-  async #start(lease: Readonly<Record<string, string>>): Promise<Manager> {
+  async #start(): Promise<Manager> {
     const group = `${this.#pool.namespace}-${this.#managers.length}`;
     const kubeconfig = await site.kubeconfigIn(group);
     const manager = {
       group,
-      process: await ManagerProcess.start({ ...this.#pool.access, kubeconfig, flags: lease }),
+      process: await ManagerProcess.start({ ...this.#pool.access, kubeconfig, flags: SHORT_LEASE }),
     };
     this.#managers.push(manager);
     return manager;
