@@ -28,6 +28,15 @@ const CONTROLLER_TIERS = [
   ['machine', 'machine-set', 'machine-deployment', 'machine-class', 'secret', 'safety'],
 ];
 
+/** The same inside the machine controller, whose steps stand in folders by concern. */
+const MACHINE_TIERS = [
+  ['calls', 'tokens', 'failure', 'identity'],
+  ['node', 'drain'],
+  ['in-place', 'preservation'],
+  ['explain', 'health', 'creation', 'deletion'],
+  ['record'],
+];
+
 /** What no folder of pkg imports. */
 const ABOVE_PKG = ['cmd', 'hack', 'test'];
 /** Generated code has folders of the wire's names. */
@@ -64,13 +73,19 @@ function layer(folder: string, later: readonly string[]) {
 const everywhere = (folders: readonly string[]): string[] => folders.map((folder) => `**/${folder}/**`);
 const tiersOfPkg = laterThan(TIERS).map(({ folder, later }) => ({ folder, later: [...later, ...ABOVE_PKG] }));
 const aboveControllers = tiersOfPkg.find(({ folder }) => folder === 'controllers')?.later ?? [];
+/** A controller's folder is imported from its neighbours as `../machine-set/`, from their folders as `../../machine-set/`. */
+const aboveController = (later: readonly string[]): string[] => [
+  ...everywhere(aboveControllers),
+  ...later.flatMap((other) => [`../${other}/**`, `../../${other}/**`]),
+];
+const OTHER_CONTROLLERS = laterThan(CONTROLLER_TIERS).find(({ folder }) => folder === 'machine')?.later ?? [];
 const layers = [
   ...tiersOfPkg.map(({ folder, later }) => layer(`pkg/${folder}`, everywhere(later))),
-  // A controller's folder is imported from its neighbours as `../machine-set/`, from their folders as `../../machine-set/`.
-  ...laterThan(CONTROLLER_TIERS).map(({ folder, later }) =>
-    layer(`pkg/controllers/${folder}`, [
-      ...everywhere(aboveControllers),
-      ...later.flatMap((other) => [`../${other}/**`, `../../${other}/**`]),
+  ...laterThan(CONTROLLER_TIERS).map(({ folder, later }) => layer(`pkg/controllers/${folder}`, aboveController(later))),
+  ...laterThan(MACHINE_TIERS).map(({ folder, later }) =>
+    layer(`pkg/controllers/machine/${folder}`, [
+      ...aboveController(OTHER_CONTROLLERS),
+      ...later.map((other) => `../${other}/**`),
     ]),
   ),
 ];

@@ -41,8 +41,12 @@ test('the tests of a mutation are of one level', () => {
 });
 
 test.each([
-  'pkg/controllers/machine/steps',
+  'pkg/controllers/machine/calls',
+  'pkg/controllers/machine/creation',
   'pkg/controllers/machine/deletion',
+  'pkg/controllers/machine/drain',
+  'pkg/controllers/machine/health',
+  'pkg/controllers/machine/node',
   'pkg/controllers/machine-set',
   'pkg/controllers/machine-deployment',
   'pkg/controllers/machine-class',

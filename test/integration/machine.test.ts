@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { NODE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Secret } from '../../pkg/apis/wire.ts';
-import { legacyTokenID, tokenSecretName } from '../../pkg/controllers/machine/token-id.ts';
+import { legacyTokenID, tokenSecretName } from '../../pkg/controllers/machine/tokens/token-id.ts';
 import { mergePatch, statusPatch, strategicPatch } from '../../pkg/kube/patch.ts';
 import { events, machineClasses, machines, nodes, secrets } from '../../pkg/kube/resource.ts';
 import { privateControlPlane } from '../env/environment.ts';

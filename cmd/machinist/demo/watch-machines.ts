@@ -5,7 +5,7 @@ import type { Node } from '../../../pkg/apis/wire.ts';
 import { InformerSet } from '../../../pkg/cache/informers.ts';
 import { ReflectedInformer } from '../../../pkg/cache/reflected-informer.ts';
 import type { Clock } from '../../../pkg/clock/clock.ts';
-import { explain } from '../../../pkg/controllers/machine/explain.ts';
+import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
 import { HttpListWatch } from '../../../pkg/kube/list-watch.ts';
 import { machines, nodes, type Resource } from '../../../pkg/kube/resource.ts';
 import type { Transport } from '../../../pkg/kube/transport.ts';

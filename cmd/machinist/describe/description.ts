@@ -3,7 +3,7 @@ import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { toTimestamp } from '../../../pkg/clock/clock.ts';
-import { explain } from '../../../pkg/controllers/machine/explain.ts';
+import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
 
 /** One condition, of the Machine or of its Node. Times are RFC 3339, absent where nobody recorded them. */
 export interface DescribedCondition {

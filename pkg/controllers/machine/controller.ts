@@ -8,14 +8,14 @@ import type { MachineEvent, MachineEventSink } from '../machines/events.ts';
 import { nodeAccess } from '../machines/node-access.ts';
 import { isToBeTold } from '../machines/node-refusal.ts';
 import { copyOf } from '../machines/status.ts';
-import { BootstrapTokens } from './bootstrap-tokens.ts';
+import { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
 import type { MachineContext } from './context.ts';
 import { machineAccess, type MachineAccess } from './machine-access.ts';
 import { PassNotes } from './pass-notes.ts';
 import { runPass } from './pass.ts';
-import { RefusedRecords } from './refused-record.ts';
+import { RefusedRecords } from './record/refused-record.ts';
 import { machineSteps, type MachineSteps, type MachineStepsDeps } from './steps.ts';
-import { writeRecord, writeStatus } from './write.ts';
+import { writeRecord, writeStatus } from './record/write.ts';
 
 /** What the machine controller is made from. */
 export interface MachineControllerDeps extends Omit<MachineStepsDeps, 'bootstrapTokens' | keyof MachineAccess> {

@@ -9,8 +9,8 @@ import { machine, machineClass, node, secret } from '../../../test/builders.ts';
 import type { MachineStep } from './context.ts';
 import { FakeWorld, type PassSeen } from '../../../test/fakes/machine-world.ts';
 import { copyOf, type MachineCopy } from '../machines/status.ts';
-import { legacyTokenID, tokenID } from './token-id.ts';
-import { mainPatch, writeRecord, writeStatus } from './write.ts';
+import { legacyTokenID, tokenID } from './tokens/token-id.ts';
+import { mainPatch, writeRecord, writeStatus } from './record/write.ts';
 import { statusChange } from '../machines/status-change.ts';
 
 /*

@@ -12,10 +12,10 @@ import { DriverError } from '../../driver/error.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { next } from '../../reconcile/result.ts';
 import type { MachineStep } from './context.ts';
-import { isStillOurs } from './deletion/still-ours.ts';
+import { DeletionCursor } from './deletion/cursor.ts';
 import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 import { PassNotes } from './pass-notes.ts';
-import { MachineTokens } from './machine-tokens.ts';
+import { MachineTokens } from './tokens/machine-tokens.ts';
 
 /**
  * What is looked at a second time before it is acted upon, and when somebody comes back if nothing happens: what a pass says of
@@ -77,8 +77,9 @@ describe('a Machine is still ours only', () => {
     { when: 'while its deletion goes on', live: machine(), want: false },
   ])('$when', async ({ live, want }) => {
     const readMachine = (): Promise<Machine | undefined> => Promise.resolve(live);
+    const cursor = new DeletionCursor({ ...new FakeWorld().deps, readMachine });
 
-    expect(await isStillOurs({ readMachine }, { observed }, new AbortController().signal)).toBe(want);
+    expect(await cursor.isStillOurs({ observed }, new AbortController().signal)).toBe(want);
   });
 });
 

@@ -7,16 +7,15 @@ import type { Gate } from '../../gate/gate.ts';
 import type { Trust } from '../../gate/leader-gate.ts';
 import type { Outage } from '../../gate/outage.ts';
 import type { MachineMetrics } from '../../metrics/machine.ts';
-import { next } from '../../reconcile/result.ts';
 import type { Targets } from '../../targets/targets.ts';
 import type { Fleet } from '../machines/fleet.ts';
 import type { ReplacementPace } from '../machines/pace.ts';
 import type { MachineSettings } from '../machines/settings.ts';
-import type { BootstrapTokens } from './bootstrap-tokens.ts';
+import type { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
 import { DriverCalls } from './calls/driver-call.ts';
 import type { MachineActivities } from './calls/results.ts';
 import { UnansweredCreations } from './calls/unanswered.ts';
-import { classResolver, type ClassSources } from './class-resolution.ts';
+import { classResolver, type ClassSources } from './calls/class-resolution.ts';
 import type { MachineStep } from './context.ts';
 import { awaitTarget } from './deletion/await-target.ts';
 import { deleteNode } from './deletion/delete-node.ts';
@@ -29,34 +28,33 @@ import { markTerminating } from './deletion/mark-terminating.ts';
 import { releaseFinalizer } from './deletion/release-finalizer.ts';
 import { revokeToken } from './deletion/revoke-token.ts';
 import { settleCreation } from './deletion/settle-creation.ts';
-import { hooks } from './hooks.ts';
 import { inPlaceOutcome } from './in-place/outcome.ts';
 import { inPlaceProgress } from './in-place/progress.ts';
 import { preservation } from './preservation/preservation.ts';
-import { claim } from './steps/claim.ts';
-import { creationTimeout } from './steps/creation-timeout.ts';
-import { finalizer } from './steps/finalizer.ts';
-import { health } from './steps/health.ts';
-import { healthTimeout } from './steps/health-timeout.ts';
-import { identity } from './steps/identity.ts';
-import { initialize } from './steps/initialize.ts';
-import { launch } from './steps/launch.ts';
-import { leftToken } from './steps/left-token.ts';
-import { nodeDeleted } from './steps/node-deleted.ts';
-import { nodeSync } from './steps/node-sync.ts';
-import { ownNode } from './steps/own-node.ts';
-import { pending } from './steps/pending.ts';
-import { resolve } from './steps/resolve.ts';
-import { settled } from './steps/settled.ts';
-import { staleNode } from './steps/stale-node.ts';
+import { claim } from './creation/claim.ts';
+import { creationTimeout } from './creation/creation-timeout.ts';
+import { finalizer } from './creation/finalizer.ts';
+import { health } from './health/health.ts';
+import { healthTimeout } from './health/health-timeout.ts';
+import { identity } from './creation/identity.ts';
+import { initialize } from './creation/initialize.ts';
+import { launch } from './creation/launch.ts';
+import { leftToken } from './tokens/left-token.ts';
+import { nodeDeleted } from './node/node-deleted.ts';
+import { nodeSync } from './node/node-sync.ts';
+import { ownNode } from './node/own-node.ts';
+import { pending } from './creation/pending.ts';
+import { resolve } from './creation/resolve.ts';
+import { settled } from './creation/settled.ts';
+import { staleNode } from './creation/stale-node.ts';
 import { DeletionCursor } from './deletion/cursor.ts';
 import { Drains } from './drain/session.ts';
-import { IdentityClaims } from './identity-claims.ts';
-import { LostNodes } from './lost-nodes.ts';
+import { IdentityClaims } from './identity/identity-claims.ts';
+import { LostNodes } from './node/lost-nodes.ts';
 import type { MachineAccess } from './machine-access.ts';
-import { MachineTokens } from './machine-tokens.ts';
+import { MachineTokens } from './tokens/machine-tokens.ts';
 import { News } from './news.ts';
-import { Retries } from './retries.ts';
+import { Retries } from './calls/retries.ts';
 
 /** What the steps are made from. */
 export interface MachineStepsDeps extends ClassSources, MachineAccess {
@@ -92,9 +90,6 @@ export interface MachineSteps {
   forget(uid: string): void;
 }
 
-/** Where a machine will run: the seam for a scheduler that places machines on one of several providers. */
-const placed: MachineStep = { name: 'placed', run: () => next };
-
 /** Makes the steps. What several of them share is made here, the rest by each for itself. */
 export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const { resourceExhaustedRetryMs } = deps.settings;
@@ -124,7 +119,6 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     preservation(given),
     settled,
     resolve(given),
-    placed,
     launch(given),
     staleNode(given),
     claim(given),
@@ -138,10 +132,8 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     awaitTarget(given),
     correctNode,
     findNode(given),
-    hooks('pre-drain'),
     drain(given),
     detachVolumes(given),
-    hooks('pre-terminate'),
     revokeToken(given),
     deleteVM(given),
     deleteNode(given),

@@ -6,7 +6,7 @@ import { GateClosedError } from '../../../gate/gate.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
-import { Retries } from '../retries.ts';
+import { Retries } from './retries.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { DriverCalls, StaleCallError, type CallKind } from './driver-call.ts';
 

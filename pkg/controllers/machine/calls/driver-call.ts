@@ -4,7 +4,7 @@ import { GateClosedError } from '../../../gate/gate.ts';
 import { requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
 import type { MachineCopy } from '../../machines/status.ts';
-import type { CallFailure, CallInput, Retries } from '../retries.ts';
+import type { CallFailure, CallInput, Retries } from './retries.ts';
 import type { ActivityResults, MachineActivities } from './results.ts';
 
 /** The kinds of long work that are calls of a driver, and under which name each is retried. */

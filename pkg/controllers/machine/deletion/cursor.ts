@@ -1,11 +1,13 @@
 import { FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
 import { parseGoBool } from '../../../apis/go-bool.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import { CONTROL } from '../../../gate/gate.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineContext } from '../context.ts';
+import type { MachineAccess } from '../machine-access.ts';
 import { setFailure, setOperation } from '../../machines/status.ts';
 import { deletionStageOf, describeStage, hasReached, type DeletionStage } from '../../machines/deletion-stage.ts';
 
@@ -27,29 +29,32 @@ export function isForced({ machine }: MachineContext): boolean {
   return parseGoBool(machine.metadata.labels?.[FORCE_DELETION_LABEL]) === true;
 }
 
+interface CursorDeps extends Pick<MachineAccess, 'readMachine'> {
+  readonly clock: Clock;
+  readonly trust: Pick<Trust, 'trustedForMs'>;
+}
+
 /** Moves deletions from stage to stage. Remembers which of them this process has moved itself. */
 export class DeletionCursor {
-  readonly #clock: Clock;
-  readonly #trust: Pick<Trust, 'trustedForMs'>;
+  readonly #deps: CursorDeps;
   /** Their Machine was there, and being deleted, when that was written. */
   readonly #advanced = new Set<string>();
 
-  constructor({ clock, trust }: { readonly clock: Clock; readonly trust: Pick<Trust, 'trustedForMs'> }) {
-    this.#clock = clock;
-    this.#trust = trust;
+  constructor(deps: CursorDeps) {
+    this.#deps = deps;
   }
 
   /** Moves the copy on. The marker is written with whatever else the pass changes. */
   advance({ machine, pass }: MachineContext, stage: DeletionStage, text = ''): void {
     const description = describeStage(stage, text);
-    setOperation(machine, { type: 'Delete', state: 'Processing', description }, this.#clock.now());
+    setOperation(machine, { type: 'Delete', state: 'Processing', description }, this.#deps.clock.now());
     pass.afterWrite(() => this.#advanced.add(machine.metadata.uid));
   }
 
   /** Shows why the copy stays at a stage; much the same text again is no write. True when it is news. */
   stay({ machine, observed }: MachineContext, stage: DeletionStage, text: string): boolean {
     const description = describeStage(stage, text);
-    setFailure(machine, { type: 'Delete', state: 'Failed', description }, this.#clock.now());
+    setFailure(machine, { type: 'Delete', state: 'Failed', description }, this.#deps.clock.now());
     return machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
   }
 
@@ -65,7 +70,17 @@ export class DeletionCursor {
   isNodeAbandoned(ctx: MachineContext): boolean {
     const { nodes } = ctx;
     if (nodes === undefined || !isForced(ctx)) return false;
-    return this.#trust.trustedForMs([CONTROL]) > 0 && this.#trust.trustedForMs([nodes.cluster]) === 0;
+    const { trust } = this.#deps;
+    return trust.trustedForMs([CONTROL]) > 0 && trust.trustedForMs([nodes.cluster]) === 0;
+  }
+
+  /**
+   * Whether the very Machine that this pass looks at still exists and is still being deleted, by a live read. Asked before what
+   * cannot be undone and is done by name: a Machine that was re-created under the same name has a life of its own. Throws ApiError.
+   */
+  async isStillOurs({ observed }: Pick<MachineContext, 'observed'>, signal: AbortSignal): Promise<boolean> {
+    const live = await this.#deps.readMachine(observed, signal);
+    return live?.metadata.uid === observed.metadata.uid && isBeingDeleted(live);
   }
 
   /** The Machine is gone. */

@@ -6,14 +6,11 @@ import type { NodeAccess } from '../../machines/node-access.ts';
 import { nodesOf } from './nodes.ts';
 import { isAt, type DeletionCursor } from './cursor.ts';
 import { deletionStageOf } from '../../machines/deletion-stage.ts';
-import { isStillOurs } from './still-ours.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineAccess } from '../machine-access.ts';
 
 interface Deps {
   readonly machines: Lister<Machine>;
-  readonly readMachine: MachineAccess['readMachine'];
   readonly cursor: DeletionCursor;
 }
 
@@ -29,7 +26,7 @@ export const deleteNode = (deps: Deps): MachineStep => ({
     const { nodes, machine, observed, pass, signal } = ctx;
     // Just now the same was asked for the VM, unless this stage was taken over.
     const isTakenOver = deletionStageOf(observed) === 'delete-node';
-    if (isTakenOver && !(await isStillOurs(deps, ctx, signal))) return waitFor('the Machine as it is now');
+    if (isTakenOver && !(await deps.cursor.isStillOurs(ctx, signal))) return waitFor('the Machine as it is now');
     if (nodes !== undefined && deps.cursor.isNodeAbandoned(ctx)) {
       const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
       if (name !== '') pass.event('NodeLeftBehind', `Node ${name} was not deleted: its cluster cannot be reached.`);
@@ -42,7 +39,7 @@ export const deleteNode = (deps: Deps): MachineStep => ({
 async function remove(deps: Deps, ctx: MachineContext, nodes: NodeAccess): Promise<void> {
   const { signal, log } = ctx;
   try {
-    for (const node of await nodesOf(deps, ctx, nodes)) {
+    for (const node of await nodesOf(ctx, deps.machines, nodes)) {
       await nodes.remove(node, signal);
       log.info({ node: node.metadata.name }, 'deleted a node');
     }

@@ -5,24 +5,21 @@ import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { keepState, StaleCallError, type DriverCall, type DriverCalls } from '../calls/driver-call.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
-import { isUnresolved, type ResolveClass } from '../class-resolution.ts';
+import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { wasNeverAsked } from '../../machines/status.ts';
 import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
-import { isStillOurs } from './still-ours.ts';
-import { sharedWith } from '../identity-claims.ts';
+import { sharedWith } from '../identity/identity-claims.ts';
 import type { News } from '../news.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import type { MachineMetrics } from '../../../metrics/machine.ts';
-import type { MachineAccess } from '../machine-access.ts';
 
 interface Deps {
   readonly clock: Clock;
   readonly machines: Lister<Machine>;
   readonly activities: Pick<MachineActivities, 'forget'>;
   readonly metrics: Pick<MachineMetrics, 'deleted'>;
-  readonly readMachine: MachineAccess['readMachine'];
   readonly calls: DriverCalls;
   readonly unanswered: UnansweredCreations;
   readonly news: News;
@@ -89,7 +86,7 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): D
     resolved,
     waitingFor: { answer: 'the VM to be deleted', attempt: 'the next attempt to delete the VM' },
     send: async (signal) => {
-      if (!(await isStillOurs(deps, ctx, signal)))
+      if (!(await deps.cursor.isStillOurs(ctx, signal)))
         throw new StaleCallError('the Machine is gone, or another one has its name');
       return await driver.delete({ machine: asOwnVM(deps, ctx), machineClass, secretData }, signal);
     },
@@ -143,17 +140,12 @@ function tellShared({ machines, news }: Deps, { observed, nodes, pass }: Machine
   );
 }
 
-function deleted(
-  deps: Deps,
-  ctx: MachineContext,
-  { machineClass }: ResolvedClass,
-  state: string | undefined,
-): StepResult {
+function deleted(deps: Deps, ctx: MachineContext, { machineClass }: ResolvedClass, state = ''): StepResult {
   const { activities, clock, metrics } = deps;
   const { machine, pass, log } = ctx;
   const { uid, deletionTimestamp } = machine.metadata;
   const { providerID = '' } = machine.spec;
-  if (state !== undefined && state !== '') machine.status.lastKnownState = state;
+  if (state !== '') machine.status.lastKnownState = state;
   else delete machine.status.lastKnownState;
   const tookMs = clock.now() - (fromTimestamp(deletionTimestamp) ?? clock.now());
   pass.event('VMDeleted', textOfDeleted(deps, ctx));

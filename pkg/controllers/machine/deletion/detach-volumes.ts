@@ -6,10 +6,8 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
 import { textOfStage } from '../../machines/deletion-stage.ts';
-import { isStillOurs } from './still-ours.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { MachineSettings } from '../../machines/settings.ts';
-import type { MachineAccess } from '../machine-access.ts';
 
 /** When to try again to delete VolumeAttachments, and to look for ones that came since. */
 const RETRY_MS = 5_000;
@@ -17,7 +15,6 @@ const RETRY_MS = 5_000;
 interface Deps {
   readonly clock: Clock;
   readonly settings: MachineSettings;
-  readonly readMachine: MachineAccess['readMachine'];
   readonly cursor: DeletionCursor;
 }
 
@@ -46,7 +43,7 @@ async function reconcile(deps: Own, ctx: MachineContext): Promise<StepResult> {
   if (nodes === undefined || attached.length === 0) return done(deps, ctx);
   const unrecorded = untilRecorded(ctx, 'detach-volumes');
   if (unrecorded !== undefined) return unrecorded;
-  if (!(await isStillOurs(deps, ctx, signal))) return waitFor('the Machine as it is now');
+  if (!(await deps.cursor.isStillOurs(ctx, signal))) return waitFor('the Machine as it is now');
 
   const failure = await detach(attached, nodes, signal);
   if (failure !== undefined) return failed(deps, ctx, failure);

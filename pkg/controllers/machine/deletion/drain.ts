@@ -10,17 +10,14 @@ import type { DrainState, Drains } from '../drain/session.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { nodesOf } from './nodes.ts';
 import { isAt, isForced, untilRecorded, type DeletionCursor } from './cursor.ts';
-import { isStillOurs } from './still-ours.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineMetrics } from '../../../metrics/machine.ts';
-import type { MachineAccess } from '../machine-access.ts';
 
 interface Deps {
   readonly clock: Clock;
   readonly machines: Lister<Machine>;
   readonly metrics: Pick<MachineMetrics, 'drained'>;
-  readonly readMachine: MachineAccess['readMachine'];
   readonly cursor: DeletionCursor;
   readonly drains: Drains;
 }
@@ -55,7 +52,7 @@ export const drain = (deps: Deps): MachineStep => ({
 });
 
 async function nodeOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess): Promise<Node | undefined> {
-  const known = await nodesOf(deps, ctx, nodes);
+  const known = await nodesOf(ctx, deps.machines, nodes);
   return known.find(({ metadata }) => metadata.name === ctx.machine.metadata.labels?.[NODE_LABEL]) ?? known[0];
 }
 
@@ -64,7 +61,7 @@ function planOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node):
   const { name, deletionTimestamp } = machine.metadata;
   return {
     purpose: 'deletion',
-    target: nodes.target,
+    nodes,
     node,
     barrier: 'cordon',
     nodeCondition: {
@@ -77,7 +74,7 @@ function planOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node):
     forcedBy: isForced(ctx) ? `the Machine carries label ${FORCE_DELETION_LABEL}` : undefined,
     isWanted: isBeingDeleted,
     // What was written for it a moment ago was as good as a look; a deletion that was taken over has no such proof.
-    mayBegin: async () => deps.cursor.hasAdvanced(machine) || (await isStillOurs(deps, ctx, signal)),
+    mayBegin: async () => deps.cursor.hasAdvanced(machine) || (await deps.cursor.isStillOurs(ctx, signal)),
     onForcedFailure: 'go-on',
   };
 }

@@ -3,11 +3,11 @@ import type { VirtualMachine } from '../../../driver/driver.ts';
 import type { DriverCode } from '../../../driver/error.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
 import type { DriverCalls } from '../calls/driver-call.ts';
-import { isUnresolved, type ResolveClass } from '../class-resolution.ts';
+import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { isAt, type DeletionCursor } from './cursor.ts';
 import type { MachineActivities } from '../calls/results.ts';
-import type { IdentityClaims } from '../identity-claims.ts';
+import type { IdentityClaims } from '../identity/identity-claims.ts';
 
 /** Answers that say as much as can be known: the drain finds out whether there is a Node, the driver deletes what is left. */
 const ENOUGH: ReadonlySet<DriverCode> = new Set(['NotFound', 'Unimplemented', 'Uninitialized']);

@@ -9,8 +9,8 @@ import type { MachineContext } from '../context.ts';
  * behind, because a watch is late.
  */
 export async function nodesOf(
-  { machines }: { readonly machines: KnownMachines },
   { machine, signal }: MachineContext,
+  machines: KnownMachines,
   nodes: NodeAccess,
 ): Promise<readonly Node[]> {
   const cached = nodes.ofMachine(machine);

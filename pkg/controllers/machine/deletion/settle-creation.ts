@@ -4,9 +4,8 @@ import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
-import { refusalOf } from '../steps/claim.ts';
 import type { MachineActivities } from '../calls/results.ts';
-import type { IdentityClaims } from '../identity-claims.ts';
+import { refusalOf, type IdentityClaims } from '../identity/identity-claims.ts';
 
 /** So long a running creation may end by itself: a VM that we are told of is deleted for certain. */
 const PATIENCE_MS = 30_000;

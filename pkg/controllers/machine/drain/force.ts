@@ -3,7 +3,7 @@ import { fromTimestamp, MINUTE_MS } from '../../../clock/clock.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import type { MachineContext } from '../context.ts';
 import type { MachineAccess } from '../machine-access.ts';
-import { clustersOf } from '../steps/fail.ts';
+import { clustersOf } from '../failure/fail.ts';
 import { deadlineOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
 import type { ForceReason } from './record.ts';
 
@@ -58,13 +58,14 @@ export function unhealthyCondition(node: Node, nowMs: number): UnhealthyConditio
   return found.toSorted((a, b) => a.forceAfterMs - b.forceAfterMs)[0];
 }
 
-async function isStillUnhealthy(
-  { readMachine, clock }: ForceDeps,
-  { observed, nodes, signal }: MachineContext,
-  { node, isWanted }: DrainPlan,
-): Promise<boolean> {
-  const [machine, live] = await Promise.all([readMachine(observed, signal), nodes?.read(node.metadata.name, signal)]);
+async function isStillUnhealthy(deps: ForceDeps, ctx: MachineContext, plan: DrainPlan): Promise<boolean> {
+  const { observed, signal } = ctx;
+  const { nodes, node, isWanted } = plan;
+  const [machine, live] = await Promise.all([
+    deps.readMachine(observed, signal),
+    nodes.read(node.metadata.name, signal),
+  ]);
   if (machine?.metadata.uid !== observed.metadata.uid || !isWanted(machine)) return false;
   if (live?.metadata.uid !== node.metadata.uid) return false;
-  return (unhealthyCondition(live, clock.now())?.forceAfterMs ?? 1) <= 0;
+  return (unhealthyCondition(live, deps.clock.now())?.forceAfterMs ?? 1) <= 0;
 }

@@ -2,8 +2,8 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { MINUTE_MS, type Clock } from '../../../clock/clock.ts';
 import type { DrainRequest } from '../../../drain/drain.ts';
-import type { Target } from '../../../targets/targets.ts';
-import { isUnresolved, type ResolveClass } from '../class-resolution.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
+import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext } from '../context.ts';
 import { drainTimeoutMsOf, maxEvictRetriesOf, type MachineSettings } from '../../machines/settings.ts';
 import type { DrainPurpose, ForceReason } from './record.ts';
@@ -14,7 +14,8 @@ const FORCED_MS = MINUTE_MS;
 /** What is to be drained, for what, and what follows for the pods. */
 export interface DrainPlan extends Pick<DrainRequest, 'barrier' | 'nodeCondition'> {
   readonly purpose: DrainPurpose;
-  readonly target: Target;
+  /** Those of its cluster. */
+  readonly nodes: NodeAccess;
   readonly node: Node;
   /** Wall time from which the drain timeout counts; persisted somewhere, so that a restart does not give it anew. */
   readonly startMs: number;
@@ -35,11 +36,7 @@ export interface DeadlineDeps {
 }
 
 /** When pods that are left are deleted. Wall time. */
-export function deadlineOf(
-  { settings }: Pick<DeadlineDeps, 'settings'>,
-  { machine }: MachineContext,
-  { startMs }: Pick<DrainPlan, 'startMs'>,
-): number {
+export function deadlineOf({ settings }: DeadlineDeps, { machine }: MachineContext, { startMs }: DrainPlan): number {
   return startMs + drainTimeoutMsOf(machine, settings);
 }
 
@@ -66,9 +63,9 @@ export function requestOf(
 ): DrainRequest {
   const { settings, clock } = deps;
   const { machine } = ctx;
-  const { target, node, barrier, nodeCondition } = plan;
+  const { nodes, node, barrier, nodeCondition } = plan;
   return {
-    target,
+    target: nodes.target,
     nodeName: node.metadata.name,
     nodeUID: node.metadata.uid,
     barrier,

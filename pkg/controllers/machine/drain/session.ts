@@ -1,7 +1,10 @@
+import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import type { MachineMetrics } from '../../../metrics/machine.ts';
 import type { Drain, DrainOutcome } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import type { MachineActivities } from '../calls/results.ts';
-import type { ResolveClass } from '../class-resolution.ts';
+import type { ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext } from '../context.ts';
 import type { News } from '../news.ts';
 import { forceReasonOf, type ForceDeps } from './force.ts';
@@ -34,6 +37,11 @@ export type DrainState =
 type Running = Extract<DrainState, { kind: 'running' }>;
 type Ended = { state: 'done'; result: DrainOutcome } | { state: 'failed'; error: unknown };
 
+/** A drain of a Node whose machine is kept. */
+type KeptDrain = Pick<DrainPlan, 'nodes' | 'node' | 'barrier' | 'startMs'> & {
+  readonly purpose: Exclude<DrainPurpose, 'deletion'>;
+};
+
 /** What drains of Nodes work with. */
 export interface DrainsDeps extends ForceDeps {
   readonly activities: MachineActivities;
@@ -41,6 +49,7 @@ export interface DrainsDeps extends ForceDeps {
   readonly drain: Drain;
   readonly resolveClass: ResolveClass;
   readonly news: News;
+  readonly metrics: Pick<MachineMetrics, 'drained'>;
 }
 
 /** The drains of the Nodes of machines: one session serves deletion, in-place update and preservation. */
@@ -91,6 +100,28 @@ export class Drains {
     }
     reportBlock(this.#deps, ctx, plan, record);
     return this.#running(ctx, plan, record);
+  }
+
+  /** Drains a Node whose machine is kept, as any. One that fails, forced or not, is never taken for done. */
+  async advanceKept(ctx: MachineContext, drain: KeptDrain): Promise<Exclude<DrainState, { kind: 'left-pods' }>> {
+    const { machine, pass } = ctx;
+    const isAsked = machine.metadata.labels?.[FORCE_DRAIN_LABEL] === 'True';
+    const state = await this.advance(ctx, {
+      ...drain,
+      forcedBy: isAsked ? `the Machine carries label ${FORCE_DRAIN_LABEL}` : undefined,
+      isWanted: (live) => !isBeingDeleted(live),
+      onForcedFailure: 'retry',
+    });
+    if (state.kind === 'left-pods') throw new Error('a drain that is retried cannot have been given up');
+    if (state.kind === 'drained' && state.isNews) {
+      const how = state.isForced ? 'by force ' : '';
+      pass.event(
+        'Drained',
+        `The Node was drained ${how}in ${Math.round(state.tookMs / 1_000)} s, the machine is kept.`,
+      );
+      pass.afterWrite(() => this.#deps.metrics.drained(machine, state.tookMs));
+    }
+    return state;
   }
 
   /**

@@ -11,7 +11,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
-import { explain } from '../explain.ts';
+import { explain } from '../explain/explain.ts';
 import { KeptMachine } from '../../../../test/kept-machine.ts';
 import { replacementsUnderWay } from '../../machines/replacement.ts';
 

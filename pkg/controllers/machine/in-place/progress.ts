@@ -6,22 +6,14 @@ import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
-import { advanceKeptDrain, type KeptDrainDeps } from '../drain/kept.ts';
 import { reportProgress } from '../drain/report.ts';
-import type { DrainState } from '../drain/session.ts';
+import type { Drains, DrainState } from '../drain/session.ts';
 import type { News } from '../news.ts';
-import { namedNode } from '../named-node.ts';
+import { namedNode } from '../node/named-node.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
-import { conditionChange, conditionOf } from '../node-condition.ts';
+import { conditionOf, setCondition } from '../node/node-condition.ts';
 import { beginPhase, setFailure, setOperation } from '../../machines/status.ts';
-import {
-  IN_PLACE_UPDATE,
-  inPlaceCondition,
-  inPlaceFacts,
-  nextReason,
-  type InPlaceFacts,
-  type InPlaceReason,
-} from './reason.ts';
+import { IN_PLACE_UPDATE, inPlaceCondition, inPlaceFacts, nextReason, type InPlaceFacts } from './reason.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 
@@ -36,7 +28,8 @@ const UPDATABLE: ReadonlySet<string> = new Set([
 /** The original's words. */
 const READY_TEXT = 'Node drain successful. Node is ready for update';
 
-interface Deps extends KeptDrainDeps {
+interface Deps {
+  readonly drains: Drains;
   readonly news: News;
   readonly clock: Clock;
   readonly machines: Lister<Machine>;
@@ -69,7 +62,7 @@ export const inPlaceProgress = (deps: Deps): MachineStep => ({
     if (facts.reason !== 'SelectedForUpdate' || !UPDATABLE.has(phase)) deps.drains.end(ctx, 'in-place-update');
     tellOfIgnoredSelection(deps, ctx, node, facts);
     const reason = nextReason(facts);
-    if (reason !== undefined) await say(deps, ctx, nodes, node, reason);
+    if (reason !== undefined) await setCondition(deps, ctx, nodes, node, inPlaceCondition(node, reason), true);
     else if (UPDATABLE.has(phase)) await act(deps, ctx, nodes, node, facts.reason, facts.result !== undefined);
     return next;
   },
@@ -77,12 +70,12 @@ export const inPlaceProgress = (deps: Deps): MachineStep => ({
 
 /** Whoever selects a Node by hand and forgets the other label waits for nothing. */
 function tellOfIgnoredSelection(
-  { news }: Deps,
+  deps: Deps,
   { machine, pass }: MachineContext,
   node: Node,
   { isCandidate, isSelected }: InPlaceFacts,
 ): void {
-  if (!news.becomes(machine.metadata.uid, 'NotACandidate', isSelected && !isCandidate)) return;
+  if (!deps.news.becomes(machine.metadata.uid, 'NotACandidate', isSelected && !isCandidate)) return;
   pass.event(
     'NotACandidate',
     `Node ${node.metadata.name} has label ${SELECTED_FOR_UPDATE_LABEL}, which has no effect without ` +
@@ -106,23 +99,18 @@ async function act(
   const phase = phaseOf(machine);
   if ((phase === 'Running' || phase === 'Unknown') && !hasResult) beginUpdate(deps, ctx);
   else if (reason === 'DrainSuccessful' && phase === 'InPlaceUpdating')
-    await say(deps, ctx, nodes, node, 'ReadyForUpdate');
+    await setCondition(deps, ctx, nodes, node, inPlaceCondition(node, 'ReadyForUpdate'), true);
 }
 
 async function empty(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node): Promise<void> {
   const { machine } = ctx;
   const startMs = fromTimestamp(conditionOf(node, IN_PLACE_UPDATE)?.lastTransitionTime) ?? deps.clock.now();
-  const state = await advanceKeptDrain(deps, ctx, {
-    purpose: 'in-place-update',
-    target: nodes.target,
-    node,
-    barrier: 'cordon',
-    startMs,
-  });
+  const plan = { purpose: 'in-place-update', nodes, node, barrier: 'cordon', startMs } as const;
+  const state = await deps.drains.advanceKept(ctx, plan);
   if (state.kind !== 'drained') return show(deps, ctx, state);
 
   if (phaseOf(machine) !== 'InPlaceUpdating') return beginUpdate(deps, ctx);
-  await say(deps, ctx, nodes, node, 'DrainSuccessful');
+  await setCondition(deps, ctx, nodes, node, inPlaceCondition(node, 'DrainSuccessful'), true);
   deps.drains.end(ctx, 'in-place-update');
 }
 
@@ -154,15 +142,4 @@ function show(deps: Deps, ctx: MachineContext, state: Exclude<DrainState, { kind
   }
   // Of a machine that is not well the last operation tells that.
   if (phaseOf(machine) === 'Running') reportProgress(deps, ctx, 'DrainNode', state);
-}
-
-async function say(
-  { clock }: Deps,
-  { signal }: MachineContext,
-  nodes: NodeAccess,
-  node: Node,
-  reason: InPlaceReason,
-): Promise<void> {
-  const condition = conditionChange(node, inPlaceCondition(node, reason), clock.now(), true);
-  if (condition !== undefined) await nodes.patchStatus(node, { conditions: [condition] }, signal);
 }

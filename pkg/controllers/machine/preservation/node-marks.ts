@@ -6,7 +6,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node, Taint } from '../../../apis/wire.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
-import { conditionOf, type WantedCondition } from '../node-condition.ts';
+import { conditionOf, type WantedCondition } from '../node/node-condition.ts';
 
 /** Type of the Node condition that tells of a preservation. */
 const PRESERVED = 'Preserved';

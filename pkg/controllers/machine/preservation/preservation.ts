@@ -9,11 +9,11 @@ import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { advanceKeptDrain, type KeptDrainDeps } from '../drain/kept.ts';
+import type { Drains } from '../drain/session.ts';
 import type { News } from '../news.ts';
-import { namedNode } from '../named-node.ts';
+import { namedNode, type NamedNode } from '../node/named-node.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
-import { conditionChange, type WantedCondition } from '../node-condition.ts';
+import { setCondition } from '../node/node-condition.ts';
 import { preserveTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import {
   PRESERVATION_BARRIER,
@@ -39,7 +39,8 @@ const END_TEXTS: Record<EndReason, string> = {
   recovered: 'the machine does not fail any more',
 };
 
-interface Deps extends KeptDrainDeps {
+interface Deps {
+  readonly drains: Drains;
   readonly news: News;
   readonly clock: Clock;
   readonly settings: MachineSettings;
@@ -79,12 +80,7 @@ export const preservation = (deps: Deps): MachineStep => ({
   },
 });
 
-async function preserve(
-  deps: Deps,
-  ctx: MachineContext,
-  node: Node | 'missing' | undefined,
-  plan: Preserve,
-): Promise<void> {
+async function preserve(deps: Deps, ctx: MachineContext, node: NamedNode, plan: Preserve): Promise<void> {
   const { nodes, pass } = ctx;
   const expiryMs = expiryMsOf(ctx);
   if (expiryMs === undefined) {
@@ -122,7 +118,7 @@ async function keep(
   deps.drains.end(ctx, 'preservation');
   await holdOffAutoscaler(ctx, nodes, node);
   if (phaseOf(ctx.machine) === 'Running') await untaint(ctx, nodes, node);
-  await say(deps, ctx, nodes, node, preservedCondition('kept', isAutomatic, expiryMs));
+  await setCondition(deps, ctx, nodes, node, preservedCondition('kept', isAutomatic, expiryMs));
 }
 
 /** The Node of a failed machine is emptied, once, and left for people to look at. */
@@ -142,20 +138,15 @@ async function empty(
   await holdOffAutoscaler(ctx, nodes, node);
   const startMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? deps.clock.now();
   const barrier = PRESERVATION_BARRIER;
-  const drain = await advanceKeptDrain(deps, ctx, {
-    purpose: 'preservation',
-    target: nodes.target,
-    node,
-    barrier,
-    startMs,
-  });
+  const drain = await deps.drains.advanceKept(ctx, { purpose: 'preservation', nodes, node, barrier, startMs });
   if (drain.kind === 'running') return;
   if (drain.kind === 'failed') {
-    await say(deps, ctx, nodes, node, preservedCondition('not-drained', isAutomatic, expiryMs));
+    await setCondition(deps, ctx, nodes, node, preservedCondition('not-drained', isAutomatic, expiryMs));
     if (drain.isNews) pass.event('DrainFailed', drain.text);
     return;
   }
-  if (drain.kind === 'drained') await say(deps, ctx, nodes, node, preservedCondition('drained', isAutomatic, expiryMs));
+  if (drain.kind === 'drained')
+    await setCondition(deps, ctx, nodes, node, preservedCondition('drained', isAutomatic, expiryMs));
   deps.drains.end(ctx, 'preservation');
 }
 
@@ -165,7 +156,7 @@ async function holdOffAutoscaler({ signal }: MachineContext, nodes: NodeAccess, 
   if (annotations !== undefined) await nodes.patch(node, { metadata: { annotations } }, signal);
 }
 
-async function end(deps: Deps, ctx: MachineContext, node: Node | 'missing' | undefined, plan: End): Promise<void> {
+async function end(deps: Deps, ctx: MachineContext, node: NamedNode, plan: End): Promise<void> {
   const { machine, nodes, pass, log } = ctx;
   const isPreserved = expiryMsOf(ctx) !== undefined;
   const hadMarks =
@@ -216,7 +207,7 @@ async function release(
 ): Promise<boolean | 'changed'> {
   const { signal } = ctx;
   const condition = stoppedCondition(cached);
-  const said = condition === undefined ? false : await say(deps, ctx, nodes, cached, condition);
+  const said = condition === undefined ? false : await setCondition(deps, ctx, nodes, cached, condition);
   const hasMarks = releasedAnnotations(cached, forgetsRequest) !== undefined || untainted(cached) !== undefined;
   if (!hasMarks) return said;
 
@@ -241,19 +232,6 @@ async function untaint({ signal }: MachineContext, nodes: NodeAccess, cached: No
   if (taints !== undefined) await nodes.patch(live, { metadata: { resourceVersion }, spec: { taints } }, signal);
 }
 
-async function say(
-  { clock }: Deps,
-  { signal }: MachineContext,
-  nodes: NodeAccess,
-  node: Node,
-  wanted: WantedCondition,
-): Promise<boolean> {
-  const condition = conditionChange(node, wanted, clock.now());
-  if (condition === undefined) return false;
-  await nodes.patchStatus(node, { conditions: [condition] }, signal);
-  return true;
-}
-
 /**
  * The Node's word counts before the Machine's: it is noted on the Machine, and the Machine's own goes. When the Node's is taken
  * back, what was said on the Machine since counts again.
@@ -271,11 +249,7 @@ function takeOver({ machine }: MachineContext, node: Node): void {
   machine.metadata.annotations = annotations;
 }
 
-function tellOfIllegal(
-  { news }: Deps,
-  { machine, pass, log }: MachineContext,
-  node: Node | 'missing' | undefined,
-): void {
+function tellOfIllegal(deps: Deps, { machine, pass, log }: MachineContext, node: NamedNode): void {
   const places: [string, string | undefined][] = [
     ['the Machine', machine.metadata.annotations?.[PRESERVE_ANNOTATION]],
     [`Node ${machine.metadata.labels?.[NODE_LABEL] ?? ''}`, typeof node === 'object' ? requestOn(node) : undefined],
@@ -283,7 +257,7 @@ function tellOfIllegal(
   for (const [where, value] of places) {
     if (value === undefined || isUnderstood(value)) continue;
     const text = `Annotation ${PRESERVE_ANNOTATION} of ${where} is ${JSON.stringify(value)}: say now, when-failed or false, or remove it.`;
-    if (!news.isNews(machine.metadata.uid, text)) continue;
+    if (!deps.news.isNews(machine.metadata.uid, text)) continue;
     pass.event('InvalidPreserveValue', text);
     log.warn({ where, value }, 'did not understand a preservation request');
   }

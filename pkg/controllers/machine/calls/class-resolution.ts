@@ -1,0 +1,85 @@
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Drivers } from '../../../driver/drivers.ts';
+import type { ClassSecrets, SecretContents } from '../../class-secrets/secret-contents.ts';
+import type { ResolvedClass } from '../context.ts';
+
+/** Why nothing can be asked of the provider; a sentence for people, with what to do about it. */
+export interface Unresolved {
+  readonly problem: string;
+  /** Whether there is no MachineClass at all; one that was ever used is protected from vanishing. */
+  readonly isClassMissing: boolean;
+}
+
+/** What a class is resolved from. */
+export interface ClassSources {
+  readonly classes: Pick<Lister<MachineClass>, 'get'>;
+  /** Content of the Secrets that MachineClasses name. */
+  readonly secrets: Pick<SecretContents, 'of'>;
+  readonly drivers: Pick<Drivers, 'resolve'>;
+}
+
+/**
+ * The MachineClass of a machine with its driver and Secret data. A Secret that does not exist contributes nothing; data of
+ * `credentialsSecretRef` goes over that of `secretRef`, key by key.
+ */
+export type ResolveClass = (machine: Machine, signal: AbortSignal) => Promise<ResolvedClass | Unresolved>;
+
+/** Finds classes in these sources. */
+export const classResolver =
+  (sources: ClassSources): ResolveClass =>
+  (machine, signal) =>
+    resolveClass(sources, machine, signal);
+
+async function resolveClass(
+  { classes, secrets, drivers }: ClassSources,
+  machine: Machine,
+  signal: AbortSignal,
+): Promise<ResolvedClass | Unresolved> {
+  const { namespace = '' } = machine.metadata;
+  const { kind = '', name = '' } = machine.spec.class ?? {};
+  if (kind === '' || name === '') {
+    return {
+      problem:
+        'The machine names no MachineClass: set spec.class.kind to MachineClass and spec.class.name to its name.',
+      isClassMissing: true,
+    };
+  }
+  const machineClass = classes.get(`${namespace}/${name}`);
+  if (machineClass === undefined) {
+    return { problem: `MachineClass ${namespace}/${name} not found: create it.`, isClassMissing: true };
+  }
+  const driver = drivers.resolve(machineClass, machine);
+  if (driver === undefined) {
+    const provider = machineClass.provider ?? '';
+    return {
+      problem: `No driver is configured for provider ${JSON.stringify(provider)} of MachineClass ${namespace}/${name}: start the controller with --driver ${provider}=<address>, or correct the class.`,
+      isClassMissing: false,
+    };
+  }
+  const content = await secrets.of(machineClass, signal);
+  return { machineClass, driver, secretData: content.data, fingerprint: fingerprintOf(machine, machineClass, content) };
+}
+
+/**
+ * What is wrong with the kind of a machine's class: undefined for MachineClass, and where none is named. Classes of a provider's own
+ * kind, as in the original's old manifests, are served no more.
+ */
+export function wrongKindOf({ spec }: Machine): string | undefined {
+  const { kind = '', name = '' } = spec.class ?? {};
+  if (kind === '' || kind === 'MachineClass') return undefined;
+  return `The machine names a class of kind ${JSON.stringify(kind)}, and only MachineClass is supported: set spec.template.spec.class.kind of its MachineDeployment or MachineSet to MachineClass (spec.class.kind of a Machine without owner), and create MachineClass ${name} if there is none.`;
+}
+
+/** Whether resolving failed. */
+export function isUnresolved(resolved: ResolvedClass | Unresolved): resolved is Unresolved {
+  return 'problem' in resolved;
+}
+
+/** Setting a deletionTimestamp raises the generation, but asks for nothing new. */
+function fingerprintOf(machine: Machine, machineClass: MachineClass, { fingerprint }: ClassSecrets): string {
+  const generation = isBeingDeleted(machine) ? 'deleted' : String(machine.metadata.generation ?? 0);
+  return [generation, machineClass.metadata.resourceVersion, fingerprint].join('/');
+}

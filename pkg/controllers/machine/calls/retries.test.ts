@@ -1,0 +1,247 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { FakeClock } from '../../../clock/fake-clock.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { Retries, type CallInput } from './retries.ts';
+
+const input = (change: Partial<CallInput> = {}): CallInput => ({
+  machineUID: 'm-1',
+  call: 'create',
+  fingerprint: '1/1/x',
+  classUID: 'class-1',
+  ...change,
+});
+
+function start(): { clock: FakeClock; retries: Retries } {
+  const clock = new FakeClock();
+  return { clock, retries: new Retries({ clock, resourceExhaustedRetryMs: 600_000, random: () => 1 }) };
+}
+
+describe('repeating a failed call', () => {
+  test('waits twice as long each time, up to the wait of its code', () => {
+    const { clock, retries } = start();
+    const waits = [1, 2, 3, 4, 5, 6, 7].map(() => {
+      retries.failed(input(), new DriverError('Internal', 'x'));
+      const waitMs = retries.waitMs(input());
+      clock.advance(waitMs);
+      return waitMs;
+    });
+
+    expect(waits).toEqual([5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 180_000]);
+  });
+
+  test('counts how often in a row it had no answer in its time', () => {
+    const { retries } = start();
+    const late = new DriverError('Unavailable', 'x', { unanswered: true, timedOut: true });
+    const counts = [late, late, new DriverError('Internal', 'x'), late].map((error) => {
+      retries.failed(input(), error);
+      retries.postpone(input(), 1);
+      return retries.timeoutsOf(input());
+    });
+
+    expect(counts).toEqual([1, 2, 0, 1]);
+  });
+
+  test('starts over after a success', () => {
+    const { retries } = start();
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    retries.succeeded(input());
+
+    expect(retries.waitMs(input())).toBe(0);
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    expect(retries.waitMs(input())).toBe(5_000);
+  });
+
+  test('does not wait when the input has changed', () => {
+    const { retries } = start();
+    retries.failed(input(), new DriverError('InvalidArgument', 'no such image'));
+
+    expect(retries.waitMs(input({ fingerprint: '2/1/x' }))).toBe(0);
+    expect(retries.failureOf(input({ fingerprint: '2/1/x' }))).toBeUndefined();
+  });
+
+  test('comes no sooner than the provider asked for', () => {
+    const { retries } = start();
+    retries.failed(input(), new DriverError('Unavailable', 'x', { retryAfterMs: 42_000 }));
+
+    expect(retries.waitMs(input())).toBe(42_000);
+  });
+
+  test('goes on, rarely, although the driver says it is of no use', () => {
+    const { retries } = start();
+    retries.failed(input(), new DriverError('Internal', 'x', { terminal: true }));
+
+    expect(retries.waitMs(input())).toBe(600_000);
+  });
+
+  test('can be postponed, which is no failure', () => {
+    const { retries } = start();
+    retries.postpone(input(), 3_000);
+
+    expect(retries.waitMs(input())).toBe(3_000);
+    expect(retries.failureOf(input())).toBeUndefined();
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    expect(retries.waitMs(input())).toBe(5_000);
+  });
+
+  test('keeps the calls of one machine apart', () => {
+    const { retries } = start();
+    retries.failed(input(), new DriverError('Internal', 'x'));
+
+    expect(retries.waitMs(input({ call: 'delete' }))).toBe(0);
+    expect(retries.waitMs(input({ machineUID: 'm-2' }))).toBe(0);
+  });
+
+  test('takes over what another process has recorded', () => {
+    const { retries } = start();
+    retries.restore(input(), new DriverError('ResourceExhausted', 'no quota'), 4_000);
+
+    expect(retries.waitMs(input())).toBe(11_000);
+    expect(retries.failureOf(input())).toBeUndefined();
+  });
+
+  test('knows better than what was recorded', () => {
+    const { clock, retries } = start();
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    clock.advance(5_000);
+    retries.restore(input(), new DriverError('Internal', 'x'), 0);
+
+    expect(retries.waitMs(input())).toBe(0);
+  });
+});
+
+/** Uniform in [0, 1), by seed. */
+function mulberry32(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** How long it takes until all machines have a VM if a share of the creations, by seed, is answered with ResourceExhausted. */
+function timeToCreate(machines: number, share: number, seed: number): number {
+  const random = mulberry32(seed);
+  const clock = new FakeClock();
+  const retries = new Retries({ clock, resourceExhaustedRetryMs: 600_000, random });
+  const waiting = new Set(Array.from({ length: machines }, (_unused, i) => String(i)));
+  const startedMs = clock.monotonicMs();
+  while (waiting.size > 0) {
+    const asked = [...waiting].filter((machineUID) => retries.waitMs(input({ machineUID })) === 0);
+    clock.advance(200);
+    for (const machineUID of asked) {
+      if (random() < share) {
+        retries.failed(input({ machineUID }), new DriverError('ResourceExhausted', 'too many requests'));
+        continue;
+      }
+      retries.succeeded(input({ machineUID }));
+      waiting.delete(machineUID);
+    }
+  }
+  return clock.monotonicMs() - startedMs;
+}
+
+describe('ResourceExhausted', () => {
+  const exhausted = new DriverError('ResourceExhausted', 'no quota');
+  const other = input({ machineUID: 'm-2' });
+
+  test('makes all machines of the class wait, and tells them why', () => {
+    const { retries } = start();
+    retries.failed(input(), exhausted);
+
+    expect(retries.waitMs(other)).toBe(15_000);
+    expect(retries.failureOf(other)).toEqual({ error: exhausted, isOwn: false });
+    expect(retries.failureOf(input())).toEqual({ error: exhausted, isOwn: true });
+    expect(retries.waitMs(input({ machineUID: 'm-3', classUID: 'class-2' }))).toBe(0);
+    expect(retries.waitMs(input({ machineUID: 'm-2', call: 'delete' }))).toBe(0);
+  });
+
+  test('counts calls that were under way together as one', () => {
+    const { retries } = start();
+    for (const machineUID of ['m-1', 'm-2', 'm-3']) retries.failed(input({ machineUID }), exhausted);
+
+    expect(retries.waitMs(input({ machineUID: 'm-4' }))).toBe(15_000);
+  });
+
+  test('doubles with each try that fails after the wait', () => {
+    const { clock, retries } = start();
+    retries.failed(input(), exhausted);
+    clock.advance(15_000);
+    retries.failed(other, exhausted);
+
+    expect(retries.waitMs(input({ machineUID: 'm-3' }))).toBe(30_000);
+  });
+
+  test('that another process has recorded makes all machines of the class wait for the rest of the time', () => {
+    const { clock, retries } = start();
+    retries.restore(input(), exhausted, 4_000);
+
+    expect(retries.waitMs(other)).toBe(11_000);
+    expect(retries.failureOf(other)).toEqual({ error: exhausted, isOwn: false });
+    clock.advance(11_000);
+    expect(retries.waitMs(other)).toBe(0);
+  });
+
+  test('that another process has recorded long ago means nothing any more', () => {
+    const { retries } = start();
+    retries.restore(input(), exhausted, 60_000);
+
+    expect(retries.waitMs(other)).toBe(0);
+  });
+
+  test('ends for the class with the first success', () => {
+    const { retries } = start();
+    retries.failed(input(), exhausted);
+    retries.succeeded(other);
+
+    expect(retries.waitMs(input({ machineUID: 'm-3' }))).toBe(0);
+    expect(retries.waitMs(input())).toBe(15_000);
+  });
+
+  test('does not make a machine wait longer each time while others of its class get VMs', () => {
+    const { clock, retries } = start();
+    retries.succeeded(other);
+    const waits = [1, 2, 3, 4, 5].map(() => {
+      retries.failed(input(), exhausted);
+      retries.succeeded(other);
+      const waitMs = retries.waitMs(input());
+      clock.advance(waitMs);
+      return waitMs;
+    });
+
+    expect(waits).toEqual([5_000, 5_000, 5_000, 5_000, 5_000]);
+  });
+
+  test('closes a class that got a VM a moment ago for a short time, and one that gets none for longer and longer', () => {
+    const { clock, retries } = start();
+    retries.succeeded(other);
+    const waits = [1, 2, 3, 4, 5].map(() => {
+      retries.failed(input(), exhausted);
+      const waitMs = retries.waitMs(input({ machineUID: 'm-3' }));
+      clock.advance(waitMs);
+      return waitMs;
+    });
+
+    expect(waits).toEqual([5_000, 10_000, 20_000, 40_000, 80_000]);
+  });
+
+  test('of 30 % of the creations costs 60 machines a minute at most, but for bad luck', () => {
+    const tookMs = Array.from({ length: 200 }, (_unused, seed) => timeToCreate(60, 0.3, seed)).toSorted(
+      (a, b) => a - b,
+    );
+
+    expect(tookMs[100]).toBeLessThan(25_000);
+    expect(tookMs[190]).toBeLessThan(60_000);
+  });
+
+  test('is forgotten with its machine', () => {
+    const { retries } = start();
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    retries.forget('m-1');
+
+    expect(retries.waitMs(input())).toBe(0);
+  });
+});

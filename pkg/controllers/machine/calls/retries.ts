@@ -1,0 +1,184 @@
+import type { Clock } from '../../../clock/clock.ts';
+import { isTimeout } from '../../../driver/deadlines.ts';
+import type { DriverError } from '../../../driver/error.ts';
+import { retryDelayMs, retryOf, type RetriedCall, type Retry } from '../../../driver/retry.ts';
+
+/** A provider that says a retry cannot succeed is still asked now and then: a VM must never be forgotten. */
+const TERMINAL_RETRY_MS = 600_000;
+
+/** A provider that made a VM so recently has not run out of anything: it makes fewer VMs than are asked for. */
+const GIVING_MS = 60_000;
+/** The first wait of a class that got a VM a moment ago. */
+const SOON_MS = 5_000;
+
+/** What a call is made of; a failed call is repeated at once when any of it changed. */
+export interface CallInput {
+  readonly machineUID: string;
+  readonly call: RetriedCall;
+  /** Machine generation, MachineClass resourceVersion and Secret content, as one text. */
+  readonly fingerprint: string;
+  /** Machines of one class share a ResourceExhausted. */
+  readonly classUID: string;
+}
+
+/** Why a call must wait. */
+export interface CallFailure {
+  readonly error: DriverError;
+  /** Its own last failure, not one that it shares with its class. */
+  readonly isOwn: boolean;
+}
+
+/** A call that failed, and when it may be made again. */
+interface Attempt {
+  readonly failures: number;
+  /** How often in a row it had no answer in its time. */
+  readonly timeouts: number;
+  /** Monotonic. */
+  readonly notBeforeMs: number;
+  readonly fingerprint: string;
+  readonly error: DriverError | undefined;
+}
+
+/** Nothing is known of the call. */
+const NONE: Pick<Attempt, 'failures' | 'timeouts'> = { failures: 0, timeouts: 0 };
+
+/** A class whose provider is out of something. */
+interface Exhaustion {
+  readonly failures: number;
+  /** Of the waits that double. */
+  readonly firstMs: number;
+  readonly notBeforeMs: number;
+  readonly error: DriverError;
+}
+
+/**
+ * When provider calls that failed may be repeated, in memory. Events re-run decisions as often as they like; a provider is
+ * asked again only when the wait is over, or the input of the call changed.
+ *
+ * ResourceExhausted closes the whole class for a wait that doubles with each failed try, and the machine itself for a short one
+ * that does not; the first success of any machine of the class opens it again.
+ */
+export class Retries {
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #resourceExhaustedMs: number;
+  readonly #attempts = new Map<string, Map<RetriedCall, Attempt>>();
+  readonly #exhausted = new Map<string, Exhaustion>();
+  /** When (monotonic) a machine of the class last got a VM. */
+  readonly #given = new Map<string, number>();
+
+  constructor(options: { clock: Clock; resourceExhaustedRetryMs: number; random?: () => number }) {
+    this.#clock = options.clock;
+    this.#resourceExhaustedMs = options.resourceExhaustedRetryMs;
+    this.#random = options.random ?? Math.random;
+  }
+
+  /** Milliseconds until the call may be made; 0: now. */
+  waitMs(input: CallInput): number {
+    const nowMs = this.#clock.monotonicMs();
+    const attempt = this.#current(input);
+    const exhaustion = this.#exhaustionFor(input);
+    return Math.max(0, (attempt?.notBeforeMs ?? 0) - nowMs, (exhaustion?.notBeforeMs ?? 0) - nowMs);
+  }
+
+  /** Why the call must wait, if this process knows: its own last failure, or one that it shares with its class. */
+  failureOf(input: CallInput): CallFailure | undefined {
+    const attempt = this.#current(input);
+    const error = attempt === undefined ? this.#exhaustionFor(input)?.error : attempt.error;
+    return error === undefined ? undefined : { error, isOwn: attempt !== undefined };
+  }
+
+  /** How often in a row the call had no answer in its time. */
+  timeoutsOf(input: CallInput): number {
+    return this.#current(input)?.timeouts ?? 0;
+  }
+
+  /** The call was not made, or was no failure of the provider: it is made after `delayMs`, however often somebody looks. */
+  postpone(input: CallInput, delayMs: number): void {
+    const { failures, timeouts } = this.#current(input) ?? NONE;
+    this.#remember(input, { failures, timeouts, error: undefined }, delayMs);
+  }
+
+  /** Remembers a failure; returns what follows from its code. */
+  failed(input: CallInput, error: DriverError): Retry {
+    const retry = retryOf(input.call, error.code, this.#resourceExhaustedMs);
+    const known = this.#current(input) ?? NONE;
+    const failures = known.failures + 1;
+    const timeouts = isTimeout(error) ? known.timeouts + 1 : 0;
+    const own = retry.perClass ? this.#exhaust(input.classUID, retry, error) : retry;
+    this.#remember(input, { failures, timeouts, error }, this.#delay(own, failures, error));
+    return retry;
+  }
+
+  /** The call succeeded: the next failure counts as the first, and the class has something to give. */
+  succeeded(input: CallInput): void {
+    this.#attempts.get(input.machineUID)?.delete(input.call);
+    if (input.call !== 'create') return;
+    this.#exhausted.delete(input.classUID);
+    this.#given.set(input.classUID, this.#clock.monotonicMs());
+  }
+
+  /**
+   * Takes over a failure that another process has recorded `agoMs` ago. Without effect when this process knows better. How
+   * often it had failed is lost, so that the shortest wait applies; what concerns the whole class does so again.
+   */
+  restore(input: CallInput, error: DriverError, agoMs: number): void {
+    if (this.#attempts.get(input.machineUID)?.has(input.call) === true) return;
+    const retry = retryOf(input.call, error.code, this.#resourceExhaustedMs);
+    const leftMs = Math.max(0, retry.firstMs - Math.max(0, agoMs));
+    this.#remember(input, { failures: 1, timeouts: 0, error: undefined }, leftMs);
+    if (!retry.perClass || leftMs === 0 || this.#exhausted.has(input.classUID)) return;
+    this.#exhausted.set(input.classUID, {
+      failures: 1,
+      firstMs: retry.firstMs,
+      notBeforeMs: this.#clock.monotonicMs() + leftMs,
+      error,
+    });
+  }
+
+  /** The Machine is gone. */
+  forget(machineUID: string): void {
+    this.#attempts.delete(machineUID);
+  }
+
+  #current(input: CallInput): Attempt | undefined {
+    const attempt = this.#attempts.get(input.machineUID)?.get(input.call);
+    return attempt?.fingerprint === input.fingerprint ? attempt : undefined;
+  }
+
+  #exhaustionFor({ call, classUID }: CallInput): Exhaustion | undefined {
+    return call === 'create' ? this.#exhausted.get(classUID) : undefined;
+  }
+
+  #remember(
+    { machineUID, call, fingerprint }: CallInput,
+    attempt: Pick<Attempt, 'failures' | 'timeouts' | 'error'>,
+    waitMs: number,
+  ): void {
+    const attempts = this.#attempts.get(machineUID) ?? new Map<RetriedCall, Attempt>();
+    attempts.set(call, { ...attempt, fingerprint, notBeforeMs: this.#clock.monotonicMs() + waitMs });
+    this.#attempts.set(machineUID, attempts);
+  }
+
+  /**
+   * Closes the class; calls that were under way when it was closed say nothing new. Returns how the machine itself waits: as long
+   * as its class does at first.
+   */
+  #exhaust(classUID: string, retry: Retry, error: DriverError): Retry {
+    const nowMs = this.#clock.monotonicMs();
+    const known = this.#exhausted.get(classUID);
+    const hasGiven = nowMs - (this.#given.get(classUID) ?? -Infinity) < GIVING_MS;
+    const firstMs = known?.firstMs ?? Math.min(retry.firstMs, hasGiven ? SOON_MS : Infinity);
+    if (known === undefined || known.notBeforeMs <= nowMs) {
+      const failures = (known?.failures ?? 0) + 1;
+      const notBeforeMs = nowMs + this.#delay({ ...retry, firstMs }, failures, error);
+      this.#exhausted.set(classUID, { failures, firstMs, notBeforeMs, error });
+    }
+    return { ...retry, firstMs, maxMs: firstMs };
+  }
+
+  #delay(retry: Retry, failures: number, error: DriverError): number {
+    const delayMs = retryDelayMs(retry, failures, this.#random(), error.retryAfterMs ?? 0);
+    return error.terminal ? Math.max(delayMs, TERMINAL_RETRY_MS) : delayMs;
+  }
+}

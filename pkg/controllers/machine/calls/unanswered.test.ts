@@ -1,0 +1,190 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { DriverError } from '../../../driver/error.ts';
+import { machine, machineClass, secret } from '../../../../test/builders.ts';
+import type { MachineStep } from '../context.ts';
+import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+
+const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
+const SENT_AT = 'machine.sapcloud.io/creation-sent-at';
+const SECOND = 1_000;
+const KEY = 'default/m-1';
+
+/** A new machine at a driver that may make a second VM when it is asked twice. */
+function start(): FakeWorld {
+  const world = new FakeWorld();
+  world.driver.idempotentCreate = false;
+  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
+  world.classes.put(machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER] })));
+  world.secrets.put(secret((s) => Object.assign(s.data, { userData: Buffer.from('x').toString('base64') })));
+  world.machines.put(
+    machine((m) => {
+      m.metadata.finalizers = [FINALIZER];
+      m.metadata.labels = {};
+      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
+      m.status = {} as (typeof m)['status'];
+    }),
+  );
+  return world;
+}
+
+async function run(world: FakeWorld, steps: readonly MachineStep[] = world.creation): Promise<void> {
+  for (let i = 0; i < 6 && world.machines.get(KEY) !== undefined; i++) {
+    await world.pass(steps);
+    await world.settle();
+  }
+}
+
+/** Runs until that call has been sent, and kills the process before any answer comes. */
+async function killDuring(world: FakeWorld): Promise<void> {
+  const create = world.driver.create.bind(world.driver);
+  world.driver.create = () => {
+    world.driver.calls.push('create');
+    return new Promise(() => undefined);
+  };
+  await run(world);
+  expect(world.driver.calls).toEqual(['status', 'create']);
+  world.driver.create = create;
+  world.restart();
+}
+
+const creations = (world: FakeWorld): number => world.driver.calls.filter((call) => call === 'create').length;
+const annotations = (world: FakeWorld): Record<string, string> => world.machines.get(KEY)?.metadata.annotations ?? {};
+
+describe('a CreateMachine without answer, at a driver that may make a second VM', () => {
+  test('is recorded before it is sent, and no more once the VM is', async () => {
+    const world = start();
+    const create = world.driver.create.bind(world.driver);
+    let recorded: string | undefined;
+    world.driver.create = (request) => {
+      recorded = annotations(world)[SENT_AT];
+      return create(request);
+    };
+
+    await run(world);
+
+    expect(recorded).toBe('2026-01-01T00:00:00Z');
+    expect(world.machines.get(KEY)?.status?.currentStatus?.phase).toBe('Pending');
+    expect(annotations(world)).not.toHaveProperty([SENT_AT]);
+  });
+
+  test('is not repeated before 2 minutes when the process is killed, and taken over when its VM shows', async () => {
+    const world = start();
+    await killDuring(world);
+
+    for (let i = 0; i < 7; i++) {
+      await run(world);
+      world.clock.advance(15 * SECOND);
+    }
+    expect(creations(world)).toBe(1);
+    world.driver.vms.set('m-1', { providerID: 'sim:///late', nodeName: 'm-1', addresses: [] });
+    await run(world);
+
+    expect(creations(world)).toBe(1);
+    expect(world.machines.get(KEY)?.spec.providerID).toBe('sim:///late');
+    expect(annotations(world)).not.toHaveProperty([SENT_AT]);
+  });
+
+  test('is repeated after 2 minutes when no VM has shown', async () => {
+    const world = start();
+    await killDuring(world);
+
+    for (let i = 0; i < 9; i++) {
+      await run(world);
+      world.clock.advance(15 * SECOND);
+    }
+    await run(world);
+
+    expect(creations(world)).toBe(2);
+    expect(world.machines.get(KEY)?.status?.currentStatus?.phase).toBe('Pending');
+  });
+
+  test('is not repeated before 2 minutes either when the call was given up, and comes back by itself', async () => {
+    const world = start();
+    world.driver.failures['create'] = [new DriverError('DeadlineExceeded', 'no answer', { unanswered: true })];
+
+    for (let i = 0; i < 8; i++) {
+      await run(world);
+      expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue' });
+      world.clock.advance(14 * SECOND);
+    }
+    expect(creations(world)).toBe(1);
+    for (let i = 0; i < 3; i++) {
+      await run(world);
+      world.clock.advance(15 * SECOND);
+    }
+
+    expect(creations(world)).toBe(2);
+  });
+
+  test('looks again after 15 seconds', async () => {
+    const world = start();
+    await killDuring(world);
+    await world.pass(world.creation);
+    await world.settle();
+
+    expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue', afterMs: 15 * SECOND });
+  });
+
+  test('counts from the deadline of the call when the process was away for longer', async () => {
+    const world = start();
+    await killDuring(world);
+    Object.assign(world.settings, { creationTimeoutMs: 60_000 * SECOND });
+    world.clock.advance(60_121 * SECOND);
+    world.machines.put({ ...(world.machines.get(KEY) as ReturnType<typeof machine>), status: {} });
+    world.graceLeftMs = 1;
+
+    await run(world);
+
+    expect(creations(world)).toBe(2);
+  });
+
+  test('is over with an answer: a failure that was answered is repeated as its code says, also after a kill', async () => {
+    const world = start();
+    world.driver.failures['create'] = [new DriverError('Unavailable', 'come again')];
+    await run(world);
+    expect(annotations(world)).not.toHaveProperty([SENT_AT]);
+    world.restart();
+    world.clock.advance(5 * SECOND);
+
+    await run(world);
+
+    expect(creations(world)).toBe(2);
+  });
+
+  test('keeps a deleted machine until its VM cannot show any more, also after a kill', async () => {
+    const world = start();
+    await killDuring(world);
+    const current = world.machines.get(KEY) as ReturnType<typeof machine>;
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    world.machines.put({ ...current, metadata: { ...current.metadata, deletionTimestamp, resourceVersion: '900' } });
+    world.driver.failures['delete'] = Array.from({ length: 4 }, () => new DriverError('NotFound', 'no VM'));
+
+    for (let i = 0; i < 6; i++) {
+      await run(world, world.deletion);
+      world.clock.advance(15 * SECOND);
+    }
+    expect(world.machines.get(KEY)).toBeDefined();
+    world.driver.vms.set('m-1', { providerID: 'sim:///late', nodeName: 'm-1', addresses: [] });
+    for (let i = 0; i < 6; i++) {
+      await run(world, world.deletion);
+      world.clock.advance(15 * SECOND);
+    }
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(world.driver.vms.size).toBe(0);
+  });
+});
+
+describe('a driver that promises to find what it began', () => {
+  test('costs no annotation, and is asked again at once after a kill', async () => {
+    const world = start();
+    world.driver.idempotentCreate = true;
+    await killDuring(world);
+    expect(annotations(world)).not.toHaveProperty([SENT_AT]);
+
+    await run(world);
+
+    expect(creations(world)).toBe(2);
+  });
+});

@@ -1,0 +1,35 @@
+import { next } from '../../../reconcile/result.ts';
+import type { UnansweredCreations } from '../calls/unanswered.ts';
+import type { MachineStep } from '../context.ts';
+import { refusalOf, type IdentityClaims } from '../identity/identity-claims.ts';
+import { refuseVM } from './launch.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { DriverCalls } from '../calls/driver-call.ts';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly calls: DriverCalls;
+  readonly unanswered: UnansweredCreations;
+  readonly claims: IdentityClaims;
+}
+
+/**
+ * Refuses a VM that another Machine has: what is recorded here is what will be drained and deleted with this machine. The driver is
+ * asked again later. What a creation with such an answer has really made, nobody knows: it counts as one without answer.
+ */
+export const claim = (deps: Deps): MachineStep => ({
+  name: 'claim',
+
+  run(ctx) {
+    const { launched, resolved, log } = ctx;
+    if (launched === undefined || resolved === undefined) return next;
+    const rival = deps.claims.takenBy(ctx, launched);
+    if (rival === undefined) return next;
+
+    const error = refusalOf(launched, rival);
+    deps.unanswered.ended(ctx.machine, error, deps.clock.monotonicMs());
+    deps.claims.doubt(ctx.machine);
+    log.warn({ providerID: launched.providerID, other: rival.name }, 'refused a VM that another machine has');
+    return refuseVM(deps, ctx, resolved, error, 'the driver to tell of its own VM');
+  },
+});

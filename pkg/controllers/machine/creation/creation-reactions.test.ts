@@ -1,0 +1,182 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { DRIVER_CODES, DriverError, type DriverCode } from '../../../driver/error.ts';
+import { machine, machineClass, secret } from '../../../../test/builders.ts';
+import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
+
+const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
+const SECOND = 1_000;
+const STATE = 'disk made';
+
+type Call = 'status' | 'create' | 'initialize';
+
+/** How a failure shows: after how many seconds the call is repeated at the latest, and whether the driver's state is kept. */
+interface Repeated {
+  readonly atMost: number;
+  readonly keepsState: boolean;
+}
+
+/** What follows from a code: the failure is shown and the call repeated, or creation goes on with another call. */
+type Reaction = Repeated | 'create' | 'initialize' | 'done';
+
+const soon: Repeated = { atMost: 5, keepsState: true };
+const later: Repeated = { atMost: 180, keepsState: false };
+const exhausted: Repeated = { atMost: 600, keepsState: true };
+
+/** Every code, with the reaction of each call of a creation: the table that operators and the original go by. */
+const TABLE: Readonly<Record<Exclude<DriverCode, 'OK'>, Readonly<Record<Call, Reaction>>>> = {
+  Canceled: { status: later, create: later, initialize: soon },
+  Unknown: { status: soon, create: soon, initialize: soon },
+  InvalidArgument: { status: later, create: later, initialize: soon },
+  DeadlineExceeded: { status: soon, create: soon, initialize: soon },
+  NotFound: { status: 'create', create: later, initialize: soon },
+  AlreadyExists: { status: later, create: later, initialize: soon },
+  PermissionDenied: { status: later, create: later, initialize: soon },
+  ResourceExhausted: { status: exhausted, create: exhausted, initialize: soon },
+  FailedPrecondition: { status: later, create: later, initialize: soon },
+  Aborted: { status: soon, create: soon, initialize: soon },
+  OutOfRange: { status: later, create: later, initialize: soon },
+  Unimplemented: { status: 'create', create: later, initialize: 'done' },
+  Internal: { status: later, create: later, initialize: soon },
+  Unavailable: { status: soon, create: soon, initialize: soon },
+  DataLoss: { status: later, create: later, initialize: soon },
+  Unauthenticated: { status: later, create: later, initialize: soon },
+  Uninitialized: { status: 'initialize', create: later, initialize: soon },
+};
+
+const ROWS = Object.entries(TABLE).flatMap(([code, reactions]) =>
+  Object.entries(reactions).map(([call, reaction]) => ({ code: code as DriverCode, call: call as Call, reaction })),
+);
+
+function start(): FakeWorld {
+  const world = new FakeWorld();
+  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
+  world.driver.methods.add('InitializeMachine');
+  Object.assign(world.settings, { creationTimeoutMs: Number.MAX_SAFE_INTEGER });
+  world.classes.put(machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER] })));
+  world.secrets.put(secret((s) => Object.assign(s.data, { userData: Buffer.from('x').toString('base64') })));
+  world.machines.put(
+    machine((m) => {
+      m.metadata.finalizers = [FINALIZER];
+      m.metadata.labels = {};
+      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
+      m.status = { lastKnownState: STATE } as (typeof m)['status'];
+    }),
+  );
+  return world;
+}
+
+/** Passes until nothing moves any more without an event. */
+async function run(world: FakeWorld): Promise<PassSeen> {
+  let seen = await world.pass(world.creation);
+  for (let i = 0; i < 20; i++) {
+    const before = world.driver.calls.length;
+    await world.settle();
+    seen = await world.pass(world.creation);
+    await world.settle();
+    if (world.driver.calls.length === before && seen.writes.length === 0) break;
+  }
+  return seen;
+}
+
+function failing(world: FakeWorld, call: Call, code: DriverCode, times: number): void {
+  if (call !== 'create') world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+  if (call === 'initialize') {
+    const result = { providerID: 'sim:///m-1', nodeName: 'm-1' };
+    world.driver.failures['status'] = [new DriverError('Uninitialized', 'not finished', { result })];
+  }
+  const result = { providerID: 'sim:///m-1', nodeName: 'm-1' };
+  world.driver.failures[call] = Array.from({ length: times }, () => new DriverError(code, 'words', { result }));
+}
+
+function callsOf(world: FakeWorld, call: Call): number {
+  return world.driver.calls.filter((one) => one === call).length;
+}
+
+function waitOf({ result }: PassSeen): number {
+  return result.kind === 'requeue' ? result.afterMs : Number.NaN;
+}
+
+describe('a creation', () => {
+  test('knows a reaction to every code', () => {
+    expect(['OK', ...Object.keys(TABLE)]).toEqual([...DRIVER_CODES]);
+  });
+
+  test.each(ROWS.filter(({ reaction }) => typeof reaction === 'object'))(
+    'shows $code of $call, and repeats the call, each time later',
+    async ({ code, call, reaction }) => {
+      const { atMost, keepsState } = reaction as Repeated;
+      const world = start();
+      failing(world, call, code, 12);
+
+      const first = await run(world);
+
+      const text = `machine codes error: code = [${code}] message = [words]`;
+      expect(first.machine.status).toMatchObject({
+        currentStatus: { phase: 'CrashLoopBackOff' },
+        lastOperation: {
+          type: 'Create',
+          state: 'Failed',
+          errorCode: code,
+          description:
+            call === 'initialize'
+              ? `Provider error: ${text}. Initialize VM Instance`
+              : `Cloud provider message - ${text}`,
+        },
+      });
+      expect(first.machine.status?.lastKnownState).toBe(keepsState ? STATE : undefined);
+      expect(waitOf(first)).toBe(code === 'ResourceExhausted' && call !== 'initialize' ? 15 * SECOND : 5 * SECOND);
+      expect(callsOf(world, call)).toBe(1);
+
+      let last = first;
+      for (let i = 0; i < 9; i++) {
+        world.clock.advance(waitOf(last));
+        last = await run(world);
+      }
+      expect(callsOf(world, call)).toBe(10);
+      expect(waitOf(last)).toBe(atMost * SECOND);
+    },
+  );
+
+  test.each([
+    ...ROWS.filter(({ reaction }) => reaction === 'create').map((row) => ({ ...row, before: ['status', 'create'] })),
+    ...ROWS.filter(({ reaction }) => reaction === 'initialize').map((row) => ({ ...row, before: ['status'] })),
+    ...ROWS.filter(({ reaction }) => reaction === 'done').map((row) => ({ ...row, before: ['status'] })),
+  ])('takes $code of $call for no failure', async ({ code, call, before }) => {
+    const world = start();
+    failing(world, call, code, 1);
+
+    const { machine: seen } = await run(world);
+
+    expect(seen.status).toMatchObject({ currentStatus: { phase: 'Pending' } });
+    expect(world.driver.calls).toEqual([...before, 'initialize']);
+  });
+
+  test.each(['NotFound', 'Unimplemented'] as const)(
+    'trusts the VM that is recorded when GetMachineStatus says %s',
+    async (code) => {
+      const world = start();
+      const recorded = world.machines.get('default/m-1') as Machine;
+      const labels = { node: 'm-1' };
+      world.machines.put({
+        ...recorded,
+        metadata: { ...recorded.metadata, labels, resourceVersion: '2' },
+        spec: { ...recorded.spec, providerID: 'sim:///m-1' },
+      });
+      world.driver.failures['status'] = [new DriverError(code, 'words')];
+
+      const { machine: seen } = await run(world);
+
+      expect(seen.status).toMatchObject({ currentStatus: { phase: 'Pending' } });
+      expect(world.driver.calls).toEqual(['status']);
+    },
+  );
+
+  test('keeps the state that comes with a failure, whatever the code', async () => {
+    const world = start();
+    world.driver.failures['create'] = [new DriverError('Internal', 'words', { lastKnownState: 'nic made' })];
+
+    expect((await run(world)).machine.status?.lastKnownState).toBe('nic made');
+  });
+});

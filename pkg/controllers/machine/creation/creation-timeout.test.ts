@@ -1,0 +1,311 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { DriverError } from '../../../driver/error.ts';
+import { ApiError } from '../../../kube/errors.ts';
+import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
+import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
+
+const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
+const MINUTE = 60_000;
+const KEY = 'default/m-1';
+
+function start(): FakeWorld {
+  const world = new FakeWorld();
+  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
+  provideClass(world);
+  provideUserData(world, 'token: <<BOOTSTRAP_TOKEN>>');
+  world.machines.put(
+    machine((m) => {
+      m.metadata.finalizers = [FINALIZER];
+      m.metadata.labels = {};
+      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
+      m.status = {} as (typeof m)['status'];
+    }),
+  );
+  return world;
+}
+
+let versions = 1_000;
+/** Caches take no object of a version that they have. */
+function newVersion(): string {
+  versions += 1;
+  return String(versions);
+}
+
+function provideClass(world: FakeWorld, change: (c: ReturnType<typeof machineClass>) => void = () => undefined): void {
+  world.classes.put(
+    machineClass((c) => {
+      Object.assign(c.metadata, { finalizers: [FINALIZER], resourceVersion: newVersion() });
+      change(c);
+    }),
+  );
+}
+
+function provideUserData(world: FakeWorld, text: string): void {
+  world.secrets.put(secret((s) => Object.assign(s.data, { userData: Buffer.from(text).toString('base64') })));
+}
+
+const vm = { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] };
+
+/** States in which a machine can be stuck before it has joined. */
+const STUCK: readonly { what: string; arrange: (world: FakeWorld) => void; says: string }[] = [
+  {
+    what: 'its class is not named',
+    arrange: (w) => {
+      const current = machineOf(w);
+      w.machines.put({ ...current, spec: {}, metadata: { ...current.metadata, resourceVersion: newVersion() } });
+    },
+    says: 'names no MachineClass',
+  },
+  { what: 'its class is missing', arrange: (w) => w.classes.remove('default/class-1'), says: 'not found' },
+  {
+    what: 'its class is invalid',
+    arrange: (w) => provideClass(w, (c) => Object.assign(c.nodeTemplate, { zone: '' })),
+    says: 'is invalid',
+  },
+  {
+    what: 'its class is not protected',
+    arrange: (w) => provideClass(w, (c) => Object.assign(c.metadata, { finalizers: [] })),
+    says: 'has no finalizer',
+  },
+  {
+    what: 'there is no driver',
+    arrange: (w) => provideClass(w, (c) => Object.assign(c, { provider: 'other' })),
+    says: 'No driver is configured',
+  },
+  { what: 'the Secret is missing', arrange: (w) => w.secrets.remove('default/secret-1'), says: 'no key userData' },
+  {
+    what: 'the Secret cannot be read',
+    arrange: (w) => {
+      w.secretFailure = new ApiError(403, 'Forbidden', 'secrets is forbidden');
+    },
+    says: 'secrets is forbidden',
+  },
+  {
+    what: 'no bootstrap token can be made',
+    arrange: (w) => {
+      w.tokenFailure = new ApiError(403, 'Forbidden', 'tokens are forbidden');
+    },
+    says: 'tokens are forbidden',
+  },
+  {
+    what: 'the driver hangs',
+    arrange: (w) => {
+      w.driver.hold = new Promise(() => undefined);
+    },
+    says: 'failed to join the cluster in 20m0s',
+  },
+  {
+    what: 'the provider does not know whether there is a VM',
+    arrange: (w) => fail(w, 'status', 'Unavailable'),
+    says: 'Unavailable',
+  },
+  { what: 'the provider makes no VM', arrange: (w) => fail(w, 'create', 'ResourceExhausted'), says: 'Exhausted' },
+  {
+    what: 'the driver tells no Node name',
+    arrange: (w) => w.driver.vms.set('m-1', { ...vm, nodeName: '' }),
+    says: 'no node name',
+  },
+  {
+    what: 'the VM cannot be initialized',
+    arrange: (w) => {
+      w.driver.methods.add('InitializeMachine');
+      fail(w, 'initialize', 'Internal');
+    },
+    says: 'Initialize VM Instance',
+  },
+  { what: 'its VM never joins', arrange: () => undefined, says: 'failed to join the cluster in 20m0s' },
+];
+
+function machineOf(world: FakeWorld): ReturnType<typeof machine> {
+  return world.machines.get(KEY) as ReturnType<typeof machine>;
+}
+
+function fail(world: FakeWorld, call: string, code: 'Unavailable' | 'ResourceExhausted' | 'Internal'): void {
+  world.driver.failures[call] = Array.from({ length: 5_000 }, () => new DriverError(code, 'words'));
+}
+
+/** Passes for so long, each minute and whenever something ended. */
+async function runFor(world: FakeWorld, minutes: number): Promise<PassSeen> {
+  for (let i = 0; i < minutes; i++) {
+    for (let j = 0; j < 4; j++) {
+      await world.settle();
+      await world.pass(world.creation);
+    }
+    world.clock.advance(MINUTE);
+  }
+  return await world.pass(world.creation);
+}
+
+describe('the creation timeout', () => {
+  test.each(STUCK)('fails a machine although $what', async ({ arrange, says }) => {
+    const world = start();
+    arrange(world);
+
+    expect((await runFor(world, 18)).machine.status?.currentStatus?.phase).not.toBe('Failed');
+    // Twice at most: once until there is a VM, and again until it has joined.
+    const { machine: seen } = await runFor(world, 4);
+
+    expect(seen.status?.currentStatus?.phase).toBe('Failed');
+    expect(seen.status?.lastOperation).toMatchObject({ state: 'Failed' });
+    expect(seen.status?.lastOperation?.description).toContain(says);
+    expect(world.events.map(({ reason }) => reason)).toContain('CreationTimeout');
+  });
+
+  test.each(STUCK)('is the last that happens to a machine although $what', async ({ arrange }) => {
+    const world = start();
+    arrange(world);
+    await runFor(world, 25);
+    const [calls, writes] = [world.driver.calls.length, world.writes];
+    world.driver.failures = {};
+    world.driver.hold = Promise.resolve();
+    provideClass(world);
+
+    await runFor(world, 30);
+
+    // Nobody is asked for the VM of a machine that is given up, whatever is mended meanwhile.
+    expect(world.driver.calls.slice(calls)).toEqual([]);
+    expect(world.writes).toBe(writes);
+  });
+
+  test('does not count time in which nothing could be seen', async () => {
+    const world = start();
+    fail(world, 'create', 'Unavailable');
+    world.blindMs = 30 * MINUTE;
+
+    expect((await runFor(world, 48)).machine.status?.currentStatus?.phase).not.toBe('Failed');
+    expect((await runFor(world, 3)).machine.status?.currentStatus?.phase).toBe('Failed');
+  });
+
+  test('gives a VM that came in the last moment the whole time to be initialized', async () => {
+    const world = start();
+    world.driver.methods.add('InitializeMachine');
+    const { promise, resolve } = Promise.withResolvers<void>();
+    world.driver.hold = promise;
+    await runFor(world, 19);
+    resolve();
+    fail(world, 'initialize', 'Internal');
+
+    expect((await runFor(world, 19)).machine.status?.currentStatus?.phase).toBe('CrashLoopBackOff');
+    expect((await runFor(world, 2)).machine.status?.currentStatus?.phase).toBe('Failed');
+  });
+
+  test.each([{ restarts: 0 }, { restarts: 3 }])(
+    'gives a VM that cannot be initialized its time once, over $restarts restarts',
+    async ({ restarts }) => {
+      const world = start();
+      world.driver.methods.add('InitializeMachine');
+      fail(world, 'create', 'Unavailable');
+      world.driver.failures['create'] = world.driver.failures['create']?.slice(0, 10) ?? [];
+      fail(world, 'initialize', 'Internal');
+      let minutes = 0;
+      while (machineOf(world).spec.providerID === undefined && minutes < 19) {
+        await runFor(world, 1);
+        minutes += 1;
+      }
+      expect(machineOf(world).spec.providerID).toBe(vm.providerID);
+
+      for (let i = 0; i < restarts; i++) {
+        await runFor(world, 5);
+        world.restart();
+        world.driver.failures['status'] = [new DriverError('Uninitialized', 'x', { result: vm })];
+      }
+      await runFor(world, 18 - 5 * restarts);
+      expect(machineOf(world).status.currentStatus.phase).toBe('CrashLoopBackOff');
+      await runFor(world, 3);
+      expect(machineOf(world).status.currentStatus.phase).toBe('Failed');
+    },
+  );
+});
+
+describe('a machine that was given up while its creation waited for its turn', () => {
+  test.each([
+    { what: 'failed', change: { status: { currentStatus: { phase: 'Failed' as const } } } },
+    { what: 'deleted', change: {} },
+  ])('gets no VM: $what', async ({ what, change }) => {
+    const world = start();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    world.driver.hold = promise;
+    await world.pass(world.creation);
+    const current = machineOf(world);
+    const metadata = { ...current.metadata, resourceVersion: newVersion() };
+    if (what === 'deleted') Object.assign(metadata, { deletionTimestamp: '2026-01-01T00:00:00Z' });
+    world.machines.put({ ...current, ...change, metadata });
+
+    resolve();
+    await world.settle();
+
+    expect(world.driver.calls).toEqual(['status']);
+    expect(world.tokenCalls).toEqual([]);
+  });
+});
+
+describe('the last look before a creation timeout', () => {
+  const notReady = (): ReturnType<typeof node> =>
+    node((n) => void (n.status.conditions = [{ type: 'Ready', status: 'False' }]));
+
+  /** Pending for longer than it may, and the cache has no Node. */
+  function late(): FakeWorld {
+    const world = start();
+    world.machines.put(
+      machine((m) => {
+        m.metadata.finalizers = [FINALIZER];
+        m.metadata.resourceVersion = newVersion();
+        m.status.currentStatus = { phase: 'Pending', lastUpdateTime: '2026-01-01T00:00:00Z', timeoutActive: true };
+      }),
+    );
+    world.clock.advance(21 * MINUTE);
+    return world;
+  }
+
+  test.each([
+    { what: 'a Node that the cache does not know', live: node(), cached: undefined, phase: 'Pending' },
+    { what: 'the Node that the cache knows', live: notReady(), cached: notReady(), phase: 'Failed' },
+    { what: 'no Node', live: undefined, cached: undefined, phase: 'Failed' },
+    {
+      what: 'a healthy Node whose provider id has another form',
+      live: node((n) => void (n.spec = { providerID: 'cloud://instances/9' })),
+      cached: undefined,
+      phase: 'Pending',
+    },
+    {
+      what: 'a Node of another machine',
+      live: node((n) => void (n.spec = { providerID: 'sim:///m-2' })),
+      cached: undefined,
+      other: 'sim:///m-2',
+      phase: 'Failed',
+    },
+  ])('that finds $what leaves the machine $phase', async ({ live, cached, other, phase }) => {
+    const world = late();
+    if (other !== undefined) {
+      world.machines.put(
+        machine((m) => {
+          m.metadata.name = 'm-2';
+          m.metadata.uid = 'uid-of-m-2';
+          m.spec.providerID = other;
+        }),
+      );
+    }
+    if (cached !== undefined) world.nodes.cache.put(cached);
+    world.nodes.live.set('m-1', live);
+
+    const { machine: seen } = await world.pass(world.creation);
+
+    expect(seen.status?.currentStatus?.phase).toBe(phase);
+    expect(world.nodes.done).toContain('read m-1');
+  });
+
+  test.each([
+    { what: 'is being deleted', change: { deletionTimestamp: '2026-01-01T00:00:00Z' } },
+    { what: 'has changed', change: { resourceVersion: '999999' } },
+  ])('that finds that the Machine $what waits for the cache', async ({ change }) => {
+    const world = late();
+    const observed = machineOf(world);
+    world.liveMachines.set(KEY, { ...observed, metadata: { ...observed.metadata, ...change } });
+
+    const { machine: seen, result } = await world.pass(world.creation);
+
+    expect(seen.status?.currentStatus?.phase).toBe('Pending');
+    expect(result).toMatchObject({ kind: 'requeue', afterMs: 1_000 });
+  });
+});

@@ -1,0 +1,103 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { formatDuration } from '../../../apis/duration.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
+import { next, requeue, stop } from '../../../reconcile/result.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
+import { isBeingCreated, setOperation } from '../../machines/status.ts';
+import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
+import { initializingSinceMs, refusedSinceMs } from './waiting-since.ts';
+import { CATCH_UP_MS, lastLook, type LastLookDeps } from '../failure/last-look.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import type { MachineActivities } from '../calls/results.ts';
+import type { Trust } from '../../../gate/leader-gate.ts';
+import type { MachineMetrics } from '../../../metrics/machine.ts';
+
+interface Deps extends FailDeps, LastLookDeps {
+  readonly settings: MachineSettings;
+  readonly classes: Pick<Lister<MachineClass>, 'get'>;
+  readonly activities: Pick<MachineActivities, 'get'>;
+  readonly trust: Trust;
+  readonly metrics: Pick<MachineMetrics, 'failedToJoin'>;
+}
+
+/**
+ * Fails a machine that got no VM in time, or whose VM did not become a healthy Node in time; each has the whole timeout: the
+ * first is counted from the Machine's creation, the second from when the VM was confirmed. Time in which we could see nothing does
+ * not count. Its MachineSet replaces it. Before that Machine and Node are read live: a Node that changed unseen is looked at first.
+ */
+export const creationTimeout = (deps: Deps): MachineStep => ({
+  name: 'creation-timeout',
+
+  async run(ctx) {
+    const { settings, clock, trust } = deps;
+    const { machine, pass } = ctx;
+    const startMs = startOf(deps, ctx);
+    if (startMs === undefined) return next;
+
+    const timeoutMs = creationTimeoutMsOf(machine, settings);
+    const clusters = clustersOf(ctx);
+    const waitingMs = clock.now() - startMs;
+    // What happened while nothing could be seen is learnt of only now, and what was to be done could not be.
+    const unseenMs = trust.blindMs(clusters, clock.monotonicMs() - waitingMs);
+    const leftMs = Math.max(timeoutMs - (waitingMs - unseenMs), trust.graceLeftMs(clusters));
+    if (leftMs > 0) {
+      pass.alsoAfter(leftMs, phaseOf(machine) === 'Pending' ? 'the Node to join' : 'the VM to be created');
+      return next;
+    }
+    const doubt = await doubtOf(deps, ctx);
+    if (doubt !== undefined) return requeue(CATCH_UP_MS, doubt);
+    await becomeFailed(deps, ctx);
+    explainFailure(deps, ctx, startMs, timeoutMs);
+    return stop;
+  },
+});
+
+/** What speaks against it, read live; undefined when nothing does. */
+async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefined> {
+  const { machine, nodes } = ctx;
+  const look = await lastLook(deps, ctx);
+  if (look.doubt !== undefined) return look.doubt;
+  const { node } = look;
+  if (node === undefined || phaseOf(machine) !== 'Pending') return undefined;
+  // A watch that has stalled; nothing is to be waited for without a Node.
+  const isUnseen = node.metadata.resourceVersion !== nodes?.get(node.metadata.name)?.metadata.resourceVersion;
+  return isUnseen ? 'the newest version of the Node' : undefined;
+}
+
+/** From when a machine's waiting counts; undefined when it waits for nothing, or has got its VM a moment ago. */
+function startOf({ activities, clock }: Deps, { machine, observed }: MachineContext): number | undefined {
+  const created = fromTimestamp(machine.metadata.creationTimestamp);
+  if (isBeingCreated(machine)) {
+    const initializingMs = (observed.spec.providerID ?? '') === '' ? undefined : initializingSinceMs(observed);
+    const recordingMs = refusedSinceMs(observed);
+    if (initializingMs !== undefined) return initializingMs;
+    if (recordingMs !== undefined) return recordingMs;
+    const creation = activities.get(machine.metadata.uid, 'create');
+    if (creation?.state !== 'done' || creation.result === undefined) return created;
+    if ((observed.spec.providerID ?? '') === '') return undefined;
+    // A VM that came in the last moment has the whole time to be initialized; Pending starts the time to join.
+    return clock.now() - (clock.monotonicMs() - creation.settledAtMs);
+  }
+  if (phaseOf(machine) !== 'Pending') return undefined;
+  return fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? created;
+}
+
+/** A failure of the provider says more than the timeout; autoscalers read its code. */
+function explainFailure(deps: Deps, ctx: MachineContext, startMs: number, timeoutMs: number): void {
+  const { machine, observed, pass, log } = ctx;
+  const { name, namespace = '' } = machine.metadata;
+  const { lastOperation } = machine.status;
+  const description = `Machine ${name} failed to join the cluster in ${formatDuration(timeoutMs)}.`;
+  const hasCause = lastOperation?.type === 'Create' && lastOperation.state === 'Failed';
+  if (!hasCause) {
+    setOperation(machine, { type: lastOperation?.type ?? 'Create', state: 'Failed', description }, deps.clock.now());
+  }
+  pass.event('CreationTimeout', hasCause ? `${description} ${lastOperation.description ?? ''}` : description);
+  pass.afterWrite(() => {
+    log.warn({ ms: deps.clock.now() - startMs }, 'machine failed by creation timeout');
+    if (phaseOf(observed) !== 'Pending') return;
+    deps.metrics.failedToJoin(machine, deps.classes.get(`${namespace}/${machine.spec.class?.name ?? ''}`));
+  });
+}

@@ -1,0 +1,594 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
+import { ApiError } from '../../../kube/errors.ts';
+import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
+import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
+
+const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+
+function newMachine(change: (m: ReturnType<typeof machine>) => void = () => undefined): Machine {
+  return machine((m) => {
+    m.metadata.finalizers = [FINALIZER];
+    m.metadata.labels = {};
+    m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
+    m.status = {} as (typeof m)['status'];
+    change(m);
+  });
+}
+
+/** A world with a class that is ready for use and one new machine. */
+function start(change?: (m: ReturnType<typeof machine>) => void): FakeWorld {
+  const world = new FakeWorld();
+  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
+  world.classes.put(
+    machineClass((c) => {
+      c.metadata.finalizers = [FINALIZER];
+    }),
+  );
+  world.secrets.put(
+    secret((s) => {
+      s.data['userData'] = Buffer.from('token: <<BOOTSTRAP_TOKEN>> name: <<MACHINE_NAME>>').toString('base64');
+    }),
+  );
+  world.machines.put(newMachine(change));
+  return world;
+}
+
+/** Passes until nothing moves without an event from outside. */
+async function run(world: FakeWorld): Promise<PassSeen> {
+  let seen = await world.pass(world.creation);
+  for (let i = 0; i < 20; i++) {
+    await world.settle();
+    const before = world.machines.get('default/m-1');
+    const calls = world.driver.calls.length;
+    seen = await world.pass(world.creation);
+    if (world.machines.get('default/m-1') === before && world.driver.calls.length === calls) break;
+  }
+  return seen;
+}
+
+/** The Node joins as a kubelet would make it. */
+function join(world: FakeWorld, change: (n: ReturnType<typeof node>) => void = () => undefined): void {
+  world.nodes.cache.put(node(change));
+}
+
+describe('a new machine', () => {
+  test('becomes Pending with two writes and one creation, and Running with one write more', async () => {
+    const world = start();
+
+    const pending = await run(world);
+
+    expect(pending.machine).toMatchObject({
+      metadata: { labels: { node: 'm-1' }, annotations: { 'machinepriority.machine.sapcloud.io': '3' } },
+      spec: { providerID: 'sim:///m-1' },
+      status: {
+        currentStatus: { phase: 'Pending', timeoutActive: true, lastUpdateTime: '2026-01-01T00:00:00Z' },
+        lastOperation: { type: 'Create', state: 'Processing', description: 'Creating machine on cloud provider' },
+      },
+    });
+    expect(world.driver.calls).toEqual(['status', 'create']);
+    expect(world.driver.userData).toBe('token: abcdef.0123456789abcdef name: m-1');
+    expect(world.writes).toBe(2);
+
+    world.clock.advance(30 * SECOND);
+    join(world);
+    const running = await run(world);
+
+    expect(running.machine.status).toMatchObject({
+      currentStatus: { phase: 'Running', lastUpdateTime: '2026-01-01T00:00:30Z' },
+      lastOperation: {
+        type: 'Create',
+        state: 'Successful',
+        description: 'Machine m-1 successfully joined the cluster',
+      },
+      conditions: [{ type: 'Ready', status: 'True' }],
+    });
+    expect(running.machine.status?.currentStatus).not.toHaveProperty('timeoutActive');
+    expect(world.writes).toBe(3);
+    expect(world.tokenCalls).toEqual(['ensure', 'remove']);
+    expect(world.events.map(({ reason }) => reason)).toEqual(['VMCreated', 'NodeJoined']);
+    expect(world.measured).toEqual(['created 0', 'joined 30000']);
+  });
+
+  test('gets the finalizer first, and no VM before that is seen', async () => {
+    const world = start((m) => {
+      m.metadata.finalizers = ['foreign'];
+    });
+
+    const { machine: seen, writes } = await world.pass(world.creation);
+
+    expect(seen.metadata.finalizers).toEqual(['foreign', FINALIZER]);
+    expect(writes).toEqual(['main']);
+    await world.settle();
+    expect(world.driver.calls).toEqual([]);
+  });
+
+  test('has its token deleted later when that fails at first, after a pause and not because of events', async () => {
+    const world = start();
+    await run(world);
+    world.tokenFailures.push(new ApiError(500, 'InternalError', 'etcd is slow'));
+    join(world);
+
+    const running = await run(world);
+    await run(world);
+
+    expect(running.machine.status?.currentStatus?.phase).toBe('Running');
+    expect(world.tokenCalls).toEqual(['ensure', 'remove']);
+    world.clock.advance(5 * SECOND);
+    await run(world);
+    await run(world);
+    expect(world.tokenCalls).toEqual(['ensure', 'remove', 'remove']);
+  });
+
+  test('has its token deleted later when we may not do so at first, and left to expire when we may not for as long as it lives', async () => {
+    const world = start();
+    await run(world);
+    const forbidden = new ApiError(403, 'Forbidden', 'no');
+    world.tokenFailures.push(forbidden, forbidden);
+    join(world);
+    await run(world);
+
+    world.clock.advance(30 * SECOND);
+    await run(world);
+    expect(world.tokenCalls).toEqual(['ensure', 'remove']);
+    world.clock.advance(30 * SECOND);
+    await run(world);
+    expect(world.tokenCalls).toEqual(['ensure', 'remove', 'remove']);
+
+    world.tokenFailures.push(forbidden);
+    world.clock.advance(3_600 * SECOND);
+    await run(world);
+    world.clock.advance(3_600 * SECOND);
+    await run(world);
+    expect(world.tokenCalls).toEqual(['ensure', 'remove', 'remove', 'remove']);
+  });
+
+  test('mints no token for user data that has no place for one', async () => {
+    const world = start();
+    world.secrets.put(
+      secret((s) => {
+        s.metadata.resourceVersion = '2';
+      }),
+    );
+    await run(world);
+
+    expect(world.tokenCalls).toEqual([]);
+  });
+
+  test('is not created twice when the write that records the VM is lost', async () => {
+    const world = start();
+    await world.pass(world.creation);
+    await world.settle();
+    world.losesWrites = true;
+    await world.pass(world.creation);
+    await world.settle();
+    expect(world.events).toEqual([]);
+
+    world.losesWrites = false;
+    await run(world);
+
+    expect(world.driver.calls).toEqual(['status', 'create']);
+    expect(world.events.map(({ reason }) => reason)).toEqual(['VMCreated']);
+  });
+
+  test('takes over the VM that a killed process has made', async () => {
+    const world = start();
+    world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+
+    const { machine: seen } = await run(world);
+
+    expect(world.driver.calls).toEqual(['status']);
+    expect(world.tokenCalls).toEqual([]);
+    expect(seen.status?.currentStatus?.phase).toBe('Pending');
+    expect(world.events.map(({ reason }) => reason)).toEqual(['VMAdopted']);
+  });
+
+  test('trusts its record when the provider cannot tell', async () => {
+    const world = start((m) => {
+      m.spec.providerID = 'sim:///m-1';
+      m.metadata.labels = { node: 'm-1' };
+    });
+
+    const { machine: seen } = await run(world);
+
+    expect(world.driver.calls).toEqual(['status']);
+    expect(seen.status?.currentStatus?.phase).toBe('Pending');
+  });
+
+  test('without target cluster becomes Available, with addresses', async () => {
+    const world = start();
+    world.hasTarget = false;
+    const address = { type: 'InternalIP', address: '10.0.0.1' };
+    world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'n-1', addresses: [address, address] });
+
+    const { machine: seen } = await run(world);
+
+    expect(seen.metadata.labels).toEqual({});
+    expect(seen.status).toMatchObject({
+      currentStatus: { phase: 'Available' },
+      lastOperation: { type: 'Create', state: 'Successful', description: 'Created machine on cloud provider' },
+      addresses: [{ type: 'Hostname', address: 'n-1' }, address],
+    });
+  });
+
+  test('survives a repeated pass and a restart at every point', async () => {
+    for (let restartAt = 0; restartAt < 12; restartAt++) {
+      const world = start();
+      for (let i = 0; i < 12; i++) {
+        if (i === restartAt) world.restart();
+        if (i === 6) join(world);
+        await world.pass(world.creation);
+        await world.pass(world.creation);
+        await world.settle();
+      }
+      expect(world.driver.vms.size).toBe(1);
+      expect(world.driver.calls.filter((call) => call === 'create')).toHaveLength(1);
+      expect(world.machines.get('default/m-1')?.status?.currentStatus?.phase).toBe('Running');
+    }
+  });
+});
+
+describe('a class that cannot be used', () => {
+  test.each([
+    {
+      what: 'missing',
+      problem: 'MachineClass default/class-1 not found',
+      spoil: (w: FakeWorld) => w.classes.remove('default/class-1'),
+    },
+    {
+      what: 'of an unknown provider',
+      problem: 'No driver is configured for provider "other"',
+      spoil: (w: FakeWorld) =>
+        w.classes.put(machineClass((c) => (Object.assign(c, { provider: 'other' }).metadata.resourceVersion = '2'))),
+    },
+    {
+      what: 'invalid',
+      problem: 'nodeTemplate.zone is empty',
+      spoil: (w: FakeWorld) =>
+        w.classes.put(
+          machineClass((c) => {
+            c.metadata.resourceVersion = '2';
+            c.nodeTemplate.zone = '';
+          }),
+        ),
+    },
+    {
+      what: 'without user data',
+      problem: 'has no key userData',
+      spoil: (w: FakeWorld) => w.secrets.remove('default/secret-1'),
+    },
+  ])('$what is told once, and healed by correcting it', async ({ problem, spoil }) => {
+    const world = start();
+    const [goodClass, goodSecret] = [world.classes.get('default/class-1'), world.secrets.get('default/secret-1')];
+    spoil(world);
+
+    const { machine: seen, result } = await run(world);
+
+    expect(seen.status?.lastOperation).toMatchObject({
+      type: 'Create',
+      state: 'Failed',
+      description: expect.stringContaining(problem),
+    });
+    expect(result).toMatchObject({ waitingFor: 'the MachineClass or its Secret to be corrected' });
+    expect(world.events.map(({ reason }) => reason)).toEqual(['InvalidClass']);
+    expect(world.driver.calls).toEqual([]);
+    expect(world.writes).toBe(1);
+
+    world.classes.put(machineClass((c) => Object.assign(c.metadata, { ...goodClass?.metadata, resourceVersion: '3' })));
+    if (goodSecret !== undefined) world.secrets.put(goodSecret);
+    const healed = await run(world);
+    expect(healed.machine.status?.currentStatus?.phase).toBe('Pending');
+  });
+
+  test('is not used before its finalizer protects it', async () => {
+    const world = start();
+    world.classes.put(
+      machineClass((c) => {
+        c.metadata.resourceVersion = '2';
+      }),
+    );
+
+    const { result } = await run(world);
+
+    expect(result).toMatchObject({ waitingFor: 'the finalizer of the MachineClass' });
+    expect(world.driver.calls).toEqual([]);
+    expect(world.writes).toBe(0);
+    world.clock.advance(30 * SECOND);
+    expect((await run(world)).machine.status?.lastOperation?.description).toContain('has no finalizer');
+  });
+
+  test('does not stop the creation timeout', async () => {
+    const world = start();
+    world.classes.remove('default/class-1');
+    await run(world);
+    world.clock.advance(20 * MINUTE);
+
+    const { machine: seen } = await world.pass(world.creation);
+
+    expect(seen.status?.currentStatus?.phase).toBe('Failed');
+    expect(seen.status?.lastOperation?.description).toContain('MachineClass default/class-1 not found');
+  });
+});
+
+describe('a provider that fails', () => {
+  const exhausted = (): DriverError => new DriverError('ResourceExhausted', 'no quota');
+
+  test('is shown in the words of the original, and asked again when the wait is over', async () => {
+    const world = start();
+    world.driver.failures['create'] = [exhausted()];
+
+    const failed = await run(world);
+
+    expect(failed.machine.status).toMatchObject({
+      currentStatus: { phase: 'CrashLoopBackOff' },
+      lastOperation: {
+        type: 'Create',
+        state: 'Failed',
+        errorCode: 'ResourceExhausted',
+        description: 'Cloud provider message - machine codes error: code = [ResourceExhausted] message = [no quota]',
+      },
+    });
+    expect(failed.result).toMatchObject({ kind: 'requeue', afterMs: 15 * SECOND });
+    expect(world.writes).toBe(1);
+
+    world.clock.advance(14 * SECOND);
+    await run(world);
+    expect(world.driver.calls).toEqual(['status', 'create']);
+    world.clock.advance(SECOND);
+    const retried = await run(world);
+    expect(world.driver.calls).toEqual(['status', 'create', 'status', 'create']);
+    expect(retried.machine.status?.currentStatus?.phase).toBe('Pending');
+    expect(retried.machine.status?.lastOperation).not.toHaveProperty('errorCode');
+  });
+
+  test('is not asked again by events, however many', async () => {
+    const world = start();
+    world.driver.failures['create'] = [exhausted()];
+    await run(world);
+    for (let i = 0; i < 1_000; i++) await world.pass(world.creation);
+
+    expect(world.driver.calls).toEqual(['status', 'create']);
+    expect(world.writes).toBe(1);
+    expect(world.events.map(({ reason }) => reason)).toEqual(['CreateFailed']);
+  });
+
+  test('is asked again at once when the input has changed', async () => {
+    const world = start();
+    world.driver.failures['create'] = [new DriverError('InvalidArgument', 'no such image')];
+    await run(world);
+    world.classes.put(
+      machineClass((c) => {
+        c.metadata.finalizers = [FINALIZER];
+        c.metadata.resourceVersion = '2';
+      }),
+    );
+
+    const { machine: seen } = await run(world);
+
+    expect(seen.status?.currentStatus?.phase).toBe('Pending');
+  });
+
+  test('is not asked by a new process before the recorded wait is over', async () => {
+    const world = start();
+    world.driver.failures['create'] = [exhausted()];
+    await run(world);
+    world.restart();
+    world.clock.advance(10 * SECOND);
+
+    const waiting = await run(world);
+    expect(waiting.result).toMatchObject({ kind: 'requeue', afterMs: 5 * SECOND });
+    expect(world.driver.calls).toHaveLength(2);
+
+    world.clock.advance(5 * SECOND);
+    expect((await run(world)).machine.status?.currentStatus?.phase).toBe('Pending');
+  });
+
+  test('keeps or clears its scratch state as the code says', async () => {
+    const world = start((m) => {
+      m.status.lastKnownState = 'disk made';
+    });
+    world.driver.failures['create'] = [
+      new DriverError('Unavailable', 'x'),
+      new DriverError('Internal', 'x', { lastKnownState: 'nic made' }),
+      new DriverError('Internal', 'x'),
+    ];
+
+    const states = [];
+    for (let i = 0; i < 3; i++) {
+      states.push((await run(world)).machine.status?.lastKnownState);
+      world.clock.advance(MINUTE);
+    }
+
+    expect(states).toEqual(['disk made', 'nic made', undefined]);
+  });
+
+  test('that did not answer is asked for the VM first, and not for another one within 2 minutes', async () => {
+    const world = start();
+    world.driver.idempotentCreate = false;
+    world.driver.failures['create'] = [new DriverError('Unavailable', 'gone', { unanswered: true })];
+    await run(world);
+    world.clock.advance(10 * SECOND);
+    await run(world);
+    expect(world.driver.calls).toEqual(['status', 'create', 'status']);
+
+    for (let waitedMs = 10 * SECOND; waitedMs < 115 * SECOND; waitedMs += 15 * SECOND) {
+      await run(world);
+      await run(world);
+      world.clock.advance(15 * SECOND);
+    }
+    expect(world.driver.calls.filter((call) => call === 'create')).toHaveLength(1);
+    expect(world.driver.calls.filter((call) => call === 'status').length).toBeLessThan(10);
+    world.clock.advance(15 * SECOND);
+    await run(world);
+    expect(world.driver.calls.filter((call) => call === 'create')).toHaveLength(2);
+  });
+
+  test('at the creation timeout leaves the machine Failed, with the code that autoscalers read', async () => {
+    const world = start();
+    world.driver.failures['create'] = Array.from({ length: 50 }, exhausted);
+    await run(world);
+    world.clock.advance(20 * MINUTE);
+
+    const { machine: seen, events } = await world.pass(world.creation);
+
+    expect(seen.status).toMatchObject({
+      currentStatus: { phase: 'Failed' },
+      lastOperation: { type: 'Create', state: 'Failed', errorCode: 'ResourceExhausted' },
+    });
+    expect(events.map(({ reason }) => reason)).toEqual(['CreationTimeout']);
+    const calls = world.driver.calls.length;
+    world.clock.advance(60 * MINUTE);
+    await run(world);
+    expect(world.driver.calls).toHaveLength(calls);
+  });
+
+  test('is not blamed for a closed gate', async () => {
+    const world = start();
+    world.driver.failures['create'] = [new GateClosedError('frozen', 'target', 'cluster target could not be reached')];
+
+    const { machine: seen, result } = await run(world);
+
+    expect(result).toMatchObject({ kind: 'requeue', afterMs: 5 * SECOND });
+    expect(seen.status).toEqual({});
+    world.clock.advance(5 * SECOND);
+    expect((await run(world)).machine.status?.currentStatus?.phase).toBe('Pending');
+  });
+
+  test('is not blamed, nor asked again by events, for a call that we ended ourselves', async () => {
+    const world = start();
+    world.driver.failures['create'] = [new DriverError('Canceled', 'CreateMachine was given up', { unanswered: true })];
+    for (let i = 0; i < 5; i++) await run(world);
+
+    expect(world.machines.get('default/m-1')?.status).toEqual({});
+    expect(world.driver.calls).toEqual(['status', 'create']);
+  });
+
+  test('is shown although the write that should show it was lost', async () => {
+    const world = start();
+    world.driver.failures['create'] = [new DriverError('Internal', 'x', { lastKnownState: 'nic made' })];
+    await world.pass(world.creation);
+    await world.settle();
+    world.losesWrites = true;
+    await world.pass(world.creation);
+    world.losesWrites = false;
+    const { machine: seen } = await world.pass(world.creation);
+
+    expect(seen.status).toMatchObject({ currentStatus: { phase: 'CrashLoopBackOff' }, lastKnownState: 'nic made' });
+  });
+
+  test('that made the VM in the last moment is not held against the machine', async () => {
+    const world = start();
+    await world.pass(world.creation);
+    await world.settle();
+    world.clock.advance(20 * MINUTE);
+
+    expect((await run(world)).machine.status?.currentStatus?.phase).toBe('Pending');
+  });
+
+  test('that returns no node name is asked again later', async () => {
+    const world = start();
+    world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: '', addresses: [] });
+
+    const { machine: seen, result } = await run(world);
+
+    expect(seen.spec.providerID).toBeUndefined();
+    expect(seen.status?.lastOperation?.description).toContain('driver returned no node name');
+    expect(result).toMatchObject({ kind: 'requeue', afterMs: 5 * SECOND });
+  });
+});
+
+describe('a VM that needs initialization', () => {
+  test('is initialized after its identity was recorded', async () => {
+    const world = start();
+    world.driver.methods.add('InitializeMachine');
+
+    const first = await run(world);
+
+    expect(world.driver.calls).toEqual(['status', 'create', 'initialize']);
+    expect(first.machine.status?.currentStatus?.phase).toBe('Pending');
+    expect(world.measured).toContain('initialized 0');
+    expect(world.writes).toBe(2);
+  });
+
+  test('is initialized again after a failure, and not created again', async () => {
+    const world = start();
+    world.driver.methods.add('InitializeMachine');
+    world.driver.failures['initialize'] = [new DriverError('NotFound', 'not yet')];
+
+    const failed = await run(world);
+
+    expect(failed.machine.status).toMatchObject({
+      currentStatus: { phase: 'CrashLoopBackOff' },
+      lastOperation: {
+        errorCode: 'NotFound',
+        description:
+          'Provider error: machine codes error: code = [NotFound] message = [not yet]. Initialize VM Instance',
+      },
+    });
+    world.clock.advance(5 * SECOND);
+    const done = await run(world);
+    expect(world.driver.calls).toEqual(['status', 'create', 'initialize', 'initialize']);
+    expect(done.machine.status?.currentStatus?.phase).toBe('Pending');
+  });
+
+  test('is recognised after a restart', async () => {
+    const world = start();
+    world.driver.methods.add('InitializeMachine');
+    const result = { providerID: 'sim:///m-1', nodeName: 'm-1' };
+    world.driver.vms.set('m-1', { ...result, addresses: [] });
+    world.driver.failures['status'] = [new DriverError('Uninitialized', 'x', { result })];
+
+    await run(world);
+
+    expect(world.driver.calls).toEqual(['status', 'initialize']);
+    expect(world.tokenCalls).toEqual(['find']);
+  });
+
+  test('of a driver that does not know the call is done', async () => {
+    const world = start();
+    world.driver.methods.add('InitializeMachine');
+    world.driver.failures['initialize'] = [new DriverError('Unimplemented', 'x')];
+
+    expect((await run(world)).machine.status?.currentStatus?.phase).toBe('Pending');
+  });
+});
+
+describe('a VM with the name of an old Node', () => {
+  const createAs = (world: FakeWorld, nodeName: string): void => {
+    world.driver.create = ({ machine: m }) => {
+      world.driver.calls.push('create');
+      const vm = { providerID: `sim:///${m.metadata.name}`, nodeName, addresses: [] };
+      world.driver.vms.set(m.metadata.name, vm);
+      return Promise.resolve({ ...vm, lastKnownState: undefined });
+    };
+  };
+
+  test.each([
+    { what: 'of another VM', providerID: 'sim:///old', created: '2026-01-01T00:00:09Z', phase: 'Failed' },
+    { what: 'older than the machine', providerID: '', created: '2025-12-31T00:00:00Z', phase: 'Failed' },
+    { what: 'that joined while CreateMachine ran', providerID: '', created: '2026-01-01T00:00:01Z', phase: 'Pending' },
+    { what: 'that shows this VM', providerID: 'sim:///m-1', created: '2025-12-31T00:00:00Z', phase: 'Pending' },
+  ])('$what becomes $phase', async ({ providerID, created, phase }) => {
+    const world = start();
+    createAs(world, 'ip-10-0-0-1');
+    join(world, (n) => {
+      n.metadata.name = 'ip-10-0-0-1';
+      n.metadata.creationTimestamp = created;
+      n.spec = { providerID };
+      n.status.conditions = [];
+    });
+
+    const { machine: seen } = await run(world);
+
+    expect(seen.status?.currentStatus?.phase).toBe(phase);
+    expect(seen.spec.providerID).toBe('sim:///m-1');
+    if (phase === 'Pending') return;
+    expect(seen.status?.lastOperation?.description).toBe('VM using old node obj');
+    expect(seen.metadata.labels).toEqual({});
+  });
+});

@@ -1,0 +1,89 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { next, waitFor } from '../../../reconcile/result.ts';
+import { keepState, type DriverCalls } from '../calls/driver-call.ts';
+import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
+import { initializingSinceMs } from './waiting-since.ts';
+import type { CallFailure } from '../calls/retries.ts';
+import { afterInitialize } from '../calls/reactions.ts';
+import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
+import { INITIALIZE_FAILED } from '../../machines/status-texts.ts';
+import { restartPhase, setFailure } from '../../machines/status.ts';
+import type { MachineActivities } from '../calls/results.ts';
+import type { MachineMetrics } from '../../../metrics/machine.ts';
+import type { MachineTokens } from '../tokens/machine-tokens.ts';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly settings: MachineSettings;
+  readonly activities: Pick<MachineActivities, 'get'>;
+  readonly metrics: Pick<MachineMetrics, 'initialized'>;
+  readonly calls: DriverCalls;
+  readonly tokens: MachineTokens;
+}
+
+/**
+ * Has a new VM initialized by drivers that do this in a step of its own, once the VM's identity is recorded. A driver that
+ * does not know the call has nothing to initialize.
+ */
+export const initialize = (deps: Deps): MachineStep => ({
+  name: 'initialize',
+
+  run(ctx) {
+    const { machine, observed, launched, resolved, pass } = ctx;
+    if (launched?.needsInitialize !== true || resolved === undefined) return next;
+    if (observed.spec.providerID !== machine.spec.providerID) return waitFor('the identity of the VM to be seen');
+
+    const progress = deps.calls.advance(ctx, {
+      kind: 'initialize',
+      resolved,
+      waitingFor: { answer: 'the VM to be initialized', attempt: 'the next attempt to initialize the VM' },
+      send: (signal) => send(deps, ctx, resolved, signal),
+      show: (failure) => showFailure(deps, ctx, failure),
+    });
+    if (progress.kind === 'waiting') return progress.result;
+    // Told where a failure was told before; a life without trouble has no word of it.
+    if (phaseOf(observed) === 'CrashLoopBackOff') {
+      pass.event('VMInitialized', `VM ${machine.spec.providerID ?? ''} was initialized.`);
+    }
+    pass.afterWrite(() => deps.metrics.initialized(machine, resolved.machineClass, progress.answer));
+    return next;
+  },
+});
+
+/** Resolves with how long it took, in ms. */
+async function send(deps: Deps, ctx: MachineContext, resolved: ResolvedClass, signal: AbortSignal): Promise<number> {
+  const { observed } = ctx;
+  const { driver, machineClass, secretData } = resolved;
+  const startedMs = deps.clock.monotonicMs();
+  const data = await deps.tokens.startingData(ctx, secretData, 'before', signal);
+  const timeouts = deps.calls.timeoutsOf(ctx, resolved, 'initialize');
+  const timeoutMs = repeatableTimeoutMs(creationTimeoutMsOf(observed, deps.settings), timeouts);
+  try {
+    await driver.initialize({ machine: observed, machineClass, secretData: data }, signal, timeoutMs);
+  } catch (err) {
+    if (!(err instanceof DriverError) || afterInitialize(err.code) === 'retry') throw err;
+  }
+  return deps.clock.monotonicMs() - startedMs;
+}
+
+/** When (ms since the epoch) this process learned that the VM is there. */
+function launchedAtMs({ activities, clock }: Deps, { observed }: MachineContext): number {
+  const creation = activities.get(observed.metadata.uid, 'create');
+  const agoMs = creation?.state === 'done' ? clock.monotonicMs() - creation.settledAtMs : 0;
+  return clock.now() - agoMs;
+}
+
+/** The same again is no write and no Event. */
+function showFailure(deps: Deps, ctx: MachineContext, { error }: CallFailure): void {
+  const { machine, observed, pass } = ctx;
+  keepState(machine, 'initialize', error);
+  const description = `${INITIALIZE_FAILED}${error.message}. Initialize VM Instance`;
+  // From here on the time to be initialized is recorded, so that a restart does not give it anew.
+  if (initializingSinceMs(observed) === undefined) restartPhase(machine, 'CrashLoopBackOff', launchedAtMs(deps, ctx));
+  setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, deps.clock.now());
+  if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
+  pass.event('InitializeFailed', description);
+}

@@ -1,0 +1,197 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { repeatableTimeoutMs, wholeTimeoutMs } from '../../../driver/deadlines.ts';
+import { DRIVER_CODES, DriverError } from '../../../driver/error.ts';
+import { ApiError } from '../../../kube/errors.ts';
+import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { keepState, StaleCallError, type DriverCall, type DriverCalls } from '../calls/driver-call.ts';
+import type { UnansweredCreations } from '../calls/unanswered.ts';
+import { requireConfirmed } from '../identity/confirmation.ts';
+import type { Launched, MachineContext, MachineStep, ResolvedClass } from '../context.ts';
+import { afterStatus } from '../calls/reactions.ts';
+import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
+import { beginPhase, setFailure } from '../../machines/status.ts';
+import { CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { MachineAccess } from '../machine-access.ts';
+import type { MachineTokens } from '../tokens/machine-tokens.ts';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly settings: MachineSettings;
+  readonly machines: Lister<Machine>;
+  readonly markCreationSent: MachineAccess['markCreationSent'];
+  readonly calls: DriverCalls;
+  readonly unanswered: UnansweredCreations;
+  readonly tokens: MachineTokens;
+}
+
+/**
+ * Gets the VM, as an activity: GetMachineStatus first, CreateMachine only if there is none. A failure is shown in the status
+ * and repeated when its wait is over or the input has changed; meanwhile passes only show it again.
+ */
+export const launch = (deps: Deps): MachineStep => ({
+  name: 'launch',
+
+  run(ctx) {
+    const { resolved } = ctx;
+    if (resolved === undefined) return waitFor('the MachineClass');
+    deps.unanswered.clearAnswered(ctx.machine);
+    const call = creationOf(deps, ctx, resolved);
+    const progress = deps.calls.advance(ctx, call);
+    if (progress.kind === 'waiting') return progress.result;
+    // The driver shows no VM, but the answer to a CreateMachine is missing and the provider may be slow to show it.
+    if (progress.answer === undefined)
+      return deps.calls.postpone(ctx, call, deps.unanswered.lookMs(ctx.machine), 'an unanswered creation to show');
+    ctx.launched = progress.answer;
+    return next;
+  },
+});
+
+/** Takes back what the driver told of the VM, because it cannot be true: it is asked again later. Returns what ends the pass. */
+export function refuseVM(
+  deps: Pick<Deps, 'calls' | 'clock'>,
+  ctx: MachineContext,
+  resolved: ResolvedClass,
+  error: DriverError,
+  waitingFor: string,
+): StepResult {
+  return deps.calls.refuse(ctx, { kind: 'create', resolved, show: showIn(deps, ctx) }, error, waitingFor);
+}
+
+function creationOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): DriverCall<'create'> {
+  const { observed } = ctx;
+  return {
+    kind: 'create',
+    resolved,
+    waitingFor: { answer: 'the VM to be created', attempt: 'the next attempt to create the VM' },
+    recorded: () => recordedFailure(deps, ctx),
+    send: (signal) => findOrCreate(deps, ctx, observed, resolved, signal),
+    ended: (error) => deps.unanswered.ended(ctx.machine, error, deps.clock.monotonicMs()),
+    unprepared: (error) => tellOfPreparation(deps, ctx, error),
+    show: showIn(deps, ctx),
+  };
+}
+
+/** Undefined: there is no VM that can be seen, and it is too early to make one. */
+async function findOrCreate(
+  deps: Deps,
+  ctx: MachineContext,
+  machine: Machine,
+  resolved: ResolvedClass,
+  signal: AbortSignal,
+): Promise<Launched | undefined> {
+  const { driver, machineClass, secretData } = resolved;
+  const mayCreate = deps.unanswered.lookMs(ctx.machine) === 0;
+  const { methods, idempotentCreate } = await driver.capabilities(signal);
+  const canInitialize = methods.has('InitializeMachine');
+  const found = await findVM(machine, resolved, canInitialize, signal);
+  if (found !== undefined || !(mayCreate || idempotentCreate)) return found;
+  requireWanted(deps, ctx, machine);
+  const data = await deps.tokens.startingData(ctx, secretData, 'now', signal);
+  requireWanted(deps, ctx, machine);
+  if (!idempotentCreate) await markSent(deps, ctx, machine, signal);
+  const creationTimeoutMs = creationTimeoutMsOf(machine, deps.settings);
+  const timeoutMs = idempotentCreate
+    ? repeatableTimeoutMs(creationTimeoutMs, deps.calls.timeoutsOf(ctx, resolved, 'create'))
+    : wholeTimeoutMs(creationTimeoutMs);
+  const vm = await driver.create({ machine, machineClass, secretData: data }, signal, timeoutMs);
+  await requireConfirmed(deps, ctx, resolved, machine, vm, signal);
+  return { ...vm, how: 'created', needsInitialize: canInitialize };
+}
+
+/** Work may have waited for its turn: a machine that was deleted or given up meanwhile needs no VM any more. */
+function requireWanted({ machines }: Deps, { key }: MachineContext, { metadata }: Machine): void {
+  const current = machines.get(key);
+  const isSame = current?.metadata.uid === metadata.uid;
+  if (isSame && !isBeingDeleted(current) && phaseOf(current) !== 'Failed') return;
+  throw new StaleCallError('the machine is not wanted any more');
+}
+
+/**
+ * Records that CreateMachine is being sent, where a second call could make a second VM: if this process is killed, the next one
+ * knows that an answer is missing.
+ */
+async function markSent(deps: Deps, ctx: MachineContext, machine: Machine, signal: AbortSignal): Promise<void> {
+  await deps.markCreationSent(machine, signal);
+  deps.unanswered.sent(ctx.machine);
+}
+
+async function findVM(
+  machine: Machine,
+  { driver, machineClass, secretData }: ResolvedClass,
+  canInitialize: boolean,
+  signal: AbortSignal,
+): Promise<Launched | undefined> {
+  const recorded = {
+    providerID: machine.spec.providerID ?? '',
+    nodeName: machine.metadata.labels?.[NODE_LABEL] ?? '',
+    addresses: [],
+    lastKnownState: undefined,
+    needsInitialize: false,
+  };
+  try {
+    const vm = await driver.getStatus({ machine, machineClass, secretData }, signal);
+    return { ...recorded, ...vm, how: 'adopted' };
+  } catch (err) {
+    if (!(err instanceof DriverError)) throw err;
+    const reaction = afterStatus(err.code, recorded.providerID !== '');
+    if (reaction === 'initialize') {
+      const { providerID = recorded.providerID, nodeName = recorded.nodeName } = err.result ?? {};
+      return { ...recorded, how: 'uninitialized', providerID, nodeName, needsInitialize: canInitialize };
+    }
+    if (reaction === 'create') return undefined;
+    if (reaction === 'trust') return { ...recorded, how: 'known' };
+    throw err;
+  }
+}
+
+/** The API server refused what a creation needs beforehand: the bootstrap token. */
+function tellOfPreparation({ clock }: Deps, { machine }: MachineContext, error: unknown): void {
+  if (!(error instanceof ApiError)) return;
+  const description = `${PREPARATION_FAILED}${error.message}`;
+  beginPhase(machine, 'CrashLoopBackOff', clock.now());
+  const told = { type: 'Create', state: 'Failed', errorCode: 'PreparationFailed', description } as const;
+  setFailure(machine, told, clock.now());
+}
+
+/** How a failure shows on the copy. The same again is no write and no Event. */
+function showIn(
+  { clock }: Pick<Deps, 'clock'>,
+  { machine, observed, pass, log }: MachineContext,
+): DriverCall<'create'>['show'] {
+  return ({ error, isOwn }) => {
+    if (isOwn) keepState(machine, 'create', error);
+    const description = `${CREATE_FAILED}${error.message}`;
+    beginPhase(machine, 'CrashLoopBackOff', clock.now());
+    setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
+    if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
+    pass.event('CreateFailed', description);
+    pass.afterWrite(() => log.info({ code: error.code }, 'creating a VM failed'));
+  };
+}
+
+/** What another process has written before us still holds: of the same call. */
+function recordedFailure(
+  { clock }: Deps,
+  { machine }: MachineContext,
+): { readonly error: DriverError; readonly agoMs: number } | undefined {
+  const { type, state, errorCode, lastUpdateTime, description = '' } = machine.status.lastOperation ?? {};
+  const code = DRIVER_CODES.find((known) => known === errorCode);
+  if (type !== 'Create' || state !== 'Failed' || code === undefined || description.startsWith(INITIALIZE_FAILED))
+    return undefined;
+  const agoMs = clock.now() - (fromTimestamp(lastUpdateTime) ?? 0);
+  return { error: new DriverError(code, detailOf(description)), agoMs };
+}
+
+/** What the provider's words stand behind in the text form of an error. */
+const MESSAGE = 'message = [';
+
+/** The provider's words in the text form of an error. */
+function detailOf(description: string): string {
+  const begin = description.indexOf(MESSAGE);
+  return begin >= 0 && description.endsWith(']') ? description.slice(begin + MESSAGE.length, -1) : description;
+}

@@ -1,0 +1,63 @@
+import type { NodeAddress } from '../../../apis/machine/v1alpha1/machine.ts';
+import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { UnansweredCreations } from '../calls/unanswered.ts';
+import type { Launched, MachineContext, MachineStep } from '../context.ts';
+import { beginPhase, isBeingCreated, setOperation } from '../../machines/status.ts';
+import type { MachineActivities } from '../calls/results.ts';
+import type { MachineMetrics } from '../../../metrics/machine.ts';
+
+interface Deps {
+  readonly unanswered: UnansweredCreations;
+  readonly clock: Clock;
+  readonly activities: Pick<MachineActivities, 'forget'>;
+  readonly metrics: Pick<MachineMetrics, 'created'>;
+}
+
+/** Confirms the VM: Pending, until its Node is healthy; without target cluster Available, with addresses, for good. */
+export const pending = (deps: Deps): MachineStep => ({
+  name: 'pending',
+
+  run(ctx) {
+    const { machine, nodes, launched, pass } = ctx;
+    if (launched === undefined) return next;
+    if (launched.lastKnownState !== undefined) machine.status.lastKnownState = launched.lastKnownState;
+    if (nodes === undefined) machine.status.addresses = addressesOf(machine.status.addresses ?? [], launched);
+    if (isBeingCreated(machine)) {
+      beginPhase(machine, nodes === undefined ? 'Available' : 'Pending', deps.clock.now());
+      const operation =
+        nodes === undefined
+          ? ({ state: 'Successful', description: 'Created machine on cloud provider' } as const)
+          : ({ state: 'Processing', description: 'Creating machine on cloud provider' } as const);
+      setOperation(machine, { type: 'Create', ...operation }, deps.clock.now());
+      tell(deps, ctx, launched);
+    }
+    // The result is kept until it is recorded, or a lost write would cost another call.
+    pass.afterWrite(() => {
+      deps.activities.forget(machine.metadata.uid, 'create');
+      deps.activities.forget(machine.metadata.uid, 'initialize');
+    });
+    return next;
+  },
+});
+
+function tell(deps: Deps, { machine, pass, log, resolved }: MachineContext, launched: Launched): void {
+  const { uid, creationTimestamp } = machine.metadata;
+  const nowMs = deps.clock.now();
+  const tookMs = nowMs - (fromTimestamp(creationTimestamp) ?? nowMs);
+  const isNew = launched.how === 'created';
+  if (isNew) pass.event('VMCreated', `VM ${launched.providerID} was created.`);
+  else pass.event('VMAdopted', `VM ${launched.providerID} exists already and was taken over.`);
+  pass.afterWrite(() => {
+    deps.unanswered.forget(uid);
+    log.info({ providerID: launched.providerID, ms: tookMs }, isNew ? 'created a VM' : 'adopted a VM');
+    if (isNew) deps.metrics.created(machine, resolved?.machineClass, tookMs);
+  });
+}
+
+/** Everything that the driver ever told, and the Node's name; each once, in a fixed order. */
+function addressesOf(known: readonly NodeAddress[], { addresses, nodeName }: Launched): NodeAddress[] {
+  const hostname = nodeName === '' ? [] : [{ type: 'Hostname', address: nodeName }];
+  const byText = new Map([...known, ...addresses, ...hostname].map((one) => [`${one.type}/${one.address}`, one]));
+  return [...byText].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, { type, address }]) => ({ type, address }));
+}

@@ -1,0 +1,109 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { describeFieldErrors, validateMachineClass } from '../../../apis/machine/v1alpha1/validation.ts';
+import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { ApiError } from '../../../kube/errors.ts';
+import { isUnresolved, wrongKindOf, type Unresolved, type ResolveClass } from '../calls/class-resolution.ts';
+import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
+import type { OperationCode } from '../../machines/operation-codes.ts';
+import { beginPhase, setFailure, wasNeverAsked } from '../../machines/status.ts';
+import { NEVER_ASKED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
+import { USER_DATA } from '../tokens/machine-tokens.ts';
+import type { MachineActivities } from '../calls/results.ts';
+
+/** A class that stays without finalizer for longer is a problem to be told. */
+const PROTECTION_MS = 30_000;
+
+interface Deps {
+  readonly clock: Clock;
+  readonly activities: Pick<MachineActivities, 'get'>;
+  readonly resolveClass: ResolveClass;
+}
+
+/**
+ * Finds class, driver and Secret data. Whatever is wrong with them is told in the status and by an Event, and the machine waits
+ * for the object to be corrected; its creation timeout runs on. A class is only used once its finalizer protects it, because
+ * without its class a VM could not be deleted.
+ */
+export const resolve = (deps: Deps): MachineStep => ({
+  name: 'resolve',
+
+  async run(ctx) {
+    const wrongKind = wrongKindOf(ctx.machine);
+    if (wrongKind !== undefined && isFresh(deps, ctx)) {
+      // Nothing would keep such a class from being deleted while its VM exists.
+      tell(deps, ctx, `${NEVER_ASKED}${wrongKind}`, 'NeverAsked');
+      return waitFor('the kind of the class to be corrected');
+    }
+    const resolved = await resolveOrTell(deps, ctx);
+    const problem = isUnresolved(resolved) ? resolved.problem : problemOf(resolved);
+    if (isUnresolved(resolved) || problem !== undefined) {
+      const isForSure = isUnresolved(resolved) && resolved.isClassMissing && isFresh(deps, ctx);
+      if (isForSure) tell(deps, ctx, `${NEVER_ASKED}${problem ?? ''}`, 'NeverAsked');
+      else tell(deps, ctx, problem ?? '');
+      return waitFor('the MachineClass or its Secret to be corrected');
+    }
+    if (resolved.machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) return unprotected(deps, ctx);
+    ctx.resolved = resolved;
+    return next;
+  },
+});
+
+/** A Secret that may not be read is told of; the pass fails, and is repeated. */
+async function resolveOrTell(deps: Deps, ctx: MachineContext): Promise<ResolvedClass | Unresolved> {
+  try {
+    return await deps.resolveClass(ctx.machine, ctx.signal);
+  } catch (err) {
+    if (err instanceof ApiError) show(deps, ctx, `${PREPARATION_FAILED}${err.message}`, 'PreparationFailed');
+    throw err;
+  }
+}
+
+function problemOf({ machineClass, secretData }: ResolvedClass): string | undefined {
+  const { name, namespace = '' } = machineClass.metadata;
+  const errors = validateMachineClass(machineClass);
+  if (errors.length > 0) return `MachineClass ${namespace}/${name} is invalid: ${describeFieldErrors(errors)}.`;
+  if (secretData[USER_DATA] !== undefined) return undefined;
+  const { secretRef } = machineClass;
+  return secretRef === undefined
+    ? `MachineClass ${namespace}/${name} names no Secret: set secretRef to one with key ${USER_DATA}.`
+    : `Secret ${secretRef.namespace ?? namespace}/${secretRef.name ?? ''} of MachineClass ${namespace}/${name} has no key ${USER_DATA}: create it.`;
+}
+
+/** The class controller adds the finalizer within moments, if it runs. */
+function unprotected(deps: Deps, ctx: MachineContext): StepResult {
+  const { machine, pass } = ctx;
+  const leftMs = (fromTimestamp(machine.metadata.creationTimestamp) ?? 0) + PROTECTION_MS - deps.clock.now();
+  if (leftMs > 0) pass.alsoAfter(leftMs, 'the finalizer of the MachineClass');
+  else {
+    const name = machine.spec.class?.name ?? '';
+    tell(
+      deps,
+      ctx,
+      `MachineClass ${name} has no finalizer ${MACHINE_FINALIZER}: let the machine-class controller run.`,
+    );
+  }
+  return waitFor('the finalizer of the MachineClass');
+}
+
+/** Whether nothing can have been asked of a provider: its deletion needs no driver then. */
+function isFresh({ activities }: Deps, { observed }: MachineContext): boolean {
+  if (activities.get(observed.metadata.uid, 'create') !== undefined) return false;
+  if ((observed.metadata.labels?.[NODE_LABEL] ?? '') !== '' || (observed.spec?.providerID ?? '') !== '') return false;
+  return wasNeverAsked(observed) || (phaseOf(observed) === '' && observed.status?.lastOperation === undefined);
+}
+
+function tell(deps: Deps, ctx: MachineContext, problem: string, errorCode?: OperationCode): void {
+  const { machine, observed, pass, log } = ctx;
+  show(deps, ctx, problem, errorCode);
+  if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
+  pass.event('InvalidClass', problem);
+  pass.afterWrite(() => log.info({ problem }, 'machine waits for its class'));
+}
+
+function show({ clock }: Deps, { machine }: MachineContext, description: string, errorCode?: OperationCode): void {
+  beginPhase(machine, 'CrashLoopBackOff', clock.now());
+  const told = { type: 'Create', state: 'Failed', description } as const;
+  setFailure(machine, errorCode === undefined ? told : { ...told, errorCode }, clock.now());
+}

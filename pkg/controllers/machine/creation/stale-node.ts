@@ -1,0 +1,54 @@
+import { fromTimestamp } from '../../../clock/clock.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { next, stop } from '../../../reconcile/result.ts';
+import type { Launched, MachineContext, MachineStep } from '../context.ts';
+import { rivalFor, type IdentityClaims } from '../identity/identity-claims.ts';
+import { isSameVM } from '../../machines/same-vm.ts';
+import { setOperation } from '../../machines/status.ts';
+import { becomeFailed, type FailDeps } from '../failure/fail.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+
+interface Deps extends FailDeps {
+  readonly claims: IdentityClaims;
+  readonly machines: Lister<Machine>;
+}
+
+/**
+ * Fails a machine whose new VM has the name of a Node that was there before: two kubelets would share it. The provider id is
+ * kept, the Node's name is not, so that the deletion finds the VM and leaves the Node alone. The Node is read live; one that
+ * joined while CreateMachine was still running is no stale one. The Node of another living Machine is believed at the second answer: the
+ * first may be a mistake of the driver, which step `claim` refuses.
+ */
+export const staleNode = (deps: Deps): MachineStep => ({
+  name: 'stale-node',
+
+  async run(ctx) {
+    const { machine, nodes, launched, signal, pass } = ctx;
+    if (launched === undefined || nodes === undefined || !mayBeStale(deps, ctx, launched)) return next;
+    const { nodeName, providerID } = launched;
+    if (nodeName === machine.metadata.name || nodes.get(nodeName) === undefined) return next;
+
+    const node = await nodes.read(nodeName, signal);
+    if (node === undefined || !isStale(node, launched, ctx)) return next;
+    await becomeFailed(deps, ctx);
+    machine.spec.providerID = providerID;
+    setOperation(machine, { type: 'Create', state: 'Failed', description: 'VM using old node obj' }, deps.clock.now());
+    pass.event('StaleNode', `VM ${providerID} has the name of Node ${nodeName}, which existed before: it is given up.`);
+    return stop;
+  },
+});
+
+function mayBeStale({ machines, claims }: Deps, { machine, nodes }: MachineContext, launched: Launched): boolean {
+  const isDoubted = claims.isDoubted(machine);
+  if (launched.how !== 'created' && !isDoubted) return false;
+  const rival = rivalFor(launched, machine, machines, nodes);
+  return rival === undefined || (rival.part === 'nodeName' && isDoubted);
+}
+
+function isStale(node: Node, { providerID }: Launched, { machine }: MachineContext): boolean {
+  const isItsVM = isSameVM(node.spec?.providerID, providerID);
+  if (isItsVM !== undefined) return !isItsVM;
+  const nodeMs = fromTimestamp(node.metadata.creationTimestamp) ?? 0;
+  return nodeMs < (fromTimestamp(machine.metadata.creationTimestamp) ?? 0);
+}

@@ -1,0 +1,878 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
+import { ApiError } from '../../../kube/errors.ts';
+import type { VolumeAttachment } from '../../../apis/wire.ts';
+import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
+import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
+
+const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const KEY = 'default/m-1';
+const READY = { type: 'Ready', status: 'True' };
+
+type Change = (m: ReturnType<typeof machine>) => void;
+
+/** A Machine whose deletion was asked for a moment ago, its VM and its Node. */
+function start(change: Change = () => undefined): FakeWorld {
+  const world = new FakeWorld();
+  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
+  world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+  world.classes.put(machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER] })));
+  world.secrets.put(secret());
+  world.machines.put(
+    machine((m) => {
+      m.metadata.finalizers = [FINALIZER];
+      m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+      m.status.conditions = [READY];
+      change(m);
+    }),
+  );
+  world.nodes.cache.put(node());
+  return world;
+}
+
+function edit(world: FakeWorld, change: Change): void {
+  world.machines.put(
+    machine((m) => {
+      Object.assign(m, structuredCopy(world.machines.get(KEY) as Machine));
+      m.metadata.resourceVersion = `${m.metadata.resourceVersion}0`;
+      change(m);
+    }),
+  );
+}
+
+const structuredCopy = (m: Machine): Machine => JSON.parse(JSON.stringify(m)) as Machine;
+const description = (world: FakeWorld): string | undefined =>
+  world.machines.get(KEY)?.status?.lastOperation?.description;
+const stageNow = (world: FakeWorld): string => description(world) ?? '(gone)';
+
+/** Passes until nothing moves without an event from outside. */
+async function run(world: FakeWorld): Promise<PassSeen> {
+  let seen = await world.pass(world.deletion);
+  for (let quiet = 0; quiet < 3 && world.machines.get(KEY) !== undefined; quiet++) {
+    await world.settle();
+    const before = world.machines.get(KEY);
+    const calls = world.driver.calls.length + world.drains.requests.length;
+    seen = await world.pass(world.deletion);
+    await world.settle();
+    const hasMoved = world.driver.calls.length + world.drains.requests.length !== calls;
+    if (hasMoved || world.machines.get(KEY) !== before) quiet = -1;
+  }
+  return seen;
+}
+
+describe('a deletion', () => {
+  test('departure: events advance it, patches write it: drains, deletes VM and Node and ends with three writes and two events', async () => {
+    const world = start();
+
+    await run(world);
+    expect(stageNow(world)).toBe('Initiate node drain');
+    expect(world.machines.get(KEY)?.status?.currentStatus?.phase).toBe('Terminating');
+    expect(world.drains.requests[0]).toMatchObject({
+      nodeName: 'm-1',
+      nodeUID: 'uid-of-node-m-1',
+      force: false,
+      barrier: 'cordon',
+      nodeCondition: { type: 'Terminating', status: 'True', reason: 'ScaleDown' },
+      deadlineMs: Date.parse('2026-01-01T02:00:00Z'),
+      maxEvictRetries: 360,
+    });
+    expect(world.driver.calls).toEqual([]);
+
+    world.clock.advance(20 * SECOND);
+    world.drains.end({ kind: 'drained' });
+    await run(world);
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(world.driver.calls).toEqual(['delete']);
+    expect(world.nodes.done).toEqual(['remove m-1']);
+    expect(world.writes).toBe(3);
+    expect(world.events.map(({ reason }) => reason)).toEqual(['Drained', 'VMDeleted']);
+    expect(world.measured).toEqual(['drained 20000', 'deleted 20000']);
+  });
+
+  test('goes on although the bootstrap token cannot be deleted, and ends when it is', async () => {
+    const world = start();
+    world.tokenFailures.push(new ApiError(500, 'InternalError', 'etcd is slow'));
+    await run(world);
+    world.drains.end({ kind: 'drained' });
+
+    await run(world);
+
+    expect(world.driver.calls).toEqual(['delete']);
+    expect(stageNow(world)).toContain('Initiate machine object finalizer removal');
+    expect(world.tokenCalls).toEqual(['remove']);
+    world.clock.advance(5 * SECOND);
+    await run(world);
+    expect(world.tokenCalls).toEqual(['remove', 'remove']);
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+
+  test('waits two minutes at most for a bootstrap token that cannot be deleted', async () => {
+    const world = start();
+    world.tokenFailures.push(...Array.from({ length: 9 }, () => new ApiError(500, 'InternalError', 'etcd is slow')));
+    await run(world);
+    world.drains.end({ kind: 'drained' });
+    await run(world);
+
+    world.clock.advance(2 * MINUTE);
+    await run(world);
+    const before = world.machines.get(KEY);
+    world.clock.advance(1);
+    await run(world);
+
+    expect(before).toBeDefined();
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+
+  test('records the last marker before it asks the driver', async () => {
+    const world = start();
+    await run(world);
+    world.drains.end({ kind: 'drained' });
+    await world.settle();
+    await world.pass(world.deletion);
+    await world.settle();
+
+    expect(stageNow(world)).toBe('Drain successful. Initiate VM deletion');
+    expect(world.driver.calls).toEqual([]);
+  });
+
+  test.each([
+    { marker: 'Set machine status to termination. Now, getting VM Status', drains: 1 },
+    { marker: 'Deleting machine from cloud provider', drains: 1 },
+    { marker: 'Drain failed due to - x. Will retry in next sync. Initiate node drain', drains: 1 },
+    { marker: 'Force Drain successful. Delete Volume Attachments', drains: 0 },
+    { marker: 'Drain successful. Initiate VM deletion', drains: 0 },
+    { marker: 'VM deletion was successful. Initiate node object deletion', drains: 0, deletes: 0 },
+    { marker: 'Initiate machine object finalizer removal', drains: 0, deletes: 0, nodes: 0 },
+  ])('goes on where the original stopped: "$marker"', async ({ marker, drains, deletes = 1, nodes = 1 }) => {
+    const world = start((m) => {
+      m.status.currentStatus = { phase: 'Terminating' };
+      m.status.lastOperation = { type: 'Delete', state: 'Processing', description: marker };
+    });
+    await run(world);
+    world.drains.end({ kind: 'drained' });
+    if (world.machines.get(KEY) !== undefined) await run(world);
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(world.drains.requests).toHaveLength(drains);
+    expect(world.driver.calls).toHaveLength(deletes);
+    expect(world.nodes.done).toHaveLength(nodes);
+  });
+
+  test('survives a repeated pass, a lost write and a restart at every point', async () => {
+    for (let at = 0; at < 14; at++) {
+      for (const fault of ['restart', 'lost write'] as const) {
+        const world = start();
+        for (let i = 0; i < 14 && world.machines.get(KEY) !== undefined; i++) {
+          if (i === at && fault === 'restart') world.restart();
+          world.losesWrites = i === at && fault === 'lost write';
+          await world.pass(world.deletion);
+          if (world.machines.get(KEY) !== undefined) await world.pass(world.deletion);
+          await world.settle();
+          world.drains.end({ kind: 'drained' });
+          await world.settle();
+        }
+        expect(world.machines.get(KEY)).toBeUndefined();
+        expect(world.driver.vms.size).toBe(0);
+        expect(world.nodes.cache.size).toBe(0);
+      }
+    }
+  });
+
+  test('leaves a Machine without our finalizer to others', async () => {
+    const world = start((m) => {
+      m.metadata.finalizers = ['foreign'];
+    });
+
+    const { writes, result } = await world.pass(world.deletion);
+
+    expect(writes).toEqual([]);
+    expect(result).toMatchObject({ waitingFor: 'other finalizers' });
+  });
+
+  test('ends a preservation', async () => {
+    const world = start((m) => {
+      m.status.currentStatus.preserveExpiryTime = '2026-02-01T00:00:00Z';
+    });
+    await world.pass(world.deletion);
+
+    expect(world.machines.get(KEY)?.status?.currentStatus).toEqual({
+      phase: 'Terminating',
+      lastUpdateTime: '2026-01-01T00:00:00Z',
+    });
+  });
+
+  test('without target cluster goes straight to the VM', async () => {
+    const world = start();
+    world.hasTarget = false;
+    await run(world);
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(world.driver.calls).toEqual(['delete']);
+    expect(world.drains.requests).toEqual([]);
+    expect(world.writes).toBe(2);
+  });
+});
+
+describe('the Node of a deleted machine', () => {
+  const anonymous: Change = (m) => {
+    m.metadata.labels = {};
+  };
+
+  test.each([
+    { what: 'its machine-name label', label: 'm-1', providerID: '' },
+    { what: 'the provider id', label: '', providerID: 'sim:///m-1' },
+  ])('is found by $what', async ({ label, providerID }) => {
+    const world = start(anonymous);
+    world.nodes.cache.put(
+      node((n) => {
+        n.metadata.resourceVersion = '2';
+        n.metadata.labels = label === '' ? {} : { 'node.gardener.cloud/machine-name': label };
+        n.spec.providerID = providerID;
+      }),
+    );
+    await run(world);
+
+    expect(world.drains.requests[0]?.nodeName).toBe('m-1');
+    expect(world.driver.calls).toEqual([]);
+  });
+
+  test('is asked for at the provider when nobody shows it', async () => {
+    const world = start(anonymous);
+    world.nodes.cache.remove('m-1');
+    world.nodes.cache.put(node((n) => (Object.assign(n.metadata, { name: 'n-7' }).uid = 'n-7')));
+    world.nodes.cache.put(
+      node((n) => {
+        Object.assign(n.metadata, { name: 'n-7', uid: 'n-7', resourceVersion: '2' });
+        n.spec = {};
+      }),
+    );
+    world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'n-7', addresses: [] });
+    await run(world);
+
+    expect(world.driver.calls).toEqual(['status']);
+    expect(world.machines.get(KEY)?.metadata.labels).toEqual({ node: 'n-7' });
+    expect(world.drains.requests[0]?.nodeName).toBe('n-7');
+  });
+
+  test.each([{ code: 'NotFound' as const }, { code: 'Unimplemented' as const }, { code: 'Uninitialized' as const }])(
+    'is not needed: after $code the VM is deleted all the same',
+    async ({ code }) => {
+      const world = start(anonymous);
+      world.nodes.cache.remove('m-1');
+      world.driver.failures['status'] = [new DriverError(code, 'x')];
+      await run(world);
+
+      expect(world.driver.calls).toEqual(['status', 'delete']);
+      expect(world.machines.get(KEY)).toBeUndefined();
+    },
+  );
+
+  test('is asked for again when the provider does not know', async () => {
+    const world = start(anonymous);
+    world.nodes.cache.remove('m-1');
+    world.driver.failures['status'] = [new DriverError('Unavailable', 'no route')];
+    const { result } = await run(world);
+
+    expect(result).toMatchObject({ kind: 'requeue', afterMs: 5 * SECOND });
+    expect(world.machines.get(KEY)?.status?.lastOperation).toMatchObject({
+      state: 'Failed',
+      description: expect.stringContaining('no route'),
+    });
+    world.clock.advance(5 * SECOND);
+    await run(world);
+    expect(world.driver.calls).toEqual(['status', 'status', 'delete']);
+  });
+
+  test('that has its name but another VM is neither drained nor deleted', async () => {
+    const world = start();
+    world.nodes.cache.put(
+      node((n) => {
+        n.metadata.resourceVersion = '2';
+        n.spec.providerID = 'sim:///another';
+      }),
+    );
+    await run(world);
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(world.drains.requests).toEqual([]);
+    expect(world.nodes.done).toEqual([]);
+  });
+
+  test('that joined late goes too', async () => {
+    const world = start();
+    world.nodes.cache.remove('m-1');
+    world.nodes.live.set('m-1', undefined);
+    const remove = world.driver.delete.bind(world.driver);
+    world.driver.delete = async (request) => {
+      world.nodes.live.set('m-1', node());
+      return await remove(request);
+    };
+    await run(world);
+
+    expect(world.drains.requests).toEqual([]);
+    expect(world.driver.calls).toEqual(['delete']);
+    expect(world.nodes.done.at(-1)).toBe('remove m-1');
+  });
+
+  test('that the cache does not know is drained before its VM goes', async () => {
+    const world = start();
+    world.nodes.cache.remove('m-1');
+    world.nodes.live.set('m-1', node());
+    await run(world);
+
+    expect(world.drains.requests.map(({ nodeName }) => nodeName)).toEqual(['m-1']);
+    expect(world.driver.calls).toEqual([]);
+  });
+
+  test("that the cache does not know, and that is another machine's, is left alone", async () => {
+    const world = start();
+    world.nodes.cache.remove('m-1');
+    world.nodes.live.set(
+      'm-1',
+      node((n) => {
+        n.spec.providerID = 'sim:///another';
+      }),
+    );
+    await run(world);
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(world.drains.requests).toEqual([]);
+    expect(world.nodes.done.filter((what) => !what.startsWith('read'))).toEqual([]);
+  });
+
+  test('that cannot be deleted is told of, and tried again without another call to the driver', async () => {
+    const world = start();
+    await run(world);
+    world.drains.end({ kind: 'drained' });
+    world.nodes.failure = new Error('forbidden');
+    const { error } = await run(world);
+
+    expect(error).toBe(world.nodes.failure);
+    expect(stageNow(world)).toBe('Could not delete the Node: forbidden. Initiate node object deletion');
+    world.nodes.failure = undefined;
+    await run(world);
+    expect(world.driver.calls).toEqual(['delete']);
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+});
+
+describe('departure: a deletion need not wait until the machine was made; one that is deleted while its VM is made', () => {
+  async function whileCreating(): Promise<{ world: FakeWorld; release: () => void }> {
+    const world = start((m) => {
+      m.metadata.labels = {};
+      delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
+      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
+      m.status = {} as (typeof m)['status'];
+    });
+    world.nodes.cache.remove('m-1');
+    world.driver.vms.clear();
+    let release = (): void => undefined;
+    world.driver.hold = new Promise((resolve) => {
+      release = resolve;
+    });
+    await world.pass(world.creation);
+    await world.settle();
+    expect(world.driver.calls).toEqual(['status']);
+    edit(world, (m) => {
+      m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    });
+    return { world, release };
+  }
+
+  test('waits for the creation, makes no VM that was not asked for yet, and deletes what there is', async () => {
+    const { world, release } = await whileCreating();
+    const { result } = await run(world);
+    expect(result).toMatchObject({ waitingFor: 'the creation of the VM to end' });
+
+    release();
+    await world.settle();
+    await run(world);
+
+    expect(world.driver.calls.filter((call) => call === 'create')).toHaveLength(0);
+    expect(world.driver.vms.size).toBe(0);
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+
+  test('takes over the VM of a creation that had been sent, and deletes it', async () => {
+    const world = start((m) => {
+      m.metadata.labels = {};
+      delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
+      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
+      m.status = {} as (typeof m)['status'];
+    });
+    world.nodes.cache.remove('m-1');
+    world.driver.vms.clear();
+    await world.pass(world.creation);
+    await world.settle();
+    expect(world.driver.calls).toEqual(['status', 'create']);
+    edit(world, (m) => {
+      m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    });
+
+    await run(world);
+
+    expect(world.driver.calls).toEqual(['status', 'create', 'delete']);
+    expect(world.driver.vms.size).toBe(0);
+    expect(world.tokenCalls).toContain('remove');
+  });
+
+  test('loses patience with a creation that hangs', async () => {
+    const { world } = await whileCreating();
+    await run(world);
+    world.clock.advance(30 * SECOND);
+    await world.pass(world.deletion);
+
+    expect(world.events.map(({ reason }) => reason)).toContain('CreationAborted');
+  });
+
+  describe('and whose creation was not answered', () => {
+    async function unanswered(idempotentCreate: boolean): Promise<FakeWorld> {
+      const { world, release } = await whileCreating();
+      edit(world, (m) => {
+        delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
+      });
+      world.driver.idempotentCreate = idempotentCreate;
+      world.driver.failures['create'] = [new DriverError('Unavailable', 'gone', { unanswered: true })];
+      world.driver.failures['delete'] = Array.from({ length: 20 }, () => new DriverError('NotFound', 'no VM'));
+      release();
+      await world.settle();
+      edit(world, (m) => {
+        m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+      });
+      await run(world);
+      return world;
+    }
+
+    test('is kept until its VM cannot show any more, where the driver does not promise to find it', async () => {
+      const world = await unanswered(false);
+      expect(stageNow(world)).toBe('The creation of a VM was not answered: it may show yet. Initiate VM deletion');
+
+      world.clock.advance(20 * SECOND);
+      world.driver.failures['delete'] = [];
+      world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+      await run(world);
+      expect(world.driver.vms.size).toBe(0);
+
+      world.clock.advance(2 * MINUTE);
+      await run(world);
+      expect(world.machines.get(KEY)).toBeUndefined();
+      expect(world.driver.calls.filter((call) => call === 'delete')).toHaveLength(3);
+    });
+
+    test('goes at once, where the driver finds what it began', async () => {
+      const world = await unanswered(true);
+      expect(world.machines.get(KEY)).toBeUndefined();
+    });
+  });
+});
+
+describe('departure: a missing MachineClass is told of and blocks only what needs it; a deletion without it', () => {
+  test('drains, then waits for the class and says so', async () => {
+    const world = start();
+    world.classes.remove('default/class-1');
+    await run(world);
+    world.drains.end({ kind: 'drained' });
+    const { result } = await run(world);
+
+    expect(result).toMatchObject({ waitingFor: 'the MachineClass or its Secret to be corrected' });
+    expect(stageNow(world)).toBe(
+      'MachineClass default/class-1 not found: create it. Without it the VM cannot be deleted. Initiate VM deletion',
+    );
+    expect(world.events.map(({ reason }) => reason)).toEqual(['Drained', 'InvalidClass']);
+
+    world.classes.put(machineClass());
+    await run(world);
+    expect(world.driver.calls).toEqual(['delete']);
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+
+  test('ends at once when the machine has waited for its class from the beginning', async () => {
+    const world = start((m) => {
+      m.metadata.labels = {};
+      m.spec = { class: { kind: 'MachineClass', name: 'typo' } };
+      m.status = {
+        lastOperation: {
+          type: 'Create',
+          state: 'Failed',
+          description: 'MachineClass default/typo not found: create it.',
+        },
+      } as (typeof m)['status'];
+    });
+    world.nodes.cache.remove('m-1');
+    await run(world);
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(world.driver.calls).toEqual([]);
+  });
+});
+
+describe('departure: every destructive step checks UID and deletionTimestamp; a Machine re-created under the same name', () => {
+  const successor = (m: ReturnType<typeof machine>): void => {
+    m.metadata.uid = 'uid-of-another';
+    delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
+  };
+
+  test.each([
+    { what: 'its pods', marker: 'Initiate node drain' },
+    { what: 'its VM', marker: 'Drain successful. Initiate VM deletion' },
+    { what: 'its volumes', marker: 'Force Drain successful. Delete Volume Attachments' },
+    { what: 'its Node', marker: 'Initiate node object deletion' },
+  ])('keeps $what', async ({ marker }) => {
+    const world = start((m) => {
+      m.status.currentStatus = { phase: 'Terminating' };
+      m.status.lastOperation = { type: 'Delete', state: 'Processing', description: marker };
+    });
+    world.nodes.volumes.push({ metadata: { name: 'va-1' }, spec: { nodeName: 'm-1' } } as VolumeAttachment);
+    world.liveMachines.set(KEY, machine(successor));
+
+    const { result } = await run(world);
+
+    expect(result).toMatchObject({ waitingFor: 'the Machine as it is now' });
+    expect(world.driver.calls).toEqual([]);
+    expect(world.driver.vms.size).toBe(1);
+    expect(world.drains.requests).toEqual([]);
+    expect(world.nodes.done).toEqual([]);
+  });
+});
+
+describe('departure: a failed deletion of a VM is tried again from 5 s on; a provider that cannot delete', () => {
+  test.each([
+    { code: 'Unavailable' as const, waits: [5, 5, 5] },
+    { code: 'Internal' as const, waits: [5, 10, 20] },
+  ])('with $code is asked again after $waits seconds', async ({ code, waits }) => {
+    const world = start();
+    world.driver.failures['delete'] = waits.map(() => new DriverError(code, 'x'));
+    await run(world);
+    world.drains.end({ kind: 'drained' });
+    const seen: number[] = [];
+    for (const _ of waits) {
+      const { result } = await run(world);
+      if (result.kind === 'requeue') seen.push(result.afterMs / SECOND);
+      world.clock.advance(result.kind === 'requeue' ? result.afterMs : 0);
+    }
+
+    expect(seen).toEqual(waits);
+    expect(world.machines.get(KEY)?.status?.lastOperation).toMatchObject({
+      state: 'Failed',
+      description: `Cloud provider message - machine codes error: code = [${code}] message = [x]. Initiate VM deletion`,
+    });
+    expect(world.events.filter(({ reason }) => reason === 'VMDeletionFailed')).toHaveLength(1);
+    await run(world);
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+
+  test('because there is nothing left is done', async () => {
+    const world = start();
+    world.driver.failures['delete'] = [new DriverError('NotFound', 'x')];
+    await run(world);
+    world.drains.end({ kind: 'drained' });
+    await run(world);
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+});
+
+describe('a drain', () => {
+  const progress = { remainingPods: 2, blocked: [{ pod: 'a/b', reason: 'disruption-budget', detail: 'c' }] } as const;
+  const text = 'Waiting for 2 pods: a/b (PodDisruptionBudget c allows no eviction now); and 1 more.';
+  const end = 'Pods that are left at 2026-01-01T02:00:00Z are deleted.';
+
+  test('tells what holds it up as soon as that stands, then at most every 30 seconds, and once as an Event', async () => {
+    const world = start();
+    await run(world);
+    const writes = world.writes;
+    world.drains.report(progress);
+    const { result } = await run(world);
+    expect(world.writes).toBe(writes);
+    expect(result).toMatchObject({ kind: 'requeue', afterMs: 2 * SECOND });
+
+    world.clock.advance(2 * SECOND);
+    await run(world);
+    expect(stageNow(world)).toBe(`${text} ${end} Initiate node drain`);
+    world.drains.report({ ...progress, remainingPods: 1 });
+    world.clock.advance(29 * SECOND);
+    const waiting = await run(world);
+    expect(world.writes).toBe(writes + 1);
+    expect(waiting.result).toMatchObject({ kind: 'requeue', afterMs: SECOND });
+    world.clock.advance(SECOND);
+    await run(world);
+    expect(world.writes).toBe(writes + 2);
+    expect(world.events.map(({ reason }) => reason)).toEqual(['DrainBlocked']);
+    expect(world.events[0]?.message).toBe(`${text} ${end}`);
+  });
+
+  test('tells another reason soon, as another Event', async () => {
+    const world = start();
+    await run(world);
+    world.drains.report(progress);
+    world.clock.advance(2 * SECOND);
+    await run(world);
+    const writes = world.writes;
+
+    const blocked = [{ pod: 'a/b', reason: 'terminating', detail: 'held by finalizer x' }] as const;
+    world.drains.report({ remainingPods: 2, blocked });
+    world.clock.advance(2 * SECOND);
+    await run(world);
+    const early = world.writes;
+    world.clock.advance(3 * SECOND);
+    await run(world);
+
+    expect(early).toBe(writes);
+    expect(world.writes).toBe(writes + 1);
+    expect(stageNow(world)).toContain('a/b (does not end: held by finalizer x); and 1 more.');
+    expect(world.events.map(({ reason }) => reason)).toEqual(['DrainBlocked', 'DrainBlocked']);
+  });
+
+  test('that is quick, or whose pods only take their time, tells nothing before 30 seconds, and no Event', async () => {
+    const world = start();
+    await run(world);
+    const writes = world.writes;
+    const blocked = [{ pod: 'a/b', reason: 'ending', detail: '2026-01-01T00:10:00Z' }] as const;
+    world.drains.report({ remainingPods: 1, blocked });
+    world.clock.advance(29 * SECOND);
+    await run(world);
+    const early = world.writes;
+    world.clock.advance(SECOND);
+    await run(world);
+
+    expect(early).toBe(writes);
+    expect(stageNow(world)).toBe(
+      `Waiting for 1 pod: a/b (ending, has until 2026-01-01T00:10:00Z). ${end} Initiate node drain`,
+    );
+    expect(world.events).toEqual([]);
+  });
+
+  test('that cannot go on is tried again, and forced when its time is over', async () => {
+    const world = start();
+    await run(world);
+    world.drains.end({ kind: 'incomplete', progress });
+    const { result } = await run(world);
+    expect(result).toMatchObject({ kind: 'requeue', afterMs: 5 * SECOND });
+    expect(stageNow(world)).toBe(`Drain failed. ${text} Initiate node drain`);
+    expect(world.drains.requests).toHaveLength(1);
+
+    world.clock.advance(120 * MINUTE);
+    await run(world);
+    expect(world.drains.requests[1]).toMatchObject({
+      force: true,
+      maxEvictRetries: 1,
+      deadlineMs: world.clock.now() + MINUTE,
+    });
+    world.drains.end({ kind: 'drained' });
+    await run(world);
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+
+  test('gives way to a forced one when the label is set', async () => {
+    const world = start();
+    await run(world);
+    edit(world, (m) => {
+      m.metadata.labels['force-deletion'] = 'True';
+    });
+    await run(world);
+
+    expect(world.drains.requests.map(({ force }) => force)).toEqual([false, true]);
+    expect(world.events.map(({ reason }) => reason)).toEqual(['DrainForced']);
+    world.drains.end({ kind: 'drained' });
+    world.drains.end({ kind: 'drained' });
+    await run(world);
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+
+  test('that was forced does not stop the deletion, whatever it left', async () => {
+    const world = start((m) => {
+      m.metadata.labels['force-deletion'] = 'true';
+    });
+    await run(world);
+    world.drains.fail(new Error('server is on fire'));
+    await run(world);
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(world.events.map(({ reason }) => reason)).toEqual(['DrainForced', 'DrainFailed', 'VMDeleted']);
+  });
+
+  describe('that was forced', () => {
+    const attachment = { metadata: { name: 'va-1' }, spec: { nodeName: 'm-1' } } as VolumeAttachment;
+
+    async function forced(change: (world: FakeWorld) => void = () => undefined): Promise<FakeWorld> {
+      const world = start((m) => {
+        m.metadata.labels['force-deletion'] = 'true';
+      });
+      world.nodes.volumes.push(attachment);
+      change(world);
+      await run(world);
+      world.drains.end({ kind: 'drained' });
+      if (world.machines.get(KEY) !== undefined) await run(world);
+      return world;
+    }
+
+    test('is followed by the deletion of VolumeAttachments, without a pause', async () => {
+      const world = await forced();
+
+      expect(world.nodes.done).toEqual(['detach va-1', 'remove m-1']);
+      expect(world.machines.get(KEY)).toBeUndefined();
+    });
+
+    test('leaves those of a Node alone that has its name and is not its own', async () => {
+      const world = await forced(({ nodes }) => {
+        nodes.cache.put(
+          node((n) => {
+            n.metadata.resourceVersion = '2';
+            n.spec.providerID = 'sim:///another';
+          }),
+        );
+      });
+
+      expect(world.nodes.done).toEqual([]);
+      expect(world.machines.get(KEY)).toBeUndefined();
+    });
+
+    test('tells of one that cannot be deleted, and gives it up after the detach timeout', async () => {
+      const world = await forced(({ nodes }) => {
+        nodes.detachFailure = new ApiError(403, 'Forbidden', 'a webhook says no');
+      });
+      expect(stageNow(world)).toBe(
+        'Could not delete VolumeAttachment va-1 of Node m-1: a webhook says no. Delete Volume Attachments',
+      );
+      expect(world.driver.calls).toEqual([]);
+
+      world.clock.advance(2 * MINUTE);
+      await run(world);
+
+      expect(world.machines.get(KEY)).toBeUndefined();
+      expect(world.driver.vms.size).toBe(0);
+      expect(world.events.map(({ reason }) => reason)).toEqual([
+        'DrainForced',
+        'Drained',
+        'DetachFailed',
+        'DetachFailed',
+        'VMDeleted',
+      ]);
+    });
+
+    test('waits with them for a target cluster that gives no sign of life', async () => {
+      const world = await forced(({ nodes }) => {
+        nodes.detachFailure = new GateClosedError('unproven', 'target', 'no sign of life');
+      });
+      world.clock.advance(10 * MINUTE);
+      const { error } = await run(world);
+
+      expect(error).toBe(world.nodes.detachFailure);
+      expect(world.driver.calls).toEqual([]);
+    });
+  });
+
+  test('ends with its Node', async () => {
+    const world = start();
+    await run(world);
+    world.nodes.cache.remove('m-1');
+    world.drains.end({ kind: 'node-gone' });
+    await run(world);
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+  });
+
+  test('that meets a closed gate waits, without a word in the status', async () => {
+    const world = start();
+    await run(world);
+    world.drains.fail(new GateClosedError('frozen', 'target', 'x'));
+    const { result } = await run(world);
+
+    expect(stageNow(world)).toBe('Initiate node drain');
+    expect(result.kind).toBe('requeue');
+  });
+});
+
+describe('departure: the last look is live before a drain is forced by a broken Node, which', () => {
+  const broken = (sinceMinutes: number): ReturnType<typeof node> =>
+    node((n) => {
+      n.metadata.resourceVersion = '2';
+      const lastTransitionTime = new Date(Date.parse('2026-01-01T00:00:00Z') - sinceMinutes * MINUTE).toISOString();
+      n.status.conditions = [{ type: 'Ready', status: 'Unknown', lastTransitionTime }];
+    });
+
+  test('forces its drain after 5 minutes', async () => {
+    const world = start();
+    world.nodes.cache.put(broken(3));
+    const { result } = await run(world);
+    expect(world.drains.requests.map(({ force }) => force)).toEqual([false]);
+    expect(result.kind).toBe('requeue');
+
+    world.clock.advance(2 * MINUTE);
+    await run(world);
+    expect(world.drains.requests.map(({ force }) => force)).toEqual([false, true]);
+  });
+
+  test('does not when a live look shows it well', async () => {
+    const world = start();
+    world.nodes.cache.put(broken(10));
+    world.nodes.live.set('m-1', node());
+    await run(world);
+
+    expect(world.drains.requests.map(({ force }) => force)).toEqual([false]);
+  });
+
+  test('does not in the grace after a freeze', async () => {
+    const world = start();
+    world.graceLeftMs = MINUTE;
+    world.nodes.cache.put(broken(10));
+    await run(world);
+
+    expect(world.drains.requests.map(({ force }) => force)).toEqual([false]);
+  });
+});
+
+describe('departure: a forced deletion goes on without its target cluster; one whose target cannot be reached', () => {
+  test('deletes the VM and leaves the Node behind', async () => {
+    const world = start((m) => {
+      m.metadata.labels['force-deletion'] = 'true';
+    });
+    world.trustedForMs = (clusters) => (clusters.includes('target') ? 0 : MINUTE);
+    await run(world);
+
+    expect(world.machines.get(KEY)).toBeUndefined();
+    expect(world.driver.calls).toEqual(['delete']);
+    expect(world.drains.requests).toEqual([]);
+    expect(world.nodes.done).toEqual([]);
+    expect(world.events.map(({ reason }) => reason)).toEqual(['VMDeleted', 'NodeLeftBehind']);
+  });
+
+  test('waits without the label and says so once, until the target answers', async () => {
+    const world = start();
+    await run(world);
+    world.outages = [{ cluster: 'target', sinceMs: Date.parse('2026-01-01T00:00:00Z'), why: 'no answer' }];
+    const held = await run(world);
+    const { writes } = world;
+    const again = await run(world);
+
+    expect(held.machine.status?.lastOperation).toMatchObject({
+      type: 'Delete',
+      state: 'Processing',
+      description: expect.stringMatching(
+        /^API server of cluster "target" unreachable since 2026-01-01T00:00:00Z \(no answer\): .* Initiate node drain$/,
+      ),
+    });
+    expect([again.writes, world.writes]).toEqual([[], writes]);
+
+    world.outages = [];
+    expect((await run(world)).machine.status?.lastOperation?.description).toBe('Initiate node drain');
+    world.drains.end({ kind: 'drained', volumes: 0 } as never);
+    await run(world);
+    expect(world.driver.calls).toContain('delete');
+  });
+
+  test('waits without the label', async () => {
+    const world = start();
+    world.trustedForMs = (clusters) => (clusters.includes('target') ? 0 : MINUTE);
+    await run(world);
+
+    expect(world.drains.requests).toHaveLength(1);
+    expect(world.driver.calls).toEqual([]);
+  });
+});

@@ -1,0 +1,257 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
+import { machine } from '../../../../test/builders.ts';
+import { machineConditions } from './conditions.ts';
+import { describeStage } from '../../machines/deletion-stage.ts';
+import { explain } from './explain.ts';
+import { hold, HOLD_KINDS, withHold, type HoldKind } from '../../machines/hold.ts';
+
+type Change = (m: ReturnType<typeof machine>) => void;
+const NOW_MS = Date.parse('2026-01-01T00:05:00Z');
+const ready = { type: 'Ready', status: 'True' };
+
+const fresh: Change = (m) => {
+  m.metadata.labels = {};
+  m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
+  m.status = {} as (typeof m)['status'];
+};
+const failing: Change = (m) => {
+  fresh(m);
+  m.status.lastOperation = {
+    type: 'Create',
+    state: 'Failed',
+    description: 'MachineClass default/x not found: create it.',
+  };
+};
+const crashing: Change = (m) => {
+  fresh(m);
+  m.status.currentStatus = { phase: 'CrashLoopBackOff' };
+  m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode: 'ResourceExhausted', description: 'no quota' };
+};
+const inPhase =
+  (phase: MachinePhase, conditions: { type: string; status: string }[] = []): Change =>
+  (m) => {
+    m.status.currentStatus.phase = phase;
+    m.status.conditions = conditions;
+  };
+const deleting =
+  (description: string, state: 'Processing' | 'Failed' = 'Processing'): Change =>
+  (m) => {
+    m.metadata.deletionTimestamp = '2026-01-01T00:01:00Z';
+    m.metadata.finalizers = ['machine.sapcloud.io/machine-controller-manager'];
+    m.status.currentStatus.phase = 'Terminating';
+    m.status.lastOperation = { type: 'Delete', state, description };
+  };
+
+const crashingWith =
+  (errorCode: string, description: string): Change =>
+  (m) => {
+    fresh(m);
+    m.status.currentStatus = { phase: 'CrashLoopBackOff' };
+    m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode, description };
+  };
+const held =
+  (kind: HoldKind): Change =>
+  (m) => {
+    m.status.currentStatus.phase = 'Unknown';
+    m.status.lastOperation.description = withHold('The Node is ill.', hold(kind, 'a'));
+    m.status.lastOperation.errorCode = hold(kind, 'a').code;
+  };
+const HELD_REASONS: Readonly<Record<HoldKind, string>> = {
+  zone: 'ZoneUnhealthy',
+  stopped: 'ReplacementStopped',
+  pace: 'ReplacementPaced',
+  limit: 'ReplacementDelayed',
+  grace: 'SafetyGrace',
+};
+
+describe('explain', () => {
+  test.each([
+    { what: 'a new machine', change: fresh, reason: 'Creating', waitingFor: 'the VM to be created' },
+    {
+      what: 'a class that is missing',
+      change: failing,
+      reason: 'CannotCreate',
+      waitingFor: 'the MachineClass or its Secret to be corrected',
+    },
+    {
+      what: 'a class that was missing from the beginning',
+      change: crashingWith('NeverAsked', 'No VM was asked for: MachineClass default/x not found: create it.'),
+      reason: 'CannotCreate',
+      waitingFor: 'the MachineClass or its Secret to be corrected',
+    },
+    {
+      what: 'an API server that makes no token',
+      change: crashingWith('PreparationFailed', 'Could not prepare the creation of the VM: secrets is forbidden'),
+      reason: 'PreparationFailed',
+      waitingFor: 'the API server to allow it',
+    },
+    ...HOLD_KINDS.map((kind) => ({
+      what: `an unhealthy machine that is held back: ${kind}`,
+      change: held(kind),
+      reason: HELD_REASONS[kind],
+      waitingFor: expect.any(String),
+    })),
+    { what: 'a provider without quota', change: crashing, reason: 'ResourceExhausted', waitingFor: 'the next attempt' },
+    { what: 'a VM that boots', change: inPhase('Pending'), reason: 'WaitingForNode', waitingFor: 'Node m-1 to join' },
+    {
+      what: 'a Node that is not ready',
+      change: inPhase('Pending', [{ type: 'Ready', status: 'False' }]),
+      reason: 'NodeNotReady',
+      waitingFor: 'Node m-1 to become healthy',
+    },
+    {
+      what: 'a Node without its components',
+      change: inPhase('Pending', [ready]),
+      reason: 'NodeNotUsable',
+      waitingFor: expect.stringContaining('critical-components'),
+    },
+    { what: 'a running machine', change: inPhase('Running', [ready]), reason: 'Running', waitingFor: undefined },
+    {
+      what: 'an unhealthy machine',
+      change: inPhase('Unknown'),
+      reason: 'Unhealthy',
+      waitingFor: 'Node m-1 to become healthy',
+    },
+    {
+      what: 'an unhealthy machine that names no Node',
+      change: (m) => {
+        inPhase('Unknown')(m);
+        m.metadata.labels = {};
+      },
+      reason: 'Unhealthy',
+      waitingFor: 'its Node to become healthy',
+    },
+    { what: 'a failed machine of nobody', change: inPhase('Failed'), reason: 'Failed', waitingFor: undefined },
+    { what: 'a machine without target', change: inPhase('Available'), reason: 'Available', waitingFor: undefined },
+    {
+      what: 'a deletion that was asked for',
+      change: deleting('Deleting machine from cloud provider'),
+      reason: 'DeletionRequested',
+      waitingFor: 'the machine controller',
+    },
+    { what: 'a drain', change: deleting(describeStage('drain')), reason: 'Draining', waitingFor: 'the pods to leave' },
+    {
+      what: 'a drain that failed',
+      change: deleting(describeStage('drain', 'x'), 'Failed'),
+      reason: 'DrainFailed',
+      waitingFor: 'the pods to leave',
+    },
+    {
+      what: 'a VM that is deleted',
+      change: deleting(describeStage('delete-vm')),
+      reason: 'DeletingVM',
+      waitingFor: 'the provider to delete the VM',
+    },
+    {
+      what: 'a deletion that only others hold up',
+      change: (m) => {
+        deleting(describeStage('release-finalizer'))(m);
+        m.metadata.finalizers = ['foreign/one'];
+      },
+      reason: 'KeptByOthers',
+      waitingFor: 'finalizer foreign/one to be removed by whoever put it there',
+    },
+    {
+      what: 'a VM that cannot be deleted',
+      change: deleting(describeStage('delete-vm', 'x'), 'Failed'),
+      reason: 'VMDeletionFailed',
+      waitingFor: 'the provider to delete the VM',
+    },
+  ])('$what: $reason', ({ change, reason, waitingFor }) => {
+    const explanation = explain(machine(change), NOW_MS);
+
+    expect(explanation).toMatchObject({ reason });
+    expect(explanation.waitingFor).toEqual(waitingFor);
+    expect(explanation.message).not.toBe('');
+    expect(explanation.nextStep).not.toBe('');
+  });
+
+  test.each([
+    { code: 'InvalidArgument', isCorrectable: true },
+    { code: 'ResourceExhausted', isCorrectable: false },
+  ])('after $code says whether a correction of the class is tried at once: $isCorrectable', (row) => {
+    const { nextStep } = explain(
+      machine((m) => {
+        crashing(m);
+        m.status.lastOperation.errorCode = row.code;
+      }),
+      NOW_MS,
+    );
+
+    expect(nextStep.includes('at once when the MachineClass or its Secret is corrected')).toBe(row.isCorrectable);
+  });
+
+  test('tells what a drain waits for', () => {
+    const text = 'Waiting for 1 pod: a/b (PodDisruptionBudget c).';
+
+    expect(explain(machine(deleting(describeStage('drain', text))), NOW_MS).message).toBe(text);
+  });
+
+  test('says the same at any time, but for how long it has been so', () => {
+    const m = machine();
+    const [early, late] = [explain(m, NOW_MS), explain(m, NOW_MS + 60_000)];
+
+    expect(early.sinceMs).toBe(300_000);
+    expect({ ...late, sinceMs: early.sinceMs }).toEqual(early);
+  });
+
+  test('knows a machine that is nothing but a name', () => {
+    const bare = { metadata: { name: 'm-1' } } as unknown as ReturnType<typeof machine>;
+
+    expect(explain(bare, NOW_MS)).toMatchObject({ phase: '', reason: 'Creating', sinceMs: undefined });
+  });
+});
+
+describe('conditions', () => {
+  const statusOf = (change: Change): Record<string, string> =>
+    Object.fromEntries(machineConditions(machine(change), NOW_MS).map(({ type, status }) => [type, status]));
+
+  test.each([
+    { what: 'a new machine', change: fresh, want: { VMCreated: 'False', NodeJoined: 'False', Healthy: 'False' } },
+    {
+      what: 'a VM that boots',
+      change: inPhase('Pending'),
+      want: { VMCreated: 'True', NodeJoined: 'False', Healthy: 'False' },
+    },
+    {
+      what: 'a running machine',
+      change: inPhase('Running', [ready]),
+      want: { VMCreated: 'True', NodeJoined: 'True', Healthy: 'True' },
+    },
+    {
+      what: 'an unhealthy one',
+      change: inPhase('Unknown', [ready]),
+      want: { VMCreated: 'True', NodeJoined: 'True', Healthy: 'Unknown' },
+    },
+    { what: 'a drain', change: deleting(describeStage('drain')), want: { Drained: 'False' } },
+    { what: 'the end', change: deleting(describeStage('delete-vm')), want: { Drained: 'True' } },
+  ])('of $what', ({ change, want }) => {
+    expect(statusOf(change)).toMatchObject(want);
+  });
+
+  test('tell only VMCreated why there is no VM', () => {
+    const [created, ...others] = machineConditions(machine(crashing), NOW_MS);
+
+    expect(created).toMatchObject({ reason: 'ResourceExhausted', message: 'no quota' });
+    expect(others.map(({ reason, message }) => [reason, message])).toEqual([
+      ['NoVM', 'There is no VM yet.'],
+      ['NoVM', 'There is no VM yet.'],
+    ]);
+  });
+
+  test('keep the time at which they turned', () => {
+    const m = machine(inPhase('Running', [ready]));
+    m.status.machineConditions = machineConditions(m, NOW_MS);
+    m.status.currentStatus.phase = 'Unknown';
+
+    const later = machineConditions(m, NOW_MS + 60_000);
+
+    expect(later.map(({ type, lastTransitionTime }) => [type, lastTransitionTime])).toEqual([
+      ['VMCreated', '2026-01-01T00:05:00Z'],
+      ['NodeJoined', '2026-01-01T00:05:00Z'],
+      ['Healthy', '2026-01-01T00:06:00Z'],
+    ]);
+  });
+});

@@ -1,0 +1,87 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { NODE_LABEL, SELECTED_FOR_UPDATE_LABEL, UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { controllerOf } from '../../../apis/meta.ts';
+import { textOfStage } from '../../machines/deletion-stage.ts';
+import type { Story } from './explanation.ts';
+import { IN_PLACE_UPDATE } from '../in-place/reason.ts';
+
+/** The story of a machine that is, or is to be, updated in place; undefined for any other. */
+export function inPlaceStory(machine: Machine): Story | undefined {
+  const description = machine.status?.lastOperation?.description ?? '';
+  switch (phaseOf(machine)) {
+    case 'Running':
+      return runningStory(machine);
+    case 'InPlaceUpdating':
+      return {
+        reason: 'InPlaceUpdating',
+        message: `Node ${nodeOf(machine)} is drained and being updated.`,
+        waitingFor: `label ${UPDATE_RESULT_LABEL} on the Node, from the agent that updates it`,
+        nextStep: 'It becomes Running; without a result until the in-place update timeout the update has failed.',
+      };
+    case 'InPlaceUpdateSuccessful':
+      return {
+        reason: 'InPlaceUpdateSuccessful',
+        message: description,
+        waitingFor: `Node ${nodeOf(machine)} to become healthy`,
+        nextStep: atHealthTimeout(machine, 'It becomes Running'),
+      };
+    case 'InPlaceUpdateFailed':
+      return {
+        reason: 'InPlaceUpdateFailed',
+        message: description,
+        waitingFor: `somebody to repair Node ${nodeOf(machine)} and to label it ${UPDATE_RESULT_LABEL}=successful`,
+        nextStep: atHealthTimeout(machine, 'It becomes Running'),
+      };
+    default:
+      return undefined;
+  }
+}
+
+function runningStory(machine: Machine): Story | undefined {
+  const reason = machine.status?.conditions?.find(({ type }) => type === IN_PLACE_UPDATE)?.reason;
+  const { type, description = '' } = machine.status?.lastOperation ?? {};
+  const node = nodeOf(machine);
+  if (reason === 'CandidateForUpdate') {
+    return {
+      reason,
+      message: `Node ${node} is healthy and waits for its turn to be updated in place.`,
+      waitingFor: `label ${SELECTED_FOR_UPDATE_LABEL} on the Node, from its MachineDeployment or from you`,
+      nextStep: 'The Node is drained, then updated.',
+    };
+  }
+  if (reason === 'UpdateSuccessful') return updatedStory(machine);
+  if (reason !== 'SelectedForUpdate') return undefined;
+  const progress = type === 'DrainNode' ? textOfStage(description) : '';
+  return {
+    reason: 'DrainingForUpdate',
+    message: progress === '' ? `Node ${node} is drained for an update in place.` : progress,
+    waitingFor: 'the pods to leave',
+    nextStep: 'The Node is updated; after the drain timeout pods are deleted.',
+  };
+}
+
+/** The Machine does not show whether its Node was given back to its pods: what is said holds before and after. */
+function updatedStory(machine: Machine): Story {
+  const node = nodeOf(machine);
+  const owner = controllerOf(machine);
+  return {
+    reason: 'Running',
+    message: `Node ${node} is healthy, and was updated in place.`,
+    waitingFor: undefined,
+    nextStep:
+      owner === undefined
+        ? `Nothing, after whoever selected Node ${node} has uncordoned it and removed its update labels.`
+        : `Nothing, after its MachineDeployment has moved it to the new MachineSet and uncordoned Node ${node}.`,
+  };
+}
+
+function atHealthTimeout({ spec }: Machine, otherwise: string): string {
+  return spec?.disableHealthTimeout === true
+    ? `${otherwise}; disableHealthTimeout keeps it until then.`
+    : `${otherwise}; at the health timeout it becomes Failed and is replaced.`;
+}
+
+function nodeOf({ metadata }: Machine): string {
+  return metadata.labels?.[NODE_LABEL] ?? '';
+}

@@ -1,0 +1,31 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { controllerOf } from '../../../apis/meta.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
+import { ALL_IS_WELL, type Story } from './explanation.ts';
+
+/**
+ * How the story of a preserved machine goes on: one that failed stays until its time is over, the others are told until when.
+ * Others get their story back as it is.
+ */
+export function withPreservation(machine: Machine, nowMs: number, story: Story): Story {
+  const expiry = machine.status?.currentStatus?.preserveExpiryTime ?? '';
+  const expiryMs = fromTimestamp(expiry);
+  if (expiryMs === undefined || expiryMs <= nowMs) return story;
+  const end = `The preservation ends at ${expiry}, or when annotation ${PRESERVE_ANNOTATION} is taken away from Machine and Node or set to false.`;
+  if (phaseOf(machine) !== 'Failed') {
+    const message = `${story.message} It is preserved until ${expiry}.`;
+    return { ...story, message, nextStep: story.nextStep === ALL_IS_WELL ? end : `${story.nextStep} ${end}` };
+  }
+  const owner = controllerOf(machine);
+  return {
+    reason: 'PreservedFailed',
+    message: `${story.message} It is preserved until ${expiry}; its pods move elsewhere.`,
+    waitingFor: 'somebody to look at it, or its Node to recover',
+    nextStep:
+      owner === undefined
+        ? `It becomes Running when its Node recovers; nothing replaces it by itself. ${end}`
+        : `It becomes Running when its Node recovers; at ${expiry}, or when the preservation is taken back, it is replaced.`,
+  };
+}

@@ -1,0 +1,47 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { expect, test } from '@jest/globals';
+
+import { FakeClock } from '../../../clock/fake-clock.ts';
+import { GateClosedError, type Gate } from '../../../gate/gate.ts';
+import { machine } from '../../../../test/builders.ts';
+import type { MachineContext } from '../context.ts';
+import { PassNotes } from '../pass-notes.ts';
+import { copyOf } from '../../machines/status.ts';
+import { becomeFailed } from './fail.ts';
+
+/** A pass over a machine with, or without, a target cluster; `admit` is the gate. */
+function contextWith(admit: Gate['admit'], cluster: string | undefined) {
+  const ctx = {
+    machine: copyOf(machine()),
+    nodes: cluster === undefined ? undefined : { cluster },
+    pass: new PassNotes(),
+    signal: new AbortController().signal,
+  } as unknown as MachineContext; // what becomes of a machine that fails needs no more of a pass
+  return { ctx, deps: { gate: { admit }, clock: new FakeClock() } };
+}
+
+test.each([
+  { title: 'all its clusters', cluster: 'target', want: ['control', 'target'] },
+  { title: 'the control cluster, without a target', cluster: undefined, want: ['control'] },
+])('a machine fails only after a proof of life of $title, and so is it written', async ({ cluster, want }) => {
+  const asked: unknown[] = [];
+  const { ctx, deps } = contextWith((intent, clusters) => {
+    asked.push(intent, clusters, phaseOf(ctx.machine));
+    return Promise.resolve({ remainingMs: 1, fencingToken: 1n });
+  }, cluster);
+
+  await becomeFailed(deps, ctx);
+
+  expect(asked).toEqual(['destroy', want, 'Running']);
+  expect(phaseOf(ctx.machine)).toBe('Failed');
+  expect(ctx.pass.intent).toBe('destroy');
+});
+
+test('a machine does not fail when the gate is closed', async () => {
+  const closed = new GateClosedError('unproven', 'target', 'no sign of life');
+  const { ctx, deps } = contextWith(() => Promise.reject(closed), 'target');
+
+  await expect(becomeFailed(deps, ctx)).rejects.toBe(closed);
+
+  expect(phaseOf(ctx.machine)).toBe('Running');
+});

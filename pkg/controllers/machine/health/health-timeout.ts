@@ -1,0 +1,136 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
+import { formatDuration } from '../../../apis/duration.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
+import { next, requeue, stop, type StepResult } from '../../../reconcile/result.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { hold, withHold, type Hold } from '../../machines/hold.ts';
+import { isUpdated } from '../in-place/outcome.ts';
+import { isHealthy } from '../../machines/node-health.ts';
+import { healthTimeoutMsOf, watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
+import { setOperation } from '../../machines/status.ts';
+import type { PaceFacts, ReplacementPace } from '../../machines/pace.ts';
+import { paceFactsOf, stoppedZoneOf, type TurnParts } from '../../machines/replacement-turn.ts';
+import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
+import { CATCH_UP_MS, lastLook, type LastLookDeps } from '../failure/last-look.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Trust } from '../../../gate/leader-gate.ts';
+import type { Fleet } from '../../machines/fleet.ts';
+
+/** When to look again while others are being replaced; their changes concern other keys. */
+const REPLACEMENT_RETRY_MS = 10_000;
+
+/** Phases that last no longer than the health timeout; after a successful update a machine stays in its phase while unhealthy. */
+const LIMITED: ReadonlySet<string> = new Set(['Unknown', 'InPlaceUpdateSuccessful', 'InPlaceUpdateFailed']);
+
+interface Deps extends FailDeps, LastLookDeps, TurnParts {
+  readonly machines: Lister<Machine>;
+  readonly settings: MachineSettings;
+  readonly trust: Trust;
+  readonly fleet: Fleet;
+  readonly pace: ReplacementPace;
+}
+
+/**
+ * Fails a machine that was Unknown, or not well after an update in place, for its whole health timeout, unless it was told not
+ * to. Before that it is looked at live, Machine and Node, and the write holds only for the Machine that was read. Time before
+ * we could trust what we see (before our leadership, before an unfreeze) does not count. Of one MachineDeployment only so many
+ * are failed at once, of several that are unhealthy only so many within one health timeout, and none of a zone of which half
+ * of the machines became unhealthy together. A machine that is held back says why.
+ */
+export const healthTimeout = (deps: Deps): MachineStep => ({
+  name: 'health-timeout',
+
+  async run(ctx) {
+    const { settings, clock, trust } = deps;
+    const { machine, pass } = ctx;
+    if (!LIMITED.has(phaseOf(machine)) || machine.spec.disableHealthTimeout === true) return next;
+
+    const timeoutMs = healthTimeoutMsOf(machine, settings);
+    const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
+    const clusters = clustersOf(ctx);
+    const unhealthyMs = Math.min(clock.now() - sinceMs, trust.trustedForMs(clusters));
+    const leftMs = Math.max(timeoutMs - unhealthyMs, trust.graceLeftMs(clusters));
+    if (leftMs > 0) {
+      // Its time has passed, but not under our eyes.
+      if (clock.now() - sinceMs >= timeoutMs) tellHold(deps, ctx, hold('grace'));
+      pass.alsoAfter(leftMs, 'the Node to become healthy');
+      return next;
+    }
+    return await replace(deps, ctx, timeoutMs);
+  },
+});
+
+/** Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. */
+function tellHold({ clock }: Deps, { machine, observed, pass }: MachineContext, held: Hold): void {
+  const { type = 'HealthCheck', state = 'Processing', description = '' } = machine.status.lastOperation ?? {};
+  const told = { type, state, errorCode: held.code, description: withHold(description, held) };
+  setOperation(machine, told, clock.now());
+  const isNews = machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
+  if (isNews && held.kind !== 'grace') pass.event('ReplacementDelayed', `Not replaced yet: ${held.text}`);
+}
+
+async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Promise<StepResult> {
+  const { fleet, pace, clock } = deps;
+  const { machine, observed, pass, log } = ctx;
+  const zone = stoppedZoneOf(deps, observed);
+  if (zone !== undefined) {
+    tellHold(deps, ctx, hold('zone', zone.name));
+    return requeue(REPLACEMENT_RETRY_MS, 'more machines of its zone to be healthy');
+  }
+  const facts = paceFactsOf(deps, observed);
+  const heldBack = paced(deps, ctx, facts);
+  if (heldBack !== undefined) return heldBack;
+  const grant = fleet.condemn(observed);
+  if (grant === undefined) {
+    tellHold(deps, ctx, hold(fleet.poolOf(observed)?.limit === 0 ? 'stopped' : 'limit'));
+    return requeue(REPLACEMENT_RETRY_MS, 'other replacements to end');
+  }
+  // Held until the write has been made and is visible to the next pass.
+  pass.hold(grant);
+
+  const doubt = await doubtOf(deps, ctx);
+  if (doubt !== undefined) return requeue(CATCH_UP_MS, doubt);
+  // Another machine of the zone may have begun during the look.
+  const tooLate = paced(deps, ctx, facts);
+  if (tooLate !== undefined) return tooLate;
+  if (facts !== undefined) pace.begin(facts);
+
+  const type = failedOperationOf(machine);
+  await becomeFailed(deps, ctx);
+  const description = `Machine ${machine.metadata.name} health checks failing since last ${formatDuration(timeoutMs)}, changing MachineState to Failed. ${withHold(machine.status.lastOperation?.description ?? '', undefined)}`;
+  setOperation(machine, { type, state: 'Failed', description }, clock.now());
+  const what = type === 'InPlaceUpdate' ? 'updated after all' : 'healthy';
+  pass.event('HealthTimeout', `The Node was not ${what} for ${formatDuration(timeoutMs)}.`);
+  pass.afterWrite(() => log.warn({}, 'machine failed by health timeout'));
+  return stop;
+}
+
+/** Holds the machine back while others that are unhealthy too had their turn in this health timeout; undefined: it is its turn. */
+function paced(deps: Deps, ctx: MachineContext, facts: PaceFacts | undefined): StepResult | undefined {
+  const waitMs = facts === undefined ? 0 : deps.pace.waitMs(facts);
+  if (waitMs === 0) return undefined;
+  tellHold(deps, ctx, hold('pace'));
+  // Others may recover before, so that it is the only one.
+  return requeue(Math.min(waitMs, REPLACEMENT_RETRY_MS), 'its turn to be replaced');
+}
+
+/** What speaks against it, read live; undefined when nothing does. */
+async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefined> {
+  const { machine } = ctx;
+  const look = await lastLook(deps, ctx);
+  if (look.doubt !== undefined) return look.doubt;
+  const { node } = look;
+  if (phaseOf(machine) === 'InPlaceUpdateFailed') {
+    return node !== undefined && isUpdated(node) ? 'the success of the update to be seen' : undefined;
+  }
+  const isWell = isHealthy(node?.status?.conditions ?? [], watchedConditionsOf(machine, deps.settings));
+  return isWell ? 'the recovery of the Node to be seen' : undefined;
+}
+
+/** What has failed: an update that had succeeded did not, the Node's health did. */
+function failedOperationOf(machine: Machine): OperationType {
+  const { type = 'HealthCheck', state } = machine.status?.lastOperation ?? {};
+  return type === 'InPlaceUpdate' && state === 'Successful' ? 'HealthCheck' : type;
+}

@@ -1,0 +1,116 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import {
+  awaitsCriticalComponents,
+  badConditions,
+  conditionsChanged,
+  describeConditions,
+} from '../../machines/node-health.ts';
+import { hasFailedUpdate } from '../in-place/outcome.ts';
+import { watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
+import { beginPhase, setOperation } from '../../machines/status.ts';
+import { namedNode } from '../node/named-node.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import type { MachineMetrics } from '../../../metrics/machine.ts';
+import type { MachineTokens } from '../tokens/machine-tokens.ts';
+
+/** Phases that others end; nor does a healthy Node heal a machine that failed because its update in place did. */
+const LEFT_ALONE: ReadonlySet<string> = new Set(['InPlaceUpdating', 'InPlaceUpdateFailed', 'Terminating']);
+
+const UNNAMED = `Label ${NODE_LABEL} of the Machine is missing, and no Node shows the name of the Machine: set it to the name of its Node.`;
+
+interface Deps {
+  readonly clock: Clock;
+  readonly settings: MachineSettings;
+  readonly machines: Lister<Machine>;
+  readonly classes: Pick<Lister<MachineClass>, 'get'>;
+  readonly metrics: Pick<MachineMetrics, 'joined'>;
+  readonly tokens: MachineTokens;
+}
+
+/**
+ * Mirrors the Node's conditions and moves between Running and Unknown. Never ends the pass.
+ *
+ * | Node                                       | phase                                    | becomes |
+ * |--------------------------------------------|------------------------------------------|---------|
+ * | missing, was seen before                   | Running                                  | Unknown |
+ * | not named any more, was seen before        | Running                                  | Unknown |
+ * | unhealthy                                  | Running                                  | Unknown |
+ * | healthy                                    | any but Running, in-place, Terminating   | Running |
+ * | healthy, critical components are not ready | Pending                                  | Pending |
+ */
+export const health = (deps: Deps): MachineStep => ({
+  name: 'health',
+
+  async run(ctx) {
+    const { machine, nodes } = ctx;
+    if (nodes === undefined || phaseOf(machine) === '') return next;
+
+    const node = namedNode(ctx, deps.machines);
+    if (typeof node === 'object') await examine(deps, ctx, node);
+    else if ((machine.status.conditions ?? []).length > 0) {
+      becomeUnknown(deps, ctx, node === 'missing' ? 'Node object went missing.' : UNNAMED);
+    }
+    return next;
+  },
+});
+
+async function examine(deps: Deps, ctx: MachineContext, node: Node): Promise<void> {
+  const { machine } = ctx;
+  const conditions = node.status?.conditions ?? [];
+  if (conditionsChanged(machine.status.conditions ?? [], conditions)) {
+    machine.status.conditions = [...conditions];
+  }
+  const phase = phaseOf(machine);
+  if (LEFT_ALONE.has(phase) || hasFailedUpdate(machine)) return;
+
+  const bad = badConditions(conditions, watchedConditionsOf(machine, deps.settings));
+  if (bad.length > 0) becomeUnknown(deps, ctx, `Node conditions: ${describeConditions(bad)}.`);
+  else if (conditions.length > 0 && phase !== 'Running') {
+    if (phase !== 'Pending' || !awaitsCriticalComponents(node)) await becomeRunning(deps, ctx, node);
+  } else if (conditions.length === 0) becomeUnknown(deps, ctx, 'Node reports no conditions.');
+}
+
+/** Only a Running machine can: the others have not been well yet, or are past it. */
+function becomeUnknown({ clock }: Deps, { machine, pass, log }: MachineContext, why: string): void {
+  if (phaseOf(machine) !== 'Running') return;
+  const description = `Machine ${machine.metadata.name} is unhealthy - changing MachineState to Unknown. ${why}`;
+  beginPhase(machine, 'Unknown', clock.now());
+  setOperation(machine, { type: 'HealthCheck', state: 'Processing', description }, clock.now());
+  pass.event('Unhealthy', why);
+  pass.afterWrite(() => log.info({ why }, 'machine became unhealthy'));
+}
+
+async function becomeRunning(deps: Deps, ctx: MachineContext, node: Node): Promise<void> {
+  const { clock, metrics, classes } = deps;
+  const { machine, pass, log } = ctx;
+  const { name, namespace = '', creationTimestamp } = machine.metadata;
+  const { type, state } = machine.status.lastOperation ?? {};
+  const isFirstTime = type === 'Create' && state !== 'Successful';
+  beginPhase(machine, 'Running', clock.now());
+  const description = `Machine ${name} successfully ${isFirstTime ? 'joined' : 're-joined'} the cluster`;
+  const operation = { type: isFirstTime ? 'Create' : 'HealthCheck', state: 'Successful', description } as const;
+  setOperation(machine, operation, clock.now());
+  if (!isFirstTime) {
+    pass.event('NodeRejoined', `Node ${node.metadata.name} is healthy again.`);
+    return;
+  }
+
+  await deps.tokens.remove(ctx);
+  const tookMs = clock.now() - (fromTimestamp(creationTimestamp) ?? clock.now());
+  const machineClass = classes.get(`${namespace}/${machine.spec.class?.name ?? ''}`);
+  pass.event(
+    'NodeJoined',
+    `Node ${node.metadata.name} joined ${Math.round(tookMs / 1_000)} s after the machine was created.`,
+  );
+  pass.afterWrite(() => {
+    metrics.joined(machine, machineClass, tookMs);
+    log.info({ node: node.metadata.name, ms: tookMs }, 'machine joined');
+  });
+}

@@ -1,0 +1,58 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { VirtualMachine } from '../../../driver/driver.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { isSameVM } from '../../machines/same-vm.ts';
+import type { MachineContext, ResolvedClass } from '../context.ts';
+import { rivalFor, type Identity } from './identity-claims.ts';
+
+/**
+ * Throws when the driver tells something else of a VM that it has just said to have made: CreateMachine may have answered with the VM of
+ * another machine in creation, of which no record tells yet. Whoever recorded that first would keep it from its owner, so that
+ * GetMachineStatus is asked before. When it says nothing (providers may be slow to show a VM), CreateMachine is believed.
+ *
+ * | other Machines                       | GetMachineStatus tells of           | CreateMachine is              |
+ * |--------------------------------------|-------------------------------------|-------------------------------|
+ * | all have recorded their VMs          | (not asked)                         | believed                      |
+ * | one is known to have this VM or Node | (not asked)                         | refused by step `claim`       |
+ * | one has recorded none                | the same VM, none, or fails         | believed                      |
+ * | one has recorded none                | another VM or Node, finished or not | refused, and asked again      |
+ */
+export async function requireConfirmed(
+  { machines }: { readonly machines: Lister<Machine> },
+  { nodes, log }: Pick<MachineContext, 'nodes' | 'log'>,
+  { driver, machineClass, secretData }: ResolvedClass,
+  machine: Machine,
+  told: Identity,
+  signal: AbortSignal,
+): Promise<void> {
+  if (rivalFor(told, machine, machines, nodes) !== undefined || !isAnyOpen(machines.list(), machine)) return;
+  const seen = await driver.getStatus({ machine, machineClass, secretData }, signal).catch(resultOf);
+  if (!contradicts(told, seen)) return;
+  log.warn({ told: textOf(told), seen: textOf(seen) }, 'refused a VM that its driver tells otherwise of');
+  throw new DriverError(
+    'Internal',
+    `driver answered CreateMachine with ${textOf(told)}, and GetMachineStatus with ${textOf(seen)}: the answer is not recorded, and the driver is asked again`,
+    { unanswered: true },
+  );
+}
+
+/** Whether two answers of a driver are of different VMs, or of one VM with different Nodes; what is not told contradicts nothing. */
+export function contradicts(told: Identity, seen: Partial<Identity>): boolean {
+  if (isSameVM(told.providerID, seen.providerID) === false) return true;
+  const { nodeName = '' } = seen;
+  return nodeName !== '' && told.nodeName !== '' && nodeName !== told.nodeName;
+}
+
+/** Whether a Machine other than this one may have a VM that it has not recorded. */
+function isAnyOpen(machines: readonly Machine[], { metadata: { uid } }: Machine): boolean {
+  return machines.some(({ metadata, spec }) => metadata.uid !== uid && (spec?.providerID ?? '') === '');
+}
+
+function resultOf(err: unknown): Partial<VirtualMachine> {
+  return DriverError.hasCode(err, 'Uninitialized') ? (err.result ?? {}) : {};
+}
+
+function textOf({ providerID = '', nodeName = '' }: Partial<Identity>): string {
+  return `VM ${providerID}${nodeName === '' ? '' : ` with Node name ${nodeName}`}`;
+}

@@ -1,0 +1,139 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { otherOwnerOf, type KnownMachines } from '../../machines/node-owner.ts';
+import type { Launched } from '../context.ts';
+
+/** What a driver says of a VM. */
+export interface Identity {
+  readonly providerID: string;
+  readonly nodeName: string;
+}
+
+/** The Nodes that a VM may have become. */
+export interface KnownNodes {
+  /** From the cache, by name. */
+  get(name: string): Node | undefined;
+  /** From the cache, by provider id. */
+  ofVM(providerID: string): readonly Node[];
+}
+
+/** An identity that another Machine has: which part of it, and whose it is. */
+export interface Rival {
+  readonly part: 'providerID' | 'nodeName';
+  readonly name: string;
+}
+
+/**
+ * The other Machine that has this identity, by its own record or by what the Node of that provider id or name shows; undefined
+ * when nobody else has it. An identity is that of one Machine. A Node name that is another Machine's name is that one's, also before it
+ * has recorded anything: no driver gives a machine the name of another.
+ */
+export function rivalFor(
+  { providerID, nodeName }: Identity,
+  machine: Machine,
+  machines: KnownMachines,
+  nodes: KnownNodes | undefined,
+): Rival | undefined {
+  const other = (found: readonly Machine[]): string | undefined =>
+    found.find(({ metadata }) => metadata.uid !== machine.metadata.uid)?.metadata.name;
+  const shownOn = (found: readonly Node[]): string | undefined =>
+    found.map((node) => otherOwnerOf(node, machine, machines)).find((one) => one !== undefined)?.metadata.name;
+
+  const hasVM = other(machines.byIndex('providerID', providerID)) ?? shownOn(nodes?.ofVM(providerID) ?? []);
+  if (providerID !== '' && hasVM !== undefined) return { part: 'providerID', name: hasVM };
+  if (nodes === undefined || nodeName === '') return undefined;
+  const node = nodes.get(nodeName);
+  const hasNode =
+    other(machines.byIndex('node', nodeName)) ??
+    shownOn(node === undefined ? [] : [node]) ??
+    other(machines.byIndex('name', nodeName));
+  return hasNode === undefined ? undefined : { part: 'nodeName', name: hasNode };
+}
+
+/** The Machine other than this one that has its provider id too; undefined when its record is its own. */
+export function sharedWith(
+  machine: Machine,
+  machines: KnownMachines,
+  nodes: KnownNodes | undefined,
+): string | undefined {
+  const { providerID = '' } = machine.spec ?? {};
+  const rival = rivalFor({ providerID, nodeName: '' }, machine, machines, nodes);
+  return rival?.name;
+}
+
+/** Who takes an identity. */
+interface Claimant {
+  readonly uid: string;
+  readonly name: string;
+}
+
+/**
+ * Identities that this process is about to record, or has recorded: two passes that run at the same time see nothing of each
+ * other in the cache.
+ */
+export class IdentityClaims {
+  readonly #machines: KnownMachines;
+  readonly #holders = new Map<string, Claimant>();
+  readonly #held = new Map<string, Set<string>>();
+  /** Machines for which a driver has answered with what is another's. */
+  readonly #doubted = new Set<string>();
+
+  constructor({ machines }: { readonly machines: KnownMachines }) {
+    this.#machines = machines;
+  }
+
+  /** Who else has the VM or the Node name; when nobody has, they are this machine's from now on. */
+  takenBy(
+    { machine, nodes }: { readonly machine: Machine; readonly nodes: KnownNodes | undefined },
+    { providerID, nodeName }: Identity,
+  ): Rival | undefined {
+    if (providerID === '') return undefined;
+    const identity = { providerID, nodeName: nodes === undefined ? '' : nodeName };
+    return rivalFor(identity, machine, this.#machines, nodes) ?? this.take(identity, machine);
+  }
+
+  /** A driver has answered for this Machine with what is another's. */
+  doubt({ metadata: { uid } }: Machine): void {
+    this.#doubted.add(uid);
+  }
+
+  /** Whether it ever did. */
+  isDoubted({ metadata: { uid } }: Machine): boolean {
+    return this.#doubted.has(uid);
+  }
+
+  /** Takes an identity for a Machine, whole or not at all; who has it, if somebody does. */
+  take({ providerID, nodeName }: Identity, { metadata: { uid, name } }: Machine): Rival | undefined {
+    const parts = [
+      { part: 'providerID', key: `vm ${providerID}` },
+      ...(nodeName === '' ? [] : [{ part: 'nodeName', key: `node ${nodeName}` } as const]),
+    ] as const;
+    for (const { part, key } of parts) {
+      const holder = this.#holders.get(key);
+      if (holder !== undefined && holder.uid !== uid) return { part, name: holder.name };
+    }
+    const held = this.#held.get(uid) ?? new Set();
+    for (const { key } of parts) {
+      this.#holders.set(key, { uid, name });
+      held.add(key);
+    }
+    this.#held.set(uid, held);
+    return undefined;
+  }
+
+  /** The Machine is gone. */
+  forget(uid: string): void {
+    for (const key of this.#held.get(uid) ?? []) this.#holders.delete(key);
+    this.#held.delete(uid);
+    this.#doubted.delete(uid);
+  }
+}
+
+/** A refused answer as a failure of the driver: why, and what to do about it. */
+export function refusalOf({ how, providerID, nodeName }: Launched, { part, name }: Rival): DriverError {
+  const what = part === 'providerID' ? `VM ${providerID}` : `Node name ${nodeName}`;
+  const theirs = part === 'providerID' ? 'which is the VM of' : 'which is the Node name of';
+  const text = `driver answered with ${what}, ${theirs} Machine ${name}: the answer is not recorded, and the driver is asked again. Correct the driver, or delete the Machine whose VM it is not`;
+  return new DriverError('Internal', text, { unanswered: how === 'created' });
+}

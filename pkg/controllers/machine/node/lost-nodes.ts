@@ -1,0 +1,75 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import type { Node } from '../../../apis/wire.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import { goesWith, type KnownMachines } from '../../machines/node-owner.ts';
+
+/** A DELETE takes no longer at the API server than this, its `--request-timeout`. */
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/**
+ * Whether the deletion of a Node, last seen like this, was one of a Node of this machine that our finalizer did not keep: it was
+ * not on it, or came `protectedForMs` ago, which a DELETE on its way does not notice: both succeed, and the Node is gone without
+ * ever being marked as deleted (kubernetes/kubernetes#77988).
+ */
+export function wasUnprotected(node: Node, machine: Machine, machines: KnownMachines, protectedForMs: number): boolean {
+  if (!isManaged(node) || isBeingDeleted(machine) || !goesWith(node, machine, machines)) return false;
+  if (node.metadata.finalizers?.includes(NODE_FINALIZER) !== true) return true;
+  return !isBeingDeleted(node) && protectedForMs < REQUEST_TIMEOUT_MS;
+}
+
+/** Whether a Node is not excepted from being managed. */
+export function isManaged({ metadata }: Node): boolean {
+  return metadata.annotations?.[NOT_MANAGED_ANNOTATION] === undefined;
+}
+
+/** A Node that is gone. */
+interface LostNode {
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** Nodes that our finalizer did not keep from being deleted, by the UID of their Machine. */
+export class LostNodes {
+  readonly #clock: Clock;
+  readonly #machines: KnownMachines;
+  /** Nodes that were given our finalizer by this process, and when (monotonic). */
+  readonly #protected = new Map<string, { readonly uid: string; readonly atMs: number }>();
+  readonly #lost = new Map<string, LostNode>();
+
+  constructor({ clock, machines }: { readonly clock: Clock; readonly machines: KnownMachines }) {
+    this.#clock = clock;
+    this.#machines = machines;
+  }
+
+  /** A Node of this Machine is given our finalizer. */
+  protect(machine: Machine, { metadata: { uid } }: Node): void {
+    this.#protected.set(machine.metadata.uid, { uid, atMs: this.#clock.monotonicMs() });
+  }
+
+  /** A Node of this Machine is gone, and was last seen like this: notes it for step `node-deleted`, unless our finalizer should have kept it. */
+  noteGone(machine: Machine, node: Node): void {
+    const { name, uid } = node.metadata;
+    const protection = this.#protected.get(machine.metadata.uid);
+    const protectedForMs = protection?.uid === uid ? this.#clock.monotonicMs() - protection.atMs : Infinity;
+    if (wasUnprotected(node, machine, this.#machines, protectedForMs))
+      this.#lost.set(machine.metadata.uid, { name, uid });
+  }
+
+  /** The Node of this Machine whose deletion was seen. */
+  of({ metadata: { uid } }: Machine): LostNode | undefined {
+    return this.#lost.get(uid);
+  }
+
+  /** It is there all the same. */
+  found({ metadata: { uid } }: Machine): void {
+    this.#lost.delete(uid);
+  }
+
+  /** The Machine is gone. */
+  forget(uid: string): void {
+    this.#protected.delete(uid);
+    this.#lost.delete(uid);
+  }
+}

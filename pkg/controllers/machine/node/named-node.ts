@@ -1,0 +1,18 @@
+import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Node } from '../../../apis/wire.ts';
+import type { MachineContext } from '../context.ts';
+import { belongsTo, type KnownMachines } from '../../machines/node-owner.ts';
+
+/**
+ * The Node that a Machine names: undefined when it names none, or there is no target cluster; `missing` when there is no such Node, or it
+ * is another machine's.
+ */
+export type NamedNode = Node | 'missing' | undefined;
+
+/** That Node, from the cache. */
+export function namedNode({ machine, nodes }: MachineContext, machines: KnownMachines): NamedNode {
+  const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+  if (nodes === undefined || name === '') return undefined;
+  const node = nodes.get(name);
+  return node !== undefined && belongsTo(node, machine, machines) ? node : 'missing';
+}

@@ -1,0 +1,50 @@
+import type { Node, NodeCondition } from '../../../apis/wire.ts';
+import { toTimestamp, type Clock } from '../../../clock/clock.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
+import type { MachineContext } from '../context.ts';
+
+/** What a condition of a Node should say. */
+export interface WantedCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The condition of that type on a Node. */
+export function conditionOf(node: Node, type: string): NodeCondition | undefined {
+  return node.status?.conditions?.find((condition) => condition.type === type);
+}
+
+/**
+ * The entry to merge into a Node's conditions; undefined when the Node says the same. The transition time stays as long as the
+ * status does, and the reason too when `turnsWithReason`.
+ */
+function conditionChange(
+  node: Node,
+  wanted: WantedCondition,
+  nowMs: number,
+  turnsWithReason = false,
+): NodeCondition | undefined {
+  const old = conditionOf(node, wanted.type);
+  const isSameReason = (old?.reason ?? '') === wanted.reason;
+  const hasTurned = old?.status !== wanted.status || (turnsWithReason && !isSameReason);
+  if (!hasTurned && isSameReason && (old?.message ?? '') === wanted.message) return undefined;
+  const now = toTimestamp(nowMs);
+  return { ...wanted, lastHeartbeatTime: now, lastTransitionTime: hasTurned ? now : (old?.lastTransitionTime ?? now) };
+}
+
+/** Has a Node say so; false when it does already. */
+export async function setCondition(
+  { clock }: { readonly clock: Clock },
+  { signal }: Pick<MachineContext, 'signal'>,
+  nodes: NodeAccess,
+  node: Node,
+  wanted: WantedCondition,
+  turnsWithReason = false,
+): Promise<boolean> {
+  const condition = conditionChange(node, wanted, clock.now(), turnsWithReason);
+  if (condition === undefined) return false;
+  await nodes.patchStatus(node, { conditions: [condition] }, signal);
+  return true;
+}

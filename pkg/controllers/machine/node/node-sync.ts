@@ -1,0 +1,255 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import {
+  LAST_APPLIED_CAPACITY_ANNOTATION,
+  NODE_LABEL,
+  NODE_SYNC_REFUSED_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { withDeadline } from '../../../clock/deadline.ts';
+import { next, type StepResult } from '../../../reconcile/result.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import type { LostNodes } from './lost-nodes.ts';
+import type { News } from '../news.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
+import { capacityChange, type CapacityChange } from './node-capacity.ts';
+import { belongsTo } from '../../machines/node-owner.ts';
+import { applyInParts } from './node-parts.ts';
+import {
+  ALL_CHANGES,
+  describeRefusals,
+  isRefused,
+  isToBeTold,
+  reasonFor,
+  type Refusal,
+} from '../../machines/node-refusal.ts';
+import { nodeChange, OWN_ENTRIES, templateEntries, type NodeChange } from './node-template.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+
+/** Pause before what was refused is tried again: after the first time, doubled with each further one up to the longest. */
+const FIRST_RETRY_MS = 10_000;
+const LONGEST_RETRY_MS = 600_000;
+
+/** Longest that the write of the Machine waits: a webhook may take half a minute. */
+const PATIENCE_MS = 1_000;
+
+/** How a refusal of the virtual capacity is named. */
+const CAPACITY = 'virtual capacity';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly machines: Lister<Machine>;
+  readonly classes: Pick<Lister<MachineClass>, 'get'>;
+  readonly news: News;
+  readonly lostNodes: LostNodes;
+}
+
+/** What this process knows of a Node for which the API server refuses something. */
+interface RefusedNodeSync {
+  /** Of what was asked for, and of which Node. */
+  readonly asked: string;
+  readonly refusals: readonly Refusal[];
+  readonly failures: number;
+  /** When it is tried again, monotonic. */
+  readonly retryAtMs: number;
+}
+
+/** With the Nodes of which something was refused, by the UID of their Machine. */
+type Own = Deps & { readonly refused: Map<string, RefusedNodeSync> };
+
+/**
+ * Makes the Node show whose it is, obey the machine's template, and have its class's virtual capacity: one patch of the Node and
+ * one of its status, and only when something is missing. A Node that is being deleted, or is another machine's, is left alone.
+ * The write of the Machine does not depend on it, and waits a second at most. What the API server refuses is told on the Machine, the
+ * rest is applied all the same.
+ */
+export const nodeSync = (collaborators: Deps): MachineStep => {
+  const deps: Own = { ...collaborators, refused: new Map() };
+  return { name: 'node-sync', run: (ctx) => reconcile(deps, ctx), forget: (uid) => void deps.refused.delete(uid) };
+};
+
+async function reconcile(deps: Own, ctx: MachineContext): Promise<StepResult> {
+  const { machine, nodes, pass, signal } = ctx;
+  const node = nodes?.get(machine.metadata.labels?.[NODE_LABEL] ?? '');
+  if (nodes === undefined || node === undefined || isBeingDeleted(node) || isForeign(deps, ctx, node)) return next;
+
+  const known = knownOf(deps, ctx, node);
+  if (known === undefined) deps.refused.delete(machine.metadata.uid);
+  const leftMs = known === undefined ? 0 : Math.max(0, known.retryAtMs - deps.clock.monotonicMs());
+  const without = new Set(leftMs > 0 ? known?.refusals.map(({ what }) => what) : []);
+  const capacity = without.has(CAPACITY) ? undefined : capacityChange(classOf(deps, ctx), node);
+  const change = changeOf(ctx, node, capacity, without);
+  tell(deps, ctx, change === undefined && capacity === undefined && leftMs === 0, known);
+  if (leftMs > 0) pass.alsoAfter(leftMs, 'the API server to take what it refused for the Node');
+  if ((change !== undefined || capacity !== undefined) && !without.has(ALL_CHANGES)) {
+    const syncing = sync(deps, ctx, nodes, node, without);
+    // What it ends with is looked at when the Machine was written.
+    await withDeadline(deps.clock, PATIENCE_MS, 'node sync', () => syncing, signal).catch(() => undefined);
+    pass.afterwards(() => syncing);
+  }
+  return next;
+}
+
+/** What was refused for this Node, while the same is asked for. */
+function knownOf(deps: Own, ctx: MachineContext, node: Node): RefusedNodeSync | undefined {
+  const known = deps.refused.get(ctx.machine.metadata.uid);
+  return known?.asked === askedOf(deps, ctx, node) ? known : undefined;
+}
+
+function askedOf(deps: Own, ctx: MachineContext, node: Node): string {
+  const { metadata, spec } = ctx.machine.spec.nodeTemplate ?? {};
+  const { virtualCapacity } = classOf(deps, ctx)?.nodeTemplate ?? {};
+  return JSON.stringify([node.metadata.uid, metadata, spec?.taints, virtualCapacity]);
+}
+
+/** Tells on the Machine what is refused; `isWhole`: all that is asked for is there. */
+function tell(deps: Own, { machine, pass }: MachineContext, isWhole: boolean, known?: RefusedNodeSync): void {
+  const { [NODE_SYNC_REFUSED_ANNOTATION]: told, ...others } = machine.metadata.annotations ?? {};
+  if (isWhole) {
+    deps.refused.delete(machine.metadata.uid);
+    if (told !== undefined) machine.metadata.annotations = others;
+    return;
+  }
+  if (known === undefined) return;
+  const text = describeRefusals(known.refusals);
+  if (told === text) return;
+  machine.metadata.annotations = { ...others, [NODE_SYNC_REFUSED_ANNOTATION]: text };
+  pass.event('NodeSyncRefused', `The API server refuses for the Node: ${text}`);
+}
+
+async function sync(
+  deps: Own,
+  ctx: MachineContext,
+  nodes: NodeAccess,
+  node: Node,
+  without: ReadonlySet<string>,
+): Promise<void> {
+  const { machine, pass, log } = ctx;
+  const { uid } = machine.metadata;
+  const known = knownOf(deps, ctx, node);
+  const isRetry = without.size === 0;
+  const refusals: Refusal[] = isRetry ? [] : [...(known?.refusals ?? [])];
+  refusals.push(...(await syncCapacity(deps, ctx, nodes, node, without)));
+  const capacity = refusals.some(({ what }) => what === CAPACITY)
+    ? undefined
+    : capacityChange(classOf(deps, ctx), node);
+  refusals.push(...(await syncTemplate(deps, ctx, nodes, node, capacity, without)));
+  if (refusals.length === 0) {
+    deps.refused.delete(uid);
+    return;
+  }
+  const isNews = known === undefined || !isDeepStrictEqual(known.refusals, refusals);
+  if (!isNews && !isRetry) return;
+  const failures = isRetry ? (known?.failures ?? 0) + 1 : (known?.failures ?? 1);
+  const waitMs = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), LONGEST_RETRY_MS);
+  const retryAtMs = deps.clock.monotonicMs() + waitMs;
+  deps.refused.set(uid, { asked: askedOf(deps, ctx, node), refusals, failures, retryAtMs });
+  if (isNews)
+    log.warn({ node: node.metadata.name, refused: describeRefusals(refusals) }, 'a node was not let have all');
+  // Another pass tells of it.
+  pass.alsoAfter(isNews ? 0 : waitMs, 'the API server to take what it refused for the Node');
+}
+
+async function syncCapacity(
+  deps: Own,
+  ctx: MachineContext,
+  nodes: NodeAccess,
+  node: Node,
+  without: ReadonlySet<string>,
+): Promise<Refusal[]> {
+  const capacity = without.has(CAPACITY) ? undefined : capacityChange(classOf(deps, ctx), node)?.capacity;
+  if (capacity === undefined) return [];
+  try {
+    await nodes.patchStatus(node, { capacity }, ctx.signal);
+    return [];
+  } catch (err) {
+    if (!isToBeTold(err)) throw err;
+    return [{ what: CAPACITY, why: reasonFor(err, node.metadata.name) }];
+  }
+}
+
+/** At once if the API server takes it, in parts otherwise. */
+async function syncTemplate(
+  deps: Own,
+  ctx: MachineContext,
+  nodes: NodeAccess,
+  node: Node,
+  capacity: CapacityChange | undefined,
+  without: ReadonlySet<string>,
+): Promise<readonly Refusal[]> {
+  const { machine, log } = ctx;
+  const { name } = node.metadata;
+  const change = changeOf(ctx, node, capacity, without);
+  if (change === undefined) return [];
+  try {
+    await apply(deps, ctx, nodes, node, capacity, without, change.taints === undefined);
+    log.info({ node: name }, 'applied the node template');
+    return [];
+  } catch (err) {
+    if (!isToBeTold(err)) throw err;
+    // A server that fails once works the next time; a webhook that does not work would make us wait for each part.
+    if (!isRefused(err) && deps.news.isNews(machine.metadata.uid, 'node sync failed')) throw err;
+    if (!isRefused(err)) return [{ what: ALL_CHANGES, why: reasonFor(err, name) }];
+    const [marks, entries] = [OWN_ENTRIES, templateEntries(machine)].map((some) =>
+      some.filter((one) => !without.has(one)),
+    );
+    return await applyInParts(marks ?? [], entries ?? [], name, (part) =>
+      apply(deps, ctx, nodes, node, capacity, part, false),
+    );
+  }
+}
+
+function classOf({ classes }: Own, { machine }: MachineContext): MachineClass | undefined {
+  return classes.get(`${machine.metadata.namespace ?? ''}/${machine.spec.class?.name ?? ''}`);
+}
+
+/** What the Node itself lacks, the record of its virtual capacity included. */
+function changeOf(
+  { machine }: MachineContext,
+  node: Node,
+  capacity: CapacityChange | undefined,
+  without: ReadonlySet<string>,
+): NodeChange | undefined {
+  const change = nodeChange(machine, node, without);
+  if (capacity?.record === undefined) return change;
+  const annotations = { ...(change?.metadata['annotations'] as object | undefined) };
+  const recorded = { ...annotations, [LAST_APPLIED_CAPACITY_ANNOTATION]: capacity.record };
+  return { taints: change?.taints, metadata: { ...change?.metadata, annotations: recorded } };
+}
+
+/**
+ * One patch of the Node. Taints are one list without merge key: a taint that somebody adds at the same moment must not be lost, so
+ * that the Node is read live, unless it is known that no taint changes.
+ */
+async function apply(
+  deps: Own,
+  ctx: MachineContext,
+  nodes: NodeAccess,
+  cached: Node,
+  capacity: CapacityChange | undefined,
+  without: ReadonlySet<string>,
+  trustsCache: boolean,
+): Promise<void> {
+  const { signal } = ctx;
+  const live = trustsCache ? cached : await nodes.read(cached.metadata.name, signal);
+  if (live === undefined || live.metadata.uid !== cached.metadata.uid || isBeingDeleted(live)) return;
+  const change = changeOf(ctx, live, capacity, without);
+  if (change === undefined) return;
+  const { metadata, taints } = change;
+  // Before it is written: its deletion may be told before the answer comes.
+  if (metadata['finalizers'] !== undefined) deps.lostNodes.protect(ctx.machine, live);
+  const { resourceVersion } = live.metadata;
+  const body = taints === undefined ? { metadata } : { metadata: { ...metadata, resourceVersion }, spec: { taints } };
+  await nodes.patch(live, body, signal);
+}
+
+/** Two Machines that claim one Node would undo each other's labels for ever. */
+function isForeign({ machines }: Own, { machine, log }: MachineContext, node: Node): boolean {
+  if (belongsTo(node, machine, machines)) return false;
+  log.debug({ node: node.metadata.name }, 'left a node alone that another machine has');
+  return true;
+}

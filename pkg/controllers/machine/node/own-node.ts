@@ -1,0 +1,43 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import { next } from '../../../reconcile/result.ts';
+import { ownNodeOf } from '../../machines/node-owner.ts';
+import type { MachineStep } from '../context.ts';
+import { namedNode } from './named-node.ts';
+
+interface Deps {
+  readonly machines: Lister<Machine>;
+}
+
+/**
+ * Sets label `node` right where somebody has changed it, or taken it away: a Node that shows the machine's name is the machine's, the
+ * one of another machine is not, nor one that does not exist. Never ends the pass.
+ */
+export const ownNode = (deps: Deps): MachineStep => ({
+  name: 'own-node',
+
+  run(ctx) {
+    const { machine, nodes, pass, log } = ctx;
+    const { [NODE_LABEL]: before = '' } = machine.metadata.labels ?? {};
+    const isWrong = before === '' ? hadNode(machine) : namedNode(ctx, deps.machines) === 'missing';
+    const own = isWrong && nodes !== undefined ? ownNodeOf(machine, nodes) : undefined;
+    if (own === undefined) return next;
+
+    const { name } = own.metadata;
+    machine.metadata.labels = { ...machine.metadata.labels, [NODE_LABEL]: name };
+    const text =
+      before === ''
+        ? `Label node was missing: the Node of this machine is ${name}.`
+        : `Label node said ${before}, but the Node of this machine is ${name}.`;
+    pass.event('NodeLabelCorrected', text, 'record');
+    pass.afterWrite(() => log.warn({ node: name, before }, 'corrected the node label of a machine'), 'record');
+    return next;
+  },
+});
+
+/** A machine in creation gets its label with its VM, and one that was given up for the Node of another VM shall have none. */
+function hadNode(machine: Machine): boolean {
+  return phaseOf(machine) === 'Pending' || (machine.status?.conditions ?? []).length > 0;
+}

@@ -1,0 +1,344 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine } from '../../../../test/builders.ts';
+import { MemoryClient } from '../../../../test/memory-client.ts';
+import {
+  MACHINE_FINALIZER,
+  NODE_LABEL,
+  PRESERVE_ANNOTATION,
+  PRIORITY_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import { ApiError } from '../../../kube/errors.ts';
+import { machines } from '../../../kube/resource.ts';
+import { silentLogger } from '../../../log/logger.ts';
+import { stop } from '../../../reconcile/result.ts';
+import { singleTarget } from '../../../targets/single-target.ts';
+import type { MachineEvent } from '../../machines/events.ts';
+import type { MachineCopy } from '../../machines/status.ts';
+import { refusalShownBy } from '../explain/conditions.ts';
+import { MachineController } from '../controller.ts';
+import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { PassNotes } from '../pass-notes.ts';
+import { RefusedRecords } from './refused-record.ts';
+
+const KEY = 'default/m-1';
+const REFUSED = new ApiError(403, 'Forbidden', 'a webhook says no');
+const BROKEN = new ApiError(500, 'InternalError', 'failed calling webhook');
+
+type Observed = (m: ReturnType<typeof machine>) => void;
+
+/** What is left of passes over `observed` each of which changed the copy as `change` says, and was refused with `err`. */
+function refused(
+  observed: Observed,
+  change: (copy: MachineCopy, pass: PassNotes) => void,
+  errors: readonly ApiError[] = [REFUSED],
+) {
+  const world = new FakeWorld();
+  const records = new RefusedRecords(world);
+  const before = machine((m) => {
+    m.metadata.finalizers = [MACHINE_FINALIZER];
+    observed(m);
+  });
+  world.machines.put(before);
+  let last: unknown;
+  const left = errors.map((err) => {
+    const pass = new PassNotes();
+    const ctx = world.context(before, pass);
+    change(ctx.machine, pass);
+    const instead = records.withoutRecord(ctx, err);
+    if (instead === undefined) return undefined;
+    const { ctx: told, ...rest } = instead;
+    const events: string[] = [];
+    told.pass.complete(told.machine, ({ reason, message }) => events.push(`${reason}: ${message}`));
+    last = told.pass.resultOf(stop);
+    return { ...rest, machine: told.machine, events };
+  });
+  return { before, left, result: last };
+}
+
+/** A machine of which each pass is refused label `node`; after how many milliseconds a pass wants another. */
+function refusing() {
+  const world = new FakeWorld();
+  const records = new RefusedRecords(world);
+  const before = machine();
+  const pass = (): number => {
+    const ctx = world.context(before, new PassNotes());
+    ctx.machine.metadata.labels = { [NODE_LABEL]: 'n-2' };
+    records.withoutRecord(ctx, REFUSED);
+    const result = ctx.pass.resultOf(stop);
+    return result.kind === 'requeue' ? result.afterMs : Infinity;
+  };
+  return { world, pass };
+}
+
+const isRunning: Observed = () => undefined;
+const becomesUnknown = (copy: MachineCopy): void => void (copy.status.currentStatus = { phase: 'Unknown' });
+
+describe('a record that the API server refuses', () => {
+  test.each([
+    {
+      what: 'the Node of a machine that works',
+      change: (copy: MachineCopy) => void (copy.metadata.labels = { [NODE_LABEL]: 'n-2' }),
+      told: 'label node',
+    },
+    {
+      what: 'its priority',
+      change: (copy: MachineCopy) => void (copy.metadata.annotations = { [PRIORITY_ANNOTATION]: '3' }),
+      told: `annotation ${PRIORITY_ANNOTATION}`,
+    },
+    {
+      what: 'its finalizer and its priority',
+      change: (copy: MachineCopy) => {
+        copy.metadata.annotations = { [PRIORITY_ANNOTATION]: '3' };
+        copy.metadata.finalizers = [];
+      },
+      told: `annotation ${PRIORITY_ANNOTATION}, finalizer ${MACHINE_FINALIZER}`,
+    },
+    {
+      what: 'its VM',
+      change: (copy: MachineCopy) => void (copy.spec.providerID = 'sim:///m-2'),
+      told: 'VM sim:///m-2 with Node name m-1',
+    },
+  ])('($what) keeps nothing of the status back, and is told of', ({ change, told }) => {
+    const { before, left, result } = refused(isRunning, (copy) => {
+      becomesUnknown(copy);
+      change(copy);
+    });
+
+    const text = `The API server refuses to record ${told}: a webhook says no`;
+    expect(left).toMatchObject([
+      {
+        refusal: text,
+        failed: false,
+        events: [`RecordRefused: ${text}`],
+        machine: { status: { currentStatus: { phase: 'Unknown' } } },
+      },
+    ]);
+    expect(left[0]?.machine.metadata).toEqual(before.metadata);
+    expect(left[0]?.machine.spec).toEqual(before.spec);
+    expect(result).toMatchObject({ kind: 'requeue' });
+  });
+
+  test('is told of once, and again when something else is refused', () => {
+    const change = (copy: MachineCopy): void => void (copy.metadata.labels = { [NODE_LABEL]: 'n-2' });
+    const other = new ApiError(403, 'Forbidden', 'a policy says no');
+
+    const { left } = refused(isRunning, change, [REFUSED, REFUSED, other]);
+
+    expect(left.map((one) => one?.events.length)).toEqual([1, 0, 1]);
+  });
+
+  test('that was told of by another process is not told of again', () => {
+    const text = 'The API server refuses to record label node: a webhook says no';
+    const condition = { type: 'RecordRefused', status: 'True', reason: 'Refused', message: text } as const;
+    const { left } = refused(
+      (m) => void (m.status.machineConditions = [condition]),
+      (copy) => void (copy.metadata.labels = { [NODE_LABEL]: 'n-2' }),
+    );
+
+    expect(left).toMatchObject([{ refusal: text, events: [] }]);
+  });
+
+  test('is tried again later and later, however many events come in between', () => {
+    const { pass, world } = refusing();
+    const pauses = [10_000, 20_000, 40_000, 80_000, 160_000, 320_000, 600_000, 600_000];
+
+    for (const pauseMs of pauses) {
+      const waitMs = pass();
+      // Jitter is a fifth.
+      expect(waitMs).toBeGreaterThanOrEqual(pauseMs * 0.8);
+      expect(waitMs).toBeLessThanOrEqual(Math.min(pauseMs * 1.2, 600_000));
+      world.clock.advance(1_000);
+      expect(pass()).toBeCloseTo(waitMs - 1_000, 6);
+      world.clock.advance(waitMs - 1_000);
+    }
+  });
+
+  test('of a webhook that fails once is no matter', () => {
+    const change = (copy: MachineCopy): void => void (copy.metadata.labels = { [NODE_LABEL]: 'n-2' });
+
+    expect(refused(isRunning, change, [BROKEN]).left).toEqual([undefined]);
+    expect(refused(isRunning, change, [BROKEN, BROKEN]).left[1]).toMatchObject({ failed: false });
+  });
+
+  test.each([
+    {
+      what: 'its VM',
+      change: (copy: MachineCopy) => void (copy.spec.providerID = 'sim:///m-2'),
+      told: 'VM sim:///m-2 with Node name ',
+    },
+    {
+      what: 'its finalizer',
+      change: (copy: MachineCopy) => void (copy.metadata.finalizers = []),
+      told: `finalizer ${MACHINE_FINALIZER}`,
+    },
+  ])('of a machine in creation ($what) fails the pass, and nothing but that is told', ({ change, told }) => {
+    const { left } = refused(
+      (m) => {
+        m.spec = {};
+        m.metadata.labels = {};
+        m.status = {} as (typeof m)['status'];
+      },
+      (copy, pass) => {
+        change(copy);
+        pass.event('VMCreated', 'x');
+      },
+    );
+
+    const description = `The API server refuses to record ${told}: a webhook says no`;
+    expect(left).toMatchObject([
+      {
+        refusal: undefined,
+        failed: true,
+        events: [`RecordRefused: ${description}`],
+        machine: {
+          status: {
+            currentStatus: { phase: 'CrashLoopBackOff' },
+            lastOperation: { type: 'Create', state: 'Failed', errorCode: 'RecordRefused', description },
+          },
+        },
+      },
+    ]);
+  });
+
+  const isDeleted: Observed = (m) => {
+    m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    m.status.currentStatus.phase = 'Terminating';
+  };
+
+  test('of the Node of a machine that is deleted holds its deletion up no more than its VM', () => {
+    const { left } = refused(isDeleted, (copy) => {
+      copy.metadata.labels = { [NODE_LABEL]: 'n-2' };
+      copy.status.lastOperation = { type: 'Delete', state: 'Processing', description: 'Initiate node drain' };
+    });
+
+    expect(left).toMatchObject([
+      {
+        failed: false,
+        machine: {
+          metadata: { labels: { [NODE_LABEL]: 'm-1' } },
+          status: { lastOperation: { description: 'Initiate node drain' } },
+        },
+      },
+    ]);
+    expect(left[0]?.events).toHaveLength(1);
+  });
+
+  test('of its release says that the object stays, and that all else has come about', () => {
+    const { left } = refused(isDeleted, (copy, pass) => {
+      copy.metadata.finalizers = [];
+      pass.event('VMDeleted', 'VM sim:///m-1 was deleted.');
+    });
+
+    const text = `The API server refuses to remove finalizer ${MACHINE_FINALIZER}: a webhook says no.`;
+    expect(left).toMatchObject([
+      {
+        failed: true,
+        events: ['VMDeleted: VM sim:///m-1 was deleted.', `RecordRefused: ${text}`],
+        machine: {
+          metadata: { finalizers: [MACHINE_FINALIZER] },
+          status: {
+            lastOperation: {
+              state: 'Failed',
+              errorCode: 'RecordRefused',
+              description: `${text} Initiate machine object finalizer removal`,
+            },
+          },
+        },
+      },
+    ]);
+  });
+
+  test('takes back what is true only with it: Events, and the end of a preservation that is asked for still', async () => {
+    const world = new FakeWorld();
+    const observed = machine((m) => {
+      m.metadata.finalizers = [MACHINE_FINALIZER];
+      m.metadata.annotations = { [PRIORITY_ANNOTATION]: '3', [PRESERVE_ANNOTATION]: 'now' };
+      m.status.currentStatus.preserveExpiryTime = '2025-12-31T00:00:00Z';
+    });
+    world.machines.put(observed);
+    using pass = new PassNotes();
+    const ctx = world.context(observed, pass);
+    for (const step of world.creation.filter(({ name }) => name === 'preservation')) await step.run(ctx);
+    expect(ctx.machine.status.currentStatus?.preserveExpiryTime).toBeUndefined();
+
+    const instead = new RefusedRecords(world).withoutRecord(ctx, REFUSED);
+
+    expect(instead?.ctx.machine.status.currentStatus?.preserveExpiryTime).toBe('2025-12-31T00:00:00Z');
+    const reasons: string[] = [];
+    pass.complete(ctx.machine, ({ reason }) => reasons.push(reason));
+    expect(reasons).toEqual(['RecordRefused']);
+  });
+});
+
+describe('a pass over a machine', () => {
+  /** A Running machine without our finalizer, which a pass puts on it; the answers to its writes. */
+  function scene(...failures: readonly unknown[]) {
+    const world = new FakeWorld();
+    const observed = machine();
+    world.machines.put(observed);
+    const client = new MemoryClient();
+    client.put(machines, observed);
+    client.failures.push(...failures);
+    const events: MachineEvent[] = [];
+    const controller = new MachineController({
+      ...world.deps,
+      targets: singleTarget(undefined),
+      recorder: { event: (event) => void events.push(event) },
+      writer: client,
+      reader: client,
+    });
+    const pass = () =>
+      controller.reconcile(KEY, new AbortController().signal, silentLogger).then(
+        (result) => ({ result }),
+        (error: unknown) => ({ error }),
+      );
+    const writes = () => client.writes.splice(0).map(({ what }) => what);
+    return { world, client, events, pass, writes };
+  }
+
+  test('writes the status alone when the rest is refused, and clears it up when that is taken', async () => {
+    const { world, client, events, pass, writes } = scene(REFUSED);
+
+    expect(await pass()).toMatchObject({ result: { kind: 'requeue' } });
+    expect(client.writes[1]?.body).toMatchObject({ status: { machineConditions: expect.any(Array) } });
+    expect(writes()).toEqual(['machines/m-1', 'machines/m-1/status']);
+    expect(events.map(({ reason }) => reason)).toEqual(['RecordRefused']);
+
+    const shown = await client.get(machines, { namespace: 'default', name: 'm-1' });
+    expect(refusalShownBy(shown)).toContain('a webhook says no');
+    world.machines.put(shown);
+    await pass();
+    expect(writes()).toEqual(['machines/m-1', 'machines/m-1/status']);
+    const cleared = await client.get(machines, { namespace: 'default', name: 'm-1' });
+    expect(cleared.metadata.finalizers).toEqual([MACHINE_FINALIZER]);
+    expect(refusalShownBy(cleared)).toBeUndefined();
+    expect(events).toHaveLength(1);
+
+    // The same again is another refusal.
+    world.machines.put({ ...cleared, metadata: { ...cleared.metadata, finalizers: [], resourceVersion: '9999' } });
+    client.failures.push(REFUSED);
+    await pass();
+    expect(events).toHaveLength(2);
+  });
+
+  test('tells of a status that is refused by an Event, once, and fails', async () => {
+    const { events, pass } = scene(REFUSED, REFUSED, REFUSED, REFUSED);
+
+    expect(await pass()).toEqual({ error: REFUSED });
+    expect(await pass()).toEqual({ error: REFUSED });
+
+    expect(events.map(({ message }) => message)).toEqual([
+      'The API server refuses to record the status of the machine: a webhook says no',
+    ]);
+  });
+
+  test('that meets a conflict writes nothing instead', async () => {
+    const conflict = new ApiError(409, 'Conflict', 'changed');
+    const { events, pass, writes } = scene(conflict);
+
+    expect(await pass()).toEqual({ error: conflict });
+    expect(writes()).toEqual(['machines/m-1']);
+    expect(events).toEqual([]);
+  });
+});

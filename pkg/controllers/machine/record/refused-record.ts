@@ -1,0 +1,153 @@
+import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { ApiError } from '../../../kube/errors.ts';
+import { Backoff } from '../../../workqueue/backoff.ts';
+import { describeStage, textOfStage } from '../../machines/deletion-stage.ts';
+import { MACHINE_EVENTS, type MachineEvent } from '../../machines/events.ts';
+import { isRefused, reasonFor } from '../../machines/node-refusal.ts';
+import { copyOf, isBeingCreated, restartPhase, setFailure, type MachineCopy } from '../../machines/status.ts';
+import { RECORD_REFUSED } from '../../machines/status-texts.ts';
+import { refusalShownBy } from '../explain/conditions.ts';
+import type { MachineContext } from '../context.ts';
+import { refusedSinceMs } from '../creation/waiting-since.ts';
+import { News } from '../news.ts';
+import { PassNotes } from '../pass-notes.ts';
+import { changesOf, isRelease } from './write.ts';
+
+/** When a machine that goes on without its record tries again to have it written, whatever else happens. */
+const BACKOFF = new Backoff({ baseMs: 10_000, maxMs: 600_000 });
+
+/** What is written instead of a pass whose record was refused. */
+export interface Instead {
+  readonly ctx: MachineContext;
+  /** What is refused, for a condition; undefined where the last operation says it. */
+  readonly refusal: string | undefined;
+  /** Whether the pass has failed all the same, and is repeated. */
+  readonly failed: boolean;
+}
+
+/** What this process knows of a Machine that goes on although the API server refuses to record something of it. */
+interface RefusedRecord {
+  /** What is refused, once it was told. */
+  readonly text: string | undefined;
+  /** How often in a row, tries aside that came before their time. */
+  readonly times: number;
+  /** When it is tried again at the latest, monotonic. */
+  readonly retryAtMs: number;
+}
+
+/** What the API server refuses to record of Machines. */
+export class RefusedRecords {
+  readonly #clock: Clock;
+  readonly #news = new News();
+  /** Of the Machines that go on without their record, by UID. */
+  readonly #known = new Map<string, RefusedRecord>();
+
+  constructor({ clock }: { readonly clock: Clock }) {
+    this.#clock = clock;
+  }
+
+  /**
+   * What is left of a pass when the API server refuses what it changed outside of the status, its record (a Node name that no label can
+   * hold, a webhook, a policy). In each case it is told by Event RecordRefused. Undefined: a server that fails once works the next time.
+   *
+   * | machine                             | status that is written                                     | the pass                    |
+   * |-------------------------------------|------------------------------------------------------------|-----------------------------|
+   * | in creation                         | CrashLoopBackOff, the last operation says what is refused  | fails, and is repeated      |
+   * | being deleted, to be let go         | the last operation says that its finalizer stays           | fails, and is repeated      |
+   * | any other, also one that is deleted | that of the pass; condition RecordRefused                  | goes on, and comes back     |
+   */
+  withoutRecord(ctx: MachineContext, err: ApiError): Instead | undefined {
+    const { observed, machine } = ctx;
+    // A webhook that does not work fails again.
+    if (!isRefused(err) && this.#news.isNews(observed.metadata.uid, 'recording failed')) return undefined;
+    if (isRelease(observed, machine)) return this.#held(ctx, err);
+    return isBeingCreated(observed) && !isBeingDeleted(observed) ? this.#waiting(ctx, err) : this.#goingOn(ctx, err);
+  }
+
+  /** An Event of a status that the API server refuses; undefined when it was told already. Nothing else can tell of it. */
+  refusedStatus({ observed }: MachineContext, err: ApiError): MachineEvent | undefined {
+    const { uid, name } = observed.metadata;
+    if (!isRefused(err) && this.#news.isNews(uid, 'writing the status failed')) return undefined;
+    const message = `${RECORD_REFUSED}the status of the machine: ${reasonFor(err, name)}`;
+    if (!this.#news.isNews(uid, message)) return undefined;
+    return { object: observed, type: MACHINE_EVENTS.RecordRefused, reason: 'RecordRefused', message };
+  }
+
+  /** All of this Machine was recorded. */
+  recorded({ metadata: { uid } }: Machine): void {
+    this.#known.delete(uid);
+  }
+
+  /** The Machine is gone. */
+  forget(uid: string): void {
+    this.#known.delete(uid);
+    this.#news.forget(uid);
+  }
+
+  /** The VM has the whole creation timeout from the first refusal on. */
+  #waiting(ctx: MachineContext, err: ApiError): Instead {
+    const { observed } = ctx;
+    const copy = copyOf(observed);
+    if (refusedSinceMs(observed) === undefined) restartPhase(copy, 'CrashLoopBackOff', this.#clock.now());
+    // What else the pass noted comes about with its record.
+    return this.#fails({ ...ctx, machine: copy, pass: new PassNotes() }, 'Create', describe(ctx, err));
+  }
+
+  /** Nothing is left of the machine but its object. */
+  #held(ctx: MachineContext, err: ApiError): Instead {
+    const { observed, pass } = ctx;
+    pass.unrecorded();
+    const text = `The API server refuses to remove finalizer ${MACHINE_FINALIZER}: ${reasonFor(err, observed.metadata.name)}.`;
+    return this.#fails({ ...ctx, machine: asRecorded(ctx) }, 'Delete', describeStage('release-finalizer', text));
+  }
+
+  #fails(ctx: MachineContext, type: OperationType, description: string): Instead {
+    const { observed, machine, pass } = ctx;
+    setFailure(machine, { type, state: 'Failed', errorCode: 'RecordRefused', description }, this.#clock.now());
+    if (observed.status?.lastOperation?.description !== description)
+      pass.event('RecordRefused', textOfStage(description));
+    return { ctx, refusal: undefined, failed: true };
+  }
+
+  #goingOn(ctx: MachineContext, err: ApiError): Instead {
+    const { observed, pass, log } = ctx;
+    const { uid } = observed.metadata;
+    const refusal = describe(ctx, err);
+    const known = this.#known.get(uid);
+    const next = this.#nextTry(known, this.#clock.monotonicMs());
+    this.#known.set(uid, { ...next, text: known?.text });
+    pass.unrecorded();
+    pass.afterWrite(() => this.#known.set(uid, { ...next, text: refusal }));
+    if (known?.text !== refusal && refusalShownBy(observed) !== refusal) {
+      pass.event('RecordRefused', refusal);
+      pass.afterWrite(() => log.warn({ refusal }, 'a machine goes on without its record'));
+    }
+    pass.alsoAfter(next.retryAtMs - this.#clock.monotonicMs(), 'the API server to take what it refuses to record');
+    return { ctx: { ...ctx, machine: asRecorded(ctx) }, refusal, failed: false };
+  }
+
+  /** Events make passes too, as many as they like: only a try that was due counts. */
+  #nextTry(known: RefusedRecord | undefined, nowMs: number): Omit<RefusedRecord, 'text'> {
+    if (known !== undefined && nowMs < known.retryAtMs) return { times: known.times, retryAtMs: known.retryAtMs };
+    const times = (known?.times ?? 0) + 1;
+    return { times, retryAtMs: nowMs + BACKOFF.delayMs(times) };
+  }
+}
+
+/** The status of the pass on the record as it is. */
+function asRecorded({ observed, machine }: MachineContext): MachineCopy {
+  return { ...copyOf(observed), status: machine.status };
+}
+
+function describe({ observed, machine }: MachineContext, err: ApiError): string {
+  const { providerID = '' } = machine.spec;
+  const what =
+    providerID === (observed.spec?.providerID ?? '')
+      ? changesOf(observed, machine).join(', ')
+      : `VM ${providerID} with Node name ${machine.metadata.labels?.[NODE_LABEL] ?? ''}`;
+  return `${RECORD_REFUSED}${what}: ${reasonFor(err, machine.metadata.name)}`;
+}

@@ -1,0 +1,191 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine } from '../../../../test/builders.ts';
+import { MemoryClient } from '../../../../test/memory-client.ts';
+import { MACHINE_FINALIZER, PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { FakeClock } from '../../../clock/fake-clock.ts';
+import { ApiError } from '../../../kube/errors.ts';
+import { machines } from '../../../kube/resource.ts';
+import type { MachineContext } from '../context.ts';
+import { PassNotes } from '../pass-notes.ts';
+import { copyOf, type MachineCopy } from '../../machines/status.ts';
+import { mainPatch, writeRecord, writeStatus } from './write.ts';
+import { statusChange } from '../../machines/status-change.ts';
+
+const before = machine((m) => {
+  m.metadata.uid = 'u1';
+  m.metadata.resourceVersion = '7';
+  m.status.lastOperation.errorCode = 'Internal';
+});
+
+function change(apply: (copy: MachineCopy) => void): MachineCopy {
+  const copy = copyOf(before);
+  apply(copy);
+  return copy;
+}
+
+describe('what a pass writes', () => {
+  test('is nothing when it changed nothing', () => {
+    expect(mainPatch(before, copyOf(before), false)).toBeUndefined();
+    expect(statusChange(before, copyOf(before))).toBeUndefined();
+  });
+
+  test('names only what we own and what changed', () => {
+    const after = change((copy) => {
+      copy.metadata.labels = { node: 'n-2', foreign: 'x' };
+      copy.spec.providerID = 'sim:///n-2';
+      copy.spec.healthTimeout = '1m';
+    });
+
+    expect(mainPatch(before, after, false)).toEqual({
+      type: 'merge',
+      body: { metadata: { labels: { node: 'n-2' }, uid: 'u1' }, spec: { providerID: 'sim:///n-2' } },
+    });
+  });
+
+  test('holds only for the version it was computed from when finalizers change', () => {
+    const after = change((copy) => {
+      copy.metadata.finalizers = ['machine.sapcloud.io/machine-controller-manager'];
+    });
+
+    expect(mainPatch(before, after, false)?.body).toEqual({
+      metadata: { finalizers: ['machine.sapcloud.io/machine-controller-manager'], uid: 'u1', resourceVersion: '7' },
+    });
+  });
+
+  test('holds only for that version when the status follows', () => {
+    const after = change((copy) => {
+      copy.metadata.annotations = { 'machinepriority.machine.sapcloud.io': '3' };
+    });
+
+    expect(mainPatch(before, after, true)?.body).toEqual({
+      metadata: { annotations: { 'machinepriority.machine.sapcloud.io': '3' }, uid: 'u1', resourceVersion: '7' },
+    });
+  });
+
+  test('takes away members of the status that are gone', () => {
+    const after = change((copy) => {
+      copy.status.currentStatus = { phase: 'Unknown' };
+      copy.status.lastOperation = { type: 'HealthCheck', state: 'Processing' };
+      delete copy.status.lastKnownState;
+    });
+
+    expect(statusChange(before, after)).toEqual({
+      currentStatus: { phase: 'Unknown', lastUpdateTime: null },
+      lastOperation: {
+        type: 'HealthCheck',
+        state: 'Processing',
+        description: null,
+        errorCode: null,
+        lastUpdateTime: null,
+      },
+    });
+  });
+
+  test('replaces lists', () => {
+    const after = change((copy) => {
+      copy.status.conditions = [{ type: 'Ready', status: 'True' }];
+    });
+
+    expect(statusChange(before, after)).toEqual({ conditions: [{ type: 'Ready', status: 'True' }] });
+  });
+});
+
+/** Writes what `apply` does to a Machine, and returns what was asked for. */
+async function written(
+  observed: Machine,
+  apply: (copy: MachineCopy, pass: PassNotes) => void,
+  failures: readonly unknown[] = [],
+) {
+  const client = new MemoryClient();
+  client.put(machines, observed);
+  client.failures.push(...failures);
+  using pass = new PassNotes();
+  const copy = copyOf(observed);
+  apply(copy, pass);
+  const signal = new AbortController().signal;
+  const nodes = { cluster: 'target' } as MachineContext['nodes'];
+  const ctx = { observed, machine: copy, pass, signal, nodes };
+  const base = await writeRecord(client, ctx);
+  if (base !== undefined) await writeStatus({ writer: client, clock: new FakeClock() }, ctx, base, undefined);
+  return client.writes;
+}
+
+describe('the writes of a pass', () => {
+  const going = machine((m) => {
+    m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    m.metadata.resourceVersion = '7';
+    m.metadata.finalizers = [MACHINE_FINALIZER];
+  });
+
+  test('of phase Failed need a proof of life of all its clusters', async () => {
+    const writes = await written(before, (copy, pass) => {
+      copy.status.currentStatus = { phase: 'Failed' };
+      pass.intent = 'destroy';
+    });
+
+    const guard = { intent: 'destroy', clusters: ['control', 'target'], resourceVersion: '7' };
+    expect(writes).toMatchObject([{ what: 'machines/m-1/status', ...guard }]);
+  });
+
+  test('of another phase need none', async () => {
+    const writes = await written(before, (copy) => void (copy.status.currentStatus = { phase: 'Unknown' }));
+
+    expect(writes).toMatchObject([{ what: 'machines/m-1/status', intent: 'change', clusters: [] }]);
+  });
+
+  test('go on top of each other, and both fail when anybody else wrote meanwhile', async () => {
+    const writes = await written(before, (copy) => {
+      copy.spec.providerID = 'sim:///new';
+      copy.status.currentStatus = { phase: 'Pending' };
+    });
+
+    expect(writes).toMatchObject([
+      { what: 'machines/m-1', resourceVersion: '7' },
+      { what: 'machines/m-1/status', resourceVersion: '1001' },
+    ]);
+  });
+
+  test('let a Machine go with a proof of life of the control cluster, and write nothing after it', async () => {
+    const writes = await written(going, (copy) => {
+      copy.metadata.finalizers = [];
+      copy.status.lastKnownState = 'gone';
+    });
+
+    expect(writes).toMatchObject([
+      { what: 'machines/m-1', intent: 'destroy', clusters: ['control'], resourceVersion: '7' },
+    ]);
+  });
+
+  test('destroy too when others still hold the Machine', async () => {
+    const held = machine((m) => {
+      Object.assign(m.metadata, going.metadata);
+      m.metadata.finalizers = ['example.com/other', MACHINE_FINALIZER];
+    });
+    const writes = await written(held, (copy) => {
+      copy.metadata.finalizers = ['example.com/other'];
+      copy.status.lastKnownState = 'gone';
+    });
+
+    expect(writes).toMatchObject([{ what: 'machines/m-1', intent: 'destroy' }, { what: 'machines/m-1/status' }]);
+  });
+
+  test('take a request for preservation away only as it was seen', async () => {
+    const asked = machine((m) => {
+      m.metadata.resourceVersion = '7';
+      m.metadata.annotations = { [PRESERVE_ANNOTATION]: 'now' };
+    });
+
+    const writes = await written(asked, (copy) => void (copy.metadata.annotations = {}));
+
+    const body = { metadata: { annotations: { [PRESERVE_ANNOTATION]: null } } };
+    expect(writes).toMatchObject([{ what: 'machines/m-1', resourceVersion: '7', body }]);
+  });
+
+  test('of a Machine that is gone are none that failed', async () => {
+    const gone = new ApiError(404, 'NotFound', 'gone');
+
+    expect(await written(before, (copy) => void (copy.spec.providerID = 'sim:///new'), [gone])).toHaveLength(1);
+  });
+});
