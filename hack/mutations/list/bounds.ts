@@ -3,6 +3,20 @@ import type { Mutation } from '../mutation.ts';
 /** What bounds the damage when something is wrong: brakes, paces, claims, histories that go back, the thread of the Leases. */
 export const BOUNDS: readonly Mutation[] = [
   {
+    file: 'pkg/controllers/machine/steps.ts',
+    from: '[...shared, ...creation, ...deletion]',
+    to: 'shared',
+    why: 'What a step remembers of a Machine stays when the Machine is gone: memory grows without end.',
+    tests: ['pkg/controllers/machine/deletion/deletion.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/steps.ts',
+    from: '[...shared, ...creation, ...deletion]',
+    to: '[...creation, ...deletion]',
+    why: 'What several steps remember of a Machine stays when the Machine is gone: memory grows without end.',
+    tests: ['pkg/controllers/machine/health/health.test.ts'],
+  },
+  {
     file: 'pkg/controllers/machines/similar.ts',
     from: 'const spare = Math.floor((most - Math.abs(longer)) / 2);',
     to: 'const spare = most;',

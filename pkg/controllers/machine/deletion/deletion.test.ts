@@ -756,6 +756,19 @@ describe('a drain', () => {
       ]);
     });
 
+    test('begins to wait anew when the Machine was forgotten: what one step alone remembers goes with it', async () => {
+      const world = await forced(({ nodes }) => {
+        nodes.detachFailure = new ApiError(403, 'Forbidden', 'a webhook says no');
+      });
+      world.steps.forget('uid-of-machine-m-1');
+
+      world.clock.advance(2 * MINUTE);
+      await run(world);
+
+      expect(stageNow(world)).toContain('Delete Volume Attachments');
+      expect(world.driver.calls).toEqual([]);
+    });
+
     test('waits with them for a target cluster that gives no sign of life', async () => {
       const world = await forced(({ nodes }) => {
         nodes.detachFailure = new GateClosedError('unproven', 'target', 'no sign of life');

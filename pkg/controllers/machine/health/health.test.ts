@@ -609,6 +609,18 @@ describe('the Node of a machine', () => {
     expect(world.deletedMachines).toEqual(deletes);
   });
 
+  test('that was deleted is forgotten with its Machine: so is what several steps remember', async () => {
+    const world = start({ phase: 'Pending', noNode: true });
+    const lastSeen = node((n) => Object.assign(n.metadata, { uid: 'old' }));
+    world.steps.lostNodes.noteGone(world.machines.list()[0] as Machine, lastSeen);
+    world.nodes.live.set('m-1', undefined);
+    world.steps.forget('uid-of-machine-m-1');
+
+    await world.pass(world.creation);
+
+    expect(world.deletedMachines).toEqual([]);
+  });
+
   test('that another, older machine has is left alone', async () => {
     const world = start({ phase: 'Running', noNode: true });
     world.machines.put(
