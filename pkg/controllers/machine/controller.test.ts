@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 
+import { machine, machineClass } from '../../../test/builders.ts';
+import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 import type { Writer } from '../../kube/client.ts';
 import { silentLogger } from '../../log/logger.ts';
 import { DriverError } from '../../driver/error.ts';
 import { singleTarget } from '../../targets/single-target.ts';
-import { machine, machineClass } from '../../../test/builders.ts';
 import { MachineController } from './controller.ts';
-import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const KEY = 'default/m-1';

@@ -1,17 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { machine, machineClass, node, secret } from '../../../test/builders.ts';
+import { FakeWorld, type PassSeen } from '../../../test/fakes/machine-world.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { CONTROL, GateClosedError, type Intent } from '../../gate/gate.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { Writer } from '../../kube/client.ts';
-import { machine, machineClass, node, secret } from '../../../test/builders.ts';
-import type { MachineStep } from './context.ts';
-import { FakeWorld, type PassSeen } from '../../../test/fakes/machine-world.ts';
 import { copyOf, type MachineCopy } from '../machines/status.ts';
+import { statusChange } from '../machines/status-change.ts';
+import type { MachineStep } from './context.ts';
 import { legacyTokenID, tokenID } from './tokens/token-id.ts';
 import { mainPatch, writeRecord, writeStatus } from './record/write.ts';
-import { statusChange } from '../machines/status-change.ts';
 
 /*
  * What is done deliberately otherwise than in the original, one test a departure, named by it. Details of each are tested beside

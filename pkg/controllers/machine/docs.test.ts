@@ -3,8 +3,8 @@ import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
 
-import { ORPHAN_EVENTS } from '../safety/orphan-vms/events.ts';
 import { FakeWorld } from '../../../test/fakes/machine-world.ts';
+import { ORPHAN_EVENTS } from '../safety/orphan-vms/events.ts';
 import { describeStage, DELETION_STAGES } from '../machines/deletion-stage.ts';
 import { MACHINE_EVENTS } from '../machines/events.ts';
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineClass, node, secret, type BuiltMachine } from '../../../test/builders.ts';
+import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { FORCE_DELETION_LABEL, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { DriverError } from '../../driver/error.ts';
 import { ApiError } from '../../kube/errors.ts';
+import { hold } from '../machines/hold.ts';
 import type { Launched } from './context.ts';
 import { wasNeverLaunched } from './deletion/delete-vm.ts';
-import { FakeWorld } from '../../../test/fakes/machine-world.ts';
-import { hold } from '../machines/hold.ts';
 
 /** What happens to a machine in the moment in which something is about to be done about it. */
 const KEY = 'default/m-1';

@@ -19,18 +19,15 @@ export interface MachineAccess {
   readonly deleteMachine: (machine: Machine, signal: AbortSignal) => Promise<void>;
 }
 
-/** The real Machines of the control cluster. */
-export function machineAccess({
-  reader,
-  writer,
-  targets,
-  clock,
-}: {
+interface Deps {
   readonly reader: Reader;
   readonly writer: Writer;
   readonly targets: Pick<Targets, 'of'>;
   readonly clock: Clock;
-}): MachineAccess {
+}
+
+/** The real Machines of the control cluster. */
+export function machineAccess({ reader, writer, targets, clock }: Deps): MachineAccess {
   return {
     readMachine: (machine, signal) => reader.get(machines, refOf(machine), { signal }).catch(ignoreNotFound),
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineClass, node, secret, type BuiltMachine } from '../../../test/builders.ts';
+import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 import {
   CREATION_SENT_ANNOTATION,
   FORCE_DELETION_LABEL,
@@ -13,7 +14,6 @@ import { GateClosedError } from '../../gate/gate.ts';
 import { next } from '../../reconcile/result.ts';
 import type { MachineStep } from './context.ts';
 import { DeletionCursor } from './deletion/cursor.ts';
-import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 import { PassNotes } from './pass-notes.ts';
 import { MachineTokens } from './tokens/machine-tokens.ts';
 

@@ -4,15 +4,15 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import type { MachineActivities } from './calls/results.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
 import { CLASS_INDEX } from '../../indexes/class-index.ts';
 import { SECRET_INDEX } from '../../indexes/secret-references.ts';
 import { machinesOfNode } from '../../indexes/machines-of-node.ts';
-import type { MachineController } from './controller.ts';
 import { conditionsChanged } from '../machines/node-health.ts';
+import type { MachineActivities } from './calls/results.ts';
+import type { MachineController } from './controller.ts';
 
 /** What tells the machine controller that there is work. */
 export interface WakeParts {

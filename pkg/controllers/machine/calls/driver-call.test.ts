@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineClass, secret } from '../../../../test/builders.ts';
+import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
 import { Retries } from './retries.ts';
-import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { DriverCalls, StaleCallError, type CallKind } from './driver-call.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';

@@ -2,8 +2,8 @@ import { DriverError } from '../../../driver/error.ts';
 import { retryOf, type RetriedCall } from '../../../driver/retry.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
-import type { MachineContext, ResolvedClass } from '../context.ts';
 import type { MachineCopy } from '../../machines/status.ts';
+import type { MachineContext, ResolvedClass } from '../context.ts';
 import type { CallFailure, CallInput, Retries } from './retries.ts';
 import type { ActivityResults, MachineActivities } from './results.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { DriverError } from '../../../driver/error.ts';
 import { machine, machineClass, secret } from '../../../../test/builders.ts';
-import type { MachineStep } from '../context.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { DriverError } from '../../../driver/error.ts';
+import type { MachineStep } from '../context.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const SENT_AT = 'machine.sapcloud.io/creation-sent-at';

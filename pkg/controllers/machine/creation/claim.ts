@@ -1,10 +1,10 @@
 import { next } from '../../../reconcile/result.ts';
+import type { Clock } from '../../../clock/clock.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
 import type { MachineStep } from '../context.ts';
 import { refusalOf, type IdentityClaims } from '../identity/identity-claims.ts';
-import { refuseVM } from './launch.ts';
-import type { Clock } from '../../../clock/clock.ts';
 import type { DriverCalls } from '../calls/driver-call.ts';
+import { refuseVM } from './launch.ts';
 
 interface Deps {
   readonly clock: Clock;

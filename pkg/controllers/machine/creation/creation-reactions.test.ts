@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { DRIVER_CODES, DriverError, type DriverCode } from '../../../driver/error.ts';
 import { machine, machineClass, secret } from '../../../../test/builders.ts';
 import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { DRIVER_CODES, DriverError, type DriverCode } from '../../../driver/error.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const SECOND = 1_000;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { DriverError } from '../../../driver/error.ts';
-import { ApiError } from '../../../kube/errors.ts';
 import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
 import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { ApiError } from '../../../kube/errors.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const MINUTE = 60_000;

@@ -2,17 +2,17 @@ import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, requeue, stop } from '../../../reconcile/result.ts';
-import type { MachineContext, MachineStep } from '../context.ts';
-import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
-import { isBeingCreated, setOperation } from '../../machines/status.ts';
-import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
-import { initializingSinceMs, refusedSinceMs } from './waiting-since.ts';
-import { CATCH_UP_MS, lastLook, type LastLookDeps } from '../failure/last-look.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { MachineActivities } from '../calls/results.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import type { MachineMetrics } from '../../../metrics/machine.ts';
+import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
+import { isBeingCreated, setOperation } from '../../machines/status.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
+import { CATCH_UP_MS, lastLook, type LastLookDeps } from '../failure/last-look.ts';
+import type { MachineActivities } from '../calls/results.ts';
+import { initializingSinceMs, refusedSinceMs } from './waiting-since.ts';
 
 interface Deps extends FailDeps, LastLookDeps {
   readonly settings: MachineSettings;

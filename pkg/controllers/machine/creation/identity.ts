@@ -6,10 +6,10 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { MachineStep } from '../context.ts';
-import { refuseVM } from './launch.ts';
 import type { Clock } from '../../../clock/clock.ts';
+import type { MachineStep } from '../context.ts';
 import type { DriverCalls } from '../calls/driver-call.ts';
+import { refuseVM } from './launch.ts';
 
 interface Deps {
   readonly clock: Clock;

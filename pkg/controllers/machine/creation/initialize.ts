@@ -3,17 +3,17 @@ import type { Clock } from '../../../clock/clock.ts';
 import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
-import { keepState, type DriverCalls } from '../calls/driver-call.ts';
-import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import { initializingSinceMs } from './waiting-since.ts';
-import type { CallFailure } from '../calls/retries.ts';
-import { afterInitialize } from '../calls/reactions.ts';
+import type { MachineMetrics } from '../../../metrics/machine.ts';
 import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import { INITIALIZE_FAILED } from '../../machines/status-texts.ts';
 import { restartPhase, setFailure } from '../../machines/status.ts';
+import { keepState, type DriverCalls } from '../calls/driver-call.ts';
+import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
+import type { CallFailure } from '../calls/retries.ts';
+import { afterInitialize } from '../calls/reactions.ts';
 import type { MachineActivities } from '../calls/results.ts';
-import type { MachineMetrics } from '../../../metrics/machine.ts';
 import type { MachineTokens } from '../tokens/machine-tokens.ts';
+import { initializingSinceMs } from './waiting-since.ts';
 
 interface Deps {
   readonly clock: Clock;

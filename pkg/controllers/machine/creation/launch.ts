@@ -7,15 +7,15 @@ import { repeatableTimeoutMs, wholeTimeoutMs } from '../../../driver/deadlines.t
 import { DRIVER_CODES, DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
+import { beginPhase, setFailure } from '../../machines/status.ts';
+import { CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 import { keepState, StaleCallError, type DriverCall, type DriverCalls } from '../calls/driver-call.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
 import { requireConfirmed } from '../identity/confirmation.ts';
 import type { Launched, MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { afterStatus } from '../calls/reactions.ts';
-import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
-import { beginPhase, setFailure } from '../../machines/status.ts';
-import { CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
-import type { Lister } from '../../../cache/lister.ts';
 import type { MachineAccess } from '../machine-access.ts';
 import type { MachineTokens } from '../tokens/machine-tokens.ts';
 

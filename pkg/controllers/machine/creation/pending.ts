@@ -1,11 +1,11 @@
 import type { NodeAddress } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
+import type { MachineMetrics } from '../../../metrics/machine.ts';
+import { beginPhase, isBeingCreated, setOperation } from '../../machines/status.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
-import { beginPhase, isBeingCreated, setOperation } from '../../machines/status.ts';
 import type { MachineActivities } from '../calls/results.ts';
-import type { MachineMetrics } from '../../../metrics/machine.ts';
 
 interface Deps {
   readonly unanswered: UnansweredCreations;

@@ -4,11 +4,11 @@ import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { describeFieldErrors, validateMachineClass } from '../../../apis/machine/v1alpha1/validation.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { ApiError } from '../../../kube/errors.ts';
-import { isUnresolved, wrongKindOf, type Unresolved, type ResolveClass } from '../calls/class-resolution.ts';
-import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { OperationCode } from '../../machines/operation-codes.ts';
 import { beginPhase, setFailure, wasNeverAsked } from '../../machines/status.ts';
 import { NEVER_ASKED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
+import { isUnresolved, wrongKindOf, type Unresolved, type ResolveClass } from '../calls/class-resolution.ts';
+import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { USER_DATA } from '../tokens/machine-tokens.ts';
 import type { MachineActivities } from '../calls/results.ts';
 

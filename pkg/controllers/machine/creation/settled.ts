@@ -1,7 +1,7 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { next, stop } from '../../../reconcile/result.ts';
-import type { MachineStep } from '../context.ts';
 import { isBeingCreated } from '../../machines/status.ts';
+import type { MachineStep } from '../context.ts';
 
 /**
  * Ends the pass of a machine that has its VM, or will get none any more: a Failed machine is replaced, not created again. The

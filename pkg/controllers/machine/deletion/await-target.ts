@@ -1,11 +1,11 @@
 import { describeHeldUp, type Outage } from '../../../gate/outage.ts';
 import { next, requeue } from '../../../reconcile/result.ts';
-import type { MachineStep } from '../context.ts';
-import { setOperation } from '../../machines/status.ts';
-import { isForced } from './cursor.ts';
-import { deletionStageOf, describeStage } from '../../machines/deletion-stage.ts';
 import type { Clock } from '../../../clock/clock.ts';
+import { setOperation } from '../../machines/status.ts';
+import { deletionStageOf, describeStage } from '../../machines/deletion-stage.ts';
+import type { MachineStep } from '../context.ts';
 import type { MachineActivities } from '../calls/results.ts';
+import { isForced } from './cursor.ts';
 
 const OUTAGE = 'ClusterOutage';
 const LOOK_AGAIN_MS = 5_000;

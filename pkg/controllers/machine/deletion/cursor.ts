@@ -6,10 +6,10 @@ import type { Clock } from '../../../clock/clock.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import { CONTROL } from '../../../gate/gate.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
-import type { MachineContext } from '../context.ts';
-import type { MachineAccess } from '../machine-access.ts';
 import { setFailure, setOperation } from '../../machines/status.ts';
 import { deletionStageOf, describeStage, hasReached, type DeletionStage } from '../../machines/deletion-stage.ts';
+import type { MachineContext } from '../context.ts';
+import type { MachineAccess } from '../machine-access.ts';
 
 /** Whether the copy is at this stage. */
 export function isAt({ machine }: MachineContext, stage: DeletionStage): boolean {

@@ -1,13 +1,13 @@
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
-import type { MachineContext, MachineStep } from '../context.ts';
-import type { NodeAccess } from '../../machines/node-access.ts';
-import { nodesOf } from './nodes.ts';
-import { isAt, type DeletionCursor } from './cursor.ts';
-import { deletionStageOf } from '../../machines/deletion-stage.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
+import { deletionStageOf } from '../../machines/deletion-stage.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { nodesOf } from './nodes.ts';
+import { isAt, type DeletionCursor } from './cursor.ts';
 
 interface Deps {
   readonly machines: Lister<Machine>;

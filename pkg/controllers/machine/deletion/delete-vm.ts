@@ -3,17 +3,17 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { MachineMetrics } from '../../../metrics/machine.ts';
+import { wasNeverAsked } from '../../machines/status.ts';
 import { keepState, StaleCallError, type DriverCall, type DriverCalls } from '../calls/driver-call.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
 import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import { wasNeverAsked } from '../../machines/status.ts';
-import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
 import { sharedWith } from '../identity/identity-claims.ts';
 import type { News } from '../news.ts';
-import type { Lister } from '../../../cache/lister.ts';
 import type { MachineActivities } from '../calls/results.ts';
-import type { MachineMetrics } from '../../../metrics/machine.ts';
+import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
 
 interface Deps {
   readonly clock: Clock;

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
+import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { VolumeAttachment } from '../../../apis/wire.ts';
-import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
-import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const SECOND = 1_000;

@@ -2,12 +2,12 @@ import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { VolumeAttachment } from '../../../apis/wire.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
-import type { MachineContext, MachineStep } from '../context.ts';
-import type { NodeAccess } from '../../machines/node-access.ts';
-import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
-import { textOfStage } from '../../machines/deletion-stage.ts';
 import type { Clock } from '../../../clock/clock.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
+import { textOfStage } from '../../machines/deletion-stage.ts';
 import type { MachineSettings } from '../../machines/settings.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
 
 /** When to try again to delete VolumeAttachments, and to look for ones that came since. */
 const RETRY_MS = 5_000;

@@ -3,16 +3,16 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineMetrics } from '../../../metrics/machine.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { reportProgress } from '../drain/report.ts';
 import type { DrainState, Drains } from '../drain/session.ts';
-import type { NodeAccess } from '../../machines/node-access.ts';
 import { nodesOf } from './nodes.ts';
 import { isAt, isForced, untilRecorded, type DeletionCursor } from './cursor.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineMetrics } from '../../../metrics/machine.ts';
 
 interface Deps {
   readonly clock: Clock;

@@ -5,9 +5,9 @@ import { next, type StepResult } from '../../../reconcile/result.ts';
 import type { DriverCalls } from '../calls/driver-call.ts';
 import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import { isAt, type DeletionCursor } from './cursor.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import type { IdentityClaims } from '../identity/identity-claims.ts';
+import { isAt, type DeletionCursor } from './cursor.ts';
 
 /** Answers that say as much as can be known: the drain finds out whether there is a Node, the driver deletes what is left. */
 const ENOUGH: ReadonlySet<DriverCode> = new Set(['NotFound', 'Unimplemented', 'Uninitialized']);

@@ -1,8 +1,8 @@
 import { fromTimestamp, MINUTE_MS, type Clock } from '../../../clock/clock.ts';
 import { next, requeue } from '../../../reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
-import { isAt, type DeletionCursor } from './cursor.ts';
 import type { MachineTokens } from '../tokens/machine-tokens.ts';
+import { isAt, type DeletionCursor } from './cursor.ts';
 
 /** So long, from its deletion on, a Machine stays for a bootstrap token that cannot be deleted; it expires by itself. */
 const PATIENCE_MS = 2 * MINUTE_MS;

@@ -1,10 +1,10 @@
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
-import type { MachineStep } from '../context.ts';
-import { beginPhase } from '../../machines/status.ts';
-import type { DeletionCursor } from './cursor.ts';
-import { deletionStageOf } from '../../machines/deletion-stage.ts';
 import type { Clock } from '../../../clock/clock.ts';
+import { beginPhase } from '../../machines/status.ts';
+import { deletionStageOf } from '../../machines/deletion-stage.ts';
+import type { MachineStep } from '../context.ts';
+import type { DeletionCursor } from './cursor.ts';
 
 interface Deps {
   readonly clock: Clock;

@@ -1,7 +1,7 @@
-import type { MachineStep } from '../context.ts';
 import { next } from '../../../reconcile/result.ts';
-import { isAt, type DeletionCursor } from './cursor.ts';
+import type { MachineStep } from '../context.ts';
 import type { MachineTokens } from '../tokens/machine-tokens.ts';
+import { isAt, type DeletionCursor } from './cursor.ts';
 
 interface Deps {
   readonly tokens: MachineTokens;

@@ -3,9 +3,9 @@ import type { Node } from '../../../apis/wire.ts';
 import { MINUTE_MS, type Clock } from '../../../clock/clock.ts';
 import type { DrainRequest } from '../../../drain/drain.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
+import { drainTimeoutMsOf, maxEvictRetriesOf, type MachineSettings } from '../../machines/settings.ts';
 import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext } from '../context.ts';
-import { drainTimeoutMsOf, maxEvictRetriesOf, type MachineSettings } from '../../machines/settings.ts';
 import type { DrainPurpose, ForceReason } from './record.ts';
 
 /** Longest forced drain. */

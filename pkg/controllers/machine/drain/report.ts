@@ -1,10 +1,10 @@
 import type { LastOperation } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { DrainProgress } from '../../../drain/drain.ts';
 import type { Clock } from '../../../clock/clock.ts';
-import type { MachineContext } from '../context.ts';
-import type { News } from '../news.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
 import { setOperation } from '../../machines/status.ts';
+import type { MachineContext } from '../context.ts';
+import type { News } from '../news.ts';
 import { deadlineOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
 import { describeProgress, isHeldUp, reasonOf } from './progress-text.ts';
 import type { DrainRecord } from './record.ts';

@@ -4,9 +4,9 @@ import type { ConditionStatus } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { deletionStageOf, hasReached } from '../../machines/deletion-stage.ts';
+import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { explain } from './explain.ts';
 import type { Explanation } from './explanation.ts';
-import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 
 /** Says what the API server refuses to record of a machine. */
 const RECORD_REFUSED = 'RecordRefused';

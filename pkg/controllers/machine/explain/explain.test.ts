@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 
-import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { machine } from '../../../../test/builders.ts';
-import { machineConditions } from './conditions.ts';
+import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
-import { explain } from './explain.ts';
 import { hold, HOLD_KINDS, withHold, type HoldKind } from '../../machines/hold.ts';
+import { machineConditions } from './conditions.ts';
+import { explain } from './explain.ts';
 
 type Change = (m: ReturnType<typeof machine>) => void;
 const NOW_MS = Date.parse('2026-01-01T00:05:00Z');

@@ -4,14 +4,14 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { deletionStageOf, textOfStage, type DeletionStage } from '../../machines/deletion-stage.ts';
-import { inPlaceStory } from './in-place.ts';
 import { holdOf, type Hold, type HoldKind } from '../../machines/hold.ts';
-import { ALL_IS_WELL, type Explanation, type Story } from './explanation.ts';
 import { describeConditions } from '../../machines/node-health.ts';
-import { withOutage } from './outage.ts';
-import { withPreservation } from './preservation.ts';
 import { CREATE_FAILED } from '../../machines/status-texts.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
+import { inPlaceStory } from './in-place.ts';
+import { ALL_IS_WELL, type Explanation, type Story } from './explanation.ts';
+import { withOutage } from './outage.ts';
+import { withPreservation } from './preservation.ts';
 
 /**
  * Explains a Machine as it was read at `nowMs` (ms since the epoch). `outage`: what its owners say of a cluster that does not

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 
+import { machine } from '../../../../test/builders.ts';
 import type { LastOperation } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
-import { machine } from '../../../../test/builders.ts';
 import { explain } from './explain.ts';
 
 const OWNER = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind: 'MachineSet', name: 's', uid: 's', controller: true };

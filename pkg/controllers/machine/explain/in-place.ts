@@ -3,8 +3,8 @@ import { NODE_LABEL, SELECTED_FOR_UPDATE_LABEL, UPDATE_RESULT_LABEL } from '../.
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { textOfStage } from '../../machines/deletion-stage.ts';
-import type { Story } from './explanation.ts';
 import { IN_PLACE_UPDATE } from '../in-place/reason.ts';
+import type { Story } from './explanation.ts';
 
 /** The story of a machine that is, or is to be, updated in place; undefined for any other. */
 export function inPlaceStory(machine: Machine): Story | undefined {

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 
-import { describeHeldUp } from '../../../gate/outage.ts';
 import { machine, type BuiltMachine } from '../../../../test/builders.ts';
-import { machineConditions } from './conditions.ts';
+import { describeHeldUp } from '../../../gate/outage.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
+import { machineConditions } from './conditions.ts';
 import { explain } from './explain.ts';
 
 const OUTAGE = describeHeldUp([{ cluster: 'target', sinceMs: 0, why: 'no answer' }]);

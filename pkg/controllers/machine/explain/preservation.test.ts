@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
-import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { machine } from '../../../../test/builders.ts';
+import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { explain } from './explain.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');

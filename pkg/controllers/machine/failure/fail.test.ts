@@ -1,12 +1,12 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { expect, test } from '@jest/globals';
 
+import { machine } from '../../../../test/builders.ts';
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { FakeClock } from '../../../clock/fake-clock.ts';
 import { GateClosedError, type Gate } from '../../../gate/gate.ts';
-import { machine } from '../../../../test/builders.ts';
+import { copyOf } from '../../machines/status.ts';
 import type { MachineContext } from '../context.ts';
 import { PassNotes } from '../pass-notes.ts';
-import { copyOf } from '../../machines/status.ts';
 import { becomeFailed } from './fail.ts';
 
 /** A pass over a machine with, or without, a target cluster; `admit` is the gate. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../clock/clock.ts';
 import { CONTROL, type Gate } from '../../../gate/gate.ts';
-import type { MachineContext } from '../context.ts';
 import { beginPhase } from '../../machines/status.ts';
+import type { MachineContext } from '../context.ts';
 
 /** What a machine is failed with. */
 export interface FailDeps {

@@ -1,9 +1,9 @@
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
+import { belongsTo, type KnownMachines } from '../../machines/node-owner.ts';
 import type { MachineContext } from '../context.ts';
 import type { MachineAccess } from '../machine-access.ts';
-import { belongsTo, type KnownMachines } from '../../machines/node-owner.ts';
 
 /** When to look again after a live read that contradicts the cache: the watch delivers it soon. */
 export const CATCH_UP_MS = 1_000;

@@ -4,19 +4,19 @@ import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, requeue, stop, type StepResult } from '../../../reconcile/result.ts';
-import type { MachineContext, MachineStep } from '../context.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Trust } from '../../../gate/leader-gate.ts';
 import { hold, withHold, type Hold } from '../../machines/hold.ts';
-import { isUpdated } from '../in-place/outcome.ts';
 import { isHealthy } from '../../machines/node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
 import { setOperation } from '../../machines/status.ts';
 import type { PaceFacts, ReplacementPace } from '../../machines/pace.ts';
 import { paceFactsOf, stoppedZoneOf, type TurnParts } from '../../machines/replacement-turn.ts';
+import type { Fleet } from '../../machines/fleet.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { isUpdated } from '../in-place/outcome.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
 import { CATCH_UP_MS, lastLook, type LastLookDeps } from '../failure/last-look.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Trust } from '../../../gate/leader-gate.ts';
-import type { Fleet } from '../../machines/fleet.ts';
 
 /** When to look again while others are being replaced; their changes concern other keys. */
 const REPLACEMENT_RETRY_MS = 10_000;

@@ -1,15 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
+import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { ApiError } from '../../../kube/errors.ts';
-import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
 import { machineConditions } from '../explain/conditions.ts';
 import { explain } from '../explain/explain.ts';
-import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { wasUnprotected } from '../node/lost-nodes.ts';
 
 const MINUTE = 60_000;

@@ -3,21 +3,21 @@ import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { MachineContext, MachineStep } from '../context.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import type { MachineMetrics } from '../../../metrics/machine.ts';
 import {
   awaitsCriticalComponents,
   badConditions,
   conditionsChanged,
   describeConditions,
 } from '../../machines/node-health.ts';
-import { hasFailedUpdate } from '../in-place/outcome.ts';
 import { watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
 import { beginPhase, setOperation } from '../../machines/status.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { hasFailedUpdate } from '../in-place/outcome.ts';
 import { namedNode } from '../node/named-node.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { MachineMetrics } from '../../../metrics/machine.ts';
 import type { MachineTokens } from '../tokens/machine-tokens.ts';
 
 /** Phases that others end; nor does a healthy Node heal a machine that failed because its update in place did. */

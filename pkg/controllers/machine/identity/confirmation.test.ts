@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineClass, secret } from '../../../../test/builders.ts';
+import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
 import type { MachineRequest } from '../../../driver/driver.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { contradicts } from './confirmation.ts';
-import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const SECOND = 1_000;

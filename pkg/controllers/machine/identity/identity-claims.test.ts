@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
+import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
+import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../../driver/error.ts';
 import type { MachineRequest } from '../../../driver/driver.ts';
-import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
-import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
 import { IdentityClaims } from './identity-claims.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
+import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { MACHINE_NAME_LABEL, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const MINUTE = 60_000;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
+import { KeptMachine } from '../../../../test/kept-machine.ts';
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
   NOT_MANAGED_ANNOTATION,
@@ -11,9 +12,8 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
-import { explain } from '../explain/explain.ts';
-import { KeptMachine } from '../../../../test/kept-machine.ts';
 import { replacementsUnderWay } from '../../machines/replacement.ts';
+import { explain } from '../explain/explain.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -5,13 +5,13 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import { inPlaceUpdateTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
+import { beginPhase, setOperation } from '../../machines/status.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
 import { conditionOf } from '../node/node-condition.ts';
-import { inPlaceUpdateTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
-import { beginPhase, setOperation } from '../../machines/status.ts';
 import { failureOn, IN_PLACE_UPDATE } from './reason.ts';
-import type { Lister } from '../../../cache/lister.ts';
 
 interface Deps {
   readonly clock: Clock;

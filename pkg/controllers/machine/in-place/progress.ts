@@ -4,18 +4,18 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { MachineContext, MachineStep } from '../context.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
+import { beginPhase, setFailure, setOperation } from '../../machines/status.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
 import { reportProgress } from '../drain/report.ts';
 import type { Drains, DrainState } from '../drain/session.ts';
 import type { News } from '../news.ts';
 import { namedNode } from '../node/named-node.ts';
-import type { NodeAccess } from '../../machines/node-access.ts';
 import { conditionOf, setCondition } from '../node/node-condition.ts';
-import { beginPhase, setFailure, setOperation } from '../../machines/status.ts';
 import { IN_PLACE_UPDATE, inPlaceCondition, inPlaceFacts, nextReason, type InPlaceFacts } from './reason.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 
 /** Phases in which a machine is taken for an update: one that does not work yet, or is given up, is not. */
 const UPDATABLE: ReadonlySet<string> = new Set([

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 
+import { node } from '../../../../test/builders.ts';
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
   SELECTED_FOR_UPDATE_LABEL,
@@ -7,7 +8,6 @@ import {
   UPDATE_RESULT_LABEL,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
-import { node } from '../../../../test/builders.ts';
 import { inPlaceCondition, inPlaceFacts, nextReason } from './reason.ts';
 
 interface Case {

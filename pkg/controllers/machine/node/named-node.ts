@@ -1,7 +1,7 @@
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { MachineContext } from '../context.ts';
 import { belongsTo, type KnownMachines } from '../../machines/node-owner.ts';
+import type { MachineContext } from '../context.ts';
 
 /**
  * The Node that a Machine names: undefined when it names none, or there is no target cluster; `missing` when there is no such Node, or it

@@ -1,8 +1,8 @@
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { isManaged, type LostNodes } from './lost-nodes.ts';
 import type { MachineAccess } from '../machine-access.ts';
+import { isManaged, type LostNodes } from './lost-nodes.ts';
 
 interface Deps {
   readonly lostNodes: LostNodes;

@@ -10,13 +10,11 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { withDeadline } from '../../../clock/deadline.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
-import type { MachineContext, MachineStep } from '../context.ts';
-import type { LostNodes } from './lost-nodes.ts';
-import type { News } from '../news.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
-import { capacityChange, type CapacityChange } from './node-capacity.ts';
 import { belongsTo } from '../../machines/node-owner.ts';
-import { applyInParts } from './node-parts.ts';
 import {
   ALL_CHANGES,
   describeRefusals,
@@ -25,10 +23,12 @@ import {
   reasonFor,
   type Refusal,
 } from '../../machines/node-refusal.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import type { News } from '../news.ts';
+import type { LostNodes } from './lost-nodes.ts';
+import { capacityChange, type CapacityChange } from './node-capacity.ts';
+import { applyInParts } from './node-parts.ts';
 import { nodeChange, OWN_ENTRIES, templateEntries, type NodeChange } from './node-template.ts';
-import type { Clock } from '../../../clock/clock.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 
 /** Pause before what was refused is tried again: after the first time, doubled with each further one up to the longest. */
 const FIRST_RETRY_MS = 10_000;

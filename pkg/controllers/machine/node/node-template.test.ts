@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { machine, node } from '../../../../test/builders.ts';
 import { LAST_APPLIED_TEMPLATE_ANNOTATION as APPLIED } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { NodeTemplateSpec } from '../../../apis/machine/v1alpha1/machine.ts';
-import { machine, node } from '../../../../test/builders.ts';
 import { nodeChange } from './node-template.ts';
 
 const FINALIZER = 'node.machine.sapcloud.io/machine-controller';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
-import { planPreservation } from './plan.ts';
 import type { AskedPreservation } from '../../machines/preserve-value.ts';
+import { planPreservation } from './plan.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const DAY = 24 * 3_600_000;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
+import { KeptMachine } from '../../../../test/kept-machine.ts';
 import {
   FORCE_DRAIN_LABEL,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
@@ -11,7 +12,6 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
-import { KeptMachine } from '../../../../test/kept-machine.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -8,13 +8,16 @@ import { controllerOf } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
+import { preserveTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
+import { askedPreservation, isUnderstood } from '../../machines/preserve-value.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { Drains } from '../drain/session.ts';
 import type { News } from '../news.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
-import type { NodeAccess } from '../../machines/node-access.ts';
 import { setCondition } from '../node/node-condition.ts';
-import { preserveTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import {
   PRESERVATION_BARRIER,
   preservedCondition,
@@ -26,9 +29,6 @@ import {
   untainted,
 } from './node-marks.ts';
 import { planPreservation, type EndReason, type PreservationPlan } from './plan.ts';
-import { askedPreservation, isUnderstood } from '../../machines/preserve-value.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 
 type Preserve = Extract<PreservationPlan, { kind: 'preserve' }>;
 type End = Extract<PreservationPlan, { kind: 'end' }>;

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../../../test/builders.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
+import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import {
   MACHINE_FINALIZER,
   NODE_LABEL,
@@ -17,7 +18,6 @@ import type { MachineEvent } from '../../machines/events.ts';
 import type { MachineCopy } from '../../machines/status.ts';
 import { refusalShownBy } from '../explain/conditions.ts';
 import { MachineController } from '../controller.ts';
-import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { PassNotes } from '../pass-notes.ts';
 import { RefusedRecords } from './refused-record.ts';
 

@@ -7,11 +7,11 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { FakeClock } from '../../../clock/fake-clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { machines } from '../../../kube/resource.ts';
+import { copyOf, type MachineCopy } from '../../machines/status.ts';
+import { statusChange } from '../../machines/status-change.ts';
 import type { MachineContext } from '../context.ts';
 import { PassNotes } from '../pass-notes.ts';
-import { copyOf, type MachineCopy } from '../../machines/status.ts';
 import { mainPatch, writeRecord, writeStatus } from './write.ts';
-import { statusChange } from '../../machines/status-change.ts';
 
 const before = machine((m) => {
   m.metadata.uid = 'u1';

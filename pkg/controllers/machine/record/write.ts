@@ -19,9 +19,9 @@ import { CONTROL } from '../../../gate/gate.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch, type Patch } from '../../../kube/patch.ts';
 import { machines } from '../../../kube/resource.ts';
 import { statusChange } from '../../machines/status-change.ts';
+import { refusedFor } from '../../machines/node-refusal.ts';
 import { machineConditions, refusalShownBy } from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
-import { refusedFor } from '../../machines/node-refusal.ts';
 
 /** Annotations that the machine controller owns. */
 const OWNED_ANNOTATIONS = [

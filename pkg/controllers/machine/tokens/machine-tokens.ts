@@ -3,10 +3,10 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
-import type { BootstrapTokens } from './bootstrap-tokens.ts';
-import type { MachineContext } from '../context.ts';
 import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import { isBeingCreated } from '../../machines/status.ts';
+import type { MachineContext } from '../context.ts';
+import type { BootstrapTokens } from './bootstrap-tokens.ts';
 import { legacyTokenID } from './token-id.ts';
 import { fillUserData, wantsToken } from './user-data.ts';
 
