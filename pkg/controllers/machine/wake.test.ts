@@ -1,16 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { machine, machineClass, node, secret } from '../../../test/builders.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import type { MachineActivities } from './calls/results.ts';
 import type { ChangeHandler, Informer } from '../../cache/lister.ts';
 import { Store } from '../../cache/store.ts';
-import { machine, machineClass, node, secret } from '../../../test/builders.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
 import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
+import type { MachineActivities } from './calls/results.ts';
 import type { MachineController } from './controller.ts';
 import { wakeMachines, wakeMachinesOfClasses } from './wake.ts';
 
