@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import type { Machine } from '../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { MachineSetParts } from '../pkg/controllers/machine-set/parts.ts';
-import { machineSetMetrics } from '../pkg/metrics/machine-set.ts';
+import { machineSetMetrics } from '../pkg/controllers/machine-set/metrics.ts';
 import { Expectations } from '../pkg/reconcile/expectations.ts';
 import { MemoryParts } from './memory-parts.ts';
 

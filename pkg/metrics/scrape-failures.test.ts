@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { machineDeploymentMetrics } from './machine-deployment.ts';
-import { machineSetMetrics } from './machine-set.ts';
+import { machineDeploymentMetrics } from '../controllers/machine-deployment/metrics.ts';
+import { machineSetMetrics } from '../controllers/machine-set/metrics.ts';
 
 test('a scrape that cannot count the objects of a kind is counted itself, beside kinds that can', async () => {
   const registry = new Registry();

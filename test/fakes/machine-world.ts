@@ -26,7 +26,7 @@ import type { Cluster, GateClosedError } from '../../pkg/gate/gate.ts';
 import type { Outage } from '../../pkg/gate/outage.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
-import type { MachineMetrics } from '../../pkg/metrics/machine.ts';
+import type { MachineMetrics } from '../../pkg/controllers/machine/metrics.ts';
 import type { StepResult } from '../../pkg/reconcile/result.ts';
 import { FakeDrain } from './drain.ts';
 import { FakeDriver } from './driver.ts';

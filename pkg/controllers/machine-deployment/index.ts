@@ -2,7 +2,7 @@ import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
 import { machineDeployments as deploymentResource, machineSets as machineSetResource } from '../../kube/resource.ts';
 import { MANAGER_LEASE } from '../../leader/names.ts';
-import { machineDeploymentMetrics } from '../../metrics/machine-deployment.ts';
+import { machineDeploymentMetrics } from './metrics.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import type { CreationBrake } from '../replicas/creation-brake.ts';

@@ -2,7 +2,7 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
 import { machineSets as machineSetResource } from '../../kube/resource.ts';
 import { MANAGER_LEASE } from '../../leader/names.ts';
-import { machineSetMetrics } from '../../metrics/machine-set.ts';
+import { machineSetMetrics } from './metrics.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import { Expectations } from '../../reconcile/expectations.ts';

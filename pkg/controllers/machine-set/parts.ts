@@ -6,7 +6,7 @@ import type { Clock } from '../../clock/clock.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import type { Logger } from '../../log/logger.ts';
-import type { MachineSetMetrics } from '../../metrics/machine-set.ts';
+import type { MachineSetMetrics } from './metrics.ts';
 import type { Expectations } from '../../reconcile/expectations.ts';
 import type { Targets } from '../../targets/targets.ts';
 import type { CreationBrake } from '../replicas/creation-brake.ts';

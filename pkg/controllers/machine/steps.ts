@@ -6,7 +6,7 @@ import type { Drain } from '../../drain/drain.ts';
 import type { Gate } from '../../gate/gate.ts';
 import type { Trust } from '../../gate/leader-gate.ts';
 import type { Outage } from '../../gate/outage.ts';
-import type { MachineMetrics } from '../../metrics/machine.ts';
+import type { MachineMetrics } from './metrics.ts';
 import type { Targets } from '../../targets/targets.ts';
 import type { Fleet } from '../machines/fleet.ts';
 import type { ReplacementPace } from '../machines/pace.ts';

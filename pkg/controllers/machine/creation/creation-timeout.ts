@@ -5,7 +5,7 @@ import { next, requeue, stop } from '../../../reconcile/result.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
-import type { MachineMetrics } from '../../../metrics/machine.ts';
+import type { MachineMetrics } from '../metrics.ts';
 import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import { isBeingCreated, setOperation } from '../../machines/status.ts';
 import type { MachineContext, MachineStep } from '../context.ts';

@@ -3,7 +3,7 @@ import type { Clock } from '../../../clock/clock.ts';
 import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
-import type { MachineMetrics } from '../../../metrics/machine.ts';
+import type { MachineMetrics } from '../metrics.ts';
 import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import { INITIALIZE_FAILED } from '../../machines/status-texts.ts';
 import { restartPhase, setFailure } from '../../machines/status.ts';

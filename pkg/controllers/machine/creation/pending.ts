@@ -1,7 +1,7 @@
 import type { NodeAddress } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { MachineMetrics } from '../../../metrics/machine.ts';
+import type { MachineMetrics } from '../metrics.ts';
 import { beginPhase, isBeingCreated, setOperation } from '../../machines/status.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';

@@ -4,7 +4,7 @@ import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Lister } from '../../../cache/lister.ts';
-import type { MachineMetrics } from '../../../metrics/machine.ts';
+import type { MachineMetrics } from '../metrics.ts';
 import { wasNeverAsked } from '../../machines/status.ts';
 import { keepState, StaleCallError, type DriverCall, type DriverCalls } from '../calls/driver-call.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';

@@ -5,7 +5,7 @@ import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineMetrics } from '../../../metrics/machine.ts';
+import type { MachineMetrics } from '../metrics.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { DrainPlan } from '../drain/plan.ts';

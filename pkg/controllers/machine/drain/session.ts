@@ -1,6 +1,6 @@
 import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import type { MachineMetrics } from '../../../metrics/machine.ts';
+import type { MachineMetrics } from '../metrics.ts';
 import type { Drain, DrainOutcome } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import type { MachineActivities } from '../calls/results.ts';

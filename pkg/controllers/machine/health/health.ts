@@ -6,7 +6,7 @@ import { next } from '../../../reconcile/result.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { MachineMetrics } from '../../../metrics/machine.ts';
+import type { MachineMetrics } from '../metrics.ts';
 import {
   awaitsCriticalComponents,
   badConditions,

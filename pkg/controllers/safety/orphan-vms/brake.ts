@@ -3,7 +3,7 @@ import type { Clock } from '../../../clock/clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Logger } from '../../../log/logger.ts';
-import type { OrphanVMMetrics } from '../../../metrics/safety.ts';
+import type { OrphanVMMetrics } from './metrics.ts';
 import { heldOrphans } from './events.ts';
 import type { ForgottenMachines } from './forgotten.ts';
 import { orphanLimit, releaseOf } from './orphan-limit.ts';

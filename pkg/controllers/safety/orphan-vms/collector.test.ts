@@ -7,7 +7,7 @@ import { FakeClock } from '../../../clock/fake-clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { orphanVMMetrics } from '../../../metrics/safety.ts';
+import { orphanVMMetrics } from './metrics.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { Collector } from './collector.ts';
 

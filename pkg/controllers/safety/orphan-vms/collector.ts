@@ -6,7 +6,7 @@ import { DriverError } from '../../../driver/error.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import type { Logger } from '../../../log/logger.ts';
-import type { OrphanVMMetrics } from '../../../metrics/safety.ts';
+import type { OrphanVMMetrics } from './metrics.ts';
 import { deletedOrphan, failedToDeleteOrphan, foundOrphan } from './events.ts';
 import { describeProof, type Proof, proofFields } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';

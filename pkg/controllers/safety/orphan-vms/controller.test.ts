@@ -13,7 +13,7 @@ import { DriverError } from '../../../driver/error.ts';
 import { CONTROL } from '../../../gate/gate.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { activityMetrics } from '../../../metrics/activity.ts';
-import { orphanVMMetrics } from '../../../metrics/safety.ts';
+import { orphanVMMetrics } from './metrics.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { Departures } from '../departures.ts';
 import { GoneMachines } from '../gone-machines.ts';

@@ -5,7 +5,7 @@ import { eventsAbout } from '../../../events/event-sink.ts';
 import { CONTROL } from '../../../gate/gate.ts';
 import { machineClasses, machines as machineResource } from '../../../kube/resource.ts';
 import { MACHINE_LEASE } from '../../../leader/names.ts';
-import { orphanVMMetrics } from '../../../metrics/safety.ts';
+import { orphanVMMetrics } from './metrics.ts';
 import type { Operator } from '../../../operator/operator.ts';
 import type { Controller } from '../../../reconcile/controller.ts';
 import type { SecretContents } from '../../class-secrets/secret-contents.ts';

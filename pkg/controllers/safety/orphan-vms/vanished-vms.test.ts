@@ -11,7 +11,7 @@ import { FakeClock } from '../../../clock/fake-clock.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { machines as machineResource, nodes } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { orphanVMMetrics } from '../../../metrics/safety.ts';
+import { orphanVMMetrics } from './metrics.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { CLASS_INDEX, classIndex } from '../../../indexes/class-index.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';

@@ -11,7 +11,7 @@ import { isNotFound } from '../../../kube/errors.ts';
 import { statusPatch } from '../../../kube/patch.ts';
 import { machines as machineResource, nodes } from '../../../kube/resource.ts';
 import type { Logger } from '../../../log/logger.ts';
-import type { OrphanVMMetrics } from '../../../metrics/safety.ts';
+import type { OrphanVMMetrics } from './metrics.ts';
 import type { Targets } from '../../../targets/targets.ts';
 import { CLASS_INDEX } from '../../../indexes/class-index.ts';
 import type { Lister } from '../../../cache/lister.ts';

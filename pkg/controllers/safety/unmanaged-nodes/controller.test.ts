@@ -7,7 +7,7 @@ import type { Node } from '../../../apis/wire.ts';
 import { Store } from '../../../cache/store.ts';
 import { FakeClock } from '../../../clock/fake-clock.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { unmanagedNodeMetrics } from '../../../metrics/safety.ts';
+import { unmanagedNodeMetrics } from './metrics.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../../indexes/machine-indexes.ts';
 import { GoneMachines } from '../gone-machines.ts';

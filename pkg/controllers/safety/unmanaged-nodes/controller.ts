@@ -9,7 +9,7 @@ import { isNotFound } from '../../../kube/errors.ts';
 import { strategicPatch } from '../../../kube/patch.ts';
 import { machines as machineResource, nodes } from '../../../kube/resource.ts';
 import type { Logger } from '../../../log/logger.ts';
-import type { UnmanagedNodeMetrics } from '../../../metrics/safety.ts';
+import type { UnmanagedNodeMetrics } from './metrics.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Target, Targets } from '../../../targets/targets.ts';
 import { nodeAccess } from '../../machines/node-access.ts';

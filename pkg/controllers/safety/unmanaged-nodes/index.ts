@@ -1,5 +1,5 @@
 import { MACHINE_LEASE } from '../../../leader/names.ts';
-import { unmanagedNodeMetrics } from '../../../metrics/safety.ts';
+import { unmanagedNodeMetrics } from './metrics.ts';
 import type { Operator } from '../../../operator/operator.ts';
 import type { Controller } from '../../../reconcile/controller.ts';
 import type { GoneMachines } from '../gone-machines.ts';

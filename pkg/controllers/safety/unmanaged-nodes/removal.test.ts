@@ -9,7 +9,7 @@ import { FakeClock } from '../../../clock/fake-clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { machines as machineResource } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { unmanagedNodeMetrics } from '../../../metrics/safety.ts';
+import { unmanagedNodeMetrics } from './metrics.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { MACHINE_INDEXES } from '../../../indexes/machine-indexes.ts';
 import { GoneMachines } from '../gone-machines.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
-import { machine, machineClass } from '../../test/builders.ts';
-import { machineMetrics, type MachineMetrics } from './machine.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { machine, machineClass } from '../../../test/builders.ts';
+import { machineMetrics, type MachineMetrics } from './metrics.ts';
 
 function start(...machines: Machine[]): { registry: Registry; metrics: MachineMetrics; machines: Machine[] } {
   const registry = new Registry();

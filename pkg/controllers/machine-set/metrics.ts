@@ -1,10 +1,10 @@
 import { Counter } from 'prom-client';
 import type { Registry } from 'prom-client';
 
-import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
-import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds, nameOf } from './object-labels.ts';
-import { objectGauges } from './object-gauges.ts';
-import { scrapeFailures } from './scrape-failures.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds, nameOf } from '../../metrics/object-labels.ts';
+import { objectGauges } from '../../metrics/object-gauges.ts';
+import { scrapeFailures } from '../../metrics/scrape-failures.ts';
 
 /** What MachineSets are counted by. The other metrics of this area are read from the cache at each scrape. */
 export interface MachineSetMetrics {

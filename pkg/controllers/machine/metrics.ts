@@ -1,11 +1,11 @@
-import { nameOf } from './object-labels.ts';
+import { nameOf } from '../../metrics/object-labels.ts';
 import { Counter, Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 
-import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
-import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
-import { DEPLOYMENT_NAME_LABEL, NODE_LABEL, ZONE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
-import { fromTimestamp } from '../clock/clock.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import { DEPLOYMENT_NAME_LABEL, NODE_LABEL, ZONE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
 
 /** What the gauges of a Machine's state are read from, at each scrape. */
 export interface MachineSource {

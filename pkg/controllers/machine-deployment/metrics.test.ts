@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
-import { machineDeployment } from '../../test/builders.ts';
-import { machineDeploymentMetrics } from './machine-deployment.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { machineDeployment } from '../../../test/builders.ts';
+import { machineDeploymentMetrics } from './metrics.ts';
 
 async function metricsOf(...deployments: MachineDeployment[]): Promise<string[]> {
   const registry = new Registry();

@@ -8,19 +8,6 @@ export interface OrphanVMMetrics {
   readonly vanishedVMs: Counter;
 }
 
-/** What the loop over Nodes does, by `action`. */
-export type UnmanagedNodeMetrics = Counter<'action'>;
-
-/** Declares the metrics of the loop over Nodes in `registry`. */
-export function unmanagedNodeMetrics(registry: Registry): UnmanagedNodeMetrics {
-  return new Counter({
-    name: 'machinist_unmanaged_nodes_total',
-    help: 'Nodes without a Machine by what was done: marked, unmarked when one has it again, removed because its machine is gone.',
-    labelNames: ['action'],
-    registers: [registry],
-  });
-}
-
 /** Declares the metrics of the loop over VMs in `registry`; `ownerless` is read at each scrape. */
 export function orphanVMMetrics(registry: Registry, ownerless: () => number): OrphanVMMetrics {
   const registers = [registry];

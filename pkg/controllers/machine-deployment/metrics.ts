@@ -1,9 +1,9 @@
 import type { Registry } from 'prom-client';
 
-import type { IntOrPercent, MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
-import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds, nameOf } from './object-labels.ts';
-import { objectGauges } from './object-gauges.ts';
-import { scrapeFailures } from './scrape-failures.ts';
+import type { IntOrPercent, MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds, nameOf } from '../../metrics/object-labels.ts';
+import { objectGauges } from '../../metrics/object-gauges.ts';
+import { scrapeFailures } from '../../metrics/scrape-failures.ts';
 
 /** Labels that name a MachineDeployment. */
 const NAMED = ['name', 'namespace'] as const;

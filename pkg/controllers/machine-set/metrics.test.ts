@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
-import { machineSet } from '../../test/builders.ts';
-import { machineSetMetrics } from './machine-set.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { machineSet } from '../../../test/builders.ts';
+import { machineSetMetrics } from './metrics.ts';
 
 const full = machineSet((s) => {
   s.spec = { ...s.spec, replicas: 3, minReadySeconds: 5, machineClass: { apiGroup: 'g', kind: 'k', name: 'n' } };

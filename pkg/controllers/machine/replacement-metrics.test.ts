@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { replacementMetrics } from './replacement.ts';
+import { replacementMetrics } from './replacement-metrics.ts';
 
 test('zones of one name are told apart', async () => {
   const registry = new Registry();
