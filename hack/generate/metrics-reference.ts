@@ -21,7 +21,7 @@ import { table } from './table.ts';
 
 const INTRODUCTION = `# Metrics
 
-Generated from \`pkg/metrics\`.
+Generated from the declarations in \`pkg\`.
 
 Served at \`/metrics\` in the Prometheus text format. Names that begin with \`mcm_\` and \`rest_client_\` are the original's, with its labels; those that
 begin with \`machinist_\` are ours. The usual \`process_*\` and \`nodejs_*\` metrics come on top. Gauges about objects are read from the caches at each

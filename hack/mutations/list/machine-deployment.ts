@@ -4,7 +4,7 @@ import type { Mutation } from '../mutation.ts';
 export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   {
     file: 'pkg/controllers/machine-deployment/claim.ts',
-    from: 'if (adopt.length === 0 || !(await mayAdopt(parts, deployment, signal))) return;',
+    from: 'if (adopt.length === 0 || !(await mayAdopt(deps, deployment, signal))) return;',
     to: 'if (adopt.length === 0) return;',
     why: 'A MachineDeployment that is being deleted adopts sets, and they are deleted with it.',
     tests: ['pkg/controllers/machine-deployment/claim.test.ts'],
@@ -75,22 +75,22 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/deletion.ts',
-    from: "await parts.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal, clusters });",
-    to: "await parts.writer.delete('change', machineSets, ref, { uid, resourceVersion }, { signal, clusters });",
+    from: "await deps.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal, clusters });",
+    to: "await deps.writer.delete('change', machineSets, ref, { uid, resourceVersion }, { signal, clusters });",
     why: 'Sets are deleted with their Machines without a proof of life.',
     tests: ['pkg/controllers/machine-deployment/deletion.test.ts'],
   },
   {
     file: 'pkg/controllers/machine-deployment/deletion.ts',
-    from: "await parts.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal, clusters });",
-    to: "await parts.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal });",
+    from: "await deps.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal, clusters });",
+    to: "await deps.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal });",
     why: 'Machines are given up while nobody knows how their Nodes are.',
     tests: ['pkg/controllers/machine-deployment/deletion.test.ts'],
   },
   {
     file: 'pkg/controllers/machine-deployment/deletion.ts',
-    from: "await parts.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal, clusters });",
-    to: "await parts.writer.delete('destroy', machineSets, ref, { uid }, { signal, clusters });",
+    from: "await deps.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal, clusters });",
+    to: "await deps.writer.delete('destroy', machineSets, ref, { uid }, { signal, clusters });",
     why: 'A set that has changed since it was looked at is deleted.',
     tests: ['pkg/controllers/machine-deployment/deletion.test.ts'],
   },
@@ -187,7 +187,7 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/create-set.ts',
-    from: "await parts.writer.patch('change', machineDeployments, ref, statusPatch(deployment, { collisionCount }), { signal });",
+    from: "await deps.writer.patch('change', machineDeployments, ref, statusPatch(deployment, { collisionCount }), { signal });",
     to: '',
     why: 'A name that a stranger has is asked for again and again.',
     tests: ['pkg/controllers/machine-deployment/create-set.test.ts'],
@@ -400,8 +400,8 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/rollout.ts',
-    from: 'if (isDue && ofSet.isDone) await noteTaint(parts, set, true, signal);',
-    to: 'if (isDue) await noteTaint(parts, set, true, signal);',
+    from: 'if (isDue && ofSet.isDone) await noteTaint(deps, set, true, signal);',
+    to: 'if (isDue) await noteTaint(deps, set, true, signal);',
     why: 'A set counts as tainted although some of its Nodes are not.',
     tests: ['pkg/controllers/machine-deployment/rollout.test.ts'],
   },
@@ -528,8 +528,8 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/in-place-update.ts',
-    from: 'if (await resizeSets(parts, world, { sizes: settled }, signal)) return {};',
-    to: 'await resizeSets(parts, world, { sizes: settled }, signal);',
+    from: 'if (await resizeSets(deps, world, { sizes: settled }, signal)) return {};',
+    to: 'await resizeSets(deps, world, { sizes: settled }, signal);',
     why: 'A set is resized twice by sizes of a moment before.',
     tests: ['pkg/controllers/machine-deployment/in-place-update.test.ts'],
   },

@@ -114,8 +114,8 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/survey.ts',
-    from: 'const outcomes = await Promise.allSettled(classes.map((one) => list(parts, one, signal)));',
-    to: "const early = await parts.reader.list(machines, { namespace: parts.namespace, signal }); const outcomes = await Promise.allSettled(classes.map((one) => list(parts, one, signal))); const machinesBefore = early.items; if (machinesBefore.length >= 0) return { lists: outcomes.flatMap((one) => (one.status === 'fulfilled' && one.value !== undefined ? [one.value] : [])), failures: [], machines: machinesBefore };",
+    from: 'const outcomes = await Promise.allSettled(classes.map((one) => list(deps, one, signal)));',
+    to: "const early = await deps.reader.list(machines, { namespace: deps.namespace, signal }); const outcomes = await Promise.allSettled(classes.map((one) => list(deps, one, signal))); const machinesBefore = early.items; if (machinesBefore.length >= 0) return { lists: outcomes.flatMap((one) => (one.status === 'fulfilled' && one.value !== undefined ? [one.value] : [])), failures: [], machines: machinesBefore };",
     why: 'A VM that was made during the look is deleted, because Machines were read before it.',
     tests: ['pkg/controllers/safety/orphan-vms/survey.test.ts'],
   },
@@ -155,7 +155,7 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/collector.ts',
-    from: 'if (this.#parts.isDryRun) return this.#tell(vm, access, proof);',
+    from: 'if (this.#deps.isDryRun) return this.#tell(vm, access, proof);',
     to: '',
     why: 'A dry run deletes.',
     tests: [
@@ -203,7 +203,7 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/vanished-vms.ts',
-    from: 'stoppedZoneOf(this.#parts, machine) !== undefined ||',
+    from: 'stoppedZoneOf(this.#deps, machine) !== undefined ||',
     to: '',
     why: 'The machines of a zone that has an outage are replaced because its provider shows no VM.',
     tests: ['pkg/controllers/safety/orphan-vms/vanished-vms.test.ts'],

@@ -23,7 +23,7 @@ export interface ClassSecrets {
 }
 
 /** What the contents are read with. */
-export interface SecretContentsParts {
+export interface SecretContentsDeps {
   readonly reader: Reader;
   /** Metadata of the Secrets of our namespace: tells when content may have changed. */
   readonly secrets: Informer<KubeObject>;
@@ -46,21 +46,21 @@ const ABSENT_MS = 5_000;
  * Secret's resourceVersion changes, and forgotten when it vanishes or no class names it any more.
  */
 export class SecretContents {
-  readonly #parts: SecretContentsParts;
+  readonly #deps: SecretContentsDeps;
   readonly #known = new Map<string, Content>();
   readonly #absentUntilMs = new Map<string, number>();
   readonly #reading = new Map<string, Promise<Content | undefined>>();
 
-  constructor(parts: SecretContentsParts) {
-    this.#parts = parts;
+  constructor(deps: SecretContentsDeps) {
+    this.#deps = deps;
     const forgetUnnamed = (key: string): void => {
-      if (parts.classes.byIndex(SECRET_INDEX, key).length === 0) this.#forget(key);
+      if (deps.classes.byIndex(SECRET_INDEX, key).length === 0) this.#forget(key);
     };
-    parts.secrets.onChange((old, current) => {
+    deps.secrets.onChange((old, current) => {
       if (current === undefined && old !== undefined) this.#forget(keyOf(old));
       if (current !== undefined) this.#absentUntilMs.delete(keyOf(current));
     });
-    parts.classes.onChange((old) => {
+    deps.classes.onChange((old) => {
       if (old !== undefined) for (const key of secretIndex(old)) forgetUnnamed(key);
     });
   }
@@ -82,9 +82,9 @@ export class SecretContents {
     // As in the original: our permissions must not lend themselves to classes that name Secrets of others.
     if (namespace !== machineClass.metadata.namespace) return Promise.resolve(undefined);
     const known = this.#known.get(key);
-    const current = this.#parts.secrets.get(key)?.metadata.resourceVersion;
+    const current = this.#deps.secrets.get(key)?.metadata.resourceVersion;
     if (known !== undefined && known.resourceVersion === current) return Promise.resolve(known);
-    const isAbsent = current === undefined && this.#parts.clock.monotonicMs() < (this.#absentUntilMs.get(key) ?? 0);
+    const isAbsent = current === undefined && this.#deps.clock.monotonicMs() < (this.#absentUntilMs.get(key) ?? 0);
     if (isAbsent) return Promise.resolve(undefined);
 
     const reading = this.#reading.get(key) ?? this.#read(key, namespace, name);
@@ -95,13 +95,13 @@ export class SecretContents {
   /** One read for all who wait for it; it is not aborted with the first of them. */
   async #read(key: string, namespace: string, name: string): Promise<Content | undefined> {
     try {
-      const content = contentOf(await this.#parts.reader.get(secrets, { namespace, name }));
-      if (this.#parts.classes.byIndex(SECRET_INDEX, key).length > 0) this.#known.set(key, content);
+      const content = contentOf(await this.#deps.reader.get(secrets, { namespace, name }));
+      if (this.#deps.classes.byIndex(SECRET_INDEX, key).length > 0) this.#known.set(key, content);
       return content;
     } catch (err) {
       if (!isNotFound(err)) throw err;
       this.#known.delete(key);
-      this.#absentUntilMs.set(key, this.#parts.clock.monotonicMs() + ABSENT_MS);
+      this.#absentUntilMs.set(key, this.#deps.clock.monotonicMs() + ABSENT_MS);
       return undefined;
     } finally {
       this.#reading.delete(key);
@@ -124,6 +124,6 @@ function contentOf({ metadata, data }: Secret): Content {
 }
 
 /** A hash in which no two different lists look the same. */
-function digest(parts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+function digest(deps: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(deps)).digest('hex');
 }

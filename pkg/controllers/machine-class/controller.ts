@@ -18,7 +18,7 @@ import { decideHold } from './hold.ts';
 import type { HoldDecision, OwnerlessVMs } from './hold.ts';
 
 /** What the MachineClass controller is made of. */
-export interface MachineClassParts {
+export interface MachineClassDeps {
   readonly classes: Lister<MachineClass>;
   /** With the index CLASS_INDEX. */
   readonly machines: Lister<Machine>;
@@ -47,18 +47,18 @@ interface Unused {
 
 /** Keeps the finalizer on MachineClasses that somebody needs; hold.ts has the rules. */
 export class MachineClassController {
-  readonly #parts: MachineClassParts;
+  readonly #deps: MachineClassDeps;
   readonly #unused = new Map<string, Unused>();
   /** When it was last told of a class that its deletion waits. Monotonic. */
   readonly #told = new Map<string, { readonly uid: string; readonly atMs: number }>();
 
-  constructor(parts: MachineClassParts) {
-    this.#parts = parts;
+  constructor(deps: MachineClassDeps) {
+    this.#deps = deps;
   }
 
   /** One pass over one class. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
-    const seen = this.#parts.classes.get(key);
+    const seen = this.#deps.classes.get(key);
     if (seen === undefined || this.#hasMachines(key)) this.#unused.delete(key);
     if (seen === undefined) {
       this.#told.delete(key);
@@ -70,7 +70,7 @@ export class MachineClassController {
 
     const ownerless = await this.#ownerlessVMs(seen, this.#unusedSince(key, seen), signal);
     // Machines and class may have changed while the provider was asked.
-    const current = this.#parts.classes.get(key);
+    const current = this.#deps.classes.get(key);
     if (current?.metadata.uid !== seen.metadata.uid) return requeue(0, 'the class as it is now');
     return this.#act(this.#decide(key, current, ownerless), key, current, ownerless, signal);
   }
@@ -83,7 +83,7 @@ export class MachineClassController {
       isHeld: machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) ?? false,
       isDeleting: isBeingDeleted(machineClass),
       ownerless,
-      waitedMs: sinceMs === undefined ? 0 : this.#parts.clock.monotonicMs() - sinceMs,
+      waitedMs: sinceMs === undefined ? 0 : this.#deps.clock.monotonicMs() - sinceMs,
     });
   }
 
@@ -102,9 +102,9 @@ export class MachineClassController {
       return requeue(ASK_AGAIN_MS, ownerless === 'some' ? 'VMs without a Machine to be deleted' : 'a VM list');
     }
     if (decision === 'remove-unproven') {
-      const waitedMs = this.#parts.clock.monotonicMs() - this.#unusedSince(key, machineClass);
+      const waitedMs = this.#deps.clock.monotonicMs() - this.#unusedSince(key, machineClass);
       const event = releasedUnproven(machineClass, ownerless === 'some', Math.round(waitedMs / MINUTE_MS));
-      this.#parts.recorder.event(event);
+      this.#deps.recorder.event(event);
     }
     await this.#write(machineClass, decision === 'add' ? [...finalizers, MACHINE_FINALIZER] : others, signal);
     return stop;
@@ -112,25 +112,25 @@ export class MachineClassController {
 
   /** Told when the wait begins, and now and then for as long as it lasts: Events do not live for ever. */
   #waitForMachines(key: string, machineClass: MachineClass): StepResult {
-    const users = this.#parts.machines.byIndex(CLASS_INDEX, key).map(({ metadata }) => metadata.name);
+    const users = this.#deps.machines.byIndex(CLASS_INDEX, key).map(({ metadata }) => metadata.name);
     if (users.length === 0) return waitFor('other finalizers');
     const { uid } = machineClass.metadata;
-    const nowMs = this.#parts.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     const told = this.#told.get(key);
     if (told?.uid === uid && nowMs - told.atMs < TELL_AGAIN_MS) {
       return requeue(told.atMs + TELL_AGAIN_MS - nowMs, 'its last Machine to be gone');
     }
     this.#told.set(key, { uid, atMs: nowMs });
-    this.#parts.recorder.event(inUse(machineClass, users.toSorted()));
+    this.#deps.recorder.event(inUse(machineClass, users.toSorted()));
     return requeue(TELL_AGAIN_MS, 'its last Machine to be gone');
   }
 
   async #ownerlessVMs(machineClass: MachineClass, sinceMs: number, signal: AbortSignal): Promise<OwnerlessVMs> {
     try {
-      return await this.#parts.ownerlessVMs(machineClass, sinceMs, signal);
+      return await this.#deps.ownerlessVMs(machineClass, sinceMs, signal);
     } catch (err) {
       signal.throwIfAborted();
-      this.#parts.log.warn({ err, class: machineClass.metadata.name }, 'could not list VMs of unused class');
+      this.#deps.log.warn({ err, class: machineClass.metadata.name }, 'could not list VMs of unused class');
       return 'unknown';
     }
   }
@@ -141,18 +141,18 @@ export class MachineClassController {
     const isDeleting = isBeingDeleted(machineClass);
     const known = this.#unused.get(key);
     if (known?.uid === uid && known.isDeleting === isDeleting) return known.sinceMs;
-    const sinceMs = this.#parts.clock.monotonicMs();
+    const sinceMs = this.#deps.clock.monotonicMs();
     this.#unused.set(key, { uid, isDeleting, sinceMs });
     return sinceMs;
   }
 
   #hasMachines(key: string): boolean {
-    return this.#parts.machines.byIndex(CLASS_INDEX, key).length > 0;
+    return this.#deps.machines.byIndex(CLASS_INDEX, key).length > 0;
   }
 
   async #write(machineClass: MachineClass, finalizers: string[], signal: AbortSignal): Promise<void> {
     const { namespace = '', name } = machineClass.metadata;
     const patch = mergePatchIfUnchanged(machineClass, { metadata: { finalizers } });
-    await this.#parts.writer.patch('change', machineClasses, { namespace, name }, patch, { signal });
+    await this.#deps.writer.patch('change', machineClasses, { namespace, name }, patch, { signal });
   }
 }

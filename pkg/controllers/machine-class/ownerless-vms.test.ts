@@ -21,12 +21,12 @@ test.each([
   driver.list = () => Promise.resolve(listed as readonly unknown[] as readonly never[]);
   const reader = new MemoryClient();
   reader.put(machines, ...owners);
-  const parts = {
+  const deps = {
     drivers: { resolve: () => (isDriven ? driver : undefined), all: () => [driver] },
     secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
     reader,
     namespace: 'default',
   };
 
-  expect(await lookForOwnerlessVMs(parts, machineClass(), new AbortController().signal)).toBe(want);
+  expect(await lookForOwnerlessVMs(deps, machineClass(), new AbortController().signal)).toBe(want);
 });

@@ -7,7 +7,7 @@ import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import type { OwnerlessVMs } from './hold.ts';
 
 /** What is needed to look for VMs that nobody owns. */
-export interface OwnerlessParts {
+export interface OwnerlessDeps {
   readonly drivers: Drivers;
   readonly secrets: Pick<SecretContents, 'of'>;
   readonly reader: Reader;
@@ -20,7 +20,7 @@ export interface OwnerlessParts {
  * Throws DriverError and ApiError.
  */
 export async function lookForOwnerlessVMs(
-  { drivers, secrets, reader, namespace }: OwnerlessParts,
+  { drivers, secrets, reader, namespace }: OwnerlessDeps,
   machineClass: MachineClass,
   signal: AbortSignal,
 ): Promise<OwnerlessVMs> {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
-import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import { machineDeployments } from '../../kube/resource.ts';
 import { claimSets } from './claim.ts';
 
@@ -15,18 +15,18 @@ test.each([
   { live: 'another one', change: { uid: 'of another' }, adopts: false },
   { live: 'gone', change: undefined, adopts: false },
 ])('a MachineDeployment that is $live, read live, adopts: $adopts', async ({ change, adopts }) => {
-  const parts = new MemoryDeploymentParts(deployment, { sets: [orphan] });
+  const deps = new MemoryDeploymentDeps(deployment, { sets: [orphan] });
   const { namespace, name } = deployment.metadata;
-  if (change === undefined) await parts.client.delete('report', machineDeployments, { namespace, name }, { uid: '' });
+  if (change === undefined) await deps.client.delete('report', machineDeployments, { namespace, name }, { uid: '' });
   else
-    parts.client.put(
+    deps.client.put(
       machineDeployments,
       machineDeployment((d) => void Object.assign(d.metadata, change)),
     );
-  parts.client.writes.splice(0);
+  deps.client.writes.splice(0);
 
-  await claimSets(parts, deployment, signal);
+  await claimSets(deps, deployment, signal);
 
   const { uid, resourceVersion } = orphan.metadata;
-  expect(parts.client.writes).toMatchObject(adopts ? [{ what: 'machinesets/set-1', uid, resourceVersion }] : []);
+  expect(deps.client.writes).toMatchObject(adopts ? [{ what: 'machinesets/set-1', uid, resourceVersion }] : []);
 });

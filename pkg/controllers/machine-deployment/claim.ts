@@ -8,46 +8,46 @@ import { machineDeployments, machineSets } from '../../kube/resource.ts';
 import { adoptPatch, controllerReference, releasePatch } from '../../reconcile/ownership.ts';
 import { CONTROLLER_INDEX, NO_CONTROLLER } from '../../indexes/owner-index.ts';
 import { releasedMachines } from './events.ts';
-import type { MachineDeploymentParts } from './parts.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
 import { claimsOn } from './set-claims.ts';
 
-type ClaimParts = Pick<
-  MachineDeploymentParts,
+type ClaimDeps = Pick<
+  MachineDeploymentDeps,
   'machineSets' | 'machines' | 'reader' | 'writer' | 'recorder' | 'setRecorder'
 >;
 
 /** Adopts the sets that `deployment` selects and nobody controls, and releases those that it no longer selects. */
-export async function claimSets(parts: ClaimParts, deployment: MachineDeployment, signal: AbortSignal): Promise<void> {
+export async function claimSets(deps: ClaimDeps, deployment: MachineDeployment, signal: AbortSignal): Promise<void> {
   const { uid } = deployment.metadata;
   const { adopt, release } = claimsOn(deployment, [
-    ...parts.machineSets.byIndex(CONTROLLER_INDEX, uid),
-    ...parts.machineSets.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
+    ...deps.machineSets.byIndex(CONTROLLER_INDEX, uid),
+    ...deps.machineSets.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
   ]);
-  for (const set of release) await releaseSet(parts, deployment, set, signal);
-  if (adopt.length === 0 || !(await mayAdopt(parts, deployment, signal))) return;
+  for (const set of release) await releaseSet(deps, deployment, set, signal);
+  if (adopt.length === 0 || !(await mayAdopt(deps, deployment, signal))) return;
 
   const reference = controllerReference(deployment, API_VERSION, 'MachineDeployment');
-  for (const set of adopt) await patchSet(parts, set, adoptPatch(set, reference), signal);
+  for (const set of adopt) await patchSet(deps, set, adoptPatch(set, reference), signal);
 }
 
 /** Machines that go with it run on: whoever changed the selector, or the set's labels, may not have meant that. */
 async function releaseSet(
-  parts: ClaimParts,
+  deps: ClaimDeps,
   deployment: MachineDeployment,
   set: MachineSet,
   signal: AbortSignal,
 ): Promise<void> {
   const { uid } = deployment.metadata;
-  if (!(await patchSet(parts, set, releasePatch(set, uid), signal))) return;
-  const machines = parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid).length;
+  if (!(await patchSet(deps, set, releasePatch(set, uid), signal))) return;
+  const machines = deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid).length;
   if (machines === 0) return;
   const release = { deployment, set, machines };
-  parts.recorder.event(releasedMachines(deployment, release));
-  parts.setRecorder.event(releasedMachines(set, release));
+  deps.recorder.event(releasedMachines(deployment, release));
+  deps.setRecorder.event(releasedMachines(set, release));
 }
 
 /** What is gone, or about to go, must not gain sets: they would be deleted with it. Only a live read tells. */
-async function mayAdopt({ reader }: ClaimParts, deployment: MachineDeployment, signal: AbortSignal): Promise<boolean> {
+async function mayAdopt({ reader }: ClaimDeps, deployment: MachineDeployment, signal: AbortSignal): Promise<boolean> {
   const { uid } = deployment.metadata;
   try {
     const live = await reader.get(machineDeployments, refOf(deployment), { signal });
@@ -59,7 +59,7 @@ async function mayAdopt({ reader }: ClaimParts, deployment: MachineDeployment, s
 }
 
 /** False when there was nothing left to patch. */
-async function patchSet({ writer }: ClaimParts, set: MachineSet, patch: Patch, signal: AbortSignal): Promise<boolean> {
+async function patchSet({ writer }: ClaimDeps, set: MachineSet, patch: Patch, signal: AbortSignal): Promise<boolean> {
   try {
     await writer.patch('change', machineSets, refOf(set), patch, { signal });
     return true;

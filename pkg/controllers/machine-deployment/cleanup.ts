@@ -3,7 +3,7 @@ import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { machineSets } from '../../kube/resource.ts';
-import type { MachineDeploymentParts } from './parts.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
 import { revisionOf } from './revision.ts';
 import type { OwnedSet } from './status.ts';
 
@@ -24,7 +24,7 @@ export function setsToForget(oldSets: readonly OwnedSet[], limit: number | null 
 
 /** Deletes old sets beyond the history limit. The first error ends it. */
 export async function cleanUpSets(
-  { writer }: Pick<MachineDeploymentParts, 'writer'>,
+  { writer }: Pick<MachineDeploymentDeps, 'writer'>,
   oldSets: readonly OwnedSet[],
   limit: number | null | undefined,
   signal: AbortSignal,

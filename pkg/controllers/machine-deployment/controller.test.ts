@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachineDeployment } from '../../../test/builders.ts';
-import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { toTimestamp } from '../../clock/clock.ts';
@@ -40,33 +40,33 @@ function machineOf(set: MachineSet, name: string) {
   });
 }
 
-async function pass(parts: MemoryDeploymentParts): Promise<{ result: unknown; writes: readonly string[] }> {
-  const [outcome] = await Promise.allSettled([new MachineDeploymentController(parts).reconcile(KEY, signal)]);
-  const writes = parts.client.writes.map(({ verb, what }) => `${verb} ${what}`);
+async function pass(deps: MemoryDeploymentDeps): Promise<{ result: unknown; writes: readonly string[] }> {
+  const [outcome] = await Promise.allSettled([new MachineDeploymentController(deps).reconcile(KEY, signal)]);
+  const writes = deps.client.writes.map(({ verb, what }) => `${verb} ${what}`);
   return { result: outcome.status === 'fulfilled' ? outcome.value : outcome.reason, writes };
 }
 
 test('a spec that cannot be obeyed changes nothing but the status', async () => {
-  const parts = new MemoryDeploymentParts(deployment((d) => void (d.spec.replicas = -1)));
+  const deps = new MemoryDeploymentDeps(deployment((d) => void (d.spec.replicas = -1)));
 
-  expect(await pass(parts)).toMatchObject({
+  expect(await pass(deps)).toMatchObject({
     result: { kind: 'stop' },
     writes: ['patch machinedeployments/deployment-1/status'],
   });
 });
 
 test('a MachineDeployment that is being deleted creates nothing', async () => {
-  const parts = new MemoryDeploymentParts(deployment((d) => void (d.metadata.deletionTimestamp = 'now')));
+  const deps = new MemoryDeploymentDeps(deployment((d) => void (d.metadata.deletionTimestamp = 'now')));
 
-  expect((await pass(parts)).writes).toEqual(['patch machinedeployments/deployment-1']);
+  expect((await pass(deps)).writes).toEqual(['patch machinedeployments/deployment-1']);
 });
 
 test('a set that could not be created is told, and tried again', async () => {
-  const parts = new MemoryDeploymentParts(deployment());
+  const deps = new MemoryDeploymentDeps(deployment());
   const refused = new ApiError(403, 'Forbidden', 'exceeded quota');
-  parts.client.failures.push(refused);
+  deps.client.failures.push(refused);
 
-  const { result, writes } = await pass(parts);
+  const { result, writes } = await pass(deps);
 
   expect(result).toBe(refused);
   expect(writes.at(-1)).toBe('patch machinedeployments/deployment-1/status');
@@ -77,22 +77,22 @@ describe('a rollout', () => {
     const owner = deployment((d) => void (d.spec.replicas = 101));
     const [now, old] = [setOf(owner, 'now', false, 0), setOf(owner, 'old', true, 101)];
     const names = Array.from({ length: 101 }, (_unused, i) => `m-${i}`);
-    const parts = new MemoryDeploymentParts(owner, {
+    const deps = new MemoryDeploymentDeps(owner, {
       sets: [now, old].map((set) => noted(set, 101)),
       machines: names.map((name) => machineOf(old, name)),
       nodes: names.map((name) => node((n) => void (n.metadata.name = name))),
     });
     // The new set has grown already.
-    parts.machineSets.put({
+    deps.machineSets.put({
       ...noted(setOf(owner, 'now', false, 1), 101),
       metadata: { ...noted(now, 101).metadata, resourceVersion: '9' },
     });
 
-    const { result } = await pass(parts);
+    const { result } = await pass(deps);
 
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 0 });
-    expect(parts.machineSets.get('default/old')?.spec.replicas).toBe(101);
-    expect(parts.client.writes.filter(({ body }) => JSON.stringify(body).includes('"spec":{"replicas'))).toEqual([]);
+    expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(101);
+    expect(deps.client.writes.filter(({ body }) => JSON.stringify(body).includes('"spec":{"replicas'))).toEqual([]);
   });
 
   test('looks at its deadline by itself', async () => {
@@ -101,25 +101,25 @@ describe('a rollout', () => {
       d.spec.replicas = 2;
     });
     const [now, old] = [setOf(owner, 'now', false, 1), setOf(owner, 'old', true, 2)];
-    const parts = new MemoryDeploymentParts(owner, {
+    const deps = new MemoryDeploymentDeps(owner, {
       sets: [noted(now, 2), noted(old, 2)],
       machines: [machineOf(old, 'm-1'), machineOf(old, 'm-2')],
     });
-    const since = toTimestamp(parts.clock.now());
+    const since = toTimestamp(deps.clock.now());
     const progressing = {
       type: 'Progressing',
       status: 'True',
       reason: 'NewMachineSetCreated',
       lastUpdateTime: since,
     } as const;
-    parts.machineDeployments.put({
+    deps.machineDeployments.put({
       ...owner,
       metadata: { ...owner.metadata, resourceVersion: '2' },
       status: { ...owner.status, conditions: [progressing] },
     });
-    parts.clock.advance(30_000);
+    deps.clock.advance(30_000);
 
-    const { result } = await pass(parts);
+    const { result } = await pass(deps);
 
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 31_000 });
   });

@@ -21,7 +21,7 @@ import { inPlaceUpdate } from './in-place-update.ts';
 import { labelAdoptedSets } from './hash-label.ts';
 import { newSetChange } from './new-set.ts';
 import { NodeMarker } from './node-marker.ts';
-import type { MachineDeploymentParts } from './parts.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
 import { beginningOf, deadlineLookMs, pauseProgress, progressOf } from './progress.ts';
 import type { Progress } from './progress.ts';
 import { releaseDeployment } from './release.ts';
@@ -57,26 +57,26 @@ const NOTHING_IN_PLACE =
 
 /** Keeps the Machines of each MachineDeployment at its number and rolls them to its template. */
 export class MachineDeploymentController {
-  readonly #parts: MachineDeploymentParts;
+  readonly #deps: MachineDeploymentDeps;
   readonly #pace: StatusPace;
   readonly #marker: NodeMarker;
 
-  constructor(parts: MachineDeploymentParts) {
-    this.#parts = parts;
-    this.#marker = new NodeMarker(parts);
-    this.#pace = new StatusPace(parts.clock);
+  constructor(deps: MachineDeploymentDeps) {
+    this.#deps = deps;
+    this.#marker = new NodeMarker(deps);
+    this.#pace = new StatusPace(deps.clock);
   }
 
   /** One pass over one MachineDeployment. What it throws is retried with backoff. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
-    const cached = this.#parts.machineDeployments.get(key);
+    const cached = this.#deps.machineDeployments.get(key);
     if (cached === undefined) {
       this.#pace.forget(key);
       return stop;
     }
     if (isBeingDeleted(cached)) return this.#delete(key, cached, signal);
     if (isUnfreezeRequested(cached)) {
-      await releaseDeployment(this.#parts, cached, signal);
+      await releaseDeployment(this.#deps, cached, signal);
       return requeue(0, 'its release to be seen');
     }
 
@@ -84,8 +84,8 @@ export class MachineDeploymentController {
     if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);
 
     const deployment = await this.#withBrake(key, await this.#withFinalizer(cached, signal), signal);
-    await claimSets(this.#parts, deployment, signal);
-    await labelAdoptedSets(this.#parts, deployment, signal);
+    await claimSets(this.#deps, deployment, signal);
+    await labelAdoptedSets(this.#deps, deployment, signal);
     const marked = await this.#withHandoff(deployment, signal);
     const acted = marked.isAll
       ? await this.#act(await this.#withNewSetInStep(marked.deployment, signal), signal)
@@ -97,46 +97,46 @@ export class MachineDeploymentController {
     const finalizers = deployment.metadata.finalizers ?? [];
     if (finalizers.includes(MACHINE_FINALIZER)) return deployment;
     const patch = mergePatchIfUnchanged(deployment, { metadata: { finalizers: [...finalizers, MACHINE_FINALIZER] } });
-    return this.#parts.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
+    return this.#deps.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
   }
 
   /** Whatever goes wrong, what it creates is bounded. */
   async #withBrake(key: string, deployment: MachineDeployment, signal: AbortSignal): Promise<MachineDeployment> {
-    return (await applyBrake(this.#parts, deployment, signal))
-      ? (this.#parts.machineDeployments.get(key) ?? deployment)
+    return (await applyBrake(this.#deps, deployment, signal))
+      ? (this.#deps.machineDeployments.get(key) ?? deployment)
       : deployment;
   }
 
   /** The Machines that an autoscaler has chosen are marked before any set shrinks. */
   async #withHandoff(deployment: MachineDeployment, signal: AbortSignal): Promise<TakenHandoff> {
-    const sets = claimedSets(this.#parts, deployment);
-    const machines = sets.flatMap((set) => this.#parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid));
-    return takeHandoff(this.#parts, deployment, { sets, machines }, this.#parts.clock.now(), signal);
+    const sets = claimedSets(this.#deps, deployment);
+    const machines = sets.flatMap((set) => this.#deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid));
+    return takeHandoff(this.#deps, deployment, { sets, machines }, this.#deps.clock.now(), signal);
   }
 
   /** Brings what needs no rollout to the new set, and its revision back to the MachineDeployment. */
   async #withNewSetInStep(deployment: MachineDeployment, signal: AbortSignal): Promise<World> {
-    const world = observe(this.#parts, deployment);
+    const world = observe(this.#deps, deployment);
     const { newSet, oldSets } = world;
     if (newSet === undefined || isBeingDeleted(newSet)) return world;
 
     const change = newSetChange(deployment, newSet, oldSets, isScalingEvent(scalingFactsOf(world)));
     if (change !== undefined) {
-      await this.#parts.writer.patch('change', machineSets, refOf(newSet), mergePatchIfUnchanged(newSet, change), {
+      await this.#deps.writer.patch('change', machineSets, refOf(newSet), mergePatchIfUnchanged(newSet, change), {
         signal,
       });
-      return observe(this.#parts, deployment);
+      return observe(this.#deps, deployment);
     }
     const revision = newSet.metadata.annotations?.[REVISION_ANNOTATION];
     if (revision === undefined || revision === deployment.metadata.annotations?.[REVISION_ANNOTATION]) return world;
     const patch = mergePatch(deployment, { metadata: { annotations: { [REVISION_ANNOTATION]: revision } } });
-    const patched = await this.#parts.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
-    return observe(this.#parts, patched);
+    const patched = await this.#deps.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
+    return observe(this.#deps, patched);
   }
 
   async #act(world: World, signal: AbortSignal): Promise<Acted> {
     const { deployment } = world;
-    const pass: RolloutPass = { parts: this.#parts, marker: this.#marker, world, signal };
+    const pass: RolloutPass = { deps: this.#deps, marker: this.#marker, world, signal };
     const isPaused = deployment.spec.paused === true;
     if (!isPaused && rollbackRevisionOf(deployment) !== undefined) return this.#rollBack(pass);
     const facts = scalingFactsOf(world);
@@ -145,7 +145,7 @@ export class MachineDeploymentController {
       // What the overshoot safety does not let grow must not keep the rest from shrinking.
       if (isPaused || hasScaled || !world.isFrozen) return { isRollout: false };
     }
-    if (await resizeSets(this.#parts, world, tellNamed(facts), signal)) return { isRollout: false };
+    if (await resizeSets(this.#deps, world, tellNamed(facts), signal)) return { isRollout: false };
 
     switch (deployment.spec.strategy?.type) {
       case 'RollingUpdate':
@@ -159,7 +159,7 @@ export class MachineDeploymentController {
 
   /** Without a target cluster, and without Machines of another template, it is a rollout like any other. */
   async #inPlace(pass: RolloutPass, facts: ScalingFacts): Promise<Acted> {
-    if (this.#parts.targets.all().length > 0) return { ...(await inPlaceUpdate(pass)), isRollout: true };
+    if (this.#deps.targets.all().length > 0) return { ...(await inPlaceUpdate(pass)), isRollout: true };
     const isOld = ({ size, existing }: SetFacts): boolean => size > 0 || existing > 0;
     if (!facts.oldSets.some(isOld)) return { ...(await rollingUpdate(pass)), isRollout: true };
     await this.#scale(pass, facts);
@@ -167,10 +167,10 @@ export class MachineDeploymentController {
   }
 
   async #scale({ world, signal }: RolloutPass, facts: ScalingFacts): Promise<boolean> {
-    const hasScaled = await resizeSets(this.#parts, world, scale(facts), signal);
+    const hasScaled = await resizeSets(this.#deps, world, scale(facts), signal);
     if (facts.isPaused) {
       const limit = revisionHistoryLimitOf(world.deployment);
-      await cleanUpSets(this.#parts, world.oldSets.map(world.owned), limit, signal);
+      await cleanUpSets(this.#deps, world.oldSets.map(world.owned), limit, signal);
     }
     return hasScaled;
   }
@@ -192,9 +192,9 @@ export class MachineDeploymentController {
   async #report(key: string, acted: MachineDeployment, outcome: Acted, signal: AbortSignal): Promise<StepResult> {
     const statusWaitMs = await this.#writeStatus(key, acted, undefined, outcome, signal);
     if (outcome.error !== undefined) throw outcome.error;
-    const deployment = this.#parts.machineDeployments.get(key) ?? acted;
+    const deployment = this.#deps.machineDeployments.get(key) ?? acted;
     const lookMs = outcome.isRollout
-      ? deadlineLookMs(deployment, deployment.status ?? {}, this.#parts.clock.now())
+      ? deadlineLookMs(deployment, deployment.status ?? {}, this.#deps.clock.now())
       : undefined;
     const waits = [RESYNC_MS, lookMs, statusWaitMs, this.#marker.dueInMs(key), outcome.again === true ? 0 : undefined];
     return requeue(Math.min(...waits.filter((ms) => ms !== undefined)), 'changes of its machine sets');
@@ -208,7 +208,7 @@ export class MachineDeploymentController {
 
   async #delete(key: string, deployment: MachineDeployment, signal: AbortSignal): Promise<StepResult> {
     if (!(deployment.metadata.finalizers ?? []).includes(MACHINE_FINALIZER)) return stop;
-    const result = await finishDeletion(this.#parts, deployment, signal);
+    const result = await finishDeletion(this.#deps, deployment, signal);
     if (result.kind === 'next') return stop;
     const waitMs = await this.#writeStatus(key, deployment, undefined, { isRollout: false }, signal);
     return waitMs === undefined ? result : requeue(waitMs, 'its machine sets to go');
@@ -222,10 +222,10 @@ export class MachineDeploymentController {
     outcome: Acted,
     signal: AbortSignal,
   ): Promise<number | undefined> {
-    const deployment = this.#parts.machineDeployments.get(key);
+    const deployment = this.#deps.machineDeployments.get(key);
     if (deployment === undefined || deployment.metadata.uid !== acted.metadata.uid) return undefined;
-    const { clock, writer } = this.#parts;
-    const { newSet, oldSets, owned } = observe(this.#parts, deployment);
+    const { clock, writer } = this.#deps;
+    const { newSet, oldSets, owned } = observe(this.#deps, deployment);
     const change = statusChange(
       deployment.status,
       statusOf({
@@ -253,8 +253,8 @@ export class MachineDeploymentController {
   #tellOnce(deployment: MachineDeployment, message: string | undefined): void {
     const told = deployment.status?.conditions?.find(({ type }) => type === 'InvalidSpec')?.message;
     if (message === undefined || message === told) return;
-    this.#parts.recorder.event(invalidSpec(deployment, message));
-    if (hasEmptySelector(deployment)) this.#parts.recorder.event(selectsAll(deployment));
+    this.#deps.recorder.event(invalidSpec(deployment, message));
+    if (hasEmptySelector(deployment)) this.#deps.recorder.event(selectsAll(deployment));
   }
 
   #progress(
@@ -266,7 +266,7 @@ export class MachineDeploymentController {
     const pause = isBeingDeleted(deployment) ? undefined : pauseProgress(deployment);
     if (pause !== undefined || !isRollout) return pause;
     if (announced !== undefined) return announced;
-    const progress = progressOf(deployment, counts, newSet, this.#parts.clock.now());
+    const progress = progressOf(deployment, counts, newSet, this.#deps.clock.now());
     return progress ?? (newSet === undefined ? undefined : beginningOf(deployment, counts, newSet));
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machineDeployment } from '../../../test/builders.ts';
-import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machineSets } from '../../kube/resource.ts';
@@ -16,20 +16,20 @@ const taken = new ApiError(409, 'AlreadyExists', 'taken');
 
 /** Creates while the name is taken by this set. */
 async function createOver(holder: typeof wanted) {
-  const parts = new MemoryDeploymentParts(deployment);
+  const deps = new MemoryDeploymentDeps(deployment);
   const metadata = { ...wanted.metadata, ...holder.metadata, uid: 'of the set', resourceVersion: '3' };
-  parts.client.put(machineSets, { ...holder, metadata: { creationTimestamp: '', ...metadata } });
-  parts.client.failures.push(taken);
-  const set = await createNewSet(parts, deployment, [], 1, signal);
-  return { parts, set };
+  deps.client.put(machineSets, { ...holder, metadata: { creationTimestamp: '', ...metadata } });
+  deps.client.failures.push(taken);
+  const set = await createNewSet(deps, deployment, [], 1, signal);
+  return { deps, set };
 }
 
 test('a set that was made by a POST whose answer was lost is taken', async () => {
-  const { parts, set } = await createOver(wanted);
+  const { deps, set } = await createOver(wanted);
 
   expect(set?.metadata.uid).toBe('of the set');
-  expect(parts.machineSets.list()).toHaveLength(1);
-  expect(parts.client.writes).toHaveLength(1);
+  expect(deps.machineSets.list()).toHaveLength(1);
+  expect(deps.client.writes).toHaveLength(1);
 });
 
 test.each([
@@ -39,29 +39,29 @@ test.each([
   },
   { title: 'has another template', holder: { ...wanted, spec: { ...wanted.spec, template: {} } } },
 ])('a set of that name that $title is a collision: the next pass tries another name', async ({ holder }) => {
-  const { parts, set } = await createOver(holder);
+  const { deps, set } = await createOver(holder);
 
   expect(set).toBeUndefined();
-  expect(parts.client.writes.at(-1)).toMatchObject({
+  expect(deps.client.writes.at(-1)).toMatchObject({
     what: 'machinedeployments/deployment-1/status',
     body: { status: { collisionCount: 1 } },
   });
 });
 
 test('a set of that name that somebody let go is no collision: the next pass takes it back', async () => {
-  const { parts, set } = await createOver({ ...wanted, metadata: { ...wanted.metadata, ownerReferences: [] } });
+  const { deps, set } = await createOver({ ...wanted, metadata: { ...wanted.metadata, ownerReferences: [] } });
 
   expect(set).toBeUndefined();
-  expect(parts.client.writes).toHaveLength(1);
+  expect(deps.client.writes).toHaveLength(1);
 });
 
 test.each([
   { failure: new ApiError(403, 'Forbidden', 'no'), events: 1 },
   { failure: new GateClosedError('frozen', 'control', 'no'), events: 0 },
 ])('a creation that fails with $failure is told in $events Events', async ({ failure, events }) => {
-  const parts = new MemoryDeploymentParts(deployment);
-  parts.client.failures.push(failure);
+  const deps = new MemoryDeploymentDeps(deployment);
+  deps.client.failures.push(failure);
 
-  await expect(createNewSet(parts, deployment, [], 1, signal)).rejects.toBe(failure);
-  expect(parts.events).toHaveLength(events);
+  await expect(createNewSet(deps, deployment, [], 1, signal)).rejects.toBe(failure);
+  expect(deps.events).toHaveLength(events);
 });

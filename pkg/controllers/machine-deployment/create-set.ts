@@ -8,7 +8,7 @@ import { statusPatch } from '../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
 import { failedToCreateSet, scaledSet } from './events.ts';
 import { newSetFor } from './new-set.ts';
-import type { MachineDeploymentParts } from './parts.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
 import { claimsOn } from './set-claims.ts';
 import { templateHash } from './template-hash.ts';
 import { claimedSets } from './world.ts';
@@ -31,7 +31,7 @@ export class ChangedTemplateError extends Error {
  * adopted there, or another set has the name and another name is tried.
  */
 export async function createNewSet(
-  parts: Pick<MachineDeploymentParts, 'writer' | 'reader' | 'recorder' | 'machineSets' | 'brake'>,
+  deps: Pick<MachineDeploymentDeps, 'writer' | 'reader' | 'recorder' | 'machineSets' | 'brake'>,
   deployment: MachineDeployment,
   oldSets: readonly MachineSet[],
   replicas: number,
@@ -40,31 +40,31 @@ export async function createNewSet(
   const wanted = newSetFor(deployment, oldSets, replicas);
   const { name, namespace = '' } = wanted.metadata;
   try {
-    const set = await parts.writer.create('create', machineSets, wanted, { signal });
-    parts.brake.createdSet(deployment.metadata.uid);
-    if (replicas > 0) parts.recorder.event(scaledSet(deployment, name, 0, replicas));
+    const set = await deps.writer.create('create', machineSets, wanted, { signal });
+    deps.brake.createdSet(deployment.metadata.uid);
+    if (replicas > 0) deps.recorder.event(scaledSet(deployment, name, 0, replicas));
     return set;
   } catch (err) {
     if (!isAlreadyExists(err)) {
-      if (isFailure(err, signal)) parts.recorder.event(failedToCreateSet(deployment, name, err));
+      if (isFailure(err, signal)) deps.recorder.event(failedToCreateSet(deployment, name, err));
       throw err;
     }
   }
-  const live = await parts.reader.get(machineSets, { namespace, name }, { signal });
+  const live = await deps.reader.get(machineSets, { namespace, name }, { signal });
   if (equalTemplate(live.spec.template, deployment.spec.template)) {
     const { claimed, adopt } = claimsOn(deployment, [live]);
-    if (claimed.length + adopt.length > 0) parts.machineSets.wrote(live);
+    if (claimed.length + adopt.length > 0) deps.machineSets.wrote(live);
     if (claimed.length > 0) return live;
     if (adopt.length > 0) return undefined; // let go by somebody meanwhile: the next pass takes it back
   }
-  if (wasChangedTwice(parts, deployment, live, wanted.metadata.labels?.[TEMPLATE_HASH_LABEL])) {
+  if (wasChangedTwice(deps, deployment, live, wanted.metadata.labels?.[TEMPLATE_HASH_LABEL])) {
     const err = new ChangedTemplateError(name);
-    parts.recorder.event(failedToCreateSet(deployment, name, err));
+    deps.recorder.event(failedToCreateSet(deployment, name, err));
     throw err;
   }
   const collisionCount = (deployment.status?.collisionCount ?? 0) + 1;
   const ref = { namespace, name: deployment.metadata.name };
-  await parts.writer.patch('change', machineDeployments, ref, statusPatch(deployment, { collisionCount }), { signal });
+  await deps.writer.patch('change', machineDeployments, ref, statusPatch(deployment, { collisionCount }), { signal });
   return undefined;
 }
 
@@ -73,7 +73,7 @@ export async function createNewSet(
  * collision. One such set may have been edited by hand and is passed over; a third would be no better than two.
  */
 function wasChangedTwice(
-  parts: Pick<MachineDeploymentParts, 'machineSets'>,
+  deps: Pick<MachineDeploymentDeps, 'machineSets'>,
   deployment: MachineDeployment,
   live: MachineSet,
   hash: string | undefined,
@@ -83,7 +83,7 @@ function wasChangedTwice(
   const hashBefore = templateHash(spec.template, collisions > 1 ? collisions - 1 : undefined);
   const isChanged = (set: MachineSet, made: string | undefined): boolean =>
     set.metadata.labels?.[TEMPLATE_HASH_LABEL] === made && !equalTemplate(set.spec.template, spec.template);
-  const sets = claimedSets(parts, deployment);
+  const sets = claimedSets(deps, deployment);
   return (
     collisions > 0 &&
     isChanged(live, hash) &&

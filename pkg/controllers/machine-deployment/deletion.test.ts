@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
-import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { finishDeletion } from './deletion.ts';
@@ -21,12 +21,12 @@ const owned = machine((m) => {
 });
 
 test('sets go first, as they were looked at, while the clusters of their Nodes are known to live', async () => {
-  const parts = new MemoryDeploymentParts(going, { sets: [set], machines: [owned] });
+  const deps = new MemoryDeploymentDeps(going, { sets: [set], machines: [owned] });
 
-  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'stop' });
+  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'stop' });
 
   const { uid, resourceVersion } = set.metadata;
-  expect(parts.client.writes).toEqual([
+  expect(deps.client.writes).toEqual([
     {
       verb: 'delete',
       intent: 'destroy',
@@ -41,26 +41,26 @@ test('sets go first, as they were looked at, while the clusters of their Nodes a
 
 test('a set that is going already is awaited, not deleted again', async () => {
   const ending = { ...set, metadata: { ...set.metadata, deletionTimestamp: 'now' } };
-  const parts = new MemoryDeploymentParts(going, { sets: [ending] });
+  const deps = new MemoryDeploymentDeps(going, { sets: [ending] });
 
-  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'stop' });
-  expect(parts.client.writes).toEqual([]);
+  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'stop' });
+  expect(deps.client.writes).toEqual([]);
 });
 
 test('without sets it is let go, and only as it was looked at', async () => {
-  const parts = new MemoryDeploymentParts(going);
+  const deps = new MemoryDeploymentDeps(going);
 
-  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'next' });
+  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
 
   const { uid, resourceVersion } = going.metadata;
   const body = { metadata: { finalizers: ['example.com/other'] } };
-  expect(parts.client.writes).toMatchObject([{ intent: 'change', uid, resourceVersion, body }]);
+  expect(deps.client.writes).toMatchObject([{ intent: 'change', uid, resourceVersion, body }]);
 });
 
 test('a deletion that spares its dependents waits for the garbage collector', async () => {
   const sparing = machineDeployment((d) => void (d.metadata.finalizers = ['orphan', MACHINE_FINALIZER]));
-  const parts = new MemoryDeploymentParts(sparing, { sets: [set] });
+  const deps = new MemoryDeploymentDeps(sparing, { sets: [set] });
 
-  expect(await finishDeletion(parts, sparing, signal)).toMatchObject({ kind: 'stop' });
-  expect(parts.client.writes).toEqual([]);
+  expect(await finishDeletion(deps, sparing, signal)).toMatchObject({ kind: 'stop' });
+  expect(deps.client.writes).toEqual([]);
 });

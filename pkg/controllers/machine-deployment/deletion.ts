@@ -9,7 +9,7 @@ import type { StepResult } from '../../reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
-import type { MachineDeploymentParts } from './parts.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
 import { claimedSets } from './world.ts';
 
 /** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
@@ -22,22 +22,22 @@ const DELETIONS_AT_ONCE = 10;
  * Machines vanish, then the sets, then the MachineDeployment. With `--cascade=orphan` its sets stay.
  */
 export async function finishDeletion(
-  parts: Pick<MachineDeploymentParts, 'machineSets' | 'machines' | 'targets' | 'writer'>,
+  deps: Pick<MachineDeploymentDeps, 'machineSets' | 'machines' | 'targets' | 'writer'>,
   deployment: MachineDeployment,
   signal: AbortSignal,
 ): Promise<StepResult> {
   const finalizers = deployment.metadata.finalizers ?? [];
   if (finalizers.includes(ORPHAN_FINALIZER)) return waitFor('its machine sets to be orphaned');
 
-  const sets = claimedSets(parts, deployment);
+  const sets = claimedSets(deps, deployment);
   if (sets.length > 0) {
     const living = sets.filter((set) => !isBeingDeleted(set));
     await atOnce(DELETIONS_AT_ONCE, living, async ({ metadata }) => {
       const { uid, resourceVersion } = metadata;
-      const clusters = concernedTargets(parts.targets, parts.machines.byIndex(CONTROLLER_INDEX, uid));
+      const clusters = concernedTargets(deps.targets, deps.machines.byIndex(CONTROLLER_INDEX, uid));
       try {
         const ref = refOf({ metadata });
-        await parts.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal, clusters });
+        await deps.writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal, clusters });
       } catch (err) {
         if (!isNotFound(err)) throw err;
       }
@@ -46,6 +46,6 @@ export async function finishDeletion(
   }
   const rest = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
   const patch = mergePatchIfUnchanged(deployment, { metadata: { finalizers: rest } });
-  await parts.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
+  await deps.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
   return next;
 }

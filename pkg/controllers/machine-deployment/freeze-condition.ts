@@ -34,7 +34,7 @@ export function conditionsDuring(
 }
 
 /** What shows outages on MachineDeployments. */
-export interface FreezeConditionParts {
+export interface FreezeConditionDeps {
   readonly machineDeployments: Lister<MachineDeployment>;
   readonly writer: Writer;
   readonly clock: Clock;
@@ -47,16 +47,16 @@ export interface FreezeConditionParts {
  * the pass itself would do may be refused. Never touches label or condition of the overshoot safety. Throws ApiError.
  */
 export class FreezeCondition {
-  readonly #parts: FreezeConditionParts;
+  readonly #deps: FreezeConditionDeps;
 
-  constructor(parts: FreezeConditionParts) {
-    this.#parts = parts;
+  constructor(deps: FreezeConditionDeps) {
+    this.#deps = deps;
   }
 
   /** Brings the condition of one MachineDeployment up to date. */
   async show(key: string, signal: AbortSignal): Promise<void> {
-    const { clock, outages, writer } = this.#parts;
-    const deployment = this.#parts.machineDeployments.get(key);
+    const { clock, outages, writer } = this.#deps;
+    const deployment = this.#deps.machineDeployments.get(key);
     if (deployment === undefined) return;
     const conditions = conditionsDuring(outages(), deployment.status?.conditions ?? [], clock.now());
     if (conditions === undefined) return;

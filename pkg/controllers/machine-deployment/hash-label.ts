@@ -8,7 +8,7 @@ import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
-import type { MachineDeploymentParts } from './parts.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
 import { templateHash } from './template-hash.ts';
 import { claimedSets } from './world.ts';
 
@@ -48,18 +48,18 @@ export function labelStep(set: MachineSet, owned: readonly Machine[]): LabelStep
 
 /** Takes the next step for each set of `deployment` that lacks the hash label; the sets' own changes bring the one after. */
 export async function labelAdoptedSets(
-  parts: Pick<MachineDeploymentParts, 'machineSets' | 'machines' | 'writer'>,
+  deps: Pick<MachineDeploymentDeps, 'machineSets' | 'machines' | 'writer'>,
   deployment: MachineDeployment,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const set of claimedSets(parts, deployment)) {
-    const step = labelStep(set, parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid));
-    if (step !== undefined) await take(parts, set, step, signal);
+  for (const set of claimedSets(deps, deployment)) {
+    const step = labelStep(set, deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid));
+    if (step !== undefined) await take(deps, set, step, signal);
   }
 }
 
 async function take(
-  { writer }: Pick<MachineDeploymentParts, 'writer'>,
+  { writer }: Pick<MachineDeploymentDeps, 'writer'>,
   set: MachineSet,
   step: LabelStep,
   signal: AbortSignal,

@@ -167,7 +167,7 @@ class History {
   #next = 0;
   #writesLeft = Infinity;
 
-  get #parts(): Parameters<typeof observe>[0] & Parameters<typeof roomFor>[0] {
+  get #deps(): Parameters<typeof observe>[0] & Parameters<typeof roomFor>[0] {
     const machineDeployments = {
       get: () => this.#seenDeployment,
       list: () => [this.#seenDeployment],
@@ -279,7 +279,7 @@ class History {
 
   /** The new machines that failed and are preserved, when they leave no room to replace the old ones that are left. */
   #heldBack(): BuiltMachine[] {
-    const { limits, newSet } = observe(this.#parts, this.#seenDeployment);
+    const { limits, newSet } = observe(this.#deps, this.#seenDeployment);
     const isNew = (m: BuiltMachine): boolean => m.metadata.ownerReferences?.[0]?.uid === newSet?.metadata.uid;
     const held = [...this.#machines.values()].filter((m) => isNew(m) && isPreservedFailed(m));
     const isRollout = [...this.#machines.values()].some((m) => !isNew(m));
@@ -404,7 +404,7 @@ class History {
   #deploymentPass(): void {
     if (!this.#takeHandoff()) return;
     if (!this.#bringNewSetInStep()) return;
-    const world = observe(this.#parts, this.#seenDeployment);
+    const world = observe(this.#deps, this.#seenDeployment);
     const facts = this.#factsFor(world);
     if (facts.isPaused || isScalingEvent(facts)) {
       const { sizes, noted } = scale(facts);
@@ -466,7 +466,7 @@ class History {
 
   /** Tells the new set what it must know without a rollout; false when the process dies there. */
   #bringNewSetInStep(): boolean {
-    const world = observe(this.#parts, this.#seenDeployment);
+    const world = observe(this.#deps, this.#seenDeployment);
     const { newSet, oldSets } = world;
     if (newSet === undefined) return true;
     const change = newSetChange(world.deployment, newSet, oldSets, isScalingEvent(this.#factsFor(world)));
@@ -554,7 +554,7 @@ class History {
       machines: this.#seenMachines.byIndex(CONTROLLER_INDEX, set.metadata.uid),
       isFrozen: this.#isFrozen,
       isScaleUpDisabled: false,
-      room: roomFor(this.#parts, set),
+      room: roomFor(this.#deps, set),
       isSwinging: this.#isSwinging,
       scalerChangedAtMs: fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]),
       nowMs: this.#clock.now(),
@@ -564,7 +564,7 @@ class History {
 
   #create(set: MachineSet): void {
     const all = [...this.#machines.values()];
-    const { limits } = observe(this.#parts, this.#seenDeployment);
+    const { limits } = observe(this.#deps, this.#seenDeployment);
     const allowed = limits.replicas + limits.surge;
     must(all.filter((m) => !isTerminating(m)).length < allowed, `a creation beyond ${allowed}`);
     const isRollout = all.some(({ metadata }) => metadata.ownerReferences?.[0]?.uid !== set.metadata.uid);

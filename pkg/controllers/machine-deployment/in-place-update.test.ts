@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachine } from '../../../test/builders.ts';
-import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import {
   FREEZE_LABEL,
   PREFER_NO_SCHEDULE_KEY,
@@ -51,7 +51,7 @@ function scene({ old, now, nowSize, updated = [], moved = [], unavailable = 1, i
       if (updated.includes(name)) m.status.conditions = [UPDATED];
     });
   const candidate = { 'node.machine.sapcloud.io/candidate-for-update': 'true' };
-  const parts = new MemoryDeploymentParts(deployment, {
+  const deps = new MemoryDeploymentDeps(deployment, {
     sets: [oldSet, newSet],
     machines: [...old.map((name) => machineOf(oldSet, name)), ...now.map((name) => machineOf(newSet, name))],
     nodes: [...old, ...now].map((name) =>
@@ -68,22 +68,22 @@ function scene({ old, now, nowSize, updated = [], moved = [], unavailable = 1, i
     ),
   });
   // Only the moves are looked at here: the taint is there already.
-  parts.machineSets.put({
+  deps.machineSets.put({
     ...oldSet,
     metadata: { ...oldSet.metadata, resourceVersion: '2', annotations: { [PREFER_NO_SCHEDULE_KEY]: 'True' } },
   });
-  const marker = new NodeMarker(parts);
+  const marker = new NodeMarker(deps);
   /** One pass, with the time that its retries take. */
   const run = async () => {
     const { signal } = new AbortController();
-    const pass = inPlaceUpdate({ parts, marker, world: parts.world(deployment), signal });
-    const [result] = await Promise.all([pass, parts.clock.advanceAsync(1_000)]);
+    const pass = inPlaceUpdate({ deps, marker, world: deps.world(deployment), signal });
+    const [result] = await Promise.all([pass, deps.clock.advanceAsync(1_000)]);
     return result;
   };
   const written = (): string[] =>
-    parts.client.writes.map(({ what }) => what).filter((what) => what !== 'machinesets/old');
-  const writtenNodes = (): string[] => parts.targetClient.writes.map(({ what }) => what);
-  return { parts, run, written, writtenNodes };
+    deps.client.writes.map(({ what }) => what).filter((what) => what !== 'machinesets/old');
+  const writtenNodes = (): string[] => deps.targetClient.writes.map(({ what }) => what);
+  return { deps, run, written, writtenNodes };
 }
 
 interface Scene {
@@ -97,12 +97,12 @@ interface Scene {
 }
 
 test('an updated Machine is given to the new set only as it was looked at', async () => {
-  const { parts, run } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+  const { deps, run } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
 
   await run();
 
   const write = { what: 'machines/o-1', intent: 'change', uid: 'uid-of-machine-o-1', resourceVersion: '1' };
-  expect(parts.client.writes.filter(({ what }) => what.startsWith('machines/'))).toMatchObject([write]);
+  expect(deps.client.writes.filter(({ what }) => what.startsWith('machines/'))).toMatchObject([write]);
 });
 
 test('a frozen MachineDeployment moves nothing', async () => {
@@ -130,19 +130,19 @@ test('a frozen set does not grow, also by what was moved to it', async () => {
 });
 
 test('an updated Node that refuses to be given back holds up no move, and is told of once', async () => {
-  const { parts, run, written } = scene({ old: ['o-2', 'o-3'], now: ['o-1'], updated: ['o-1', 'o-2'] });
-  parts.targetClient.failures.push(FORBIDDEN);
+  const { deps, run, written } = scene({ old: ['o-2', 'o-3'], now: ['o-1'], updated: ['o-1', 'o-2'] });
+  deps.targetClient.failures.push(FORBIDDEN);
 
   await run();
   await run();
 
   expect(written()).toContain('machines/o-2');
-  expect(parts.events).toEqual(['NodeUpdateFailed']);
+  expect(deps.events).toEqual(['NodeUpdateFailed']);
 });
 
 test('an updated Node that refuses to be given back does not keep the next one from being chosen where more may be unavailable', async () => {
-  const { parts, run, writtenNodes } = scene({ old: ['o-2', 'o-3'], now: ['o-1'], updated: ['o-1'], unavailable: 2 });
-  parts.targetClient.failures.push(FORBIDDEN);
+  const { deps, run, writtenNodes } = scene({ old: ['o-2', 'o-3'], now: ['o-1'], updated: ['o-1'], unavailable: 2 });
+  deps.targetClient.failures.push(FORBIDDEN);
 
   await run();
 
@@ -150,27 +150,27 @@ test('an updated Node that refuses to be given back does not keep the next one f
 });
 
 test('another Node is chosen in place of one that refuses, which is tried again later', async () => {
-  const { parts, run, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [] });
-  parts.targetClient.failures.push(FORBIDDEN);
+  const { deps, run, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [] });
+  deps.targetClient.failures.push(FORBIDDEN);
 
   expect(await run()).toEqual({ again: true });
   await run();
 
   expect(writtenNodes()).toEqual(['nodes/o-1', 'nodes/o-2']);
-  expect(parts.events).toEqual(['NodeUpdateFailed']);
+  expect(deps.events).toEqual(['NodeUpdateFailed']);
 });
 
 test('a Node that changed while it was chosen is chosen as a live read shows it', async () => {
-  const { parts, run } = scene({ old: ['o-1', 'o-2'], now: [] });
+  const { deps, run } = scene({ old: ['o-1', 'o-2'], now: [] });
   const live = node((n) => {
     Object.assign(n.metadata, { name: 'o-1', uid: 'uid-of-o-1', resourceVersion: '8' });
     n.metadata.labels = { 'node.machine.sapcloud.io/candidate-for-update': 'true' };
   });
-  parts.targetClient.put(nodes, live);
-  parts.targetClient.failures.push(CONFLICT);
+  deps.targetClient.put(nodes, live);
+  deps.targetClient.failures.push(CONFLICT);
 
   await run();
 
-  expect(parts.targetClient.writes).toMatchObject([{ resourceVersion: '8' }, { resourceVersion: '8' }]);
-  expect(parts.events).toEqual([]);
+  expect(deps.targetClient.writes).toMatchObject([{ resourceVersion: '8' }, { resourceVersion: '8' }]);
+  expect(deps.events).toEqual([]);
 });

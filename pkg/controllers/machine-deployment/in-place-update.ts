@@ -45,7 +45,7 @@ interface Side {
  * move what is updated, choose what is next; when all is done, tidy up. See in-place.ts for who does what.
  */
 export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
-  const { parts, world, signal } = pass;
+  const { deps, world, signal } = pass;
   const { newSet, facts, limits, isFrozen, deployment } = world;
   if (newSet === undefined || facts.newSet === undefined) {
     return isFrozen ? {} : createSet(pass, grownSize(UNBORN, facts.oldSets, limits));
@@ -56,12 +56,12 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
   if ((await markNodesOfRollout(pass, { taint: true, candidate: true })).hasMore) return { again: true };
 
   const settled = withoutRaises(settledSizes(now, old), facts, isFrozen);
-  if (await resizeSets(parts, world, { sizes: settled }, signal)) return {};
+  if (await resizeSets(deps, world, { sizes: settled }, signal)) return {};
   if ((await settle(pass, now)).hasMore) return { again: true };
 
   const size = sizeInPlace(facts.newSet, facts.oldSets, limits);
   const grown = withoutRaises(new Map([[facts.newSet.name, size]]), facts, isFrozen);
-  if (await resizeSets(parts, world, { sizes: grown }, signal)) return {};
+  if (await resizeSets(deps, world, { sizes: grown }, signal)) return {};
   const moving = isFrozen ? [] : toMove(old, facts.newSet, limits);
   if (moving.length > 0) {
     await atOnce(PATCHES_AT_ONCE, moving, ({ machine }) => move(pass, machine, newSet));
@@ -69,19 +69,19 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
   }
   if (facts.newSet.size >= limits.replicas) {
     const leftovers = shrinkOldSets(facts.newSet, facts.oldSets, limits);
-    if (await resizeSets(parts, world, { sizes: leftovers }, signal)) return {};
+    if (await resizeSets(deps, world, { sizes: leftovers }, signal)) return {};
   } else if (deployment.spec.strategy?.inPlaceUpdate?.orchestrationType === 'Auto' && !isFrozen) {
     const isLeftAlone = (node: Node): boolean => pass.marker.isLeftAlone(node);
-    const next = toSelect(old, now, limits, { nowMs: parts.clock.now(), isLeftAlone });
+    const next = toSelect(old, now, limits, { nowMs: deps.clock.now(), isLeftAlone });
     // What refuses is left alone from now on: the next pass takes others.
     if (!(await writeNodes(pass, next, selectNode)).isDone) return { again: true };
   }
   return finishRollout(pass);
 }
 
-function sideOf({ parts, world }: RolloutPass, set: MachineSet, facts: SetFacts): Side {
+function sideOf({ deps, world }: RolloutPass, set: MachineSet, facts: SetFacts): Side {
   const nodeOf = (machine: Machine, name: string): ReturnType<Parameters<typeof withNodes>[1]> =>
-    parts.targets.of(machine)?.nodes.get(name);
+    deps.targets.of(machine)?.nodes.get(name);
   return { set, facts, machines: withNodes(world.machinesOf(set), nodeOf) };
 }
 
@@ -101,22 +101,22 @@ function withoutRaises(
 }
 
 /** An old set must not make up for the Machines that move on. */
-async function stopRefilling({ parts, signal }: RolloutPass, old: readonly Side[]): Promise<void> {
+async function stopRefilling({ deps, signal }: RolloutPass, old: readonly Side[]): Promise<void> {
   const open = old.filter(({ set }) => set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] === undefined);
   await atOnce(PATCHES_AT_ONCE, open, async ({ set }) => {
     const patch = mergePatch(set, { metadata: { labels: { [SCALE_UP_DISABLED_LABEL]: 'true' } } });
-    await parts.writer.patch('change', machineSets, refOf(set), patch, { signal });
+    await deps.writer.patch('change', machineSets, refOf(set), patch, { signal });
   });
 }
 
 /** Ends what was moved earlier, once the new set counts it. A Node that refuses to be given back holds up nothing else. */
 async function settle(pass: RolloutPass, now: Side): Promise<Marked> {
-  const { parts, signal } = pass;
+  const { deps, signal } = pass;
   const counted = now.machines.length <= now.facts.size ? now.machines : [];
   const labelled = counted.filter(({ machine }) => isJustUpdated(machine));
   await atOnce(PATCHES_AT_ONCE, labelled, async ({ machine }) => {
     const patch = mergePatch(machine, { metadata: { labels: { [UPDATE_RESULT_LABEL]: null } } });
-    await parts.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreGone);
+    await deps.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreGone);
   });
   const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
   const released = await writeNodes(pass, now.machines.filter(isToBeReleased), releaseUpdatedNode);
@@ -124,7 +124,7 @@ async function settle(pass: RolloutPass, now: Side): Promise<Marked> {
 }
 
 /** Gives an updated Machine to the new set, in one write: its controller, the labels of the new set, and that it was moved. */
-async function move({ parts, signal }: RolloutPass, machine: Machine, newSet: MachineSet): Promise<void> {
+async function move({ deps, signal }: RolloutPass, machine: Machine, newSet: MachineSet): Promise<void> {
   const others = (machine.metadata.ownerReferences ?? []).filter(({ controller }) => controller !== true);
   const patch = mergePatchIfUnchanged(machine, {
     metadata: {
@@ -132,7 +132,7 @@ async function move({ parts, signal }: RolloutPass, machine: Machine, newSet: Ma
       labels: { ...newSet.spec.selector?.matchLabels, [UPDATE_RESULT_LABEL]: 'successful' },
     },
   });
-  await parts.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreGone);
+  await deps.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreGone);
 }
 
 function ignoreGone(err: unknown): void {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, node } from '../../../test/builders.ts';
-import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { NodeMarker } from './node-marker.ts';
@@ -26,10 +26,10 @@ function scene(count = 1, failures: readonly unknown[] = []) {
     }),
   );
   const nodes = names.map((name) => node((n) => void Object.assign(n.metadata, { name, uid: `uid-of-${name}` })));
-  const parts = new MemoryDeploymentParts(machineDeployment(), { machines, nodes });
-  parts.targetClient.failures.push(...failures);
-  const marker = new NodeMarker(parts);
-  const { clock, targetClient } = parts;
+  const deps = new MemoryDeploymentDeps(machineDeployment(), { machines, nodes });
+  deps.targetClient.failures.push(...failures);
+  const marker = new NodeMarker(deps);
+  const { clock, targetClient } = deps;
   /** One pass, with the time that its retries take; how many writes it took. */
   const pass = async (owner = OWNER, signal = new AbortController().signal) => {
     const before = targetClient.writes.length;
@@ -43,7 +43,7 @@ function scene(count = 1, failures: readonly unknown[] = []) {
     return { ...run, writes: targetClient.writes.length - before };
   };
   const refuseAll = (): unknown => targetClient.failures.push(...names.map(() => FORBIDDEN));
-  return { parts, marker, clock, pass, refuseAll };
+  return { deps, marker, clock, pass, refuseAll };
 }
 
 describe('a Node', () => {
@@ -75,8 +75,8 @@ describe('a Node', () => {
   });
 
   test('that has what it should have is not written', async () => {
-    const { parts, pass } = scene();
-    parts.nodes.put(
+    const { deps, pass } = scene();
+    deps.nodes.put(
       node((n) => {
         Object.assign(n.metadata, { name: 'm-0', uid: 'uid-of-m-0', resourceVersion: '2' });
         for (const by of ['', '-by-mcm']) {
@@ -89,8 +89,8 @@ describe('a Node', () => {
   });
 
   test('that does not exist for its machine is not missed', async () => {
-    const { parts, pass } = scene();
-    parts.nodes.remove('m-0');
+    const { deps, pass } = scene();
+    deps.nodes.remove('m-0');
 
     expect(await pass()).toEqual({ hasMore: false, isDone: true, news: [], writes: 0 });
   });
@@ -181,16 +181,16 @@ describe('250 Nodes none of which can be marked', () => {
   });
 
   test('do not keep a Node behind them from being marked', async () => {
-    const { parts, pass, refuseAll } = scene(251);
+    const { deps, pass, refuseAll } = scene(251);
     refuseAll();
-    const { failures } = parts.targetClient;
+    const { failures } = deps.targetClient;
     failures[250] = undefined;
 
     await pass();
     await pass();
     await pass();
 
-    expect(parts.targetClient.writes.at(-1)?.what).toBe('nodes/m-250');
+    expect(deps.targetClient.writes.at(-1)?.what).toBe('nodes/m-250');
     expect(await pass()).toMatchObject({ writes: 1 });
   });
 });

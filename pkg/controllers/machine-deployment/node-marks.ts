@@ -14,7 +14,7 @@ import type { Node, Taint } from '../../apis/wire.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineSets, nodes } from '../../kube/resource.ts';
 import type { Target } from '../../targets/targets.ts';
-import type { MachineDeploymentParts } from './parts.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
 
 /** Makes the scheduler prefer Nodes of the new template. */
 const TAINT: Taint = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
@@ -47,7 +47,7 @@ export function missingMarks(node: Node, marks: Marks, isPreserved: boolean): Ma
 
 /** Notes on the set that its Nodes carry the taint (once per set, as in the original), or no longer. */
 export async function noteTaint(
-  { writer }: Pick<MachineDeploymentParts, 'writer'>,
+  { writer }: Pick<MachineDeploymentDeps, 'writer'>,
   set: MachineSet,
   isTainted: boolean,
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, node, type BuiltNode } from '../../../test/builders.ts';
-import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import { nodes } from '../../kube/resource.ts';
 import { markNode, releaseUpdatedNode, selectNode } from './node-marks.ts';
 
@@ -19,11 +19,11 @@ function live(change: (n: BuiltNode) => void): BuiltNode {
 
 /** A cached Node, of which a live read finds `now`. */
 function scene(now: BuiltNode) {
-  const parts = new MemoryDeploymentParts(machineDeployment(), { nodes: [cached] });
-  parts.targetClient.put(nodes, now);
-  const target = parts.targets.of(machine());
+  const deps = new MemoryDeploymentDeps(machineDeployment(), { nodes: [cached] });
+  deps.targetClient.put(nodes, now);
+  const target = deps.targets.of(machine());
   if (target === undefined) throw new Error('no target');
-  return { target, writes: parts.targetClient.writes };
+  return { target, writes: deps.targetClient.writes };
 }
 
 describe('the taint of a rollout', () => {

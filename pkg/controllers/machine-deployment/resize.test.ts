@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
-import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import {
   LAST_SCALER_CHANGE_ANNOTATION,
   MARKED_FOR_DELETION_TIME_ANNOTATION,
@@ -35,8 +35,8 @@ function scene(isNamed: boolean) {
       m.metadata.annotations = { [PRIORITY_ANNOTATION]: '1', [MARKED_FOR_DELETION_TIME_ANNOTATION]: TIME };
     }),
   );
-  const parts = new MemoryDeploymentParts(deployment, { sets: [set], machines });
-  return { parts, set, world: parts.world(deployment) };
+  const deps = new MemoryDeploymentDeps(deployment, { sets: [set], machines });
+  return { deps, set, world: deps.world(deployment) };
 }
 
 test.each([
@@ -44,17 +44,17 @@ test.each([
   { title: 'growing does not', to: 3, isNamed: false, intent: 'change', clusters: [] },
   { title: 'telling of chosen machines destroys', to: 2, isNamed: true, intent: 'destroy', clusters: ['target'] },
 ])('$title, and each holds only for the set that was looked at', async ({ to, isNamed, intent, clusters }) => {
-  const { parts, set, world } = scene(isNamed);
+  const { deps, set, world } = scene(isNamed);
 
-  expect(await resizeSets(parts, world, { sizes: new Map([['set-1', to]]), noted: ['set-1'] }, signal)).toBe(true);
+  expect(await resizeSets(deps, world, { sizes: new Map([['set-1', to]]), noted: ['set-1'] }, signal)).toBe(true);
 
   const { uid, resourceVersion } = set.metadata;
-  expect(parts.client.writes).toMatchObject([{ intent, what: 'machinesets/set-1', uid, resourceVersion, clusters }]);
+  expect(deps.client.writes).toMatchObject([{ intent, what: 'machinesets/set-1', uid, resourceVersion, clusters }]);
 });
 
 test('what has its size already is not written', async () => {
-  const { parts, world } = scene(false);
+  const { deps, world } = scene(false);
 
-  expect(await resizeSets(parts, world, { sizes: new Map([['set-1', 2]]) }, signal)).toBe(false);
-  expect(parts.client.writes).toEqual([]);
+  expect(await resizeSets(deps, world, { sizes: new Map([['set-1', 2]]) }, signal)).toBe(false);
+  expect(deps.client.writes).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { machineSets } from '../../kube/resource.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { scaledSet } from './events.ts';
 import { sizeNotes } from './new-set.ts';
-import type { MachineDeploymentParts } from './parts.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
 import { scalerTimeFor } from './scaler-handoff.ts';
 import type { Resizes } from './set-facts.ts';
 import type { World } from './world.ts';
@@ -21,7 +21,7 @@ import type { World } from './world.ts';
  * would make it shrink twice.
  */
 export async function resizeSets(
-  { writer, recorder, targets }: Pick<MachineDeploymentParts, 'writer' | 'recorder' | 'targets'>,
+  { writer, recorder, targets }: Pick<MachineDeploymentDeps, 'writer' | 'recorder' | 'targets'>,
   world: Pick<World, 'deployment' | 'newSet' | 'oldSets' | 'machinesOf' | 'untold'>,
   { sizes, noted = [] }: { sizes: Resizes; noted?: readonly string[] },
   signal: AbortSignal,

@@ -9,7 +9,7 @@ import { machineDeployments } from '../../kube/resource.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { revisionNotFound, rolledBack, templateUnchanged } from './events.ts';
 import { isTaintNoted, noteTaint } from './node-marks.ts';
-import type { MachineDeploymentParts } from './parts.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
 import { copiedAnnotations, revisionOf } from './revision.ts';
 import { mark } from './rollout.ts';
 import type { RolloutPass, RolloutResult } from './rollout.ts';
@@ -26,25 +26,25 @@ export function rollbackTarget(sets: readonly MachineSet[], revision: number): M
  * hold that up: the rollout takes it away at its end.
  */
 export async function rollBack(pass: RolloutPass): Promise<RolloutResult> {
-  const { parts, world, signal } = pass;
+  const { deps, world, signal } = pass;
   const { deployment, newSet, oldSets } = world;
   const revision = rollbackRevisionOf(deployment) ?? 0;
   const target = rollbackTarget(newSet === undefined ? oldSets : [newSet, ...oldSets], revision);
   if (target === undefined) {
-    await write(parts, deployment, {}, signal);
-    parts.recorder.event(revisionNotFound(deployment, revision));
+    await write(deps, deployment, {}, signal);
+    deps.recorder.event(revisionNotFound(deployment, revision));
     return {};
   }
   const { hasMore, isDone } = await mark(pass, world.machinesOf(target), { taint: false });
   if (hasMore) return { again: true };
-  if (isDone && isTaintNoted(target)) await noteTaint(parts, target, false, signal);
+  if (isDone && isTaintNoted(target)) await noteTaint(deps, target, false, signal);
   if (equalTemplate(target.spec.template, deployment.spec.template)) {
-    await write(parts, deployment, {}, signal);
-    parts.recorder.event(templateUnchanged(deployment));
+    await write(deps, deployment, {}, signal);
+    deps.recorder.event(templateUnchanged(deployment));
     return {};
   }
-  await write(parts, deployment, rollbackChange(deployment, target), signal);
-  parts.recorder.event(rolledBack(deployment, revisionOf(target)));
+  await write(deps, deployment, rollbackChange(deployment, target), signal);
+  deps.recorder.event(rolledBack(deployment, revisionOf(target)));
   return {};
 }
 
@@ -59,7 +59,7 @@ export function rollbackChange(deployment: MachineDeployment, target: MachineSet
 }
 
 async function write(
-  { writer }: Pick<MachineDeploymentParts, 'writer'>,
+  { writer }: Pick<MachineDeploymentDeps, 'writer'>,
   deployment: MachineDeployment,
   change: MergePatch<MachineDeployment>,
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachineDeployment } from '../../../test/builders.ts';
-import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import { PREFER_NO_SCHEDULE_KEY } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
@@ -42,23 +42,23 @@ function scene(
   nowSize = now.length,
 ) {
   const [oldSet, newSet] = [setOf('old', old, old.length), setOf('now', now, nowSize)];
-  const parts = new MemoryDeploymentParts(deployment, {
+  const deps = new MemoryDeploymentDeps(deployment, {
     sets: [oldSet, newSet],
     machines: [...machinesOf(oldSet, old), ...machinesOf(newSet, now)],
     nodes: [...old, ...now].map((name) => node((n) => void (n.metadata.name = name))),
   });
   const pass = () => ({
-    parts,
-    marker: new NodeMarker(parts),
-    world: parts.world(deployment),
+    deps,
+    marker: new NodeMarker(deps),
+    world: deps.world(deployment),
     signal: never,
   });
   const sizes = (): string[] =>
-    parts.client.writes.flatMap(({ what, body }) => {
+    deps.client.writes.flatMap(({ what, body }) => {
       const { spec } = body as { spec?: { replicas?: number } };
       return spec?.replicas === undefined ? [] : [`${what} ${spec.replicas}`];
     });
-  return { parts, pass, sizes };
+  return { deps, pass, sizes };
 }
 
 describe('a rolling update', () => {
@@ -71,12 +71,12 @@ describe('a rolling update', () => {
   });
 
   test('marks the old Nodes before the first old Machine goes (MCM 496, MCM 754, MCM 765)', async () => {
-    const { parts, pass, sizes } = scene(owner, ['o-1', 'o-2'], ['n-1']);
+    const { deps, pass, sizes } = scene(owner, ['o-1', 'o-2'], ['n-1']);
 
     await rollingUpdate(pass());
 
-    expect(parts.targetClient.writes.map(({ what }) => what).toSorted()).toEqual(['nodes/o-1', 'nodes/o-2']);
-    expect(parts.client.writes[0]).toMatchObject({
+    expect(deps.targetClient.writes.map(({ what }) => what).toSorted()).toEqual(['nodes/o-1', 'nodes/o-2']);
+    expect(deps.client.writes[0]).toMatchObject({
       what: 'machinesets/old',
       body: { metadata: { annotations: { [PREFER_NO_SCHEDULE_KEY]: 'True' } } },
     });
@@ -84,30 +84,30 @@ describe('a rolling update', () => {
   });
 
   test('does not note a set as tainted of which a Node refused', async () => {
-    const { parts, pass } = scene(owner, ['o-1', 'o-2'], ['n-1']);
-    parts.targetClient.failures.push(new ApiError(403, 'Forbidden', 'no'));
+    const { deps, pass } = scene(owner, ['o-1', 'o-2'], ['n-1']);
+    deps.targetClient.failures.push(new ApiError(403, 'Forbidden', 'no'));
 
     await rollingUpdate(pass());
 
-    expect(JSON.stringify(parts.client.writes)).not.toContain(PREFER_NO_SCHEDULE_KEY);
+    expect(JSON.stringify(deps.client.writes)).not.toContain(PREFER_NO_SCHEDULE_KEY);
   });
 
   test('tells of the Nodes of each set that refused', async () => {
     const sets = [setOf('old', ['o-1'], 1), setOf('older', ['p-1'], 1), setOf('now', ['n-1'], 1)];
     for (const set of sets.slice(0, 2)) set.spec.template = { spec: { class: { name: set.metadata.name } } };
     const names = [['o-1'], ['p-1'], ['n-1']];
-    const parts = new MemoryDeploymentParts(owner, {
+    const deps = new MemoryDeploymentDeps(owner, {
       sets,
       machines: sets.flatMap((set, i) => machinesOf(set, names[i] ?? [])),
       nodes: names.flat().map((name) => node((n) => void (n.metadata.name = name))),
     });
-    parts.holdsScaleDownDuringRollout = true;
-    parts.targetClient.failures.push(...names.map(() => new ApiError(403, 'Forbidden', 'no')));
-    const pass = { parts, marker: new NodeMarker(parts), world: parts.world(owner), signal: never };
+    deps.holdsScaleDownDuringRollout = true;
+    deps.targetClient.failures.push(...names.map(() => new ApiError(403, 'Forbidden', 'no')));
+    const pass = { deps, marker: new NodeMarker(deps), world: deps.world(owner), signal: never };
 
     await markNodesOfRollout(pass, { taint: false });
 
-    expect(parts.events).toEqual(['NodeUpdateFailed', 'NodeUpdateFailed', 'NodeUpdateFailed']);
+    expect(deps.events).toEqual(['NodeUpdateFailed', 'NodeUpdateFailed', 'NodeUpdateFailed']);
   });
 
   test('that has more Nodes than one pass can mark goes on at once, and shrinks nothing before', async () => {
@@ -126,11 +126,11 @@ test('the end of a rollout comes back for Nodes that still carry its marks', asy
     d.spec.replicas = 101;
     d.status = { replicas: 101, updatedReplicas: 101, availableReplicas: 101, observedGeneration: 1 };
   });
-  const { parts, pass } = scene(done, [], names);
+  const { deps, pass } = scene(done, [], names);
   for (const name of names) {
     const taint = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
     const tainted = node((n) => Object.assign(n.metadata, { name, resourceVersion: '2' }) && (n.spec.taints = [taint]));
-    parts.nodes.put(tainted);
+    deps.nodes.put(tainted);
   }
 
   expect(await finishRollout(pass())).toEqual({ again: true });

@@ -8,7 +8,7 @@ import { ALL_MARKED, bothMarked } from './node-marker.ts';
 import type { Marked, NodeMarker, NodeOfMachine, NodeWrite, Written } from './node-marker.ts';
 import { isTaintNoted, noteTaint } from './node-marks.ts';
 import type { Marks } from './node-marks.ts';
-import type { MachineDeploymentParts } from './parts.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
 import { newSetFor } from './new-set.ts';
 import { created, creationFailed, isComplete } from './progress.ts';
 import type { Progress } from './progress.ts';
@@ -21,7 +21,7 @@ import type { World } from './world.ts';
 
 /** One pass of a rollout. */
 export interface RolloutPass {
-  readonly parts: MachineDeploymentParts;
+  readonly deps: MachineDeploymentDeps;
   readonly marker: NodeMarker;
   readonly world: World;
   readonly signal: AbortSignal;
@@ -29,7 +29,7 @@ export interface RolloutPass {
 
 /** What writing to Nodes needs of a pass. */
 type NodePass = Pick<RolloutPass, 'marker' | 'world' | 'signal'> & {
-  readonly parts: Pick<MachineDeploymentParts, 'recorder'>;
+  readonly deps: Pick<MachineDeploymentDeps, 'recorder'>;
 };
 
 /** How a pass of a rollout ended. */
@@ -44,44 +44,44 @@ export interface RolloutResult {
 
 /** One step of a RollingUpdate: create the new set, or grow it, or shrink old ones; when all is done, tidy up. */
 export async function rollingUpdate(pass: RolloutPass): Promise<RolloutResult> {
-  const { parts, world, signal } = pass;
+  const { deps, world, signal } = pass;
   const { newSet, facts, limits, isFrozen } = world;
   if (newSet === undefined || facts.newSet === undefined) {
     return isFrozen ? {} : createSet(pass, grownSize(UNBORN, facts.oldSets, limits));
   }
   const grown = growNewSet(facts.newSet, facts.oldSets, limits, isFrozen);
-  if (await resizeSets(parts, world, { sizes: grown }, signal)) return {};
+  if (await resizeSets(deps, world, { sizes: grown }, signal)) return {};
 
   // The autoscaler must know before the first old Machine goes; the new set's growth need not wait for it.
   if ((await markNodesOfRollout(pass, { taint: true })).hasMore) return { again: true };
   const shrunk = shrinkOldSets(facts.newSet, facts.oldSets, limits);
-  if (await resizeSets(parts, world, { sizes: shrunk }, signal)) return {};
+  if (await resizeSets(deps, world, { sizes: shrunk }, signal)) return {};
   return finishRollout(pass);
 }
 
 /** One step of a Recreate: empty the old sets, wait for the last of their Machines, create or fill the new set. */
 export async function recreate(pass: RolloutPass): Promise<RolloutResult> {
-  const { parts, world, signal } = pass;
+  const { deps, world, signal } = pass;
   const { newSet, facts, limits, isFrozen } = world;
   if ((await markNodesOfRollout(pass, {})).hasMore) return { again: true };
   const step = recreateStep(facts.oldSets);
   if (step.kind === 'wait') return {};
   if (step.kind === 'shrink') {
-    await resizeSets(parts, world, { sizes: step.sizes }, signal);
+    await resizeSets(deps, world, { sizes: step.sizes }, signal);
     return {};
   }
   if (newSet === undefined) return isFrozen ? {} : createSet(pass, limits.replicas);
   const isRaise = (newSet.spec.replicas ?? 0) < limits.replicas;
   const sizes = new Map(isRaise && isFrozen ? [] : [[newSet.metadata.name, limits.replicas] as const]);
-  if (await resizeSets(parts, world, { sizes }, signal)) return {};
+  if (await resizeSets(deps, world, { sizes }, signal)) return {};
   return finishRollout(pass);
 }
 
 /** Creates the new set; a name that is taken by a stranger is avoided in the next pass. */
-export async function createSet({ parts, world, signal }: RolloutPass, replicas: number): Promise<RolloutResult> {
+export async function createSet({ deps, world, signal }: RolloutPass, replicas: number): Promise<RolloutResult> {
   const { deployment, oldSets } = world;
   try {
-    const set = await createNewSet(parts, deployment, oldSets, replicas, signal);
+    const set = await createNewSet(deps, deployment, oldSets, replicas, signal);
     return set === undefined ? { again: true } : { announced: created(set.metadata.name) };
   } catch (error) {
     const { name } = newSetFor(deployment, oldSets, replicas).metadata;
@@ -97,17 +97,17 @@ export async function markNodesOfRollout(
   pass: RolloutPass,
   { taint = false, ...onOld }: Pick<Marks, 'taint' | 'candidate'>,
 ): Promise<Marked> {
-  const { parts, world, signal } = pass;
+  const { deps, world, signal } = pass;
   const active = world.oldSets.filter((set) => (set.spec.replicas ?? 0) > 0 && world.machinesOf(set).length > 0);
   if (active.length === 0) return ALL_MARKED;
-  const hold = parts.holdsScaleDownDuringRollout ? { holdScaleDown: true } : {};
+  const hold = deps.holdsScaleDownDuringRollout ? { holdScaleDown: true } : {};
   let marked = ALL_MARKED;
   for (const set of active) {
     const isDue = taint && !isTaintNoted(set);
     const ofSet = await mark(pass, world.machinesOf(set), { ...(isDue ? { taint } : {}), ...onOld, ...hold });
     marked = bothMarked(marked, ofSet);
     if (marked.hasMore) return marked;
-    if (isDue && ofSet.isDone) await noteTaint(parts, set, true, signal);
+    if (isDue && ofSet.isDone) await noteTaint(deps, set, true, signal);
   }
   return world.newSet === undefined
     ? marked
@@ -124,8 +124,8 @@ export async function writeNodes(pass: NodePass, list: readonly NodeOfMachine[],
   return tellNews(pass, await pass.marker.write(keyOf(pass.world.deployment), list, write, pass.signal));
 }
 
-function tellNews({ parts, world }: NodePass, { news, ...marked }: Written): Marked {
-  if (news.length > 0) parts.recorder.event(couldNotMarkNodes(world.deployment, news));
+function tellNews({ deps, world }: NodePass, { news, ...marked }: Written): Marked {
+  if (news.length > 0) deps.recorder.event(couldNotMarkNodes(world.deployment, news));
   return marked;
 }
 
@@ -134,13 +134,13 @@ function tellNews({ parts, world }: NodePass, { news, ...marked }: Written): Mar
  * that has it, noted or not: a rollout that was turned back may have ended before its set was noted.
  */
 export async function finishRollout(pass: RolloutPass): Promise<RolloutResult> {
-  const { parts, world, signal } = pass;
+  const { deps, world, signal } = pass;
   const { deployment, newSet, oldSets } = world;
   if (newSet === undefined || !isComplete(deployment, deployment.status ?? {})) return {};
 
-  const release = parts.holdsScaleDownDuringRollout ? { holdScaleDown: false } : {};
+  const release = deps.holdsScaleDownDuringRollout ? { holdScaleDown: false } : {};
   const { hasMore, isDone } = await mark(pass, world.machinesOf(newSet), { taint: false, ...release });
-  if (isDone && isTaintNoted(newSet)) await noteTaint(parts, newSet, false, signal);
-  await cleanUpSets(parts, oldSets.map(world.owned), revisionHistoryLimitOf(deployment), signal);
+  if (isDone && isTaintNoted(newSet)) await noteTaint(deps, newSet, false, signal);
+  await cleanUpSets(deps, oldSets.map(world.owned), revisionHistoryLimitOf(deployment), signal);
   return hasMore ? { again: true } : {};
 }

@@ -16,7 +16,7 @@ import { machineDeployments, machines } from '../../kube/resource.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { isPreservedFailed } from '../replicas/machine-state.ts';
 import { markedAtMs } from '../replicas/victim-order.ts';
-import type { MachineDeploymentParts } from './parts.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
 
 /** Marks are whole seconds. */
 const SECOND_MS = 1_000;
@@ -90,7 +90,7 @@ export function readHandoff(
  * may shrink before all are marked: the first error is thrown, and of a long list the rest is left to the next pass.
  */
 export async function takeHandoff(
-  { writer }: Pick<MachineDeploymentParts, 'writer'>,
+  { writer }: Pick<MachineDeploymentDeps, 'writer'>,
   deployment: MachineDeployment,
   { sets, machines: owned }: { readonly sets: readonly MachineSet[]; readonly machines: readonly Machine[] },
   nowMs: number,
@@ -175,7 +175,7 @@ export function strayMarks(
 
 /** Unmarks Machines. Were they left marked, the next change that their set is told of would take them along. */
 async function takeBack(
-  { writer }: Pick<MachineDeploymentParts, 'writer'>,
+  { writer }: Pick<MachineDeploymentDeps, 'writer'>,
   stray: readonly Machine[],
   signal: AbortSignal,
 ): Promise<void> {

@@ -4,7 +4,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { findNewSet, oldestFirst } from './new-set.ts';
-import type { MachineDeploymentParts } from './parts.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
 import { chosenIn, untoldOf } from './scaler-handoff.ts';
 import type { Choice } from './scaler-handoff.ts';
 import { claimsOn } from './set-claims.ts';
@@ -36,15 +36,14 @@ export interface World {
 
 /** Looks at the caches. */
 export function observe(
-  parts: Pick<MachineDeploymentParts, 'machineSets' | 'machines' | 'clock'>,
+  deps: Pick<MachineDeploymentDeps, 'machineSets' | 'machines' | 'clock'>,
   deployment: MachineDeployment,
 ): World {
-  const sets = claimedSets(parts, deployment);
+  const sets = claimedSets(deps, deployment);
   const newSet = findNewSet(deployment, sets);
   const oldSets = oldestFirst(sets.filter((set) => set !== newSet));
-  const machinesOf = (set: MachineSet): readonly Machine[] =>
-    parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid);
-  const nowMs = parts.clock.now();
+  const machinesOf = (set: MachineSet): readonly Machine[] => deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid);
+  const nowMs = deps.clock.now();
   const choices = chosenIn(deployment, sets.flatMap(machinesOf), nowMs);
   const untold = (set: MachineSet): readonly Choice[] => untoldOf(set, choices);
   const facts = (set: MachineSet): SetFacts => factsOf(set, machinesOf(set), untold(set).length, nowMs);
@@ -63,7 +62,7 @@ export function observe(
 
 /** The sets that `deployment` controls and selects; nothing is adopted or released. */
 export function claimedSets(
-  { machineSets }: Pick<MachineDeploymentParts, 'machineSets'>,
+  { machineSets }: Pick<MachineDeploymentDeps, 'machineSets'>,
   deployment: MachineDeployment,
 ): readonly MachineSet[] {
   return claimsOn(deployment, machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid)).claimed;

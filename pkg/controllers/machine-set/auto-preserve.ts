@@ -11,7 +11,7 @@ import { machines } from '../../kube/resource.ts';
 import { askedPreservation } from '../machines/preserve-value.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { isFailed, isTerminating, preservedUntilMs } from '../replicas/machine-state.ts';
-import type { MachineSetParts } from './parts.ts';
+import type { MachineSetDeps } from './deps.ts';
 
 /** Value of the preservation annotation for Machines that nobody asked to preserve. */
 const AUTO = 'auto-preserved';
@@ -52,7 +52,7 @@ export function autoPreservation(machinesOfSet: readonly Machine[], allowed: num
  * changed meanwhile is decided anew when that is seen.
  */
 export async function preserveFailed(
-  { writer }: Pick<MachineSetParts, 'writer'>,
+  { writer }: Pick<MachineSetDeps, 'writer'>,
   set: MachineSet,
   claimed: readonly Machine[],
   nodeOf: NodeOf,

@@ -7,14 +7,14 @@ import { machines, machineSets } from '../../kube/resource.ts';
 import { adoptPatch, controllerReference, releasePatch, sortByClaim } from '../../reconcile/ownership.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { CONTROLLER_INDEX, NO_CONTROLLER } from '../../indexes/owner-index.ts';
-import type { MachineSetParts } from './parts.ts';
+import type { MachineSetDeps } from './deps.ts';
 
 /** How many Machines are patched at once. */
 const PATCHES_AT_ONCE = 20;
 
 /** The Machines of `set` as the cache shows them, nothing adopted or released. */
-export function claimedMachines(parts: Pick<MachineSetParts, 'machines'>, set: MachineSet): readonly Machine[] {
-  return sortByClaim(set, parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid)).claimed;
+export function claimedMachines(deps: Pick<MachineSetDeps, 'machines'>, set: MachineSet): readonly Machine[] {
+  return sortByClaim(set, deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid)).claimed;
 }
 
 /**
@@ -22,27 +22,27 @@ export function claimedMachines(parts: Pick<MachineSetParts, 'machines'>, set: M
  * Whoever is not adopted or released now is so by the retry: any error but "not found" is thrown.
  */
 export async function claimMachines(
-  parts: Pick<MachineSetParts, 'machines' | 'reader' | 'writer'>,
+  deps: Pick<MachineSetDeps, 'machines' | 'reader' | 'writer'>,
   set: MachineSet,
   signal: AbortSignal,
 ): Promise<void> {
   const { adopt, release } = sortByClaim(set, [
-    ...parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid),
-    ...parts.machines.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
+    ...deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid),
+    ...deps.machines.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
   ]);
-  await atOnce(PATCHES_AT_ONCE, release, (machine) => releaseMachine(parts, set, machine, signal));
-  if (adopt.length === 0 || !(await mayAdopt(parts, set, signal))) return;
+  await atOnce(PATCHES_AT_ONCE, release, (machine) => releaseMachine(deps, set, machine, signal));
+  if (adopt.length === 0 || !(await mayAdopt(deps, set, signal))) return;
 
   const reference = controllerReference(set, API_VERSION, 'MachineSet');
   await atOnce(PATCHES_AT_ONCE, adopt, async (machine) => {
     const ref = refOf(machine);
-    await ignoreNotFound(parts.writer.patch('change', machines, ref, adoptPatch(machine, reference), { signal }));
+    await ignoreNotFound(deps.writer.patch('change', machines, ref, adoptPatch(machine, reference), { signal }));
   });
 }
 
 /** A set that is gone, or about to go, must not gain Machines: they would be deleted with it. Only a live read tells. */
 async function mayAdopt(
-  { reader }: Pick<MachineSetParts, 'reader'>,
+  { reader }: Pick<MachineSetDeps, 'reader'>,
   set: MachineSet,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -52,7 +52,7 @@ async function mayAdopt(
 }
 
 async function releaseMachine(
-  { writer }: Pick<MachineSetParts, 'writer'>,
+  { writer }: Pick<MachineSetDeps, 'writer'>,
   set: MachineSet,
   machine: Machine,
   signal: AbortSignal,

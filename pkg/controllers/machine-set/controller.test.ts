@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachineSet } from '../../../test/builders.ts';
-import { MemorySetParts } from '../../../test/machine-set-parts.ts';
+import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { toTimestamp } from '../../clock/clock.ts';
@@ -28,19 +28,19 @@ function owned(change?: (m: ReturnType<typeof machine>) => void): Machine {
   });
 }
 
-async function pass(parts: MemorySetParts): Promise<{ result: unknown; writes: readonly string[] }> {
-  const [outcome] = await Promise.allSettled([new MachineSetController(parts).reconcile(KEY, signal)]);
-  const writes = parts.client.writes.map(({ verb, what }) => `${verb} ${what}`);
+async function pass(deps: MemorySetDeps): Promise<{ result: unknown; writes: readonly string[] }> {
+  const [outcome] = await Promise.allSettled([new MachineSetController(deps).reconcile(KEY, signal)]);
+  const writes = deps.client.writes.map(({ verb, what }) => `${verb} ${what}`);
   return { result: outcome.status === 'fulfilled' ? outcome.value : outcome.reason, writes };
 }
 
 test('the finalizer comes first, and holds only for the set that was looked at', async () => {
-  const parts = new MemorySetParts([machineSet()], [owned()]);
+  const deps = new MemorySetDeps([machineSet()], [owned()]);
 
-  await pass(parts);
+  await pass(deps);
 
   const { uid, resourceVersion } = machineSet().metadata;
-  expect(parts.client.writes[0]).toMatchObject({
+  expect(deps.client.writes[0]).toMatchObject({
     uid,
     resourceVersion,
     body: { metadata: { finalizers: [MACHINE_FINALIZER] } },
@@ -50,10 +50,10 @@ test('the finalizer comes first, and holds only for the set that was looked at',
 describe('a set looks again by itself', () => {
   test('soon after a Failed machine was spared because its Node works', async () => {
     const failed = owned((m) => void (m.status.currentStatus.phase = 'Failed'));
-    const parts = new MemorySetParts([set()], [failed]);
-    parts.targetClient.put(nodes, node());
+    const deps = new MemorySetDeps([set()], [failed]);
+    deps.targetClient.put(nodes, node());
 
-    const { result, writes } = await pass(parts);
+    const { result, writes } = await pass(deps);
 
     expect(writes).not.toContain('delete machines/m-1');
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 15_000 });
@@ -67,35 +67,35 @@ describe('a set looks again by itself', () => {
       s.metadata.ownerReferences = [reference];
     });
     const two = [owned(), owned((m) => void (m.metadata.name = 'm-2'))];
-    const parts = new MemorySetParts([large], two);
-    parts.machineDeployments.put(deployment);
+    const deps = new MemorySetDeps([large], two);
+    deps.machineDeployments.put(deployment);
 
-    const { result, writes } = await pass(parts);
+    const { result, writes } = await pass(deps);
 
     expect(writes.filter((text) => text.startsWith('create'))).toEqual([]);
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 10_000 });
   });
 
   test('when the preservation of a Failed machine ends', async () => {
-    const parts = new MemorySetParts([set()], []);
-    const expiry = toTimestamp(parts.clock.now() + 60_000);
+    const deps = new MemorySetDeps([set()], []);
+    const expiry = toTimestamp(deps.clock.now() + 60_000);
     const kept = owned((m) => Object.assign(m.status.currentStatus, { phase: 'Failed', preserveExpiryTime: expiry }));
-    parts.machines.put(kept);
+    deps.machines.put(kept);
 
-    const { result } = await pass(parts);
+    const { result } = await pass(deps);
 
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 60_000 });
   });
 
   test('when it was too early for another status', async () => {
-    const parts = new MemorySetParts([set()], [owned()]);
-    const controller = new MachineSetController(parts);
-    parts.machines.put(
+    const deps = new MemorySetDeps([set()], [owned()]);
+    const controller = new MachineSetController(deps);
+    deps.machines.put(
       owned((m) => Object.assign(m.status.currentStatus, { phase: 'Pending' }) && (m.metadata.resourceVersion = '2')),
     );
     await controller.reconcile(KEY, signal);
-    parts.machines.put(owned((m) => void (m.metadata.resourceVersion = '3')));
-    parts.machineSets.put(
+    deps.machines.put(owned((m) => void (m.metadata.resourceVersion = '3')));
+    deps.machineSets.put(
       set((s) => Object.assign(s.metadata, { resourceVersion: '9' }) && (s.status.readyReplicas = 0)),
     );
 
@@ -105,62 +105,62 @@ describe('a set looks again by itself', () => {
 
 describe('a Machine that could not be created', () => {
   test('is told in the status, and tried again', async () => {
-    const parts = new MemorySetParts([set()], []);
+    const deps = new MemorySetDeps([set()], []);
     const refused = new ApiError(403, 'Forbidden', 'exceeded quota');
-    parts.client.failures.push(refused);
+    deps.client.failures.push(refused);
 
-    const { result } = await pass(parts);
+    const { result } = await pass(deps);
 
     expect(result).toBe(refused);
-    expect(parts.client.writes.at(-1)).toMatchObject({
+    expect(deps.client.writes.at(-1)).toMatchObject({
       what: 'machinesets/set-1/status',
       body: { status: { machineSetCondition: [{ type: 'ReplicaFailure', message: 'exceeded quota' }] } },
     });
   });
 
   test('because of a closed gate is no failure of the set', async () => {
-    const parts = new MemorySetParts([set()], []);
+    const deps = new MemorySetDeps([set()], []);
     const closed = new GateClosedError('frozen', 'control', 'closed');
-    parts.client.failures.push(closed);
+    deps.client.failures.push(closed);
 
-    const { result } = await pass(parts);
+    const { result } = await pass(deps);
 
     expect(result).toBe(closed);
-    expect(JSON.stringify(parts.client.writes.at(-1)?.body)).not.toContain('ReplicaFailure');
+    expect(JSON.stringify(deps.client.writes.at(-1)?.body)).not.toContain('ReplicaFailure');
   });
 });
 
 test('a frozen set creates nothing', async () => {
-  const parts = new MemorySetParts([set((s) => void (s.metadata.labels['freeze'] = 'True'))], []);
+  const deps = new MemorySetDeps([set((s) => void (s.metadata.labels['freeze'] = 'True'))], []);
 
-  const { writes } = await pass(parts);
+  const { writes } = await pass(deps);
 
   expect(writes.filter((text) => text.startsWith('create'))).toEqual([]);
 });
 
 test('a set that is deleted in the middle of a burst stops creating', async () => {
   const large = set((s) => void (s.spec.replicas = 20));
-  const parts = new MemorySetParts([large], []);
-  const create = parts.client.create.bind(parts.client);
-  parts.client.create = (...args) => {
-    parts.machineSets.put(set((s) => Object.assign(s.metadata, { deletionTimestamp: 'now', resourceVersion: '2' })));
+  const deps = new MemorySetDeps([large], []);
+  const create = deps.client.create.bind(deps.client);
+  deps.client.create = (...args) => {
+    deps.machineSets.put(set((s) => Object.assign(s.metadata, { deletionTimestamp: 'now', resourceVersion: '2' })));
     return create(...args);
   };
 
-  const { writes } = await pass(parts);
+  const { writes } = await pass(deps);
 
   expect(writes.filter((text) => text.startsWith('create'))).toHaveLength(1);
 });
 
 test('a spec that cannot be obeyed changes nothing but the status', async () => {
   const invalid = set((s) => void (s.spec.replicas = -1));
-  const parts = new MemorySetParts([invalid], [owned()]);
+  const deps = new MemorySetDeps([invalid], [owned()]);
 
-  const { result, writes } = await pass(parts);
+  const { result, writes } = await pass(deps);
 
   expect(result).toMatchObject({ kind: 'stop' });
   expect(writes).toEqual(['patch machinesets/set-1/status']);
-  expect(parts.events).toEqual(['InvalidSpec']);
+  expect(deps.events).toEqual(['InvalidSpec']);
 });
 
 test('a set that others hold back deletes nothing any more', async () => {
@@ -168,7 +168,7 @@ test('a set that others hold back deletes nothing any more', async () => {
     s.metadata.finalizers = ['example.com/other'];
     s.metadata.deletionTimestamp = 'now';
   });
-  const parts = new MemorySetParts([held], [owned()]);
+  const deps = new MemorySetDeps([held], [owned()]);
 
-  expect((await pass(parts)).writes).toEqual([]);
+  expect((await pass(deps)).writes).toEqual([]);
 });

@@ -23,7 +23,7 @@ import { isRolling, roomFor } from './creation-room.ts';
 import { finishDeletion } from './deletion.ts';
 import { invalidSpec, textOf } from '../replicas/events.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
-import type { MachineSetParts } from './parts.ts';
+import type { MachineSetDeps } from './deps.ts';
 import { isKeptWhenFailed, nextExpiryInMs } from './preservation.ts';
 import { planReplicas } from '../replicas/replica-plan.ts';
 import { releaseSet } from '../replicas/release.ts';
@@ -55,27 +55,27 @@ interface Managed {
 
 /** Keeps as many Machines alive as each MachineSet asks for. */
 export class MachineSetController {
-  readonly #parts: MachineSetParts;
+  readonly #deps: MachineSetDeps;
   readonly #pace: StatusPace;
   readonly #swings: Swings;
   /** Sets that have been seen: a key tells of no UID any more once its set is gone. */
   readonly #uids = new Map<string, string>();
 
-  constructor(parts: MachineSetParts) {
-    this.#parts = parts;
-    this.#pace = new StatusPace(parts.clock);
-    this.#swings = new Swings(parts);
-    settleWhenSeen(parts);
+  constructor(deps: MachineSetDeps) {
+    this.#deps = deps;
+    this.#pace = new StatusPace(deps.clock);
+    this.#swings = new Swings(deps);
+    settleWhenSeen(deps);
   }
 
   /** One pass over one set. What it throws is retried with backoff. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
-    const cached = this.#parts.machineSets.get(key);
+    const cached = this.#deps.machineSets.get(key);
     this.#forgetOthers(key, cached?.metadata.uid);
     if (cached === undefined) return stop;
     if (isBeingDeleted(cached)) return this.#delete(key, cached, signal);
     if (isUnfreezeRequested(cached)) {
-      await releaseSet({ ...this.#parts, recorder: this.#parts.safetyRecorder }, cached, signal);
+      await releaseSet({ ...this.#deps, recorder: this.#deps.safetyRecorder }, cached, signal);
       return requeue(0, 'its release to be seen');
     }
 
@@ -83,19 +83,19 @@ export class MachineSetController {
     if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);
 
     const set = await this.#withFinalizer(cached, signal);
-    await claimMachines(this.#parts, set, signal);
-    await pushTemplate(this.#parts, set, claimedMachines(this.#parts, set), signal);
+    await claimMachines(this.#deps, set, signal);
+    await pushTemplate(this.#deps, set, claimedMachines(this.#deps, set), signal);
     const nodeOf = (machine: Machine): Node | 'missing' | undefined => this.#nodeOf(machine);
-    await preserveFailed(this.#parts, set, claimedMachines(this.#parts, set), nodeOf, signal);
+    await preserveFailed(this.#deps, set, claimedMachines(this.#deps, set), nodeOf, signal);
     const managed = await this.#manageReplicas(key, set, signal);
-    await stopRunaway(this.#parts, this.#parts.machineSets.get(key) ?? set, signal);
+    await stopRunaway(this.#deps, this.#deps.machineSets.get(key) ?? set, signal);
     return this.#report(key, set, managed, signal);
   }
 
   #forgetOthers(key: string, uid: string | undefined): void {
     const before = this.#uids.get(key);
     if (before !== undefined && before !== uid) {
-      this.#parts.expectations.forget(before);
+      this.#deps.expectations.forget(before);
       this.#swings.forget(before);
       this.#pace.forget(key);
     }
@@ -107,11 +107,11 @@ export class MachineSetController {
     const finalizers = set.metadata.finalizers ?? [];
     if (finalizers.includes(MACHINE_FINALIZER)) return set;
     const patch = mergePatchIfUnchanged(set, { metadata: { finalizers: [...finalizers, MACHINE_FINALIZER] } });
-    return this.#parts.writer.patch('change', machineSets, refOf(set), patch, { signal });
+    return this.#deps.writer.patch('change', machineSets, refOf(set), patch, { signal });
   }
 
   async #manageReplicas(key: string, set: MachineSet, signal: AbortSignal): Promise<Managed> {
-    const claimed = claimedMachines(this.#parts, set);
+    const claimed = claimedMachines(this.#deps, set);
     const plan = planReplicas(this.#facts(set, claimed));
     if (plan.create > 0) return this.#create(key, set, signal);
     if (plan.victims.length === 0) {
@@ -120,7 +120,7 @@ export class MachineSetController {
     }
     try {
       const victims = plan.victims.slice(0, DELETIONS_A_PASS);
-      const { recovered } = await scaleDown(this.#parts, set, victims, signal);
+      const { recovered } = await scaleDown(this.#deps, set, victims, signal);
       if (recovered > 0) return { againMs: RECOVERY_LOOK_MS };
       // A plan of failed Machines becomes a plan of creations as soon as their deletion has begun.
       return { againMs: 0 };
@@ -130,9 +130,9 @@ export class MachineSetController {
   }
 
   async #create(key: string, set: MachineSet, signal: AbortSignal): Promise<Managed> {
-    const pending = await unseenCreations(this.#parts, set, signal);
+    const pending = await unseenCreations(this.#deps, set, signal);
     try {
-      await scaleUp(this.#parts, { set, pending, signal, missing: () => this.#missing(key, set.metadata.uid) });
+      await scaleUp(this.#deps, { set, pending, signal, missing: () => this.#missing(key, set.metadata.uid) });
     } catch (err) {
       // A closed gate, or the end of the process, is no failure of this set.
       return err instanceof GateClosedError || signal.aborted ? { error: err } : { failure: err };
@@ -142,21 +142,21 @@ export class MachineSetController {
 
   /** How many Machines the set that the cache shows now wants to create. */
   #missing(key: string, uid: string): number {
-    const set = this.#parts.machineSets.get(key);
+    const set = this.#deps.machineSets.get(key);
     if (set === undefined || set.metadata.uid !== uid || isBeingDeleted(set)) return 0;
-    return planReplicas(this.#facts(set, claimedMachines(this.#parts, set))).create;
+    return planReplicas(this.#facts(set, claimedMachines(this.#deps, set))).create;
   }
 
   #facts(set: MachineSet, machines: readonly Machine[]): Parameters<typeof planReplicas>[0] {
-    const nowMs = this.#parts.clock.now();
+    const nowMs = this.#deps.clock.now();
     const { isLabelled, isStopped } = marksOfSet(set);
     return {
       desired: replicasOf(set),
       machines,
       isFrozen: isLabelled || isStopped === true,
       isScaleUpDisabled: set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined,
-      room: machines.length < replicasOf(set) || machines.some(isTerminating) ? roomFor(this.#parts, set) : Infinity,
-      isSwinging: this.#swings.see(set.metadata.uid, replicasOf(set)) > 0 && !isRolling(this.#parts, set),
+      room: machines.length < replicasOf(set) || machines.some(isTerminating) ? roomFor(this.#deps, set) : Infinity,
+      isSwinging: this.#swings.see(set.metadata.uid, replicasOf(set)) > 0 && !isRolling(this.#deps, set),
       scalerChangedAtMs: fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]),
       nowMs,
       isKept: (machine) => isKeptWhenFailed(machine, this.#nodeOf(machine), nowMs),
@@ -166,14 +166,14 @@ export class MachineSetController {
   #nodeOf(machine: Machine): Node | 'missing' | undefined {
     const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
     if (name === '') return undefined;
-    return this.#parts.targets.of(machine)?.nodes.get(name) ?? 'missing';
+    return this.#deps.targets.of(machine)?.nodes.get(name) ?? 'missing';
   }
 
   async #report(key: string, set: MachineSet, managed: Managed, signal: AbortSignal): Promise<StepResult> {
     const statusWaitMs = await this.#writeStatus(key, set, undefined, managed.failure, signal);
     if (managed.failure !== undefined) throw managed.failure;
     if (managed.error !== undefined) throw managed.error;
-    const expiryInMs = nextExpiryInMs(claimedMachines(this.#parts, set), this.#parts.clock.now());
+    const expiryInMs = nextExpiryInMs(claimedMachines(this.#deps, set), this.#deps.clock.now());
     const waits = [RESYNC_MS, managed.againMs, statusWaitMs, expiryInMs].filter((ms) => ms !== undefined);
     return requeue(Math.min(...waits), 'changes of its machines');
   }
@@ -186,7 +186,7 @@ export class MachineSetController {
 
   async #delete(key: string, set: MachineSet, signal: AbortSignal): Promise<StepResult> {
     if (!(set.metadata.finalizers ?? []).includes(MACHINE_FINALIZER)) return stop;
-    const [deletion] = await Promise.allSettled([finishDeletion(this.#parts, set, signal)]);
+    const [deletion] = await Promise.allSettled([finishDeletion(this.#deps, set, signal)]);
     const isGone = deletion.status === 'fulfilled' && deletion.value.kind === 'next';
     const waitMs = isGone ? undefined : await this.#writeStatus(key, set, undefined, undefined, signal);
     if (deletion.status === 'rejected') throw deletion.reason;
@@ -203,14 +203,14 @@ export class MachineSetController {
     failure: unknown,
     signal: AbortSignal,
   ): Promise<number | undefined> {
-    const { writer, clock } = this.#parts;
-    const set = this.#parts.machineSets.get(key);
+    const { writer, clock } = this.#deps;
+    const set = this.#deps.machineSets.get(key);
     if (set === undefined || set.metadata.uid !== acted.metadata.uid) return undefined;
 
     const change = statusChange({
       set,
       observedGeneration: acted.metadata.generation ?? 0,
-      machines: claimedMachines(this.#parts, set),
+      machines: claimedMachines(this.#deps, set),
       failure: failure === undefined ? undefined : textOf(failure),
       invalid,
       nowMs: clock.now(),
@@ -221,7 +221,7 @@ export class MachineSetController {
     this.#pace.written(key);
     await writer.patch('change', machineSets, refOf(set), statusPatch(set, change), { signal });
     const told = set.status?.machineSetCondition?.find(({ type }) => type === 'InvalidSpec')?.message;
-    if (invalid !== undefined && invalid !== told) this.#parts.recorder.event(invalidSpec(set, invalid));
+    if (invalid !== undefined && invalid !== told) this.#deps.recorder.event(invalidSpec(set, invalid));
     return undefined;
   }
 }

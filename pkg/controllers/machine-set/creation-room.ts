@@ -8,7 +8,7 @@ import { limitsOf } from '../replicas/limits.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { isStopped } from '../replicas/creation-brake.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
-import type { MachineSetParts } from './parts.ts';
+import type { MachineSetDeps } from './deps.ts';
 
 /** The Machines of one MachineDeployment, over all its sets. */
 export interface Crowd {
@@ -48,65 +48,65 @@ export function replacedAmong(size: number, machines: readonly Machine[]): numbe
  * what the brake leaves. A set that no MachineDeployment controls is bounded by the brake alone.
  */
 export function roomFor(
-  parts: Pick<MachineSetParts, 'machines' | 'machineSets' | 'machineDeployments' | 'expectations' | 'brake'>,
+  deps: Pick<MachineSetDeps, 'machines' | 'machineSets' | 'machineDeployments' | 'expectations' | 'brake'>,
   set: MachineSet,
 ): number {
-  const deployment = deploymentOf(parts, set);
+  const deployment = deploymentOf(deps, set);
   const { uid } = (deployment ?? set).metadata;
   const replicas = replicasOf(deployment ?? set);
   const surge = deployment === undefined ? 0 : limitsOf(deployment.spec).surge;
-  parts.brake.observe(uid, replicas, replicas + surge);
-  const left = isStopped(deployment?.status?.conditions) ? 0 : parts.brake.room(uid);
-  return Math.min(left, deployment === undefined ? Infinity : roomAmong(parts, set, deployment));
+  deps.brake.observe(uid, replicas, replicas + surge);
+  const left = isStopped(deployment?.status?.conditions) ? 0 : deps.brake.room(uid);
+  return Math.min(left, deployment === undefined ? Infinity : roomAmong(deps, set, deployment));
 }
 
 /** By whom the creations of `set` are counted: its MachineDeployment, or itself. */
-export function brakedOwner(parts: Pick<MachineSetParts, 'machineDeployments'>, set: MachineSet): string {
-  return (deploymentOf(parts, set) ?? set).metadata.uid;
+export function brakedOwner(deps: Pick<MachineSetDeps, 'machineDeployments'>, set: MachineSet): string {
+  return (deploymentOf(deps, set) ?? set).metadata.uid;
 }
 
 function roomAmong(
-  parts: Pick<MachineSetParts, 'machines' | 'machineSets' | 'expectations'>,
+  deps: Pick<MachineSetDeps, 'machines' | 'machineSets' | 'expectations'>,
   set: MachineSet,
   deployment: MachineDeployment,
 ): number {
-  const crowds = parts.machineSets
+  const crowds = deps.machineSets
     .byIndex(CONTROLLER_INDEX, deployment.metadata.uid)
-    .map((sibling) => ({ sibling, machines: parts.machines.byIndex(CONTROLLER_INDEX, sibling.metadata.uid) }));
+    .map((sibling) => ({ sibling, machines: deps.machines.byIndex(CONTROLLER_INDEX, sibling.metadata.uid) }));
   const others = crowds.filter(({ sibling }) => sibling.metadata.uid !== set.metadata.uid);
   const all = crowds.flatMap(({ machines }) => machines);
   const { replicas, surge } = limitsOf(deployment.spec);
-  const isUnseen = (name: string): boolean => parts.machines.get(keyBeside(set, name)) === undefined;
+  const isUnseen = (name: string): boolean => deps.machines.get(keyBeside(set, name)) === undefined;
   return creationRoom({
     allowed: replicas + surge,
     living: all.filter((machine) => !isTerminating(machine)).length,
     existing: all.length,
-    underway: others.flatMap(({ sibling }) => parts.expectations.names(sibling.metadata.uid)).filter(isUnseen).length,
-    replaced: replacedAmong(replicasOf(set), parts.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid)),
+    underway: others.flatMap(({ sibling }) => deps.expectations.names(sibling.metadata.uid)).filter(isUnseen).length,
+    replaced: replacedAmong(replicasOf(set), deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid)),
     isRollout: others.some(({ machines }) => machines.length > 0),
   });
 }
 
 /** Whether the MachineDeployment of `set` is replacing Machines: what one of its sets gives up then is not wanted again. */
 export function isRolling(
-  parts: Pick<MachineSetParts, 'machines' | 'machineSets' | 'machineDeployments'>,
+  deps: Pick<MachineSetDeps, 'machines' | 'machineSets' | 'machineDeployments'>,
   set: MachineSet,
 ): boolean {
-  const deployment = deploymentOf(parts, set);
+  const deployment = deploymentOf(deps, set);
   if (deployment === undefined) return false;
   return (
     !equalTemplate(set.spec.template, deployment.spec.template) ||
-    parts.machineSets
+    deps.machineSets
       .byIndex(CONTROLLER_INDEX, deployment.metadata.uid)
       .some(
-        ({ metadata: { uid } }) => uid !== set.metadata.uid && parts.machines.byIndex(CONTROLLER_INDEX, uid).length > 0,
+        ({ metadata: { uid } }) => uid !== set.metadata.uid && deps.machines.byIndex(CONTROLLER_INDEX, uid).length > 0,
       )
   );
 }
 
 /** The MachineDeployment that controls `set`, if the cache shows it. */
 export function deploymentOf(
-  { machineDeployments }: Pick<MachineSetParts, 'machineDeployments'>,
+  { machineDeployments }: Pick<MachineSetDeps, 'machineDeployments'>,
   set: MachineSet,
 ): MachineDeployment | undefined {
   const owner = controllerOf(set);

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineSet } from '../../../test/builders.ts';
-import { MemorySetParts } from '../../../test/machine-set-parts.ts';
+import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { ApiError } from '../../kube/errors.ts';
@@ -27,83 +27,83 @@ function owned(count: number): Machine[] {
 }
 
 test('a set is let go once nothing is left, and only as it was looked at', async () => {
-  const parts = new MemorySetParts([going], []);
+  const deps = new MemorySetDeps([going], []);
 
-  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'next' });
+  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
 
   const { uid, resourceVersion } = going.metadata;
-  expect(parts.client.writes).toMatchObject([
+  expect(deps.client.writes).toMatchObject([
     { intent: 'change', uid, resourceVersion, body: { metadata: { finalizers: ['example.com/other'] } } },
   ]);
 });
 
 test('a set stays while a POST is unanswered, and looks again by itself', async () => {
-  const parts = new MemorySetParts([going], []);
-  parts.expectations.expect(going.metadata.uid, 'm-unanswered');
+  const deps = new MemorySetDeps([going], []);
+  deps.expectations.expect(going.metadata.uid, 'm-unanswered');
 
-  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'requeue' });
-  expect(parts.client.writes).toEqual([]);
+  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'requeue' });
+  expect(deps.client.writes).toEqual([]);
 
-  parts.clock.advance(5 * 60_000);
-  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'next' });
+  deps.clock.advance(5 * 60_000);
+  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
 });
 
 test('an unanswered POST that made a Machine after all is found live, and the Machine deleted first', async () => {
-  const parts = new MemorySetParts([going], []);
+  const deps = new MemorySetDeps([going], []);
   const [late] = owned(1);
-  parts.expectations.expect(going.metadata.uid, 'm-0');
-  if (late !== undefined) parts.client.put(machineResource, late);
-  parts.clock.advance(5 * 60_000);
+  deps.expectations.expect(going.metadata.uid, 'm-0');
+  if (late !== undefined) deps.client.put(machineResource, late);
+  deps.clock.advance(5 * 60_000);
 
-  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'requeue', afterMs: 0 });
-  expect(parts.client.writes).toEqual([]);
-  await finishDeletion(parts, going, signal);
-  expect(parts.client.writes).toMatchObject([{ verb: 'delete', what: 'machines/m-0' }]);
+  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'requeue', afterMs: 0 });
+  expect(deps.client.writes).toEqual([]);
+  await finishDeletion(deps, going, signal);
+  expect(deps.client.writes).toMatchObject([{ verb: 'delete', what: 'machines/m-0' }]);
 });
 
 test('the last Machine goes before the set', async () => {
-  const parts = new MemorySetParts([going], owned(1));
+  const deps = new MemorySetDeps([going], owned(1));
 
-  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'stop' });
+  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'stop' });
 
-  expect(parts.client.writes).toMatchObject([{ verb: 'delete', intent: 'destroy', what: 'machines/m-0' }]);
+  expect(deps.client.writes).toMatchObject([{ verb: 'delete', intent: 'destroy', what: 'machines/m-0' }]);
 });
 
 test('a large set goes on by itself after the first Machines', async () => {
-  const parts = new MemorySetParts([going], owned(DELETIONS_A_PASS + 1));
+  const deps = new MemorySetDeps([going], owned(DELETIONS_A_PASS + 1));
 
-  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'requeue', afterMs: 0 });
-  expect(parts.client.writes).toHaveLength(DELETIONS_A_PASS);
+  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'requeue', afterMs: 0 });
+  expect(deps.client.writes).toHaveLength(DELETIONS_A_PASS);
 });
 
 test('a deletion that spares its dependents waits for the garbage collector', async () => {
-  const parts = new MemorySetParts([going], owned(1));
+  const deps = new MemorySetDeps([going], owned(1));
   const sparing = machineSet((s) => {
     s.metadata.deletionTimestamp = 'now';
     s.metadata.finalizers = ['orphan', MACHINE_FINALIZER];
   });
 
-  expect(await finishDeletion(parts, sparing, signal)).toMatchObject({ kind: 'stop' });
-  expect(parts.client.writes).toEqual([]);
+  expect(await finishDeletion(deps, sparing, signal)).toMatchObject({ kind: 'stop' });
+  expect(deps.client.writes).toEqual([]);
 });
 
 test('a Machine that cannot be looked for does not count as never made', async () => {
-  const parts = new MemorySetParts([going], []);
-  parts.expectations.expect(going.metadata.uid, 'm-unanswered');
-  parts.client.readFailure = new ApiError(503, 'ServiceUnavailable', 'no answer');
-  parts.clock.advance(5 * 60_000);
+  const deps = new MemorySetDeps([going], []);
+  deps.expectations.expect(going.metadata.uid, 'm-unanswered');
+  deps.client.readFailure = new ApiError(503, 'ServiceUnavailable', 'no answer');
+  deps.clock.advance(5 * 60_000);
 
-  await expect(finishDeletion(parts, going, signal)).rejects.toThrow('no answer');
-  expect(parts.client.writes).toEqual([]);
+  await expect(finishDeletion(deps, going, signal)).rejects.toThrow('no answer');
+  expect(deps.client.writes).toEqual([]);
 });
 
 test('a Machine that came and went settles its creation: it holds nothing back', async () => {
-  const parts = new MemorySetParts([going], []);
-  settleWhenSeen(parts);
+  const deps = new MemorySetDeps([going], []);
+  settleWhenSeen(deps);
   const [late] = owned(1);
-  parts.expectations.expect(going.metadata.uid, 'm-0');
-  if (late !== undefined) parts.machines.put(late);
-  parts.machines.remove('default/m-0');
+  deps.expectations.expect(going.metadata.uid, 'm-0');
+  if (late !== undefined) deps.machines.put(late);
+  deps.machines.remove('default/m-0');
 
-  expect(await finishDeletion(parts, going, signal)).toMatchObject({ kind: 'next' });
+  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
 });

@@ -7,7 +7,7 @@ import { next, requeue, waitFor } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { claimedMachines } from './claim.ts';
-import type { MachineSetParts } from './parts.ts';
+import type { MachineSetDeps } from './deps.ts';
 import { deleteMachine, DELETIONS_A_PASS } from './scale-down.ts';
 import { unseenCreations } from './unseen-creations.ts';
 
@@ -21,28 +21,24 @@ const UNSEEN_LOOK_MS = 5_000;
  * last Machine is gone keeps the garbage collector from deleting Machines whose owner has vanished. A frozen set is no
  * exception. With `--cascade=orphan` its Machines stay.
  */
-export async function finishDeletion(
-  parts: MachineSetParts,
-  set: MachineSet,
-  signal: AbortSignal,
-): Promise<StepResult> {
+export async function finishDeletion(deps: MachineSetDeps, set: MachineSet, signal: AbortSignal): Promise<StepResult> {
   const finalizers = set.metadata.finalizers ?? [];
   if (finalizers.includes(ORPHAN_FINALIZER)) return waitFor('its machines to be orphaned');
 
-  const claimed = claimedMachines(parts, set);
+  const claimed = claimedMachines(deps, set);
   if (claimed.length > 0) {
     const living = claimed.filter((machine) => !isBeingDeleted(machine));
     await atOnce(DELETIONS_A_PASS, living.slice(0, DELETIONS_A_PASS), (machine) =>
-      deleteMachine(parts, set, machine, signal),
+      deleteMachine(deps, set, machine, signal),
     );
     return living.length > DELETIONS_A_PASS ? requeue(0, 'its machines to go') : waitFor('its machines to go');
   }
-  if ((await unseenCreations(parts, set, signal)).length > 0) return requeue(UNSEEN_LOOK_MS, 'unanswered creations');
+  if ((await unseenCreations(deps, set, signal)).length > 0) return requeue(UNSEEN_LOOK_MS, 'unanswered creations');
   // A live look may have found one.
-  if (claimedMachines(parts, set).length > 0) return requeue(0, 'its machines to go');
+  if (claimedMachines(deps, set).length > 0) return requeue(0, 'its machines to go');
 
   const rest = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
   const patch = mergePatchIfUnchanged(set, { metadata: { finalizers: rest } });
-  await parts.writer.patch('change', machineSets, refOf(set), patch, { signal });
+  await deps.writer.patch('change', machineSets, refOf(set), patch, { signal });
   return next;
 }

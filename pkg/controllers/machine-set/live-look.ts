@@ -3,7 +3,7 @@ import { NODE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../apis/machine/v1alph
 import { nodeAccess } from '../machines/node-access.ts';
 import { isHealthy } from '../machines/node-health.ts';
 import { belongsTo, ownNodeOf } from '../machines/node-owner.ts';
-import type { MachineSetParts } from './parts.ts';
+import type { MachineSetDeps } from './deps.ts';
 
 /**
  * The last look before a Failed Machine is deleted: whether its own Node works after all, as the target cluster says now; then the
@@ -12,7 +12,7 @@ import type { MachineSetParts } from './parts.ts';
  * the DELETE names the resourceVersion at which it was Failed.
  */
 export async function hasRecovered(
-  { targets, nodeConditions, machines }: Pick<MachineSetParts, 'targets' | 'nodeConditions' | 'machines'>,
+  { targets, nodeConditions, machines }: Pick<MachineSetDeps, 'targets' | 'nodeConditions' | 'machines'>,
   machine: Machine,
   signal: AbortSignal,
 ): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineSet, node } from '../../../test/builders.ts';
-import { MemorySetParts } from '../../../test/machine-set-parts.ts';
+import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
 import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../apis/wire.ts';
 import { GateClosedError } from '../../gate/gate.ts';
@@ -14,30 +14,30 @@ const signal = new AbortController().signal;
 const failed = machine((m) => void (m.status.currentStatus.phase = 'Failed'));
 
 test('a victim is deleted only as it was chosen, while its clusters are known to live', async () => {
-  const parts = new MemorySetParts([SET], []);
+  const deps = new MemorySetDeps([SET], []);
 
-  await scaleDown(parts, SET, [{ machine: machine(), reason: 'surplus' }], signal);
+  await scaleDown(deps, SET, [{ machine: machine(), reason: 'surplus' }], signal);
 
   const { uid, resourceVersion } = machine().metadata;
   const guard = { intent: 'destroy', uid, resourceVersion, clusters: ['target'] };
-  expect(parts.client.writes).toEqual([{ verb: 'delete', what: 'machines/m-1', body: undefined, ...guard }]);
-  expect(parts.events).toEqual(['SuccessfulDelete']);
+  expect(deps.client.writes).toEqual([{ verb: 'delete', what: 'machines/m-1', body: undefined, ...guard }]);
+  expect(deps.events).toEqual(['SuccessfulDelete']);
 });
 
 describe('a Failed machine', () => {
   test('whose Node works again stays', async () => {
-    const parts = new MemorySetParts([SET], []);
-    parts.targetClient.put(nodes, node());
+    const deps = new MemorySetDeps([SET], []);
+    deps.targetClient.put(nodes, node());
 
-    expect(await scaleDown(parts, SET, [{ machine: failed, reason: 'failed' }], signal)).toEqual({ recovered: 1 });
-    expect(parts.client.writes).toEqual([]);
+    expect(await scaleDown(deps, SET, [{ machine: failed, reason: 'failed' }], signal)).toEqual({ recovered: 1 });
+    expect(deps.client.writes).toEqual([]);
   });
 
   test('whose Node is gone is deleted', async () => {
-    const parts = new MemorySetParts([SET], []);
+    const deps = new MemorySetDeps([SET], []);
 
-    expect(await scaleDown(parts, SET, [{ machine: failed, reason: 'failed' }], signal)).toEqual({ recovered: 0 });
-    expect(parts.client.writes).toHaveLength(1);
+    expect(await scaleDown(deps, SET, [{ machine: failed, reason: 'failed' }], signal)).toEqual({ recovered: 0 });
+    expect(deps.client.writes).toHaveLength(1);
   });
 
   test("that names another machine's Node goes with its own", async () => {
@@ -52,10 +52,10 @@ describe('a Failed machine', () => {
     const own = node((n) => void (n.metadata.labels[MACHINE_NAME_LABEL] = 'm-1'));
     const there = machine((m) => void (m.metadata.name = 'm-2'));
     const recovered = async (nodesThere: Node[]): Promise<unknown> => {
-      const parts = new MemorySetParts([SET], [there]);
-      parts.targetClient.put(nodes, ...nodesThere);
-      for (const one of nodesThere) parts.nodes.put(one);
-      return await scaleDown(parts, SET, [{ machine: mislabelled, reason: 'failed' }], signal);
+      const deps = new MemorySetDeps([SET], [there]);
+      deps.targetClient.put(nodes, ...nodesThere);
+      for (const one of nodesThere) deps.nodes.put(one);
+      return await scaleDown(deps, SET, [{ machine: mislabelled, reason: 'failed' }], signal);
     };
 
     expect(await recovered([other])).toEqual({ recovered: 0 });
@@ -63,20 +63,20 @@ describe('a Failed machine', () => {
   });
 
   test('whose Node cannot be looked at stays', async () => {
-    const parts = new MemorySetParts([SET], []);
-    parts.targetClient.readFailure = new ApiError(503, 'ServiceUnavailable', 'no answer');
+    const deps = new MemorySetDeps([SET], []);
+    deps.targetClient.readFailure = new ApiError(503, 'ServiceUnavailable', 'no answer');
 
-    await expect(scaleDown(parts, SET, [{ machine: failed, reason: 'failed' }], signal)).rejects.toThrow('no answer');
-    expect(parts.client.writes).toEqual([]);
+    await expect(scaleDown(deps, SET, [{ machine: failed, reason: 'failed' }], signal)).rejects.toThrow('no answer');
+    expect(deps.client.writes).toEqual([]);
   });
 
   test('whose Node was chosen for an update in place is deleted although the Node is Ready', async () => {
-    const parts = new MemorySetParts([SET], []);
+    const deps = new MemorySetDeps([SET], []);
     const chosen = node((n) => void (n.metadata.labels['node.machine.sapcloud.io/selected-for-update'] = 'true'));
-    parts.targetClient.put(nodes, chosen);
+    deps.targetClient.put(nodes, chosen);
 
-    await scaleDown(parts, SET, [{ machine: failed, reason: 'failed' }], signal);
-    expect(parts.client.writes).toHaveLength(1);
+    await scaleDown(deps, SET, [{ machine: failed, reason: 'failed' }], signal);
+    expect(deps.client.writes).toHaveLength(1);
   });
 });
 
@@ -86,13 +86,13 @@ test.each([
   { end: 'meets a closed gate', failure: new GateClosedError('frozen', 'target', 'x'), throws: true, events: [] },
   { end: 'is refused', failure: new ApiError(403, 'Forbidden', 'no'), throws: true, events: ['FailedDelete'] },
 ])('a victim that $end fails the pass: $throws', async ({ failure, throws, events }) => {
-  const parts = new MemorySetParts([SET], []);
-  parts.client.failures.push(failure);
+  const deps = new MemorySetDeps([SET], []);
+  deps.client.failures.push(failure);
 
   const [{ status }] = await Promise.allSettled([
-    scaleDown(parts, SET, [{ machine: machine(), reason: 'surplus' }], signal),
+    scaleDown(deps, SET, [{ machine: machine(), reason: 'surplus' }], signal),
   ]);
 
   expect(status).toBe(throws ? 'rejected' : 'fulfilled');
-  expect(parts.events).toEqual(events);
+  expect(deps.events).toEqual(events);
 });

@@ -9,14 +9,14 @@ import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { deletedMachine, failedToDelete } from '../replicas/events.ts';
 import { hasRecovered } from './live-look.ts';
 import { isFailed } from '../replicas/machine-state.ts';
-import type { MachineSetParts } from './parts.ts';
+import type { MachineSetDeps } from './deps.ts';
 import type { Victim } from '../replicas/replica-plan.ts';
 
 /** A pass deletes at most so many Machines, all at once; then the plan is made anew, because replicas may have risen. */
 export const DELETIONS_A_PASS = 50;
 
-type ScaleDownParts = Pick<
-  MachineSetParts,
+type ScaleDownDeps = Pick<
+  MachineSetDeps,
   'writer' | 'recorder' | 'metrics' | 'targets' | 'nodeConditions' | 'machines' | 'log'
 >;
 
@@ -31,45 +31,45 @@ export interface ScaleDownResult {
  * one that changed meanwhile is decided anew. Afterwards the first error is thrown; a conflict is one.
  */
 export async function scaleDown(
-  parts: ScaleDownParts,
+  deps: ScaleDownDeps,
   set: MachineSet,
   victims: readonly Victim[],
   signal: AbortSignal,
 ): Promise<ScaleDownResult> {
   let recovered = 0;
   await atOnce(DELETIONS_A_PASS, victims, async ({ machine, reason }) => {
-    if (reason === 'failed' && (await hasRecovered(parts, machine, signal))) {
+    if (reason === 'failed' && (await hasRecovered(deps, machine, signal))) {
       recovered += 1;
-      parts.log.info({ machine: keyOf(machine) }, 'kept a failed machine whose node works again');
+      deps.log.info({ machine: keyOf(machine) }, 'kept a failed machine whose node works again');
       return;
     }
-    await deleteMachine(parts, set, machine, signal);
+    await deleteMachine(deps, set, machine, signal);
   });
   return { recovered };
 }
 
 /** Deletes one Machine on behalf of its set, and tells of it. One that is gone already is fine. */
 export async function deleteMachine(
-  parts: ScaleDownParts,
+  deps: ScaleDownDeps,
   set: MachineSet,
   machine: Machine,
   signal: AbortSignal,
 ): Promise<void> {
   const { name, uid, resourceVersion } = machine.metadata;
   try {
-    await parts.writer.delete(
+    await deps.writer.delete(
       'destroy',
       machines,
       refOf(machine),
       { uid, resourceVersion },
-      { signal, clusters: concernedTargets(parts.targets, [machine]) },
+      { signal, clusters: concernedTargets(deps.targets, [machine]) },
     );
   } catch (err) {
     if (isNotFound(err)) return;
     const isNews = !isConflict(err) && !(err instanceof GateClosedError) && !signal.aborted;
-    if (isNews) parts.recorder.event(failedToDelete(set, name, err));
+    if (isNews) deps.recorder.event(failedToDelete(set, name, err));
     throw err;
   }
-  parts.recorder.event(deletedMachine(set, name));
-  if (isFailed(machine) && machine.status?.lastOperation?.type === 'HealthCheck') parts.metrics.staleMachines.inc();
+  deps.recorder.event(deletedMachine(set, name));
+  if (isFailed(machine) && machine.status?.lastOperation?.type === 'HealthCheck') deps.metrics.staleMachines.inc();
 }

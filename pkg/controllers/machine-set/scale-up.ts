@@ -6,7 +6,7 @@ import { machines } from '../../kube/resource.ts';
 import { brakedOwner } from './creation-room.ts';
 import { createdMachine, failedToCreate } from '../replicas/events.ts';
 import { machineName, newMachine } from './new-machine.ts';
-import type { MachineSetParts } from './parts.ts';
+import type { MachineSetDeps } from './deps.ts';
 
 /** How many POSTs are under way at once, at most. */
 const CREATIONS_AT_ONCE = 50;
@@ -23,8 +23,8 @@ export interface ScaleUp {
   missing(): number;
 }
 
-type ScaleUpParts = Pick<
-  MachineSetParts,
+type ScaleUpDeps = Pick<
+  MachineSetDeps,
   'machines' | 'machineDeployments' | 'reader' | 'writer' | 'expectations' | 'brake' | 'recorder' | 'newSuffix'
 >;
 
@@ -35,14 +35,14 @@ type ScaleUpParts = Pick<
  * Every POST has a name that we chose and remembered before sending it. When an answer is lost the same name is asked for
  * again, so that no Machine is made twice: "already exists" is then the success.
  */
-export async function scaleUp(parts: ScaleUpParts, round: ScaleUp): Promise<number> {
+export async function scaleUp(deps: ScaleUpDeps, round: ScaleUp): Promise<number> {
   const pending = [...round.pending];
   let created = 0;
   for (let width = 1; created < CREATIONS_A_PASS; width = Math.min(2 * width, CREATIONS_AT_ONCE)) {
     const count = Math.min(width, round.missing(), CREATIONS_A_PASS - created);
     if (count <= 0) break;
-    const names = Array.from({ length: count }, () => pending.shift() ?? freshName(parts, round.set));
-    const results = await Promise.allSettled(names.map((name) => createOne(parts, round, name)));
+    const names = Array.from({ length: count }, () => pending.shift() ?? freshName(deps, round.set));
+    const results = await Promise.allSettled(names.map((name) => createOne(deps, round, name)));
     created += results.filter(({ status }) => status === 'fulfilled').length;
     const failed = results.find((result) => result.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
@@ -51,40 +51,40 @@ export async function scaleUp(parts: ScaleUpParts, round: ScaleUp): Promise<numb
 }
 
 /** Creates one Machine under `name`; throws what a retry has to repair. */
-async function createOne(parts: ScaleUpParts, round: ScaleUp, name: string): Promise<void> {
+async function createOne(deps: ScaleUpDeps, round: ScaleUp, name: string): Promise<void> {
   const { set, signal } = round;
   const owner = set.metadata.uid;
-  parts.expectations.expect(owner, name);
+  deps.expectations.expect(owner, name);
   try {
-    await parts.writer.create('create', machines, newMachine(set, name), { signal });
+    await deps.writer.create('create', machines, newMachine(set, name), { signal });
   } catch (err) {
-    if (isAlreadyExists(err)) return takeExisting(parts, round, name);
-    if (wasRefused(err)) parts.expectations.settled(owner, name);
-    if (!(err instanceof GateClosedError) && !signal.aborted) parts.recorder.event(failedToCreate(set, err));
+    if (isAlreadyExists(err)) return takeExisting(deps, round, name);
+    if (wasRefused(err)) deps.expectations.settled(owner, name);
+    if (!(err instanceof GateClosedError) && !signal.aborted) deps.recorder.event(failedToCreate(set, err));
     throw err;
   }
-  parts.expectations.settled(owner, name);
-  parts.brake.createdMachine(brakedOwner(parts, set));
-  parts.recorder.event(createdMachine(set, name));
+  deps.expectations.settled(owner, name);
+  deps.brake.createdMachine(brakedOwner(deps, set));
+  deps.recorder.event(createdMachine(set, name));
 }
 
 /** The name is taken: by our own POST whose answer we never got, or by a stranger; then another name is tried. */
-async function takeExisting(parts: ScaleUpParts, round: ScaleUp, name: string): Promise<void> {
+async function takeExisting(deps: ScaleUpDeps, round: ScaleUp, name: string): Promise<void> {
   const { set, signal } = round;
-  const live = await parts.reader
+  const live = await deps.reader
     .get(machines, { namespace: set.metadata.namespace ?? '', name }, { signal })
     .catch((err: unknown) => {
       if (isNotFound(err)) return undefined;
       throw err;
     });
-  parts.expectations.settled(set.metadata.uid, name);
+  deps.expectations.settled(set.metadata.uid, name);
   if (live !== undefined && controllerOf(live)?.uid !== set.metadata.uid) {
-    return createOne(parts, round, freshName(parts, set));
+    return createOne(deps, round, freshName(deps, set));
   }
-  parts.brake.createdMachine(brakedOwner(parts, set));
+  deps.brake.createdMachine(brakedOwner(deps, set));
   if (live === undefined) return; // made by us, and deleted by somebody meanwhile
-  parts.machines.wrote(live);
-  parts.recorder.event(createdMachine(set, name));
+  deps.machines.wrote(live);
+  deps.recorder.event(createdMachine(set, name));
 }
 
 /** Whether the server surely did not, and will not, create anything. Everything else may have happened. */
@@ -93,7 +93,7 @@ function wasRefused(err: unknown): boolean {
   return err instanceof ApiError && err.code >= 400 && err.code < 500;
 }
 
-function freshName({ newSuffix, machines: cache }: ScaleUpParts, set: MachineSet): string {
+function freshName({ newSuffix, machines: cache }: ScaleUpDeps, set: MachineSet): string {
   const namespace = set.metadata.namespace ?? '';
   for (;;) {
     const name = machineName(set, newSuffix());

@@ -4,28 +4,28 @@ import { freezeSet, labelSet, marksOfSet } from '../replicas/freeze-marks.ts';
 import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
 import { deploymentOf } from './creation-room.ts';
 import { reachedCreationLimit } from '../replicas/events.ts';
-import type { MachineSetParts } from './parts.ts';
+import type { MachineSetDeps } from './deps.ts';
 
 /**
  * Freezes a set without a MachineDeployment that has created more within a minute than anybody can want, and puts back a label that
  * somebody took away; a MachineDeployment is frozen by its own controller. Until its annotation releases it, it creates nothing.
  */
 export async function stopRunaway(
-  parts: Pick<MachineSetParts, 'brake' | 'machineDeployments' | 'writer' | 'recorder' | 'clock' | 'log'>,
+  deps: Pick<MachineSetDeps, 'brake' | 'machineDeployments' | 'writer' | 'recorder' | 'clock' | 'log'>,
   set: MachineSet,
   signal: AbortSignal,
 ): Promise<void> {
   const { isStopped, isLabelled } = marksOfSet(set);
   if (isStopped) {
     if (isLabelled) return;
-    await labelSet(parts.writer, set, signal);
-    parts.log.warn({ key: keyOf(set) }, 'restored the freeze label of a machine set that created too much');
+    await labelSet(deps.writer, set, signal);
+    deps.log.warn({ key: keyOf(set) }, 'restored the freeze label of a machine set that created too much');
     return;
   }
-  const spending = parts.brake.spending(set.metadata.uid);
-  if (!isSpent(spending) || deploymentOf(parts, set) !== undefined) return;
+  const spending = deps.brake.spending(set.metadata.uid);
+  if (!isSpent(spending) || deploymentOf(deps, set) !== undefined) return;
   const message = describeStop(`MachineSet ${set.metadata.name}`, spending);
-  await freezeSet(parts.writer, set, { reason: CREATION_LIMIT_REACHED, message }, parts.clock.now(), signal);
-  parts.recorder.event(reachedCreationLimit(set));
-  parts.log.warn({ key: keyOf(set), ...spending }, 'froze a machine set that created too much');
+  await freezeSet(deps.writer, set, { reason: CREATION_LIMIT_REACHED, message }, deps.clock.now(), signal);
+  deps.recorder.event(reachedCreationLimit(set));
+  deps.log.warn({ key: keyOf(set), ...spending }, 'froze a machine set that created too much');
 }

@@ -20,8 +20,8 @@ export class Swings {
   readonly #clock: Clock;
   readonly #sizes = new Map<string, Size>();
 
-  constructor(parts: { clock: Clock }) {
-    this.#clock = parts.clock;
+  constructor(deps: { clock: Clock }) {
+    this.#clock = deps.clock;
   }
 
   /** The set has this size now; returns for how long its surplus may still be wanted again. */

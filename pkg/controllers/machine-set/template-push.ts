@@ -15,14 +15,14 @@ import { atOnce } from '../replicas/at-once.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { creationTimeoutFor } from './new-machine.ts';
-import type { MachineSetParts } from './parts.ts';
+import type { MachineSetDeps } from './deps.ts';
 
 /** How many Machines are patched at once. */
 const PATCHES_AT_ONCE = 20;
 
 /** Brings existing Machines in step with the parts of the template that need no new VM. Any error but "not found" is thrown. */
 export async function pushTemplate(
-  parts: Pick<MachineSetParts, 'writer'>,
+  deps: Pick<MachineSetDeps, 'writer'>,
   set: MachineSet,
   claimed: readonly Machine[],
   signal: AbortSignal,
@@ -33,7 +33,7 @@ export async function pushTemplate(
   await atOnce(PATCHES_AT_ONCE, behind, async ({ machine, change }) => {
     try {
       const patch = mergePatchIfUnchanged(machine, { spec: change });
-      await parts.writer.patch('change', machines, refOf(machine), patch, { signal });
+      await deps.writer.patch('change', machines, refOf(machine), patch, { signal });
     } catch (err) {
       if (!isNotFound(err)) throw err;
     }

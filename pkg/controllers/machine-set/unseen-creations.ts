@@ -2,31 +2,31 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../apis/meta.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { machines } from '../../kube/resource.ts';
-import type { MachineSetParts } from './parts.ts';
+import type { MachineSetDeps } from './deps.ts';
 
 /**
  * Names under which Machines of `set` were asked for and that no cache has shown: their POST may have happened, or may yet
  * happen. After minutes without a sign a live read decides.
  */
 export async function unseenCreations(
-  parts: Pick<MachineSetParts, 'machines' | 'expectations' | 'reader'>,
+  deps: Pick<MachineSetDeps, 'machines' | 'expectations' | 'reader'>,
   set: MachineSet,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const namespace = set.metadata.namespace ?? '';
   const owner = set.metadata.uid;
-  const isCached = (name: string): boolean => parts.machines.get(`${namespace}/${name}`) !== undefined;
+  const isCached = (name: string): boolean => deps.machines.get(`${namespace}/${name}`) !== undefined;
   for (;;) {
-    const expectation = parts.expectations.check(owner, isCached);
+    const expectation = deps.expectations.check(owner, isCached);
     if (expectation.kind === 'satisfied') return [];
     if (expectation.kind === 'waiting') return expectation.names;
     for (const name of expectation.names) {
       try {
-        parts.machines.wrote(await parts.reader.get(machines, { namespace, name }, { signal }));
+        deps.machines.wrote(await deps.reader.get(machines, { namespace, name }, { signal }));
       } catch (err) {
         if (!isNotFound(err)) throw err;
       }
-      parts.expectations.settled(owner, name);
+      deps.expectations.settled(owner, name);
     }
   }
 }
@@ -38,7 +38,7 @@ export async function unseenCreations(
 export function settleWhenSeen({
   machines: cache,
   expectations,
-}: Pick<MachineSetParts, 'machines' | 'expectations'>): void {
+}: Pick<MachineSetDeps, 'machines' | 'expectations'>): void {
   cache.onChange((_old, current) => {
     if (current === undefined) return;
     const owner = controllerOf(current);

@@ -17,7 +17,7 @@ export interface Pool {
 }
 
 /** What the fleet is read from. A process that reads no sets knows a MachineDeployment by label `name`, or its sets one by one. */
-export interface FleetParts {
+export interface FleetDeps {
   readonly machines: Lister<Machine>;
   readonly sets?: Lister<MachineSet> | undefined;
   readonly deployments?: Lister<MachineDeployment> | undefined;
@@ -28,11 +28,11 @@ export interface FleetParts {
  * is held until it is released, so that two passes cannot both take the last one while their writes are under way.
  */
 export class Fleet {
-  readonly #parts: FleetParts;
+  readonly #deps: FleetDeps;
   readonly #condemned = new Map<string, Set<string>>();
 
-  constructor(parts: FleetParts) {
-    this.#parts = parts;
+  constructor(deps: FleetDeps) {
+    this.#deps = deps;
   }
 
   /** A grant to fail this machine; undefined while too many others of its pool are being replaced. */
@@ -51,7 +51,7 @@ export class Fleet {
   poolOf(machine: Machine): Pool | undefined {
     const setRef = ownerOf(machine, 'MachineSet');
     if (setRef === undefined) return undefined;
-    const { sets } = this.#parts;
+    const { sets } = this.#deps;
     return sets === undefined ? this.#poolByName(machine, setRef.uid) : this.#poolByOwner(machine, sets, setRef);
   }
 
@@ -76,7 +76,7 @@ export class Fleet {
     const { namespace = '' } = machine.metadata;
     const set = this.#sibling(sets, namespace, setRef);
     const ref = set === undefined ? undefined : ownerOf(set, 'MachineDeployment');
-    const deployment = ref === undefined ? undefined : this.#sibling(this.#parts.deployments, namespace, ref);
+    const deployment = ref === undefined ? undefined : this.#sibling(this.#deps.deployments, namespace, ref);
     const mates = sets.list().filter((one) => ref !== undefined && ownerOf(one, 'MachineDeployment')?.uid === ref.uid);
     const setUIDs = new Set([setRef.uid, ...mates.map((one) => one.metadata.uid)]);
     const annotation = deployment?.metadata.annotations?.[MAX_REPLACEMENTS_ANNOTATION];
@@ -88,7 +88,7 @@ export class Fleet {
   }
 
   #othersOf({ metadata }: Machine, isMate: (other: Machine) => boolean): Machine[] {
-    return this.#parts.machines
+    return this.#deps.machines
       .list()
       .filter((other) => other.metadata.uid !== metadata.uid && other.metadata.namespace === metadata.namespace)
       .filter(isMate);

@@ -5,32 +5,32 @@ import type { Lister } from '../../cache/lister.ts';
 import type { Fleet } from './fleet.ts';
 import type { PaceFacts } from './pace.ts';
 import { healthTimeoutMsOf, type MachineSettings } from './settings.ts';
-import { keyOfZone, unhealthyTogether, zoneOf, type ZoneParts, zoneStates, type Zone } from './zones.ts';
+import { keyOfZone, unhealthyTogether, zoneOf, type ZoneDeps, zoneStates, type Zone } from './zones.ts';
 
 /** What tells whether a machine that is not well may be replaced now. */
-export interface TurnParts extends ZoneParts {
+export interface TurnDeps extends ZoneDeps {
   readonly machines: Pick<Lister<Machine>, 'list'>;
   readonly fleet: Pick<Fleet, 'poolOf'>;
   readonly settings: Pick<MachineSettings, 'healthTimeoutMs' | 'zoneUnhealthyThreshold'>;
 }
 
 /** The machine's zone, if it is one of which no machine is replaced just now. */
-export function stoppedZoneOf(parts: TurnParts, machine: Machine): Zone | undefined {
-  const zone = zoneOf(parts, machine);
-  const states = zoneStates(parts, parts.machines.list(), parts.settings.zoneUnhealthyThreshold);
+export function stoppedZoneOf(deps: TurnDeps, machine: Machine): Zone | undefined {
+  const zone = zoneOf(deps, machine);
+  const states = zoneStates(deps, deps.machines.list(), deps.settings.zoneUnhealthyThreshold);
   const state = states.find((one) => keyOfZone(one.zone) === keyOfZone(zone));
   return state?.isStopped === true ? zone : undefined;
 }
 
 /** What the pace of its replacement follows from; undefined for a machine that nobody replaces. */
-export function paceFactsOf(parts: TurnParts, machine: Machine): PaceFacts | undefined {
-  const { fleet, machines, settings } = parts;
+export function paceFactsOf(deps: TurnDeps, machine: Machine): PaceFacts | undefined {
+  const { fleet, machines, settings } = deps;
   const pool = fleet.poolOf(machine);
   if (pool === undefined) return undefined;
   const { key, limit, others } = pool;
   const unhealthy = others.filter((other) => phaseOf(other) === 'Unknown' && !isBeingDeleted(other)).length + 1;
-  const together = unhealthyTogether(parts, machine, machines.list());
-  const zone = { key: keyOfZone(zoneOf(parts, machine)), together };
+  const together = unhealthyTogether(deps, machine, machines.list());
+  const zone = { key: keyOfZone(zoneOf(deps, machine)), together };
   return {
     uid: machine.metadata.uid,
     pool: { key, unhealthy, limit },

@@ -8,7 +8,7 @@ import { keyOf } from '../../apis/meta.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import type { Target } from '../../targets/targets.ts';
 import { machine, machineClass } from '../../../test/builders.ts';
-import { unhealthyTogether, zoneOf, zoneStates, type ZoneParts } from './zones.ts';
+import { unhealthyTogether, zoneOf, zoneStates, type ZoneDeps } from './zones.ts';
 
 const MINUTE = 60_000;
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -26,7 +26,7 @@ function many(phase: MachinePhase, count: number, sinceMs = NOW): Machine[] {
 }
 
 /** One target cluster and one class, unless told otherwise. */
-function partsOf({ classes = [machineClass()], clusterOf = () => 'target' }: Scene = {}): ZoneParts {
+function partsOf({ classes = [machineClass()], clusterOf = () => 'target' }: Scene = {}): ZoneDeps {
   return {
     classes: { get: (key) => classes.find((one) => keyOf(one) === key) },
     targets: {
@@ -162,16 +162,16 @@ describe('a zone', () => {
     { what: 'of one provider that nobody knows', scene: { classes: classesOf('sim') }, zone: '', isOne: true },
     { what: 'of two providers that nobody knows', scene: { classes: classesOf('another') }, zone: '', isOne: false },
   ])('$what is one: $isOne', ({ scene, zone, isOne }) => {
-    const parts = partsOf(scene);
+    const deps = partsOf(scene);
     const ill = many('Unknown', 3).map((one) => inZone(one, zone));
     const well = many('Running', 4).map((one) => inZone(one, zone, OTHER));
     const illThere = inZone(inPhase('Unknown'), zone, OTHER);
 
-    expect(zoneStates(parts, [...ill, ...well], 0.5).map((state) => state.isStopped)).toEqual(
+    expect(zoneStates(deps, [...ill, ...well], 0.5).map((state) => state.isStopped)).toEqual(
       isOne ? [false] : [true, false],
     );
     const another = { ...illThere, metadata: { ...illThere.metadata, uid: 'another' } };
-    expect(unhealthyTogether(parts, inZone(inPhase('Unknown'), zone), [another])).toBe(isOne ? 2 : 1);
+    expect(unhealthyTogether(deps, inZone(inPhase('Unknown'), zone), [another])).toBe(isOne ? 2 : 1);
   });
 
   test.each([

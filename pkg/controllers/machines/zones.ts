@@ -32,7 +32,7 @@ export interface Zone {
 }
 
 /** What the zone of a machine follows from. */
-export interface ZoneParts {
+export interface ZoneDeps {
   readonly classes: Pick<Lister<MachineClass>, 'get'>;
   readonly targets: Pick<Targets, 'of'>;
 }
@@ -49,7 +49,7 @@ export interface ZoneState {
 }
 
 /** The zone of a machine. Its name is from its node template, else from its class. */
-export function zoneOf({ classes, targets }: ZoneParts, machine: Machine): Zone {
+export function zoneOf({ classes, targets }: ZoneDeps, machine: Machine): Zone {
   const { metadata, spec } = machine;
   const machineClass = classes.get(`${metadata.namespace ?? ''}/${spec?.class?.name ?? ''}`);
   return {
@@ -70,11 +70,11 @@ export function keyOfZone({ cluster, provider, name }: Zone): string {
  * machines, and new machines would not help. The decision follows from what is recorded alone, so that it outlives any process;
  * it ends when the share has fallen. Zones in the order in which machines name them.
  */
-export function zoneStates(parts: ZoneParts, machines: readonly Machine[], threshold: number): ZoneState[] {
+export function zoneStates(deps: ZoneDeps, machines: readonly Machine[], threshold: number): ZoneState[] {
   const zones = new Map<string, { zone: Zone; joined: Machine[] }>();
   for (const machine of machines) {
     if (isBeingDeleted(machine) || !JOINED.has(phaseOf(machine))) continue;
-    const zone = zoneOf(parts, machine);
+    const zone = zoneOf(deps, machine);
     const known = zones.get(keyOfZone(zone));
     if (known === undefined) zones.set(keyOfZone(zone), { zone, joined: [machine] });
     else known.joined.push(machine);
@@ -83,8 +83,8 @@ export function zoneStates(parts: ZoneParts, machines: readonly Machine[], thres
 }
 
 /** How many machines of its zone are Unknown since about the same time as this one, itself included. */
-export function unhealthyTogether(parts: ZoneParts, machine: Machine, machines: readonly Machine[]): number {
-  const key = keyOfZone(zoneOf(parts, machine));
+export function unhealthyTogether(deps: ZoneDeps, machine: Machine, machines: readonly Machine[]): number {
+  const key = keyOfZone(zoneOf(deps, machine));
   const sinceMs = unhealthySinceMs(machine);
   const others = machines.filter(
     (other) =>
@@ -92,7 +92,7 @@ export function unhealthyTogether(parts: ZoneParts, machine: Machine, machines: 
       phaseOf(other) === 'Unknown' &&
       !isBeingDeleted(other) &&
       Math.abs(unhealthySinceMs(other) - sinceMs) <= BURST_MS &&
-      keyOfZone(zoneOf(parts, other)) === key,
+      keyOfZone(zoneOf(deps, other)) === key,
   );
   return others.length + 1;
 }

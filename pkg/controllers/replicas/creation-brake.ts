@@ -53,8 +53,8 @@ export class CreationBrake {
   readonly #clock: Clock;
   readonly #owners = new Map<string, Owner>();
 
-  constructor(parts: { clock: Clock }) {
-    this.#clock = parts.clock;
+  constructor(deps: { clock: Clock }) {
+    this.#clock = deps.clock;
   }
 
   /** `uid` is asked for `replicas` now, and `allowed` Machines may exist. */

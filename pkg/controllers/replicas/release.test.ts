@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet, type BuiltMachineSet } from '../../../test/builders.ts';
-import { MemoryDeploymentParts } from '../../../test/machine-deployment-parts.ts';
+import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
-import { MemorySetParts } from '../../../test/machine-set-parts.ts';
+import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
 import { FREEZE_LABEL, MACHINE_FINALIZER, UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
@@ -42,11 +42,11 @@ function setOf(owner: MachineDeployment | undefined, change?: (s: BuiltMachineSe
 }
 
 /** What was written to whom, in order. */
-function writesOf({ client }: MemorySetParts | MemoryDeploymentParts): unknown[] {
+function writesOf({ client }: MemorySetDeps | MemoryDeploymentDeps): unknown[] {
   return client.writes.map(({ what, body }) => [what, body]);
 }
 
-function spend(brake: MemorySetParts['brake'], uid: string): void {
+function spend(brake: MemorySetDeps['brake'], uid: string): void {
   brake.observe(uid, 1, 1);
   for (let i = 0; i < 23; i++) brake.createdMachine(uid);
   expect(brake.room(uid)).toBe(0);
@@ -61,27 +61,27 @@ describe('a set whose annotation asks for its release', () => {
         s.metadata.annotations[UNFREEZE_ANNOTATION] = 'yes';
         s.status.machineSetCondition = [frozen(reason)] as never;
       });
-      const parts = new MemorySetParts([set], []);
-      spend(parts.brake, set.metadata.uid);
+      const deps = new MemorySetDeps([set], []);
+      spend(deps.brake, set.metadata.uid);
 
-      expect(await new MachineSetController(parts).reconcile('default/set-1', signal)).toMatchObject(AGAIN);
+      expect(await new MachineSetController(deps).reconcile('default/set-1', signal)).toMatchObject(AGAIN);
 
-      expect(writesOf(parts)).toEqual([
+      expect(writesOf(deps)).toEqual([
         ['machinesets/set-1/status', { status: { machineSetCondition: null } }],
         ['machinesets/set-1', NO_MARK],
       ]);
-      expect(parts.events).toEqual(['UnfrozeMachineSet']);
-      expect(parts.brake.room(set.metadata.uid)).toBe(Infinity);
+      expect(deps.events).toEqual(['UnfrozeMachineSet']);
+      expect(deps.brake.room(set.metadata.uid)).toBe(Infinity);
     },
   );
 
   test('although nothing has frozen it only loses the annotation', async () => {
-    const parts = new MemorySetParts([setOf(undefined, (s) => (s.metadata.annotations[UNFREEZE_ANNOTATION] = ''))], []);
+    const deps = new MemorySetDeps([setOf(undefined, (s) => (s.metadata.annotations[UNFREEZE_ANNOTATION] = ''))], []);
 
-    await new MachineSetController(parts).reconcile('default/set-1', signal);
+    await new MachineSetController(deps).reconcile('default/set-1', signal);
 
-    expect(writesOf(parts)).toEqual([['machinesets/set-1', NO_MARK]]);
-    expect(parts.events).toEqual([]);
+    expect(writesOf(deps)).toEqual([['machinesets/set-1', NO_MARK]]);
+    expect(deps.events).toEqual([]);
   });
 });
 
@@ -93,18 +93,18 @@ test('a MachineDeployment whose annotation asks for it is released by its own co
     s.metadata.uid = 'uid-held';
     s.metadata.labels[FREEZE_LABEL] = 'True';
   });
-  const parts = new MemoryDeploymentParts(deployment, { sets: [free, held] });
-  spend(parts.brake, deployment.metadata.uid);
+  const deps = new MemoryDeploymentDeps(deployment, { sets: [free, held] });
+  spend(deps.brake, deployment.metadata.uid);
 
-  expect(await new MachineDeploymentController(parts).reconcile('default/deployment-1', signal)).toMatchObject(AGAIN);
+  expect(await new MachineDeploymentController(deps).reconcile('default/deployment-1', signal)).toMatchObject(AGAIN);
 
-  expect(writesOf(parts)).toEqual([
+  expect(writesOf(deps)).toEqual([
     ['machinesets/held', NO_MARK],
     ['machinedeployments/deployment-1/status', { status: { conditions: null } }],
     ['machinedeployments/deployment-1', NO_MARK],
   ]);
-  expect(parts.events).toEqual(['UnfrozeMachineSet']);
-  expect(parts.brake.room(deployment.metadata.uid)).toBe(Infinity);
+  expect(deps.events).toEqual(['UnfrozeMachineSet']);
+  expect(deps.brake.room(deployment.metadata.uid)).toBe(Infinity);
 });
 
 describe('what created too much and lost its label to somebody', () => {
@@ -115,22 +115,22 @@ describe('what created too much and lost its label to somebody', () => {
       undefined,
       (s) => void (s.status.machineSetCondition = [frozen(CREATION_LIMIT_REACHED)] as never),
     );
-    const parts = new MemorySetParts([set], []);
+    const deps = new MemorySetDeps([set], []);
 
-    await new MachineSetController(parts).reconcile('default/set-1', signal);
+    await new MachineSetController(deps).reconcile('default/set-1', signal);
 
-    expect(parts.client.writes.map(({ verb }) => verb)).not.toContain('create');
-    expect(writesOf(parts)).toContainEqual(['machinesets/set-1', LABEL]);
+    expect(deps.client.writes.map(({ verb }) => verb)).not.toContain('create');
+    expect(writesOf(deps)).toContainEqual(['machinesets/set-1', LABEL]);
   });
 
   test('gets it back as a MachineDeployment, before anything else', async () => {
     const deployment = deploymentFrozen(false);
     delete deployment.metadata.labels?.[FREEZE_LABEL];
-    const parts = new MemoryDeploymentParts(deployment);
+    const deps = new MemoryDeploymentDeps(deployment);
 
-    await new MachineDeploymentController(parts).reconcile('default/deployment-1', signal);
+    await new MachineDeploymentController(deps).reconcile('default/deployment-1', signal);
 
-    expect(writesOf(parts)[0]).toEqual(['machinedeployments/deployment-1', LABEL]);
+    expect(writesOf(deps)[0]).toEqual(['machinedeployments/deployment-1', LABEL]);
   });
 });
 

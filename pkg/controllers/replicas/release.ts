@@ -8,7 +8,7 @@ import { isMarked, marksOfSet, unfreezeSet } from './freeze-marks.ts';
 import type { CreationBrake } from './creation-brake.ts';
 
 /** What a release is made with. */
-export interface ReleaseParts {
+export interface ReleaseDeps {
   readonly brake: Pick<CreationBrake, 'forget'>;
   readonly writer: Writer;
   /** Tells of freezes under the manager's name. */
@@ -20,10 +20,10 @@ export interface ReleaseParts {
  * Ends the freeze of a set, whoever began it, because its annotation or that of its MachineDeployment asks for it. The overshoot safety
  * sees the annotation too, and leaves the set alone for a while.
  */
-export async function releaseSet(parts: ReleaseParts, set: MachineSet, signal: AbortSignal): Promise<void> {
-  parts.brake.forget(set.metadata.uid);
-  await unfreezeSet(parts.writer, set, signal);
+export async function releaseSet(deps: ReleaseDeps, set: MachineSet, signal: AbortSignal): Promise<void> {
+  deps.brake.forget(set.metadata.uid);
+  await unfreezeSet(deps.writer, set, signal);
   if (!isMarked(marksOfSet(set))) return;
-  parts.recorder.event(unfrozeReleasedSet(set));
-  parts.log.info({ key: keyOf(set) }, 'unfroze a machine set because its annotation asks for it');
+  deps.recorder.event(unfrozeReleasedSet(set));
+  deps.log.info({ key: keyOf(set) }, 'unfroze a machine set because its annotation asks for it');
 }

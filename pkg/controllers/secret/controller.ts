@@ -11,7 +11,7 @@ import type { StepResult } from '../../reconcile/result.ts';
 import { SECRET_INDEX } from '../../indexes/secret-references.ts';
 
 /** What the Secret controller is made of. */
-export interface SecretParts {
+export interface SecretDeps {
   /** Metadata of the Secrets of our namespace; their content is not needed. */
   readonly secrets: Lister<KubeObject>;
   /** With the index SECRET_INDEX. */
@@ -24,18 +24,18 @@ export interface SecretParts {
  * the VMs of the class.
  */
 export class SecretController {
-  readonly #parts: SecretParts;
+  readonly #deps: SecretDeps;
 
-  constructor(parts: SecretParts) {
-    this.#parts = parts;
+  constructor(deps: SecretDeps) {
+    this.#deps = deps;
   }
 
   /** One pass over one Secret. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
-    const secret = this.#parts.secrets.get(key);
+    const secret = this.#deps.secrets.get(key);
     if (secret === undefined) return stop;
     const finalizers = secret.metadata.finalizers ?? [];
-    const isUsed = this.#parts.classes.byIndex(SECRET_INDEX, key).length > 0;
+    const isUsed = this.#deps.classes.byIndex(SECRET_INDEX, key).length > 0;
     const isHeld = finalizers.includes(SECRET_FINALIZER);
 
     // No finalizer can be added to what is being deleted.
@@ -52,6 +52,6 @@ export class SecretController {
   async #writeFinalizers(secret: KubeObject, finalizers: string[], signal: AbortSignal): Promise<void> {
     const { namespace = '', name } = secret.metadata;
     const patch = mergePatchIfUnchanged(secret, { metadata: { finalizers } });
-    await this.#parts.writer.patch('change', secrets, { namespace, name }, patch, { signal });
+    await this.#deps.writer.patch('change', secrets, { namespace, name }, patch, { signal });
   }
 }

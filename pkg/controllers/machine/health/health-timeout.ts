@@ -11,7 +11,7 @@ import { isHealthy } from '../../machines/node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
 import { setOperation } from '../../machines/status.ts';
 import type { PaceFacts, ReplacementPace } from '../../machines/pace.ts';
-import { paceFactsOf, stoppedZoneOf, type TurnParts } from '../../machines/replacement-turn.ts';
+import { paceFactsOf, stoppedZoneOf, type TurnDeps } from '../../machines/replacement-turn.ts';
 import type { Fleet } from '../../machines/fleet.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { isUpdated } from '../in-place/outcome.ts';
@@ -24,7 +24,7 @@ const REPLACEMENT_RETRY_MS = 10_000;
 /** Phases that last no longer than the health timeout; after a successful update a machine stays in its phase while unhealthy. */
 const LIMITED: ReadonlySet<string> = new Set(['Unknown', 'InPlaceUpdateSuccessful', 'InPlaceUpdateFailed']);
 
-interface Deps extends FailDeps, LastLookDeps, TurnParts {
+interface Deps extends FailDeps, LastLookDeps, TurnDeps {
   readonly machines: Lister<Machine>;
   readonly settings: MachineSettings;
   readonly trust: Trust;

@@ -10,7 +10,7 @@ import { orphanLimit, releaseOf } from './orphan-limit.ts';
 import type { ClassAccess } from './survey.ts';
 
 /** What the brake tells its holds with. */
-export interface OrphanBrakeParts {
+export interface OrphanBrakeDeps {
   readonly recorder: ObjectEvents<MachineClass>;
   readonly metrics: Pick<OrphanVMMetrics, 'heldOrphanVMs'>;
   readonly forgotten: Pick<ForgottenMachines, 'has'>;
@@ -35,12 +35,12 @@ const NAMED = 20;
  * the VM of a Machine that only a restore of the control cluster has forgotten: those are healthy and were wanted.
  */
 export class OrphanBrake {
-  readonly #parts: OrphanBrakeParts;
+  readonly #deps: OrphanBrakeDeps;
   /** How many VMs of a class are held, by its key. */
   readonly #held = new Map<string, number>();
 
-  constructor(parts: OrphanBrakeParts) {
-    this.#parts = parts;
+  constructor(deps: OrphanBrakeDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -59,13 +59,13 @@ export class OrphanBrake {
       return vms.filter((one) => !held.includes(one));
     });
     const held = [...this.#held.values()].reduce((sum, count) => sum + count, 0);
-    this.#parts.metrics.heldOrphanVMs.set(held);
+    this.#deps.metrics.heldOrphanVMs.set(held);
     return admitted;
   }
 
   /** Of the VMs of one class that are proved, those that are held; tells of them. */
   #heldOf<T extends Proved>(key: string, vms: readonly T[], listed: number): readonly T[] {
-    const { recorder, clock, log, isDryRun, forgotten } = this.#parts;
+    const { recorder, clock, log, isDryRun, forgotten } = this.#deps;
     const limit = orphanLimit(listed);
     const ofForgotten = vms.filter(({ vm }) => forgotten.has(vm));
     const held = vms.length > limit ? vms : ofForgotten;

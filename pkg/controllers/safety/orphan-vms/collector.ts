@@ -13,7 +13,7 @@ import type { ClassAccess } from './survey.ts';
 import { judgeTwin } from './twin.ts';
 
 /** What VMs are deleted with. */
-export interface CollectorParts {
+export interface CollectorDeps {
   readonly activities: Activities<{ delete: unknown }>;
   readonly recorder: ObjectEvents<MachineClass>;
   readonly metrics: OrphanVMMetrics;
@@ -38,26 +38,26 @@ export interface Collection {
 
 /** Deletes VMs that are proved to be nobody's, each as an activity, and tells of every one with its proof. */
 export class Collector {
-  readonly #parts: CollectorParts;
+  readonly #deps: CollectorDeps;
   readonly #key: string;
   readonly #running = new Map<string, Collection>();
   /** VMs that were told of in a dry run. */
   readonly #told = new Set<string>();
 
   /** `key` is enqueued when a deletion has ended. */
-  constructor(key: string, parts: CollectorParts) {
+  constructor(key: string, deps: CollectorDeps) {
     this.#key = key;
-    this.#parts = parts;
+    this.#deps = deps;
   }
 
   /** Begins the deletion of a VM, unless it is under way. */
   collect(collection: Collection): void {
     const { vm, access, proof } = collection;
-    if (this.#parts.isDryRun) return this.#tell(vm, access, proof);
+    if (this.#deps.isDryRun) return this.#tell(vm, access, proof);
     if (this.#running.has(vm.providerID)) return;
     this.#running.set(vm.providerID, collection);
     const owner = { uid: vm.providerID, key: this.#key, provider: access.driver.provider };
-    this.#parts.activities.startOrGet(owner, 'delete', async (signal) => {
+    this.#deps.activities.startOrGet(owner, 'delete', async (signal) => {
       await this.#confirm(collection, signal);
       const { driver, machineClass, secretData } = access;
       await driver.delete({ machine: stubOf(vm, machineClass), machineClass, secretData }, signal);
@@ -66,7 +66,7 @@ export class Collector {
 
   /** Throws Canceled when the VM is not to be deleted after all: what a list says twice is one source. */
   async #confirm({ vm, access, listed }: Collection, signal: AbortSignal): Promise<void> {
-    const { isOwned, namesakeOf, log } = this.#parts;
+    const { isOwned, namesakeOf, log } = this.#deps;
     const namesake = namesakeOf(vm);
     const verdict = namesake === undefined ? 'twin' : await judgeTwin(vm, namesake, access, signal);
     if (verdict !== 'twin') {
@@ -79,10 +79,10 @@ export class Collector {
   /** Takes note of deletions that have ended; returns how many are still under way. */
   settle(): number {
     for (const [providerID, collection] of this.#running) {
-      const activity = this.#parts.activities.get(providerID, 'delete');
+      const activity = this.#deps.activities.get(providerID, 'delete');
       if (activity?.state === 'running') continue;
       this.#running.delete(providerID);
-      this.#parts.activities.forget(providerID, 'delete');
+      this.#deps.activities.forget(providerID, 'delete');
       if (activity?.state !== 'failed' || DriverError.hasCode(activity.error, 'NotFound')) this.#deleted(collection);
       else this.#failed(collection, activity.error);
     }
@@ -90,7 +90,7 @@ export class Collector {
   }
 
   #deleted({ vm, access: { machineClass }, proof }: Collection): void {
-    const { recorder, metrics, log, collected } = this.#parts;
+    const { recorder, metrics, log, collected } = this.#deps;
     metrics.orphanVMs.inc({ result: 'deleted' });
     recorder.event(deletedOrphan(machineClass, vm, describeProof(proof)));
     log.info({ ...fieldsOf(vm, machineClass), ...proofFields(proof) }, 'deleted a VM without a machine');
@@ -98,7 +98,7 @@ export class Collector {
   }
 
   #failed({ vm, access: { machineClass } }: Collection, err: unknown): void {
-    const { recorder, metrics, log } = this.#parts;
+    const { recorder, metrics, log } = this.#deps;
     const wasGivenUp = err instanceof GateClosedError || DriverError.hasCode(err, 'Canceled');
     if (wasGivenUp) return log.debug({ ...fieldsOf(vm, machineClass), err }, 'gave up deleting a VM for now');
     metrics.orphanVMs.inc({ result: 'failed' });
@@ -109,7 +109,7 @@ export class Collector {
   #tell(vm: ListedMachine, { machineClass }: ClassAccess, proof: Proof): void {
     if (this.#told.has(vm.providerID)) return;
     this.#told.add(vm.providerID);
-    const { recorder, metrics, log } = this.#parts;
+    const { recorder, metrics, log } = this.#deps;
     metrics.orphanVMs.inc({ result: 'dry-run' });
     recorder.event(foundOrphan(machineClass, vm, describeProof(proof)));
     log.warn(

@@ -18,11 +18,11 @@ import { mismatchedIDs } from './events.ts';
 import type { Evidence, Sight } from './evidence.ts';
 import type { ForgottenMachines } from './forgotten.ts';
 import { identify, ownershipOf } from '../../vms/ownership.ts';
-import { type ClassAccess, type Survey, survey, type SurveyParts } from './survey.ts';
+import { type ClassAccess, type Survey, survey, type SurveyDeps } from './survey.ts';
 import type { VanishedVMs } from './vanished-vms.ts';
 
 /** What the orphan loop is made of. */
-export interface OrphanVMsParts extends SurveyParts {
+export interface OrphanVMsDeps extends SurveyDeps {
   readonly classes: Lister<MachineClass>;
   readonly machines: Lister<Machine>;
   readonly collector: Pick<Collector, 'collect' | 'settle'>;
@@ -57,7 +57,7 @@ const FAILED_RETRY_MS = 60_000;
  * followed by another one after `graceMs`, else after `periodMs`.
  */
 export class OrphanVMsController {
-  readonly #parts: OrphanVMsParts;
+  readonly #deps: OrphanVMsDeps;
   #dueMs = -Infinity;
   readonly #failedClasses = new Set<string>();
   /** Classes whose lists hold VMs that may be of another namespace. */
@@ -65,8 +65,8 @@ export class OrphanVMsController {
   /** Classes whose lists show VMs of Machines under other ids. */
   readonly #mismatchedClasses = new Set<string>();
 
-  constructor(parts: OrphanVMsParts) {
-    this.#parts = parts;
+  constructor(deps: OrphanVMsDeps) {
+    this.#deps = deps;
   }
 
   /** The next pass is to look, whatever time it is. */
@@ -76,7 +76,7 @@ export class OrphanVMsController {
 
   /** Takes ended deletions, and looks when it is time. Throws ApiError. */
   async reconcile(signal: AbortSignal): Promise<StepResult> {
-    const { collector, trust, clusters, orphans, missingVMs, clock } = this.#parts;
+    const { collector, trust, clusters, orphans, missingVMs, clock } = this.#deps;
     const running = collector.settle();
     const nowMs = clock.monotonicMs();
     const trustedMs = trust.trustedForMs(clusters);
@@ -91,7 +91,7 @@ export class OrphanVMsController {
 
   /** One look; resolves with the time until the next one. */
   async #look(nowMs: number, signal: AbortSignal): Promise<number> {
-    const { classes, vanished, departures, forgotten, clock, periodMs, graceMs, orphans, missingVMs } = this.#parts;
+    const { classes, vanished, departures, forgotten, clock, periodMs, graceMs, orphans, missingVMs } = this.#deps;
     // Before the first request: who vanishes or gets a VM from now on is judged by the next look.
     const missed = departures.takeMissed();
     const departed = [...missed, ...departures.deleting()];
@@ -103,7 +103,7 @@ export class OrphanVMsController {
     );
     let seen: Survey;
     try {
-      seen = await survey(this.#parts, classes.list(), signal);
+      seen = await survey(this.#deps, classes.list(), signal);
     } catch (err) {
       departures.missAgain(missed);
       throw err;
@@ -131,7 +131,7 @@ export class OrphanVMsController {
     sight: Sight,
     unseen: ReadonlySet<string>,
   ): void {
-    const { orphans, ownerless, gone } = this.#parts;
+    const { orphans, ownerless, gone } = this.#deps;
     const identities = identify(machines);
     const judged = Map.groupBy(vms.values(), ({ vm, listed }) => ownershipOf(vm, identities, listed));
     const candidates = judged.get('none') ?? [];
@@ -150,7 +150,7 @@ export class OrphanVMsController {
 
   /** `listed`: how many VMs each class's list shows. What was deleted before and is listed still is deleted once more. */
   #collect(proved: readonly Collection[], listed: ReadonlyMap<string, number>, unseen: ReadonlySet<string>): void {
-    const { collector, brake, gone } = this.#parts;
+    const { collector, brake, gone } = this.#deps;
     const isAgain = ({ vm }: Collection): boolean => gone.has(vm.providerID);
     for (const one of proved.filter(isAgain)) collector.collect(one);
     const anew = proved.filter((one) => !isAgain(one));
@@ -165,7 +165,7 @@ export class OrphanVMsController {
     unseen: ReadonlySet<string>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { vanished, missingVMs } = this.#parts;
+    const { vanished, missingVMs } = this.#deps;
     const suspects = new Set<string>();
     for (const list of lists) {
       const before = settled.get(list.key) ?? new Map<string, string>();
@@ -181,13 +181,13 @@ export class OrphanVMsController {
     for (const { key, error } of failures) {
       if (this.#failedClasses.has(key)) continue;
       this.#failedClasses.add(key);
-      this.#parts.log.warn({ class: key, err: error }, 'could not list the VMs of a class');
+      this.#deps.log.warn({ class: key, err: error }, 'could not list the VMs of a class');
     }
   }
 
   /** Told at every look, for as long as it lasts; logged once. */
   #tellOfMismatches(vms: readonly ListedVM[], unseen: ReadonlySet<string>): void {
-    const { recorder, log } = this.#parts;
+    const { recorder, log } = this.#deps;
     const byClass = Map.groupBy(vms, ({ access }) => access.key);
     for (const [key, [first, ...others]] of byClass) {
       if (first === undefined) continue;
@@ -212,7 +212,7 @@ export class OrphanVMsController {
       if (this.#mixedClasses.has(key)) continue;
       this.#mixedClasses.add(key);
       const fields = { class: key, vms: foreign.length, providerID: foreign[0]?.providerID };
-      this.#parts.log.warn(fields, 'left VMs alone that carry another namespace, or none in a list of a whole cluster');
+      this.#deps.log.warn(fields, 'left VMs alone that carry another namespace, or none in a list of a whole cluster');
     }
   }
 }

@@ -9,7 +9,7 @@ import { classIndex } from '../../../indexes/class-index.ts';
 import { forgotMachines } from './events.ts';
 
 /** Who is told of Machines that a restore has forgotten. */
-export interface ForgottenParts {
+export interface ForgottenDeps {
   readonly classes: Pick<Lister<MachineClass>, 'get'>;
   readonly recorder: ObjectEvents<MachineClass>;
   readonly log: Logger;
@@ -23,12 +23,12 @@ const CAPACITY = 65_536;
  * their VMs are held until somebody says otherwise, or makes the Machines again.
  */
 export class ForgottenMachines {
-  readonly #parts: ForgottenParts;
+  readonly #deps: ForgottenDeps;
   /** Names of Machines and provider ids of their VMs: one whose creation was under way has a name only. */
   readonly #identities = new BoundedMap<string, true>(CAPACITY);
 
-  constructor(parts: ForgottenParts) {
-    this.#parts = parts;
+  constructor(deps: ForgottenDeps) {
+    this.#deps = deps;
   }
 
   /** Remembers them, and tells each class of those whose VMs exist, before the orphan loop, whose evidence begins anew, finds these. */
@@ -49,7 +49,7 @@ export class ForgottenMachines {
   }
 
   #tell(machines: readonly Machine[]): void {
-    const { classes, recorder, log } = this.#parts;
+    const { classes, recorder, log } = this.#deps;
     for (const [key, ofClass] of Map.groupBy(machines, (machine) => classIndex(machine)[0] ?? '')) {
       const names = ofClass.map(({ metadata }) => metadata.name).toSorted();
       log.warn(

@@ -24,7 +24,7 @@ function scene() {
     };
   }
   const classes = [machineClass(), machineClass((c) => void (c.metadata.name = 'bad'))];
-  const parts = {
+  const deps = {
     drivers: {
       resolve: ({ metadata: { name } }: { metadata: { name: string } }) => (name === 'bad' ? bad : good),
       all: () => [],
@@ -33,7 +33,7 @@ function scene() {
     reader,
     namespace: 'default',
   };
-  return { reader, bad, look: () => survey(parts, classes, signal) };
+  return { reader, bad, look: () => survey(deps, classes, signal) };
 }
 
 describe('a look', () => {

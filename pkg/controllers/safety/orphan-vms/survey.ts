@@ -36,7 +36,7 @@ export interface Survey {
 }
 
 /** What a look is taken with. */
-export interface SurveyParts {
+export interface SurveyDeps {
   readonly drivers: Drivers;
   readonly secrets: Pick<SecretContents, 'of'>;
   readonly reader: Reader;
@@ -47,24 +47,20 @@ export interface SurveyParts {
  * Looks at everything. Classes are independent: one that cannot be listed is told, and the others are looked at. One whose
  * driver cannot list is left out. Throws ApiError when Machines cannot be read.
  */
-export async function survey(
-  parts: SurveyParts,
-  classes: readonly MachineClass[],
-  signal: AbortSignal,
-): Promise<Survey> {
-  const outcomes = await Promise.allSettled(classes.map((one) => list(parts, one, signal)));
+export async function survey(deps: SurveyDeps, classes: readonly MachineClass[], signal: AbortSignal): Promise<Survey> {
+  const outcomes = await Promise.allSettled(classes.map((one) => list(deps, one, signal)));
   signal.throwIfAborted();
   const lists = outcomes.flatMap((one) => (one.status === 'fulfilled' && one.value !== undefined ? [one.value] : []));
   const failures = outcomes.flatMap((one, i) =>
     one.status === 'rejected' ? [{ key: keyOf(classes[i] as MachineClass), error: one.reason as unknown }] : [],
   );
-  const { namespace, reader } = parts;
+  const { namespace, reader } = deps;
   const { items } = await reader.list(machines, { namespace, signal });
   return { lists, failures, machines: items };
 }
 
 async function list(
-  { drivers, secrets }: SurveyParts,
+  { drivers, secrets }: SurveyDeps,
   machineClass: MachineClass,
   signal: AbortSignal,
 ): Promise<ClassList | undefined> {

@@ -40,7 +40,7 @@ class World {
     for (const one of seen) this.client.put(machineResource, one);
     this.driver.notFound = () => new DriverError('NotFound', 'no such VM');
     const target = { cluster: 'target', reader: this.targetClient } as unknown as Target;
-    const parts = {
+    const deps = {
       machines: this.machines,
       reader: this.client,
       writer: this.client,
@@ -62,7 +62,7 @@ class World {
       log: silentLogger,
       settings: { nodeConditions: [], healthTimeoutMs: 10 * MINUTE_MS, zoneUnhealthyThreshold: 0.5 },
     };
-    this.#vanished = new VanishedVMs(parts, new Evidence(GRACE_MS));
+    this.#vanished = new VanishedVMs(deps, new Evidence(GRACE_MS));
   }
 
   /** One look; `before` is what was settled when it began. */

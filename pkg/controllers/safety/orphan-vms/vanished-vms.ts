@@ -19,7 +19,7 @@ import type { MachineEventSink } from '../../machines/events.ts';
 import type { Fleet } from '../../machines/fleet.ts';
 import { isHealthy } from '../../machines/node-health.ts';
 import type { ReplacementPace } from '../../machines/pace.ts';
-import { paceFactsOf, stoppedZoneOf, type TurnParts } from '../../machines/replacement-turn.ts';
+import { paceFactsOf, stoppedZoneOf, type TurnDeps } from '../../machines/replacement-turn.ts';
 import { watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
 import { beginPhase, copyOf, setOperation } from '../../machines/status.ts';
 import { statusChange } from '../../machines/status-change.ts';
@@ -27,7 +27,7 @@ import { type Evidence, type Proof, describeProof, proofFields, type Sight } fro
 import type { ClassList } from './survey.ts';
 
 /** What Machines without a VM are found and failed with. */
-export interface VanishedParts extends TurnParts {
+export interface VanishedDeps extends TurnDeps {
   /** With the index CLASS_INDEX. */
   readonly machines: Lister<Machine>;
   readonly reader: Reader;
@@ -41,7 +41,7 @@ export interface VanishedParts extends TurnParts {
   readonly metrics: OrphanVMMetrics;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly settings: TurnParts['settings'] & Pick<MachineSettings, 'nodeConditions'>;
+  readonly settings: TurnDeps['settings'] & Pick<MachineSettings, 'nodeConditions'>;
 }
 
 /** So many Machines are asked for in one round; a provider that lists nothing must not be flooded. */
@@ -53,17 +53,17 @@ const ASKED_A_ROUND = 50;
  * pace and not in a zone that is stopped: a provider that has an outage may well say that it knows no VM.
  */
 export class VanishedVMs {
-  readonly #parts: VanishedParts;
+  readonly #deps: VanishedDeps;
   readonly #evidence: Evidence;
 
-  constructor(parts: VanishedParts, evidence: Evidence) {
-    this.#parts = parts;
+  constructor(deps: VanishedDeps, evidence: Evidence) {
+    this.#deps = deps;
     this.#evidence = evidence;
   }
 
   /** Machines of `classKey` that had a VM when a look began: only those must be in its list. */
   settled(classKey: string): ReadonlyMap<string, string> {
-    const known = this.#parts.machines.byIndex(CLASS_INDEX, classKey).filter(hasSettled);
+    const known = this.#deps.machines.byIndex(CLASS_INDEX, classKey).filter(hasSettled);
     return new Map(known.map(({ metadata, spec }) => [metadata.uid, spec.providerID ?? '']));
   }
 
@@ -75,7 +75,7 @@ export class VanishedVMs {
     sight: Sight,
     signal: AbortSignal,
   ): Promise<readonly string[]> {
-    const missing = this.#parts.machines
+    const missing = this.#deps.machines
       .byIndex(CLASS_INDEX, list.key)
       .filter((machine) => hasSettled(machine) && before.get(machine.metadata.uid) === machine.spec.providerID)
       .filter(({ spec }) => !listed.has(spec.providerID ?? ''))
@@ -101,7 +101,7 @@ export class VanishedVMs {
   }
 
   async #fail(machine: Machine, proof: Proof, signal: AbortSignal): Promise<void> {
-    const { trust, fleet, pace, log } = this.#parts;
+    const { trust, fleet, pace, log } = this.#deps;
     const clusters = this.#clustersOf(machine);
     if (trust.graceLeftMs(clusters) > 0) return;
     if (await this.#works(machine, signal)) {
@@ -110,8 +110,8 @@ export class VanishedVMs {
     }
     // Zone and pace go by phases, which follow the Node with the machine's next pass.
     if (isYetToBeUnknown(machine)) return;
-    const facts = paceFactsOf(this.#parts, machine);
-    if (stoppedZoneOf(this.#parts, machine) !== undefined || (facts !== undefined && pace.waitMs(facts) > 0)) {
+    const facts = paceFactsOf(this.#deps, machine);
+    if (stoppedZoneOf(this.#deps, machine) !== undefined || (facts !== undefined && pace.waitMs(facts) > 0)) {
       log.debug({ machine: keyOf(machine) }, 'held back a machine whose VM is gone: others are not well either');
       return;
     }
@@ -123,7 +123,7 @@ export class VanishedVMs {
 
   /** Whether the Node is healthy, read live. A driver that loses sight of its VMs must not cost machines that work. */
   async #works(machine: Machine, signal: AbortSignal): Promise<boolean> {
-    const { targets, settings } = this.#parts;
+    const { targets, settings } = this.#deps;
     const target = targets.of(machine);
     const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
     if (target === undefined || name === '') return false;
@@ -143,7 +143,7 @@ export class VanishedVMs {
     clusters: readonly Cluster[],
     signal: AbortSignal,
   ): Promise<void> {
-    const { reader, writer, clock, recorder, metrics, log } = this.#parts;
+    const { reader, writer, clock, recorder, metrics, log } = this.#deps;
     const { name, namespace = '', uid } = metadata;
     const live = await reader.get(machineResource, { namespace, name }, { signal });
     if (live.metadata.uid !== uid || !hasSettled(live) || live.spec.providerID !== spec.providerID) return;
@@ -166,7 +166,7 @@ export class VanishedVMs {
   }
 
   #clustersOf(machine: Machine): Cluster[] {
-    const target = this.#parts.targets.of(machine);
+    const target = this.#deps.targets.of(machine);
     return target === undefined ? [CONTROL] : [CONTROL, target.cluster];
   }
 }

@@ -17,7 +17,7 @@ export const ORPHAN_VMS_KEY = 'orphan-vms';
 const GATHER_MS = 1_000;
 
 /** What tells the orphan loop that it should look now. */
-export interface WakeParts {
+export interface WakeDeps {
   readonly machines: Informer<Machine>;
   readonly classes: Informer<MachineClass>;
   readonly queue: Queue;
@@ -37,8 +37,8 @@ const SEVERAL_VMS = 'OutOfRange';
  * Looks now, when a Machine vanishes otherwise than by us, when one begins to tell of several VMs, and when a class is about to go that
  * may still be needed to reach its VMs. Machines that go in order cost no look.
  */
-export function wakeOrphanVMs(parts: WakeParts): void {
-  const { machines, classes, queue, controller, trust, departures, gone, ownerless, log } = parts;
+export function wakeOrphanVMs(deps: WakeDeps): void {
+  const { machines, classes, queue, controller, trust, departures, gone, ownerless, log } = deps;
   const look = (): void => {
     controller.hurry();
     queue.addAfter(ORPHAN_VMS_KEY, GATHER_MS);

@@ -29,7 +29,7 @@ import type { FreezeCause } from '../../replicas/freeze-marks.ts';
 import { verdictOnDeployment, verdictOnSet } from './verdict.ts';
 
 /** What the overshoot safety is made of. */
-export interface OvershootParts {
+export interface OvershootDeps {
   /** With the index CONTROLLER_INDEX. */
   readonly machines: Lister<Machine>;
   /** With the index CONTROLLER_INDEX. */
@@ -55,23 +55,23 @@ export interface OvershootParts {
  * more. What fails for one object fails for it alone, and the run is repeated.
  */
 export class OvershootController {
-  readonly #parts: OvershootParts;
+  readonly #deps: OvershootDeps;
   /** Sets and MachineDeployments that a user released, by UID: until when (monotonic) they are left alone. */
   readonly #releasedUntilMs = new Map<string, number>();
 
-  constructor(parts: OvershootParts) {
-    this.#parts = parts;
+  constructor(deps: OvershootDeps) {
+    this.#deps = deps;
   }
 
   /** Somebody releases that set, or the sets of that MachineDeployment: their number freezes none of them for one period. */
   released(uid: string): void {
-    const { clock, periodMs } = this.#parts;
+    const { clock, periodMs } = this.#deps;
     this.#releasedUntilMs.set(uid, clock.monotonicMs() + periodMs);
   }
 
   /** One run over all sets and deployments. Throws the first failure after everything was tried. */
   async reconcile(signal: AbortSignal): Promise<StepResult> {
-    const { machineSets, machineDeployments, ownerless, periodMs } = this.#parts;
+    const { machineSets, machineDeployments, ownerless, periodMs } = this.#deps;
     const failures: unknown[] = [];
     const attempt = async (run: () => Promise<void>): Promise<void> => {
       signal.throwIfAborted();
@@ -92,7 +92,7 @@ export class OvershootController {
   }
 
   async #judgeSet(set: MachineSet, ownerless: number, signal: AbortSignal): Promise<void> {
-    const { writer, machines, margins, recorder, clock, log } = this.#parts;
+    const { writer, machines, margins, recorder, clock, log } = this.#deps;
     const { uid, name } = set.metadata;
     if (isBeingDeleted(set)) return;
     const owners = [set, this.#deploymentOf(set)].filter((one) => one !== undefined);
@@ -118,9 +118,9 @@ export class OvershootController {
   }
 
   async #judgeDeployment(deployment: MachineDeployment, signal: AbortSignal): Promise<void> {
-    const { writer, clock, log } = this.#parts;
+    const { writer, clock, log } = this.#deps;
     if (isUnfreezeRequested(deployment)) return;
-    const sets = this.#parts.machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid);
+    const sets = this.#deps.machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid);
     const verdict = verdictOnDeployment(sets.map(marksOfSet), marksOfDeployment(deployment));
     if (verdict === 'leave' || (verdict === 'freeze' && isBeingDeleted(deployment))) return;
     if (verdict === 'unfreeze') {
@@ -142,7 +142,7 @@ export class OvershootController {
   }
 
   #forgetReleased(): void {
-    const nowMs = this.#parts.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     for (const [uid, untilMs] of this.#releasedUntilMs) if (untilMs <= nowMs) this.#releasedUntilMs.delete(uid);
   }
 
@@ -150,7 +150,7 @@ export class OvershootController {
     const owner = controllerOf(set);
     if (owner?.kind !== 'MachineDeployment' || owner.apiVersion !== API_VERSION) return undefined;
     const key = keyBeside(set, owner.name);
-    const deployment = this.#parts.machineDeployments.get(key);
+    const deployment = this.#deps.machineDeployments.get(key);
     return deployment?.metadata.uid === owner.uid ? deployment : undefined;
   }
 }

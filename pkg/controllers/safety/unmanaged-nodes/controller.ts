@@ -18,7 +18,7 @@ import type { GoneMachine, GoneMachines } from '../gone-machines.ts';
 import { verdictOnNode } from './verdict.ts';
 
 /** What the loop over Nodes is made of. */
-export interface UnmanagedNodesParts {
+export interface UnmanagedNodesDeps {
   readonly targets: Targets;
   /** With MACHINE_INDEXES of pkg/indexes. */
   readonly machines: Lister<Machine>;
@@ -40,17 +40,17 @@ export function nodeKey({ cluster }: Pick<Target, 'cluster'>, name: string): str
 
 /** Marks Nodes that no Machine has, unmarks those that one has, and removes those of machines that are gone. */
 export class UnmanagedNodesController {
-  readonly #parts: UnmanagedNodesParts;
+  readonly #deps: UnmanagedNodesDeps;
   /** Nodes that nobody has, by key: since when (monotonic). */
   readonly #unowned = new Map<string, { readonly uid: string; readonly sinceMs: number }>();
 
-  constructor(parts: UnmanagedNodesParts) {
-    this.#parts = parts;
+  constructor(deps: UnmanagedNodesDeps) {
+    this.#deps = deps;
   }
 
   /** One pass over one Node, by nodeKey. Throws ApiError and GateClosedError. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
-    const { targets, machines, gone, creationTimeoutMs } = this.#parts;
+    const { targets, machines, gone, creationTimeoutMs } = this.#deps;
     const target = targets.all().find(({ cluster }) => key.startsWith(`${cluster}/`));
     const node = target?.nodes.get(key.slice(target.cluster.length + 1));
     if (target === undefined || node === undefined) {
@@ -78,7 +78,7 @@ export class UnmanagedNodesController {
 
   /** By what this process has seen: a Machine that was there a moment ago may be on its way back from a backup. */
   #unownedFor(key: string, uid: string, owners: number): number {
-    const nowMs = this.#parts.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     if (owners > 0) {
       this.#unowned.delete(key);
       return 0;
@@ -96,7 +96,7 @@ export class UnmanagedNodesController {
     takesFinalizer: boolean,
     signal: AbortSignal,
   ): Promise<void> {
-    const { metrics, log } = this.#parts;
+    const { metrics, log } = this.#deps;
     const { name } = node.metadata;
     const metadata = {
       annotations: { [NOT_MANAGED_ANNOTATION]: mark },
@@ -111,7 +111,7 @@ export class UnmanagedNodesController {
 
   /** The last look is live: nobody has such a Machine any more. */
   async #remove(target: Target, node: Node, left: GoneMachine | undefined, signal: AbortSignal): Promise<StepResult> {
-    const { reader, namespace, metrics, log } = this.#parts;
+    const { reader, namespace, metrics, log } = this.#deps;
     const { name } = node.metadata;
     try {
       await reader.get(machineResource, { namespace, name: left?.name ?? name }, { signal });
@@ -119,7 +119,7 @@ export class UnmanagedNodesController {
     } catch (err) {
       if (!isNotFound(err)) throw err;
     }
-    await nodeAccess(target, this.#parts.machines).remove(node, signal);
+    await nodeAccess(target, this.#deps.machines).remove(node, signal);
     metrics.inc({ action: 'removed' });
     log.info({ node: name, providerID: left?.providerID }, 'deleted a node that joined after its machine was gone');
     return stop;

@@ -1,10 +1,10 @@
 import type { MachineDeployment } from '../pkg/apis/machine/v1alpha1/machine-deployment.ts';
-import type { MachineDeploymentParts } from '../pkg/controllers/machine-deployment/parts.ts';
+import type { MachineDeploymentDeps } from '../pkg/controllers/machine-deployment/deps.ts';
 import { observe, type World } from '../pkg/controllers/machine-deployment/world.ts';
-import { MemoryParts, type MemoryObjects } from './memory-parts.ts';
+import { MemoryDeps, type MemoryObjects } from './memory-deps.ts';
 
 /** What the MachineDeployment controller is made of, in memory. */
-export class MemoryDeploymentParts extends MemoryParts implements MachineDeploymentParts {
+export class MemoryDeploymentDeps extends MemoryDeps implements MachineDeploymentDeps {
   readonly setRecorder = this.recorder;
   holdsScaleDownDuringRollout = false;
 

@@ -12,7 +12,7 @@ import type { Targets } from '../../targets/targets.ts';
 import type { CreationBrake } from '../replicas/creation-brake.ts';
 
 /** What the MachineSet controller is made of. */
-export interface MachineSetParts {
+export interface MachineSetDeps {
   /** With the index CONTROLLER_INDEX. */
   readonly machineSets: Lister<MachineSet>;
   /** How many Machines the owner of a set allows. */

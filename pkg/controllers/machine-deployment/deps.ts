@@ -10,7 +10,7 @@ import type { Targets } from '../../targets/targets.ts';
 import type { CreationBrake } from '../replicas/creation-brake.ts';
 
 /** What the MachineDeployment controller is made of. */
-export interface MachineDeploymentParts {
+export interface MachineDeploymentDeps {
   readonly machineDeployments: Lister<MachineDeployment>;
   /** With the index CONTROLLER_INDEX. */
   readonly machineSets: Informer<MachineSet>;

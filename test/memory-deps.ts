@@ -31,7 +31,7 @@ export interface MemoryObjects {
  * What controllers of MachineSets and MachineDeployments are both made of, in memory: for unit tests of what they ask of API
  * servers.
  */
-export class MemoryParts {
+export class MemoryDeps {
   readonly clock = new FakeClock();
   readonly client = new MemoryClient();
   readonly targetClient = new MemoryClient();

@@ -2,13 +2,13 @@ import { Registry } from 'prom-client';
 
 import type { Machine } from '../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../pkg/apis/machine/v1alpha1/machine-set.ts';
-import type { MachineSetParts } from '../pkg/controllers/machine-set/parts.ts';
+import type { MachineSetDeps } from '../pkg/controllers/machine-set/deps.ts';
 import { machineSetMetrics } from '../pkg/controllers/machine-set/metrics.ts';
 import { Expectations } from '../pkg/reconcile/expectations.ts';
-import { MemoryParts } from './memory-parts.ts';
+import { MemoryDeps } from './memory-deps.ts';
 
 /** What the MachineSet controller is made of, in memory. */
-export class MemorySetParts extends MemoryParts implements MachineSetParts {
+export class MemorySetDeps extends MemoryDeps implements MachineSetDeps {
   readonly expectations = new Expectations({ clock: this.clock });
   readonly safetyRecorder = this.recorder;
   readonly metrics = machineSetMetrics(new Registry(), () => []);
