@@ -11,6 +11,7 @@ import { machine } from './machine/index.ts';
 import { Fleet } from './machines/fleet.ts';
 import { ReplacementPace } from './machines/pace.ts';
 import { CreationBrake } from './replicas/creation-brake.ts';
+import { ownerDeps } from './replicas/owner-deps.ts';
 import { Departures } from './safety/departures.ts';
 import { GoneMachines } from './safety/gone-machines.ts';
 import { notingCalls } from './safety/noted-calls.ts';
@@ -31,8 +32,8 @@ export function controllers(operator: Operator): Controller[] {
 
 /** MachineDeployments and MachineSets. */
 function ownerControllers(operator: Operator, ownerless: OwnerlessVMs): Controller[] {
-  const brake = new CreationBrake(operator);
-  return [machineSet(operator, brake), machineDeployment(operator, brake), overshoot(operator, ownerless)];
+  const deps = ownerDeps(operator, new CreationBrake(operator));
+  return [machineSet(operator, deps), machineDeployment(operator, deps), overshoot(operator, deps, ownerless)];
 }
 
 /** Machines, MachineClasses and Secrets. */

@@ -5,34 +5,25 @@ import { MANAGER_LEASE } from '../../leader/names.ts';
 import { machineDeploymentMetrics } from './metrics.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
-import type { CreationBrake } from '../replicas/creation-brake.ts';
+import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import { MachineDeploymentController } from './controller.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from './events.ts';
 import { FreezeCondition } from './freeze-condition.ts';
 import { wakeMachineDeployments } from './wake.ts';
 
 /** Keeps the MachineSets of a MachineDeployment, and rolls its Machines from one to the next. */
-export function machineDeployment(operator: Operator, brake: CreationBrake): Controller {
-  const { clock, log, registry, config, reader } = operator;
-  const { machines, machineSets, machineDeployments } = operator.caches;
-  const { writer, targets } = operator.under(MANAGER_LEASE);
+export function machineDeployment(operator: Operator, deps: OwnerDeps): Controller {
+  const { registry, config } = operator;
+  const { machineDeployments, targets } = deps;
   const recorder = operator.recorder(MACHINE_DEPLOYMENT_EVENT_SOURCE);
   machineDeploymentMetrics(registry, () => machineDeployments.list());
   const controller = new MachineDeploymentController({
-    machines,
-    machineSets,
-    machineDeployments,
-    reader,
-    writer,
-    targets,
+    ...deps,
     recorder: eventsAbout(deploymentResource, recorder),
     setRecorder: eventsAbout(machineSetResource, recorder),
-    brake,
-    clock,
-    log,
     holdsScaleDownDuringRollout: config.sets.annotateForAutoscaler,
   });
-  const freezeCondition = new FreezeCondition({ machineDeployments, writer, clock, outages: () => operator.outages });
+  const freezeCondition = new FreezeCondition({ ...deps, outages: () => operator.outages });
   return {
     name: 'machine-deployment',
     queue: 'machinedeployment',
@@ -45,7 +36,7 @@ export function machineDeployment(operator: Operator, brake: CreationBrake): Con
       return seen === undefined || !isBeingDeleted(seen);
     },
     watches: [
-      (queue) => wakeMachineDeployments(operator.caches, targets, queue),
+      (queue) => wakeMachineDeployments(deps, targets, queue),
       (queue) => {
         operator.onOutage(() => {
           for (const deployment of machineDeployments.list()) queue.add(keyOf(deployment));

@@ -1,7 +1,13 @@
 import type { Registry } from 'prom-client';
 
 import type { IntOrPercent, MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds, nameOf } from '../../metrics/object-labels.ts';
+import {
+  conditionValue,
+  failedMachineLabels,
+  FAILED_MACHINE_LABELS,
+  seconds,
+  nameOf,
+} from '../../metrics/object-labels.ts';
 import { objectGauges } from '../../metrics/object-gauges.ts';
 import { scrapeFailures } from '../../metrics/scrape-failures.ts';
 

@@ -6,33 +6,24 @@ import { machineSetMetrics } from './metrics.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import { Expectations } from '../../reconcile/expectations.ts';
-import type { CreationBrake } from '../replicas/creation-brake.ts';
 import { MACHINE_SET_EVENT_SOURCE } from '../replicas/events.ts';
+import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import { MachineSetController } from './controller.ts';
 import { randomSuffix } from './new-machine.ts';
 import { wakeMachineSets } from './wake.ts';
 
 /** Keeps as many Machines as a MachineSet asks for. */
-export function machineSet(operator: Operator, brake: CreationBrake): Controller {
-  const { clock, log, registry, config, reader } = operator;
-  const { machines, machineSets, machineDeployments } = operator.caches;
-  const { writer, targets } = operator.under(MANAGER_LEASE);
+export function machineSet(operator: Operator, deps: OwnerDeps): Controller {
+  const { clock, registry, config } = operator;
+  const { machineSets } = deps;
   const expectations = new Expectations({ clock });
   operator.onSetBack(() => expectations.doubt());
   const controller = new MachineSetController({
-    machines,
-    machineSets,
-    machineDeployments,
-    reader,
-    writer,
-    targets,
+    ...deps,
     expectations,
-    brake,
     recorder: eventsAbout(machineSetResource, operator.recorder(MACHINE_SET_EVENT_SOURCE)),
     safetyRecorder: eventsAbout(machineSetResource, operator.recorder(MANAGER_LEASE)),
     metrics: machineSetMetrics(registry, () => machineSets.list()),
-    clock,
-    log,
     nodeConditions: config.machine.nodeConditions,
     newSuffix: randomSuffix,
   });

@@ -2,7 +2,13 @@ import { Counter } from 'prom-client';
 import type { Registry } from 'prom-client';
 
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, seconds, nameOf } from '../../metrics/object-labels.ts';
+import {
+  conditionValue,
+  failedMachineLabels,
+  FAILED_MACHINE_LABELS,
+  seconds,
+  nameOf,
+} from '../../metrics/object-labels.ts';
 import { objectGauges } from '../../metrics/object-gauges.ts';
 import { scrapeFailures } from '../../metrics/scrape-failures.ts';
 

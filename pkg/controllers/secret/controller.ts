@@ -1,8 +1,7 @@
 import { SECRET_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
-import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import type { Lister } from '../../cache/lister.ts';
+import type { Caches } from '../../operator/caches.ts';
 import type { Writer } from '../../kube/client.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { secrets } from '../../kube/resource.ts';
@@ -11,11 +10,7 @@ import type { StepResult } from '../../reconcile/result.ts';
 import { SECRET_INDEX } from '../../indexes/secret-references.ts';
 
 /** What the Secret controller is made of. */
-export interface SecretDeps {
-  /** Metadata of the Secrets of our namespace; their content is not needed. */
-  readonly secrets: Lister<KubeObject>;
-  /** With the index SECRET_INDEX. */
-  readonly classes: Lister<MachineClass>;
+export interface SecretDeps extends Pick<Caches, 'secrets' | 'classes'> {
   readonly writer: Writer;
 }
 

@@ -1,15 +1,11 @@
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import { controllerOf, isBeingDeleted, keyOf, keyBeside } from '../../../apis/meta.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Clock } from '../../../clock/clock.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
-import type { Writer } from '../../../kube/client.ts';
-import type { Logger } from '../../../log/logger.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
 import { CONTROLLER_INDEX } from '../../../indexes/owner-index.ts';
+import type { OwnerDeps } from '../../replicas/owner-deps.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { frozeSet, unfrozeSmallSet } from '../../replicas/freeze-events.ts';
 import { machinesIn, ownerlessBySet } from './headcount.ts';
@@ -29,17 +25,9 @@ import type { FreezeCause } from '../../replicas/freeze-marks.ts';
 import { verdictOnDeployment, verdictOnSet } from './verdict.ts';
 
 /** What the overshoot safety is made of. */
-export interface OvershootDeps {
-  /** With the index CONTROLLER_INDEX. */
-  readonly machines: Lister<Machine>;
-  /** With the index CONTROLLER_INDEX. */
-  readonly machineSets: Lister<MachineSet>;
-  readonly machineDeployments: Lister<MachineDeployment>;
+export interface OvershootDeps extends Omit<OwnerDeps, 'reader' | 'targets' | 'brake'> {
   readonly ownerless: Pick<OwnerlessVMs, 'list'>;
-  readonly writer: Writer;
   readonly recorder: ObjectEvents<MachineSet>;
-  readonly clock: Clock;
-  readonly log: Logger;
   readonly margins: Margins;
   /** `--machine-safety-overshooting-period`. */
   readonly periodMs: number;

@@ -3,25 +3,20 @@ import { machineSets as machineSetResource } from '../../../kube/resource.ts';
 import { MANAGER_LEASE } from '../../../leader/names.ts';
 import type { Operator } from '../../../operator/operator.ts';
 import type { Controller } from '../../../reconcile/controller.ts';
+import type { OwnerDeps } from '../../replicas/owner-deps.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { OvershootController } from './controller.ts';
 import { wakeOvershoot } from './wake.ts';
 
 /** Freezes MachineSets that have too many Machines. */
-export function overshoot(operator: Operator, ownerless: OwnerlessVMs): Controller {
-  const { clock, log, config } = operator;
-  const { machines, machineSets, machineDeployments } = operator.caches;
+export function overshoot(operator: Operator, deps: OwnerDeps, ownerless: OwnerlessVMs): Controller {
+  const { safety } = operator.config;
   const controller = new OvershootController({
-    machines,
-    machineSets,
-    machineDeployments,
+    ...deps,
     ownerless,
-    writer: operator.under(MANAGER_LEASE).writer,
     recorder: eventsAbout(machineSetResource, operator.recorder(MANAGER_LEASE)),
-    clock,
-    log,
-    margins: config.safety,
-    periodMs: config.safety.overshootingPeriodMs,
+    margins: safety,
+    periodMs: safety.overshootingPeriodMs,
   });
   return {
     name: 'safety.overshoot',
@@ -30,6 +25,6 @@ export function overshoot(operator: Operator, ownerless: OwnerlessVMs): Controll
     concurrency: 1,
     reconcile: (_key, signal) => controller.reconcile(signal),
     needsTarget: () => true,
-    watches: [(queue) => wakeOvershoot(operator.caches, queue, (uid) => controller.released(uid))],
+    watches: [(queue) => wakeOvershoot(deps, queue, (uid) => controller.released(uid))],
   };
 }

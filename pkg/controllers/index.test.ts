@@ -1,0 +1,65 @@
+import { describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+
+import { MemoryInformer } from '../../test/memory-informer.ts';
+import { FakeClock } from '../clock/fake-clock.ts';
+import { configFrom, CONTROLLERS } from '../config/config.ts';
+import { leasesOf } from '../config/lease-groups.ts';
+import { ConfiguredDrivers } from '../driver/drivers.ts';
+import { silentLogger } from '../log/logger.ts';
+import type { Operator } from '../operator/operator.ts';
+import { singleTarget } from '../targets/single-target.ts';
+import { controllers } from './index.ts';
+
+/** What controllers take from an operator, as far as making them asks for it. */
+function operatorWith(names: string): Operator {
+  const cache = new MemoryInformer([]);
+  const kinds = ['machines', 'machineSets', 'machineDeployments', 'classes', 'secrets', 'nodes'];
+  const leadership = { targets: singleTarget(undefined), drivers: new ConfiguredDrivers([]) };
+  const operator = {
+    config: configFrom(
+      'machinist run',
+      new Map([
+        ['controllers', [names]],
+        ['leader-elect', ['false']],
+      ]),
+    ),
+    clock: new FakeClock(),
+    log: silentLogger,
+    registry: new Registry(),
+    metrics: { activity: { track: () => undefined, settled: () => undefined } },
+    caches: Object.fromEntries(kinds.map((kind) => [kind, cache])),
+    onSetBack: () => undefined,
+    onOutage: () => undefined,
+    recorder: () => ({ record: () => undefined }),
+    under: () => leadership,
+  };
+  return operator as unknown as Operator;
+}
+
+describe('the controllers', () => {
+  test('are those that the flag names, each under the Lease of its group and with a queue of its own', () => {
+    const all = controllers(operatorWith('*'));
+
+    expect(all.map(({ name }) => name).toSorted()).toEqual(CONTROLLERS.toSorted());
+    for (const { name, lease } of all) {
+      expect([name, ...leasesOf(new Set(CONTROLLERS.filter((known) => known === name)))]).toEqual([name, lease]);
+    }
+    expect(new Set(all.map(({ queue }) => queue)).size).toBe(CONTROLLERS.length);
+  });
+
+  test.each([
+    { names: 'machine-set', lease: 'machine-controller-manager', made: 3 },
+    { names: 'machine', lease: 'machine-controller', made: 5 },
+  ])('of a Lease that no configured one works under are not made: $names', ({ names, lease, made }) => {
+    const all = controllers(operatorWith(names));
+
+    expect(all.map((one) => one.lease)).toEqual(Array.from({ length: made }, () => lease));
+  });
+
+  test('look at a Machine that goes before the machine controller forgets it', () => {
+    const names = controllers(operatorWith('*')).map(({ name }) => name);
+
+    expect(names.indexOf('safety.orphan-vms')).toBeLessThan(names.indexOf('machine'));
+  });
+});
