@@ -81,12 +81,11 @@ export interface ProviderAddress {
 /** What was typed, by flag name; a repeated flag has several texts. */
 export type TypedFlags = ReadonlyMap<string, readonly string[]>;
 
-/** Which controllers the original's programs run. */
-const CONTROLLERS_OF: Record<Program, readonly ControllerName[]> = {
-  'machinist run': CONTROLLERS,
-  'machine-controller-manager': ['machine-deployment', 'machine-set', 'safety.overshoot'],
-  'machine-controller': ['machine', 'machine-class', 'secret', 'safety.orphan-vms', 'safety.unmanaged-nodes'],
-};
+/** Those that a program runs: each of the original's is named for the Lease of its controllers. */
+function controllersOf(program: Program): readonly ControllerName[] {
+  if (program === 'machinist run') return CONTROLLERS;
+  return CONTROLLERS.filter((name) => leasesOf(new Set([name])).has(program));
+}
 
 const LEADER_ELECT = 'leader-elect';
 
@@ -189,7 +188,7 @@ function machineFrom(program: Program, { text, number, list }: ValueReader): Con
 }
 
 function controllersFrom(program: Program, names: readonly string[]): ReadonlySet<ControllerName> {
-  if (names.length === 1 && names[0] === '*') return new Set(CONTROLLERS_OF[program]);
+  if (names.length === 1 && names[0] === '*') return new Set(controllersOf(program));
   if (names.includes('*')) {
     throw new FlagError(
       `--controllers: ${JSON.stringify(names.join(','))} is not valid, "*" means all and stands alone`,
