@@ -30,7 +30,7 @@ export const LONGEST: readonly string[] = [
   'test/faults/control-plane.test.ts',
   'test/faults/zone-stop.test.ts',
   'test/integration/crds-upgrade.test.ts',
-  'test/integration/two-halves.test.ts',
+  'test/integration/two-programs.test.ts',
   'test/integration/machine-creation.test.ts',
   'test/integration/machine-deployment.test.ts',
   'test/faults/main-job-scale.test.ts',

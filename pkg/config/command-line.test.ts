@@ -66,7 +66,7 @@ describe('command line', () => {
 
   test.each([
     {
-      title: 'of the other half',
+      title: 'of the other program',
       argv: ['--autoscaler-scaledown-annotation-during-rollout=false'],
       says: '--autoscaler-scaledown-annotation-during-rollout has no effect in machine-controller',
     },

@@ -85,7 +85,7 @@ const NOT_OURS = 'the Lease is not ours any more';
 const RETRY_JITTER = 0.2;
 
 /**
- * Takes a Lease and keeps it, like client-go's elector, which holds the other half's Lease on the same cluster.
+ * Takes a Lease and keeps it, like client-go's elector, which holds the other program's Lease on the same cluster.
  *
  * | state     | leaves it when                                                              |
  * |-----------|-----------------------------------------------------------------------------|

@@ -27,7 +27,7 @@ describe('a pool of many machines, kept by two processes', () => {
   let site: Site;
   let cloud: SimulatedCloud;
   let pool: Pool;
-  const halves: InProcessManager[] = [];
+  const programs: InProcessManager[] = [];
   let before: { created: number; deleted: number };
 
   beforeAll(async () => {
@@ -35,13 +35,13 @@ describe('a pool of many machines, kept by two processes', () => {
     cloud = await SimulatedCloud.start({ site });
     pool = await Pool.create({ site, cloud, replicas: 0, ...LIMITS });
     for (const controllers of HALVES) {
-      halves.push(await InProcessManager.start({ ...pool.access, flags: { controllers } }));
+      programs.push(await InProcessManager.start({ ...pool.access, flags: { controllers } }));
     }
     await pool.untilUp(0);
   }, TEST_MS);
 
   afterAll(async () => {
-    for (const half of halves) await half.terminate();
+    for (const program of programs) await program.terminate();
     await pool[Symbol.asyncDispose]();
     await cloud[Symbol.asyncDispose]();
     await site[Symbol.asyncDispose]();

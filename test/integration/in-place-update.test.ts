@@ -16,7 +16,7 @@ import { mergePatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machineSets, nodes } from '../../pkg/kube/resource.ts';
 import { refuse } from '../env/refusal.ts';
 import { eventually } from '../expect/eventually.ts';
-import { InPlaceHalf } from './in-place-half.ts';
+import { InPlaceAgents } from './in-place-agents.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
 const PATIENCE = { timeoutMs: 45_000 };
@@ -78,7 +78,7 @@ async function choose(world: MachineSetWorld, name: string): Promise<void> {
 describe('an automatic update in place', () => {
   test('keeps every machine, has no more of them unavailable than allowed, and gives the Nodes back', async () => {
     await using world = await MachineSetWorld.start({ withNodes: true });
-    await using half = InPlaceHalf.start(world);
+    await using agents = InPlaceAgents.start(world);
     await world.createDeployment(5, inPlace('Auto', 0, 2));
     const before = await settled(world, 5, undefined);
     world.moments.length = 0;
@@ -89,7 +89,7 @@ describe('an automatic update in place', () => {
     expect(uids(after)).toEqual(uids(before));
     expect(world.succeeded('create', 'machines')).toBe(5);
     expect(world.succeeded('delete', 'machines')).toBe(0);
-    expect(half.mostAtOnce).toBeLessThanOrEqual(2);
+    expect(agents.mostAtOnce).toBeLessThanOrEqual(2);
     expect(Math.min(...world.moments.map(({ available }) => available))).toBeGreaterThanOrEqual(3);
     for (const { spec } of await nodesOf(world)) {
       expect(spec?.unschedulable).toBeUndefined();
@@ -101,7 +101,7 @@ describe('an automatic update in place', () => {
 
   test('with surge makes as many machines more, and gives up as many old ones at the end', async () => {
     await using world = await MachineSetWorld.start({ withNodes: true });
-    await using _half = InPlaceHalf.start(world);
+    await using _half = InPlaceAgents.start(world);
     await world.createDeployment(4, inPlace('Auto', 1, 0));
     const before = await settled(world, 4, undefined);
     world.moments.length = 0;
@@ -118,7 +118,7 @@ describe('an automatic update in place', () => {
 
   test('goes on around an updated Node that refuses to be given back, which is told of, and gives it back once it does not', async () => {
     await using world = await MachineSetWorld.start({ withNodes: true });
-    await using _half = InPlaceHalf.start(world);
+    await using _half = InPlaceAgents.start(world);
     await world.createDeployment(3, inPlace('Auto', 0, 2));
     const before = await settled(world, 3, undefined);
     const node = before[0]?.metadata.name ?? '';
@@ -153,11 +153,11 @@ describe('an automatic update in place', () => {
 
   test('replaces a machine whose update failed', async () => {
     await using world = await MachineSetWorld.start({ withNodes: true });
-    await using half = InPlaceHalf.start(world);
+    await using agents = InPlaceAgents.start(world);
     await world.createDeployment(3, inPlace('Auto', 0, 1));
     const before = await settled(world, 3, undefined);
     const [unlucky] = before;
-    half.failing.add(unlucky?.metadata.name ?? '');
+    agents.failing.add(unlucky?.metadata.name ?? '');
 
     await world.patch(machineDeployments, 'd', VERSION_2);
     const after = await settled(world, 3, '2');
@@ -171,7 +171,7 @@ describe('an automatic update in place', () => {
     'scaled from 5 to $to on the way goes on to the new number',
     async ({ to }) => {
       await using world = await MachineSetWorld.start({ withNodes: true });
-      await using _half = InPlaceHalf.start(world);
+      await using _half = InPlaceAgents.start(world);
       await world.createDeployment(5, inPlace('Auto', 0, 1));
       await settled(world, 5, undefined);
 
@@ -187,7 +187,7 @@ describe('an automatic update in place', () => {
 
   test('goes back in place too, also to a set that was kept from refilling', async () => {
     await using world = await MachineSetWorld.start({ withNodes: true });
-    await using _half = InPlaceHalf.start(world);
+    await using _half = InPlaceAgents.start(world);
     await world.createDeployment(3, inPlace('Auto', 0, 1));
     const before = await settled(world, 3, undefined);
 
@@ -204,7 +204,7 @@ describe('an automatic update in place', () => {
 
   test('is continued by the next manager, whatever write the one before died at', async () => {
     await using world = await MachineSetWorld.start({ withNodes: true });
-    await using _half = InPlaceHalf.start(world);
+    await using _half = InPlaceAgents.start(world);
     await world.createDeployment(3, inPlace('Auto', 0, 1));
     const before = await settled(world, 3, undefined);
     await world.patch(machineDeployments, 'd', VERSION_2);
@@ -225,7 +225,7 @@ describe('an automatic update in place', () => {
 describe('a manual update in place', () => {
   test('touches nothing before a person has chosen a Node, and then this one alone', async () => {
     await using world = await MachineSetWorld.start({ withNodes: true });
-    await using half = InPlaceHalf.start(world);
+    await using agents = InPlaceAgents.start(world);
     await world.createDeployment(3, inPlace('Manual', 1, 1));
     const before = await settled(world, 3, undefined);
     const [first, ...others] = before.map(({ metadata }) => metadata.name).toSorted();
@@ -251,13 +251,13 @@ describe('a manual update in place', () => {
     const after = await settled(world, 3, '2');
 
     expect(uids(after)).toEqual(uids(before));
-    expect(half.mostAtOnce).toBeLessThanOrEqual(2);
+    expect(agents.mostAtOnce).toBeLessThanOrEqual(2);
     expect(world.succeeded('create', 'machines')).toBe(3);
   });
 
   test('that is scaled on the way makes the missing machines of the new template', async () => {
     await using world = await MachineSetWorld.start({ withNodes: true });
-    await using _half = InPlaceHalf.start(world);
+    await using _half = InPlaceAgents.start(world);
     await world.createDeployment(2, inPlace('Manual', 0, 1));
     await settled(world, 2, undefined);
 

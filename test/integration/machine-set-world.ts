@@ -22,8 +22,8 @@ import { OperatorSession, type OperatorSessionOptions } from './operator-session
 /** Name of the target cluster, as the gate is asked about it; it is the same server. */
 export const TARGET = 'target';
 
-/** How the machine half behaves in a test. */
-export interface HalfOptions {
+/** How the stand-in for the machine controller behaves. */
+export interface StandInOptions {
   /** How long a Machine takes to run, and to go. */
   readonly startMs?: number;
   readonly stopMs?: number;
@@ -57,24 +57,24 @@ export class MachineSetWorld implements AsyncDisposable {
   /** Every state that the watch showed. */
   readonly moments: Moment[] = [];
   readonly events: Occurrence[] = [];
-  readonly #half: HalfOptions;
+  readonly #standIn: StandInOptions;
   readonly #connection: Connection;
   readonly #timers = new Set<NodeJS.Timeout>();
   /** What has been started for which UID. */
   readonly #driven = new Set<string>();
   #manager: OperatorSession | undefined;
 
-  private constructor(ns: TestNamespace, half: HalfOptions, connection: Connection) {
+  private constructor(ns: TestNamespace, standIn: StandInOptions, connection: Connection) {
     this.namespace = ns;
-    this.#half = half;
+    this.#standIn = standIn;
     this.#connection = connection;
     this.user = new KubeSession(connection);
     this.machines = this.user.informer(machines, { namespace: ns.name });
   }
 
   /** A running world; `await using world = await MachineSetWorld.start()`. */
-  static async start(half: HalfOptions = {}, connection: Connection = connect()): Promise<MachineSetWorld> {
-    const world = new MachineSetWorld(await namespace(connection), half, connection);
+  static async start(standIn: StandInOptions = {}, connection: Connection = connect()): Promise<MachineSetWorld> {
+    const world = new MachineSetWorld(await namespace(connection), standIn, connection);
     await world.machines.waitForSync(world.user.signal);
     world.machines.onChange((_old, current) => {
       world.moments.push(momentOf(world.machines.list()));
@@ -101,7 +101,7 @@ export class MachineSetWorld implements AsyncDisposable {
     this.#manager = await OperatorSession.start({
       connection: this.#connection,
       namespace: this.namespace.name,
-      controllers: this.#half.withoutDeployments === true ? 'machine-set' : 'machine-set,machine-deployment',
+      controllers: this.#standIn.withoutDeployments === true ? 'machine-set' : 'machine-set,machine-deployment',
       flags: { 'autoscaler-scaledown-annotation-during-rollout': 'true' },
       hooks: { recorder: { record: (occurrence) => this.events.push(occurrence) }, ...hooks },
     });
@@ -227,7 +227,7 @@ export class MachineSetWorld implements AsyncDisposable {
   }
 
   #drive(machine: Machine): void {
-    const { startMs = 0, stopMs = 0, withNodes = false, comesUp = ALL, goes = ALL } = this.#half;
+    const { startMs = 0, stopMs = 0, withNodes = false, comesUp = ALL, goes = ALL } = this.#standIn;
     const turn = `${machine.metadata.uid} ${isBeingDeleted(machine) ? 'stop' : 'start'}`;
     if (this.#driven.has(turn)) return;
     this.#driven.add(turn);

@@ -32,7 +32,7 @@ const goTemplate = (className: string, hash?: string): NonNullable<MachineSet['s
   },
 });
 
-/** Stores a set of the original with its Machines; the machine half lets them run. */
+/** Stores a set of the original with its Machines; the stand-in for the machine controller lets them run. */
 async function store(
   world: MachineSetWorld,
   owner: MachineDeployment,

@@ -15,7 +15,7 @@ export interface ReplacementHold {
 /**
  * What keeps machines of one MachineDeployment from being replaced although their health timeout has passed; undefined when
  * nothing does. The reason that concerns most of the fleet is told. Read from the Machines alone, which say it themselves, so
- * that a process without the machine half knows it too.
+ * that a process without the machine controllers knows it too.
  */
 export function replacementHold(machines: readonly Machine[]): ReplacementHold | undefined {
   const holds = machines.map(holdOf).filter((held) => held !== undefined);

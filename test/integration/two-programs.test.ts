@@ -50,8 +50,8 @@ afterEach(async () => {
   await cloud[Symbol.asyncDispose]();
 });
 
-/** One half as a user of its own, with what it has logged. */
-async function startHalf(
+/** One program as a user of its own, with what it has logged. */
+async function startProgram(
   user: string,
   controllers: string,
 ): Promise<InProcessManager & { readonly logged: () => string }> {
@@ -61,18 +61,18 @@ async function startHalf(
   lines.on('data', (chunk: string) => {
     text += chunk;
   });
-  const half = await InProcessManager.start({
+  const program = await InProcessManager.start({
     ...pool.access,
     kubeconfig,
     log: createLogger('info', lines),
     flags: { controllers, 'machine-safety-grace': '0s' },
   });
-  return Object.assign(half, { logged: () => text });
+  return Object.assign(program, { logged: () => text });
 }
 
-const startManagerHalf = () => startHalf(MANAGER, 'machine-deployment,machine-set,safety.overshoot');
-const startMachineHalf = () =>
-  startHalf(MACHINES, 'machine,machine-class,secret,safety.orphan-vms,safety.unmanaged-nodes');
+const startOwnerControllers = () => startProgram(MANAGER, 'machine-deployment,machine-set,safety.overshoot');
+const startMachineControllers = () =>
+  startProgram(MACHINES, 'machine,machine-class,secret,safety.orphan-vms,safety.unmanaged-nodes');
 
 /** Annotates the MachineDeployment, as a user does. */
 async function annotate(annotations: Record<string, string>): Promise<void> {
@@ -104,7 +104,7 @@ async function untilGone(name: string): Promise<void> {
   });
 }
 
-/** Takes away what Gardener's own role of the machine half does not grant. */
+/** Takes away what Gardener's own role of the machine controllers does not grant. */
 async function useOriginalRole(): Promise<void> {
   const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${pool.namespace}/roles/${ROLE}`;
   const role = (await site.api.request(path)).body as { rules: { resources: string[] }[] };
@@ -120,12 +120,12 @@ async function useOriginalRole(): Promise<void> {
   }, PATIENCE);
 }
 
-describe('two halves, each as a user with its own shipped role', () => {
+describe('two programs, each as a user with its own shipped role', () => {
   test(
-    'keep a pool, and the machine half obeys how many machines of a MachineDeployment may be replaced at once',
+    'keep a pool, and the machine controllers obey how many machines of a MachineDeployment may be replaced at once',
     async () => {
-      await using manager = await startManagerHalf();
-      await using half = await startMachineHalf();
+      await using manager = await startOwnerControllers();
+      await using machines = await startMachineControllers();
       const [sick = ''] = await pool.untilUp(2, PATIENCE);
       await allowReplacements('0');
 
@@ -138,8 +138,8 @@ describe('two halves, each as a user with its own shipped role', () => {
       await untilGone(sick);
       await pool.untilUp(2, PATIENCE);
 
-      expect(half.logged()).not.toContain('went on without');
-      expect(`${manager.logged()}${half.logged()}`).not.toContain('Forbidden');
+      expect(machines.logged()).not.toContain('went on without');
+      expect(`${manager.logged()}${machines.logged()}`).not.toContain('Forbidden');
       expect(cloud.created).toHaveLength(3);
     },
     TEST_MS,
@@ -149,18 +149,18 @@ describe('two halves, each as a user with its own shipped role', () => {
     'keep a pool under the original role, too, where one machine is replaced at a time, and say so once',
     async () => {
       await useOriginalRole();
-      await using _manager = await startManagerHalf();
-      await using half = await startMachineHalf();
+      await using _manager = await startOwnerControllers();
+      await using machines = await startMachineControllers();
       const [sick = ''] = await pool.untilUp(2, PATIENCE);
-      await allowReplacements('0'); // which this machine half cannot see
+      await allowReplacements('0'); // which these machine controllers cannot see
 
       await fail(sick);
       await untilGone(sick);
       await pool.untilUp(2, PATIENCE);
 
-      const said = half.logged().match(/"msg":"went on without MachineSets and MachineDeployments: [^"]*"/g);
+      const said = machines.logged().match(/"msg":"went on without MachineSets and MachineDeployments: [^"]*"/g);
       expect(said).toHaveLength(2); // once for each kind
-      expect(half.logged()).toContain('apply deploy/rbac/');
+      expect(machines.logged()).toContain('apply deploy/rbac/');
       expect(cloud.created).toHaveLength(3);
     },
     TEST_MS,
@@ -168,10 +168,10 @@ describe('two halves, each as a user with its own shipped role', () => {
 });
 
 test(
-  'a manager half without the overshoot safety ends the freeze that it began, when the annotation asks for it',
+  'owner controllers without the overshoot safety end the freeze that it began, when the annotation asks for it',
   async () => {
     await pool.scale(0);
-    await using manager = await startHalf(MANAGER, 'machine-deployment,machine-set');
+    await using manager = await startProgram(MANAGER, 'machine-deployment,machine-set');
     {
       await using _policy = await mutateOnCreation(site.api, relabelling(pool.namespace, 'pool'));
       await pool.scale(2);

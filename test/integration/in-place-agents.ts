@@ -21,7 +21,7 @@ const LOOK_MS = 15;
  * condition on the Node, mirrored into the Machine; the drain; the result; the phases. One step at a time, as if by several
  * processes that know of each other only what the API server tells.
  */
-export class InPlaceHalf implements AsyncDisposable {
+export class InPlaceAgents implements AsyncDisposable {
   /** Names of Nodes whose update fails. */
   readonly failing = new Set<string>();
   /** Most Nodes that were being updated at one moment. */
@@ -38,8 +38,8 @@ export class InPlaceHalf implements AsyncDisposable {
   }
 
   /** Looks after the Nodes of `world`, which must make some. */
-  static start(world: MachineSetWorld): InPlaceHalf {
-    return new InPlaceHalf(world);
+  static start(world: MachineSetWorld): InPlaceAgents {
+    return new InPlaceAgents(world);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
