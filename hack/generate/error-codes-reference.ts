@@ -77,6 +77,12 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
       'The MachineClass is missing, or of another kind, since the Machine was created: no provider was asked for a VM.',
     remedy: 'Create the MachineClass, or correct `spec.class`. Such a Machine can be deleted without its class.',
   },
+  FinalizerRefused: {
+    operation: 'Create',
+    cause:
+      'The API server, a policy or a webhook refuses our finalizer since the Machine was created: no provider was asked for a VM.',
+    remedy: 'Correct what refuses it; at the creation timeout the Machine becomes Failed.',
+  },
   PreparationFailed: {
     operation: 'Create',
     cause:
@@ -85,7 +91,7 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
   },
   RecordRefused: {
     operation: 'Create, Delete',
-    cause: 'The API server, a policy or a webhook refuses to record the VM, or to remove the finalizer.',
+    cause: 'The API server, a policy or a webhook refuses to record the VM, or to change the finalizer.',
     remedy: 'Correct what refuses it; give Nodes names of at most 63 characters.',
   },
   ClusterOutage: {

@@ -25,12 +25,14 @@ export interface Step<C> {
   run(context: C): StepResult | Promise<StepResult>;
 }
 
-/**
- * Runs steps in order until one does not say `next`. A requeue asked for by `also` (a timer that must not stop the pass)
- * wins over a later one.
- */
-export async function runSteps<C>(steps: readonly Step<C>[], context: C): Promise<StepResult> {
+/** Runs steps in order until one does not say `next`; `began` is told of each of them. */
+export async function runSteps<C>(
+  steps: readonly Step<C>[],
+  context: C,
+  began: () => void = () => undefined,
+): Promise<StepResult> {
   for (const step of steps) {
+    began();
     const result = await step.run(context);
     if (result.kind !== 'next') return result;
   }

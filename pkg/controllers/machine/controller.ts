@@ -35,11 +35,11 @@ export class MachineController {
   readonly #refused: RefusedRecords;
 
   constructor(deps: MachineControllerDeps) {
-    const { clock, settings } = deps;
+    const { activities, clock, settings } = deps;
     const bootstrapTokens = new BootstrapTokens({ clock, extraGroups: settings.bootstrapTokenExtraGroups });
     this.#deps = deps;
     this.#steps = machineSteps({ ...deps, ...machineAccess(deps), bootstrapTokens });
-    this.#refused = new RefusedRecords({ clock });
+    this.#refused = new RefusedRecords({ clock, activities });
   }
 
   /** One pass over one Machine. What it throws is retried with back-off. */
@@ -91,8 +91,7 @@ export class MachineController {
       if (instead.failed) throw err;
       return;
     }
-    this.#refused.recorded(ctx.observed);
-    await this.#writeStatus(ctx, base, undefined);
+    await this.#writeStatus(ctx, base, this.#refused.leftAfter(ctx));
   }
 
   async #writeStatus(ctx: MachineContext, base: Machine | undefined, refusal: string | undefined): Promise<void> {

@@ -14,6 +14,8 @@ export class PassNotes {
   readonly #undo: (() => void)[] = [];
   readonly #afterwards: (() => Promise<void>)[] = [];
   readonly #held: Disposable[] = [];
+  /** How many steps have run. */
+  steps = 0;
   /** What the write of the status means; `destroy` for phase Failed. */
   intent: Intent = 'change';
 

@@ -16,7 +16,7 @@ export async function runPass(
   writer: PassWriter,
 ): Promise<StepResult> {
   using notes = ctx.pass;
-  const [run] = await Promise.allSettled([runSteps(steps, ctx)]);
+  const [run] = await Promise.allSettled([runSteps(steps, ctx, () => (notes.steps += 1))]);
   await writer.write(ctx);
   await notes.runAfterwards();
   if (run.status === 'rejected') throw run.reason;

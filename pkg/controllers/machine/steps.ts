@@ -105,15 +105,16 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const given = { ...deps, resolveClass, news, calls, unanswered, tokens, claims, lostNodes, cursor, drains };
 
   const correctNode = ownNode(given);
+  const createdInTime = creationTimeout(given);
   const creation: readonly MachineStep[] = [
-    finalizer,
+    finalizer(given, createdInTime),
     correctNode,
     nodeDeleted(given),
     health(given),
     leftToken(given),
     inPlaceOutcome(given),
     healthTimeout(given),
-    creationTimeout(given),
+    createdInTime,
     nodeSync(given),
     inPlaceProgress(given),
     preservation(given),

@@ -30,6 +30,12 @@ describe('health of a Node', () => {
   test.each([
     { what: 'nothing', before: [c('Ready', 'True')], after: [c('Ready', 'True')], changed: false },
     {
+      what: 'what a preservation says',
+      before: [c('Preserved', 'True', 'a', 'x')],
+      after: [c('Preserved', 'True', 'a', 'y')],
+      changed: true,
+    },
+    {
       what: 'a message',
       before: [c('Ready', 'True', 'a', 'x')],
       after: [c('Ready', 'True', 'a', 'y')],

@@ -3,10 +3,12 @@ import { CRITICAL_COMPONENTS_TAINT } from '../../apis/machine/v1alpha1/labels.ts
 
 /** Whose reason counts as well as its status. */
 const IN_PLACE_UPDATE = 'InPlaceUpdate';
+/** Tells by its message whether the Node was drained. */
+const PRESERVED = 'Preserved';
 
 /**
- * Whether the conditions say something new: a type appeared or vanished, or a status (of `InPlaceUpdate` also the reason)
- * differs. Heartbeats, messages and other reasons do not count, or every Node would cost a write every few minutes.
+ * Whether the conditions say something new: a type appeared or vanished, or a status (of `InPlaceUpdate` also the reason, of
+ * `Preserved` the message) differs. Heartbeats, messages and other reasons do not count, or every Node would cost a write every few minutes.
  */
 export function conditionsChanged(before: readonly NodeCondition[], after: readonly NodeCondition[]): boolean {
   if (before.length !== after.length) return true;
@@ -14,6 +16,7 @@ export function conditionsChanged(before: readonly NodeCondition[], after: reado
   return after.some((condition) => {
     const old = known.get(condition.type);
     if (old === undefined || old.status !== condition.status) return true;
+    if (condition.type === PRESERVED) return old.message !== condition.message;
     return condition.type === IN_PLACE_UPDATE && old.reason !== condition.reason;
   });
 }

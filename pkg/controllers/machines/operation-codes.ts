@@ -5,6 +5,7 @@
  */
 export const OPERATION_CODES = [
   'NeverAsked',
+  'FinalizerRefused',
   'PreparationFailed',
   'RecordRefused',
   'ClusterOutage',

@@ -15,7 +15,7 @@ export interface Operation extends Pick<LastOperation, 'type' | 'state' | 'descr
   readonly errorCode?: DriverCode | OperationCode;
 }
 
-const NEVER_ASKED: OperationCode = 'NeverAsked';
+const NEVER_ASKED: ReadonlySet<string | undefined> = new Set<OperationCode>(['NeverAsked', 'FinalizerRefused']);
 
 /** A copy of a cached Machine for one pass. The CRD makes neither spec nor status mandatory; the copy has both. */
 export function copyOf(machine: Machine): MachineCopy {
@@ -31,12 +31,12 @@ export function isBeingCreated(machine: Pick<Machine, 'status'>): boolean {
 }
 
 /**
- * Whether the machine has waited for its MachineClass from the beginning, and says so: no provider can have been asked for a VM,
- * because a class that is used is protected by a finalizer.
+ * Whether the machine has waited for its MachineClass or for our finalizer from the beginning, and says so: no provider can have been
+ * asked for a VM, because a class that is used is protected by a finalizer, and no VM is asked for without ours.
  */
 export function wasNeverAsked({ spec, status }: Pick<Machine, 'spec' | 'status'>): boolean {
   const { type, state, errorCode } = status?.lastOperation ?? {};
-  return (spec?.providerID ?? '') === '' && type === 'Create' && state === 'Failed' && errorCode === NEVER_ASKED;
+  return (spec?.providerID ?? '') === '' && type === 'Create' && state === 'Failed' && NEVER_ASKED.has(errorCode);
 }
 
 /**

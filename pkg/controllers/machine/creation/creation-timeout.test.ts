@@ -4,6 +4,7 @@ import { machine, machineClass, node, secret } from '../../../../test/builders.t
 import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/errors.ts';
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const MINUTE = 60_000;
@@ -308,4 +309,46 @@ describe('the last look before a creation timeout', () => {
     expect(seen.status?.currentStatus?.phase).toBe('Pending');
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 1_000 });
   });
+});
+
+describe('a new machine without our finalizer', () => {
+  /** Passes of which each is refused our finalizer, as the controller keeps them; the phase after its creation timeout. */
+  async function phaseAfter(change: (m: ReturnType<typeof machine>) => void): Promise<string> {
+    const world = start();
+    world.machines.put(
+      machine((m) => {
+        Object.assign(m, machineOf(world));
+        m.metadata = { ...m.metadata, finalizers: [], resourceVersion: newVersion() };
+        change(m);
+      }),
+    );
+    world.clock.advance(20 * MINUTE);
+    return phaseOf((await world.pass(world.creation)).machine);
+  }
+
+  test('becomes Failed at its creation timeout', async () => {
+    expect(await phaseAfter(() => undefined)).toBe('Failed');
+  });
+
+  test.each([
+    {
+      what: 'a creation was sent for it',
+      change: (m) => void (m.metadata.annotations = { 'machine.sapcloud.io/creation-sent-at': '2026-01-01T00:00:00Z' }),
+    },
+    {
+      what: 'a provider has failed to make its VM',
+      change: (m) => {
+        m.status = {
+          currentStatus: { phase: 'CrashLoopBackOff' },
+          lastOperation: { type: 'Create', state: 'Failed', errorCode: 'DeadlineExceeded', description: 'x' },
+        };
+      },
+    },
+    { what: 'its VM is recorded', change: (m) => void (m.spec = { ...m.spec, providerID: 'sim:///m-1' }) },
+  ] satisfies { what: string; change: (m: ReturnType<typeof machine>) => void }[])(
+    'does not when $what: its deletion would leave the VM behind',
+    async ({ change }) => {
+      expect(await phaseAfter(change)).not.toBe('Failed');
+    },
+  );
 });

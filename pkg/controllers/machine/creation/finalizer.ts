@@ -1,18 +1,28 @@
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
+import type { MachineActivities } from '../calls/results.ts';
 import type { MachineStep } from '../context.ts';
+import { nothingWasAsked } from '../calls/never-asked.ts';
+
+interface Deps {
+  readonly activities: Pick<MachineActivities, 'get'>;
+}
 
 /**
  * Puts our finalizer on a Machine before anything costs money, and ends the pass: the one that launches has seen it. MachineSets
- * create their Machines with it.
+ * create their Machines with it. A new machine that is refused it becomes Failed at its creation timeout (`timeout`): it has no VM that
+ * would be left behind when its set deletes it.
  */
-export const finalizer: MachineStep = {
+export const finalizer = (deps: Deps, timeout: MachineStep): MachineStep => ({
   name: 'finalizer',
 
-  run({ machine }) {
+  async run(ctx) {
+    const { machine, observed } = ctx;
     const finalizers = machine.metadata.finalizers ?? [];
     if (finalizers.includes(MACHINE_FINALIZER)) return next;
+    const result = nothingWasAsked(deps.activities, observed) ? await timeout.run(ctx) : next;
+    if (result.kind !== 'next') return result;
     machine.metadata.finalizers = [...finalizers, MACHINE_FINALIZER];
     return waitFor('the finalizer to be seen');
   },
-};
+});

@@ -1,11 +1,11 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { describeFieldErrors, validateMachineClass } from '../../../apis/machine/v1alpha1/validation.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { OperationCode } from '../../machines/operation-codes.ts';
-import { beginPhase, setFailure, wasNeverAsked } from '../../machines/status.ts';
+import { nothingWasAsked } from '../calls/never-asked.ts';
+import { beginPhase, setFailure } from '../../machines/status.ts';
 import { NEVER_ASKED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 import { isUnresolved, wrongKindOf, type Unresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
@@ -31,7 +31,7 @@ export const resolve = (deps: Deps): MachineStep => ({
 
   async run(ctx) {
     const wrongKind = wrongKindOf(ctx.machine);
-    if (wrongKind !== undefined && isFresh(deps, ctx)) {
+    if (wrongKind !== undefined && nothingWasAsked(deps.activities, ctx.observed)) {
       // Nothing would keep such a class from being deleted while its VM exists.
       tell(deps, ctx, `${NEVER_ASKED}${wrongKind}`, 'NeverAsked');
       return waitFor('the kind of the class to be corrected');
@@ -39,7 +39,8 @@ export const resolve = (deps: Deps): MachineStep => ({
     const resolved = await resolveOrTell(deps, ctx);
     const problem = isUnresolved(resolved) ? resolved.problem : problemOf(resolved);
     if (isUnresolved(resolved) || problem !== undefined) {
-      const isForSure = isUnresolved(resolved) && resolved.isClassMissing && isFresh(deps, ctx);
+      const isForSure =
+        isUnresolved(resolved) && resolved.isClassMissing && nothingWasAsked(deps.activities, ctx.observed);
       if (isForSure) tell(deps, ctx, `${NEVER_ASKED}${problem ?? ''}`, 'NeverAsked');
       else tell(deps, ctx, problem ?? '');
       return waitFor('the MachineClass or its Secret to be corrected');
@@ -85,13 +86,6 @@ function unprotected(deps: Deps, ctx: MachineContext): StepResult {
     );
   }
   return waitFor('the finalizer of the MachineClass');
-}
-
-/** Whether nothing can have been asked of a provider: its deletion needs no driver then. */
-function isFresh({ activities }: Deps, { observed }: MachineContext): boolean {
-  if (activities.get(observed.metadata.uid, 'create') !== undefined) return false;
-  if ((observed.metadata.labels?.[NODE_LABEL] ?? '') !== '' || (observed.spec?.providerID ?? '') !== '') return false;
-  return wasNeverAsked(observed) || (phaseOf(observed) === '' && observed.status?.lastOperation === undefined);
 }
 
 function tell(deps: Deps, ctx: MachineContext, problem: string, errorCode?: OperationCode): void {

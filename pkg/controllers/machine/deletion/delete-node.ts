@@ -31,6 +31,8 @@ export const deleteNode = (deps: Deps): MachineStep => ({
       const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
       if (name !== '') pass.event('NodeLeftBehind', `Node ${name} was not deleted: its cluster cannot be reached.`);
     } else if (nodes !== undefined) await remove(deps, ctx, nodes);
+    // Nothing mirrors them any more.
+    if ((machine.status.conditions ?? []).length > 0) machine.status.conditions = [];
     deps.cursor.advance(ctx, 'release-finalizer');
     return next;
   },

@@ -1,9 +1,10 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { ConditionStatus } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
-import { deletionStageOf, hasReached } from '../../machines/deletion-stage.ts';
+import { deletionStageOf, hasReached, textOfStage } from '../../machines/deletion-stage.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { explain } from './explain.ts';
 import type { Explanation } from './explanation.ts';
@@ -19,7 +20,7 @@ export type MachineConditionType =
 /**
  * The machine's story as conditions, for `kubectl describe` and `kubectl wait`. Display only: nothing is decided from them,
  * because the original prunes them. They are written along with other changes of the status, never for their own sake.
- * `recordRefused`: what the API server refuses to record, in words.
+ * `recordRefused`: what the API server refuses to record, in words, where the last operation does not say it.
  */
 export function machineConditions(machine: Machine, nowMs: number, recordRefused?: string): MachineCondition[] {
   const explanation = explain(machine, nowMs);
@@ -27,7 +28,8 @@ export function machineConditions(machine: Machine, nowMs: number, recordRefused
   if (isBeingDeleted(machine)) conditions.push(drained(machine, explanation));
   const refused = refusedFor(machine);
   if (refused !== undefined) conditions.push(condition(NODE_SYNC_REFUSED, 'True', 'Refused', refused));
-  if (recordRefused !== undefined) conditions.push(condition(RECORD_REFUSED, 'True', 'Refused', recordRefused));
+  const refusal = recordRefused ?? refusalSaidBy(machine);
+  if (refusal !== undefined) conditions.push(condition(RECORD_REFUSED, 'True', 'Refused', refusal));
   const known = new Map((machine.status?.machineConditions ?? []).map((old) => [old.type, old]));
   return conditions.map((current) => {
     const old = known.get(current.type);
@@ -41,20 +43,44 @@ export function refusalShownBy({ status }: Machine): string | undefined {
   return status?.machineConditions?.find(({ type }) => type === RECORD_REFUSED)?.message;
 }
 
+/** What the last operation says that the API server refuses to record; undefined when it says nothing of that, or that is over. */
+export function refusalSaidBy({ metadata, spec, status }: Machine): string | undefined {
+  const { type, errorCode, description = '' } = status?.lastOperation ?? {};
+  const isHeld = metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
+  const isOpen =
+    (errorCode === 'FinalizerRefused' && !isHeld) ||
+    (errorCode === 'RecordRefused' && (type === 'Delete' || (spec?.providerID ?? '') === ''));
+  return isOpen ? textOfStage(description) : undefined;
+}
+
 function vmCreated(machine: Machine, { reason, message }: Explanation): MachineCondition {
   const { providerID = '' } = machine.spec ?? {};
-  return !hasVM(machine)
-    ? condition('VMCreated', 'False', reason, message)
+  if (hasUnrecordedVM(machine)) return condition('VMCreated', 'True', 'RecordRefused', refusalSaidBy(machine) ?? '');
+  if (!hasVM(machine)) return condition('VMCreated', 'False', reason, message);
+  return hasReached(deletionStageOf(machine), 'delete-node')
+    ? condition('VMCreated', 'False', 'VMDeleted', `VM ${providerID} was deleted.`)
     : condition('VMCreated', 'True', 'VMCreated', `VM ${providerID} exists.`);
 }
 
 /** The mirror of the Node's conditions is empty until it has joined, and stays filled from then on. */
 function nodeJoined(machine: Machine, { reason, message }: Explanation): MachineCondition {
+  if (hasReached(deletionStageOf(machine), 'release-finalizer'))
+    return condition('NodeJoined', 'False', 'NodeDeleted', 'The machine has no Node any more.');
+  if (hasUnrecordedVM(machine)) return condition('NodeJoined', 'False', 'NotRecorded', UNRECORDED);
   if (hasJoined(machine)) return condition('NodeJoined', 'True', 'NodeJoined', 'The Node has joined.');
   if (!hasVM(machine)) return condition('NodeJoined', 'False', 'NoVM', 'There is no VM yet.');
   return isBeingDeleted(machine)
     ? condition('NodeJoined', 'False', 'NotJoined', 'The VM has not become a Node.')
     : condition('NodeJoined', 'False', reason, message);
+}
+
+const UNRECORDED = 'The VM is not recorded, so that its Node is not known.';
+
+/** The machine had got a VM when the API server refused to record which. */
+function hasUnrecordedVM(machine: Machine): boolean {
+  const { type, errorCode } = machine.status?.lastOperation ?? {};
+  const isHeld = machine.metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
+  return isHeld && !hasVM(machine) && type === 'Create' && errorCode === 'RecordRefused';
 }
 
 function hasVM({ spec }: Machine): boolean {
@@ -70,6 +96,7 @@ function healthy(machine: Machine, { reason, message }: Explanation): MachineCon
   const status: ConditionStatus =
     phase === 'Running' || phase === 'Available' ? 'True' : phase === 'Unknown' ? 'Unknown' : 'False';
   if (status !== 'False' || hasJoined(machine)) return condition('Healthy', status, reason, message);
+  if (hasUnrecordedVM(machine)) return condition('Healthy', 'False', 'NotRecorded', UNRECORDED);
   return hasVM(machine)
     ? condition('Healthy', 'False', 'NotJoined', 'The VM has not become a Node yet.')
     : condition('Healthy', 'False', 'NoVM', 'There is no VM yet.');

@@ -154,6 +154,15 @@ describe('explain', () => {
       waitingFor: 'finalizer foreign/one to be removed by whoever put it there',
     },
     {
+      what: 'a finalizer that must stay',
+      change: (m) => {
+        deleting(describeStage('release-finalizer', 'The API server refuses.'), 'Failed')(m);
+        m.status.lastOperation.errorCode = 'RecordRefused';
+      },
+      reason: 'RecordRefused',
+      waitingFor: 'the API server to allow it',
+    },
+    {
       what: 'a VM that cannot be deleted',
       change: deleting(describeStage('delete-vm', 'x'), 'Failed'),
       reason: 'VMDeletionFailed',
@@ -229,6 +238,52 @@ describe('conditions', () => {
     { what: 'the end', change: deleting(describeStage('delete-vm')), want: { Drained: 'True' } },
   ])('of $what', ({ change, want }) => {
     expect(statusOf(change)).toMatchObject(want);
+  });
+
+  const refusedAs =
+    (errorCode: 'RecordRefused' | 'FinalizerRefused', phase: MachinePhase = 'CrashLoopBackOff'): Change =>
+    (m) => {
+      crashing(m);
+      m.status.currentStatus = { phase };
+      if (errorCode === 'RecordRefused') m.metadata.finalizers = ['machine.sapcloud.io/machine-controller-manager'];
+      m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode, description: 'It refuses.' };
+    };
+
+  test.each([
+    { what: 'a VM that may not be recorded', change: refusedAs('RecordRefused'), vm: 'True' },
+    { what: 'one whose machine has failed', change: refusedAs('RecordRefused', 'Failed'), vm: 'True' },
+    { what: 'a machine that may not have our finalizer', change: refusedAs('FinalizerRefused'), vm: 'False' },
+    {
+      what: 'a machine that must keep it',
+      change: (m) => {
+        deleting(describeStage('release-finalizer', 'It refuses.'), 'Failed')(m);
+        m.status.lastOperation.errorCode = 'RecordRefused';
+        m.status.conditions = [ready];
+      },
+      vm: 'False',
+    },
+  ] satisfies { what: string; change: Change; vm: string }[])('of $what say so', ({ change, vm }) => {
+    const told = machineConditions(machine(change), NOW_MS);
+
+    expect(told.find(({ type }) => type === 'RecordRefused')).toMatchObject({ status: 'True', message: 'It refuses.' });
+    expect(statusOf(change)).toMatchObject({ VMCreated: vm, NodeJoined: 'False', Healthy: 'False' });
+    expect(told.map(({ message }) => message).includes('There is no VM yet.')).toBe(
+      vm === 'False' && told.every(({ type }) => type !== 'Drained'),
+    );
+  });
+
+  test('say nothing of a refusal that is over', () => {
+    const protectedNow = machine((m) => {
+      refusedAs('FinalizerRefused')(m);
+      m.metadata.finalizers = ['machine.sapcloud.io/machine-controller-manager'];
+    });
+    const recorded = machine((m) => {
+      refusedAs('RecordRefused')(m);
+      m.spec = { ...m.spec, providerID: 'sim:///m-1' };
+    });
+
+    for (const one of [protectedNow, recorded])
+      expect(machineConditions(one, NOW_MS).map(({ type }) => type)).not.toContain('RecordRefused');
   });
 
   test('tell only VMCreated why there is no VM', () => {

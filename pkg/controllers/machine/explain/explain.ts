@@ -70,19 +70,20 @@ function cannotStartStory(machine: Machine): Story {
   );
 }
 
+const ALLOWED = 'the API server to allow it';
+const REPEATED = 'The attempt is repeated.';
+
 function crashStory(machine: Machine): Story {
   const description = descriptionOf(machine);
   const code = machine.status?.lastOperation?.errorCode ?? '';
   if (code === 'PreparationFailed') {
-    return story('PreparationFailed', description, 'the API server to allow it', 'The attempt is repeated.');
+    return story('PreparationFailed', description, ALLOWED, REPEATED);
   }
-  if (code === 'RecordRefused') {
-    return story(
-      'RecordRefused',
-      description,
-      'the API server to allow it',
-      'The attempt is repeated; at the creation timeout the machine becomes Failed.',
-    );
+  if (code === 'RecordRefused' || code === 'FinalizerRefused') {
+    // One that may have a VM is not given up without our finalizer: its deletion would leave the VM behind.
+    const ends = code === 'FinalizerRefused' || machine.metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
+    const next = ends ? 'The attempt is repeated; at the creation timeout the machine becomes Failed.' : REPEATED;
+    return story('RecordRefused', description, ALLOWED, next);
   }
   const hasFailed = code === '' ? description.startsWith(CREATE_FAILED) : code !== 'NeverAsked';
   return hasFailed ? createFailedStory(machine) : cannotStartStory(machine);
@@ -246,8 +247,10 @@ function deletionStory(machine: Machine): Story {
   const { reason, failed, what, after } = DELETION_STORIES[stage];
   const text = textOfStage(descriptionOf(machine));
   const message = text === '' ? `Waiting for ${what}.` : text;
+  const code = machine.status?.lastOperation?.errorCode;
+  if (code === 'RecordRefused') return story('RecordRefused', message, ALLOWED, `The attempt is repeated. ${after}`);
   const told = story(isFailure(machine) ? failed : reason, message, what, after);
-  const isHeldUp = machine.status?.lastOperation?.errorCode === 'ClusterOutage';
+  const isHeldUp = code === 'ClusterOutage';
   return withOutage(machine, isHeldUp ? text : undefined, told);
 }
 

@@ -4,11 +4,13 @@ import { machine } from '../../../../test/builders.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import {
+  CREATION_SENT_ANNOTATION,
   MACHINE_FINALIZER,
   NODE_LABEL,
   PRESERVE_ANNOTATION,
   PRIORITY_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { machines } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
@@ -57,18 +59,39 @@ function refused(
 }
 
 /** A machine of which each pass is refused label `node`; after how many milliseconds a pass wants another. */
-function refusing() {
+function refusing(steps?: number) {
   const world = new FakeWorld();
   const records = new RefusedRecords(world);
   const before = machine();
-  const pass = (): number => {
+  const pass = (ran = 0): number => {
     const ctx = world.context(before, new PassNotes());
+    ctx.pass.steps = ran;
     ctx.machine.metadata.labels = { [NODE_LABEL]: 'n-2' };
     records.withoutRecord(ctx, REFUSED);
+    ctx.pass.complete(ctx.machine, () => undefined);
     const result = ctx.pass.resultOf(stop);
     return result.kind === 'requeue' ? result.afterMs : Infinity;
   };
-  return { world, pass };
+  if (steps !== undefined) pass(steps);
+  return { world, records, before, pass };
+}
+
+interface RefusedCreation {
+  readonly what: string;
+  readonly change: (copy: MachineCopy) => void;
+  readonly told: string;
+  readonly finalizers?: string[];
+  readonly annotations?: Record<string, string>;
+  readonly code?: string;
+}
+
+interface LeftAfter {
+  readonly what: string;
+  readonly steps: number;
+  readonly phase?: MachinePhase;
+  readonly records?: boolean;
+  readonly isDeletion?: boolean;
+  readonly left: boolean;
 }
 
 const isRunning: Observed = () => undefined;
@@ -161,7 +184,7 @@ describe('a record that the API server refuses', () => {
     expect(refused(isRunning, change, [BROKEN, BROKEN]).left[1]).toMatchObject({ failed: false });
   });
 
-  test.each([
+  test.each<RefusedCreation>([
     {
       what: 'its VM',
       change: (copy: MachineCopy) => void (copy.spec.providerID = 'sim:///m-2'),
@@ -169,12 +192,23 @@ describe('a record that the API server refuses', () => {
     },
     {
       what: 'its finalizer',
-      change: (copy: MachineCopy) => void (copy.metadata.finalizers = []),
+      change: (copy: MachineCopy) => void (copy.metadata.finalizers = [MACHINE_FINALIZER]),
       told: `finalizer ${MACHINE_FINALIZER}`,
+      finalizers: [],
+      code: 'FinalizerRefused',
     },
-  ])('of a machine in creation ($what) fails the pass, and nothing but that is told', ({ change, told }) => {
+    {
+      what: 'its finalizer, when there may be a VM',
+      change: (copy: MachineCopy) => void (copy.metadata.finalizers = [MACHINE_FINALIZER]),
+      told: `finalizer ${MACHINE_FINALIZER}`,
+      finalizers: [],
+      annotations: { [CREATION_SENT_ANNOTATION]: '2026-01-01T00:00:00Z' },
+    },
+  ])('of a machine in creation ($what) fails the pass, and nothing but that is told', (row) => {
+    const { change, told, finalizers = [MACHINE_FINALIZER], code = 'RecordRefused', annotations = {} } = row;
     const { left } = refused(
       (m) => {
+        Object.assign(m.metadata, { finalizers, annotations });
         m.spec = {};
         m.metadata.labels = {};
         m.status = {} as (typeof m)['status'];
@@ -194,12 +228,60 @@ describe('a record that the API server refuses', () => {
         machine: {
           status: {
             currentStatus: { phase: 'CrashLoopBackOff' },
-            lastOperation: { type: 'Create', state: 'Failed', errorCode: 'RecordRefused', description },
+            lastOperation: { type: 'Create', state: 'Failed', errorCode: code, description },
           },
         },
       },
     ]);
   });
+
+  test('of a machine in creation that is not needed for its VM hides nothing of what the pass tells', () => {
+    const { left } = refused(
+      (m) => {
+        m.spec = {};
+        m.metadata.labels = {};
+        m.metadata.annotations = { [CREATION_SENT_ANNOTATION]: '2026-01-01T00:00:00Z' };
+        m.status.currentStatus.phase = 'CrashLoopBackOff';
+      },
+      (copy) => {
+        delete copy.metadata.annotations?.[CREATION_SENT_ANNOTATION];
+        copy.status.lastOperation = { type: 'Create', state: 'Failed', errorCode: 'ResourceExhausted' };
+      },
+    );
+
+    expect(left).toMatchObject([
+      {
+        refusal: expect.stringContaining(CREATION_SENT_ANNOTATION),
+        failed: false,
+        machine: { status: { lastOperation: { errorCode: 'ResourceExhausted' } } },
+      },
+    ]);
+  });
+
+  test.each([
+    { what: 'that ended earlier', steps: 4, left: true },
+    { what: 'that came as far', steps: 10, left: false },
+    { what: 'that began another phase', steps: 10, phase: 'Unknown', left: true },
+    { what: 'that ended earlier, and recorded something', steps: 4, records: true, left: false },
+    { what: 'of its deletion', steps: 4, isDeletion: true, left: false },
+  ] as LeftAfter[])(
+    'is over after a pass without it $what: $left',
+    ({ steps, phase, records = false, isDeletion = false, left }) => {
+      const { records: known, before, world } = refusing(10);
+      const observed = machine((m) => {
+        Object.assign(m, before);
+        if (isDeletion) m.metadata = { ...m.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
+      });
+      const ctx = world.context(observed, new PassNotes());
+      ctx.pass.steps = steps;
+      if (phase !== undefined) ctx.machine.status.currentStatus = { phase };
+      if (records) ctx.machine.metadata.labels = { [NODE_LABEL]: 'n-3' };
+
+      expect(known.leftAfter(ctx)).toBe(
+        left ? 'The API server refuses to record label node: a webhook says no' : undefined,
+      );
+    },
+  );
 
   const isDeleted: Observed = (m) => {
     m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';

@@ -1,3 +1,4 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
@@ -8,8 +9,17 @@ import { Backoff } from '../../../workqueue/backoff.ts';
 import { describeStage, textOfStage } from '../../machines/deletion-stage.ts';
 import { MACHINE_EVENTS, type MachineEvent } from '../../machines/events.ts';
 import { isRefused, reasonFor } from '../../machines/node-refusal.ts';
-import { copyOf, isBeingCreated, restartPhase, setFailure, type MachineCopy } from '../../machines/status.ts';
+import {
+  beginPhase,
+  copyOf,
+  isBeingCreated,
+  restartPhase,
+  setFailure,
+  type MachineCopy,
+} from '../../machines/status.ts';
 import { RECORD_REFUSED } from '../../machines/status-texts.ts';
+import { nothingWasAsked } from '../calls/never-asked.ts';
+import type { MachineActivities } from '../calls/results.ts';
 import { refusalShownBy } from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
 import { refusedSinceMs } from '../creation/waiting-since.ts';
@@ -23,7 +33,7 @@ const BACKOFF = new Backoff({ baseMs: 10_000, maxMs: 600_000 });
 /** What is written instead of a pass whose record was refused. */
 export interface Instead {
   readonly ctx: MachineContext;
-  /** What is refused, for a condition; undefined where the last operation says it. */
+  /** What is refused, for a condition; undefined where the last operation says it, which the condition repeats. */
   readonly refusal: string | undefined;
   /** Whether the pass has failed all the same, and is repeated. */
   readonly failed: boolean;
@@ -37,35 +47,49 @@ interface RefusedRecord {
   readonly times: number;
   /** When it is tried again at the latest, monotonic. */
   readonly retryAtMs: number;
+  /** Of the pass that was refused: how many of its steps ran, and whether they were those of a deletion. */
+  readonly steps: number;
+  readonly isDeletion: boolean;
+}
+
+/** What an operation says that was refused. */
+interface RefusedOperation {
+  readonly type: OperationType;
+  readonly errorCode: 'FinalizerRefused' | 'RecordRefused';
+  readonly description: string;
 }
 
 /** What the API server refuses to record of Machines. */
 export class RefusedRecords {
   readonly #clock: Clock;
+  readonly #activities: Pick<MachineActivities, 'get'>;
   readonly #news = new News();
   /** Of the Machines that go on without their record, by UID. */
   readonly #known = new Map<string, RefusedRecord>();
 
-  constructor({ clock }: { readonly clock: Clock }) {
+  constructor({ clock, activities }: { readonly clock: Clock; readonly activities: Pick<MachineActivities, 'get'> }) {
     this.#clock = clock;
+    this.#activities = activities;
   }
 
   /**
    * What is left of a pass when the API server refuses what it changed outside of the status, its record (a Node name that no label can
-   * hold, a webhook, a policy). In each case it is told by Event RecordRefused. Undefined: a server that fails once works the next time.
+   * hold, a webhook, a policy). In each case it is told by Event and condition RecordRefused. Undefined: a server that fails once works the next time.
    *
    * | machine                             | status that is written                                     | the pass                    |
    * |-------------------------------------|------------------------------------------------------------|-----------------------------|
-   * | in creation                         | CrashLoopBackOff, the last operation says what is refused  | fails, and is repeated      |
+   * | in creation: VM, Node, finalizer    | CrashLoopBackOff, the last operation says what is refused  | fails, and is repeated      |
    * | being deleted, to be let go         | the last operation says that its finalizer stays           | fails, and is repeated      |
-   * | any other, also one that is deleted | that of the pass; condition RecordRefused                  | goes on, and comes back     |
+   * | any other, also one that is deleted | that of the pass                                           | goes on, and comes back     |
    */
   withoutRecord(ctx: MachineContext, err: ApiError): Instead | undefined {
     const { observed, machine } = ctx;
     // A webhook that does not work fails again.
     if (!isRefused(err) && this.#news.isNews(observed.metadata.uid, 'recording failed')) return undefined;
     if (isRelease(observed, machine)) return this.#held(ctx, err);
-    return isBeingCreated(observed) && !isBeingDeleted(observed) ? this.#waiting(ctx, err) : this.#goingOn(ctx, err);
+    return isBeingCreated(observed) && !isBeingDeleted(observed) && isNeededForVM(ctx)
+      ? this.#waiting(ctx, err)
+      : this.#goingOn(ctx, err);
   }
 
   /** An Event of a status that the API server refuses; undefined when it was told already. Nothing else can tell of it. */
@@ -77,9 +101,18 @@ export class RefusedRecords {
     return { object: observed, type: MACHINE_EVENTS.RecordRefused, reason: 'RecordRefused', message };
   }
 
-  /** All of this Machine was recorded. */
-  recorded({ metadata: { uid } }: Machine): void {
+  /**
+   * What is still refused after a pass of which nothing was; undefined when nothing is. A pass that had nothing to record, and ended
+   * earlier than the one that was refused or began another phase, says nothing of what that one asked for.
+   */
+  leftAfter({ observed, machine, pass }: MachineContext): string | undefined {
+    const { uid } = observed.metadata;
+    const known = this.#known.get(uid);
+    const isPart = phaseOf(observed) !== phaseOf(machine) || pass.steps < (known?.steps ?? 0);
+    const saysNothing = isPart && changesOf(observed, machine).length === 0;
+    if (known?.isDeletion === isBeingDeleted(observed) && saysNothing) return known.text;
     this.#known.delete(uid);
+    return undefined;
   }
 
   /** The Machine is gone. */
@@ -92,9 +125,14 @@ export class RefusedRecords {
   #waiting(ctx: MachineContext, err: ApiError): Instead {
     const { observed } = ctx;
     const copy = copyOf(observed);
-    if (refusedSinceMs(observed) === undefined) restartPhase(copy, 'CrashLoopBackOff', this.#clock.now());
     // What else the pass noted comes about with its record.
-    return this.#fails({ ...ctx, machine: copy, pass: new PassNotes() }, 'Create', describe(ctx, err));
+    const told = { ...ctx, machine: copy, pass: new PassNotes() };
+    if (!isHeld(observed) && nothingWasAsked(this.#activities, observed)) {
+      beginPhase(copy, 'CrashLoopBackOff', this.#clock.now());
+      return this.#fails(told, { type: 'Create', errorCode: 'FinalizerRefused', description: describe(ctx, err) });
+    }
+    if (refusedSinceMs(observed) === undefined) restartPhase(copy, 'CrashLoopBackOff', this.#clock.now());
+    return this.#fails(told, { type: 'Create', errorCode: 'RecordRefused', description: describe(ctx, err) });
   }
 
   /** Nothing is left of the machine but its object. */
@@ -102,12 +140,17 @@ export class RefusedRecords {
     const { observed, pass } = ctx;
     pass.unrecorded();
     const text = `The API server refuses to remove finalizer ${MACHINE_FINALIZER}: ${reasonFor(err, observed.metadata.name)}.`;
-    return this.#fails({ ...ctx, machine: asRecorded(ctx) }, 'Delete', describeStage('release-finalizer', text));
+    const description = describeStage('release-finalizer', text);
+    return this.#fails(
+      { ...ctx, machine: asRecorded(ctx) },
+      { type: 'Delete', errorCode: 'RecordRefused', description },
+    );
   }
 
-  #fails(ctx: MachineContext, type: OperationType, description: string): Instead {
+  #fails(ctx: MachineContext, failed: RefusedOperation): Instead {
     const { observed, machine, pass } = ctx;
-    setFailure(machine, { type, state: 'Failed', errorCode: 'RecordRefused', description }, this.#clock.now());
+    const { description } = failed;
+    setFailure(machine, { ...failed, state: 'Failed' }, this.#clock.now());
     if (observed.status?.lastOperation?.description !== description)
       pass.event('RecordRefused', textOfStage(description));
     return { ctx, refusal: undefined, failed: true };
@@ -118,7 +161,8 @@ export class RefusedRecords {
     const { uid } = observed.metadata;
     const refusal = describe(ctx, err);
     const known = this.#known.get(uid);
-    const next = this.#nextTry(known, this.#clock.monotonicMs());
+    const reached = { steps: pass.steps, isDeletion: isBeingDeleted(observed) };
+    const next = { ...this.#nextTry(known, this.#clock.monotonicMs()), ...reached };
     this.#known.set(uid, { ...next, text: known?.text });
     pass.unrecorded();
     pass.afterWrite(() => this.#known.set(uid, { ...next, text: refusal }));
@@ -131,11 +175,22 @@ export class RefusedRecords {
   }
 
   /** Events make passes too, as many as they like: only a try that was due counts. */
-  #nextTry(known: RefusedRecord | undefined, nowMs: number): Omit<RefusedRecord, 'text'> {
+  #nextTry(known: RefusedRecord | undefined, nowMs: number): Pick<RefusedRecord, 'times' | 'retryAtMs'> {
     if (known !== undefined && nowMs < known.retryAtMs) return { times: known.times, retryAtMs: known.retryAtMs };
     const times = (known?.times ?? 0) + 1;
     return { times, retryAtMs: nowMs + BACKOFF.delayMs(times) };
   }
+}
+
+/** Without our finalizer no VM is asked for, and one that is not recorded is not told as there. */
+function isNeededForVM({ observed, machine }: MachineContext): boolean {
+  const isVM = machine.spec.providerID !== observed.spec?.providerID;
+  const isNode = machine.metadata.labels?.[NODE_LABEL] !== observed.metadata.labels?.[NODE_LABEL];
+  return isVM || isNode || isHeld(machine) !== isHeld(observed);
+}
+
+function isHeld({ metadata }: Machine): boolean {
+  return metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
 }
 
 /** The status of the pass on the record as it is. */

@@ -20,7 +20,7 @@ import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch, type P
 import { machines } from '../../../kube/resource.ts';
 import { statusChange } from '../../machines/status-change.ts';
 import { refusedFor } from '../../machines/node-refusal.ts';
-import { machineConditions, refusalShownBy } from '../explain/conditions.ts';
+import { machineConditions, refusalSaidBy, refusalShownBy } from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
 
 /** Annotations that the machine controller owns. */
@@ -86,7 +86,7 @@ export async function writeStatus(
 /** Whether there is something to tell in the status. */
 function hasNews(before: Machine, after: Machine, refusal: string | undefined): boolean {
   if (statusChange(before, after) !== undefined || refusedFor(before) !== refusedFor(after)) return true;
-  return refusalShownBy(before) !== refusal;
+  return refusalShownBy(before) !== (refusal ?? refusalSaidBy(after));
 }
 
 /** Whether a pass takes our finalizer from a Machine that is being deleted. */
