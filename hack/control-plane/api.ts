@@ -1,3 +1,5 @@
+import { createSecureContext } from 'node:tls';
+
 import { Agent, request, type Dispatcher } from 'undici';
 
 import type { Identity } from './kubeconfig.ts';
@@ -32,7 +34,9 @@ export class Api {
     const isToken = identity !== undefined && 'token' in identity;
     const client = identity === undefined || isToken ? {} : { cert: identity.certificate, key: identity.key };
     this.url = url;
-    this.#agent = new Agent({ connect: { ca, ...client }, connections: 8, allowH2: false });
+    // Made once: certificates and keys are else parsed for each connection.
+    const secureContext = createSecureContext({ ca, ...client });
+    this.#agent = new Agent({ connect: { secureContext }, connections: 8, allowH2: false });
     this.#headers = isToken ? { authorization: `Bearer ${identity.token}` } : {};
   }
 

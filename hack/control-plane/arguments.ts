@@ -44,6 +44,7 @@ export function apiserverArguments(directory: string, pki: PkiFiles, port: numbe
     `--tls-cert-file=${pki.server}`,
     `--tls-private-key-file=${pki.serverKey}`,
     `--client-ca-file=${pki.ca}`,
+    `--token-auth-file=${pki.tokens}`,
     '--authorization-mode=Node,RBAC',
     '--enable-admission-plugins=NodeRestriction',
     '--enable-bootstrap-token-auth=true',

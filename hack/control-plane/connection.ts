@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Api } from './api.ts';
 import type { Program } from './binaries.ts';
 import { writeKubeconfig, type Identity } from './kubeconfig.ts';
-import { issueClient, pkiFiles, readCredential, type Credential, type Subject } from './pki.ts';
+import { ADMIN, issueClient, pkiFiles, readAdminToken, readCredential, type Credential, type Subject } from './pki.ts';
 import type { ProgramName } from './programs.ts';
 
 const CONNECTION_FILE = 'connection.json';
@@ -39,9 +39,8 @@ export class Connection {
 
   /** Writes down a new control plane: its address, and the admin's certificate and kubeconfig. */
   static async create(directory: string, record: ConnectionRecord): Promise<Connection> {
-    const subject = { user: 'admin', groups: ['system:masters'] };
     const files = pkiFiles(pkiDirectory(directory));
-    const admin = await issueClient(readCredential(files.ca, files.caKey), subject);
+    const admin = await issueClient(readCredential(files.ca, files.caKey), ADMIN);
     writeFileSync(adminFile(directory, 'crt'), admin.certificate);
     writeFileSync(adminFile(directory, 'key'), admin.key, { mode: 0o600 });
     writeFileSync(join(directory, CONNECTION_FILE), JSON.stringify(record), { mode: 0o600 });
@@ -72,8 +71,11 @@ export class Connection {
     return this.#write(name, { token });
   }
 
-  /** Requests as the admin, or as whoever `identity` says; undefined is nobody. The caller closes it. */
-  api(identity: Identity | 'anonymous' = this.admin): Api {
+  /**
+   * Requests as the admin, or as whoever `identity` says; undefined is nobody. The caller closes it. The admin has a token: the server
+   * verifies a certificate anew with each request, which costs it as much as a third of a GET.
+   */
+  api(identity: Identity | 'anonymous' = { token: readAdminToken(pkiFiles(pkiDirectory(this.directory))) }): Api {
     return new Api({ url: this.url, ca: this.ca, ...(identity === 'anonymous' ? {} : { identity }) });
   }
 

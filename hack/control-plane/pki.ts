@@ -1,6 +1,6 @@
 // oxlint-disable-next-line import/no-unassigned-import -- @peculiar/x509 wants its side effect, and before itself
 import 'reflect-metadata';
-import { generateKeyPairSync, webcrypto } from 'node:crypto';
+import { generateKeyPairSync, randomBytes, webcrypto } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -35,6 +35,8 @@ export interface PkiFiles {
   readonly kubeletClientKey: string;
   readonly serviceAccountPublicKey: string;
   readonly serviceAccountKey: string;
+  /** Bearer tokens that the API server takes: the admin's. */
+  readonly tokens: string;
 }
 
 /** Paths only; the files are there after createPki. */
@@ -49,10 +51,14 @@ export function pkiFiles(directory: string): PkiFiles {
     kubeletClientKey: file('kubelet-client.key'),
     serviceAccountPublicKey: file('service-account.pub'),
     serviceAccountKey: file('service-account.key'),
+    tokens: file('tokens.csv'),
   };
 }
 
-/** Makes a certificate authority of its own, a server certificate for these hosts, and the service account key pair. */
+/** Who may do everything. */
+export const ADMIN = { user: 'admin', groups: ['system:masters'] } as const satisfies Subject;
+
+/** Makes a certificate authority of its own, a server certificate for these hosts, the service account key pair and the admin's token. */
 export async function createPki(directory: string, hosts: readonly string[]): Promise<PkiFiles> {
   const files = pkiFiles(directory);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -71,7 +77,15 @@ export async function createPki(directory: string, hosts: readonly string[]): Pr
   writeFileSync(files.serviceAccountPublicKey, serviceAccount.publicKey.export({ type: 'spki', format: 'pem' }));
   const privateKey = serviceAccount.privateKey.export({ type: 'pkcs8', format: 'pem' });
   writeFileSync(files.serviceAccountKey, privateKey, { mode: 0o600 });
+  const token = randomBytes(16).toString('hex');
+  writeFileSync(files.tokens, `${token},${ADMIN.user},${ADMIN.user},${ADMIN.groups.join()}\n`, { mode: 0o600 });
   return files;
+}
+
+/** The admin's token, as createPki made it. */
+export function readAdminToken({ tokens }: PkiFiles): string {
+  const [token = ''] = readFileSync(tokens, 'utf8').split(',');
+  return token;
 }
 
 /** A client certificate that the API server takes for this user in these groups. */
