@@ -58,7 +58,7 @@ import { Retries } from './calls/retries.ts';
 
 /** What the steps are made from. */
 export interface MachineStepsDeps extends ClassSources, MachineAccess {
-  /** With MACHINE_INDEXES of ../indexes. */
+  /** With MACHINE_INDEXES. */
   readonly machines: Lister<Machine>;
   readonly classes: Lister<MachineClass>;
   /** Both shared by all who fail machines: what one of them begins counts for all. */
