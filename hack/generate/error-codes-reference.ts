@@ -74,8 +74,9 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
   NeverAsked: {
     operation: 'Create',
     cause:
-      'The MachineClass is missing, or of another kind, since the Machine was created: no provider was asked for a VM.',
-    remedy: 'Create the MachineClass, or correct `spec.class`. Such a Machine can be deleted without its class.',
+      'The MachineClass is missing or of another kind, or no driver is configured for its provider, since the Machine was created: no provider was asked for a VM.',
+    remedy:
+      'Create the MachineClass, correct `spec.class`, or configure the driver. Such a Machine can be deleted without class and driver.',
   },
   FinalizerRefused: {
     operation: 'Create',

@@ -174,6 +174,20 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/creation/resolve.ts',
+    from: 'return ageMs + SKEW_MS < trust.trustedForMs([CONTROL]);',
+    to: 'return true;',
+    why: 'A VM stays for good when a manager is started without the driver that made it.',
+    tests: ['pkg/controllers/machine/creation/never-asked.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/creation/resolve.ts',
+    from: 'if (wasNeverAsked(ctx.observed)) return beginToAsk(deps, ctx);',
+    to: '',
+    why: 'A machine says that no provider was asked while one makes its VM.',
+    tests: ['pkg/controllers/machine/creation/never-asked.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/creation/resolve.ts',
     from: 'if (resolved.machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) return unprotected(deps, ctx);',
     to: '',
     why: 'A VM is made with a class that may vanish, and then cannot be deleted.',
@@ -181,8 +195,8 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/creation/resolve.ts',
-    from: 'isUnresolved(resolved) && resolved.isClassMissing && nothingWasAsked(deps.activities, ctx.observed)',
-    to: 'isUnresolved(resolved) && resolved.isClassMissing',
+    from: 'mayBeSure(deps, ctx, resolved) && nothingWasAsked(deps.activities, ctx.observed)',
+    to: 'mayBeSure(deps, ctx, resolved)',
     why: 'A machine that may have a VM is let go without asking the provider.',
     tests: ['pkg/controllers/machine/second-looks.test.ts'],
   },

@@ -53,8 +53,8 @@ export const MACHINE_DELETION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/deletion/delete-vm.ts',
-    from: 'if (wasNeverLaunched(observed)) {',
-    to: 'if (wasNeverLaunched(observed) || true) {',
+    from: "if (resolved.missing === 'class' ? wasNeverLaunched(observed) : wasNeverAsked(observed)) {",
+    to: 'if (true) {',
     why: 'A Machine without class is let go, and its VM leaks.',
     tests: ['pkg/controllers/machine/deletion/deletion.test.ts', 'pkg/controllers/machine/calls/unanswered.test.ts'],
   },

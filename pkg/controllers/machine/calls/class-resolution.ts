@@ -9,8 +9,8 @@ import type { ResolvedClass } from '../context.ts';
 /** Why nothing can be asked of the provider; a sentence for people, with what to do about it. */
 export interface Unresolved {
   readonly problem: string;
-  /** Whether there is no MachineClass at all; one that was ever used is protected from vanishing. */
-  readonly isClassMissing: boolean;
+  /** There is no MachineClass at all, and one that was ever used is protected from vanishing; or no driver for its provider. */
+  readonly missing: 'class' | 'driver';
 }
 
 /** What a class is resolved from. */
@@ -44,19 +44,19 @@ async function resolveClass(
     return {
       problem:
         'The machine names no MachineClass: set spec.class.kind to MachineClass and spec.class.name to its name.',
-      isClassMissing: true,
+      missing: 'class',
     };
   }
   const machineClass = classes.get(`${namespace}/${name}`);
   if (machineClass === undefined) {
-    return { problem: `MachineClass ${namespace}/${name} not found: create it.`, isClassMissing: true };
+    return { problem: `MachineClass ${namespace}/${name} not found: create it.`, missing: 'class' };
   }
   const driver = drivers.resolve(machineClass, machine);
   if (driver === undefined) {
     const provider = machineClass.provider ?? '';
     return {
       problem: `No driver is configured for provider ${JSON.stringify(provider)} of MachineClass ${namespace}/${name}: start the controller with --driver ${provider}=<address>, or correct the class.`,
-      isClassMissing: false,
+      missing: 'driver',
     };
   }
   const content = await secrets.of(machineClass, signal);

@@ -5,7 +5,9 @@ import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { OperationCode } from '../../machines/operation-codes.ts';
 import { nothingWasAsked } from '../calls/never-asked.ts';
-import { beginPhase, setFailure } from '../../machines/status.ts';
+import { CONTROL } from '../../../gate/gate.ts';
+import type { Trust } from '../../../gate/leader-gate.ts';
+import { beginPhase, setFailure, setOperation, wasNeverAsked } from '../../machines/status.ts';
 import { NEVER_ASKED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 import { isUnresolved, wrongKindOf, type Unresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
@@ -15,10 +17,14 @@ import type { MachineActivities } from '../calls/results.ts';
 /** A class that stays without finalizer for longer is a problem to be told. */
 const PROTECTION_MS = 30_000;
 
+/** By so much the clocks of API server and process may differ. */
+const SKEW_MS = 60_000;
+
 interface Deps {
   readonly clock: Clock;
   readonly activities: Pick<MachineActivities, 'get'>;
   readonly resolveClass: ResolveClass;
+  readonly trust: Pick<Trust, 'trustedForMs'>;
 }
 
 /**
@@ -40,16 +46,34 @@ export const resolve = (deps: Deps): MachineStep => ({
     const problem = isUnresolved(resolved) ? resolved.problem : problemOf(resolved);
     if (isUnresolved(resolved) || problem !== undefined) {
       const isForSure =
-        isUnresolved(resolved) && resolved.isClassMissing && nothingWasAsked(deps.activities, ctx.observed);
+        isUnresolved(resolved) && mayBeSure(deps, ctx, resolved) && nothingWasAsked(deps.activities, ctx.observed);
       if (isForSure) tell(deps, ctx, `${NEVER_ASKED}${problem ?? ''}`, 'NeverAsked');
       else tell(deps, ctx, problem ?? '');
       return waitFor('the MachineClass or its Secret to be corrected');
     }
     if (resolved.machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) return unprotected(deps, ctx);
+    if (wasNeverAsked(ctx.observed)) return beginToAsk(deps, ctx);
     ctx.resolved = resolved;
     return next;
   },
 });
+
+/**
+ * A class that was used is still there. A driver that was is not, when the process is started without it: only of a Machine that was
+ * made while this process decides is it certain that no other one has asked that driver.
+ */
+function mayBeSure({ clock, trust }: Deps, { observed }: MachineContext, { missing }: Unresolved): boolean {
+  if (missing === 'class' || wasNeverAsked(observed)) return true;
+  const ageMs = clock.now() - (fromTimestamp(observed.metadata.creationTimestamp) ?? 0);
+  return ageMs + SKEW_MS < trust.trustedForMs([CONTROL]);
+}
+
+/** What the status says of the past must not be true of the future: a process that is killed now knows that a VM may be there. */
+function beginToAsk({ clock }: Deps, { machine }: MachineContext): StepResult {
+  const description = 'Creating machine on cloud provider';
+  setOperation(machine, { type: 'Create', state: 'Processing', description }, clock.now());
+  return waitFor('the beginning of the creation to be recorded');
+}
 
 /** A Secret that may not be read is told of; the pass fails, and is repeated. */
 async function resolveOrTell(deps: Deps, ctx: MachineContext): Promise<ResolvedClass | Unresolved> {

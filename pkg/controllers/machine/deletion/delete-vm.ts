@@ -30,7 +30,7 @@ interface Deps {
 /**
  * Has the driver delete the VM, as an activity; also when it is said not to exist, because something of it may. Only success
  * and NotFound end this stage. Without its MachineClass nobody can tell the driver what to delete: the machine waits, and
- * says so, unless it is certain that no VM was ever asked for.
+ * says so, unless it is certain that no VM was ever asked for; so it does without a driver for its provider.
  */
 export const deleteVM = (deps: Deps): MachineStep => ({
   name: 'delete-vm',
@@ -40,7 +40,7 @@ export const deleteVM = (deps: Deps): MachineStep => ({
     const { observed, pass } = ctx;
     const resolved = await deps.resolveClass(ctx.machine, ctx.signal);
     if (isUnresolved(resolved)) {
-      if (wasNeverLaunched(observed)) {
+      if (resolved.missing === 'class' ? wasNeverLaunched(observed) : wasNeverAsked(observed)) {
         deps.cursor.advance(ctx, 'delete-node', 'No VM was ever asked for.');
         return next;
       }

@@ -93,6 +93,15 @@ describe('explain', () => {
       reason: HELD_REASONS[kind],
       waitingFor: expect.any(String),
     })),
+    {
+      what: 'a class that has come',
+      change: (m) => {
+        crashing(m);
+        m.status.lastOperation = { type: 'Create', state: 'Processing', description: 'x' };
+      },
+      reason: 'Creating',
+      waitingFor: 'the VM to be created',
+    },
     { what: 'a provider without quota', change: crashing, reason: 'ResourceExhausted', waitingFor: 'the next attempt' },
     { what: 'a VM that boots', change: inPhase('Pending'), reason: 'WaitingForNode', waitingFor: 'Node m-1 to join' },
     {

@@ -74,6 +74,7 @@ const ALLOWED = 'the API server to allow it';
 const REPEATED = 'The attempt is repeated.';
 
 function crashStory(machine: Machine): Story {
+  if (machine.status?.lastOperation?.state === 'Processing') return creatingStory(machine);
   const description = descriptionOf(machine);
   const code = machine.status?.lastOperation?.errorCode ?? '';
   if (code === 'PreparationFailed') {

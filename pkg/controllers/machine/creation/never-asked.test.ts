@@ -1,0 +1,99 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine, machineClass, secret } from '../../../../test/builders.ts';
+import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { DriverError } from '../../../driver/error.ts';
+
+const KEY = 'default/m-1';
+const MINUTE = 60_000;
+
+/** A new machine of a class whose provider has no driver. */
+function start(provider = 'mars'): FakeWorld {
+  const world = new FakeWorld();
+  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
+  provide(world, provider, '1');
+  world.secrets.put(secret((s) => void (s.data['userData'] = '')));
+  world.machines.put(
+    machine((m) => {
+      m.metadata.finalizers = [MACHINE_FINALIZER];
+      m.metadata.labels = {};
+      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
+      m.status = {} as (typeof m)['status'];
+    }),
+  );
+  return world;
+}
+
+function provide(world: FakeWorld, provider: string, resourceVersion: string): void {
+  world.classes.put(
+    machineClass((c) => {
+      Object.assign(c.metadata, { finalizers: [MACHINE_FINALIZER], resourceVersion });
+      c.provider = provider;
+    }),
+  );
+}
+
+const current = (world: FakeWorld): Machine | undefined => world.machines.get(KEY);
+
+/** Passes over the deletion of the machine, until nothing more happens; whether it is gone. */
+async function isGoneAfterDeletion(world: FakeWorld): Promise<boolean> {
+  const { metadata, ...rest } = current(world) as Machine;
+  const deletionTimestamp = '2026-01-01T01:00:00Z';
+  world.machines.put({ ...rest, metadata: { ...metadata, deletionTimestamp, resourceVersion: '9000' } });
+  for (let i = 0; i < 8 && current(world) !== undefined; i++) {
+    await world.pass(world.deletion);
+    await world.settle();
+  }
+  return current(world) === undefined;
+}
+
+describe('a machine of a provider without driver', () => {
+  test('that was made while this process decides goes without it, also after a restart', async () => {
+    const world = start();
+
+    await world.pass(world.creation);
+    expect(current(world)?.status?.lastOperation?.errorCode).toBe('NeverAsked');
+    world.restart();
+    world.trustedForMs = () => 0;
+    await world.pass(world.creation);
+    expect(current(world)?.status?.lastOperation?.errorCode).toBe('NeverAsked');
+
+    expect(await isGoneAfterDeletion(world)).toBe(true);
+  });
+
+  test.each([
+    { what: 'before that', trustedForMs: 0 },
+    { what: 'as it began', trustedForMs: MINUTE },
+  ])('that was made $what waits for the driver: another process may have asked it', async ({ trustedForMs }) => {
+    const world = start();
+    world.trustedForMs = () => trustedForMs;
+
+    await world.pass(world.creation);
+
+    expect(current(world)?.status?.lastOperation?.errorCode).toBeUndefined();
+    expect(await isGoneAfterDeletion(world)).toBe(false);
+  });
+
+  test('that was asked for once the driver came says so before, and waits for the driver when that is gone', async () => {
+    const world = start();
+    await world.pass(world.creation);
+
+    provide(world, 'sim', '2');
+    await world.pass(world.creation);
+    await world.settle();
+    expect(world.driver.calls).toEqual([]);
+    expect(current(world)?.status?.lastOperation).toMatchObject({ type: 'Create', state: 'Processing' });
+    await world.pass(world.creation);
+    await world.settle();
+    expect(world.driver.calls).toEqual(['status', 'create']);
+
+    // Nobody has recorded the VM yet when the manager is started without the driver.
+    world.restart();
+    provide(world, 'mars', '3');
+    await world.pass(world.creation);
+
+    expect(await isGoneAfterDeletion(world)).toBe(false);
+  });
+});
