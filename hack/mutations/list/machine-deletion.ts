@@ -32,7 +32,14 @@ export const MACHINE_DELETION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/deletion/delete-vm.ts',
-    from: "(code === 'NotFound' ? { lastKnownState } : undefined)",
+    from: 'if (!found) return',
+    to: 'if (false) return',
+    why: 'A VM is told as deleted that the provider does not have.',
+    tests: ['pkg/controllers/machine/deletion/deletion.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/deletion/delete-vm.ts',
+    from: "(code === 'NotFound' ? { lastKnownState, found: false } : undefined)",
     to: "(code !== 'OK' ? { lastKnownState } : undefined)",
     why: 'Any error of DeleteMachine means that the VM is gone.',
     tests: ['pkg/controllers/machine/deletion/deletion.test.ts', 'pkg/controllers/machine/calls/unanswered.test.ts'],

@@ -10,7 +10,8 @@ export interface ActivityResults {
   /** How long it took, in ms. */
   readonly initialize: number;
   readonly status: Partial<VirtualMachine>;
-  readonly delete: { readonly lastKnownState: string | undefined };
+  /** `found`: the driver did not say that there was none. */
+  readonly delete: { readonly lastKnownState: string | undefined; readonly found: boolean };
   readonly drain: DrainOutcome;
 }
 

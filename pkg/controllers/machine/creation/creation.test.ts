@@ -490,6 +490,20 @@ describe('a provider that fails', () => {
     expect((await run(world)).machine.status?.currentStatus?.phase).toBe('Pending');
   });
 
+  test('that knows no VM of the id that the Machine was created with names field and remedy', async () => {
+    const world = start((m) => void (m.spec.providerID = 'sim:///wrong'));
+
+    const { machine: seen } = await run(world);
+
+    expect(seen.status?.lastOperation).toMatchObject({
+      errorCode: 'NotFound',
+      description: expect.stringMatching(
+        /no VM sim:\/\/\/wrong, which field spec.providerID .* correct the field, or remove it/,
+      ),
+    });
+    expect(world.driver.calls).not.toContain('create');
+  });
+
   test('that returns no node name is asked again later', async () => {
     const world = start();
     world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: '', addresses: [] });

@@ -7,7 +7,7 @@ import {
 import { DriverError } from '../../../driver/error.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { Clock } from '../../../clock/clock.ts';
-import type { MachineStep } from '../context.ts';
+import type { Launched, MachineStep } from '../context.ts';
 import type { DriverCalls } from '../calls/driver-call.ts';
 import { refuseVM } from './launch.ts';
 
@@ -28,8 +28,7 @@ export const identity = (deps: Deps): MachineStep => ({
     if (launched === undefined || resolved === undefined) return next;
     const { providerID, nodeName } = launched;
     if (providerID === '' || (nodes !== undefined && nodeName === '')) {
-      const missing = providerID === '' ? 'provider id' : 'node name';
-      const error = new DriverError('Internal', `driver returned no ${missing}`);
+      const error = whatIsMissing(launched);
       return refuseVM(deps, ctx, resolved, error, 'the driver to tell of the VM');
     }
     const { metadata, spec } = machine;
@@ -42,3 +41,13 @@ export const identity = (deps: Deps): MachineStep => ({
     return next;
   },
 });
+
+/** A Machine may have been created with a provider id that is no VM's. */
+function whatIsMissing({ how, providerID }: Launched): DriverError {
+  return how === 'known'
+    ? new DriverError(
+        'NotFound',
+        `driver tells of no VM ${providerID}, which field spec.providerID of the Machine names: correct the field, or remove it to have a VM made`,
+      )
+    : new DriverError('Internal', `driver returned no ${providerID === '' ? 'provider id' : 'node name'}`);
+}

@@ -12,7 +12,7 @@ import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { sharedWith } from '../identity/identity-claims.ts';
 import type { News } from '../news.ts';
-import type { MachineActivities } from '../calls/results.ts';
+import type { ActivityResults, MachineActivities } from '../calls/results.ts';
 import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
 
 interface Deps {
@@ -74,7 +74,7 @@ async function look(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): P
   const progress = deps.calls.advance(ctx, call);
   if (progress.kind === 'waiting') return progress.result;
   const waitMs = await mayShowInMs(deps, ctx, resolved);
-  if (waitMs === 0) return deleted(deps, ctx, resolved, progress.answer.lastKnownState);
+  if (waitMs === 0) return deleted(deps, ctx, resolved, progress.answer);
   deps.cursor.advance(ctx, 'delete-vm', 'The creation of a VM was not answered: it may show yet.');
   return deps.calls.postpone(ctx, call, waitMs, 'an unanswered creation to show');
 }
@@ -88,10 +88,11 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): D
     send: async (signal) => {
       if (!(await deps.cursor.isStillOurs(ctx, signal)))
         throw new StaleCallError('the Machine is gone, or another one has its name');
-      return await driver.delete({ machine: asOwnVM(deps, ctx), machineClass, secretData }, signal);
+      const answer = await driver.delete({ machine: asOwnVM(deps, ctx), machineClass, secretData }, signal);
+      return { ...answer, found: true };
     },
     sent: () => tellShared(deps, ctx),
-    answerIn: ({ code, lastKnownState }) => (code === 'NotFound' ? { lastKnownState } : undefined),
+    answerIn: ({ code, lastKnownState }) => (code === 'NotFound' ? { lastKnownState, found: false } : undefined),
     show: ({ error }) => {
       keepState(ctx.machine, 'delete', error);
       const text = `Cloud provider message - ${error.message}.`;
@@ -123,11 +124,15 @@ function asOwnVM(deps: Deps, ctx: MachineContext): Machine {
   return { ...observed, spec };
 }
 
-function textOfDeleted({ machines }: Deps, { observed, nodes }: MachineContext): string {
-  const { providerID = '' } = observed.spec;
-  if (sharedWith(observed, machines, nodes) !== undefined)
-    return `The VM of name ${observed.metadata.name} was deleted.`;
-  return providerID === '' ? 'No VM is left.' : `VM ${providerID} was deleted.`;
+/** Drivers may answer OK too where there was nothing to delete: only of a VM that they told of it is certain that there was one. */
+function textOfDeleted({ machines }: Deps, { observed, nodes }: MachineContext, found: boolean): string {
+  const { metadata, spec } = observed;
+  const { providerID = '' } = spec;
+  const isOwn = providerID !== '' && sharedWith(observed, machines, nodes) === undefined;
+  const what = isOwn ? `VM ${providerID}` : `VM of name ${metadata.name}`;
+  if (!found) return `The provider has no ${what}.`;
+  const wasTold = nodes === undefined || (metadata.labels?.[NODE_LABEL] ?? '') !== '';
+  return isOwn && wasTold ? `${what} was deleted.` : `No ${what} is left at the provider.`;
 }
 
 function tellShared({ machines, news }: Deps, { observed, nodes, pass }: MachineContext): void {
@@ -140,7 +145,12 @@ function tellShared({ machines, news }: Deps, { observed, nodes, pass }: Machine
   );
 }
 
-function deleted(deps: Deps, ctx: MachineContext, { machineClass }: ResolvedClass, state = ''): StepResult {
+function deleted(
+  deps: Deps,
+  ctx: MachineContext,
+  { machineClass }: ResolvedClass,
+  { lastKnownState: state = '', found }: ActivityResults['delete'],
+): StepResult {
   const { activities, clock, metrics } = deps;
   const { machine, pass, log } = ctx;
   const { uid, deletionTimestamp } = machine.metadata;
@@ -148,7 +158,7 @@ function deleted(deps: Deps, ctx: MachineContext, { machineClass }: ResolvedClas
   if (state !== '') machine.status.lastKnownState = state;
   else delete machine.status.lastKnownState;
   const tookMs = clock.now() - (fromTimestamp(deletionTimestamp) ?? clock.now());
-  pass.event('VMDeleted', textOfDeleted(deps, ctx));
+  pass.event('VMDeleted', textOfDeleted(deps, ctx, found));
   pass.afterWrite(() => {
     activities.forget(uid, 'delete');
     log.info({ providerID, ms: tookMs }, 'deleted a VM');

@@ -889,3 +889,56 @@ describe('departure: a forced deletion goes on without its target cluster; one w
     expect(world.driver.calls).toEqual([]);
   });
 });
+
+describe('what is told of the end of a VM', () => {
+  test.each([
+    { what: 'its own', change: () => undefined, told: 'VM sim:///m-1 was deleted.' },
+    {
+      what: 'its own, which is not there any more',
+      change: () => undefined,
+      gone: true,
+      told: 'The provider has no VM sim:///m-1.',
+    },
+    {
+      what: 'one that no driver has told of',
+      change: (m) => {
+        m.metadata.labels = {};
+        m.spec.providerID = 'sim:///wrong';
+      },
+      told: 'No VM sim:///wrong is left at the provider.',
+    },
+    {
+      what: 'one that is not recorded',
+      change: (m) => {
+        m.metadata.labels = {};
+        m.spec.providerID = '';
+      },
+      told: 'No VM of name m-1 is left at the provider.',
+    },
+    {
+      what: 'none',
+      change: (m) => {
+        m.metadata.labels = {};
+        m.spec.providerID = '';
+      },
+      gone: true,
+      told: 'The provider has no VM of name m-1.',
+    },
+  ] as { what: string; change: Change; gone?: boolean; told: string }[])(
+    '($what) is true',
+    async ({ change, gone = false, told }) => {
+      const world = start((m) => {
+        m.spec.providerID = 'sim:///m-1';
+        change(m);
+        m.status.currentStatus.phase = 'Terminating';
+        m.status.lastOperation = { type: 'Delete', state: 'Processing', description: 'Initiate VM deletion' };
+      });
+      if (gone) world.driver.failures['delete'] = [new DriverError('NotFound', 'no VM')];
+
+      await run(world);
+
+      const [event] = world.events.filter(({ reason }) => reason === 'VMDeleted');
+      expect(event?.message).toBe(told);
+    },
+  );
+});

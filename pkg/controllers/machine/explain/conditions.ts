@@ -6,6 +6,8 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { deletionStageOf, hasReached, textOfStage } from '../../machines/deletion-stage.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
+import { isBeingCreated } from '../../machines/status.ts';
+import { CREATE_FAILED } from '../../machines/status-texts.ts';
 import { explain } from './explain.ts';
 import type { Explanation } from './explanation.ts';
 
@@ -57,6 +59,10 @@ function vmCreated(machine: Machine, { reason, message }: Explanation): MachineC
   const { providerID = '' } = machine.spec ?? {};
   if (hasUnrecordedVM(machine)) return condition('VMCreated', 'True', 'RecordRefused', refusalSaidBy(machine) ?? '');
   if (!hasVM(machine)) return condition('VMCreated', 'False', reason, message);
+  // A provider id that the Machine was created with is not confirmed yet.
+  const { errorCode, description = '' } = machine.status?.lastOperation ?? {};
+  if (isBeingCreated(machine) && description.startsWith(CREATE_FAILED))
+    return condition('VMCreated', errorCode === 'NotFound' ? 'False' : 'Unknown', reason, message);
   return hasReached(deletionStageOf(machine), 'delete-node')
     ? condition('VMCreated', 'False', 'VMDeleted', `VM ${providerID} was deleted.`)
     : condition('VMCreated', 'True', 'VMCreated', `VM ${providerID} exists.`);

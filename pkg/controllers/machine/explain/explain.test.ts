@@ -295,6 +295,23 @@ describe('conditions', () => {
       expect(machineConditions(one, NOW_MS).map(({ type }) => type)).not.toContain('RecordRefused');
   });
 
+  test.each([
+    { code: 'NotFound', vm: 'False' },
+    { code: 'Internal', vm: 'Unknown' },
+  ])('do not say that a VM exists which the driver does not confirm ($code): $vm', ({ code, vm }) => {
+    const [created] = machineConditions(
+      machine((m) => {
+        crashing(m);
+        m.spec = { ...m.spec, providerID: 'local:///foo' };
+        const description = 'Cloud provider message - it tells of no VM.';
+        m.status.lastOperation = { ...m.status.lastOperation, errorCode: code, description };
+      }),
+      NOW_MS,
+    );
+
+    expect(created).toMatchObject({ status: vm, message: expect.stringContaining('it tells of no VM') });
+  });
+
   test('tell only VMCreated why there is no VM', () => {
     const [created, ...others] = machineConditions(machine(crashing), NOW_MS);
 
