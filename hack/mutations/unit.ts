@@ -9,7 +9,7 @@ import type { Verdict } from './verdict.ts';
 
 /** Mutants wait for nothing but each other: both cores of a small machine. */
 const WORKERS = 2;
-/** A test file takes seconds; a mutant that says nothing for longer loops for ever. */
+/** A test file takes seconds; a mutant that says nothing for longer loops forever. */
 const SILENCE_MS = 120_000;
 /** The project without any mutation: what fails there says nothing about mutants. */
 const UNCHANGED = 'unchanged';
@@ -100,7 +100,7 @@ function verdictOn(mutation: Mutation, results: readonly FileResult[]): Verdict 
   if (error !== undefined) return { mutation, kind: 'broken', detail: error };
   const isWhole = results.length === mutation.tests.length && results.every(({ passed }) => passed > 0);
   if (isWhole) return { mutation, kind: 'survived', detail: '' };
-  return { mutation, kind: 'broken', detail: 'its tests had no end: choose a change that does not loop for ever' };
+  return { mutation, kind: 'broken', detail: 'its tests had no end: choose a change that does not loop forever' };
 }
 
 /** The results as far as they have come when jest ends, or is ended because it says nothing any more. */
@@ -121,7 +121,7 @@ function jest(
   ];
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, argv, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-    // With its workers: a mutant that loops for ever outlives the jest that started it.
+    // With its workers: a mutant that loops forever outlives the jest that started it.
     const end = (): void => {
       try {
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');

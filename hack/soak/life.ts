@@ -61,7 +61,7 @@ export class Life {
     return this.#deleteMachine();
   }
 
-  /** Why the pool is not what was asked for; undefined when it is, exactly: an event that was missed would show here for ever. */
+  /** Why the pool is not what was asked for; undefined when it is, exactly: an event that was missed would show here forever. */
   async difference(): Promise<string | undefined> {
     const machines = await this.#machines();
     const vms = await this.#cloud.vms();

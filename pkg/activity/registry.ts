@@ -125,7 +125,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
   /**
    * Starts no more work, aborts what waits and running drains, and resolves when the running work has ended; after `graceMs` it
    * is aborted too.
-   * Never resolves while work goes on: who cannot wait for ever has to race it.
+   * Never resolves while work goes on: who cannot wait forever has to race it.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true;

@@ -90,7 +90,7 @@ const QUIET_FAILURES = 2;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 /**
- * Keeps a sink equal to a collection, for ever. One loop, one watch at a time:
+ * Keeps a sink equal to a collection, forever. One loop, one watch at a time:
  *
  * | state  | does                                    | then                                                              |
  * |--------|-----------------------------------------|-------------------------------------------------------------------|
@@ -296,7 +296,7 @@ export class Reflector<T extends KubeObject> {
     }
     this.#count('failed');
     if (isSilence(err) && !round.progressed && this.#options.continuity === undefined) {
-      // A watch from a version that the server has not reached is silent for ever: an etcd restored from a backup.
+      // A watch from a version that the server has not reached is silent forever: an etcd restored from a backup.
       this.#mustList = true;
       this.#listReason = 'silent';
     }

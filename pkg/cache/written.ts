@@ -13,7 +13,7 @@ interface Pending<T> {
 }
 
 /** UIDs remembered as gone; a UID never comes back, so the bound only saves memory. */
-const MOST_BURIED = 4_096;
+const MAX_BURIED = 4_096;
 
 /**
  * The view that readers have of a watched collection: what the watch has delivered, overlaid by the answers of our own
@@ -142,7 +142,7 @@ export class WrittenStore<T extends KubeObject> {
 
   #bury(uid: string): void {
     this.#buried.add(uid);
-    if (this.#buried.size <= MOST_BURIED) return;
+    if (this.#buried.size <= MAX_BURIED) return;
     for (const oldest of this.#buried) {
       this.#buried.delete(oldest);
       return;

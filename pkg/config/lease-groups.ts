@@ -31,7 +31,7 @@ export function leasesOf(controllers: ReadonlySet<ControllerName>): ReadonlySet<
 
 /**
  * Throws FlagError when `controllers` holds only some of those that work under one Lease: a second process that ran the others
- * would wait for that Lease for ever. Only for leader election.
+ * would wait for that Lease forever. Only for leader election.
  */
 export function refuseSplitLeases(controllers: ReadonlySet<ControllerName>): void {
   for (const { lease, needed, optional } of GROUPS) {
@@ -40,7 +40,7 @@ export function refuseSplitLeases(controllers: ReadonlySet<ControllerName>): voi
     if (named.length === 0 || missing.length === 0) continue;
     throw new FlagError(
       `--controllers: "${named.join(',')}" is not valid without ${missing.join(' and ')}: they work under one Lease (${lease}), ` +
-        'so a second process that runs the others would wait for it for ever; ' +
+        'so a second process that runs the others would wait for it forever; ' +
         'name them together, or set --leader-elect=false and run each controller in exactly one process',
     );
   }

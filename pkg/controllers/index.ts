@@ -8,11 +8,11 @@ import { machineClass } from './machine-class/index.ts';
 import { machineDeployment } from './machine-deployment/index.ts';
 import { machineSet } from './machine-set/index.ts';
 import { machine } from './machine/index.ts';
-import { Fleet } from './machines/fleet.ts';
+import { ReplacementBudget } from './machines/replacement-budget.ts';
 import { ReplacementPace } from './machines/pace.ts';
 import { CreationBrake } from './replicas/creation-brake.ts';
 import { ownerDeps } from './replicas/owner-deps.ts';
-import { Departures } from './safety/departures.ts';
+import { RemovedMachines } from './safety/removed-machines.ts';
 import { GoneMachines } from './safety/gone-machines.ts';
 import { notingCalls } from './safety/noted-calls.ts';
 import { orphanVMs } from './safety/orphan-vms/index.ts';
@@ -41,13 +41,13 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
   const { clock, reader, caches } = operator;
   const { classes } = caches;
   const secrets = new SecretContents({ reader, secrets: caches.secrets, classes, clock });
-  const departures = new Departures();
+  const removed = new RemovedMachines();
   const gone = new GoneMachines();
-  const drivers = notingCalls(operator.under(MACHINE_LEASE).drivers, departures);
-  const share = { secrets, fleet: fleetOf(caches), pace: new ReplacementPace(operator) };
+  const drivers = notingCalls(operator.under(MACHINE_LEASE).drivers, removed);
+  const share = { secrets, budget: budgetOf(caches), pace: new ReplacementPace(operator) };
   return [
     // Before the machine controller forgets what it knew of a Machine that is gone.
-    orphanVMs(operator, { ...share, departures, gone, ownerless }),
+    orphanVMs(operator, { ...share, removed, gone, ownerless }),
     unmanagedNodes(operator, gone),
     machineClass(operator, secrets),
     secret(operator),
@@ -56,8 +56,8 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
 }
 
 /** Machines and their owners, as far as this process may read them: asked anew each time, because caches fill later. */
-function fleetOf({ machines, machineSets, machineDeployments }: Operator['caches']): Fleet {
-  return new Fleet({
+function budgetOf({ machines, machineSets, machineDeployments }: Operator['caches']): ReplacementBudget {
+  return new ReplacementBudget({
     machines,
     get sets() {
       return filled(machineSets);

@@ -55,7 +55,7 @@ export function createDrainer(parts: DrainerParts): Drain {
     const known = budgets.get(target) ?? new Budgets({ reader: target.reader, clock: parts.clock });
     budgets.set(target, known);
     const run = new DrainRun({ ...parts, request, targetChanges, budgets: known, progress: new Progress(report) });
-    return run.toItsEnd(signal);
+    return run.run(signal);
   };
 }
 
@@ -97,7 +97,7 @@ class DrainRun {
     });
   }
 
-  async toItsEnd(caller: AbortSignal): Promise<DrainOutcome> {
+  async run(caller: AbortSignal): Promise<DrainOutcome> {
     const { clock, request } = this.#parts;
     const end = this.#end;
     const signal = AbortSignal.any([caller, end.signal]);

@@ -1,9 +1,9 @@
 import PQueue from 'p-queue';
 
 /** Watches that all drains of the process may hold at once; a watch costs a connection on both sides. */
-const MOST_WATCHES = 64;
+const MAX_WATCHES = 64;
 /** Evictions and deletions of pods under way at once, so that a mass drain leaves connections to everybody else. */
-const MOST_REQUESTS = 8;
+const MAX_REQUESTS = 8;
 
 /** What all drains of a process share. One object for all of them. */
 export class DrainLimits {
@@ -11,8 +11,8 @@ export class DrainLimits {
   #watches: number;
 
   constructor(options: { watches?: number; requests?: number } = {}) {
-    this.#watches = options.watches ?? MOST_WATCHES;
-    this.#requests = new PQueue({ concurrency: options.requests ?? MOST_REQUESTS });
+    this.#watches = options.watches ?? MAX_WATCHES;
+    this.#requests = new PQueue({ concurrency: options.requests ?? MAX_REQUESTS });
   }
 
   /** Takes leave to hold a watch; undefined when all are taken. Call what is returned exactly once to give it back. */

@@ -49,7 +49,7 @@ export function planDrain(pods: readonly Pod[]): DrainPlan {
 
 /**
  * Whether the scheduler may bind this pod to the node in spite of the barrier. Such a pod is not chased: it might come
- * back for ever.
+ * back forever.
  */
 export function toleratesBarrier(pod: Pod, barrier: Barrier): boolean {
   const taint = barrier === 'cordon' ? CORDON_TAINT : barrier.taint;

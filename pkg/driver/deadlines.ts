@@ -7,11 +7,11 @@ export const DELETE_TIMEOUT_MS = 60_000;
 /** Longest that the first CreateMachine or InitializeMachine waits for its answer, where it may be repeated. */
 const FIRST_TIMEOUT_MS = 60_000;
 /** The least that a CreateMachine waits for its answer if it may not be repeated at once. */
-const LEAST_WHOLE_TIMEOUT_MS = 600_000;
+const MIN_WHOLE_TIMEOUT_MS = 600_000;
 
 /** Longest that a mutation waits which must not be repeated before it is certain that it did nothing. */
 export function wholeTimeoutMs(creationTimeoutMs: number): number {
-  return Math.max(creationTimeoutMs, LEAST_WHOLE_TIMEOUT_MS);
+  return Math.max(creationTimeoutMs, MIN_WHOLE_TIMEOUT_MS);
 }
 
 /**

@@ -37,7 +37,7 @@ const NO_LEADER_ELECTION = 0n;
  * Refuses mutations of a manager that has been replaced (rule 5 of the contract). A manager without leader election has no
  * Lease to compare with: its calls are admitted and leave no trace. A token that nobody has used for an hour is forgotten:
  * a manager whose Lease counts less than before, and which cannot raise its count above what the refusal tells, must not be
- * refused for ever.
+ * refused forever.
  */
 export class FencingGuard {
   readonly #clock: Clock;

@@ -51,11 +51,11 @@ interface Written {
 }
 
 /** A burst of 2,000 machines must keep its Events, three each, while they trail behind; about 6 MB at worst. */
-const MOST_PENDING = 10_000;
-const MOST_WRITTEN = 4_096;
+const MAX_PENDING = 10_000;
+const MAX_WRITTEN = 4_096;
 const SENDERS = 4;
 /** As client-go: twelve tries, about 10 s apart. */
-const MOST_ATTEMPTS = 12;
+const MAX_ATTEMPTS = 12;
 const RETRY_MS = 10_000;
 const WRITE_TIMEOUT_MS = 10_000;
 
@@ -68,7 +68,7 @@ export class EventRecorder implements Recorder {
   readonly #correlator = new Correlator();
   readonly #pending = new Map<string, Pending>();
   readonly #sending = new Set<string>();
-  readonly #written = new BoundedMap<string, Written>(MOST_WRITTEN);
+  readonly #written = new BoundedMap<string, Written>(MAX_WRITTEN);
   readonly #stopping = new AbortController();
   #cancelTimer: (() => void) | undefined;
   #idle: (() => void)[] = [];
@@ -117,7 +117,7 @@ export class EventRecorder implements Recorder {
       this.#pending.set(pending.key, merged);
       return;
     }
-    if (this.#pending.size >= MOST_PENDING) return this.#count('overflow');
+    if (this.#pending.size >= MAX_PENDING) return this.#count('overflow');
     this.#pending.set(pending.key, pending);
     this.#pump();
   }
@@ -149,7 +149,7 @@ export class EventRecorder implements Recorder {
     } catch (err) {
       const attempts = pending.attempts + 1;
       const isWorthRetrying = mayHaveHappened(err) || isTooManyRequests(err) || err instanceof GateClosedError;
-      if (isWorthRetrying && attempts < MOST_ATTEMPTS && !this.#stopping.signal.aborted) {
+      if (isWorthRetrying && attempts < MAX_ATTEMPTS && !this.#stopping.signal.aborted) {
         this.#putBack({ ...pending, attempts, notBeforeMs: clock.monotonicMs() + RETRY_MS });
       } else {
         this.#count('failed');

@@ -130,7 +130,7 @@ export class ClusterFreeze {
     };
   }
 
-  /** Probes now, then for ever. */
+  /** Probes now, then forever. */
   start(): void {
     void this.#probeOnce();
   }

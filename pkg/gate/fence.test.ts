@@ -133,7 +133,7 @@ describe('the fence of a Lease', () => {
 });
 
 describe('without leader election', () => {
-  test('the fence is open for ever and names no transition', () => {
+  test('the fence is open forever and names no transition', () => {
     const clock = new FakeClock();
     const fence = new OpenFence({ clock });
 

@@ -339,7 +339,7 @@ describe('freezing', () => {
     expect(await outcome(gate.admit('change', ['target'], never))).toBe('admitted');
   });
 
-  test('lasts while catching up fails, and catching up is tried for ever', async () => {
+  test('lasts while catching up fails, and catching up is tried forever', async () => {
     const { target, changes, pass } = await start();
     target.up = false;
     await pass(2 * MINUTE);

@@ -5,7 +5,7 @@ export interface Interval {
 }
 
 /** So many intervals are remembered; the oldest are forgotten first. */
-const MOST_REMEMBERED = 256;
+const MAX_REMEMBERED = 256;
 /** Shorter ones change no verdict. */
 const SHORTEST_MS = 1_000;
 
@@ -15,7 +15,7 @@ export class Sight {
 
   /** What happened in this time was only seen afterwards. */
   wasLost(interval: Interval): void {
-    if (interval.toMs - interval.fromMs >= SHORTEST_MS) this.#lost = [...this.#lost, interval].slice(-MOST_REMEMBERED);
+    if (interval.toMs - interval.fromMs >= SHORTEST_MS) this.#lost = [...this.#lost, interval].slice(-MAX_REMEMBERED);
   }
 
   /** The times in which nothing was seen. */

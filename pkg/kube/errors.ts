@@ -58,7 +58,7 @@ export class ApiError extends Error {
 /** The object does not exist. Nothing else means "gone". */
 export const isNotFound = (err: unknown): err is ApiError => ApiError.is(err, 'NotFound');
 /**
- * The server does not let us, or does not serve that path (the objects that we know of may exist all the same): for ever, or
+ * The server does not let us, or does not serve that path (the objects that we know of may exist all the same): forever, or
  * because it is just starting.
  */
 export const isRefusal = (err: unknown): err is ApiError => ApiError.is(err, 'Forbidden', 'Unauthorized', 'NotServed');

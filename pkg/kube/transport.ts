@@ -107,7 +107,7 @@ export interface TransportOptions {
 const LEASES = leases.plural;
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_RETRY_AFTER_MS = 1_000;
-const MOST_RETRIES = 10;
+const MAX_RETRIES = 10;
 /** Pauses before a read is repeated whose connection was refused or broke: one of a restarted server's load balancer. */
 const RECONNECT_DELAYS_MS = [50, 300];
 /**
@@ -284,7 +284,7 @@ export class Transport {
 
   /** How long to wait before the call is repeated; undefined when it must not be. */
   #retryDelayMs(call: Call, err: unknown, retries: number): number | undefined {
-    if (!(err instanceof ApiError) || retries >= MOST_RETRIES) return undefined;
+    if (!(err instanceof ApiError) || retries >= MAX_RETRIES) return undefined;
     // The credentials may have been replaced since we loaded them; a refused request did nothing.
     if (err.code === 401) return retries === 0 ? 0 : undefined;
     if (err.code === 429) {

@@ -7,7 +7,7 @@ import type { LeaseResult } from '../metrics/leader.ts';
 import {
   decide,
   holderOf,
-  MOST_RAISED,
+  MAX_RAISED,
   newLease,
   nothingSeen,
   observe,
@@ -197,8 +197,7 @@ export class Elector implements LeaseElector {
   }
 
   async raiseAbove(token: bigint): Promise<string | undefined> {
-    if (token >= MOST_RAISED)
-      return `no Lease is raised above ${MOST_RAISED}; the driver has to forget what it has seen`;
+    if (token >= MAX_RAISED) return `no Lease is raised above ${MAX_RAISED}; the driver has to forget what it has seen`;
     try {
       // Not by the loop that renews: of a slow server it would not have the time for another answer.
       const current = this.isLeading ? await this.#read(undefined) : undefined;

@@ -22,7 +22,7 @@ export interface Observation {
 }
 
 /** What a Lease may be raised to: half of what the API server takes is left to changes of leadership. */
-export const MOST_RAISED = 2 ** 30;
+export const MAX_RAISED = 2 ** 30;
 
 /** What a candidate does next. `transitions` is the fencing token under which it would act. */
 export type Decision =

@@ -17,7 +17,7 @@ export interface OutageListener {
 
 /** An outage of the control cluster ends leadership, too: who leads next reports it unless it is older than this. */
 const RECENT_MS = 5 * 60_000;
-const MOST_RECENT = 10;
+const MAX_RECENT = 10;
 
 interface Ended extends FreezeChange {
   readonly endedAtMs: number;
@@ -49,7 +49,7 @@ export class OutageReports {
 
   #changed(change: FreezeChange): void {
     if (!change.frozen) {
-      this.#ended = [...this.#ended, { ...change, endedAtMs: this.#clock.monotonicMs() }].slice(-MOST_RECENT);
+      this.#ended = [...this.#ended, { ...change, endedAtMs: this.#clock.monotonicMs() }].slice(-MAX_RECENT);
     }
     for (const listener of this.#listeners) (change.frozen ? reportBeginning : reportEnd)(listener, change);
   }

@@ -13,7 +13,7 @@ export interface BackoffOptions {
 }
 
 /** No timer is later than this on purpose. */
-const MOST_LATE_MS = 1_000;
+const MAX_LATE_MS = 1_000;
 
 /** Exponential delays with jitter. Stateless: failures are counted per key by who asks; there is no shared bucket. */
 export class Backoff {
@@ -41,6 +41,6 @@ export class Backoff {
    */
   lateMs(askedMs: number): number {
     const { jitter, random } = this.#options;
-    return askedMs + Math.min((askedMs * jitter) / 2, MOST_LATE_MS) * random();
+    return askedMs + Math.min((askedMs * jitter) / 2, MAX_LATE_MS) * random();
   }
 }

@@ -144,7 +144,7 @@ export class KeyedQueue implements Queue {
 
   /**
    * Starts no more work, forgets what waits, and resolves when the running work has ended; after `graceMs` its signals are
-   * aborted. It never resolves while a run goes on: who cannot wait for ever has to race it.
+   * aborted. It never resolves while a run goes on: who cannot wait forever has to race it.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true;

@@ -17,7 +17,7 @@ import { runPass } from '../../pkg/controllers/machine/pass.ts';
 import { machineSteps, type MachineSteps, type MachineStepsDeps } from '../../pkg/controllers/machine/steps.ts';
 import { mainPatch } from '../../pkg/controllers/machine/record/write.ts';
 import type { MachineEvent } from '../../pkg/controllers/machines/events.ts';
-import { Fleet } from '../../pkg/controllers/machines/fleet.ts';
+import { ReplacementBudget } from '../../pkg/controllers/machines/replacement-budget.ts';
 import { ReplacementPace } from '../../pkg/controllers/machines/pace.ts';
 import type { MachineSettings } from '../../pkg/controllers/machines/settings.ts';
 import { statusChange } from '../../pkg/controllers/machines/status-change.ts';
@@ -53,7 +53,7 @@ export class FakeWorld {
   readonly clock = new FakeClock();
   readonly pace = new ReplacementPace({ clock: this.clock });
   readonly machines = new Store<Machine>(MACHINE_INDEXES);
-  readonly fleet = new Fleet({ machines: this.machines });
+  readonly budget = new ReplacementBudget({ machines: this.machines });
   readonly classes = new Store<MachineClass>();
   readonly secrets = new Store<Secret>();
   readonly nodes = new FakeNodes();
@@ -191,7 +191,7 @@ export class FakeWorld {
       },
       outages: () => this.outages,
       metrics: this.#metrics(),
-      fleet: this.fleet,
+      budget: this.budget,
       pace: this.pace,
       readMachine: (machine) => {
         const key = keyOf(machine);

@@ -161,7 +161,7 @@ const ROWS: readonly FaultRow[] = [
   },
   { what: 'looks and lists hang', faults: HANGING_READS },
   {
-    what: 'creations and deletions hang for ever',
+    what: 'creations and deletions hang forever',
     faults: [
       { method: 'CreateMachine', effect: 'hang', times: 2 },
       { method: 'DeleteMachine', effect: 'hang', times: 2 },

@@ -24,11 +24,11 @@ const SEED = process.env['MACHINIST_FAULT_SEED'] ?? 'machinist';
 /** Pools side by side: they mostly wait. */
 const LANES = 5;
 /** A host on which leaders keep losing their Leases is too busy to say anything about points. */
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 const PATIENCE = { timeoutMs: 240_000 };
 /** How long a pool is looked at before its leader is. */
 const LOOK = { timeoutMs: 2_000 };
-const MOST_MACHINES = 4;
+const MAX_MACHINES = 4;
 const LATENCIES = { create: 200, initialize: 5, status: 5, delete: 200, list: 5, join: 100 };
 const SHORT_LEASE = {
   'leader-elect': 'true',
@@ -96,7 +96,7 @@ class Lane {
   async run(points: number): Promise<void> {
     try {
       for (let attempt = 0; this.pauses.length < points; attempt++) {
-        if (attempt > MOST_ATTEMPTS * points) throw new Error('leaders lose their Leases by themselves');
+        if (attempt > MAX_ATTEMPTS * points) throw new Error('leaders lose their Leases by themselves');
         await this.#pause(attempt);
       }
     } finally {
@@ -153,7 +153,7 @@ class Lane {
       await this.#pool.roll(String(attempt), { maxSurge: 2, maxUnavailable: 1 });
       return `${name}: roll ${this.#size}`;
     }
-    const others = Array.from({ length: MOST_MACHINES + 1 }, (_, n) => n).filter((n) => n !== this.#size);
+    const others = Array.from({ length: MAX_MACHINES + 1 }, (_, n) => n).filter((n) => n !== this.#size);
     const size = this.#chance.pick(others, attempt, 'size');
     const what = `${name}: ${this.#size} to ${size}`;
     this.#created += Math.max(0, size - this.#size);

@@ -325,7 +325,7 @@ describe('a drain that cannot go on', () => {
     test.each([
       { what: 'evictions', verb: 'create', resource: 'pods/eviction', force: false },
       { what: 'deletions', verb: 'delete', resource: 'pods', force: true },
-    ])('when $what are answered with 429 for ever', async ({ verb, resource, force }) => {
+    ])('when $what are answered with 429 forever', async ({ verb, resource, force }) => {
       await using proxy = await httpProxyFor(connect());
       await using cluster = await DrainCluster.open({ url: proxy.url });
       const node = await cluster.node();

@@ -285,7 +285,7 @@ export class MachineSetWorld implements AsyncDisposable {
     await this.user.writer.delete('destroy', nodes, { name: node.metadata.name }, { uid: node.metadata.uid });
   }
 
-  /** Finalizers would keep the namespace for ever. */
+  /** Finalizers would keep the namespace forever. */
   async #clear(): Promise<void> {
     const kinds: readonly Resource<KubeObject>[] = [machineDeployments, machineSets, machines];
     for (const resource of kinds) {

@@ -11,7 +11,7 @@ export interface DemoOptions {
 }
 
 /** A kubelet needs some 80 MB: more of them than this do not fit on a usual machine. */
-const MOST_MACHINES = 500;
+const MAX_MACHINES = 500;
 
 /** The subcommand `demo`. It is loaded only when used: the image of the manager does not carry what it needs. */
 export function demoCommand(): Command {
@@ -32,8 +32,8 @@ export function demoCommand(): Command {
 
 function parseMachines(text: string): number {
   const machines = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (!(machines >= 1 && machines <= MOST_MACHINES)) {
-    throw new InvalidArgumentError(`a whole number from 1 to ${MOST_MACHINES} is expected.`);
+  if (!(machines >= 1 && machines <= MAX_MACHINES)) {
+    throw new InvalidArgumentError(`a whole number from 1 to ${MAX_MACHINES} is expected.`);
   }
   return machines;
 }

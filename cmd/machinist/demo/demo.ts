@@ -212,7 +212,7 @@ async function startManager(running: Running, driver: string): Promise<void> {
 const LEAN = ['--max-semi-space-size=2'];
 
 /** With `--once` the first unexpected end is a failure; a person watching should see how a cluster heals itself. */
-const MOST_RESTARTS = 5;
+const MAX_RESTARTS = 5;
 
 function start(running: Running, name: string, script: string, args: readonly string[]): void {
   const { options, place, stop, undo } = running;
@@ -232,7 +232,7 @@ function keptBy(
   { once }: DemoOptions,
   stop: AbortController,
 ): Pick<KeepRunningOptions, 'mostRestarts' | 'say' | 'giveUp'> {
-  return { mostRestarts: once ? 0 : MOST_RESTARTS, say, giveUp: (why) => stop.abort(new DemoError(why)) };
+  return { mostRestarts: once ? 0 : MAX_RESTARTS, say, giveUp: (why) => stop.abort(new DemoError(why)) };
 }
 
 async function applyObjects(running: Running): Promise<void> {

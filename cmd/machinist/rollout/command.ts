@@ -19,7 +19,7 @@ export function rolloutCommand(): Command {
     .option('-w, --watch', 'watch the rollout until it is done (default true)')
     .option('--no-watch', 'say where it stands, and end')
     .addOption(
-      new Option('--timeout <duration>', 'time to wait before giving up, such as 30s or 10m; 0 is for ever')
+      new Option('--timeout <duration>', 'time to wait before giving up, such as 30s or 10m; 0 is forever')
         .default(0, '0s')
         .argParser(durationMs),
     )

@@ -53,7 +53,7 @@ export async function runRollout(
   }
 }
 
-/** Says where the rollout stands, and with `watch` every change until it is finished. `timeoutMs` 0 waits for ever. */
+/** Says where the rollout stands, and with `watch` every change until it is finished. `timeoutMs` 0 waits forever. */
 export function status(options: { watch: boolean; timeoutMs: number; revision: number }): Task {
   return async (cluster, name, say) => {
     let said: RolloutStatus | undefined;

@@ -25,7 +25,7 @@ export const BOUNDS: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machines/similar.ts',
-    from: 'if (bytes.length <= MOST_BYTES) return bytes;',
+    from: 'if (bytes.length <= MAX_BYTES) return bytes;',
     to: 'return bytes;',
     why: 'Messages in Chinese block the process seven times as long as others.',
     tests: ['pkg/controllers/machines/similar.test.ts'],
@@ -272,7 +272,7 @@ export const BOUNDS: readonly Mutation[] = [
     file: 'pkg/cache/known-history.ts',
     from: "if (isExpired(err)) return 'unknown';",
     to: '',
-    why: 'A history that the server has compacted counts as an outage, for ever.',
+    why: 'A history that the server has compacted counts as an outage, forever.',
     tests: ['pkg/cache/known-history.test.ts'],
   },
   {
@@ -328,7 +328,7 @@ export const BOUNDS: readonly Mutation[] = [
     file: 'pkg/cache/known-history.ts',
     from: 'this.#lastChange = { ...before, resourceVersion, isDeletion: true };',
     to: '',
-    why: 'What was deleted unseen is compared for ever.',
+    why: 'What was deleted unseen is compared forever.',
     tests: ['pkg/cache/known-history.test.ts'],
   },
   {
@@ -622,7 +622,7 @@ export const BOUNDS: readonly Mutation[] = [
     file: 'pkg/controllers/machines/node-owner.ts',
     from: 'return isFirst(node, machine, better);',
     to: 'return true;',
-    why: "Two machines take one Node, and undo each other's labels for ever.",
+    why: "Two machines take one Node, and undo each other's labels forever.",
     tests: ['pkg/controllers/machines/node-owner.test.ts'],
   },
   {
@@ -657,7 +657,7 @@ export const BOUNDS: readonly Mutation[] = [
     file: 'pkg/controllers/machine/identity/identity-claims.ts',
     from: 'for (const key of this.#held.get(uid) ?? []) this.#holders.delete(key);',
     to: '',
-    why: 'The identity of a machine that is gone is taken for ever.',
+    why: 'The identity of a machine that is gone is taken forever.',
     tests: ['pkg/controllers/machine/identity/identity-claims.test.ts'],
   },
   {
@@ -741,7 +741,7 @@ export const BOUNDS: readonly Mutation[] = [
     file: 'pkg/controllers/safety/orphan-vms/controller.ts',
     from: 'forgotten.exist(seen.machines);',
     to: '',
-    why: 'A Machine that was forgotten once and made again protects its VM for ever.',
+    why: 'A Machine that was forgotten once and made again protects its VM forever.',
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
   },
   {
@@ -755,7 +755,7 @@ export const BOUNDS: readonly Mutation[] = [
     file: 'pkg/controllers/safety/orphan-vms/brake.ts',
     from: 'if (!byClass.has(key) && !unseen.has(key)) this.#held.delete(key);',
     to: ';',
-    why: 'VMs that are gone, or whose class is, are told of as held for ever.',
+    why: 'VMs that are gone, or whose class is, are told of as held forever.',
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
   },
   {

@@ -48,7 +48,7 @@ export const DRIVER: readonly Mutation[] = [
     file: 'pkg/driver/fencing.ts',
     from: 'nowMs - known.seenMs < this.#forgetAfterMs',
     to: 'true',
-    why: 'A driver refuses a manager for ever whose Lease was made anew.',
+    why: 'A driver refuses a manager forever whose Lease was made anew.',
     tests: ['pkg/driver/fencing.test.ts'],
   },
   {
@@ -209,7 +209,7 @@ export const DRIVER: readonly Mutation[] = [
     file: 'pkg/drain/pods.ts',
     from: "return controllerOf(pod)?.kind !== 'DaemonSet';",
     to: 'return true;',
-    why: 'A drain waits for pods that come back for ever.',
+    why: 'A drain waits for pods that come back forever.',
     tests: ['pkg/drain/pods.test.ts'],
   },
   {
@@ -265,7 +265,7 @@ export const DRIVER: readonly Mutation[] = [
     file: 'pkg/drain/volumes.ts',
     from: "if (id === undefined || id === '') return false;",
     to: 'if (id === undefined) return false;',
-    why: 'A volume without id counts as attached for ever.',
+    why: 'A volume without id counts as attached forever.',
     tests: ['pkg/drain/volumes.test.ts'],
   },
   {
@@ -307,7 +307,7 @@ export const DRIVER: readonly Mutation[] = [
     file: 'pkg/clock/deadline.ts',
     from: 'return await untilAborted(run(signal), signal);',
     to: 'return await run(signal);',
-    why: 'A call that ignores its deadline holds its machine for ever.',
+    why: 'A call that ignores its deadline holds its machine forever.',
     tests: ['pkg/clock/deadline.test.ts'],
   },
 ];

@@ -76,7 +76,7 @@ export const GATE: readonly Mutation[] = [
     file: 'pkg/gate/cluster-freeze.ts',
     from: 'nowMs - this.#provenMs < this.#parts.timeoutMs',
     to: 'true',
-    why: 'A proof of life serves for ever.',
+    why: 'A proof of life serves forever.',
     tests: ['pkg/gate/leader-gate.test.ts'],
   },
   {
@@ -229,7 +229,7 @@ export const GATE: readonly Mutation[] = [
   },
   {
     file: 'pkg/leader/elector.ts',
-    from: 'if (token >= MOST_RAISED) return',
+    from: 'if (token >= MAX_RAISED) return',
     to: 'if (token > 2n ** 63n) return',
     why: 'A driver that is wrong uses the count of a Lease up: nobody can lead any more.',
     tests: ['test/integration/leader-election.test.ts'],
@@ -246,7 +246,7 @@ export const GATE: readonly Mutation[] = [
     file: 'pkg/driver/gated-driver.ts',
     from: 'obedience?.obeyed();',
     to: '',
-    why: 'A driver that obeys again is shown as one that refuses, for ever.',
+    why: 'A driver that obeys again is shown as one that refuses, forever.',
     tests: ['pkg/driver/gated-driver.test.ts'],
   },
   {

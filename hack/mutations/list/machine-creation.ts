@@ -41,14 +41,14 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     file: 'pkg/controllers/machine/calls/driver-call.ts',
     from: 'this.#retries.postpone(inputOf(ctx, resolved, kind), waitMs); return requeue(waitMs, waitingFor);',
     to: 'this.#retries.postpone(inputOf(ctx, resolved, kind), waitMs); return waitFor(waitingFor);',
-    why: 'A machine waits for ever after a creation without answer.',
+    why: 'A machine waits forever after a creation without answer.',
     tests: ['pkg/controllers/machine/calls/unanswered.test.ts'],
   },
   {
     file: 'pkg/controllers/machine/calls/unanswered.ts',
     from: 'else if (this.#until.get(uid) === SENT) this.#until.set(uid, ANSWERED);',
     to: '',
-    why: 'A creation that was answered with a failure counts as unanswered for ever.',
+    why: 'A creation that was answered with a failure counts as unanswered forever.',
     tests: ['pkg/controllers/machine/calls/unanswered.test.ts'],
   },
   {
@@ -111,7 +111,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     file: 'pkg/controllers/machine/calls/driver-call.ts',
     from: "return requeue(GIVEN_UP_RETRY_MS, 'the clusters to be reachable');",
     to: "return waitFor('the clusters to be reachable');",
-    why: 'A machine whose creation met a closed gate waits for ever.',
+    why: 'A machine whose creation met a closed gate waits forever.',
     tests: ['pkg/controllers/machine/creation/creation.test.ts', 'pkg/controllers/machine/calls/unanswered.test.ts'],
   },
   {
@@ -334,14 +334,14 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     file: 'pkg/controllers/machine/health/health-timeout.ts',
     from: "return requeue(REPLACEMENT_RETRY_MS, 'other replacements to end');",
     to: 'return stop;',
-    why: 'A machine waits for ever after another replacement.',
+    why: 'A machine waits forever after another replacement.',
     tests: ['pkg/controllers/machine/second-looks.test.ts'],
   },
   {
     file: 'pkg/controllers/machine/health/health-timeout.ts',
     from: "return requeue(REPLACEMENT_RETRY_MS, 'more machines of its zone to be healthy');",
     to: 'return stop;',
-    why: 'A machine waits for ever after its zone has recovered.',
+    why: 'A machine waits forever after its zone has recovered.',
     tests: ['pkg/controllers/machine/health/health.test.ts'],
   },
   {
@@ -493,7 +493,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     file: 'pkg/controllers/machine/creation/identity.ts',
     from: 'delete metadata.annotations?.[CREATION_SENT_ANNOTATION];',
     to: '',
-    why: 'A machine that has its VM says for ever that a creation was not answered.',
+    why: 'A machine that has its VM says forever that a creation was not answered.',
     tests: ['pkg/controllers/machine/calls/unanswered.test.ts'],
   },
   {
@@ -533,7 +533,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machines/zones.ts',
-    from: 'joined.length >= LEAST_MACHINES &&',
+    from: 'joined.length >= MIN_MACHINES &&',
     to: '',
     why: 'One ill machine of two stops the replacement of both.',
     tests: ['pkg/controllers/machines/zones.test.ts'],
@@ -595,11 +595,11 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     tests: ['pkg/controllers/machines/replacement.test.ts'],
   },
   {
-    file: 'pkg/controllers/machines/fleet.ts',
+    file: 'pkg/controllers/machines/replacement-budget.ts',
     from: 'condemned.add(uid);',
     to: '',
     why: 'Two passes both take the last replacement that is allowed.',
-    tests: ['pkg/controllers/machines/fleet.test.ts'],
+    tests: ['pkg/controllers/machines/replacement-budget.test.ts'],
   },
   {
     file: 'pkg/controllers/machine/calls/retries.ts',
@@ -703,7 +703,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     file: 'pkg/kube/merge-change.ts',
     from: 'const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];',
     to: 'const names = Object.keys(after);',
-    why: 'A member of the status that has ended stays for ever.',
+    why: 'A member of the status that has ended stays forever.',
     tests: ['pkg/controllers/machine/record/write.test.ts'],
   },
   {
@@ -829,7 +829,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     file: 'pkg/controllers/machine/creation/finalizer.ts',
     from: 'nothingWasAsked(deps.activities, observed) ? await timeout.run(ctx) : next',
     to: 'next',
-    why: 'A machine that is refused our finalizer waits for ever.',
+    why: 'A machine that is refused our finalizer waits forever.',
     tests: ['pkg/controllers/machine/creation/creation-timeout.test.ts'],
   },
   {
@@ -906,7 +906,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     file: 'pkg/controllers/machine/record/write.ts',
     from: 'return refusalShownBy(before) !== (refusal ?? refusalSaidBy(after));',
     to: 'return false;',
-    why: 'What is refused is not shown, or for ever.',
+    why: 'What is refused is not shown, or forever.',
     tests: ['pkg/controllers/machine/record/refused-record.test.ts'],
   },
   {

@@ -104,14 +104,14 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     file: 'pkg/controllers/machine/deletion/detach-volumes.ts',
     from: "done(deps, ctx) : requeue(RETRY_MS, 'VolumeAttachments to go')",
     to: "done(deps, ctx) : waitFor('VolumeAttachments to go')",
-    why: 'A deletion waits for ever for a VolumeAttachment that came late.',
+    why: 'A deletion waits forever for a VolumeAttachment that came late.',
     tests: ['pkg/controllers/machine/second-looks.test.ts'],
   },
   {
     file: 'pkg/controllers/machine/deletion/detach-volumes.ts',
     from: "if (deps.cursor.stay(ctx, 'detach-volumes', text)) pass.event('DetachFailed', text); return requeue(RETRY_MS, 'VolumeAttachments to go');",
     to: "if (deps.cursor.stay(ctx, 'detach-volumes', text)) pass.event('DetachFailed', text); return waitFor('VolumeAttachments to go');",
-    why: 'A deletion waits for ever after a VolumeAttachment could not be deleted.',
+    why: 'A deletion waits forever after a VolumeAttachment could not be deleted.',
     tests: ['pkg/controllers/machine/second-looks.test.ts'],
   },
   {
@@ -132,7 +132,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     file: 'pkg/controllers/machine/deletion/detach-volumes.ts',
     from: 'if (nowMs - sinceMs < deps.settings.pvDetachTimeoutMs) {',
     to: 'if (nowMs >= 0) {',
-    why: 'A VolumeAttachment that cannot be deleted keeps a VM for ever.',
+    why: 'A VolumeAttachment that cannot be deleted keeps a VM forever.',
     tests: ['pkg/controllers/machine/deletion/deletion.test.ts'],
   },
   {
@@ -258,7 +258,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     file: 'pkg/controllers/machine/drain/force.ts',
     from: "if (leftMs <= 0) return 'timeout';",
     to: '',
-    why: 'A drain goes on for ever.',
+    why: 'A drain goes on forever.',
     tests: ['pkg/controllers/machine/deletion/deletion.test.ts', 'pkg/controllers/machine/departures.test.ts'],
   },
   {
@@ -307,7 +307,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     file: 'pkg/controllers/machine/deletion/last-token.ts',
     from: 'if (againMs === undefined || sinceMs > PATIENCE_MS) return next;',
     to: 'if (againMs === undefined) return next;',
-    why: 'A Machine stays for ever for a token that cannot be deleted.',
+    why: 'A Machine stays forever for a token that cannot be deleted.',
     tests: ['pkg/controllers/machine/departures.test.ts', 'pkg/controllers/machine/deletion/deletion.test.ts'],
   },
   {
@@ -356,7 +356,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     file: 'pkg/controllers/machine/deletion/settle-creation.ts',
     from: "activities.abort(uid, kind, 'the machine is being deleted');",
     to: '',
-    why: 'A creation that hangs holds a deletion for ever.',
+    why: 'A creation that hangs holds a deletion forever.',
     tests: ['pkg/controllers/machine/last-moment.test.ts'],
   },
   {
@@ -562,7 +562,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     file: 'pkg/controllers/machine/preservation/preservation.ts',
     from: "return why === 'expired' && phaseOf(machine) === 'Failed' && controllerOf(machine)?.kind === 'MachineSet';",
     to: 'return false;',
-    why: 'A set that keeps failed machines keeps one for ever.',
+    why: 'A set that keeps failed machines keeps one forever.',
     tests: ['pkg/controllers/machine/preservation/preservation.test.ts'],
   },
   {

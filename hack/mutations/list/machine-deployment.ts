@@ -663,7 +663,7 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
     file: 'pkg/controllers/machine-deployment/node-marker.ts',
     from: 'const times = (this.#refusals.get(uid)?.times ?? 0) + 1;',
     to: 'const times = 1;',
-    why: 'A Node that refuses for ever is tried every five seconds.',
+    why: 'A Node that refuses forever is tried every five seconds.',
     tests: ['pkg/controllers/machine-deployment/node-marker.test.ts'],
   },
   {
@@ -682,7 +682,7 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/events.ts',
-    from: 'answers.slice(0, MOST_ANSWERS)',
+    from: 'answers.slice(0, MAX_ANSWERS)',
     to: 'answers.slice(0, 1)',
     why: 'Of Nodes that refused for several reasons one reason is told.',
     tests: ['pkg/controllers/machine-deployment/events.test.ts'],

@@ -90,7 +90,7 @@ export const MACHINE_SET: readonly Mutation[] = [
     file: 'pkg/controllers/machine-set/deletion.ts',
     from: "return requeue(UNSEEN_LOOK_MS, 'unanswered creations');",
     to: "return waitFor('unanswered creations');",
-    why: 'A set that is deleted waits for ever for a POST that made nothing.',
+    why: 'A set that is deleted waits forever for a POST that made nothing.',
     tests: ['pkg/controllers/machine-set/deletion.test.ts'],
   },
   {
@@ -258,7 +258,7 @@ export const MACHINE_SET: readonly Mutation[] = [
     file: 'pkg/controllers/machine-set/live-look.ts',
     from: 'if (node.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined) return false;',
     to: '',
-    why: 'A machine whose update in place failed is kept for ever because its Node is Ready.',
+    why: 'A machine whose update in place failed is kept forever because its Node is Ready.',
     tests: ['pkg/controllers/machine-set/scale-down.test.ts'],
   },
   {
@@ -342,7 +342,7 @@ export const MACHINE_SET: readonly Mutation[] = [
     file: 'pkg/controllers/machine-set/auto-preserve.ts',
     from: 'preservedUntilMs(machine) === undefined &&',
     to: '',
-    why: 'A machine whose preservation is over is preserved again, for ever.',
+    why: 'A machine whose preservation is over is preserved again, forever.',
     tests: ['pkg/controllers/machine-set/auto-preserve.test.ts', 'pkg/controllers/machine-set/set-writes.test.ts'],
   },
   {

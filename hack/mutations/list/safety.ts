@@ -100,7 +100,7 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/controller.ts',
-    from: 'departures.missAgain(missed); throw err;',
+    from: 'removed.missAgain(missed); throw err;',
     to: 'throw err;',
     why: 'A Machine that vanished counts for nothing after a look that failed, and its VM is deleted at once.',
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
@@ -265,18 +265,18 @@ export const SAFETY: readonly Mutation[] = [
     tests: ['pkg/controllers/safety/orphan-vms/vanished-vms.test.ts'],
   },
   {
-    file: 'pkg/controllers/safety/departures.ts',
+    file: 'pkg/controllers/safety/removed-machines.ts',
     from: 'if (departed === undefined) return; this.#missed.push(departed);',
     to: 'if (departed === undefined) return;',
     why: 'The VM of a Machine that vanished during its deletion is deleted without a second look.',
-    tests: ['pkg/controllers/safety/departures.test.ts'],
+    tests: ['pkg/controllers/safety/removed-machines.test.ts'],
   },
   {
-    file: 'pkg/controllers/safety/departures.ts',
+    file: 'pkg/controllers/safety/removed-machines.ts',
     from: "if (isInOrder) return 'in-order'; if",
     to: 'if',
     why: 'Every deletion of a Machine costs a look at the provider.',
-    tests: ['pkg/controllers/safety/departures.test.ts'],
+    tests: ['pkg/controllers/safety/removed-machines.test.ts'],
   },
   {
     file: 'pkg/controllers/safety/overshoot/verdict.ts',
@@ -296,7 +296,7 @@ export const SAFETY: readonly Mutation[] = [
     file: 'pkg/controllers/safety/overshoot/verdict.ts',
     from: 'count <= low && (isLabelled || hasCondition)',
     to: 'count < low && (isLabelled || hasCondition)',
-    why: 'A set stays frozen for ever.',
+    why: 'A set stays frozen forever.',
     tests: ['pkg/controllers/safety/overshoot/overshoot.test.ts'],
   },
   {
@@ -397,7 +397,7 @@ export const SAFETY: readonly Mutation[] = [
     file: 'pkg/controllers/safety/unmanaged-nodes/verdict.ts',
     from: "if (isLeftOver) return 'remove';",
     to: '',
-    why: 'A Node that joined after its machine was gone stays for ever.',
+    why: 'A Node that joined after its machine was gone stays forever.',
     tests: [
       'pkg/controllers/safety/unmanaged-nodes/verdict.test.ts',
       'pkg/controllers/safety/unmanaged-nodes/controller.test.ts',
@@ -485,7 +485,7 @@ export const SAFETY: readonly Mutation[] = [
     file: 'pkg/controllers/machine-class/hold.ts',
     from: "if (hasMachines) return isHeld || isDeleting ? 'leave' : 'add';",
     to: "if (hasMachines) return isHeld ? 'leave' : 'add';",
-    why: 'A finalizer is added to a class that is being deleted, in vain and for ever.',
+    why: 'A finalizer is added to a class that is being deleted, in vain and forever.',
     tests: ['pkg/controllers/machine-class/hold.test.ts'],
   },
   {
@@ -527,7 +527,7 @@ export const SAFETY: readonly Mutation[] = [
     file: 'pkg/controllers/machine-class/controller.ts',
     from: 'return requeue(ASK_AGAIN_MS, ownerless',
     to: 'return waitFor(ownerless',
-    why: 'A class waits for ever for a VM that was deleted meanwhile.',
+    why: 'A class waits forever for a VM that was deleted meanwhile.',
     tests: ['pkg/controllers/machine-class/controller.test.ts'],
   },
   {
@@ -576,7 +576,7 @@ export const SAFETY: readonly Mutation[] = [
     file: 'pkg/controllers/secret/controller.ts',
     from: 'if (isUsed && !isHeld && !isBeingDeleted(secret)) {',
     to: 'if (isUsed && !isHeld) {',
-    why: 'A finalizer is added to a Secret that is being deleted, in vain and for ever.',
+    why: 'A finalizer is added to a Secret that is being deleted, in vain and forever.',
     tests: ['pkg/controllers/secret/controller.test.ts'],
   },
   {

@@ -110,7 +110,7 @@ export class MachineClassController {
     return stop;
   }
 
-  /** Told when the wait begins, and now and then for as long as it lasts: Events do not live for ever. */
+  /** Told when the wait begins, and now and then for as long as it lasts: Events do not live forever. */
   #waitForMachines(key: string, machineClass: MachineClass): StepResult {
     const users = this.#deps.machines.byIndex(CLASS_INDEX, key).map(({ metadata }) => metadata.name);
     if (users.length === 0) return waitFor('other finalizers');

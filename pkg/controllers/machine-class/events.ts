@@ -9,12 +9,12 @@ export interface MachineClassEvent {
 }
 
 /** So many Machines are named; more would not fit into anybody's head. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /** The class is being deleted, and stays for as long as these Machines are there. */
 export function inUse(object: MachineClass, machines: readonly string[]): MachineClassEvent {
-  const named = machines.slice(0, MOST_NAMED).join(', ');
-  const more = machines.length > MOST_NAMED ? `, and ${machines.length - MOST_NAMED} more` : '';
+  const named = machines.slice(0, MAX_NAMED).join(', ');
+  const more = machines.length > MAX_NAMED ? `, and ${machines.length - MAX_NAMED} more` : '';
   const what = machines.length === 1 ? 'Machine' : `${machines.length} Machines:`;
   return {
     object,

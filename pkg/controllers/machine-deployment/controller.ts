@@ -33,7 +33,7 @@ import { takeHandoff } from './scaler-handoff.ts';
 import type { TakenHandoff } from './scaler-handoff.ts';
 import { isScalingEvent, scale, tellNamed } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
-import { UNBORN } from './set-facts.ts';
+import { EMPTY_SET } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 import { statusChange, statusOf } from './status.ts';
@@ -182,7 +182,7 @@ export class MachineDeploymentController {
       const isRolling = world.deployment.spec.strategy?.type !== 'Recreate';
       const { facts, limits } = world;
       return {
-        ...(await createSet(pass, isRolling ? grownSize(UNBORN, facts.oldSets, limits) : 0)),
+        ...(await createSet(pass, isRolling ? grownSize(EMPTY_SET, facts.oldSets, limits) : 0)),
         isRollout: true,
       };
     }

@@ -57,7 +57,7 @@ export function releasedMachines<T extends KubeObject>(
 }
 
 /** So many answers are told in one Event. */
-const MOST_ANSWERS = 3;
+const MAX_ANSWERS = 3;
 
 /** Nodes that refused what a rollout puts on them, told once for each: what was answered, with the name of a Node for each answer. */
 export function couldNotMarkNodes(
@@ -68,8 +68,8 @@ export function couldNotMarkNodes(
     cause instanceof ApiError ? reasonFor(cause, name) : textOf(cause),
   );
   const answers = [...byAnswer].map(([answer, nodes]) => `${someOf(nodes)}: ${answer}`).toSorted();
-  const told = answers.slice(0, MOST_ANSWERS).join('; ');
-  const others = answers.length > MOST_ANSWERS ? `; and ${answers.length - MOST_ANSWERS} other answers` : '';
+  const told = answers.slice(0, MAX_ANSWERS).join('; ');
+  const others = answers.length > MAX_ANSWERS ? `; and ${answers.length - MAX_ANSWERS} other answers` : '';
   const message =
     `Could not update ${refused.length} node(s) for the rollout: ${told}${others}. ` +
     'The rollout continues and the update is retried';

@@ -32,7 +32,7 @@ import { growNewSet, shrinkOldSets } from './rolling.ts';
 import { missingMarks, readHandoff, scalerTimeFor, strayMarks } from './scaler-handoff.ts';
 import { isScalingEvent, scale, tellNamed } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
-import { UNBORN } from './set-facts.ts';
+import { EMPTY_SET } from './set-facts.ts';
 import type { Resizes } from './set-facts.ts';
 import { leastAvailable } from '../replicas/limits.ts';
 import { grownSize } from './size-rule.ts';
@@ -415,7 +415,7 @@ class History {
     if (this.#resize(world, told.sizes, told.noted)) return;
     const { newSet, oldSets } = world.facts;
     if (newSet === undefined) {
-      if (!this.#isFrozen) this.#createSet(world, grownSize(UNBORN, oldSets, world.limits));
+      if (!this.#isFrozen) this.#createSet(world, grownSize(EMPTY_SET, oldSets, world.limits));
       return;
     }
     const grown = growNewSet(newSet, oldSets, world.limits, this.#isFrozen);

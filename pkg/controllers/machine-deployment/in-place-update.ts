@@ -26,7 +26,7 @@ import { resizeSets } from './resize.ts';
 import { shrinkOldSets } from './rolling.ts';
 import { createSet, finishRollout, mark, markNodesOfRollout, writeNodes } from './rollout.ts';
 import type { RolloutPass, RolloutResult } from './rollout.ts';
-import { UNBORN } from './set-facts.ts';
+import { EMPTY_SET } from './set-facts.ts';
 import type { Resizes, SetFacts } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 
@@ -48,10 +48,10 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
   const { deps, world, signal } = pass;
   const { newSet, facts, limits, isFrozen, deployment } = world;
   if (newSet === undefined || facts.newSet === undefined) {
-    return isFrozen ? {} : createSet(pass, grownSize(UNBORN, facts.oldSets, limits));
+    return isFrozen ? {} : createSet(pass, grownSize(EMPTY_SET, facts.oldSets, limits));
   }
   const now = sideOf(pass, newSet, facts.newSet);
-  const old = world.oldSets.map((set, i) => sideOf(pass, set, facts.oldSets[i] ?? UNBORN)).filter(isActive);
+  const old = world.oldSets.map((set, i) => sideOf(pass, set, facts.oldSets[i] ?? EMPTY_SET)).filter(isActive);
   await stopRefilling(pass, old);
   if ((await markNodesOfRollout(pass, { taint: true, candidate: true })).hasMore) return { again: true };
 

@@ -19,7 +19,7 @@ import {
   withNodes,
 } from './in-place.ts';
 import type { NodeOfMachine } from './node-marker.ts';
-import { UNBORN } from './set-facts.ts';
+import { EMPTY_SET } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
 
 interface Made {
@@ -65,7 +65,7 @@ function made({
 }
 
 const facts = (name: string, size: number, more: Partial<SetFacts> = {}): SetFacts => ({
-  ...UNBORN,
+  ...EMPTY_SET,
   name,
   size,
   existing: size,

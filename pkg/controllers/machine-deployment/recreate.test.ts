@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { recreateStep } from './recreate.ts';
-import { UNBORN } from './set-facts.ts';
+import { EMPTY_SET } from './set-facts.ts';
 
 test.each([
   {
@@ -12,5 +12,5 @@ test.each([
   { title: 'waits for the last old Machine', old: [{ size: 0, existing: 1 }], want: { kind: 'wait' } },
   { title: 'grows when none is left', old: [{ size: 0, existing: 0 }], want: { kind: 'grow' } },
 ])('a Recreate $title', ({ old, want }) => {
-  expect(recreateStep(old.map((facts, i) => ({ ...UNBORN, name: `old-${i}`, ...facts })))).toEqual(want);
+  expect(recreateStep(old.map((facts, i) => ({ ...EMPTY_SET, name: `old-${i}`, ...facts })))).toEqual(want);
 });

@@ -23,7 +23,7 @@ const NOT_COPIED: ReadonlySet<string> = new Set([
   TRIGGER_DELETION_ANNOTATION,
 ]);
 
-/** So many earlier revisions are remembered; the original's list grows for ever. */
+/** So many earlier revisions are remembered; the original's list grows forever. */
 const REMEMBERED_REVISIONS = 50;
 
 type Annotated = Pick<MachineDeployment | MachineSet, 'metadata'>;

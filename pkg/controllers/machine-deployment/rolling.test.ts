@@ -2,12 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
 import { growNewSet, shrinkOldSets } from './rolling.ts';
-import { UNBORN } from './set-facts.ts';
+import { EMPTY_SET } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
 
 const limits = { replicas: 10, surge: 3, unavailable: 2 };
 const facts = (name: string, size: number, available = size, existing = size, createdMs = 0): SetFacts => ({
-  ...UNBORN,
+  ...EMPTY_SET,
   name,
   createdMs,
   size,
@@ -77,7 +77,7 @@ describe('shrinking old sets', () => {
 });
 
 describe('over any rollout', () => {
-  const MOST_TEMPLATES = 4;
+  const MAX_TEMPLATES = 4;
   const scenario = fc.record({
     replicas: fc.integer({ min: 1, max: 10 }),
     surge: fc.integer({ min: 0, max: 10 }),
@@ -171,7 +171,7 @@ describe('over any rollout', () => {
 
     happen(choice: number): void {
       const events = [() => this.#pass(), ...this.#sets.flatMap((set) => this.#eventsOf(set))];
-      if (this.#fails === 'all' && this.#templates < MOST_TEMPLATES) events.push(() => this.#changeTemplate());
+      if (this.#fails === 'all' && this.#templates < MAX_TEMPLATES) events.push(() => this.#changeTemplate());
       events[choice % events.length]?.();
       this.#check();
     }

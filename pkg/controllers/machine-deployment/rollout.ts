@@ -15,7 +15,7 @@ import type { Progress } from './progress.ts';
 import { recreateStep } from './recreate.ts';
 import { resizeSets } from './resize.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';
-import { UNBORN } from './set-facts.ts';
+import { EMPTY_SET } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 import type { World } from './world.ts';
 
@@ -47,7 +47,7 @@ export async function rollingUpdate(pass: RolloutPass): Promise<RolloutResult> {
   const { deps, world, signal } = pass;
   const { newSet, facts, limits, isFrozen } = world;
   if (newSet === undefined || facts.newSet === undefined) {
-    return isFrozen ? {} : createSet(pass, grownSize(UNBORN, facts.oldSets, limits));
+    return isFrozen ? {} : createSet(pass, grownSize(EMPTY_SET, facts.oldSets, limits));
   }
   const grown = growNewSet(facts.newSet, facts.oldSets, limits, isFrozen);
   if (await resizeSets(deps, world, { sizes: grown }, signal)) return {};

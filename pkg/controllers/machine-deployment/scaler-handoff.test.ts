@@ -16,7 +16,7 @@ import {
   readHandoff,
   scalerTimeFor,
   strayMarks,
-  untoldOf,
+  unacknowledged,
 } from './scaler-handoff.ts';
 
 const T1 = '2026-01-01T00:00:01Z';
@@ -178,7 +178,7 @@ describe('the marks of a machine chosen at T2', () => {
     { title: 'nothing, but another set has the machine', of: chosen('1', T2, 'other'), knows: undefined, is: 0 },
     { title: 'nothing, but the machine is not marked yet', of: chosen('3', undefined), knows: undefined, is: 0 },
   ])('make it news to a set that knows $title: $is', ({ of, knows, is }) => {
-    expect(untoldOf(setThatKnows(knows), [{ machine: of, time: T2 }])).toHaveLength(is);
+    expect(unacknowledged(setThatKnows(knows), [{ machine: of, time: T2 }])).toHaveLength(is);
   });
 
   test.each([

@@ -201,7 +201,7 @@ export function chosenIn(deployment: MachineDeployment, owned: readonly Machine[
  * The chosen Machines of `set` that it does not know of: those marked later than the autoscaler's change that it was told of.
  * One write tells it of them and makes it smaller by as many, so a repetition finds none.
  */
-export function untoldOf(set: MachineSet, choices: readonly Choice[]): readonly Choice[] {
+export function unacknowledged(set: MachineSet, choices: readonly Choice[]): readonly Choice[] {
   const knownMs = scalerTimeMsOf(set) ?? -Infinity;
   return choices.filter(({ machine }) => {
     if (controllerOf(machine)?.uid !== set.metadata.uid) return false;

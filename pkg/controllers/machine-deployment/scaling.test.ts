@@ -3,11 +3,11 @@ import * as fc from 'fast-check';
 
 import { isScalingEvent, scale, tellNamed } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
-import { UNBORN } from './set-facts.ts';
+import { EMPTY_SET } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
 
 const facts = (name: string, size: number, more: Partial<SetFacts> = {}): SetFacts => ({
-  ...UNBORN,
+  ...EMPTY_SET,
   name,
   size,
   existing: size,

@@ -38,7 +38,7 @@ export interface SetFacts {
 }
 
 /** A set that does not exist yet. */
-export const UNBORN: SetFacts = {
+export const EMPTY_SET: SetFacts = {
   name: '',
   createdMs: 0,
   size: 0,

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { MachineDeploymentStrategy } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import { UNBORN } from './set-facts.ts';
+import { EMPTY_SET } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
 import { annotatedSurge, limitsOf } from '../replicas/limits.ts';
 import { grownSize } from './size-rule.ts';
 
-const facts = (size: number, existing = size): SetFacts => ({ ...UNBORN, size, existing });
+const facts = (size: number, existing = size): SetFacts => ({ ...EMPTY_SET, size, existing });
 const rolling = (maxSurge: number | string, maxUnavailable: number | string): MachineDeploymentStrategy => ({
   type: 'RollingUpdate',
   rollingUpdate: { maxSurge, maxUnavailable },

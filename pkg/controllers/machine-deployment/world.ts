@@ -5,7 +5,7 @@ import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { findNewSet, oldestFirst } from './new-set.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
-import { chosenIn, untoldOf } from './scaler-handoff.ts';
+import { chosenIn, unacknowledged } from './scaler-handoff.ts';
 import type { Choice } from './scaler-handoff.ts';
 import { claimsOn } from './set-claims.ts';
 import { factsOf } from './set-facts.ts';
@@ -45,7 +45,7 @@ export function observe(
   const machinesOf = (set: MachineSet): readonly Machine[] => deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid);
   const nowMs = deps.clock.now();
   const choices = chosenIn(deployment, sets.flatMap(machinesOf), nowMs);
-  const untold = (set: MachineSet): readonly Choice[] => untoldOf(set, choices);
+  const untold = (set: MachineSet): readonly Choice[] => unacknowledged(set, choices);
   const facts = (set: MachineSet): SetFacts => factsOf(set, machinesOf(set), untold(set).length, nowMs);
   return {
     deployment,

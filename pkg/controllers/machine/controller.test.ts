@@ -11,7 +11,7 @@ import { MachineController } from './controller.ts';
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const KEY = 'default/m-1';
 
-test('what a pass starts for a Machine that vanishes meanwhile is not remembered for ever', async () => {
+test('what a pass starts for a Machine that vanishes meanwhile is not remembered forever', async () => {
   const world = new FakeWorld();
   world.driver.notFound = () => new DriverError('NotFound', 'no VM');
   world.classes.put(machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER] })));

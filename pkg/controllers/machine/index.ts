@@ -13,7 +13,7 @@ import type { Controller } from '../../reconcile/controller.ts';
 import { endWithResults } from '../../reconcile/last-results.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
-import type { Fleet } from '../machines/fleet.ts';
+import type { ReplacementBudget } from '../machines/replacement-budget.ts';
 import { HOLD_KINDS, holdOf } from '../machines/hold.ts';
 import type { ReplacementPace } from '../machines/pace.ts';
 import { zoneStates } from '../machines/zones.ts';
@@ -24,7 +24,7 @@ import { wakeMachines, wakeMachinesOfClasses } from './wake.ts';
 /** What the machine controller shares with others. */
 export interface MachineShare {
   readonly secrets: SecretContents;
-  readonly fleet: Fleet;
+  readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;
   /** Those of the operator, with somebody who takes note of calls. */
   readonly drivers: Drivers;

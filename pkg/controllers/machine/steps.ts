@@ -8,7 +8,7 @@ import type { Trust } from '../../gate/leader-gate.ts';
 import type { Outage } from '../../gate/outage.ts';
 import type { MachineMetrics } from './metrics.ts';
 import type { Targets } from '../../targets/targets.ts';
-import type { Fleet } from '../machines/fleet.ts';
+import type { ReplacementBudget } from '../machines/replacement-budget.ts';
 import type { ReplacementPace } from '../machines/pace.ts';
 import type { MachineSettings } from '../machines/settings.ts';
 import type { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
@@ -23,7 +23,7 @@ import { deleteVM } from './deletion/delete-vm.ts';
 import { detachVolumes } from './deletion/detach-volumes.ts';
 import { drain } from './deletion/drain.ts';
 import { findNode } from './deletion/find-node.ts';
-import { lastToken } from './deletion/last-token.ts';
+import { awaitTokenRevocation } from './deletion/last-token.ts';
 import { markTerminating } from './deletion/mark-terminating.ts';
 import { releaseFinalizer } from './deletion/release-finalizer.ts';
 import { revokeToken } from './deletion/revoke-token.ts';
@@ -39,7 +39,7 @@ import { healthTimeout } from './health/health-timeout.ts';
 import { identity } from './creation/identity.ts';
 import { initialize } from './creation/initialize.ts';
 import { launch } from './creation/launch.ts';
-import { leftToken } from './tokens/left-token.ts';
+import { retryTokenRevocation } from './tokens/left-token.ts';
 import { nodeDeleted } from './node/node-deleted.ts';
 import { nodeSync } from './node/node-sync.ts';
 import { ownNode } from './node/own-node.ts';
@@ -62,7 +62,7 @@ export interface MachineStepsDeps extends ClassSources, MachineAccess {
   readonly machines: Lister<Machine>;
   readonly classes: Lister<MachineClass>;
   /** Both shared by all who fail machines: what one of them begins counts for all. */
-  readonly fleet: Fleet;
+  readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;
   readonly targets: Pick<Targets, 'of'>;
   readonly activities: MachineActivities;
@@ -111,7 +111,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     correctNode,
     nodeDeleted(given),
     health(given),
-    leftToken(given),
+    retryTokenRevocation(given),
     inPlaceOutcome(given),
     healthTimeout(given),
     createdInTime,
@@ -138,7 +138,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     revokeToken(given),
     deleteVM(given),
     deleteNode(given),
-    lastToken(given),
+    awaitTokenRevocation(given),
     releaseFinalizer,
   ];
   const shared = [news, calls, unanswered, tokens, claims, lostNodes, cursor, drains];

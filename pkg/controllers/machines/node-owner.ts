@@ -86,7 +86,7 @@ function rivalsFor(node: Node, machine: Machine, machines: KnownMachines): reado
   return [...named, ...sameVM].filter((one) => one.metadata.uid !== machine.metadata.uid);
 }
 
-/** Two Machines that claim one Node would undo each other's labels for ever. */
+/** Two Machines that claim one Node would undo each other's labels forever. */
 function isFirst(node: Node, { metadata }: Machine, rivals: readonly Machine[]): boolean {
   if (rivals.length === 0 || metadata.name === node.metadata.name) return true;
   return rivals.every((rival) => rival.metadata.name !== node.metadata.name && isOlder(metadata, rival.metadata));

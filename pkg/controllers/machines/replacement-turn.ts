@@ -2,7 +2,7 @@ import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
-import type { Fleet } from './fleet.ts';
+import type { ReplacementBudget } from './replacement-budget.ts';
 import type { PaceFacts } from './pace.ts';
 import { healthTimeoutMsOf, type MachineSettings } from './settings.ts';
 import { keyOfZone, unhealthyTogether, zoneOf, type ZoneDeps, zoneStates, type Zone } from './zones.ts';
@@ -10,7 +10,7 @@ import { keyOfZone, unhealthyTogether, zoneOf, type ZoneDeps, zoneStates, type Z
 /** What tells whether a machine that is not well may be replaced now. */
 export interface TurnDeps extends ZoneDeps {
   readonly machines: Pick<Lister<Machine>, 'list'>;
-  readonly fleet: Pick<Fleet, 'poolOf'>;
+  readonly budget: Pick<ReplacementBudget, 'poolOf'>;
   readonly settings: Pick<MachineSettings, 'healthTimeoutMs' | 'zoneUnhealthyThreshold'>;
 }
 
@@ -24,8 +24,8 @@ export function stoppedZoneOf(deps: TurnDeps, machine: Machine): Zone | undefine
 
 /** What the pace of its replacement follows from; undefined for a machine that nobody replaces. */
 export function paceFactsOf(deps: TurnDeps, machine: Machine): PaceFacts | undefined {
-  const { fleet, machines, settings } = deps;
-  const pool = fleet.poolOf(machine);
+  const { budget, machines, settings } = deps;
+  const pool = budget.poolOf(machine);
   if (pool === undefined) return undefined;
   const { key, limit, others } = pool;
   const unhealthy = others.filter((other) => phaseOf(other) === 'Unknown' && !isBeingDeleted(other)).length + 1;

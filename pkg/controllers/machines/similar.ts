@@ -7,7 +7,7 @@ const FRESH_FOR_MS = 30 * MINUTE_MS;
 /** Texts more alike than this count as the same. */
 const ALIKE = 0.75;
 /** Of a longer text only so many bytes are compared, these of its end among them. */
-const MOST_BYTES = 1_024;
+const MAX_BYTES = 1_024;
 const END_BYTES = 256;
 
 /**
@@ -37,8 +37,8 @@ export function likeness(a: string, b: string): { readonly isAlike: boolean; rea
 /** What is stored may be longer than anything that we write, and a character takes up to three bytes for each of its UTF-16 units. */
 function bytesOf(text: string): Uint8Array {
   const bytes = Buffer.from(shortText(text));
-  if (bytes.length <= MOST_BYTES) return bytes;
-  return Buffer.concat([bytes.subarray(0, MOST_BYTES - END_BYTES), bytes.subarray(-END_BYTES)]);
+  if (bytes.length <= MAX_BYTES) return bytes;
+  return Buffer.concat([bytes.subarray(0, MAX_BYTES - END_BYTES), bytes.subarray(-END_BYTES)]);
 }
 
 /** Without what both begin and end with, which needs no edit: long texts mostly differ by an id in the middle. */

@@ -8,7 +8,7 @@ import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
 import type { Targets } from '../../targets/targets.ts';
 
 /** Of fewer machines nobody can tell whether the fault is the zone's or theirs. */
-const LEAST_MACHINES = 3;
+const MIN_MACHINES = 3;
 /** Machines that become unhealthy within this time have probably done so for one reason. */
 const BURST_MS = 5 * MINUTE_MS;
 
@@ -105,7 +105,7 @@ function stateOf(zone: Zone, joined: readonly Machine[], threshold: number): Zon
   const unknown = joined.filter((machine) => phaseOf(machine) === 'Unknown');
   const isStopped =
     threshold < 1 &&
-    joined.length >= LEAST_MACHINES &&
+    joined.length >= MIN_MACHINES &&
     unknown.length >= Math.max(1, threshold * joined.length) &&
     2 * largestBurst(unknown) >= unknown.length;
   return { zone, machines: joined.length, unknown: unknown.length, isStopped };

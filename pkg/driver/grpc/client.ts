@@ -39,7 +39,7 @@ const RESTART_MS = 2_000;
 /** VMs asked for in one page. */
 const PAGE_SIZE = 500;
 /** A driver whose pages never end is broken; this many hold 5 million VMs. */
-const MOST_PAGES = 10_000;
+const MAX_PAGES = 10_000;
 
 /** What a client is built from. */
 export interface GrpcDriverOptions {
@@ -118,7 +118,7 @@ export class GrpcDriver implements Driver {
     const base = { call: toCall(call), ...toClassRequest(request), pageSize: PAGE_SIZE };
     const machines: ListedMachine[] = [];
     let pageToken = '';
-    for (let pages = 0; pages < MOST_PAGES; pages++) {
+    for (let pages = 0; pages < MAX_PAGES; pages++) {
       const response = await this.#call('ListMachines', false, call, (options) =>
         this.#client.listMachines({ ...base, pageToken }, options),
       );
@@ -126,7 +126,7 @@ export class GrpcDriver implements Driver {
       pageToken = response.nextPageToken;
       if (pageToken === '') return machines;
     }
-    throw new DriverError('Internal', `ListMachines did not end after ${MOST_PAGES} pages`);
+    throw new DriverError('Internal', `ListMachines did not end after ${MAX_PAGES} pages`);
   }
 
   async getVolumeIDs(pvSpecs: readonly unknown[], call: DriverCall): Promise<readonly string[]> {

@@ -4,7 +4,7 @@ import { closeSync, existsSync, fstatSync, openSync, readSync, truncateSync, wri
 export const LOG_FILE = 'kubelet.log';
 
 /** A log may grow to this before it is cut. */
-const MOST_BYTES = 8 * 1024 * 1024;
+const MAX_BYTES = 8 * 1024 * 1024;
 /** What is kept of it, in `<log>.1`. */
 const KEPT_BYTES = 1024 * 1024;
 
@@ -12,7 +12,7 @@ const KEPT_BYTES = 1024 * 1024;
  * Cuts a log that has grown too large: its end goes to `<log>.1`, in place of the one before. The kubelet appends, so it goes
  * on writing at the new end; lines written between copy and cut are lost.
  */
-export function boundLog(path: string, mostBytes = MOST_BYTES, keptBytes = KEPT_BYTES): void {
+export function boundLog(path: string, mostBytes = MAX_BYTES, keptBytes = KEPT_BYTES): void {
   if (!existsSync(path)) return;
   const file = openSync(path, 'r');
   try {

@@ -24,7 +24,7 @@ export function revisionHistoryLimitOf({ spec }: Specified<MachineDeployment>): 
   return limit === undefined ? undefined : Math.max(0, limit);
 }
 
-/** How long a rollout may go without progress, in milliseconds; undefined is for ever. */
+/** How long a rollout may go without progress, in milliseconds; undefined is forever. */
 export function progressDeadlineMsOf({ spec }: Specified<MachineDeployment>): number | undefined {
   const seconds = spec?.progressDeadlineSeconds ?? undefined;
   return seconds === undefined ? undefined : Math.max(0, seconds) * 1000;

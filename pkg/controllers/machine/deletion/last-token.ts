@@ -14,7 +14,7 @@ interface Deps {
 }
 
 /** Nobody knows of the bootstrap token once its Machine is gone, so one that is left is tried again before that. */
-export const lastToken = (deps: Deps): MachineStep => ({
+export const awaitTokenRevocation = (deps: Deps): MachineStep => ({
   name: 'last-token',
 
   async run(ctx) {

@@ -31,7 +31,7 @@ export const settleCreation = (deps: Deps): MachineStep => ({
     const kinds = ['create', 'initialize'] as const;
     const running = kinds.find((kind) => activities.get(uid, kind)?.state === 'running');
     if (running !== undefined) {
-      loseInterest(deps, ctx, running);
+      abandonOverdueCreation(deps, ctx, running);
       return waitFor('the creation of the VM to end');
     }
     const creation = activities.get(uid, 'create');
@@ -44,7 +44,11 @@ export const settleCreation = (deps: Deps): MachineStep => ({
   },
 });
 
-function loseInterest({ activities, clock }: Deps, { machine, pass }: MachineContext, kind: ActivityKind): void {
+function abandonOverdueCreation(
+  { activities, clock }: Deps,
+  { machine, pass }: MachineContext,
+  kind: ActivityKind,
+): void {
   const { uid, deletionTimestamp } = machine.metadata;
   const leftMs = (fromTimestamp(deletionTimestamp) ?? 0) + PATIENCE_MS - clock.now();
   if (leftMs > 0) {

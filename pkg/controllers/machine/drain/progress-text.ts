@@ -2,7 +2,7 @@ import type { BlockedPod, DrainProgress } from '../../../drain/drain.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 
 /** So many pods are named; more would not fit into anybody's head. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 interface Wording {
   readonly say: (detail: string) => string;
@@ -33,7 +33,7 @@ const RANKS = Object.keys(REASONS);
  */
 export function describeProgress({ remainingPods, blocked }: DrainProgress, deadlineMs?: number): string {
   const told = mostImportant(blocked);
-  const named = told.slice(0, MOST_NAMED);
+  const named = told.slice(0, MAX_NAMED);
   const left = Math.max(remainingPods, told.length) - named.length;
   const more = named.length > 0 && left > 0 ? `; and ${left} more` : '';
   const list = named.length > 0 ? `: ${byReason(named)}${more}` : '';

@@ -14,7 +14,7 @@ export const PROGRESS_MS = 30_000;
 /** A reason that has stood for less is not worth a write: most drains never come to tell one. */
 const STANDING_MS = 2_000;
 /** Nor is one that changes back and forth told more often than this. */
-const LEAST_PAUSE_MS = 5_000;
+const MIN_PAUSE_MS = 5_000;
 
 /** Takes what a running drain reports; true when its reason is another one, so that a pass should look at it. */
 export function noteProgress(record: DrainRecord, progress: DrainProgress, nowMs: number): boolean {
@@ -33,7 +33,7 @@ export function tellInMs(record: DrainRecord, nowMs: number): number {
   const { progress, toldReason = '', toldMs = record.startedMs, reasonSinceMs = record.startedMs } = record;
   const isNewReason = progress !== undefined && reasonOf(progress) !== toldReason;
   const dueMs = isNewReason
-    ? Math.max(reasonSinceMs + STANDING_MS, record.toldMs === undefined ? 0 : toldMs + LEAST_PAUSE_MS)
+    ? Math.max(reasonSinceMs + STANDING_MS, record.toldMs === undefined ? 0 : toldMs + MIN_PAUSE_MS)
     : toldMs + PROGRESS_MS;
   return Math.max(0, dueMs - nowMs);
 }

@@ -9,7 +9,7 @@ import { describeConditions } from '../../machines/node-health.ts';
 import { CREATE_FAILED } from '../../machines/status-texts.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { inPlaceStory } from './in-place.ts';
-import { ALL_IS_WELL, type Explanation, type Story } from './explanation.ts';
+import { HEALTHY, type Explanation, type Story } from './explanation.ts';
 import { withOutage } from './outage.ts';
 import { withPreservation } from './preservation.ts';
 
@@ -142,7 +142,7 @@ function runningStory(machine: Machine): Story {
   const refused = refusedFor(machine);
   const healthy = `${capital(nodeOf(machine))} is healthy.`;
   return refused === undefined
-    ? story('Running', healthy, undefined, ALL_IS_WELL)
+    ? story('Running', healthy, undefined, HEALTHY)
     : story(
         NODE_SYNC_REFUSED,
         `${healthy} The API server refuses for it: ${refused}`,

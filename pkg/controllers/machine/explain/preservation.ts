@@ -3,7 +3,7 @@ import { PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
-import { ALL_IS_WELL, type Story } from './explanation.ts';
+import { HEALTHY, type Story } from './explanation.ts';
 
 /**
  * How the story of a preserved machine goes on: one that failed stays until its time is over, the others are told until when.
@@ -16,7 +16,7 @@ export function withPreservation(machine: Machine, nowMs: number, story: Story):
   const end = `The preservation ends at ${expiry}, or when annotation ${PRESERVE_ANNOTATION} is taken away from Machine and Node or set to false.`;
   if (phaseOf(machine) !== 'Failed') {
     const message = `${story.message} It is preserved until ${expiry}.`;
-    return { ...story, message, nextStep: story.nextStep === ALL_IS_WELL ? end : `${story.nextStep} ${end}` };
+    return { ...story, message, nextStep: story.nextStep === HEALTHY ? end : `${story.nextStep} ${end}` };
   }
   const owner = controllerOf(machine);
   return {

@@ -12,7 +12,7 @@ import { healthTimeoutMsOf, watchedConditionsOf, type MachineSettings } from '..
 import { setOperation } from '../../machines/status.ts';
 import type { PaceFacts, ReplacementPace } from '../../machines/pace.ts';
 import { paceFactsOf, stoppedZoneOf, type TurnDeps } from '../../machines/replacement-turn.ts';
-import type { Fleet } from '../../machines/fleet.ts';
+import type { ReplacementBudget } from '../../machines/replacement-budget.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { isUpdated } from '../in-place/outcome.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
@@ -28,7 +28,7 @@ interface Deps extends FailDeps, LastLookDeps, TurnDeps {
   readonly machines: Lister<Machine>;
   readonly settings: MachineSettings;
   readonly trust: Trust;
-  readonly fleet: Fleet;
+  readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;
 }
 
@@ -72,7 +72,7 @@ function tellHold({ clock }: Deps, { machine, observed, pass }: MachineContext, 
 }
 
 async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Promise<StepResult> {
-  const { fleet, pace, clock } = deps;
+  const { budget, pace, clock } = deps;
   const { machine, observed, pass, log } = ctx;
   const zone = stoppedZoneOf(deps, observed);
   if (zone !== undefined) {
@@ -82,9 +82,9 @@ async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Prom
   const facts = paceFactsOf(deps, observed);
   const heldBack = paced(deps, ctx, facts);
   if (heldBack !== undefined) return heldBack;
-  const grant = fleet.condemn(observed);
+  const grant = budget.tryAcquire(observed);
   if (grant === undefined) {
-    tellHold(deps, ctx, hold(fleet.poolOf(observed)?.limit === 0 ? 'stopped' : 'limit'));
+    tellHold(deps, ctx, hold(budget.poolOf(observed)?.limit === 0 ? 'stopped' : 'limit'));
     return requeue(REPLACEMENT_RETRY_MS, 'other replacements to end');
   }
   // Held until the write has been made and is visible to the next pass.

@@ -247,7 +247,7 @@ async function apply(
   await nodes.patch(live, body, signal);
 }
 
-/** Two Machines that claim one Node would undo each other's labels for ever. */
+/** Two Machines that claim one Node would undo each other's labels forever. */
 function isForeign({ machines }: Own, { machine, log }: MachineContext, node: Node): boolean {
   if (belongsTo(node, machine, machines)) return false;
   log.debug({ node: node.metadata.name }, 'left a node alone that another machine has');

@@ -188,7 +188,7 @@ async function end(deps: Deps, ctx: MachineContext, node: NamedNode, plan: End):
 
 /**
  * A failed machine of a MachineSet keeps an expiry time that is past: it tells the set that this machine has had its time, and is
- * replaced. Without it a set that keeps failed machines would take it for one that has just failed, and keep it for ever.
+ * replaced. Without it a set that keeps failed machines would take it for one that has just failed, and keep it forever.
  */
 function staysExpired({ machine }: MachineContext, { why }: End): boolean {
   return why === 'expired' && phaseOf(machine) === 'Failed' && controllerOf(machine)?.kind === 'MachineSet';

@@ -3,7 +3,7 @@ import type { MachineStep } from '../context.ts';
 import type { MachineTokens } from './machine-tokens.ts';
 
 /** A bootstrap token that could not be deleted when its machine joined is deleted later. Never ends the pass. */
-export const leftToken = ({ tokens }: { readonly tokens: MachineTokens }): MachineStep => ({
+export const retryTokenRevocation = ({ tokens }: { readonly tokens: MachineTokens }): MachineStep => ({
   name: 'left-token',
 
   async run(ctx) {

@@ -15,7 +15,7 @@ import { silentLogger } from '../../../log/logger.ts';
 import { activityMetrics } from '../../../metrics/activity.ts';
 import { orphanVMMetrics } from './metrics.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
-import { Departures } from '../departures.ts';
+import { RemovedMachines } from '../removed-machines.ts';
 import { GoneMachines } from '../gone-machines.ts';
 import { OwnerlessVMs } from '../ownerless-vms.ts';
 import { OrphanBrake } from './brake.ts';
@@ -54,7 +54,7 @@ class Provider extends FakeDriver {
 class World {
   readonly clock = new FakeClock();
   readonly provider = new Provider();
-  readonly departures = new Departures();
+  readonly removed = new RemovedMachines();
   readonly ownerless = new OwnerlessVMs();
   readonly forgotten: ForgottenMachines;
   machines: Machine[] | Error = [];
@@ -70,7 +70,7 @@ class World {
   readonly #controller: OrphanVMsController;
 
   constructor() {
-    const { clock, provider, departures, ownerless, classes, registry } = this;
+    const { clock, provider, removed, ownerless, classes, registry } = this;
     const log = { ...silentLogger, warn: (_fields: object, message: string) => void this.warnings.push(message) };
     const metrics = orphanVMMetrics(registry, () => 0);
     const recorder = {
@@ -119,7 +119,7 @@ class World {
       orphans: new Evidence(GRACE_MS),
       ownerless,
       gone: new GoneMachines(),
-      departures,
+      removed,
       trust: {
         trustedForMs: () => clock.monotonicMs() - this.trustedSinceMs,
         graceLeftMs: () => 0,
@@ -202,7 +202,7 @@ test.each([
 ])('the VM of a Machine that vanished counts as owned in one whole look: $what', async (row) => {
   const { machines, listed, more } = row;
   const world = new World();
-  expect(world.departures.left(machine())).toBe('unexpectedly');
+  expect(world.removed.left(machine())).toBe('unexpectedly');
   world.machines = machines;
   world.provider.listed = listed;
 
@@ -216,7 +216,7 @@ test.each([
 
 test('a Machine that took the name of one that vanished keeps what is being made for it', async () => {
   const world = new World();
-  world.departures.left(machine((o) => void (o.spec.providerID = 'sim:///before')));
+  world.removed.left(machine((o) => void (o.spec.providerID = 'sim:///before')));
   world.machines = [
     machine((o) => {
       o.metadata.uid = 'uid-of-another';

@@ -9,7 +9,7 @@ import type { Trust } from '../../../gate/leader-gate.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
 import { classIndex } from '../../../indexes/class-index.ts';
-import type { Departures } from '../departures.ts';
+import type { RemovedMachines } from '../removed-machines.ts';
 import type { GoneMachines } from '../gone-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import type { OrphanBrake } from './brake.ts';
@@ -35,7 +35,7 @@ export interface OrphanVMsDeps extends SurveyDeps {
   readonly orphans: Evidence;
   readonly ownerless: OwnerlessVMs;
   readonly gone: GoneMachines;
-  readonly departures: Departures;
+  readonly removed: RemovedMachines;
   readonly trust: Trust;
   /** The clusters that must be alive for anything to be proved. */
   readonly clusters: readonly Cluster[];
@@ -91,10 +91,10 @@ export class OrphanVMsController {
 
   /** One look; resolves with the time until the next one. */
   async #look(nowMs: number, signal: AbortSignal): Promise<number> {
-    const { classes, vanished, departures, forgotten, clock, periodMs, graceMs, orphans, missingVMs } = this.#deps;
+    const { classes, vanished, removed, forgotten, clock, periodMs, graceMs, orphans, missingVMs } = this.#deps;
     // Before the first request: who vanishes or gets a VM from now on is judged by the next look.
-    const missed = departures.takeMissed();
-    const departed = [...missed, ...departures.deleting()];
+    const missed = removed.drainMissed();
+    const departed = [...missed, ...removed.deleting()];
     const settled = new Map(
       classes.list().map(({ metadata: { namespace = '', name } }) => {
         const key = `${namespace}/${name}`;
@@ -105,7 +105,7 @@ export class OrphanVMsController {
     try {
       seen = await survey(this.#deps, classes.list(), signal);
     } catch (err) {
-      departures.missAgain(missed);
+      removed.missAgain(missed);
       throw err;
     }
     this.#tellOfFailures(seen);
@@ -115,7 +115,7 @@ export class OrphanVMsController {
     const vms = unite(seen);
     const sight = { atMs: nowMs, wallMs: clock.now(), vms: vms.size, machines: seen.machines.length };
     const unseen = new Set(seen.failures.map(({ key }) => key));
-    departures.missAgain(missed.filter((machine) => classIndex(machine).some((key) => unseen.has(key))));
+    removed.missAgain(missed.filter((machine) => classIndex(machine).some((key) => unseen.has(key))));
     // Who has the name of one that vanished counts before it.
     this.#judgeVMs(seen, vms, [...departed, ...seen.machines], sight, unseen);
     await this.#judgeMachines(seen, new Set(vms.keys()), settled, sight, unseen, signal);

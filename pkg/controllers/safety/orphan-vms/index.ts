@@ -10,10 +10,10 @@ import type { Operator } from '../../../operator/operator.ts';
 import type { Controller } from '../../../reconcile/controller.ts';
 import type { SecretContents } from '../../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../../machines/events.ts';
-import type { Fleet } from '../../machines/fleet.ts';
+import type { ReplacementBudget } from '../../machines/replacement-budget.ts';
 import type { ReplacementPace } from '../../machines/pace.ts';
 import { identify, ownershipOf } from '../../vms/ownership.ts';
-import type { Departures } from '../departures.ts';
+import type { RemovedMachines } from '../removed-machines.ts';
 import type { GoneMachines } from '../gone-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { OrphanBrake } from './brake.ts';
@@ -27,9 +27,9 @@ import { ORPHAN_VMS_KEY, wakeOrphanVMs } from './wake.ts';
 /** What the loop over VMs shares with others. */
 export interface OrphanVMsShare {
   readonly secrets: SecretContents;
-  readonly fleet: Fleet;
+  readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;
-  readonly departures: Departures;
+  readonly removed: RemovedMachines;
   readonly gone: GoneMachines;
   readonly ownerless: OwnerlessVMs;
 }
@@ -44,7 +44,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
   const { clock, registry, config, reader } = operator;
   const { machines, classes } = operator.caches;
   const { gate: trust, writer, targets, drivers } = operator.under(MACHINE_LEASE);
-  const { secrets, gone, ownerless, departures } = share;
+  const { secrets, gone, ownerless, removed } = share;
   const { orphanVMsGraceMs: graceMs, orphanVMsPeriodMs: periodMs, orphanVMsDryRun: isDryRun } = config.safety;
   const log = operator.log.child({ controller: NAME });
   const metrics = orphanVMMetrics(registry, () => ownerless.list().length);
@@ -75,7 +75,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     },
   });
   const forgotten = new ForgottenMachines({ classes, recorder, log });
-  operator.onSetBack(() => forgotten.add(departures.missed));
+  operator.onSetBack(() => forgotten.add(removed.missed));
   const missingVMs = new Evidence(graceMs);
   const settings = config.machine;
   const common = { machines, classes, reader, trust, clock, log };
@@ -97,7 +97,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     orphans: new Evidence(graceMs),
     ownerless,
     gone,
-    departures,
+    removed,
     clusters: [CONTROL, ...targets.all().map(({ cluster }) => cluster)],
     periodMs,
     graceMs,
@@ -111,7 +111,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     needsTarget: () => false,
     watches: [
       (queue) => activities.onEnd((key) => queue.add(key)),
-      (queue) => wakeOrphanVMs({ machines, classes, queue, controller, trust, departures, gone, ownerless, log }),
+      (queue) => wakeOrphanVMs({ machines, classes, queue, controller, trust, removed, gone, ownerless, log }),
     ],
     async end(queue, stopMs) {
       await Promise.all([queue.stop(stopMs), activities.stop(stopMs)]);

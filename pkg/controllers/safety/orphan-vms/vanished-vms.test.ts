@@ -47,8 +47,8 @@ class World {
       targets: { of: () => target, all: () => [target] },
       trust: { trustedForMs: () => Infinity, blindMs: () => 0, graceLeftMs: () => this.graceLeftMs },
       classes: { get: () => undefined },
-      fleet: {
-        condemn: () => (this.mayReplace ? { [Symbol.dispose]: () => undefined } : undefined),
+      budget: {
+        tryAcquire: () => (this.mayReplace ? { [Symbol.dispose]: () => undefined } : undefined),
         poolOf: ({ metadata: { uid } }: Machine) => ({
           key: 'set',
           limit: 1,

@@ -16,7 +16,7 @@ import type { Targets } from '../../../targets/targets.ts';
 import { CLASS_INDEX } from '../../../indexes/class-index.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { MachineEventSink } from '../../machines/events.ts';
-import type { Fleet } from '../../machines/fleet.ts';
+import type { ReplacementBudget } from '../../machines/replacement-budget.ts';
 import { isHealthy } from '../../machines/node-health.ts';
 import type { ReplacementPace } from '../../machines/pace.ts';
 import { paceFactsOf, stoppedZoneOf, type TurnDeps } from '../../machines/replacement-turn.ts';
@@ -34,7 +34,7 @@ export interface VanishedDeps extends TurnDeps {
   readonly writer: Writer;
   readonly targets: Targets;
   readonly trust: Trust;
-  readonly fleet: Pick<Fleet, 'condemn' | 'poolOf'>;
+  readonly budget: Pick<ReplacementBudget, 'tryAcquire' | 'poolOf'>;
   /** Shared with the machine controller, as the fleet is. */
   readonly pace: Pick<ReplacementPace, 'waitMs' | 'begin'>;
   readonly recorder: MachineEventSink;
@@ -101,7 +101,7 @@ export class VanishedVMs {
   }
 
   async #fail(machine: Machine, proof: Proof, signal: AbortSignal): Promise<void> {
-    const { trust, fleet, pace, log } = this.#deps;
+    const { trust, budget, pace, log } = this.#deps;
     const clusters = this.#clustersOf(machine);
     if (trust.graceLeftMs(clusters) > 0) return;
     if (await this.#works(machine, signal)) {
@@ -115,7 +115,7 @@ export class VanishedVMs {
       log.debug({ machine: keyOf(machine) }, 'held back a machine whose VM is gone: others are not well either');
       return;
     }
-    using grant = fleet.condemn(machine);
+    using grant = budget.tryAcquire(machine);
     if (grant === undefined) return;
     if (facts !== undefined) pace.begin(facts);
     await this.#write(machine, proof, clusters, signal);
@@ -179,7 +179,7 @@ function isYetToBeUnknown(machine: Machine): boolean {
 /** Phases of machines that get their first VM, or need none any more. */
 const OTHERS: ReadonlySet<string> = new Set(['', 'Failed', 'Terminating']);
 
-/** Had its VM for certain, and is not on its way out. One whose VM is gone before it was set up fails to be set up for ever. */
+/** Had its VM for certain, and is not on its way out. One whose VM is gone before it was set up fails to be set up forever. */
 function hasSettled(machine: Machine): boolean {
   if (isBeingDeleted(machine) || OTHERS.has(phaseOf(machine))) return false;
   return (machine.spec.providerID ?? '') !== '';

@@ -6,7 +6,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { ChangeHandler, Informer } from '../../../cache/lister.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { Departures } from '../departures.ts';
+import { RemovedMachines } from '../removed-machines.ts';
 import { GoneMachines } from '../gone-machines.ts';
 import { OwnerlessVMs } from '../ownerless-vms.ts';
 import { wakeOrphanVMs } from './wake.ts';
@@ -15,7 +15,7 @@ import { wakeOrphanVMs } from './wake.ts';
 function watching(leads: boolean) {
   const handlers: ChangeHandler<Machine>[] = [];
   const seen = { looks: 0, warnings: 0 };
-  const departures = new Departures();
+  const removed = new RemovedMachines();
   const gone = new GoneMachines();
   const late: string[] = [];
   gone.onLate(({ name }) => late.push(name));
@@ -25,7 +25,7 @@ function watching(leads: boolean) {
     queue: { add: () => undefined, addAfter: () => undefined },
     controller: { hurry: () => void (seen.looks += 1) },
     trust: { trustedForMs: () => (leads ? 1 : 0) },
-    departures,
+    removed,
     gone,
     ownerless: new OwnerlessVMs(),
     log: { ...silentLogger, warn: () => void (seen.warnings += 1) },
@@ -33,7 +33,7 @@ function watching(leads: boolean) {
   const tell = (old: Machine | undefined, current: Machine | undefined): void => {
     for (const handler of handlers) handler(old, current);
   };
-  return { tell, seen, departures, late };
+  return { tell, seen, removed, late };
 }
 
 const withoutVM = (change: (m: BuiltMachine) => void = () => undefined): Machine =>
@@ -80,9 +80,9 @@ test.each([
 });
 
 test('a Machine that vanishes while a VM may be made for it makes the loop look', () => {
-  const { tell, seen, departures } = watching(true);
+  const { tell, seen, removed } = watching(true);
   const gone = withoutVM();
-  departures.creatingVM(gone.metadata.uid);
+  removed.creatingVM(gone.metadata.uid);
 
   tell(gone, undefined);
 
@@ -90,25 +90,25 @@ test('a Machine that vanishes while a VM may be made for it makes the loop look'
 });
 
 test('the VM of a Machine that is gone already, once it is gone too, has its Nodes looked at', () => {
-  const { tell, seen, departures, late } = watching(true);
+  const { tell, seen, removed, late } = watching(true);
   const gone = machine();
-  departures.deletingVM(gone.metadata.uid);
+  removed.deletingVM(gone.metadata.uid);
   tell(gone, undefined);
   expect(late).toEqual([]);
 
-  departures.deletedVM(gone.metadata.uid);
+  removed.deletedVM(gone.metadata.uid);
 
   expect(late).toEqual([gone.metadata.name]);
   expect(seen.looks).toBe(0);
 });
 
 test('a process that does not lead any more tells of no Machine that vanishes', () => {
-  const { tell, seen, departures } = watching(false);
+  const { tell, seen, removed } = watching(false);
 
   tell(machine(), undefined);
 
   expect(seen).toEqual({ looks: 0, warnings: 0 });
-  expect(departures.takeMissed()).toEqual([]);
+  expect(removed.drainMissed()).toEqual([]);
 });
 
 test.each([

@@ -5,7 +5,7 @@ import type { Informer } from '../../../cache/lister.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
-import type { Departures } from '../departures.ts';
+import type { RemovedMachines } from '../removed-machines.ts';
 import { remainsOf, type GoneMachines } from '../gone-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import type { OrphanVMsController } from './controller.ts';
@@ -24,7 +24,7 @@ export interface WakeDeps {
   readonly controller: Pick<OrphanVMsController, 'hurry'>;
   /** Whoever does not lead any more sees Machines go that its successor lets go. */
   readonly trust: Pick<Trust, 'trustedForMs'>;
-  readonly departures: Departures;
+  readonly removed: RemovedMachines;
   readonly gone: GoneMachines;
   readonly ownerless: OwnerlessVMs;
   readonly log: Logger;
@@ -38,13 +38,13 @@ const SEVERAL_VMS = 'OutOfRange';
  * may still be needed to reach its VMs. Machines that go in order cost no look.
  */
 export function wakeOrphanVMs(deps: WakeDeps): void {
-  const { machines, classes, queue, controller, trust, departures, gone, ownerless, log } = deps;
+  const { machines, classes, queue, controller, trust, removed, gone, ownerless, log } = deps;
   const look = (): void => {
     controller.hurry();
     queue.addAfter(ORPHAN_VMS_KEY, GATHER_MS);
   };
   queue.add(ORPHAN_VMS_KEY);
-  departures.onLateEnd((machine, departure) => {
+  removed.onLateEnd((machine, departure) => {
     const fields = fieldsOf(machine);
     if (departure === 'in-order') {
       log.info(fields, 'deleted the VM of a machine that vanished meanwhile');
@@ -60,7 +60,7 @@ export function wakeOrphanVMs(deps: WakeDeps): void {
     const leads = trust.trustedForMs([]) > 0;
     if (!leads || old === undefined || old.metadata.uid === current?.metadata.uid) return;
     const fields = fieldsOf(old);
-    switch (departures.left(old)) {
+    switch (removed.left(old)) {
       case 'in-order':
         ownerless.remove(old.spec.providerID ?? '');
         gone.add(remainsOf(old));

@@ -13,7 +13,7 @@ export type Verdict = 'freeze' | 'unfreeze' | 'leave';
  * | low or less           | one of them    | unfreeze                                 |
  * | between               | any            | leave                                    |
  *
- * One that created too much is its own controller's. High wins where both are the same number, or a set would be frozen and unfrozen for ever.
+ * One that created too much is its own controller's. High wins where both are the same number, or a set would be frozen and unfrozen forever.
  */
 export function verdictOnSet(count: number, { high, low }: Limits, marks: FreezeMarks, isReleased: boolean): Verdict {
   const { isLabelled, hasCondition, isStopped } = marks;

@@ -17,7 +17,7 @@ export interface Pool {
 }
 
 /** What the fleet is read from. A process that reads no sets knows a MachineDeployment by label `name`, or its sets one by one. */
-export interface FleetDeps {
+export interface ReplacementBudgetDeps {
   readonly machines: Lister<Machine>;
   readonly sets?: Lister<MachineSet> | undefined;
   readonly deployments?: Lister<MachineDeployment> | undefined;
@@ -27,16 +27,16 @@ export interface FleetDeps {
  * Grants replacements of unhealthy machines within the limit of their MachineDeployment, found by owner references. A grant
  * is held until it is released, so that two passes cannot both take the last one while their writes are under way.
  */
-export class Fleet {
-  readonly #deps: FleetDeps;
+export class ReplacementBudget {
+  readonly #deps: ReplacementBudgetDeps;
   readonly #condemned = new Map<string, Set<string>>();
 
-  constructor(deps: FleetDeps) {
+  constructor(deps: ReplacementBudgetDeps) {
     this.#deps = deps;
   }
 
   /** A grant to fail this machine; undefined while too many others of its pool are being replaced. */
-  condemn(machine: Machine): Disposable | undefined {
+  tryAcquire(machine: Machine): Disposable | undefined {
     const { uid } = machine.metadata;
     const pool = this.poolOf(machine);
     if (pool === undefined) return { [Symbol.dispose]: () => undefined };

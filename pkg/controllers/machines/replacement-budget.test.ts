@@ -5,11 +5,11 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { Store } from '../../cache/store.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
-import { Fleet } from './fleet.ts';
+import { ReplacementBudget } from './replacement-budget.ts';
 
 const apiVersion = 'machine.sapcloud.io/v1alpha1';
 
-function fleetOf(annotation?: string): { fleet: Fleet; add: (name: string, set: string) => Machine } {
+function budgetOf(annotation?: string): { budget: ReplacementBudget; add: (name: string, set: string) => Machine } {
   const machines = new Store<Machine>();
   const sets = new Store<MachineSet>();
   const deployments = new Store<MachineDeployment>();
@@ -35,64 +35,64 @@ function fleetOf(annotation?: string): { fleet: Fleet; add: (name: string, set: 
     machines.put(one);
     return one;
   };
-  return { fleet: new Fleet({ machines, sets, deployments }), add };
+  return { budget: new ReplacementBudget({ machines, sets, deployments }), add };
 }
 
 describe('replacements of a MachineDeployment', () => {
   test('are granted one at a time, over all its sets', () => {
-    const { fleet, add } = fleetOf();
+    const { budget, add } = budgetOf();
     const [a, b] = [add('a', 'old'), add('b', 'new')];
 
-    const grant = fleet.condemn(a);
+    const grant = budget.tryAcquire(a);
 
     expect(grant).toBeDefined();
-    expect(fleet.condemn(b)).toBeUndefined();
+    expect(budget.tryAcquire(b)).toBeUndefined();
     grant?.[Symbol.dispose]();
-    expect(fleet.condemn(b)).toBeDefined();
+    expect(budget.tryAcquire(b)).toBeDefined();
   });
 
   test('are granted as often at once as its annotation says', () => {
-    const { fleet, add } = fleetOf('20%');
+    const { budget, add } = budgetOf('20%');
     const machines = ['a', 'b', 'c'].map((name) => add(name, 'old'));
 
-    expect(machines.map((one) => fleet.condemn(one) !== undefined)).toEqual([true, true, false]);
+    expect(machines.map((one) => budget.tryAcquire(one) !== undefined)).toEqual([true, true, false]);
   });
 
   test('are stopped by 0', () => {
-    const { fleet, add } = fleetOf('0');
+    const { budget, add } = budgetOf('0');
 
     const a = add('a', 'old');
 
-    expect(fleet.condemn(a)).toBeUndefined();
-    expect(fleet.poolOf(a)?.limit).toBe(0);
+    expect(budget.tryAcquire(a)).toBeUndefined();
+    expect(budget.poolOf(a)?.limit).toBe(0);
   });
 
   test('of sets that are not cached are limited by set', () => {
     const machines = new Store<Machine>();
-    const fleet = new Fleet({ machines });
-    const { add } = fleetOf();
+    const budget = new ReplacementBudget({ machines });
+    const { add } = budgetOf();
     const [a, b, c] = [add('a', 'old'), add('b', 'old'), add('c', 'new')];
     for (const one of [a, b, c]) machines.put(one);
 
-    expect([a, b, c].map((one) => fleet.condemn(one) !== undefined)).toEqual([true, false, true]);
+    expect([a, b, c].map((one) => budget.tryAcquire(one) !== undefined)).toEqual([true, false, true]);
   });
 
   test('of sets that are not cached are limited by label, as in the original', () => {
     const machines = new Store<Machine>();
-    const fleet = new Fleet({ machines });
-    const { add } = fleetOf();
+    const budget = new ReplacementBudget({ machines });
+    const { add } = budgetOf();
     const [a, b] = [add('a', 'old'), add('b', 'new')];
     for (const one of [a, b]) {
       Object.assign(one.metadata, { labels: { name: 'deployment-1' } });
       machines.put(one);
     }
 
-    expect([a, b].map((one) => fleet.condemn(one) !== undefined)).toEqual([true, false]);
+    expect([a, b].map((one) => budget.tryAcquire(one) !== undefined)).toEqual([true, false]);
   });
 
   test('of a machine without owner are not limited', () => {
-    const fleet = new Fleet({ machines: new Store<Machine>() });
+    const budget = new ReplacementBudget({ machines: new Store<Machine>() });
 
-    expect(fleet.condemn(machine())).toBeDefined();
+    expect(budget.tryAcquire(machine())).toBeDefined();
   });
 });

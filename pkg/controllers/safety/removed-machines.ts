@@ -21,7 +21,7 @@ export type LateEnd = (machine: Machine, departure: Exclude<Departure, 'deleting
  * or the control cluster was set back to an older state) is remembered through one whole look of the orphan loop, in
  * which its VM still counts as owned. Of one that vanishes while its VM is being deleted the end of the call decides.
  */
-export class Departures implements CallNotes {
+export class RemovedMachines implements CallNotes {
   readonly #deletedVMs = new BoundedMap<string, true>(CAPACITY);
   /** Machines for which a driver was asked for a VM, by UID. */
   readonly #askedFor = new BoundedMap<string, true>(CAPACITY);
@@ -83,7 +83,7 @@ export class Departures implements CallNotes {
   }
 
   /** Machines that vanished unexpectedly since this was last asked, for one look. */
-  takeMissed(): readonly Machine[] {
+  drainMissed(): readonly Machine[] {
     return this.#missed.splice(0);
   }
 

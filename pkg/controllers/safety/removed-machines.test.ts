@@ -1,27 +1,27 @@
 import { expect, test } from '@jest/globals';
 
 import { machine } from '../../../test/builders.ts';
-import { Departures } from './departures.ts';
+import { RemovedMachines } from './removed-machines.ts';
 import { OwnerlessVMs } from './ownerless-vms.ts';
 
 test('a Machine leaves in order when its VM was deleted first', () => {
-  const departures = new Departures();
-  departures.deletedVM('uid-of-machine-m-1');
+  const removed = new RemovedMachines();
+  removed.deletedVM('uid-of-machine-m-1');
 
-  expect(departures.left(machine())).toBe('in-order');
-  expect(departures.takeMissed()).toEqual([]);
+  expect(removed.left(machine())).toBe('in-order');
+  expect(removed.drainMissed()).toEqual([]);
 });
 
 test('a Machine that vanishes otherwise is missed through one look', () => {
-  const departures = new Departures();
+  const removed = new RemovedMachines();
   const vanished = machine();
 
-  expect(departures.left(vanished)).toBe('unexpectedly');
-  expect(departures.takeMissed()).toEqual([vanished]);
-  expect(departures.takeMissed()).toEqual([]);
+  expect(removed.left(vanished)).toBe('unexpectedly');
+  expect(removed.drainMissed()).toEqual([vanished]);
+  expect(removed.drainMissed()).toEqual([]);
 
-  departures.missAgain([vanished]);
-  expect(departures.takeMissed()).toEqual([vanished]);
+  removed.missAgain([vanished]);
+  expect(removed.drainMissed()).toEqual([vanished]);
 });
 
 test.each([
@@ -30,40 +30,36 @@ test.each([
 ] as const)(
   'of a Machine that vanishes while its VM is being deleted the end of the call decides: $how',
   ({ departure, missed }) => {
-    const departures = new Departures();
+    const removed = new RemovedMachines();
     const ended: unknown[] = [];
-    departures.onLateEnd((...end) => ended.push(end));
+    removed.onLateEnd((...end) => ended.push(end));
     const vanished = machine();
     const { uid } = vanished.metadata;
 
-    departures.deletingVM(uid);
-    expect(departures.left(vanished)).toBe('deleting');
-    expect([departures.takeMissed(), departures.deleting(), departures.deleting()]).toEqual([
-      [],
-      [vanished],
-      [vanished],
-    ]);
+    removed.deletingVM(uid);
+    expect(removed.left(vanished)).toBe('deleting');
+    expect([removed.drainMissed(), removed.deleting(), removed.deleting()]).toEqual([[], [vanished], [vanished]]);
     expect(ended).toEqual([]);
 
-    if (departure === 'in-order') departures.deletedVM(uid);
-    else departures.gaveUpVM(uid);
+    if (departure === 'in-order') removed.deletedVM(uid);
+    else removed.gaveUpVM(uid);
     expect(ended).toEqual([[vanished, departure]]);
-    expect(departures.takeMissed()).toHaveLength(missed);
-    expect([...departures.takeMissed(), ...departures.deleting()]).toEqual([]);
+    expect(removed.drainMissed()).toHaveLength(missed);
+    expect([...removed.drainMissed(), ...removed.deleting()]).toEqual([]);
   },
 );
 
 test('a call that fails is nothing to a Machine that exists', () => {
-  const departures = new Departures();
+  const removed = new RemovedMachines();
   const ended: unknown[] = [];
-  departures.onLateEnd((...end) => ended.push(end));
+  removed.onLateEnd((...end) => ended.push(end));
 
-  departures.deletingVM('uid-of-machine-m-1');
-  departures.gaveUpVM('uid-of-machine-m-1');
+  removed.deletingVM('uid-of-machine-m-1');
+  removed.gaveUpVM('uid-of-machine-m-1');
 
   expect(ended).toEqual([]);
-  expect(departures.takeMissed()).toEqual([]);
-  expect(departures.left(machine())).toBe('unexpectedly');
+  expect(removed.drainMissed()).toEqual([]);
+  expect(removed.left(machine())).toBe('unexpectedly');
 });
 
 test.each([
@@ -82,7 +78,7 @@ test.each([
     o.spec.providerID = providerID;
   });
 
-  expect(new Departures().left(leaving)).toBe('in-order');
+  expect(new RemovedMachines().left(leaving)).toBe('in-order');
 });
 
 test('a VM of which several lists tell is one', () => {
@@ -103,7 +99,7 @@ test('a Machine that is taken away while its VM may be being made is missed', ()
     m.status.currentStatus.phase = '';
   });
 
-  expect(new Departures().left(young)).toBe('unexpectedly');
+  expect(new RemovedMachines().left(young)).toBe('unexpectedly');
   const going = { ...young, metadata: { ...young.metadata, deletionTimestamp: 'now' } };
-  expect(new Departures().left(going)).toBe('in-order');
+  expect(new RemovedMachines().left(going)).toBe('in-order');
 });
