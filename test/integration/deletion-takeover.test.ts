@@ -70,7 +70,8 @@ const LEFTOVERS: readonly Leftover[] = [
     name: 'vm-status-without-label',
     said: ['Delete', 'Processing', 'Set machine status to termination. Now, getting VM Status'],
     change: ({ forgetNode }) => forgetNode(),
-    events: DELETED,
+    // Its Node shows whose it is.
+    events: ['Drained', 'NodeLabelCorrected', 'VMDeleted'],
   },
   {
     name: 'vm-status-failed',
