@@ -75,7 +75,10 @@ export class OperatorSession implements AsyncDisposable {
       },
     });
     const session = new OperatorSession(manager, requests, directory);
-    await eventually(async () => (await fetch(`${manager.url}/readyz`)).ok, { describe: 'the controllers to work' });
+    await eventually(async () => (await fetch(`${manager.url}/readyz`)).ok, {
+      timeoutMs: 60_000,
+      describe: 'the controllers to work',
+    });
     return session;
   }
 
