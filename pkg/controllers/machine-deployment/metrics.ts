@@ -1,21 +1,13 @@
 import type { Registry } from 'prom-client';
 
 import type { IntOrPercent, MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import {
-  conditionValue,
-  failedMachineLabels,
-  FAILED_MACHINE_LABELS,
-  seconds,
-  nameOf,
-} from '../../metrics/object-labels.ts';
+import { nameOf, seconds } from '../../metrics/object-labels.ts';
+import { NAMED, ownerGauges, type ObjectValue } from '../../metrics/owner-gauges.ts';
 import { objectGauges } from '../../metrics/object-gauges.ts';
 import { scrapeFailures } from '../../metrics/scrape-failures.ts';
 
-/** Labels that name a MachineDeployment. */
-const NAMED = ['name', 'namespace'] as const;
-
 /** Gauges with labels NAMED, by what is read from a MachineDeployment; undefined leaves the series out. */
-const VALUES: readonly { name: string; help: string; of: (object: MachineDeployment) => number | undefined }[] = [
+const VALUES: readonly ObjectValue<MachineDeployment>[] = [
   {
     name: 'info_spec_paused',
     help: 'Whether the rollout is paused.',
@@ -94,22 +86,11 @@ export function machineDeploymentMetrics(registry: Registry, list: () => readonl
       1,
     ],
   ]);
-  for (const { name, help, of } of VALUES) {
-    each(name, help, NAMED, (object) => {
-      const value = of(object);
-      return value === undefined ? [] : [[nameOf(object), value]];
-    });
-  }
-  each('status_condition', 'Conditions: 1 True, 0 False, 2 Unknown.', [...NAMED, 'condition'], (object) =>
-    (object.status?.conditions ?? []).map(
-      ({ type, status }) => [{ ...nameOf(object), condition: type }, conditionValue(status)] as const,
-    ),
-  );
-  each('failed_machines', 'Machines whose last operation failed.', [...NAMED, ...FAILED_MACHINE_LABELS], (object) =>
-    (object.status?.failedMachines ?? []).map(
-      (machine) => [{ ...nameOf(object), ...failedMachineLabels(machine) }, 1] as const,
-    ),
-  );
+  ownerGauges(each, {
+    values: VALUES,
+    conditionsOf: ({ status }) => status?.conditions ?? [],
+    failedMachinesOf: ({ status }) => status?.failedMachines ?? [],
+  });
 }
 
 function rollingLimit({ spec }: MachineDeployment, limit: 'maxSurge' | 'maxUnavailable'): number | undefined {

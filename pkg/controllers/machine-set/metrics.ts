@@ -2,13 +2,8 @@ import { Counter } from 'prom-client';
 import type { Registry } from 'prom-client';
 
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import {
-  conditionValue,
-  failedMachineLabels,
-  FAILED_MACHINE_LABELS,
-  seconds,
-  nameOf,
-} from '../../metrics/object-labels.ts';
+import { nameOf, seconds } from '../../metrics/object-labels.ts';
+import { NAMED, ownerGauges, type ObjectValue } from '../../metrics/owner-gauges.ts';
 import { objectGauges } from '../../metrics/object-gauges.ts';
 import { scrapeFailures } from '../../metrics/scrape-failures.ts';
 
@@ -18,11 +13,8 @@ export interface MachineSetMetrics {
   readonly staleMachines: Counter;
 }
 
-/** Labels that name a set. */
-const NAMED = ['name', 'namespace'] as const;
-
 /** Gauges with labels NAMED, by what is read from a set; undefined leaves the series out. */
-const VALUES: readonly { name: string; help: string; of: (set: MachineSet) => number | undefined }[] = [
+const VALUES: readonly ObjectValue<MachineSet>[] = [
   { name: 'info_spec_replicas', help: 'Desired machines.', of: ({ spec }) => spec.replicas ?? 0 },
   { name: 'info_spec_min_ready_seconds', help: 'minReadySeconds.', of: ({ spec }) => spec.minReadySeconds ?? 0 },
   {
@@ -50,22 +42,11 @@ export function machineSetMetrics(registry: Registry, list: () => readonly Machi
     scrapeFailures(registry, 'Machineset-count'),
   );
   eachSet('info', 'Machine sets and the class that they name.', INFO_LABELS, (set) => [[infoOf(set), 1]]);
-  for (const { name, help, of } of VALUES) {
-    eachSet(name, help, NAMED, (set) => {
-      const value = of(set);
-      return value === undefined ? [] : [[nameOf(set), value]];
-    });
-  }
-  eachSet('status_condition', 'Conditions: 1 True, 0 False, 2 Unknown.', [...NAMED, 'condition'], (set) =>
-    (set.status?.machineSetCondition ?? []).map(
-      ({ type, status }) => [{ ...nameOf(set), condition: type }, conditionValue(status)] as const,
-    ),
-  );
-  eachSet('failed_machines', 'Machines whose last operation failed.', [...NAMED, ...FAILED_MACHINE_LABELS], (set) =>
-    (set.status?.failedMachines ?? []).map(
-      (machine) => [{ ...nameOf(set), ...failedMachineLabels(machine) }, 1] as const,
-    ),
-  );
+  ownerGauges(eachSet, {
+    values: VALUES,
+    conditionsOf: ({ status }) => status?.machineSetCondition ?? [],
+    failedMachinesOf: ({ status }) => status?.failedMachines ?? [],
+  });
   return {
     staleMachines: new Counter({
       name: 'mcm_machine_stale_machines_total',
