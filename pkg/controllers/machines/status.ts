@@ -1,5 +1,6 @@
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { LastOperation, Machine, MachineStatus } from '../../apis/machine/v1alpha1/machine.ts';
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { LONGEST_TEXT, shortText } from '../../apis/short-text.ts';
 import { toTimestamp } from '../../clock/clock.ts';
@@ -22,6 +23,11 @@ export function copyOf(machine: Machine): MachineCopy {
   // Cheaper than structuredClone, and a Machine is nothing but JSON.
   const { spec, status, ...rest } = JSON.parse(JSON.stringify(machine)) as Partial<Machine> & Pick<Machine, 'metadata'>;
   return { ...rest, spec: spec ?? {}, status: status ?? {} };
+}
+
+/** Whether our finalizer holds the Machine: none without it has a VM that was asked for by us. */
+export function isHeld({ metadata }: Pick<Machine, 'metadata'>): boolean {
+  return metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
 }
 
 /** Whether a VM is still to be made or found: nothing was confirmed, or the last attempt failed. */

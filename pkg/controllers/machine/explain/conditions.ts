@@ -1,12 +1,11 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { ConditionStatus } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { deletionStageOf, hasReached, textOfStage } from '../../machines/deletion-stage.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
-import { isBeingCreated } from '../../machines/status.ts';
+import { isBeingCreated, isHeld } from '../../machines/status.ts';
 import { CREATE_FAILED } from '../../machines/status-texts.ts';
 import { explain } from './explain.ts';
 import type { Explanation } from './explanation.ts';
@@ -46,11 +45,11 @@ export function refusalShownBy({ status }: Machine): string | undefined {
 }
 
 /** What the last operation says that the API server refuses to record; undefined when it says nothing of that, or that is over. */
-export function refusalSaidBy({ metadata, spec, status }: Machine): string | undefined {
+export function refusalSaidBy(machine: Machine): string | undefined {
+  const { spec, status } = machine;
   const { type, errorCode, description = '' } = status?.lastOperation ?? {};
-  const isHeld = metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
   const isOpen =
-    (errorCode === 'FinalizerRefused' && !isHeld) ||
+    (errorCode === 'FinalizerRefused' && !isHeld(machine)) ||
     (errorCode === 'RecordRefused' && (type === 'Delete' || (spec?.providerID ?? '') === ''));
   return isOpen ? textOfStage(description) : undefined;
 }
@@ -85,8 +84,7 @@ const UNRECORDED = 'The VM is not recorded, so that its Node is not known.';
 /** The machine had got a VM when the API server refused to record which. */
 function hasUnrecordedVM(machine: Machine): boolean {
   const { type, errorCode } = machine.status?.lastOperation ?? {};
-  const isHeld = machine.metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
-  return isHeld && !hasVM(machine) && type === 'Create' && errorCode === 'RecordRefused';
+  return isHeld(machine) && !hasVM(machine) && type === 'Create' && errorCode === 'RecordRefused';
 }
 
 function hasVM({ spec }: Machine): boolean {

@@ -1,6 +1,5 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Clock } from '../../../clock/clock.ts';
@@ -13,6 +12,7 @@ import {
   beginPhase,
   copyOf,
   isBeingCreated,
+  isHeld,
   restartPhase,
   setFailure,
   type MachineCopy,
@@ -187,10 +187,6 @@ function isNeededForVM({ observed, machine }: MachineContext): boolean {
   const isVM = machine.spec.providerID !== observed.spec?.providerID;
   const isNode = machine.metadata.labels?.[NODE_LABEL] !== observed.metadata.labels?.[NODE_LABEL];
   return isVM || isNode || isHeld(machine) !== isHeld(observed);
-}
-
-function isHeld({ metadata }: Machine): boolean {
-  return metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
 }
 
 /** The status of the pass on the record as it is. */

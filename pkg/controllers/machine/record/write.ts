@@ -18,6 +18,7 @@ import {
 import { CONTROL } from '../../../gate/gate.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch, type Patch } from '../../../kube/patch.ts';
 import { machines } from '../../../kube/resource.ts';
+import { isHeld } from '../../machines/status.ts';
 import { statusChange } from '../../machines/status-change.ts';
 import { refusedFor } from '../../machines/node-refusal.ts';
 import { machineConditions, refusalSaidBy, refusalShownBy } from '../explain/conditions.ts';
@@ -91,7 +92,6 @@ function hasNews(before: Machine, after: Machine, refusal: string | undefined): 
 
 /** Whether a pass takes our finalizer from a Machine that is being deleted. */
 export function isRelease(before: Machine, after: Machine): boolean {
-  const isHeld = ({ metadata }: Machine): boolean => metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
   return isBeingDeleted(before) && isHeld(before) && !isHeld(after);
 }
 
