@@ -13,6 +13,8 @@ const never = new AbortController().signal;
 const condition = { type: 'Terminating', status: 'True', reason: 'ScaleDown', message: 'scaling down' } as const;
 
 const evictions = (cluster: DrainCluster): number => cluster.sent.filter((r) => r.resource === 'pods/eviction').length;
+// kube-controller-manager taints a cordoned Node at once, and so may come in between: what was refused with 409 is sent again.
+const accepted = (cluster: DrainCluster): number => cluster.sent.filter(({ code }) => code !== 409).length;
 const namesOf = (pods: readonly Pod[]): string[] => pods.map(({ metadata }) => metadata.name).toSorted();
 
 describe('a drain', () => {
@@ -51,13 +53,13 @@ describe('a drain', () => {
     const node = await cluster.node();
     const request = cluster.request(node, { nodeCondition: condition });
 
-    const before = cluster.sent.length;
+    const before = accepted(cluster);
     await cluster.drain(request, never);
-    const first = cluster.sent.length - before;
+    const first = accepted(cluster) - before;
     await cluster.drain(request, never);
 
     expect(first).toBe(3);
-    expect(cluster.sent.length - before - first).toBe(1);
+    expect(accepted(cluster) - before - first).toBe(1);
   });
 
   test('keeps new pods off by a taint when asked to, beside the taints that are there', async () => {
