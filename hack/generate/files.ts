@@ -1,6 +1,6 @@
 import { apiReference } from './api-reference.ts';
+import { contractFiles } from './contracts.ts';
 import { crdFiles } from './crds/all.ts';
-import { driverContractFiles } from './driver-contract.ts';
 import { errorCodesReference } from './error-codes-reference.ts';
 import { flagsReference } from './flags-reference.ts';
 import { metricsReference } from './metrics-reference.ts';
@@ -9,7 +9,7 @@ import { metricsReference } from './metrics-reference.ts';
 export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ...crdFiles(),
-    ...(await driverContractFiles()),
+    ...(await contractFiles()),
     ['docs/reference/api.md', await apiReference()],
     ['docs/reference/error-codes.md', await errorCodesReference()],
     ['docs/reference/flags.md', await flagsReference()],

@@ -66,6 +66,9 @@ export const NOT_MANAGED_ANNOTATION = 'node.machine.sapcloud.io/not-managed-by-m
 export const MACHINE_UID_ANNOTATION = 'machine.sapcloud.io/machine-uid';
 /** On MachineDeployments: how many Machines may be replaced for bad health at once; int or percent. */
 export const MAX_REPLACEMENTS_ANNOTATION = 'machine.sapcloud.io/max-replacements';
+/** On MachineDeployments: the fewest and the most Machines that an autoscaler may choose; both make it a node group. */
+export const NODE_GROUP_MIN_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-min-size';
+export const NODE_GROUP_MAX_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-max-size';
 /** On MachineSets and MachineDeployments: revision of the template. */
 export const REVISION_ANNOTATION = 'deployment.kubernetes.io/revision';
 /** On MachineSets: revisions held before, comma separated. */

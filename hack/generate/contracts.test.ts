@@ -1,0 +1,25 @@
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+
+import { expect, test } from '@jest/globals';
+
+import { contractFaults, contractFiles } from './contracts.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const GENERATED = ['pkg/driver/grpc/gen', 'pkg/autoscaler/gen'];
+
+test('the contracts keep the rules of buf', async () => {
+  expect(await contractFaults()).toEqual([]);
+}, 30_000);
+
+test('the folders of the generated contracts hold nothing else', async () => {
+  const files = await contractFiles();
+
+  const have = GENERATED.flatMap((folder) =>
+    readdirSync(path.join(ROOT, folder), { recursive: true, withFileTypes: true }),
+  )
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(ROOT, path.join(entry.parentPath, entry.name)));
+
+  expect(have.toSorted()).toEqual([...files.keys()].toSorted());
+}, 30_000);

@@ -1,0 +1,121 @@
+import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
+import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
+import { isBeingDeleted, keyOf } from '../apis/meta.ts';
+import type { Lister } from '../cache/lister.ts';
+
+/** How many Machines a MachineDeployment may have by an autoscaler's choice. */
+export interface GroupLimits {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** A MachineDeployment that an autoscaler may scale. */
+export interface NodeGroup extends GroupLimits {
+  /** What the autoscaler calls it: the name, since one namespace is served. */
+  readonly id: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** What is wrong with the limits of a MachineDeployment, and how to put it right. Nothing scales it meanwhile. */
+export interface GroupFault {
+  readonly namespace: string;
+  readonly name: string;
+  readonly message: string;
+}
+
+/** What node groups are found by. */
+export interface NodeGroupsOptions {
+  readonly deployments: Lister<MachineDeployment>;
+  readonly namespace: string;
+  /** Of flag `--nodes`, by name; they count more than annotations. */
+  readonly listed: ReadonlyMap<string, GroupLimits>;
+}
+
+const KEYS = `annotations ${NODE_GROUP_MIN_ANNOTATION} and ${NODE_GROUP_MAX_ANNOTATION}`;
+
+/**
+ * The node groups: MachineDeployments of one namespace with limits, from flag `--nodes` or from their annotations. One that does not exist, is being
+ * deleted, or has a maximum of 0 is none. Read from the cache each time, so nothing is ever stale.
+ */
+export class NodeGroups {
+  readonly #options: NodeGroupsOptions;
+
+  constructor(options: NodeGroupsOptions) {
+    this.#options = options;
+  }
+
+  /** All of them, by id. */
+  list(): readonly NodeGroup[] {
+    const groups = this.#all().filter((found) => found !== undefined && !isFault(found)) as NodeGroup[];
+    return groups.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  get(id: string): NodeGroup | undefined {
+    const { deployments, namespace } = this.#options;
+    const deployment = deployments.get(keyOf({ metadata: { namespace, name: id } }));
+    return deployment && this.of(deployment);
+  }
+
+  /** The group that a MachineDeployment is; undefined when it is none. */
+  of(deployment: MachineDeployment): NodeGroup | undefined {
+    const found = groupOf(deployment, this.#options.listed);
+    return found === undefined || isFault(found) ? undefined : found;
+  }
+
+  /** MachineDeployments that are meant to be groups, and cannot be. */
+  faults(): readonly GroupFault[] {
+    const { deployments, namespace, listed } = this.#options;
+    const missing = [...listed.keys()]
+      .filter((name) => deployments.get(keyOf({ metadata: { namespace, name } })) === undefined)
+      .map((name) => ({
+        namespace,
+        name,
+        message: `--nodes names MachineDeployment ${namespace}/${name}, which does not exist: create it, or remove it from the flag`,
+      }));
+    return [...this.#all().filter((found) => found !== undefined && isFault(found)), ...missing] as GroupFault[];
+  }
+
+  #all(): readonly (NodeGroup | GroupFault | undefined)[] {
+    return this.#options.deployments.list().map((deployment) => groupOf(deployment, this.#options.listed));
+  }
+}
+
+/** What a MachineDeployment is to an autoscaler: a group, a fault of its annotations, or nothing. */
+export function groupOf(
+  deployment: MachineDeployment,
+  listed: ReadonlyMap<string, GroupLimits>,
+): NodeGroup | GroupFault | undefined {
+  const { name, namespace = '', annotations = {} } = deployment.metadata;
+  if (isBeingDeleted(deployment)) return undefined;
+  const fault = (what: string): GroupFault => ({ namespace, name, message: `${KEYS}: ${what}` });
+
+  const limits = listed.get(name) ?? limitsIn(annotations);
+  if (limits === undefined) return undefined;
+  if (typeof limits === 'string') return fault(limits);
+  return limits.max === 0 ? undefined : { id: name, namespace, name, ...limits };
+}
+
+/** The limits that annotations say; a text says what is wrong with them. */
+function limitsIn(annotations: Readonly<Record<string, string>>): GroupLimits | string | undefined {
+  const [min, max] = [annotations[NODE_GROUP_MIN_ANNOTATION], annotations[NODE_GROUP_MAX_ANNOTATION]];
+  if (min === undefined && max === undefined) return undefined;
+  if (min === undefined || max === undefined)
+    return `${min === undefined ? 'the first' : 'the second'} is missing; set both, or remove both`;
+  for (const value of [min, max]) {
+    if (!isCount(value))
+      return `${JSON.stringify(value)} is not valid, a whole number from 0 to 2147483647 is expected`;
+  }
+  if (Number(min) > Number(max))
+    return `the minimum ${min} is greater than the maximum ${max}; raise one or lower the other`;
+  return { min: Number(min), max: Number(max) };
+}
+
+/** Whether a text is a number of Machines, as `spec.replicas` can hold it. */
+function isCount(text: string): boolean {
+  return /^\d{1,10}$/.test(text) && Number(text) <= 2_147_483_647;
+}
+
+function isFault(found: NodeGroup | GroupFault): found is GroupFault {
+  return 'message' in found;
+}
