@@ -26,7 +26,7 @@ export const LONGEST: readonly string[] = [
   'test/integration/lease-thread.test.ts',
   'test/integration/driver-contract.test.ts',
   'test/faults/leadership.test.ts',
-  'test/integration/freeze.test.ts',
+  'test/integration/outage.test.ts',
   'test/faults/control-plane.test.ts',
   'test/faults/zone-stop.test.ts',
   'test/integration/crds-upgrade.test.ts',

@@ -16,7 +16,7 @@ export interface CachedKind {
 
 /**
  * Resolves when every cache has caught up with the present: reads the resourceVersion of each kind by a live list of one
- * object and waits until the informer has reached it. A new leader, and everyone after an unfreeze, does this before acting,
+ * object and waits until the informer has reached it. A new leader, and everyone after an outage, does this before acting,
  * so that nothing is decided on what was true before. Rejects with ApiError or the signal's reason.
  */
 export async function reachPresent(kinds: readonly CachedKind[], signal: AbortSignal): Promise<void> {

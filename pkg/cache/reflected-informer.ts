@@ -29,7 +29,7 @@ export interface InformerOptions<T extends KubeObject> {
   readonly indexes?: IndexFunctions<T> | undefined;
   /** Applied once to each object; `managedFields` are left out before. */
   readonly transform?: Transform<T> | undefined;
-  /** Freezes what readers get: outside production, where it finds writers. */
+  /** Outages what readers get: outside production, where it finds writers. */
   readonly freeze?: boolean | undefined;
   /** Told of every event, bookmark and list: the cluster answers. Must not throw. */
   readonly onAlive?: (() => void) | undefined;

@@ -271,7 +271,7 @@ export const FLAGS: readonly Flag[] = [
     atLeast: 1_000,
     group: 'Safety',
     programs: ALL,
-    help: 'How long an API server may be unreachable before everything freezes, and how old a proof of life may be for what destroys.',
+    help: 'How long an API server may be unreachable before an outage begins, in which nothing is changed, and how old a proof of life may be for what destroys.',
   },
   {
     name: 'machine-safety-grace',
@@ -280,7 +280,7 @@ export const FLAGS: readonly Flag[] = [
     min: 0,
     group: 'Safety',
     programs: MACHINES,
-    help: 'How long after the start of leadership, or after a freeze, no machine becomes Failed.',
+    help: 'How long after the start of leadership, or after an outage, no machine becomes Failed.',
   },
   {
     name: 'zone-unhealthy-threshold',

@@ -32,8 +32,8 @@ describe('verdictOf', () => {
       want: { kind: 'failed', message: 'm' },
     },
     {
-      what: 'a frozen gate',
-      err: new GateClosedError('frozen', 'target', 'm'),
+      what: 'a gate closed by an outage',
+      err: new GateClosedError('outage', 'target', 'm'),
       want: { kind: 'failed', message: 'm' },
     },
   ])('$what becomes $want.kind', ({ err, want }) => {

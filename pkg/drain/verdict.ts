@@ -26,7 +26,7 @@ export function verdictOf(err: unknown): Verdict {
     const { message, retryAfterMs } = err;
     return retryAfterMs === undefined ? { kind: 'failed', message } : { kind: 'failed', message, retryAfterMs };
   }
-  // The fence ends the drain through its signal; a freeze or a missing proof of life passes.
+  // The fence ends the drain through its signal; an outage or a missing proof of life passes.
   if (err instanceof GateClosedError) return { kind: 'failed', message: err.message };
   throw err;
 }

@@ -107,7 +107,7 @@ describe('GatedDriver', () => {
 
   test('sends nothing when the gate is closed', async () => {
     const { driver, gate, sent } = gated(() => Promise.resolve(vm));
-    gate.closed = new GateClosedError('frozen', 'target', 'closed');
+    gate.closed = new GateClosedError('outage', 'target', 'closed');
 
     await expect(driver.create(request, signal, 10 * MINUTE)).rejects.toBe(gate.closed);
     expect(sent).not.toHaveBeenCalled();

@@ -1,6 +1,6 @@
 /**
  * What a mutation does to the world, in rising order of danger.
- * report: says something (Events, status that shows a freeze); passes even while frozen.
+ * report: says something (Events, status that shows an outage); passes even then.
  * create: makes an API object. change: alters one.
  * destroy: deletes, evicts, moves a Machine to Failed, scales a set down, or calls any mutating driver method; it needs a
  * recent proof that every cluster concerned is alive.
@@ -26,8 +26,8 @@ export interface Admission {
   readonly leftMs?: () => number;
 }
 
-/** Why the gate refused. fenced: leadership may have passed on. frozen: a cluster was unreachable for too long. unproven: no recent proof of life. */
-export type GateClosedReason = 'fenced' | 'frozen' | 'unproven';
+/** Why the gate refused. fenced: leadership may have passed on. outage: a cluster was unreachable for too long. unproven: no recent proof of life. */
+export type GateClosedReason = 'fenced' | 'outage' | 'unproven';
 
 /** Thrown instead of sending a mutation. It is no failure of the object: reconcilers requeue without back-off growth. */
 export class GateClosedError extends Error {

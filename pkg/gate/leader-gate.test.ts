@@ -8,10 +8,10 @@ import { instantOf } from '../clock/host-clock.ts';
 import { silentLogger } from '../log/logger.ts';
 import { gateMetrics } from '../metrics/gate.ts';
 import { LeaseFence } from './fence.ts';
-import { Freezes } from './freeze.ts';
+import { Outages } from './outages.ts';
 import { CONTROL, GateClosedError } from './gate.ts';
 import { LeaderGate } from './leader-gate.ts';
-import type { FreezeChange } from './outage.ts';
+import type { OutageChange } from './outage.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -50,18 +50,18 @@ async function start({ targetUp = true }: { targetUp?: TestCluster['up'] } = {})
   const clock = new FakeClock();
   const registry = new Registry();
   const metrics = gateMetrics(registry);
-  const freezes = new Freezes({ clock, log: silentLogger, metrics, periodMs: PERIOD, timeoutMs: TIMEOUT });
-  stop = () => freezes.stop();
+  const outages = new Outages({ clock, log: silentLogger, metrics, periodMs: PERIOD, timeoutMs: TIMEOUT });
+  stop = () => outages.stop();
   const control = new TestCluster(CONTROL);
   const target = new TestCluster('target');
   target.up = targetUp;
-  freezes.add(control);
-  freezes.add(target);
+  outages.add(control);
+  outages.add(target);
   const changes: string[] = [];
-  const told: FreezeChange[] = [];
-  freezes.onChange((change) => {
+  const told: OutageChange[] = [];
+  outages.onChange((change) => {
     told.push(change);
-    changes.push(`${change.cluster} ${change.frozen ? 'frozen' : 'unfrozen'}`);
+    changes.push(`${change.cluster} ${change.isOver ? 'answers' : 'outage'}`);
   });
   const fence = new LeaseFence({ clock, renewDeadlineMs: 10 * SECOND });
   fence.renewed(instantOf(clock), 3);
@@ -73,8 +73,8 @@ async function start({ targetUp = true }: { targetUp?: TestCluster['up'] } = {})
     }
   };
   await pass(1);
-  const gate = new LeaderGate({ clock, fence, freezes, metrics, graceMs: 2 * MINUTE });
-  return { clock, registry, freezes, control, target, changes, told, fence, gate, pass };
+  const gate = new LeaderGate({ clock, fence, outages, metrics, graceMs: 2 * MINUTE });
+  return { clock, registry, outages, control, target, changes, told, fence, gate, pass };
 }
 
 /** The reason of a refusal, or `admitted`. */
@@ -129,12 +129,12 @@ describe('admission', () => {
 
   test.each([
     { intent: 'report', clusters: BOTH, want: 'admitted' },
-    { intent: 'create', clusters: BOTH, want: 'frozen target' },
-    { intent: 'change', clusters: ['target'], want: 'frozen target' },
-    { intent: 'destroy', clusters: BOTH, want: 'frozen target' },
+    { intent: 'create', clusters: BOTH, want: 'outage target' },
+    { intent: 'change', clusters: ['target'], want: 'outage target' },
+    { intent: 'destroy', clusters: BOTH, want: 'outage target' },
     { intent: 'change', clusters: [CONTROL], want: 'admitted' },
     { intent: 'destroy', clusters: [CONTROL], want: 'admitted' },
-  ] as const)('with a frozen target, $intent on $clusters is $want', async ({ intent, clusters, want }) => {
+  ] as const)('in an outage of the target, $intent on $clusters is $want', async ({ intent, clusters, want }) => {
     const { gate, target, pass } = await start();
     target.up = false;
 
@@ -185,9 +185,9 @@ describe('proof of life', () => {
   });
 
   test('a watch event or bookmark is one', async () => {
-    const { gate, control, freezes, pass } = await start();
+    const { gate, control, outages, pass } = await start();
     await pass(TIMEOUT + SECOND);
-    freezes.sawLife(CONTROL);
+    outages.sawLife(CONTROL);
     const before = control.probes;
 
     await gate.admit('destroy', [CONTROL], never);
@@ -195,21 +195,21 @@ describe('proof of life', () => {
     expect(control.probes).toBe(before);
   });
 
-  test('when the cluster has just gone, a destroy is refused long before the freeze', async () => {
-    const { gate, target, freezes, pass } = await start();
+  test('when the cluster has just gone, a destroy is refused long before the outage', async () => {
+    const { gate, target, outages, pass } = await start();
     await pass(TIMEOUT + SECOND);
     target.up = false;
 
     expect(await outcome(gate.admit('destroy', BOTH, never))).toBe('unproven target');
     expect(await outcome(gate.admit('change', BOTH, never))).toBe('admitted');
-    expect(freezes.state('target')?.frozen).toBe(false);
+    expect(outages.state('target')?.outage).toBeUndefined();
   });
 
   test('a failed probe closes destroy at once, whatever the watches still deliver', async () => {
-    const { gate, target, freezes, pass } = await start();
+    const { gate, target, outages, pass } = await start();
     target.up = false;
     await pass(PERIOD);
-    freezes.sawLife('target');
+    outages.sawLife('target');
 
     expect(await outcome(gate.admit('destroy', ['target'], never))).toBe('unproven target');
   });
@@ -226,20 +226,20 @@ describe('proof of life', () => {
   });
 
   test('an answer proves life for when it was asked for', async () => {
-    const { clock, freezes, target, pass } = await start();
+    const { clock, outages, target, pass } = await start();
     await pass(PERIOD - 2 * SECOND);
     const answer = Promise.withResolvers<void>();
     target.probe = () => answer.promise;
     await pass(2 * SECOND);
     const sentMs = clock.monotonicMs();
     await pass(5 * SECOND);
-    expect(freezes.state('target')?.provenMs).toBeLessThan(sentMs - SECOND);
+    expect(outages.state('target')?.provenMs).toBeLessThan(sentMs - SECOND);
 
     answer.resolve();
     await pass(1);
 
-    expect(freezes.state('target')?.provenMs).toBeLessThanOrEqual(sentMs);
-    expect(freezes.state('target')?.provenMs).toBeGreaterThan(sentMs - SECOND);
+    expect(outages.state('target')?.provenMs).toBeLessThanOrEqual(sentMs);
+    expect(outages.state('target')?.provenMs).toBeGreaterThan(sentMs - SECOND);
   });
 
   test('many destroys share one probe', async () => {
@@ -256,9 +256,9 @@ describe('proof of life', () => {
     { lost: 'leadership', want: 'fenced' },
     { lost: 'another cluster', want: 'unproven control' },
   ])('a destroy is refused when $lost was lost while it probed', async ({ lost, want }) => {
-    const { clock, freezes, gate, pass, target } = await start();
+    const { clock, outages, gate, pass, target } = await start();
     await pass(TIMEOUT + SECOND);
-    freezes.sawLife(CONTROL);
+    outages.sawLife(CONTROL);
     const answer = Promise.withResolvers<void>();
     target.probe = () => answer.promise;
     await clock.advanceAsync(4 * SECOND);
@@ -266,7 +266,7 @@ describe('proof of life', () => {
     const admission = outcome(gate.admit('destroy', BOTH, never));
     await clock.advanceAsync(1); // it probes
     if (lost === 'leadership') await clock.advanceAsync(7 * SECOND);
-    else await freezes.remove(CONTROL);
+    else await outages.remove(CONTROL);
     answer.resolve();
 
     expect(await admission).toBe(want);
@@ -287,20 +287,20 @@ describe('proof of life', () => {
 
 describe('before the first answer to a probe', () => {
   test('nothing is destroyed, and what destroys waits for that answer', async () => {
-    const { gate, target, freezes, clock } = await start({ targetUp: 'hangs' });
+    const { gate, target, outages, clock } = await start({ targetUp: 'hangs' });
     const admission = outcome(gate.admit('destroy', ['target'], never));
-    const unknown = freezes.state('target');
+    const unknown = outages.state('target');
 
     await clock.advanceAsync(10 * SECOND);
 
-    expect(unknown).toMatchObject({ frozen: false, silentSinceMs: undefined, provenMs: undefined });
+    expect(unknown).toMatchObject({ outage: undefined, silentSinceMs: undefined, provenMs: undefined });
     expect(target.probes).toBe(1);
     expect(await admission).toMatch(/unproven|fenced/);
-    expect(freezes.state('target')).toMatchObject({ frozen: true });
+    expect(outages.state('target')?.outage).toBeDefined();
   });
 });
 
-describe('freezing', () => {
+describe('an outage', () => {
   test('happens when probes failed for the whole timeout, not before', async () => {
     const { target, changes, pass } = await start();
     target.up = false;
@@ -310,11 +310,11 @@ describe('freezing', () => {
     await pass(2 * SECOND);
 
     expect(before).toEqual([]);
-    expect(changes).toEqual(['target frozen']);
+    expect(changes).toEqual(['target outage']);
   });
 
-  test('forgets the first failure at a good probe: two failures hours apart do not freeze', async () => {
-    const { target, changes, freezes, pass } = await start();
+  test('forgets the first failure at a good probe: two failures hours apart are no outage', async () => {
+    const { target, changes, outages, pass } = await start();
     target.up = false;
     await pass(PERIOD);
     target.up = true;
@@ -323,19 +323,19 @@ describe('freezing', () => {
     await pass(20 * SECOND);
 
     expect(changes).toEqual([]);
-    expect(freezes.state('target')?.silentSinceMs).toBeGreaterThan(10 * MINUTE);
+    expect(outages.state('target')?.silentSinceMs).toBeGreaterThan(10 * MINUTE);
   });
 
   test('ends by itself at the first good probe, after catching up', async () => {
-    const { target, changes, freezes, gate, pass } = await start();
+    const { target, changes, outages, gate, pass } = await start();
     target.up = false;
     await pass(30 * MINUTE);
     target.up = true;
     await pass(TIMEOUT / 5);
 
-    expect(changes).toEqual(['target frozen', 'target unfrozen']);
+    expect(changes).toEqual(['target outage', 'target answers']);
     expect(target.catchUps).toBe(1);
-    expect(freezes.state('target')?.silentSinceMs).toBeUndefined();
+    expect(outages.state('target')?.silentSinceMs).toBeUndefined();
     expect(await outcome(gate.admit('change', ['target'], never))).toBe('admitted');
   });
 
@@ -352,15 +352,15 @@ describe('freezing', () => {
     await pass(TIMEOUT / 5);
 
     expect(attempts).toBeGreaterThan(50);
-    expect(whileFailing).toEqual(['target frozen']);
-    expect(changes).toEqual(['target frozen', 'target unfrozen']);
+    expect(whileFailing).toEqual(['target outage']);
+    expect(changes).toEqual(['target outage', 'target answers']);
   });
 
   test('tells which cluster it is, since when, why, and at the end how long it was', async () => {
-    const { target, told, freezes, pass } = await start();
+    const { target, told, outages, pass } = await start();
     target.up = false;
     await pass(10 * MINUTE);
-    const during = freezes.outages();
+    const during = outages.current();
     target.up = true;
     await pass(TIMEOUT / 5);
 
@@ -368,11 +368,11 @@ describe('freezing', () => {
     const outage = { cluster: 'target', sinceMs: Date.UTC(2026, 0, 1), why: 'connection refused' };
     expect(during).toEqual([outage]);
     expect(told).toMatchObject([
-      { ...outage, frozen: true, lastedMs: PERIOD + TIMEOUT },
-      { ...outage, frozen: false },
+      { ...outage, isOver: false, lastedMs: PERIOD + TIMEOUT },
+      { ...outage, isOver: true },
     ]);
     expect(told[1]?.lastedMs).toBeGreaterThan(10 * MINUTE);
-    expect(freezes.outages()).toEqual([]);
+    expect(outages.current()).toEqual([]);
   });
 
   test.each([
@@ -381,31 +381,31 @@ describe('freezing', () => {
     { what: 'the sending of the first probe', targetUp: 'hangs', sawLifeAtMs: undefined, sinceMs: 0 },
     { what: 'the probe, if it was sent before an event', targetUp: 'hangs', sawLifeAtMs: 5 * SECOND, sinceMs: 0 },
   ] as const)('is told to have begun with $what', async ({ targetUp, sawLifeAtMs = 0, sinceMs }) => {
-    const { target, clock, freezes, registry, pass } = await start({ targetUp });
+    const { target, clock, outages, registry, pass } = await start({ targetUp });
     const startMs = clock.now() - clock.monotonicMs();
     await clock.advanceAsync(sawLifeAtMs === 0 ? 0 : sawLifeAtMs - clock.monotonicMs());
-    if (sawLifeAtMs > 0) freezes.sawLife('target');
+    if (sawLifeAtMs > 0) outages.sawLife('target');
     target.up = 'hangs';
     await pass(2 * MINUTE);
 
-    expect(freezes.state('target')).toMatchObject({ frozen: true, silentSinceMs: sinceMs });
-    expect(freezes.outages()).toMatchObject([{ sinceMs: startMs + sinceMs }]);
+    expect(outages.state('target')).toMatchObject({ outage: {}, silentSinceMs: sinceMs });
+    expect(outages.current()).toMatchObject([{ sinceMs: startMs + sinceMs }]);
     expect(await registry.metrics()).toContain(
-      `machinist_cluster_frozen_since_timestamp_seconds{cluster="target"} ${(startMs + sinceMs) / SECOND}`,
+      `machinist_cluster_outage_since_timestamp_seconds{cluster="target"} ${(startMs + sinceMs) / SECOND}`,
     );
   });
 
   test('names a reason that the operating guide explains', async () => {
-    const { freezes, pass } = await start({ targetUp: 'hangs' });
+    const { outages, pass } = await start({ targetUp: 'hangs' });
     await pass(MINUTE);
-    const [outage] = freezes.outages();
+    const [outage] = outages.current();
     const guide = readFileSync(new URL('../../docs/operations/running.md', import.meta.url), 'utf8');
 
     expect(outage?.why).toBe('probing the API server took longer than 10000 ms');
     expect(guide.replaceAll(/\s+/g, ' ')).toContain(`\`${outage?.why.replaceAll(/\d+/g, '…')}\``);
   });
 
-  test('comes at once when a cluster has never answered: a restart does not thaw an outage', async () => {
+  test('comes at once when a cluster has never answered: a restart does not end an outage', async () => {
     const { target, changes, gate, pass } = await start({ targetUp: false });
     const atStart = [...changes];
 
@@ -413,39 +413,39 @@ describe('freezing', () => {
     target.up = true;
     await pass(2 * SECOND);
 
-    expect(atStart).toEqual(['target frozen']);
-    expect(admitted).toBe('frozen target');
-    expect(changes).toEqual(['target frozen', 'target unfrozen']);
+    expect(atStart).toEqual(['target outage']);
+    expect(admitted).toBe('outage target');
+    expect(changes).toEqual(['target outage', 'target answers']);
     expect(target.catchUps).toBe(0); // a leader that begins catches up by itself
     expect(gate.graceLeftMs(BOTH)).toBeGreaterThan(2 * MINUTE - 3 * SECOND);
   });
 
   test('shows in the metrics, by cluster and for the process', async () => {
-    const { target, registry, pass, freezes } = await start();
+    const { target, registry, pass, outages } = await start();
     target.up = false;
     await pass(2 * MINUTE);
 
     const text = await registry.metrics();
-    const since = (freezes.outages()[0]?.sinceMs ?? 0) / 1_000;
+    const since = (outages.current()[0]?.sinceMs ?? 0) / 1_000;
     target.up = true;
     await pass(2 * MINUTE);
     const afterwards = await registry.metrics();
 
-    expect(text).toContain('machinist_cluster_frozen{cluster="target"} 1');
-    expect(text).toContain('machinist_cluster_frozen{cluster="control"} 0');
+    expect(text).toContain('machinist_cluster_outage{cluster="target"} 1');
+    expect(text).toContain('machinist_cluster_outage{cluster="control"} 0');
     expect(text).toContain('mcm_machine_controller_frozen 1');
-    const times = text.split('\n').filter((line) => line.startsWith('machinist_cluster_frozen_since'));
-    expect(times).toEqual([`machinist_cluster_frozen_since_timestamp_seconds{cluster="target"} ${since}`]);
-    expect(afterwards).not.toContain('machinist_cluster_frozen_since_timestamp_seconds{');
-    expect(afterwards).toContain('machinist_cluster_frozen{cluster="target"} 0');
+    const times = text.split('\n').filter((line) => line.startsWith('machinist_cluster_outage_since'));
+    expect(times).toEqual([`machinist_cluster_outage_since_timestamp_seconds{cluster="target"} ${since}`]);
+    expect(afterwards).not.toContain('machinist_cluster_outage_since_timestamp_seconds{');
+    expect(afterwards).toContain('machinist_cluster_outage{cluster="target"} 0');
   });
 
   test('a removed cluster is no longer probed nor counted', async () => {
-    const { target, freezes, registry, pass } = await start();
+    const { target, outages, registry, pass } = await start();
     target.up = false;
     await pass(2 * MINUTE);
 
-    await freezes.remove('target');
+    await outages.remove('target');
     const before = target.probes;
     await pass(5 * MINUTE);
 
@@ -464,15 +464,15 @@ describe('grace', () => {
     expect(gate.graceLeftMs(BOTH)).toBe(90 * SECOND - 1);
   });
 
-  test('begins anew at an unfreeze, only for who depends on that cluster', async () => {
+  test('begins anew at the end of an outage, only for who depends on that cluster', async () => {
     const { gate, target, pass } = await start();
     target.up = false;
     await pass(10 * MINUTE);
-    const frozen = gate.trustedForMs(BOTH);
+    const during = gate.trustedForMs(BOTH);
     target.up = true;
     await pass(10 * SECOND);
 
-    expect(frozen).toBe(0);
+    expect(during).toBe(0);
     expect(gate.graceLeftMs(BOTH)).toBeGreaterThan(110 * SECOND);
     expect(gate.graceLeftMs([CONTROL])).toBe(0);
   });

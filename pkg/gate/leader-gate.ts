@@ -1,7 +1,7 @@
 import type { Clock } from '../clock/clock.ts';
 import type { GateMetrics } from '../metrics/gate.ts';
 import type { Fence } from './fence.ts';
-import type { Freezes } from './freeze.ts';
+import type { Outages } from './outages.ts';
 import { GateClosedError } from './gate.ts';
 import type { Admission, Cluster, Gate, GateClosedReason, Intent } from './gate.ts';
 import { coveredMs } from './sight.ts';
@@ -9,8 +9,8 @@ import { coveredMs } from './sight.ts';
 /** For how long what we see has been trustworthy; verdicts on machines (health timeout) wait for it. */
 export interface Trust {
   /**
-   * Milliseconds since leadership began or the last unfreeze of one of `clusters`, whichever is later; 0 when not leading,
-   * while one of them is frozen, and for an unknown one. Health clocks start no earlier than this.
+   * Milliseconds since leadership began or the last outage of one of `clusters`, whichever is later; 0 when not leading,
+   * while one of them has an outage, and for an unknown one. Health clocks start no earlier than this.
    */
   trustedForMs(clusters: readonly Cluster[]): number;
   /** How much of the time since `sinceMs` (monotonic) went by in which changes of one of `clusters` could not be seen. */
@@ -25,17 +25,17 @@ export interface LeaderGateParts {
   /** The fence of this leadership. */
   readonly fence: Fence;
   /** Shared by all leaderships of the process. */
-  readonly freezes: Freezes;
+  readonly outages: Outages;
   readonly metrics: GateMetrics;
   /** `--machine-safety-grace`. */
   readonly graceMs: number;
 }
 
 /**
- * The gate of one leadership: its own fence, and the freeze states of all clusters. Whatever is to pass waits while it is in doubt whether
+ * The gate of one leadership: its own fence, and the outages of all clusters. Whatever is to pass waits while it is in doubt whether
  * a cluster goes on where it was, and is refused when that lasts.
  *
- * | intent         | fence | cluster frozen | proof of life                              |
+ * | intent         | fence | during outage  | proof of life                              |
  * |----------------|-------|----------------|--------------------------------------------|
  * | report         | open  | passes         | not asked                                  |
  * | create, change | open  | refused        | not asked                                  |
@@ -54,16 +54,16 @@ export class LeaderGate implements Gate, Trust {
     const { fence } = this.#parts;
     this.#requireOpenFence(intent);
     if (intent !== 'report') {
-      this.#requireNoneFrozen(intent, clusters);
+      this.#requireNoOutage(intent, clusters);
       await this.#requireSettled(intent, clusters, signal);
       this.#requireOpenFence(intent);
-      this.#requireNoneFrozen(intent, clusters);
+      this.#requireNoOutage(intent, clusters);
     }
     if (intent === 'destroy') {
       await this.#requireProof(clusters, signal);
-      // A probe takes time: leadership may have ended meanwhile, another cluster may have frozen.
+      // A probe takes time: leadership may have ended meanwhile, an outage may have begun.
       this.#requireOpenFence(intent);
-      this.#requireNoneFrozen(intent, clusters);
+      this.#requireNoOutage(intent, clusters);
     }
     const { openSinceMs: admittedSinceMs = -Infinity } = fence;
     // Renewed, it is still the same; opened anew, somebody else may have led in between.
@@ -72,20 +72,20 @@ export class LeaderGate implements Gate, Trust {
   }
 
   trustedForMs(clusters: readonly Cluster[]): number {
-    const { clock, fence, freezes } = this.#parts;
+    const { clock, fence, outages } = this.#parts;
     let sinceMs = fence.openSinceMs;
     if (sinceMs === undefined) return 0;
     for (const cluster of clusters) {
-      const state = freezes.state(cluster);
-      if (state === undefined || state.frozen) return 0;
-      sinceMs = Math.max(sinceMs, state.unfrozenMs ?? sinceMs);
+      const state = outages.state(cluster);
+      if (state === undefined || state.outage !== undefined) return 0;
+      sinceMs = Math.max(sinceMs, state.recoveredMs ?? sinceMs);
     }
     return clock.monotonicMs() - sinceMs;
   }
 
   blindMs(clusters: readonly Cluster[], sinceMs: number): number {
-    const { clock, freezes } = this.#parts;
-    const lost = clusters.flatMap((cluster) => freezes.timesWithoutSight(cluster));
+    const { clock, outages } = this.#parts;
+    const lost = clusters.flatMap((cluster) => outages.timesWithoutSight(cluster));
     return coveredMs(lost, { fromMs: sinceMs, toMs: clock.monotonicMs() });
   }
 
@@ -98,16 +98,17 @@ export class LeaderGate implements Gate, Trust {
     this.#refuse(intent, 'fenced', undefined, 'leadership may have passed on');
   }
 
-  #requireNoneFrozen(intent: Intent, clusters: readonly Cluster[]): void {
+  #requireNoOutage(intent: Intent, clusters: readonly Cluster[]): void {
     for (const cluster of clusters) {
-      const state = this.#parts.freezes.state(cluster);
+      const state = this.#parts.outages.state(cluster);
       if (state === undefined) this.#refuse(intent, 'unproven', cluster, `cluster ${cluster} is not probed`);
-      else if (state.frozen) this.#refuse(intent, 'frozen', cluster, `cluster ${cluster} could not be reached`);
+      else if (state.outage !== undefined)
+        this.#refuse(intent, 'outage', cluster, `cluster ${cluster} could not be reached`);
     }
   }
 
   async #requireSettled(intent: Intent, clusters: readonly Cluster[], signal: AbortSignal): Promise<void> {
-    const settled = await Promise.all(clusters.map((cluster) => this.#parts.freezes.settled(cluster, signal)));
+    const settled = await Promise.all(clusters.map((cluster) => this.#parts.outages.settled(cluster, signal)));
     const doubted = clusters.find((_cluster, i) => settled[i] !== true);
     if (doubted !== undefined) {
       this.#refuse(
@@ -120,8 +121,8 @@ export class LeaderGate implements Gate, Trust {
   }
 
   async #requireProof(clusters: readonly Cluster[], signal: AbortSignal): Promise<void> {
-    const { freezes } = this.#parts;
-    const proofs = await Promise.all(clusters.map((cluster) => freezes.prove(cluster, signal)));
+    const { outages } = this.#parts;
+    const proofs = await Promise.all(clusters.map((cluster) => outages.prove(cluster, signal)));
     const unproven = clusters.find((_cluster, i) => proofs[i] !== true);
     if (unproven !== undefined) {
       this.#refuse(

@@ -9,7 +9,7 @@ export interface Outage {
    * probe, so it is never told too short.
    */
   readonly sinceMs: number;
-  /** What the probe that froze it ended with; stays the same until the end of the outage. */
+  /** What the probe that found it ended with; stays the same until the end of the outage. */
   readonly why: string;
   /** It answers, but no longer knows what it has shown before: its etcd was restored from a backup. */
   readonly isSetBack?: true;
@@ -27,9 +27,9 @@ export class ServerAheadError extends Error {
   override readonly name = 'ServerAheadError';
 }
 
-/** A cluster froze, what helps against its outage became known, or the outage of one is over. */
-export interface FreezeChange extends Outage {
-  readonly frozen: boolean;
+/** An outage began, what helps against it became known, or it is over. */
+export interface OutageChange extends Outage {
+  readonly isOver: boolean;
   /** How long the outage has lasted by now. */
   readonly lastedMs: number;
 }

@@ -4,12 +4,12 @@ import { Registry } from 'prom-client';
 import { FakeClock } from '../clock/fake-clock.ts';
 import { silentLogger } from '../log/logger.ts';
 import { gateMetrics } from '../metrics/gate.ts';
-import type { ProbedCluster } from './cluster-freeze.ts';
+import type { ProbedCluster } from './outage-detector.ts';
 import { OpenFence } from './fence.ts';
-import { Freezes } from './freeze.ts';
+import { Outages } from './outages.ts';
 import { CONTROL, GateClosedError } from './gate.ts';
 import { LeaderGate } from './leader-gate.ts';
-import { describeHeldUp, type FreezeChange, type Outage, ServerAheadError, SetBackError } from './outage.ts';
+import { describeHeldUp, type OutageChange, type Outage, ServerAheadError, SetBackError } from './outage.ts';
 
 const SECOND = 1_000;
 const never = new AbortController().signal;
@@ -93,32 +93,32 @@ afterEach(() => stop());
 async function start() {
   const clock = new FakeClock();
   const metrics = gateMetrics(new Registry());
-  const freezes = new Freezes({ clock, log: silentLogger, metrics, periodMs: 60 * SECOND, timeoutMs: 30 * SECOND });
-  stop = () => freezes.stop();
+  const outages = new Outages({ clock, log: silentLogger, metrics, periodMs: 60 * SECOND, timeoutMs: 30 * SECOND });
+  stop = () => outages.stop();
   const cluster = new DoubtfulCluster();
-  freezes.add(cluster);
-  const changes: FreezeChange[] = [];
-  freezes.onChange((change) => void changes.push(change));
-  const gate = new LeaderGate({ clock, fence: new OpenFence({ clock }), freezes, metrics, graceMs: 0 });
+  outages.add(cluster);
+  const changes: OutageChange[] = [];
+  outages.onChange((change) => void changes.push(change));
+  const gate = new LeaderGate({ clock, fence: new OpenFence({ clock }), outages, metrics, graceMs: 0 });
   const admit = (intent: 'report' | 'create' | 'change' | 'destroy'): Promise<string> =>
     gate.admit(intent, [CONTROL], never).then(
       () => 'admitted',
       (err: unknown) => (err instanceof GateClosedError ? err.reason : String(err)),
     );
   await clock.advanceAsync(1);
-  return { clock, freezes, cluster, changes, gate, admit };
+  return { clock, outages, cluster, changes, gate, admit };
 }
 
 describe('a cluster that was set back', () => {
-  test('is frozen by the probe that finds it, and thaws when all of it was read again', async () => {
+  test('has an outage from the probe that finds it until all of it was read again', async () => {
     const { clock, cluster, changes, admit } = await start();
     cluster.isRead = false;
     cluster.wasSetBack = true;
 
     await clock.advanceAsync(60 * SECOND);
     expect([await admit('create'), await admit('destroy'), await admit('report')]).toEqual([
-      'frozen',
-      'frozen',
+      'outage',
+      'outage',
       'admitted',
     ]);
     cluster.isRead = true;
@@ -126,26 +126,26 @@ describe('a cluster that was set back', () => {
 
     expect(await admit('destroy')).toBe('admitted');
     expect(changes).toMatchObject([
-      { frozen: true, isSetBack: true, why: 'at 20, was at 40' },
-      { frozen: false, isSetBack: true },
+      { isOver: false, isSetBack: true, why: 'at 20, was at 40' },
+      { isOver: true, isSetBack: true },
     ]);
     expect(cluster.caughtUp.every(({ isSetBack }) => isSetBack)).toBe(true);
   });
 
-  test('is frozen at once by whatever else shows it', async () => {
+  test('has an outage at once by whatever else shows it', async () => {
     const { clock, cluster, changes, admit } = await start();
     cluster.isRead = false;
 
     cluster.showSetBack();
 
-    expect(await admit('change')).toBe('frozen');
+    expect(await admit('change')).toBe('outage');
     cluster.isRead = true;
     await clock.advanceAsync(3 * SECOND);
     expect(await admit('change')).toBe('admitted');
-    expect(changes).toMatchObject([{ why: 'machines "m-1" is at resourceVersion 20 again' }, { frozen: false }]);
+    expect(changes).toMatchObject([{ why: 'machines "m-1" is at resourceVersion 20 again' }, { isOver: true }]);
   });
 
-  test('during an outage stays frozen, is told of too, and is read again', async () => {
+  test('during an outage keeps it, is reported too, and is read again', async () => {
     const { clock, cluster, changes } = await start();
     cluster.isReachable = false;
     await clock.advanceAsync(100 * SECOND);
@@ -154,10 +154,10 @@ describe('a cluster that was set back', () => {
     cluster.isReachable = true;
     await clock.advanceAsync(3 * SECOND);
 
-    expect(changes.map(({ frozen, isSetBack }) => [frozen, isSetBack])).toEqual([
-      [true, undefined],
-      [true, true],
+    expect(changes.map(({ isOver, isSetBack }) => [isOver, isSetBack])).toEqual([
+      [false, undefined],
       [false, true],
+      [true, true],
     ]);
     expect(cluster.caughtUp).toHaveLength(1);
   });
@@ -177,34 +177,34 @@ describe('a cluster that was set back', () => {
     cluster.isReachable = true;
     await clock.advanceAsync(5 * SECOND);
 
-    expect(changes.map(({ frozen, isSetBack }) => [frozen, isSetBack])).toEqual([
-      [true, undefined],
-      [true, true],
+    expect(changes.map(({ isOver, isSetBack }) => [isOver, isSetBack])).toEqual([
+      [false, undefined],
       [false, true],
+      [true, true],
     ]);
     expect(cluster.caughtUp.map(({ isSetBack }) => isSetBack)).toEqual([undefined, true]);
   });
 });
 
 describe('a cluster that was set back while its API server went on', () => {
-  test('stays frozen, and tells once what helps', async () => {
-    const { clock, freezes, cluster, changes, admit } = await start();
+  test('keeps the outage, and says once what helps', async () => {
+    const { clock, outages, cluster, changes, admit } = await start();
     cluster.whileRead = () => Promise.reject(new ServerAheadError('lists show machines "m-1" otherwise than etcd'));
     cluster.showSetBack();
 
     await clock.advanceAsync(60 * SECOND);
-    expect(await admit('create')).toBe('frozen');
-    expect(changes.map(({ frozen, isServerAhead }) => [frozen, isServerAhead])).toEqual([
-      [true, undefined],
-      [true, true],
+    expect(await admit('create')).toBe('outage');
+    expect(changes.map(({ isOver, isServerAhead }) => [isOver, isServerAhead])).toEqual([
+      [false, undefined],
+      [false, true],
     ]);
-    expect(describeHeldUp(freezes.outages())).toContain('restart its API servers');
+    expect(describeHeldUp(outages.current())).toContain('restart its API servers');
     // At first after 0.5 s, then each 2 s.
     expect(cluster.caughtUp.length).toBeLessThan(35);
 
     cluster.whileRead = () => Promise.resolve();
     await clock.advanceAsync(3 * SECOND);
-    expect(changes.at(-1)).toMatchObject({ frozen: false, isSetBack: true });
+    expect(changes.at(-1)).toMatchObject({ isOver: true, isSetBack: true });
   });
 
   test('is found before anything is destroyed, and nothing is', async () => {
@@ -214,10 +214,10 @@ describe('a cluster that was set back while its API server went on', () => {
 
     expect([await admit('change'), changes]).toEqual(['admitted', []]);
     expect(await admit('destroy')).toBe('unproven');
-    expect(changes).toMatchObject([{ frozen: true, why: 'etcd knows nothing of it' }]);
+    expect(changes).toMatchObject([{ isOver: false, why: 'etcd knows nothing of it' }]);
   });
 
-  test('nothing is destroyed while that cannot be told; it does not freeze', async () => {
+  test('nothing is destroyed while that cannot be told; no outage begins', async () => {
     const { cluster, changes, admit } = await start();
     cluster.lookFailure = new Error('no answer');
 
@@ -292,10 +292,10 @@ describe('a cluster in doubt', () => {
 });
 
 test('time in which a cluster did not answer, or a watch had stalled, was without sight', async () => {
-  const { clock, freezes, cluster, gate } = await start();
+  const { clock, outages, cluster, gate } = await start();
   await clock.advanceAsync(9 * SECOND);
   const sinceMs = clock.monotonicMs();
-  freezes.wasBlind(CONTROL, { fromMs: sinceMs, toMs: sinceMs + 4 * SECOND });
+  outages.wasBlind(CONTROL, { fromMs: sinceMs, toMs: sinceMs + 4 * SECOND });
   await clock.advanceAsync(10 * SECOND);
   expect(gate.blindMs([CONTROL], sinceMs)).toBe(4 * SECOND);
 

@@ -9,8 +9,8 @@ describe('checks', () => {
     const checks = new Checks();
     checks.add(cachesSynced(() => [{ kind: 'machines', hasSynced: true }]));
     checks.add(leadership('machine-controller', { ...candidate, holder: 'other' }));
-    const fine = { frozen: false, outage: undefined, silentSinceMs: undefined, lastError: undefined };
-    const unproven = { provenMs: undefined, unfrozenMs: undefined };
+    const fine = { outage: undefined, silentSinceMs: undefined, lastError: undefined };
+    const unproven = { provenMs: undefined, recoveredMs: undefined };
     checks.add(
       clustersReachable(
         () => [
@@ -18,7 +18,6 @@ describe('checks', () => {
           { cluster: 'new', ...fine, ...unproven },
           {
             cluster: 'target',
-            frozen: true,
             outage: { cluster: 'target', sinceMs: Date.UTC(2026, 0, 1), why: 'connection refused' },
             silentSinceMs: 1_000,
             lastError: 'no route to host',
@@ -38,7 +37,7 @@ describe('checks', () => {
           name: 'clusters',
           ok: true,
           detail:
-            'control: reachable; new: not reached yet; target: frozen, API server of cluster "target" unreachable since 2026-01-01T00:00:00Z ' +
+            'control: reachable; new: not reached yet; target: outage, API server of cluster "target" unreachable since 2026-01-01T00:00:00Z ' +
             '(connection refused), for 45 s now, last answer to a probe: no route to host; other: failing for 5 s (connection refused)',
         },
       ],
@@ -55,9 +54,9 @@ describe('checks', () => {
       why: 'nodes are at 5, and were at 9 before',
       isSetBack: true as const,
     };
-    const state = { cluster: 'target', frozen: true, outage, silentSinceMs: 1_000, lastError };
+    const state = { cluster: 'target', outage, silentSinceMs: 1_000, lastError };
     const check = clustersReachable(
-      () => [{ ...state, provenMs: undefined, unfrozenMs: undefined }],
+      () => [{ ...state, provenMs: undefined, recoveredMs: undefined }],
       () => 46_000,
     );
 

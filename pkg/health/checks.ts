@@ -1,5 +1,5 @@
 import { toTimestamp } from '../clock/clock.ts';
-import type { ClusterState } from '../gate/cluster-freeze.ts';
+import type { ClusterState } from '../gate/outage-detector.ts';
 import { describeLength, describeOutage } from '../gate/outage.ts';
 
 /** How a check stands. `detail` is shown by /readyz?verbose; it carries no secrets. */
@@ -99,7 +99,7 @@ export function leadership(lease: string, candidacy: Candidacy): Check {
 }
 
 /**
- * Whether every cluster answers. A frozen one does not make the process unready (only caches that were never filled do): a
+ * Whether every cluster answers. An outage does not make the process unready (only caches that were never filled do): a
  * restart would not bring the API server back, and readiness gates nothing here; the detail says since when and why.
  */
 export function clustersReachable(states: () => readonly ClusterState[], monotonicMs: () => number): Check {
@@ -122,9 +122,9 @@ function describe({ cluster, outage, silentSinceMs, provenMs, lastError }: Clust
   const length = describeLength(nowMs - silentSinceMs);
   if (outage?.isSetBack) {
     const failure = lastError === undefined ? '' : `, last attempt failed: ${lastError}`;
-    return `${cluster}: frozen, ${describeOutage(outage)}, is being read again for ${length} now${failure}`;
+    return `${cluster}: outage, ${describeOutage(outage)}, is being read again for ${length} now${failure}`;
   }
   const answer = lastError ?? 'no answer';
   if (outage === undefined) return `${cluster}: failing for ${length} (${answer})`;
-  return `${cluster}: frozen, ${describeOutage(outage)}, for ${length} now, last answer to a probe: ${answer}`;
+  return `${cluster}: outage, ${describeOutage(outage)}, for ${length} now, last answer to a probe: ${answer}`;
 }

@@ -27,10 +27,10 @@ describe('held work', () => {
     expect(check.check()).toEqual({ ok: true });
   });
 
-  test('does not make the process unready while its cluster is frozen or its driver away, and is shown all the same', () => {
+  test('does not make the process unready while its cluster has an outage or its driver away, and is shown all the same', () => {
     const work = new HeldWork({ clock: new FakeClock() });
-    const isFrozen = (cluster: string): boolean => cluster === 'target';
-    const check = workBegun(() => work.list(), isFrozen);
+    const hasOutage = (cluster: string): boolean => cluster === 'target';
+    const check = workBegun(() => work.list(), hasOutage);
     work.hold(CATCH_UP);
     work.hold({ work: 'machine-controller', waitsFor: 'driver', of: 'sim' }).failed('ECONNREFUSED');
     work.hold({ work: 'machine-controller', waitsFor: 'obedience', of: 'aws' }).failed('it has seen token 5');

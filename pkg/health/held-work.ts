@@ -70,17 +70,17 @@ export class HeldWork {
 }
 
 /**
- * Whether all work may begin. What waits for a cluster that is frozen, or for a driver, which a restart would not mend, does
+ * Whether all work may begin. What waits for a cluster with an outage, or for a driver, which a restart would not fix, does
  * not make the process unready; the detail says so all the same.
  */
-export function workBegun(list: () => readonly Held[], isFrozen: (cluster: Cluster) => boolean): Check {
+export function workBegun(list: () => readonly Held[], hasOutage: (cluster: Cluster) => boolean): Check {
   return {
     name: 'work',
     check() {
       const held = list();
       if (held.length === 0) return { ok: true };
       return {
-        ok: held.every(({ waitsFor, of }) => OF_DRIVERS.has(waitsFor) || isFrozen(of)),
+        ok: held.every(({ waitsFor, of }) => OF_DRIVERS.has(waitsFor) || hasOutage(of)),
         detail: held.map(describe).join('; '),
       };
     },

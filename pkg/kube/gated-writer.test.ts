@@ -75,7 +75,7 @@ describe('every mutation', () => {
     await run(scene.writer);
     expect(scene.asked).toEqual([want]);
 
-    scene.closed = new GateClosedError('frozen', 'control', 'closed');
+    scene.closed = new GateClosedError('outage', 'control', 'closed');
     await expect(run(scene.writer)).rejects.toBe(scene.closed);
     expect(scene.sent).toHaveLength(1);
   });

@@ -1,13 +1,13 @@
 import { Counter, Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 
-/** What is counted about probes, freezes and refused mutations. */
+/** What is counted about probes, outages and refused mutations. */
 export interface GateMetrics {
-  /** Original's 0/1: whether any cluster is frozen. */
-  readonly controllerFrozen: Gauge;
-  readonly frozen: Gauge<'cluster'>;
-  /** Without a value for a cluster that is not frozen. */
-  readonly frozenSince: Gauge<'cluster'>;
+  /** Original's 0/1: whether any cluster has an outage. */
+  readonly anyOutage: Gauge;
+  readonly outage: Gauge<'cluster'>;
+  /** Without a value for a cluster without an outage. */
+  readonly outageSince: Gauge<'cluster'>;
   readonly setBacks: Counter<'cluster'>;
   readonly probes: Counter<'cluster' | 'result'>;
   readonly refusals: Counter<'intent' | 'reason'>;
@@ -17,20 +17,20 @@ export interface GateMetrics {
 export function gateMetrics(registry: Registry): GateMetrics {
   const registers = [registry];
   return {
-    controllerFrozen: new Gauge({
+    anyOutage: new Gauge({
       name: 'mcm_machine_controller_frozen',
-      help: 'Whether mutations are stopped because a cluster could not be reached: 1 frozen, 0 not.',
+      help: 'Whether changes are stopped because of an outage of a cluster: 1 stopped, 0 not.',
       registers,
     }),
-    frozen: new Gauge({
-      name: 'machinist_cluster_frozen',
-      help: 'Whether mutations that concern this cluster are stopped because it could not be reached: 1 frozen, 0 not.',
+    outage: new Gauge({
+      name: 'machinist_cluster_outage',
+      help: 'Whether changes that concern this cluster are stopped because it could not be reached, or was set back: 1 stopped, 0 not.',
       labelNames: ['cluster'],
       registers,
     }),
-    frozenSince: new Gauge({
-      name: 'machinist_cluster_frozen_since_timestamp_seconds',
-      help: 'When a frozen cluster gave its last sign of life (without any: when the first probe was sent), in seconds since the epoch; no value while it is not frozen. Why is in the log and in /readyz?verbose.',
+    outageSince: new Gauge({
+      name: 'machinist_cluster_outage_since_timestamp_seconds',
+      help: 'When a cluster with an outage gave its last sign of life (without any: when the first probe was sent), in seconds since the epoch; no value without an outage. The log and /readyz?verbose say why.',
       labelNames: ['cluster'],
       registers,
     }),
@@ -48,7 +48,7 @@ export function gateMetrics(registry: Registry): GateMetrics {
     }),
     refusals: new Counter({
       name: 'machinist_gate_refusals_total',
-      help: 'Mutations that were not sent, by intent and reason (fenced, frozen, unproven).',
+      help: 'Mutations that were not sent, by intent and reason (fenced, outage, unproven).',
       labelNames: ['intent', 'reason'],
       registers,
     }),

@@ -2,7 +2,7 @@ import { Counter, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
 
 /**
- * How a pass ended. conflict: something was changed meanwhile. gate_closed: fenced or frozen. timeout: longer than a pass
+ * How a pass ended. conflict: something was changed meanwhile. gate_closed: fenced, or an outage. timeout: longer than a pass
  * may take. stopped: by shutdown. bug: an error of no known family.
  */
 export type PassResult =

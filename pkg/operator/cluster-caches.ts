@@ -5,7 +5,7 @@ import { ReflectedInformer } from '../cache/reflected-informer.ts';
 import type { IndexFunctions } from '../cache/store.ts';
 import type { Transform } from '../cache/transform.ts';
 import type { Clock } from '../clock/clock.ts';
-import type { Freezes } from '../gate/freeze.ts';
+import type { Outages } from '../gate/outages.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { Cluster } from '../gate/gate.ts';
 import type { SyncState } from '../health/checks.ts';
@@ -20,7 +20,7 @@ import type { ClusterAccess } from './clusters.ts';
 import { OwnWrites } from './own-writes.ts';
 import { retryUnlessRefused } from './retry-until-done.ts';
 import type { ProbedKind } from './probes.ts';
-import { untilFrozen } from './target-readiness.ts';
+import { untilOutage } from './target-readiness.ts';
 
 /** Which objects a cache holds, and how. */
 export interface CacheOptions<T extends KubeObject> {
@@ -50,7 +50,7 @@ export interface ClusterCachesOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: KubeMetrics;
-  readonly freezes: Freezes;
+  readonly outages: Outages;
   readonly held: HeldWork;
   /** See InformerOptions. */
   readonly freeze: boolean;
@@ -81,7 +81,7 @@ export class ClusterCaches implements Member {
   /** Adds a cache; only before `start`. */
   add<T extends KubeObject>(resource: Resource<T>, options: CacheOptions<T> = {}): ReflectedInformer<T> {
     const { cluster, transport, reader, prober } = this.#access;
-    const { clock, log, metrics, freezes, freeze } = this.#options;
+    const { clock, log, metrics, outages, freeze } = this.#options;
     const { namespace, metadataOnly, indexes, transform, optionalFor } = options;
     const history = new KnownHistory();
     const isOptional = optionalFor !== undefined;
@@ -98,8 +98,8 @@ export class ClusterCaches implements Member {
       indexes,
       transform,
       freeze,
-      onAlive: () => freezes.sawLife(cluster),
-      onBlind: (fromMs, toMs) => freezes.wasBlind(cluster, { fromMs, toMs }),
+      onAlive: () => outages.sawLife(cluster),
+      onBlind: (fromMs, toMs) => outages.wasBlind(cluster, { fromMs, toMs }),
       history,
       continuity,
     });
@@ -146,7 +146,7 @@ export class ClusterCaches implements Member {
 
   /**
    * Resolves when all caches are filled but the optional ones that we may not read, which are filled when we may; those of a
-   * target cluster also when it is frozen, and then they are filled when it answers. Throws CannotStartError when a kind is not
+   * target cluster also during an outage, and then they are filled when it answers. Throws CannotStartError when a kind is not
    * served or we may not read it, and that does not change within seconds.
    */
   async start(signal: AbortSignal): Promise<void> {
@@ -159,7 +159,7 @@ export class ClusterCaches implements Member {
       }),
     ).then(() => hold.release());
     if (cluster === CONTROL) await filled;
-    else await Promise.race([filled, untilFrozen(this.#options.freezes, cluster)]);
+    else await Promise.race([filled, untilOutage(this.#options.outages, cluster)]);
   }
 
   async stop(): Promise<void> {

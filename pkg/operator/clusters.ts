@@ -3,7 +3,7 @@ import { ClusterContinuity } from '../cache/cluster-continuity.ts';
 import { ServerTime } from '../clock/server-time.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { Cluster, Gate } from '../gate/gate.ts';
-import type { ProbedCluster } from '../gate/cluster-freeze.ts';
+import type { ProbedCluster } from '../gate/outage-detector.ts';
 import { addressOf } from '../kube/address.ts';
 import type { Config } from '../config/config.ts';
 import type { Writer } from '../kube/client.ts';

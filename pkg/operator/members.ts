@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Clock } from '../clock/clock.ts';
 import type { Config } from '../config/config.ts';
 import type { EventRecorder } from '../events/recorder.ts';
-import type { Freezes } from '../gate/freeze.ts';
+import type { Outages } from '../gate/outages.ts';
 import { Checks, cachesSynced, clustersReachable, leadership as leadershipCheck } from '../health/checks.ts';
 import { type HeldWork, workBegun } from '../health/held-work.ts';
 import { HealthServer, HealthServerError } from '../health/server.ts';
@@ -31,7 +31,7 @@ export interface HealthOptions {
   readonly server: Config['server'];
   readonly registry: Registry;
   readonly caches: Caches;
-  readonly freezes: Freezes;
+  readonly outages: Outages;
   readonly held: HeldWork;
   readonly leaderships: readonly Pick<OwnLeadership, 'lease' | 'elector'>[];
   readonly clock: Clock;
@@ -59,19 +59,19 @@ export function connectionsMember(
 
 /** Liveness, readiness and metrics. */
 export function healthMember(options: HealthOptions): Member {
-  const { registry, caches, freezes, held, leaderships, clock, log } = options;
+  const { registry, caches, outages, held, leaderships, clock, log } = options;
   const checks = new Checks();
   checks.add(cachesSynced(() => caches.all.flatMap(({ synced }) => [...synced])));
   checks.add(
     clustersReachable(
-      () => freezes.states(),
+      () => outages.states(),
       () => clock.monotonicMs(),
     ),
   );
   checks.add(
     workBegun(
       () => held.list(),
-      (cluster) => freezes.state(cluster)?.frozen === true,
+      (cluster) => outages.state(cluster)?.outage !== undefined,
     ),
   );
   for (const { lease, elector } of leaderships) if (elector !== undefined) checks.add(leadershipCheck(lease, elector));
@@ -90,14 +90,14 @@ export function healthMember(options: HealthOptions): Member {
 }
 
 /** Probing begins before anything else is done, and a cluster that comes back is caught up with before it counts as alive. */
-export function probesMember({ control, target }: Clusters, caches: Caches, freezes: Freezes): Member {
+export function probesMember({ control, target }: Clusters, caches: Caches, outages: Outages): Member {
   return {
     name: 'cluster probes',
     async start() {
       const clusters = [control, ...(target === undefined ? [] : [target])];
-      for (const probed of probesOf(clusters, caches.all)) freezes.add(probed);
+      for (const probed of probesOf(clusters, caches.all)) outages.add(probed);
     },
-    stop: () => freezes.stop(),
+    stop: () => outages.stop(),
   };
 }
 

@@ -5,7 +5,7 @@ import type { SystemClock } from '../clock/system-clock.ts';
 import type { Config } from '../config/config.ts';
 import { podsOnNode } from '../drain/node-pods.ts';
 import { EventRecorder, type Recorder } from '../events/recorder.ts';
-import { Freezes, type FreezeListener } from '../gate/freeze.ts';
+import { Outages, type OutageChangeListener } from '../gate/outages.ts';
 import { CONTROL, type Cluster, type Gate } from '../gate/gate.ts';
 import type { Trust } from '../gate/leader-gate.ts';
 import type { Outage } from '../gate/outage.ts';
@@ -57,7 +57,7 @@ export interface OperatorHooks extends DriverHooks {
   readonly gate?: Gate & Trust;
   /** In place of the recorders of all components. */
   readonly recorder?: Recorder;
-  /** Freezes what caches give, which finds those who write to it. */
+  /** Outages what caches give, which finds those who write to it. */
   readonly freezeCached?: boolean;
 }
 
@@ -76,7 +76,7 @@ export class Operator {
   readonly caches: Caches;
   readonly #options: OperatorOptions;
   readonly #clusters: Clusters;
-  readonly #freezes: Freezes;
+  readonly #outages: Outages;
   readonly #held: HeldWork;
   readonly #identity: ClusterIdentity;
   readonly #lifecycle: Lifecycle;
@@ -97,7 +97,7 @@ export class Operator {
     this.#options = options;
     this.#clusters = clusters;
     const { statusCheckPeriodMs: periodMs, statusCheckTimeoutMs: timeoutMs } = config.safety;
-    this.#freezes = new Freezes({ clock, log, metrics: metrics.gate, periodMs, timeoutMs });
+    this.#outages = new Outages({ clock, log, metrics: metrics.gate, periodMs, timeoutMs });
     this.#held = new HeldWork({ clock });
     heldWorkMetrics(registry, () => this.#held.list());
     this.#identity = new ClusterIdentity({ clock, log, held: this.#held, reader: clusters.control.reader });
@@ -105,7 +105,7 @@ export class Operator {
       clock,
       log,
       metrics: metrics.kube,
-      freezes: this.#freezes,
+      outages: this.#outages,
       held: this.#held,
       freeze: hooks?.freezeCached ?? false,
       namespace: config.clusters.namespace,
@@ -138,26 +138,26 @@ export class Operator {
     return this.#clusters.control.reader;
   }
 
-  /** Clusters that are frozen now. */
+  /** The outages of this moment. */
   get outages(): readonly Outage[] {
-    return this.#freezes.outages();
+    return this.#outages.current();
   }
 
   /** Whether the target cluster cannot be reached at present. */
-  get isTargetFrozen(): boolean {
+  get hasTargetOutage(): boolean {
     const { target } = this.#clusters;
-    return target !== undefined && this.#freezes.state(target.cluster)?.frozen === true;
+    return target !== undefined && this.#outages.state(target.cluster)?.outage !== undefined;
   }
 
-  /** Adds a listener for freezes and unfreezes of clusters. */
-  onOutage(listener: FreezeListener): void {
-    this.#freezes.onChange(listener);
+  /** Adds a listener for the beginning and end of outages. */
+  onOutage(listener: OutageChangeListener): void {
+    this.#outages.onChange(listener);
   }
 
   /** Calls `run` each time the control cluster turned out to have been set back, when all of it has been read anew and before work goes on. */
   onSetBack(run: () => void): void {
-    this.onOutage(({ cluster, frozen, isSetBack }) => {
-      if (cluster === CONTROL && !frozen && isSetBack) run();
+    this.onOutage(({ cluster, isOver, isSetBack }) => {
+      if (cluster === CONTROL && isOver && isSetBack) run();
     });
   }
 
@@ -200,13 +200,13 @@ export class Operator {
     const { config, registry, caches, clock, log } = this;
     const leaderships = [...this.#leaderships.values()];
     const leases = leaderships.flatMap(({ lease, elector }) => (elector === undefined ? [] : [lease]));
-    const reports = new OutageReports({ clock, freezes: this.#freezes });
+    const reports = new OutageReports({ clock, outages: this.#outages });
     const callsDrivers = config.drivers.length > 0 && config.leases.has(MACHINE_LEASE);
-    const health = { server: config.server, registry, caches, freezes: this.#freezes, held: this.#held, leaderships };
+    const health = { server: config.server, registry, caches, outages: this.#outages, held: this.#held, leaderships };
     const lifecycle = this.#lifecycle;
     lifecycle.add(connectionsMember(this.#clusters, this.#thread, { ...this.#options, leases }));
     lifecycle.add(healthMember({ ...health, clock, log }));
-    lifecycle.add(probesMember(this.#clusters, caches, this.#freezes));
+    lifecycle.add(probesMember(this.#clusters, caches, this.#outages));
     lifecycle.add(...caches.all, ...(callsDrivers ? [this.#identity] : []));
     lifecycle.add(...[...this.#recorders].map(([component, recorder]) => recorderMember(component, recorder)));
     lifecycle.add(...leaderships.map((leadership) => this.#memberOf(leadership, controllers, reports)));
@@ -220,7 +220,7 @@ export class Operator {
       controllers: controllers.filter((controller) => controller.lease === lease),
       running: this.config.controllers,
       caches: this.caches,
-      freezes: this.#freezes,
+      outages: this.#outages,
       held: this.#held,
       clock: this.clock,
       log: this.log,
@@ -255,7 +255,7 @@ export class Operator {
 
   #gateOptions(): GateOptions {
     const { clock, config, metrics } = this;
-    return { clock, freezes: this.#freezes, metrics: metrics.gate, graceMs: config.safety.graceMs };
+    return { clock, outages: this.#outages, metrics: metrics.gate, graceMs: config.safety.graceMs };
   }
 
   #electionOptions(): ElectionOptions {

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Lease } from '../apis/wire.ts';
 import { FakeClock } from '../clock/fake-clock.ts';
 import type { Occurrence } from '../events/correlator.ts';
-import type { FreezeListener } from '../gate/freeze.ts';
+import type { OutageChangeListener } from '../gate/outages.ts';
 import type { Outage } from '../gate/outage.ts';
 import { OutageReports } from './outage-reports.ts';
 
@@ -14,10 +14,10 @@ const lease = { metadata: { name: 'machine-controller', namespace: 'ns', uid: 'u
 function start() {
   const clock = new FakeClock();
   const outages: Outage[] = [];
-  const listeners: FreezeListener[] = [];
+  const listeners: OutageChangeListener[] = [];
   const reports = new OutageReports({
     clock,
-    freezes: { outages: () => outages, onChange: (listener) => listeners.push(listener) },
+    outages: { current: () => outages, onChange: (listener) => listeners.push(listener) },
   });
   const told: Occurrence[] = [];
   const elector: { lease: Lease | undefined } = { lease: undefined };
@@ -26,10 +26,10 @@ function start() {
     elector.lease = lease;
     reports.subscribe({ elector, recorder });
   };
-  const change = (cluster: string, frozen: boolean, lastedMs = 30_000, more: Partial<Outage> = {}): void => {
+  const change = (cluster: string, isOver: boolean, lastedMs = 30_000, more: Partial<Outage> = {}): void => {
     const outage = { cluster, sinceMs: SINCE, why: 'connection refused', ...more };
-    outages.splice(0, outages.length, ...(frozen ? [outage] : []));
-    for (const listener of listeners) listener({ ...outage, frozen, lastedMs });
+    outages.splice(0, outages.length, ...(isOver ? [] : [outage]));
+    for (const listener of listeners) listener({ ...outage, isOver, lastedMs });
   };
   return { clock, told, elector, lead, change };
 }
@@ -39,8 +39,8 @@ describe('outages', () => {
     const { told, lead, change } = start();
     lead();
 
-    change('target', true);
-    change('target', false, 725_000);
+    change('target', false);
+    change('target', true, 725_000);
 
     expect(told).toMatchObject([
       {
@@ -64,8 +64,8 @@ describe('outages', () => {
   test('of the control cluster are told when they end, by whoever leads then or soon after', () => {
     const { clock, told, lead, change } = start();
 
-    change('control', true);
     change('control', false);
+    change('control', true);
     clock.advance(60_000);
     lead();
 
@@ -77,8 +77,8 @@ describe('outages', () => {
     lead();
     const setBack = { isSetBack: true, why: 'machines are at 20, and were at 40' } as const;
 
-    change('control', true, 0, setBack);
-    change('control', false, 3_000, setBack);
+    change('control', false, 0, setBack);
+    change('control', true, 3_000, setBack);
 
     expect(told).toMatchObject([
       {
@@ -100,10 +100,10 @@ describe('outages', () => {
 
   test('that go on are told by a new leader, those long past are not', () => {
     const { clock, told, lead, change } = start();
-    change('control', true);
     change('control', false);
+    change('control', true);
     clock.advance(6 * 60_000);
-    change('target', true);
+    change('target', false);
 
     lead();
 
@@ -112,11 +112,11 @@ describe('outages', () => {
 
   test('are not told by a process that does not lead', () => {
     const { told, elector, lead, change } = start();
-    change('target', true);
+    change('target', false);
     lead();
     elector.lease = undefined;
 
-    change('target', false);
+    change('target', true);
 
     expect(told).toHaveLength(1);
   });

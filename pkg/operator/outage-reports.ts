@@ -3,9 +3,9 @@ import type { Clock } from '../clock/clock.ts';
 import { subjectOf } from '../events/event-object.ts';
 import type { Recorder } from '../events/recorder.ts';
 import { CONTROL } from '../gate/gate.ts';
-import type { Freezes } from '../gate/freeze.ts';
+import type { Outages } from '../gate/outages.ts';
 import { describeHeldUp, describeLength, describeOutage } from '../gate/outage.ts';
-import type { FreezeChange, Outage } from '../gate/outage.ts';
+import type { OutageChange, Outage } from '../gate/outage.ts';
 import { leases } from '../kube/resource.ts';
 
 /** A leadership on whose Lease outages are reported. */
@@ -19,7 +19,7 @@ export interface OutageListener {
 const RECENT_MS = 5 * 60_000;
 const MAX_RECENT = 10;
 
-interface Ended extends FreezeChange {
+interface Ended extends OutageChange {
   readonly endedAtMs: number;
 }
 
@@ -29,14 +29,14 @@ interface Ended extends FreezeChange {
  */
 export class OutageReports {
   readonly #clock: Clock;
-  readonly #freezes: Pick<Freezes, 'outages'>;
+  readonly #outages: Pick<Outages, 'current'>;
   readonly #listeners: OutageListener[] = [];
   #ended: readonly Ended[] = [];
 
-  constructor(options: { clock: Clock; freezes: Pick<Freezes, 'outages' | 'onChange'> }) {
+  constructor(options: { clock: Clock; outages: Pick<Outages, 'current' | 'onChange'> }) {
     this.#clock = options.clock;
-    this.#freezes = options.freezes;
-    options.freezes.onChange((change) => this.#changed(change));
+    this.#outages = options.outages;
+    options.outages.onChange((change) => this.#changed(change));
   }
 
   /** Reports outages on the Lease of `listener` from now on, and those that others could not report. */
@@ -44,14 +44,14 @@ export class OutageReports {
     this.#listeners.push(listener);
     const nowMs = this.#clock.monotonicMs();
     for (const ended of this.#ended) if (nowMs - ended.endedAtMs < RECENT_MS) reportEnd(listener, ended);
-    for (const outage of this.#freezes.outages()) reportBeginning(listener, outage);
+    for (const outage of this.#outages.current()) reportBeginning(listener, outage);
   }
 
-  #changed(change: FreezeChange): void {
-    if (!change.frozen) {
+  #changed(change: OutageChange): void {
+    if (change.isOver) {
       this.#ended = [...this.#ended, { ...change, endedAtMs: this.#clock.monotonicMs() }].slice(-MAX_RECENT);
     }
-    for (const listener of this.#listeners) (change.frozen ? reportBeginning : reportEnd)(listener, change);
+    for (const listener of this.#listeners) (change.isOver ? reportEnd : reportBeginning)(listener, change);
   }
 }
 
@@ -62,7 +62,7 @@ function reportBeginning(listener: OutageListener, outage: Outage): void {
   report(listener, 'Warning', 'APIServerUnreachable', message);
 }
 
-function reportEnd(listener: OutageListener, change: FreezeChange): void {
+function reportEnd(listener: OutageListener, change: OutageChange): void {
   if (change.isSetBack) {
     const again = `All of it was read again after ${describeLength(change.lastedMs)}; ${describeOutage(change)}.`;
     return report(listener, 'Normal', 'ClusterReadAgain', again);

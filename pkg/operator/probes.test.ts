@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { ClusterContinuity } from '../cache/cluster-continuity.ts';
 import { FakeClock } from '../clock/fake-clock.ts';
-import type { ProbedCluster } from '../gate/cluster-freeze.ts';
+import type { ProbedCluster } from '../gate/outage-detector.ts';
 import { ApiError } from '../kube/errors.ts';
 import { machines } from '../kube/resource.ts';
 import { type ProbedKind, probesOf } from './probes.ts';

@@ -5,7 +5,7 @@ import { unlessRefused } from '../cache/cluster-continuity.ts';
 import { requireListedIsStored } from '../cache/known-history.ts';
 import type { ReflectedInformer } from '../cache/reflected-informer.ts';
 import type { KubeObject } from '../apis/meta.ts';
-import type { ProbedCluster } from '../gate/cluster-freeze.ts';
+import type { ProbedCluster } from '../gate/outage-detector.ts';
 import type { Cluster } from '../gate/gate.ts';
 
 /** A cache, and how it is brought up to date. */
@@ -23,7 +23,7 @@ interface ProbedCaches {
 
 /**
  * How clusters are probed. One that comes back counts as alive only when its own caches have caught up and are watched again; those of others
- * are none of its business, or a target that is gone for good would keep the control cluster frozen.
+ * are none of its business, or a target that is gone for good would never let an outage of the control cluster end.
  */
 export function probesOf(
   clusters: readonly { readonly probed: ProbedCluster; readonly continuity: ClusterContinuity }[],

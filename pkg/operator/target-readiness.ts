@@ -2,7 +2,7 @@ import { reachPresent } from '../cache/barrier.ts';
 import type { CachedKind } from '../cache/barrier.ts';
 import type { Clock } from '../clock/clock.ts';
 import { untilAborted } from '../clock/deadline.ts';
-import type { Freezes } from '../gate/freeze.ts';
+import type { Outages } from '../gate/outages.ts';
 import type { Cluster } from '../gate/gate.ts';
 import type { HeldWork } from '../health/held-work.ts';
 import type { Logger } from '../log/logger.ts';
@@ -14,7 +14,7 @@ import { retryUntilDone } from './retry-until-done.ts';
 export interface TargetReadinessOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly freezes: Freezes;
+  readonly outages: Outages;
   readonly held: HeldWork;
   /** Name of the Lease under which the work is done. */
   readonly work: string;
@@ -50,14 +50,14 @@ export class TargetReadiness {
   }
 
   /**
-   * Resolves when the caches have caught up, or the target is frozen; then catching up goes on for as long as it takes, until
+   * Resolves when the caches have caught up, or the target has an outage; then catching up goes on for as long as it takes, until
    * the signal is aborted, whatever the target answers meanwhile. Rejects with the signal's reason, and with errors of our own.
    */
   async begin(signal: AbortSignal): Promise<void> {
-    const { freezes, log, target } = this.#options;
+    const { outages, log, target } = this.#options;
     if (target === undefined) return;
     const catchingUp = this.#catchUp(target, signal);
-    await Promise.race([catchingUp, untilAborted(untilFrozen(freezes, target.cluster), signal)]);
+    await Promise.race([catchingUp, untilAborted(untilOutage(outages, target.cluster), signal)]);
     if (this.#isReady) return;
 
     log.warn({ cluster: target.cluster }, 'began without the target cluster: only what is deleted by force goes on');
@@ -86,12 +86,12 @@ export class TargetReadiness {
   }
 }
 
-/** Resolves when the cluster is frozen; never rejects. */
-export function untilFrozen(freezes: Freezes, cluster: Cluster): Promise<void> {
+/** Resolves when the cluster has an outage; never rejects. */
+export function untilOutage(outages: Outages, cluster: Cluster): Promise<void> {
   return new Promise((resolve) => {
-    freezes.onChange((change) => {
-      if (change.cluster === cluster && change.frozen) resolve();
+    outages.onChange((change) => {
+      if (change.cluster === cluster && !change.isOver) resolve();
     });
-    if (freezes.state(cluster)?.frozen === true) resolve();
+    if (outages.state(cluster)?.outage !== undefined) resolve();
   });
 }

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 
 import { FakeClock } from '../clock/fake-clock.ts';
 import { CONTROL } from '../gate/gate.ts';
-import { Freezes } from '../gate/freeze.ts';
+import { Outages } from '../gate/outages.ts';
 import { HeldWork } from '../health/held-work.ts';
 import { silentLogger } from '../log/logger.ts';
 import { gateMetrics } from '../metrics/gate.ts';
@@ -17,7 +17,7 @@ const never = new AbortController().signal;
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Controllers `one` and `other`, of which only the first runs here; what they do, in order. */
-function start(change: Partial<Controller> = {}, targetIsFrozen = false) {
+function start(change: Partial<Controller> = {}, targetHasOutage = false) {
   const clock = new FakeClock();
   const registry = new Registry();
   const story: string[] = [];
@@ -34,24 +34,24 @@ function start(change: Partial<Controller> = {}, targetIsFrozen = false) {
     watches: [() => void story.push(`${name} watches`), (queue) => queue.add('key')],
     ...change,
   });
-  const freezes = new Freezes({
+  const outages = new Outages({
     clock,
     log: silentLogger,
     metrics: gateMetrics(registry),
     periodMs: 60_000,
     timeoutMs: 30_000,
   });
-  if (targetIsFrozen) {
-    Object.assign(freezes, { state: () => ({ frozen: true }) });
+  if (targetHasOutage) {
+    Object.assign(outages, { state: () => ({ outage: {} }) });
   }
   const waitForever = { reader: { list: () => new Promise(() => undefined) } };
-  const ofTarget = targetIsFrozen ? { cluster: 'target', kinds: [waitForever as never] } : undefined;
+  const ofTarget = targetHasOutage ? { cluster: 'target', kinds: [waitForever as never] } : undefined;
   const work = new Work({
     lease: 'lease',
     controllers: [controller('one'), controller('other')],
     running: new Set(['one']),
     caches: { ofControl: { cluster: CONTROL, kinds: [] }, ofTarget },
-    freezes,
+    outages,
     held: new HeldWork({ clock }),
     clock,
     log: silentLogger,

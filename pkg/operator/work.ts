@@ -1,7 +1,7 @@
 import { reachPresent } from '../cache/barrier.ts';
 import type { Clock } from '../clock/clock.ts';
 import { CONTROL } from '../gate/gate.ts';
-import type { Freezes } from '../gate/freeze.ts';
+import type { Outages } from '../gate/outages.ts';
 import type { HeldWork } from '../health/held-work.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Led } from '../process/leadership.ts';
@@ -22,7 +22,7 @@ export interface WorkOptions {
   /** Those that run here: one that runs elsewhere gets no keys. */
   readonly running: ReadonlySet<string>;
   readonly caches: { readonly ofControl: CachedCluster; readonly ofTarget: CachedCluster | undefined };
-  readonly freezes: Freezes;
+  readonly outages: Outages;
   readonly held: HeldWork;
   readonly clock: Clock;
   readonly log: Logger;

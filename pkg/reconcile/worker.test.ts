@@ -61,8 +61,8 @@ describe('a pass', () => {
 
   test.each([
     {
-      what: 'a frozen cluster',
-      err: new GateClosedError('frozen', 'target', 'x'),
+      what: 'an outage',
+      err: new GateClosedError('outage', 'target', 'x'),
       want: { kind: 'again', afterMs: 5_000, keepFailures: true },
       result: 'gate_closed',
       level: 'debug',

@@ -28,8 +28,8 @@ export interface WorkerParts {
   readonly metrics: ReconcileMetrics;
 }
 
-/** Retry of a pass that met a frozen or unproven cluster. */
-const FROZEN_RETRY_MS = 5_000;
+/** Retry of a pass that met an outage, or an unproven cluster. */
+const OUTAGE_RETRY_MS = 5_000;
 /** A conflict is over as soon as the watch has delivered the other change. */
 const LONGEST_CONFLICT_RETRY_MS = 1_000;
 /** The server comes back at any moment; when it does not, the gate closes soon. */
@@ -45,7 +45,7 @@ const LOUD_FROM_FAILURE = 3;
  * |-------------------------------------|-----------------------------------|-------------------------------------------|
  * | next, stop                          | with the next event               | debug                                     |
  * | requeue                             | after the time asked for          | debug                                     |
- * | GateClosedError frozen, unproven    | after 5 s, failures kept          | debug                                     |
+ * | GateClosedError outage, unproven    | after 5 s, failures kept          | debug                                     |
  * | GateClosedError fenced, shutdown    | never (the process is ending)     | debug                                     |
  * | ApiError Conflict                   | after a back-off of at most 1 s   | debug                                     |
  * | ApiError Unreachable                | after a back-off of at most 3 s   | as below                                  |
@@ -93,7 +93,7 @@ export class Worker {
     if (err instanceof GateClosedError) {
       log.debug({ reason: err.reason, cluster: err.cluster }, 'gate was closed');
       if (err.reason === 'fenced') return { result: 'gate_closed', outcome: { kind: 'done' } };
-      return { result: 'gate_closed', outcome: { kind: 'again', afterMs: FROZEN_RETRY_MS, keepFailures: true } };
+      return { result: 'gate_closed', outcome: { kind: 'again', afterMs: OUTAGE_RETRY_MS, keepFailures: true } };
     }
     if (isConflict(err)) {
       log.debug({ reason: err.message }, 'conflict, requeued');
@@ -104,7 +104,7 @@ export class Worker {
     const fields = { ...what, failures };
     if (failures < LOUD_FROM_FAILURE) log.debug(fields, 'pass failed');
     else log.error(fields, 'pass failed');
-    // No failure of the object: a connection that comes and goes must not keep it waiting for longer than a frozen one would.
+    // No failure of the object: a connection that comes and goes must not keep it waiting for longer than an outage would.
     const isUnreachable = ApiError.is(err, 'Unreachable');
     return {
       result,

@@ -155,10 +155,10 @@ export class Trial {
       const { metadata, status } = await this.pool.deployment();
       const marks = [metadata.labels?.['freeze'], status?.conditions?.some(({ type }) => type === 'Frozen')];
       if (!isDeepStrictEqual(marks, [undefined, false])) throw new Error(`frozen: ${JSON.stringify(marks)}`);
-      const frozen = await this.manager.metric('machinist_cluster_frozen');
-      if (frozen !== 0) throw new Error(`${frozen} clusters are frozen`);
+      const outages = await this.manager.metric('machinist_cluster_outage');
+      if (outages !== 0) throw new Error(`${outages} clusters have an outage`);
     };
-    await eventually(look, { ...PATIENCE, describe: 'freezes to be over' });
+    await eventually(look, { ...PATIENCE, describe: 'freezes and outages to be over' });
     return identitiesOf(await this.pool.machines());
   }
 }

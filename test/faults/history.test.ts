@@ -115,7 +115,7 @@ test.each(ROWS)(
 
     const settled = eventually(async () => {
       expect(await manager.metric('machinist_cluster_set_back_total', 'cluster="control"')).toBe(1);
-      expect(await manager.metric('machinist_cluster_frozen')).toBe(0);
+      expect(await manager.metric('machinist_cluster_outage')).toBe(0);
     }, PATIENCE);
     const hasEnded =
       mayEnd === true && (await Promise.race([settled.then(() => false), manager.ended.then(() => true)]));
@@ -185,12 +185,12 @@ test(
         ),
       PATIENCE,
     );
-    expect(await manager.metric('machinist_cluster_frozen')).toBe(1);
+    expect(await manager.metric('machinist_cluster_outage')).toBe(1);
     expect({ made: cloud.created.length, lost: lost() }).toEqual({ made: MANY, lost: [] });
 
     await site.plane.apiserver.stop('SIGKILL');
     await site.plane.apiserver.start();
-    await eventually(async () => expect(await manager.metric('machinist_cluster_frozen')).toBe(0), PATIENCE);
+    await eventually(async () => expect(await manager.metric('machinist_cluster_outage')).toBe(0), PATIENCE);
     const listed = cloud.calls['ListMachines'] ?? 0;
     await eventually(() => (cloud.calls['ListMachines'] ?? 0) > listed + LOOKS, PATIENCE);
     await eventually(async () => expect(identitiesOf(await pool.machines())).toEqual(known), PATIENCE);
@@ -229,7 +229,7 @@ test(
       manager.metric('machinist_cluster_set_back_total', `cluster="${cluster}"`);
     await eventually(async () => {
       expect(await setBacks('target')).toBe(1);
-      expect(await manager.metric('machinist_cluster_frozen')).toBe(0);
+      expect(await manager.metric('machinist_cluster_outage')).toBe(0);
     }, PATIENCE);
     const looked = cloud.calls['ListMachines'] ?? 0;
     await eventually(() => (cloud.calls['ListMachines'] ?? 0) > looked + LOOKS, PATIENCE);

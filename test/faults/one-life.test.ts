@@ -22,7 +22,7 @@ import { grant } from '../integration/shipped-roles.ts';
 /*
  * One manager process lives through everything that its neighbours can suffer, one after the other, while its pool grows and shrinks:
  * etcd, API server and driver are paused and killed; its certificate expires, its authority is replaced, its token is revoked. After
- * each: machines that were there are there still, exactly the VMs asked for were made and removed, nothing is frozen; and at the
+ * each: machines that were there are there still, exactly the VMs asked for were made and removed, no outage lasts; and at the
  * end it holds no more than at the beginning. MACHINIST_FAULTS=long: with 100 machines.
  */
 const IS_LONG = process.env['MACHINIST_FAULTS'] === 'long';
@@ -31,7 +31,7 @@ const PATIENCE = { timeoutMs: 300_000 };
 const PAUSE_MS = 4_000;
 const CERTIFICATE_MS = 12_000;
 const USER = 'machinist';
-/** A manager that is frozen soon: pauses are shorter than what production waits for. */
+/** A manager that sees an outage soon: pauses are shorter than what production waits for. */
 const FLAGS = {
   'machine-safety-apiserver-statuscheck-timeout': '3s',
   'machine-safety-apiserver-statuscheck-period': '3s',
@@ -154,7 +154,7 @@ test('a manager lives through all that its neighbours can suffer, and neither re
     await disturb();
     await pool.untilUp(next, PATIENCE);
     await eventually(
-      async () => (await metricAt(`http://127.0.0.1:${port}`, 'machinist_cluster_frozen')) === 0,
+      async () => (await metricAt(`http://127.0.0.1:${port}`, 'machinist_cluster_outage')) === 0,
       PATIENCE,
     );
     const after = identitiesOf(await pool.machines());
@@ -230,10 +230,12 @@ test('a manager lives through all that its neighbours can suffer, and neither re
   process.stdout.write(`${told}${JSON.stringify({ before, after })}\n`);
   expect(after.descriptors).toBeLessThanOrEqual(before.descriptors + MORE_DESCRIPTORS);
   expect(after.residentMB).toBeLessThanOrEqual(before.residentMB + MORE_RESIDENT_MB);
-  // It was frozen, and each time it thawed by itself.
+  // There were outages, and each ended by itself.
   const count = (text: string): number => manager.output.split(text).length - 1;
-  expect(count('"froze: the API server did not answer"')).toBeGreaterThan(0);
-  expect(count('"unfroze: the API server answers again"')).toBe(count('"froze: the API server did not answer"'));
+  expect(count('"outage began: the API server did not answer"')).toBeGreaterThan(0);
+  expect(count('"outage ended: the API server answers again"')).toBe(
+    count('"outage began: the API server did not answer"'),
+  );
 
   await pool.delete();
   await pool.untilGone(PATIENCE);

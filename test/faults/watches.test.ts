@@ -99,11 +99,11 @@ test(
     await apiserver.stop('SIGKILL');
     proxy.reset();
     // Long enough for pauses between attempts to grow beyond `RECOVERED` if nothing bounds them.
-    await eventually(async () => (await manager.metric('machinist_cluster_frozen')) === 1, PATIENCE);
+    await eventually(async () => (await manager.metric('machinist_cluster_outage')) === 1, PATIENCE);
     await apiserver.start();
 
     const readyMs = performance.now();
-    await eventually(async () => expect(await manager.metric('machinist_cluster_frozen')).toBe(0), RECOVERED);
+    await eventually(async () => expect(await manager.metric('machinist_cluster_outage')).toBe(0), RECOVERED);
     // Work goes on when all is seen, not when some of it answers.
     expect(unwatched()).toEqual([]);
     const seconds = (performance.now() - readyMs) / 1_000;

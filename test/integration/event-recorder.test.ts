@@ -7,7 +7,7 @@ import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import type { EventSubject } from '../../pkg/events/correlator.ts';
 import { EventRecorder } from '../../pkg/events/recorder.ts';
 import { OpenFence } from '../../pkg/gate/fence.ts';
-import { Freezes } from '../../pkg/gate/freeze.ts';
+import { Outages } from '../../pkg/gate/outages.ts';
 import { CONTROL } from '../../pkg/gate/gate.ts';
 import { LeaderGate } from '../../pkg/gate/leader-gate.ts';
 import type { Writer } from '../../pkg/kube/client.ts';
@@ -31,8 +31,8 @@ beforeAll(() => {
   const endpoint = fixedEndpoint(url, { tls: { ca, cert: admin.certificate, key: admin.key } });
   transport = new Transport({ endpoint, clock, userAgent: 'test' });
   const metrics = gateMetrics(new Registry());
-  const freezes = new Freezes({ clock, log: silentLogger, metrics, periodMs: 60_000, timeoutMs: 30_000 });
-  const gate = new LeaderGate({ clock, fence: new OpenFence({ clock }), freezes, metrics, graceMs: 0 });
+  const outages = new Outages({ clock, log: silentLogger, metrics, periodMs: 60_000, timeoutMs: 30_000 });
+  const gate = new LeaderGate({ clock, fence: new OpenFence({ clock }), outages, metrics, graceMs: 0 });
   writer = new GatedWriter({ transport, gate, cluster: CONTROL });
 });
 

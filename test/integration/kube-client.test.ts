@@ -331,7 +331,7 @@ describe('writes', () => {
     const gate: Gate = {
       admit: async (intent, clusters) => {
         asked.push([intent, clusters]);
-        throw new GateClosedError('frozen', 'control', 'frozen');
+        throw new GateClosedError('outage', 'control', 'outage');
       },
     };
     await using fenced = new KubeSession(connect(), { writer: { gate } });

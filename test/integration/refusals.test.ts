@@ -133,18 +133,18 @@ describe('an API server that refuses at first what it grants later', () => {
           'machine-safety-apiserver-statuscheck-period': '2s',
         },
       });
-      const frozen = (): Promise<number> => manager.metric('machinist_cluster_frozen', 'cluster="target"');
+      const outage = (): Promise<number> => manager.metric('machinist_cluster_outage', 'cluster="target"');
       const held = (): Promise<number> => manager.metric('machinist_work_held', 'waits_for="catch-up",of="target"');
-      await eventually(async () => (await held()) === 2 && (await frozen()) === 1, PATIENCE);
+      await eventually(async () => (await held()) === 2 && (await outage()) === 1, PATIENCE);
 
       target.set('up');
       await eventually(async () => {
         expect((await readinessOf(manager)).text).toMatch(
-          /target: frozen, .*last answer to a probe: .*nodes is forbidden/,
+          /target: outage, .*last answer to a probe: .*nodes is forbidden/,
         );
       }, PATIENCE);
       await grantProbes();
-      await eventually(async () => (await frozen()) === 0, PATIENCE);
+      await eventually(async () => (await outage()) === 0, PATIENCE);
       const readiness = await eventually(async () => {
         const shown = await readinessOf(manager);
         expect(shown.text).toMatch(
@@ -200,7 +200,7 @@ describe('an API server that refuses at first what it grants later', () => {
       expect(readiness.text).toMatch(
         /^\[-\] work failed: process held since .*, filling the caches of the target cluster \(the target cluster does not let us read volumeattachments\.storage\.k8s\.io: apply deploy\/rbac\/ \(.*is forbidden/m,
       );
-      expect(await manager.metric('machinist_cluster_frozen', 'cluster="target"')).toBe(0);
+      expect(await manager.metric('machinist_cluster_outage', 'cluster="target"')).toBe(0);
       expect(cloud.created).toHaveLength(2);
 
       await grant(site.api, 'target', 'default', user);

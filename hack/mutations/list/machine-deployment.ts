@@ -116,18 +116,18 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
     tests: ['pkg/controllers/machine-deployment/deletion.test.ts'],
   },
   {
-    file: 'pkg/controllers/machine-deployment/freeze-condition.ts',
+    file: 'pkg/controllers/machine-deployment/outage-condition.ts',
     from: "await writer.patch('report', machineDeployments, { namespace, name }, patch, options);",
     to: "await writer.patch('change', machineDeployments, { namespace, name }, patch, options);",
     why: 'An outage cannot be told of while it lasts.',
-    tests: ['pkg/controllers/machine-deployment/freeze-condition.test.ts'],
+    tests: ['pkg/controllers/machine-deployment/outage-condition.test.ts'],
   },
   {
-    file: 'pkg/controllers/machine-deployment/freeze-condition.ts',
+    file: 'pkg/controllers/machine-deployment/outage-condition.ts',
     from: "before?.status === 'True' ? (before.lastTransitionTime ?? now) : now",
     to: 'now',
     why: 'How long an outage has lasted cannot be seen.',
-    tests: ['pkg/controllers/machine-deployment/freeze-condition.test.ts'],
+    tests: ['pkg/controllers/machine-deployment/outage-condition.test.ts'],
   },
   {
     file: 'pkg/controllers/machine-deployment/resize.ts',

@@ -86,7 +86,7 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/controller.ts',
-    from: "if (trustedMs === 0) return requeue(FROZEN_RETRY_MS, 'the clusters to be reachable');",
+    from: "if (trustedMs === 0) return requeue(OUTAGE_RETRY_MS, 'the clusters to be reachable');",
     to: '',
     why: 'VMs are judged while a cluster cannot be reached.',
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],

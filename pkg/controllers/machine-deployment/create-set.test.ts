@@ -57,7 +57,7 @@ test('a set of that name that somebody let go is no collision: the next pass tak
 
 test.each([
   { failure: new ApiError(403, 'Forbidden', 'no'), events: 1 },
-  { failure: new GateClosedError('frozen', 'control', 'no'), events: 0 },
+  { failure: new GateClosedError('outage', 'control', 'no'), events: 0 },
 ])('a creation that fails with $failure is told in $events Events', async ({ failure, events }) => {
   const deps = new MemoryDeploymentDeps(deployment);
   deps.client.failures.push(failure);

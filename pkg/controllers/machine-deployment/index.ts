@@ -8,7 +8,7 @@ import type { Controller } from '../../reconcile/controller.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import { MachineDeploymentController } from './controller.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from './events.ts';
-import { FreezeCondition } from './freeze-condition.ts';
+import { OutageCondition } from './outage-condition.ts';
 import { wakeMachineDeployments } from './wake.ts';
 
 /** Keeps the MachineSets of a MachineDeployment, and rolls its Machines from one to the next. */
@@ -23,13 +23,13 @@ export function machineDeployment(operator: Operator, deps: OwnerDeps): Controll
     setRecorder: eventsAbout(machineSetResource, recorder),
     holdsScaleDownDuringRollout: config.sets.annotateForAutoscaler,
   });
-  const freezeCondition = new FreezeCondition({ ...deps, outages: () => operator.outages });
+  const outageCondition = new OutageCondition({ ...deps, outages: () => operator.outages });
   return {
     name: 'machine-deployment',
     queue: 'machinedeployment',
     lease: MANAGER_LEASE,
     concurrency: config.sets.concurrency,
-    report: (key, signal) => freezeCondition.show(key, signal),
+    report: (key, signal) => outageCondition.show(key, signal),
     reconcile: (key, signal) => controller.reconcile(key, signal),
     needsTarget: (key) => {
       const seen = machineDeployments.get(key);

@@ -96,7 +96,7 @@ describe('a Node', () => {
   });
 
   test('that meets a closed gate counts as neither marked nor refused', async () => {
-    const closed = new GateClosedError('frozen', 'target', 'unreachable');
+    const closed = new GateClosedError('outage', 'target', 'unreachable');
     const { marker, pass } = scene(1, [closed]);
 
     expect(await pass()).toEqual({ error: closed, writes: 1 });

@@ -120,7 +120,7 @@ describe('a Machine that could not be created', () => {
 
   test('because of a closed gate is no failure of the set', async () => {
     const deps = new MemorySetDeps([set()], []);
-    const closed = new GateClosedError('frozen', 'control', 'closed');
+    const closed = new GateClosedError('outage', 'control', 'closed');
     deps.client.failures.push(closed);
 
     const { result } = await pass(deps);

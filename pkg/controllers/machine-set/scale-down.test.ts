@@ -83,7 +83,7 @@ describe('a Failed machine', () => {
 test.each([
   { end: 'is gone already', failure: new ApiError(404, 'NotFound', 'gone'), throws: false, events: [] },
   { end: 'has changed', failure: new ApiError(409, 'Conflict', 'changed'), throws: true, events: [] },
-  { end: 'meets a closed gate', failure: new GateClosedError('frozen', 'target', 'x'), throws: true, events: [] },
+  { end: 'meets a closed gate', failure: new GateClosedError('outage', 'target', 'x'), throws: true, events: [] },
   { end: 'is refused', failure: new ApiError(403, 'Forbidden', 'no'), throws: true, events: ['FailedDelete'] },
 ])('a victim that $end fails the pass: $throws', async ({ failure, throws, events }) => {
   const deps = new MemorySetDeps([SET], []);

@@ -34,7 +34,7 @@ describe('a POST that failed', () => {
     { with: 'a server that is not there', failure: new ApiError(503, 'ServiceUnavailable', 'no'), mayExist: true },
     { with: 'a gateway that gave up', failure: new ApiError(504, 'Timeout', 'no'), mayExist: true },
     { with: 'a broken connection', failure: new ApiError(0, 'Unreachable', 'no'), mayExist: true },
-    { with: 'a closed gate', failure: new GateClosedError('frozen', 'control', 'no'), mayExist: false },
+    { with: 'a closed gate', failure: new GateClosedError('outage', 'control', 'no'), mayExist: false },
     { with: 'anything else', failure: new Error('no'), mayExist: true },
   ])('with $with may have made a Machine: $mayExist', async ({ failure, mayExist }) => {
     const deps = new MemorySetDeps([SET], []);
@@ -65,7 +65,7 @@ describe('a POST that failed', () => {
 
   test.each([
     { failure: new ApiError(422, 'Invalid', 'no'), events: ['FailedCreate'] },
-    { failure: new GateClosedError('frozen', 'control', 'no'), events: [] },
+    { failure: new GateClosedError('outage', 'control', 'no'), events: [] },
   ])('is told: $events', async ({ failure, events }) => {
     const deps = new MemorySetDeps([SET], []);
     deps.client.failures.push(failure);

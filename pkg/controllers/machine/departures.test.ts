@@ -296,10 +296,10 @@ describe('unlike the original:', () => {
     ]);
   });
 
-  test('a frozen cluster keeps a machine from failing, whatever its timeout says', async () => {
+  test('an outage keeps a machine from failing, whatever its timeout says', async () => {
     const world = unhealthy();
     world.clock.advance(60 * MINUTE);
-    world.closedGate = new GateClosedError('frozen', 'target', 'cluster target could not be reached');
+    world.closedGate = new GateClosedError('outage', 'target', 'cluster target could not be reached');
 
     const { machine: seen, writes } = await world.pass(world.creation);
 

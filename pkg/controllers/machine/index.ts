@@ -78,7 +78,7 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     concurrency: config.machine.concurrency,
     reconcile: (key, signal, passLog) => controller.reconcile(key, signal, passLog),
     // Once the target answers, its Node may be looked for, which takes caches that have caught up.
-    needsTarget: (key) => !(isDeletedByForce(machines.get(key)) && operator.isTargetFrozen),
+    needsTarget: (key) => !(isDeletedByForce(machines.get(key)) && operator.hasTargetOutage),
     watches: [
       (queue) => activities.onEnd((key) => queue.add(key)),
       (queue) => wakeMachinesOfClasses(operator.caches, queue),

@@ -117,7 +117,7 @@ describe('a deletion comes back by itself', () => {
     const world = deleting(STAGES.drain);
     await world.pass(world.deletion);
     await world.settle();
-    world.drains.fail(new GateClosedError('frozen', 'target', 'closed'));
+    world.drains.fail(new GateClosedError('outage', 'target', 'closed'));
     await world.settle();
 
     expect((await world.pass(world.deletion)).result).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
@@ -191,7 +191,7 @@ test('a process that can reach nothing abandons no Node', async () => {
 describe('a creation comes back by itself', () => {
   test.each([
     { when: 'it failed', failure: new DriverError('Internal', 'no') },
-    { when: 'it met a closed gate', failure: new GateClosedError('frozen', 'control', 'closed') },
+    { when: 'it met a closed gate', failure: new GateClosedError('outage', 'control', 'closed') },
   ])('when $when, and again in every pass until then', async ({ failure }) => {
     const world = creating();
     world.driver.failures = { create: [failure] };

@@ -70,7 +70,7 @@ export interface MachineStepsDeps extends ClassSources, MachineAccess {
   readonly bootstrapTokens: Pick<BootstrapTokens, 'of' | 'forget'>;
   readonly gate: Gate;
   readonly trust: Trust;
-  /** Clusters that are frozen now. */
+  /** The outages of this moment. */
   readonly outages: () => readonly Outage[];
   readonly metrics: MachineMetrics;
   readonly clock: Clock;

@@ -15,7 +15,7 @@ const KINDS: readonly CallKind[] = ['create', 'initialize', 'status', 'delete'];
 
 const FAILURES: readonly { readonly name: string; readonly error: Error }[] = [
   { name: 'an error of the provider', error: new DriverError('Internal', 'no') },
-  { name: 'a closed gate', error: new GateClosedError('frozen', 'target', 'cluster target could not be reached') },
+  { name: 'a closed gate', error: new GateClosedError('outage', 'target', 'cluster target could not be reached') },
   { name: 'a call that we ended ourselves', error: new DriverError('Canceled', 'given up', { unanswered: true }) },
   { name: 'a refusal of the API server', error: new ApiError(403, 'Forbidden', 'no') },
 ];
@@ -88,7 +88,7 @@ describe.each(KINDS)('a call of kind %s', (kind) => {
 
 test.each([
   { name: 'an error of the provider', error: new DriverError('Internal', 'no'), shown: 1, unprepared: 0 },
-  { name: 'a closed gate', error: new GateClosedError('frozen', 'target', 'x'), shown: 0, unprepared: 0 },
+  { name: 'a closed gate', error: new GateClosedError('outage', 'target', 'x'), shown: 0, unprepared: 0 },
   { name: 'a refusal of the API server', error: new ApiError(403, 'Forbidden', 'no'), shown: 0, unprepared: 1 },
 ])(
   'a call that ends with $name is shown $shown times, and $unprepared times as one that could not be prepared',

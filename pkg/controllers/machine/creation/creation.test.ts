@@ -449,7 +449,7 @@ describe('a provider that fails', () => {
 
   test('is not blamed for a closed gate', async () => {
     const world = start();
-    world.driver.failures['create'] = [new GateClosedError('frozen', 'target', 'cluster target could not be reached')];
+    world.driver.failures['create'] = [new GateClosedError('outage', 'target', 'cluster target could not be reached')];
 
     const { machine: seen, result } = await run(world);
 

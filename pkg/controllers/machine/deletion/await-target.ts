@@ -17,7 +17,7 @@ interface Deps {
 }
 
 /**
- * Holds a deletion while its target cluster is frozen, and says so: once, and no more when it is over. What runs goes on; a VM
+ * Holds a deletion during an outage of its target cluster, and says so: once, and no more when it is over. What runs goes on; a VM
  * that is being deleted is seen to its end, and to let go of the Machine takes the control cluster only.
  */
 export const awaitTarget = (deps: Deps): MachineStep => ({

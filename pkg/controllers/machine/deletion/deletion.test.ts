@@ -794,7 +794,7 @@ describe('a drain', () => {
   test('that meets a closed gate waits, without a word in the status', async () => {
     const world = start();
     await run(world);
-    world.drains.fail(new GateClosedError('frozen', 'target', 'x'));
+    world.drains.fail(new GateClosedError('outage', 'target', 'x'));
     const { result } = await run(world);
 
     expect(stageNow(world)).toBe('Initiate node drain');
@@ -831,7 +831,7 @@ describe('departure: the last look is live before a drain is forced by a broken 
     expect(world.drains.requests.map(({ force }) => force)).toEqual([false]);
   });
 
-  test('does not in the grace after a freeze', async () => {
+  test('does not in the grace after an outage', async () => {
     const world = start();
     world.graceLeftMs = MINUTE;
     world.nodes.cache.put(broken(10));

@@ -18,7 +18,7 @@ export interface ForceDeps extends DeadlineDeps {
 
 /**
  * Why pods are to be deleted instead of evicted; undefined when they are not. That a Node is broken is believed only after a
- * live look at Machine and Node, and not in the grace after a freeze, when all Nodes look broken.
+ * live look at Machine and Node, and not in the grace after an outage, when all Nodes look broken.
  */
 export async function forceReasonOf(
   deps: ForceDeps,

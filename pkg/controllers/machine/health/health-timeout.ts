@@ -35,7 +35,7 @@ interface Deps extends FailDeps, LastLookDeps, TurnDeps {
 /**
  * Fails a machine that was Unknown, or not well after an update in place, for its whole health timeout, unless it was told not
  * to. Before that it is looked at live, Machine and Node, and the write holds only for the Machine that was read. Time before
- * we could trust what we see (before our leadership, before an unfreeze) does not count. Of one MachineDeployment only so many
+ * we could trust what we see (before our leadership, during an outage) does not count. Of one MachineDeployment only so many
  * are failed at once, of several that are unhealthy only so many within one health timeout, and none of a zone of which half
  * of the machines became unhealthy together. A machine that is held back says why.
  */

@@ -218,7 +218,7 @@ describe('the health timeout', () => {
     expect(current(world).status?.currentStatus?.phase).toBe('Unknown');
   });
 
-  test('waits for the grace after a freeze', async () => {
+  test('waits for the grace after an outage', async () => {
     const world = await unknownFor(60 * MINUTE);
     world.graceLeftMs = 90_000;
 

@@ -47,7 +47,7 @@ export interface OrphanVMsDeps extends SurveyDeps {
 }
 
 /** When to look again while a cluster cannot be reached. */
-const FROZEN_RETRY_MS = 5_000;
+const OUTAGE_RETRY_MS = 5_000;
 /** When to look again at classes that could not be listed, at the latest. */
 const FAILED_RETRY_MS = 60_000;
 
@@ -81,7 +81,7 @@ export class OrphanVMsController {
     const nowMs = clock.monotonicMs();
     const trustedMs = trust.trustedForMs(clusters);
     for (const evidence of [orphans, missingVMs]) evidence.dropBefore(nowMs - trustedMs);
-    if (trustedMs === 0) return requeue(FROZEN_RETRY_MS, 'the clusters to be reachable');
+    if (trustedMs === 0) return requeue(OUTAGE_RETRY_MS, 'the clusters to be reachable');
     if (this.#dueMs > nowMs) return requeue(this.#dueMs - nowMs, 'the next look at the provider');
 
     const waitMs = await this.#look(nowMs, signal);

@@ -15,7 +15,7 @@ const WRITE_TIMEOUT_MS = 5_000;
 
 /**
  * The conditions of a MachineDeployment as they should be while `outages` last: one of type APIServerUnreachable that names the
- * frozen clusters, since when and why; none without an outage. Undefined when they are so already. Others are left alone.
+ * clusters, since when and why; none without an outage. Undefined when they are so already. Others are left alone.
  */
 export function conditionsDuring(
   outages: readonly Outage[],
@@ -34,7 +34,7 @@ export function conditionsDuring(
 }
 
 /** What shows outages on MachineDeployments. */
-export interface FreezeConditionDeps {
+export interface OutageConditionDeps {
   readonly machineDeployments: Lister<MachineDeployment>;
   readonly writer: Writer;
   readonly clock: Clock;
@@ -43,13 +43,13 @@ export interface FreezeConditionDeps {
 }
 
 /**
- * Writes condition APIServerUnreachable, as a report: it passes while a cluster is frozen. Done before each pass, because what
+ * Writes condition APIServerUnreachable, as a report: it passes during an outage. Done before each pass, because what
  * the pass itself would do may be refused. Never touches label or condition of the overshoot safety. Throws ApiError.
  */
-export class FreezeCondition {
-  readonly #deps: FreezeConditionDeps;
+export class OutageCondition {
+  readonly #deps: OutageConditionDeps;
 
-  constructor(deps: FreezeConditionDeps) {
+  constructor(deps: OutageConditionDeps) {
     this.#deps = deps;
   }
 

@@ -64,10 +64,10 @@ async function startManager(flags: Readonly<Record<string, string>> = {}): Promi
   });
 }
 
-async function untilFrozen(manager: InProcessManager, cluster: string, frozen: boolean): Promise<void> {
+async function untilOutage(manager: InProcessManager, cluster: string, isOngoing: boolean): Promise<void> {
   await eventually(
-    async () => (await manager.metric('machinist_cluster_frozen', `cluster="${cluster}"`)) === (frozen ? 1 : 0),
-    { ...PATIENCE, describe: `${cluster} to be ${frozen ? 'frozen' : 'alive'}` },
+    async () => (await manager.metric('machinist_cluster_outage', `cluster="${cluster}"`)) === (isOngoing ? 1 : 0),
+    { ...PATIENCE, describe: `${cluster} to ${isOngoing ? 'have an outage' : 'be alive'}` },
   );
 }
 
@@ -148,7 +148,7 @@ describe('while the target cluster cannot be reached', () => {
       const [plain = '', forced = ''] = await pool.untilUp(2);
 
       target.set('refuse');
-      await untilFrozen(manager, 'target', true);
+      await untilOutage(manager, 'target', true);
       await labelForced(forced);
       await pool.deleteMachine(plain);
       await pool.deleteMachine(forced);
@@ -172,13 +172,13 @@ describe('while the target cluster cannot be reached', () => {
       expect(message).toMatch(
         /^API server of cluster "target" unreachable since \d{4}-\S+Z \(.*ECONN.*\): nothing that/,
       );
-      expect(readiness).toMatch(/; target: frozen, API server of cluster "target" unreachable since/);
+      expect(readiness).toMatch(/; target: outage, API server of cluster "target" unreachable since/);
       expect(cloud.created).toHaveLength(2); // those that replace the two wait
       expect(await conditionOf('Frozen')).toBeUndefined();
       expect(metadata.labels?.['freeze']).toBeUndefined();
 
       target.set('up');
-      await untilFrozen(manager, 'target', false);
+      await untilOutage(manager, 'target', false);
       await untilReplaced(2, plain, forced);
       await eventually(async () => (await conditionOf('APIServerUnreachable')) === undefined, PATIENCE);
       await untilTold(
@@ -192,7 +192,7 @@ describe('while the target cluster cannot be reached', () => {
   );
 
   test(
-    'a process that starts stays frozen until the target answers, and still deletes what is deleted by force',
+    'the outage of a process that starts lasts until the target answers, and still deletes what is deleted by force',
     async () => {
       await using first = await startManager({ 'leader-elect': 'false' });
       const [plain = '', forced = ''] = await pool.untilUp(2);
@@ -200,7 +200,7 @@ describe('while the target cluster cannot be reached', () => {
       target.set('refuse');
 
       await using second = await startManager({ 'leader-elect': 'false' });
-      await untilFrozen(second, 'target', true);
+      await untilOutage(second, 'target', true);
       await pool.deleteMachine(plain);
       await labelForced(forced);
       await pool.deleteMachine(forced);
@@ -210,7 +210,7 @@ describe('while the target cluster cannot be reached', () => {
 
       target.set('up');
       await untilReplaced(2, plain, forced);
-      expect(await second.metric('machinist_cluster_frozen', 'cluster="target"')).toBe(0);
+      expect(await second.metric('machinist_cluster_outage', 'cluster="target"')).toBe(0);
       expect(cloud.created).toHaveLength(4);
     },
     TEST_MS,
@@ -261,7 +261,7 @@ describe('while the control cluster cannot be reached', () => {
       const [plain = ''] = await pool.untilUp(2);
 
       control.set('stall');
-      await untilFrozen(manager, 'control', true);
+      await untilOutage(manager, 'control', true);
       await pool.deleteMachine(plain);
       const { DeleteMachine = 0, CreateMachine = 0 } = cloud.calls;
       const probes = (): Promise<number> =>
@@ -272,7 +272,7 @@ describe('while the control cluster cannot be reached', () => {
       await expectHeld(plain);
 
       control.set('up');
-      await untilFrozen(manager, 'control', false);
+      await untilOutage(manager, 'control', false);
       await untilReplaced(2, plain);
       await untilTold(
         'machine-controller',

@@ -1,20 +1,20 @@
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../log/logger.ts';
 import type { GateMetrics } from '../metrics/gate.ts';
-import { ClusterFreeze, type ClusterState, type ProbedCluster } from './cluster-freeze.ts';
+import { OutageDetector, type ClusterState, type ProbedCluster } from './outage-detector.ts';
 import type { Cluster } from './gate.ts';
-import type { FreezeChange, Outage } from './outage.ts';
+import type { OutageChange, Outage } from './outage.ts';
 import type { Interval } from './sight.ts';
 
-/** Told after a cluster froze or unfroze. */
-export type FreezeListener = (change: FreezeChange) => void;
+/** Called when an outage begins, is better understood, or ends. */
+export type OutageChangeListener = (change: OutageChange) => void;
 
 /**
- * The freeze states of all clusters, shared by every leadership of the process. Each process probes for itself, leader or
+ * Which clusters have an outage, shared by every leadership of the process. Each process probes for itself, leader or
  * not, from the moment a cluster is added. Nothing is persisted: after a restart a destroy needs a new proof of life, and a
- * cluster that does not answer the first probe is frozen at once.
+ * cluster that does not answer the first probe has an outage at once.
  */
-export class Freezes {
+export class Outages {
   readonly #parts: {
     readonly clock: Clock;
     readonly log: Logger;
@@ -22,46 +22,46 @@ export class Freezes {
     readonly periodMs: number;
     readonly timeoutMs: number;
   };
-  readonly #clusters = new Map<Cluster, ClusterFreeze>();
-  readonly #listeners: FreezeListener[] = [];
+  readonly #clusters = new Map<Cluster, OutageDetector>();
+  readonly #listeners: OutageChangeListener[] = [];
 
   /** `periodMs` and `timeoutMs` are `--machine-safety-apiserver-statuscheck-period` and `-timeout`. */
   constructor(parts: { clock: Clock; log: Logger; metrics: GateMetrics; periodMs: number; timeoutMs: number }) {
     this.#parts = parts;
-    parts.metrics.controllerFrozen.set(0);
+    parts.metrics.anyOutage.set(0);
   }
 
   /** Starts to probe a cluster. Throws when it is probed already. */
   add(probed: ProbedCluster): void {
     const { cluster } = probed;
     if (this.#clusters.has(cluster)) throw new Error(`cluster ${cluster} is probed already`);
-    const changed: FreezeListener = (change) => {
-      this.#showFrozen();
+    const changed: OutageChangeListener = (change) => {
+      this.#showOutages();
       for (const listener of this.#listeners) listener(change);
     };
-    const freeze = new ClusterFreeze(probed, { ...this.#parts, changed });
-    this.#clusters.set(cluster, freeze);
-    freeze.start();
+    const detector = new OutageDetector(probed, { ...this.#parts, changed });
+    this.#clusters.set(cluster, detector);
+    detector.start();
   }
 
   /** Stops to probe a cluster; what concerns it is refused from now on. */
   async remove(cluster: Cluster): Promise<void> {
-    const freeze = this.#clusters.get(cluster);
+    const detector = this.#clusters.get(cluster);
     this.#clusters.delete(cluster);
-    this.#parts.metrics.frozen.remove({ cluster });
-    this.#parts.metrics.frozenSince.remove({ cluster });
+    this.#parts.metrics.outage.remove({ cluster });
+    this.#parts.metrics.outageSince.remove({ cluster });
     this.#parts.metrics.setBacks.remove({ cluster });
-    this.#showFrozen();
-    await freeze?.stop();
+    this.#showOutages();
+    await detector?.stop();
   }
 
   /** Ends all probing. */
   async stop(): Promise<void> {
-    await Promise.all([...this.#clusters.values()].map((freeze) => freeze.stop()));
+    await Promise.all([...this.#clusters.values()].map((detector) => detector.stop()));
   }
 
-  /** Adds a listener for freezes and unfreezes. */
-  onChange(listener: FreezeListener): void {
+  /** Adds a listener for the beginning and end of outages. */
+  onChange(listener: OutageChangeListener): void {
     this.#listeners.push(listener);
   }
 
@@ -70,7 +70,7 @@ export class Freezes {
     this.#clusters.get(cluster)?.sawLife();
   }
 
-  /** Whether `cluster` lives, and its history is what we know: see ClusterFreeze. False for an unknown one. */
+  /** Whether `cluster` lives, and its history is what we know: see OutageDetector. False for an unknown one. */
   async prove(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
     return (await this.#clusters.get(cluster)?.prove(signal)) ?? false;
   }
@@ -87,11 +87,13 @@ export class Freezes {
 
   /** The times (monotonic) in which changes of `cluster` could not be seen; an outage that lasts counts up to now. */
   timesWithoutSight(cluster: Cluster): readonly Interval[] {
-    const freeze = this.#clusters.get(cluster);
-    if (freeze === undefined) return [];
-    const { silentSinceMs } = freeze.state;
+    const detector = this.#clusters.get(cluster);
+    if (detector === undefined) return [];
+    const { silentSinceMs } = detector.state;
     const toMs = this.#parts.clock.monotonicMs();
-    return silentSinceMs === undefined ? freeze.sight.lost : [...freeze.sight.lost, { fromMs: silentSinceMs, toMs }];
+    return silentSinceMs === undefined
+      ? detector.sight.lost
+      : [...detector.sight.lost, { fromMs: silentSinceMs, toMs }];
   }
 
   /** State of one cluster; undefined when it is not probed. */
@@ -101,15 +103,15 @@ export class Freezes {
 
   /** States of all clusters, in the order in which they were added. */
   states(): readonly ClusterState[] {
-    return [...this.#clusters.values()].map((freeze) => freeze.state);
+    return [...this.#clusters.values()].map((detector) => detector.state);
   }
 
-  /** Clusters that are frozen now, in the order in which they were added. */
-  outages(): readonly Outage[] {
+  /** The outages of this moment, in the order in which they were added. */
+  current(): readonly Outage[] {
     return this.states().flatMap(({ outage }) => outage ?? []);
   }
 
-  #showFrozen(): void {
-    this.#parts.metrics.controllerFrozen.set(this.states().some((state) => state.frozen) ? 1 : 0);
+  #showOutages(): void {
+    this.#parts.metrics.anyOutage.set(this.states().some((state) => state.outage !== undefined) ? 1 : 0);
   }
 }

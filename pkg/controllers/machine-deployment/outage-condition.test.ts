@@ -5,7 +5,7 @@ import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { FakeClock } from '../../clock/fake-clock.ts';
 import type { Outage } from '../../gate/outage.ts';
-import { conditionsDuring, FreezeCondition } from './freeze-condition.ts';
+import { conditionsDuring, OutageCondition } from './outage-condition.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
 const target: Outage = { cluster: 'target', sinceMs: Date.UTC(2026, 0, 1, 11, 59), why: 'connection refused' };
@@ -33,7 +33,7 @@ describe('condition APIServerUnreachable', () => {
     ]);
   });
 
-  test('names all clusters that are frozen', () => {
+  test('names all clusters with an outage', () => {
     expect(during(control, target).at(-1)?.message).toMatch(
       /^API server of cluster "control".*; API server of cluster "target"/,
     );
@@ -60,7 +60,7 @@ describe('condition APIServerUnreachable', () => {
 
 test('is written as a report, which passes while a cluster cannot be reached', async () => {
   const client = new MemoryClient();
-  const condition = new FreezeCondition({
+  const condition = new OutageCondition({
     machineDeployments: new MemoryInformer([machineDeployment()]),
     writer: client,
     clock: new FakeClock(),

@@ -3,7 +3,7 @@ import { untilAborted, withDeadline } from '../clock/deadline.ts';
 import type { Logger } from '../log/logger.ts';
 import type { GateMetrics } from '../metrics/gate.ts';
 import type { Cluster } from './gate.ts';
-import { describeOutage, type FreezeChange, type Outage, ServerAheadError, SetBackError } from './outage.ts';
+import { describeOutage, type OutageChange, type Outage, ServerAheadError, SetBackError } from './outage.ts';
 import { Sight } from './sight.ts';
 
 /** A cluster that is watched for being alive. */
@@ -13,7 +13,7 @@ export interface ProbedCluster {
   probe(signal: AbortSignal): Promise<void>;
   /**
    * Brings what is known of the cluster up to date after an outage (caches read to a live resourceVersion), or reads all of it anew
-   * when it was set back. The cluster stays frozen until it resolves; it is tried again with each good probe.
+   * when it was set back. The outage lasts until it resolves; it is tried again with each good probe.
    */
   catchUp?(signal: AbortSignal, outage: Outage): Promise<void>;
   /**
@@ -32,29 +32,28 @@ export interface ProbedCluster {
 }
 
 /** How a cluster is probed, and who is told. */
-export interface ClusterFreezeParts {
+export interface OutageDetectorParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: GateMetrics;
   /** Time between probes while the cluster answers. */
   readonly periodMs: number;
-  /** Outage that freezes, and greatest age of a proof of life. */
+  /** Outage that outages, and greatest age of a proof of life. */
   readonly timeoutMs: number;
-  /** Told after each freeze and unfreeze. */
-  readonly changed: (change: FreezeChange) => void;
+  /** Called when an outage begins, is better understood, or ends. */
+  readonly changed: (change: OutageChange) => void;
 }
 
 /** What /readyz and the controllers show of a cluster. Times are monotonic, but for the outage's. */
 export interface ClusterState {
   readonly cluster: Cluster;
-  readonly frozen: boolean;
-  /** Since when and why it is frozen; undefined when it is not. */
+  /** Since when and why nothing is changed; undefined without an outage. */
   readonly outage: Outage | undefined;
   /** While probes fail: when it has answered for the last time, as far as we know; see `Outage.sinceMs`. */
   readonly silentSinceMs: number | undefined;
   /** Last sign of life; undefined for a cluster that has shown none yet. */
   readonly provenMs: number | undefined;
-  readonly unfrozenMs: number | undefined;
+  readonly recoveredMs: number | undefined;
   readonly lastError: string | undefined;
 }
 
@@ -76,17 +75,17 @@ const SETTLED_WITHIN_MS = 5_000;
  *
  * | state   | good probe                     | failed probe                                         | next probe            |
  * |---------|--------------------------------|------------------------------------------------------|-----------------------|
- * | unknown | alive                          | frozen: a restart must not thaw an outage            | now                   |
+ * | unknown | alive                          | outage: a restart must not end an outage             | now                   |
  * | alive   | alive                          | failing, time remembered                             | period; doubt: now    |
- * | failing | alive, time forgotten          | frozen when the first failure is older than timeout  | 0.5 s, doubled to 2 s |
- * | frozen  | caught up → alive, else frozen | frozen                                               | as failing            |
+ * | failing | alive, time forgotten          | outage when the first failure is older than timeout  | 0.5 s, doubled to 2 s |
+ * | outage  | caught up → alive, else outage | outage                                               | as failing            |
  *
- * One that shows that the cluster was set back to an earlier state freezes it at once, and counts as a good one: everything is read
+ * One that shows that the cluster was set back to an earlier state outages it at once, and counts as a good one: everything is read
  * anew. A cluster that never answered is probed each second, and alive with the first good probe.
  */
-export class ClusterFreeze {
+export class OutageDetector {
   readonly #probed: ProbedCluster;
-  readonly #parts: ClusterFreezeParts;
+  readonly #parts: OutageDetectorParts;
   /** When changes could not be seen. */
   readonly sight = new Sight();
   readonly #stopping = new AbortController();
@@ -98,7 +97,7 @@ export class ClusterFreeze {
   #provenMs: number | undefined;
   /** A probe has succeeded before. */
   #hasAnswered = false;
-  /** Decides when it freezes. */
+  /** Decides when it outages. */
   #firstFailureMs: number | undefined;
   /** What is told: an outage has begun before the probe that found it failed. Undefined like `#firstFailureMs`. */
   #silentSinceMs: number | undefined;
@@ -106,14 +105,14 @@ export class ClusterFreeze {
   /** Failed probes in a row. */
   #failures = 0;
   #lastError: string | undefined;
-  /** Undefined while not frozen. */
+  /** Undefined without an outage. */
   #outage: Outage | undefined;
-  #unfrozenMs: number | undefined;
+  #recoveredMs: number | undefined;
 
-  constructor(probed: ProbedCluster, parts: ClusterFreezeParts) {
+  constructor(probed: ProbedCluster, parts: OutageDetectorParts) {
     this.#probed = probed;
     this.#parts = parts;
-    parts.metrics.frozen.set({ cluster: probed.cluster }, 0);
+    parts.metrics.outage.set({ cluster: probed.cluster }, 0);
     parts.metrics.setBacks.inc({ cluster: probed.cluster }, 0);
     probed.listen?.({ doubted: () => this.#doubted(), setBack: (why) => this.#setBack(why) });
   }
@@ -121,11 +120,10 @@ export class ClusterFreeze {
   get state(): ClusterState {
     return {
       cluster: this.#probed.cluster,
-      frozen: this.#outage !== undefined,
       outage: this.#outage,
       silentSinceMs: this.#silentSinceMs,
       provenMs: this.#provenMs,
-      unfrozenMs: this.#unfrozenMs,
+      recoveredMs: this.#recoveredMs,
       lastError: this.#lastError,
     };
   }
@@ -263,11 +261,11 @@ export class ClusterFreeze {
     if (this.#outage !== undefined || (failingMs < timeoutMs && this.#hasAnswered)) return;
 
     this.#outage = { cluster, sinceMs: clock.now() - silentMs, why: this.#lastError };
-    log.error({ ...logged(this.#outage), ms: silentMs, err }, 'froze: the API server did not answer');
-    this.#changed(this.#outage, true, silentMs);
+    log.error({ ...logged(this.#outage), ms: silentMs, err }, 'outage began: the API server did not answer');
+    this.#changed(this.#outage, false, silentMs);
   }
 
-  /** Whatever the cluster was before, it is frozen until all of it has been read anew. */
+  /** Whatever the cluster was before, the outage lasts until all of it has been read anew. */
   #setBack(why: string): void {
     const { clock, log, metrics } = this.#parts;
     const { cluster } = this.#probed;
@@ -277,8 +275,8 @@ export class ClusterFreeze {
     this.#silentSinceMs ??= clock.monotonicMs();
     this.#hasAnswered = true;
     this.#historyGoodMs = -Infinity;
-    log.error(logged(this.#outage), 'froze: the cluster was set back to an earlier state');
-    this.#changed(this.#outage, true, 0);
+    log.error(logged(this.#outage), 'outage began: the cluster was set back to an earlier state');
+    this.#changed(this.#outage, false, 0);
     void this.#probeOnce();
   }
 
@@ -289,9 +287,9 @@ export class ClusterFreeze {
     this.#outage = { ...this.#outage, isServerAhead: true };
     log.error(
       { ...logged(this.#outage), err: describeOutage(this.#outage) },
-      'stayed frozen: its API servers have to be restarted',
+      'outage continues: its API servers have to be restarted',
     );
-    this.#changed(this.#outage, true, clock.monotonicMs() - (this.#silentSinceMs ?? clock.monotonicMs()));
+    this.#changed(this.#outage, false, clock.monotonicMs() - (this.#silentSinceMs ?? clock.monotonicMs()));
   }
 
   async #answered(sentMs: number): Promise<boolean> {
@@ -308,7 +306,7 @@ export class ClusterFreeze {
         if (err instanceof SetBackError) this.#setBack(err.message);
         if (err instanceof ServerAheadError) this.#serverIsAhead();
         this.#lastError = err instanceof Error ? err.message : String(err);
-        log.warn({ ...logged(outage), err }, 'stayed frozen: could not catch up yet');
+        log.warn({ ...logged(outage), err }, 'outage continues: could not catch up yet');
         return false;
       }
     }
@@ -328,23 +326,23 @@ export class ClusterFreeze {
     if (outage === undefined) return true;
 
     this.#outage = undefined;
-    this.#unfrozenMs = clock.monotonicMs();
+    this.#recoveredMs = clock.monotonicMs();
     const how = outage.isSetBack ? 'all of the cluster was read again' : 'the API server answers again';
-    log.info({ ...logged(outage), ms: lastedMs }, `unfroze: ${how}`);
-    this.#changed(outage, false, lastedMs);
+    log.info({ ...logged(outage), ms: lastedMs }, `outage ended: ${how}`);
+    this.#changed(outage, true, lastedMs);
     return true;
   }
 
-  #changed(outage: Outage, frozen: boolean, lastedMs: number): void {
+  #changed(outage: Outage, isOver: boolean, lastedMs: number): void {
     const { changed, log, metrics } = this.#parts;
     const { cluster } = this.#probed;
-    metrics.frozen.set({ cluster }, frozen ? 1 : 0);
-    if (frozen) metrics.frozenSince.set({ cluster }, outage.sinceMs / 1_000);
-    else metrics.frozenSince.remove({ cluster });
+    metrics.outage.set({ cluster }, isOver ? 0 : 1);
+    if (!isOver) metrics.outageSince.set({ cluster }, outage.sinceMs / 1_000);
+    else metrics.outageSince.remove({ cluster });
     try {
-      changed({ ...outage, frozen, lastedMs });
+      changed({ ...outage, isOver, lastedMs });
     } catch (err) {
-      log.error({ cluster, err }, 'a listener of freezes failed');
+      log.error({ cluster, err }, 'a listener of outages failed');
     }
   }
 
@@ -355,8 +353,8 @@ export class ClusterFreeze {
     let delayMs = isWaiting ? retryMs : this.#probed.isInDoubt ? 0 : periodMs;
     if (this.#outage !== undefined && !this.#hasAnswered) delayMs = Math.min(delayMs, FIRST_PROBES_MS);
     if (this.#firstFailureMs !== undefined && this.#outage === undefined) {
-      const freezesInMs = this.#firstFailureMs + timeoutMs - clock.monotonicMs();
-      delayMs = Math.min(delayMs, Math.max(0, freezesInMs));
+      const outageInMs = this.#firstFailureMs + timeoutMs - clock.monotonicMs();
+      delayMs = Math.min(delayMs, Math.max(0, outageInMs));
     }
     this.#cancelNext = clock.schedule(delayMs, () => void this.#probeOnce());
   }
