@@ -1,6 +1,6 @@
 import type { MachineDeployment } from '../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineDeploymentDeps } from '../pkg/controllers/machine-deployment/deps.ts';
-import { observe, type World } from '../pkg/controllers/machine-deployment/world.ts';
+import { observeWorld, type World } from '../pkg/controllers/machine-deployment/world.ts';
 import { MemoryDeps, type MemoryObjects } from './memory-deps.ts';
 
 /** What the MachineDeployment controller is made of, in memory. */
@@ -14,6 +14,6 @@ export class MemoryDeploymentDeps extends MemoryDeps implements MachineDeploymen
 
   /** What a pass over it sees. */
   world(deployment: MachineDeployment): World {
-    return observe(this, deployment);
+    return observeWorld(this, deployment);
   }
 }

@@ -2,7 +2,7 @@ import type { KubeObject } from '../pkg/apis/meta.ts';
 import { keyOf } from '../pkg/apis/meta.ts';
 import type { ChangeHandler, Informer } from '../pkg/cache/lister.ts';
 import { Store, type IndexFunctions } from '../pkg/cache/store.ts';
-import type { Identity } from '../pkg/kube/client.ts';
+import type { ObjectIdentity } from '../pkg/kube/client.ts';
 
 /** A cache that a test fills; it tells of changes as the real one does, and never of a first list. */
 export class MemoryInformer<T extends KubeObject> implements Informer<T> {
@@ -40,7 +40,7 @@ export class MemoryInformer<T extends KubeObject> implements Informer<T> {
     this.put(object);
   }
 
-  deleted({ metadata }: Identity): void {
+  deleted({ metadata }: ObjectIdentity): void {
     this.remove(keyOf({ metadata }));
   }
 

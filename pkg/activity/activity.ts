@@ -16,7 +16,7 @@ export interface ActivityOwner {
 }
 
 /** Long work. It may call `tell` when there is news for its owner before it ends: the owner's key is enqueued then too. */
-export type Work<T> = (signal: AbortSignal, tell: () => void) => Promise<T>;
+export type ActivityWork<T> = (signal: AbortSignal, tell: () => void) => Promise<T>;
 
 /** What each kind of work results in. */
 export type ResultsByKind = Readonly<Partial<Record<ActivityKind, unknown>>>;
@@ -27,7 +27,7 @@ export type ResultsByKind = Readonly<Partial<Record<ActivityKind, unknown>>>;
  */
 export interface Activities<R extends ResultsByKind = Record<ActivityKind, unknown>> {
   /** Starts `run`, unless work of this kind for this owner is running or has ended and was not taken yet. */
-  startOrGet<K extends keyof R & ActivityKind>(owner: ActivityOwner, kind: K, run: Work<R[K]>): Activity<R[K]>;
+  startOrGet<K extends keyof R & ActivityKind>(owner: ActivityOwner, kind: K, run: ActivityWork<R[K]>): Activity<R[K]>;
   /** What stands there, without starting anything. */
   get<K extends keyof R & ActivityKind>(uid: string, kind: K): Activity<R[K]> | undefined;
   /** Takes a settled result away, so that the work can be started anew. No-op while it runs. */

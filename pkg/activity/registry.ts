@@ -3,7 +3,7 @@ import PQueue from 'p-queue';
 import type { Clock } from '../clock/clock.ts';
 import type { Logger } from '../log/logger.ts';
 import type { ActivityMetrics, ActivityState } from '../metrics/activity.ts';
-import type { Activities, Activity, ActivityKind, ActivityOwner, ResultsByKind, Work } from './activity.ts';
+import type { Activities, Activity, ActivityKind, ActivityOwner, ResultsByKind, ActivityWork } from './activity.ts';
 
 /** How many of each kind run at once, for each provider. */
 export type ActivityLimits = Readonly<Record<ActivityKind, number>>;
@@ -59,7 +59,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
   }
 
   /** After `stop` nothing is started any more: the work asked for then looks as if it ran. */
-  startOrGet<K extends keyof R & ActivityKind>(owner: ActivityOwner, kind: K, run: Work<R[K]>): Activity<R[K]> {
+  startOrGet<K extends keyof R & ActivityKind>(owner: ActivityOwner, kind: K, run: ActivityWork<R[K]>): Activity<R[K]> {
     const known = this.get(owner.uid, kind);
     if (known !== undefined) return known;
 
@@ -149,7 +149,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
     return pool;
   }
 
-  async #run<T>(entry: Entry, run: Work<T>): Promise<void> {
+  async #run<T>(entry: Entry, run: ActivityWork<T>): Promise<void> {
     await Promise.resolve(); // p-queue starts a job inside add(): the pass that asked for it goes on first
     if (entry.phase === 'settled') return;
     entry.phase = 'running';

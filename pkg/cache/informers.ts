@@ -1,5 +1,5 @@
 import type { KubeObject } from '../apis/meta.ts';
-import type { Identity } from '../kube/client.ts';
+import type { ObjectIdentity } from '../kube/client.ts';
 import type { WriteObserver } from '../kube/gated-writer.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { ReflectedInformer } from './reflected-informer.ts';
@@ -45,7 +45,7 @@ export class InformerSet implements WriteObserver {
     for (const member of this.#members) if (isSame(member.resource, resource)) member.wrote(object);
   }
 
-  deleted(resource: Resource<KubeObject>, object: Identity): void {
+  deleted(resource: Resource<KubeObject>, object: ObjectIdentity): void {
     for (const member of this.#members) if (isSame(member.resource, resource)) member.deleted(object);
   }
 

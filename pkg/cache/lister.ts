@@ -1,5 +1,5 @@
 import type { KubeObject } from '../apis/meta.ts';
-import type { Identity } from '../kube/client.ts';
+import type { ObjectIdentity } from '../kube/client.ts';
 
 /** Read side of a cache. Objects are frozen outside production: copy before changing. Reads include our own writes. */
 export interface Lister<T extends KubeObject> {
@@ -26,5 +26,5 @@ export interface Informer<T extends KubeObject> extends Lister<T> {
   /** Takes the answer of one of our own writes; readers see it until the watch has caught up. */
   wrote(object: T): void;
   /** Takes the success of one of our own DELETEs: that UID is gone for readers. */
-  deleted(object: Identity): void;
+  deleted(object: ObjectIdentity): void;
 }

@@ -1,7 +1,7 @@
 import { keyOf } from '../apis/meta.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Clock } from '../clock/clock.ts';
-import type { Identity } from '../kube/client.ts';
+import type { ObjectIdentity } from '../kube/client.ts';
 import type { ListWatch, Selection } from '../kube/list-watch.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { Logger } from '../log/logger.ts';
@@ -212,7 +212,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     this.#publish(this.#store.write(this.#keep(copy)));
   }
 
-  deleted(object: Identity): void {
+  deleted(object: ObjectIdentity): void {
     this.#publish(this.#store.delete(object));
   }
 

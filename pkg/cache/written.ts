@@ -1,6 +1,6 @@
 import { keyOf } from '../apis/meta.ts';
 import type { KubeObject } from '../apis/meta.ts';
-import type { Identity } from '../kube/client.ts';
+import type { ObjectIdentity } from '../kube/client.ts';
 import { compareResourceVersions } from './resource-version.ts';
 import { Store } from './store.ts';
 import type { Change, IndexFunctions } from './store.ts';
@@ -111,7 +111,7 @@ export class WrittenStore<T extends KubeObject> {
   }
 
   /** Takes the success of one of our DELETEs. */
-  delete(object: Identity): Change<T>[] {
+  delete(object: ObjectIdentity): Change<T>[] {
     const key = keyOf(object);
     const { uid } = object.metadata;
     this.#bury(uid);

@@ -14,7 +14,7 @@ import { NodePods } from './node-pods.ts';
 import type { PodSource } from './node-pods.ts';
 import { createPodActions } from './pod-actions.ts';
 import { planDrain, toleratesBarrier } from './pods.ts';
-import { Progress } from './progress.ts';
+import { DrainTracker } from './drain-tracker.ts';
 import { SerialDrain } from './serial-drain.ts';
 import { TargetChanges } from './target-changes.ts';
 import { VolumeLookup } from './volumes.ts';
@@ -54,7 +54,7 @@ export function createDrainer(parts: DrainerParts): Drain {
     const { target } = request;
     const known = budgets.get(target) ?? new Budgets({ reader: target.reader, clock: parts.clock });
     budgets.set(target, known);
-    const run = new DrainRun({ ...parts, request, targetChanges, budgets: known, progress: new Progress(report) });
+    const run = new DrainRun({ ...parts, request, targetChanges, budgets: known, progress: new DrainTracker(report) });
     return run.run(signal);
   };
 }
@@ -63,7 +63,7 @@ interface RunParts extends DrainerParts {
   readonly request: DrainRequest;
   readonly targetChanges: TargetChanges;
   readonly budgets: Budgets;
-  readonly progress: Progress;
+  readonly progress: DrainTracker;
 }
 
 /** One drain under way. */

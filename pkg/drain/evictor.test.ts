@@ -8,13 +8,13 @@ import type { BlockedPod } from './drain.ts';
 import { Evictor } from './evictor.ts';
 import type { PodFeed } from './node-pods.ts';
 import type { PodActions } from './pod-actions.ts';
-import { Progress } from './progress.ts';
-import type { Verdict } from './verdict.ts';
+import { DrainTracker } from './drain-tracker.ts';
+import type { PodAnswer } from './answer.ts';
 
 const never = new AbortController().signal;
-const accepted: Verdict = { kind: 'accepted' };
-const refused: Verdict = { kind: 'refused', message: 'budget' };
-const failed: Verdict = { kind: 'failed', message: 'no answer' };
+const accepted: PodAnswer = { kind: 'accepted' };
+const refused: PodAnswer = { kind: 'refused', message: 'budget' };
+const failed: PodAnswer = { kind: 'failed', message: 'no answer' };
 
 function podNamed(name: string, graceSeconds = 30): Pod {
   return {
@@ -43,7 +43,7 @@ class ScriptedNode implements PodFeed, PodActions {
   readonly #changes = new Changes(this.clock);
   readonly #pods = new Map<string, Pod>();
   readonly asked: { what: 'evict' | 'kill'; pod: string; atMs: number }[] = [];
-  answer: (pod: Pod, what: 'evict' | 'kill') => Verdict = () => accepted;
+  answer: (pod: Pod, what: 'evict' | 'kill') => PodAnswer = () => accepted;
   endsAfterMs: number | undefined = 1_000;
 
   constructor(pods: readonly Pod[]) {
@@ -62,11 +62,11 @@ class ScriptedNode implements PodFeed, PodActions {
     return this.#changes.until(holds, signal, timeoutMs);
   }
 
-  evict(pod: Pod): Promise<Verdict> {
+  evict(pod: Pod): Promise<PodAnswer> {
     return this.#ask(pod, 'evict');
   }
 
-  kill(pod: Pod): Promise<Verdict> {
+  kill(pod: Pod): Promise<PodAnswer> {
     return this.#ask(pod, 'kill');
   }
 
@@ -82,7 +82,7 @@ class ScriptedNode implements PodFeed, PodActions {
     this.#changes.notify();
   }
 
-  #ask(pod: Pod, what: 'evict' | 'kill'): Promise<Verdict> {
+  #ask(pod: Pod, what: 'evict' | 'kill'): Promise<PodAnswer> {
     this.asked.push({ what, pod: pod.metadata.name, atMs: this.clock.monotonicMs() });
     const verdict = this.answer(pod, what);
     if (verdict.kind === 'accepted') this.terminate(pod);
@@ -94,9 +94,9 @@ class ScriptedNode implements PodFeed, PodActions {
 function evictorFor(
   node: ScriptedNode,
   options: { maxEvictRetries?: number; budget?: PodDisruptionBudget } = {},
-): { evictor: Evictor; progress: Progress; reports: (readonly BlockedPod[])[] } {
+): { evictor: Evictor; progress: DrainTracker; reports: (readonly BlockedPod[])[] } {
   const reports: (readonly BlockedPod[])[] = [];
-  const progress = new Progress(({ blocked }) => reports.push(blocked));
+  const progress = new DrainTracker(({ blocked }) => reports.push(blocked));
   progress.expect(node.all());
   const evictor = new Evictor({
     actions: node,
@@ -175,7 +175,7 @@ describe('Evictor.sendAway', () => {
   test('asks again after an error, not before the server wants to be asked', async () => {
     const pod = podNamed('web');
     const node = new ScriptedNode([pod]);
-    const answers: Verdict[] = [failed, { ...failed, retryAfterMs: 30_000 }, accepted];
+    const answers: PodAnswer[] = [failed, { ...failed, retryAfterMs: 30_000 }, accepted];
     node.answer = () => answers[node.asked.length - 1] ?? accepted;
     const { evictor } = evictorFor(node);
 
@@ -250,7 +250,7 @@ describe('Evictor.kill', () => {
 });
 
 test('whatever the answers are, each pod ends gone or left behind, and nothing goes on after the end', async () => {
-  const verdicts = fc.constantFrom<Verdict>(
+  const verdicts = fc.constantFrom<PodAnswer>(
     accepted,
     refused,
     failed,

@@ -6,7 +6,7 @@ import { EVICTION_RETRY_MS } from './drain.ts';
 import type { PodFeed } from './node-pods.ts';
 import type { PodActions } from './pod-actions.ts';
 import { graceMsOf } from './pods.ts';
-import type { Progress } from './progress.ts';
+import type { DrainTracker } from './drain-tracker.ts';
 
 /** Time between two tries after an error that is not a budget's refusal. */
 const ERROR_RETRY_MS = 5_000;
@@ -19,7 +19,7 @@ const JITTER = 0.1;
 export interface EvictorParts {
   readonly actions: PodActions;
   readonly feed: PodFeed;
-  readonly progress: Progress;
+  readonly progress: DrainTracker;
   /** The budget that guards a pod, if it can be told. */
   readonly findBudget: (pod: Pod) => Promise<PodDisruptionBudget | undefined>;
   /** Refusals after which a pod is deleted with grace 0 instead. */

@@ -3,20 +3,20 @@ import type { Pod } from '../apis/wire.ts';
 import { pods } from '../kube/resource.ts';
 import type { Target } from '../targets/targets.ts';
 import type { DrainLimits } from './limits.ts';
-import { verdictOf } from './verdict.ts';
-import type { Verdict } from './verdict.ts';
+import { answerIn } from './answer.ts';
+import type { PodAnswer } from './answer.ts';
 
 /** What a drain does to pods. Each names the pod by UID: another pod of that name is never touched. */
 export interface PodActions {
   /** Evicts with the pod's own grace. Budgets are obeyed. */
-  evict(pod: Pod, signal: AbortSignal): Promise<Verdict>;
+  evict(pod: Pod, signal: AbortSignal): Promise<PodAnswer>;
   /** Deletes with grace 0, whatever budgets say. */
-  kill(pod: Pod, signal: AbortSignal): Promise<Verdict>;
+  kill(pod: Pod, signal: AbortSignal): Promise<PodAnswer>;
 }
 
 /** The actions on pods of `target`, within `limits`. They reject only with the signal's reason or a bug. */
 export function createPodActions(target: Target, limits: DrainLimits): PodActions {
-  const ask = async (pod: Pod, signal: AbortSignal, send: () => Promise<unknown>): Promise<Verdict> => {
+  const ask = async (pod: Pod, signal: AbortSignal, send: () => Promise<unknown>): Promise<PodAnswer> => {
     const verdict = await verdictFrom(() => limits.request(send, signal), signal);
     return verdict.kind === 'unclear' ? look(target, pod, verdict.message, signal) : verdict;
   };
@@ -30,7 +30,7 @@ export function createPodActions(target: Target, limits: DrainLimits): PodAction
 }
 
 /** After a conflict: gone if the name belongs to nobody or to another pod, else to be asked again. */
-async function look(target: Target, pod: Pod, message: string, signal: AbortSignal): Promise<Verdict> {
+async function look(target: Target, pod: Pod, message: string, signal: AbortSignal): Promise<PodAnswer> {
   let isSame = true;
   const seen = await verdictFrom(async () => {
     const current = await target.reader.get(pods, refOf(pod), { signal });
@@ -40,12 +40,12 @@ async function look(target: Target, pod: Pod, message: string, signal: AbortSign
   return isSame ? { kind: 'failed', message } : { kind: 'gone' };
 }
 
-async function verdictFrom(send: () => Promise<unknown>, signal: AbortSignal): Promise<Verdict> {
+async function verdictFrom(send: () => Promise<unknown>, signal: AbortSignal): Promise<PodAnswer> {
   try {
     await send();
     return { kind: 'accepted' };
   } catch (err) {
     signal.throwIfAborted();
-    return verdictOf(err);
+    return answerIn(err);
   }
 }

@@ -10,7 +10,7 @@ const CORDON_TAINT = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSched
 const DEFAULT_GRACE_SECONDS = 30;
 
 /** Which pods leave, and how: `parallel` all at once, `serial` one after the other because their volumes move with them. */
-export interface DrainPlan {
+export interface PodPlan {
   readonly parallel: readonly Pod[];
   readonly serial: readonly Pod[];
 }
@@ -39,7 +39,7 @@ export function claimsOf(pod: Pod): readonly string[] {
 }
 
 /** The plan for the pods of one node. Within `serial` the highest priority comes first, ties by name. */
-export function planDrain(pods: readonly Pod[]): DrainPlan {
+export function planDrain(pods: readonly Pod[]): PodPlan {
   const leaving = pods.filter(isDrained).toSorted(byName);
   return {
     parallel: leaving.filter((pod) => !hasClaim(pod)),

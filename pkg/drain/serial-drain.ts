@@ -5,7 +5,7 @@ import type { DrainRequest } from './drain.ts';
 import type { Evictor } from './evictor.ts';
 import type { PodFeed } from './node-pods.ts';
 import { graceMsOf } from './pods.ts';
-import type { Progress } from './progress.ts';
+import type { DrainTracker } from './drain-tracker.ts';
 import { isAttached, isAttachedElsewhere } from './volumes.ts';
 import type { TrackedVolume, VolumeLookup } from './volumes.ts';
 
@@ -14,7 +14,7 @@ export interface SerialDrainParts {
   readonly request: DrainRequest;
   readonly evictor: Evictor;
   readonly feed: PodFeed;
-  readonly progress: Progress;
+  readonly progress: DrainTracker;
   readonly volumes: VolumeLookup;
   /** Told of every change of the target's Nodes and VolumeAttachments. */
   readonly targetChanges: Changes;

@@ -16,7 +16,7 @@ import { DELETE_TIMEOUT_MS, READ_TIMEOUT_MS } from './deadlines.ts';
 import { DRIVER_CODES, DriverError } from './error.ts';
 import { FenceWatch } from './fence-watch.ts';
 import { OPERATIONS } from './interceptor.ts';
-import type { MutationInterceptor, Operation } from './interceptor.ts';
+import type { MutationInterceptor, DriverOperation } from './interceptor.ts';
 import type { Obedience } from './obedience.ts';
 
 /** What controllers see of a driver. All calls throw DriverError; mutations also GateClosedError, before anything is sent. */
@@ -100,13 +100,13 @@ export class GatedDriver implements MachineDriver {
     return await this.#read('volumeIDs', signal, (call) => this.#parts.driver.getVolumeIDs(pvSpecs, call));
   }
 
-  async #read<T>(operation: Operation, signal: AbortSignal, send: (call: DriverCall) => Promise<T>): Promise<T> {
+  async #read<T>(operation: DriverOperation, signal: AbortSignal, send: (call: DriverCall) => Promise<T>): Promise<T> {
     const call = { timeoutMs: READ_TIMEOUT_MS, fencingToken: 0n, cluster: this.#parts.clusterID };
     return await this.#measure(operation, () => this.#bounded({ operation, isMutation: false, signal }, call, send));
   }
 
   async #mutate<T>(
-    operation: Operation,
+    operation: DriverOperation,
     { machine }: MachineRequest,
     signal: AbortSignal,
     timeoutMs: number,
@@ -166,7 +166,7 @@ export class GatedDriver implements MachineDriver {
     }
   }
 
-  async #measure<T>(operation: Operation, run: () => Promise<T>): Promise<T> {
+  async #measure<T>(operation: DriverOperation, run: () => Promise<T>): Promise<T> {
     const { clock, metrics } = this.#parts;
     const labels = { provider: this.provider, operation: OPERATIONS[operation] };
     const startedMs = clock.monotonicMs();
@@ -187,7 +187,7 @@ export class GatedDriver implements MachineDriver {
 
 /** A mutation that is asked for, whatever becomes of its first attempt. */
 interface Mutation {
-  readonly operation: Operation;
+  readonly operation: DriverOperation;
   readonly machine: MachineOrStub;
   readonly clusters: readonly Cluster[];
   readonly signal: AbortSignal;
@@ -196,7 +196,7 @@ interface Mutation {
 
 /** What can end a call before its answer. */
 interface Bounds {
-  readonly operation: Operation;
+  readonly operation: DriverOperation;
   readonly isMutation: boolean;
   readonly signal: AbortSignal;
   readonly fenced?: AbortSignal;

@@ -9,7 +9,7 @@ export const OPERATIONS = {
 } as const;
 
 /** One of the calls above. */
-export type Operation = keyof typeof OPERATIONS;
+export type DriverOperation = keyof typeof OPERATIONS;
 
 /**
  * Runs in place of a driver mutation, `send` makes it; `text` is `DRIVER create_machine ns/name`. A test build ends the process

@@ -3,7 +3,7 @@ import { toTimestamp, type Clock } from '../clock/clock.ts';
 import { GateClosedError } from '../gate/gate.ts';
 import type { Writer } from '../kube/client.ts';
 import { isAlreadyExists, isNotFound, isTooManyRequests, mayHaveHappened } from '../kube/errors.ts';
-import { mergePatch, type Base } from '../kube/patch.ts';
+import { mergePatch, type PatchBase } from '../kube/patch.ts';
 import { events } from '../kube/resource.ts';
 import type { Logger } from '../log/logger.ts';
 import type { EventMetrics } from '../metrics/events.ts';
@@ -180,7 +180,7 @@ export class EventRecorder implements Recorder {
     try {
       const { message } = pending.occurrence;
       const change = { count, message, lastTimestamp: toTimestamp(pending.lastMs) };
-      const patch = mergePatch<Base & Pick<Event, 'count' | 'message' | 'lastTimestamp'>>(
+      const patch = mergePatch<PatchBase & Pick<Event, 'count' | 'message' | 'lastTimestamp'>>(
         { metadata: written },
         change,
       );

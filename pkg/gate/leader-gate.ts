@@ -4,7 +4,7 @@ import type { Fence } from './fence.ts';
 import type { Outages } from './outages.ts';
 import { GateClosedError } from './gate.ts';
 import type { Admission, Cluster, Gate, GateClosedReason, Intent } from './gate.ts';
-import { coveredMs } from './sight.ts';
+import { coveredMs } from './blind-times.ts';
 
 /** For how long what we see has been trustworthy; verdicts on machines (health timeout) wait for it. */
 export interface Trust {

@@ -4,7 +4,7 @@ import type { Logger } from '../log/logger.ts';
 import type { GateMetrics } from '../metrics/gate.ts';
 import type { Cluster } from './gate.ts';
 import { describeOutage, type OutageChange, type Outage, ServerAheadError, SetBackError } from './outage.ts';
-import { Sight } from './sight.ts';
+import { BlindTimes } from './blind-times.ts';
 
 /** A cluster that is watched for being alive. */
 export interface ProbedCluster {
@@ -87,7 +87,7 @@ export class OutageDetector {
   readonly #probed: ProbedCluster;
   readonly #parts: OutageDetectorParts;
   /** When changes could not be seen. */
-  readonly sight = new Sight();
+  readonly sight = new BlindTimes();
   readonly #stopping = new AbortController();
   #cancelNext: (() => void) | undefined;
   #probing: Promise<boolean> | undefined;

@@ -4,7 +4,7 @@ import type { GateMetrics } from '../metrics/gate.ts';
 import { OutageDetector, type ClusterState, type ProbedCluster } from './outage-detector.ts';
 import type { Cluster } from './gate.ts';
 import type { OutageChange, Outage } from './outage.ts';
-import type { Interval } from './sight.ts';
+import type { Interval } from './blind-times.ts';
 
 /** Called when an outage begins, is better understood, or ends. */
 export type OutageChangeListener = (change: OutageChange) => void;

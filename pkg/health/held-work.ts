@@ -20,7 +20,7 @@ export interface Held {
 }
 
 /** One piece of held work, for whoever tries to set it free. */
-export interface Hold {
+export interface WorkHold {
   /** An attempt failed; the work stays held. */
   failed(err: unknown): void;
   /** The work goes on. */
@@ -51,7 +51,7 @@ export class HeldWork {
   }
 
   /** From now on until `release`, `work` is shown as held. */
-  hold(what: Pick<Held, 'work' | 'waitsFor' | 'of'>): Hold {
+  hold(what: Pick<Held, 'work' | 'waitsFor' | 'of'>): WorkHold {
     const key = Symbol(what.work);
     this.#held.set(key, { ...what, sinceMs: this.#clock.now(), why: undefined });
     return {

@@ -11,7 +11,7 @@ export interface ObjectRef {
 }
 
 /** An object of which only the identity is known. */
-export interface Identity {
+export interface ObjectIdentity {
   readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid'>;
 }
 

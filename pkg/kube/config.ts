@@ -8,7 +8,7 @@ import type { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 import { parseYaml } from '../apis/yaml.ts';
 import type { Clock } from '../clock/clock.ts';
 import { RefreshingEndpoint } from './endpoint.ts';
-import type { Connection, Credentials, Endpoint } from './endpoint.ts';
+import type { ConnectionSettings, Credentials, Endpoint } from './endpoint.ts';
 
 /** The flag value that names the service account of the pod. */
 export const IN_CLUSTER = 'inClusterConfig';
@@ -154,7 +154,7 @@ async function credentialsOf(config: KubeConfig): Promise<Credentials> {
   return { headers, connection: connectionOf(cluster.proxyUrl, options) };
 }
 
-function connectionOf(proxyUrl: string | undefined, options: RequestOptions): Connection {
+function connectionOf(proxyUrl: string | undefined, options: RequestOptions): ConnectionSettings {
   const { ca, cert, key, passphrase, rejectUnauthorized, servername } = options;
   const tls = {
     ...(ca === undefined ? {} : { ca: pem(ca) }),

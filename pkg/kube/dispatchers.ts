@@ -3,7 +3,7 @@ import { createSecureContext } from 'node:tls';
 import { Agent, ProxyAgent, Socks5ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 
-import type { Connection, Endpoint } from './endpoint.ts';
+import type { ConnectionSettings, Endpoint } from './endpoint.ts';
 import { startGuard } from './start-guard.ts';
 
 /** What a connection is for. Leases and probes have their own, so that they never queue behind stuck requests. */
@@ -20,7 +20,7 @@ export class Dispatchers {
   readonly #byLane = new Map<Lane, Dispatcher>();
   /** No longer used for new requests; closed when those under way have ended. */
   readonly #retired = new Set<Dispatcher>();
-  #connection: Connection | undefined;
+  #connection: ConnectionSettings | undefined;
 
   constructor(endpoint: Endpoint) {
     this.#endpoint = endpoint;
@@ -73,7 +73,7 @@ export class Dispatchers {
   }
 }
 
-function createDispatcher({ tls, proxy }: Connection, connections: number | null): Dispatcher {
+function createDispatcher({ tls, proxy }: ConnectionSettings, connections: number | null): Dispatcher {
   const { rejectUnauthorized, servername, ...material } = tls;
   const connect = {
     ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../clock/clock.ts';
 
 /** How to reach a server: what a TLS connection needs, and a proxy if there is one. */
-export interface Connection {
+export interface ConnectionSettings {
   readonly proxy?: { readonly kind: 'http' | 'socks'; readonly url: string };
   readonly tls: TlsMaterial;
 }
@@ -21,7 +21,7 @@ export interface TlsMaterial {
 /** What every request carries. */
 export interface Credentials {
   readonly headers: Readonly<Record<string, string>>;
-  readonly connection: Connection;
+  readonly connection: ConnectionSettings;
 }
 
 /** An API server and how we prove who we are. */

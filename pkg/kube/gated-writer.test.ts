@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, pod } from '../../test/builders.ts';
 import type { Status } from '../apis/meta.ts';
 import { GateClosedError, type Admission, type Intent } from '../gate/gate.ts';
-import type { Identity } from './client.ts';
+import type { ObjectIdentity } from './client.ts';
 import { ApiError } from './errors.ts';
 import { GatedWriter } from './gated-writer.ts';
 import { MUTATE } from './mutate.ts';
@@ -36,7 +36,7 @@ class Scene {
     cluster: 'control',
     observer: {
       wrote: (_resource, { metadata }) => void this.seen.push(`wrote ${metadata.name}`),
-      deleted: (_resource, { metadata }: Identity) => void this.seen.push(`deleted ${metadata.uid}`),
+      deleted: (_resource, { metadata }: ObjectIdentity) => void this.seen.push(`deleted ${metadata.uid}`),
     },
   });
 

@@ -2,7 +2,7 @@ import type { KubeObject, Status } from '../apis/meta.ts';
 import type { Pod } from '../apis/wire.ts';
 import type { Admission, Cluster, Gate, Intent } from '../gate/gate.ts';
 import { addressOf } from './address.ts';
-import type { WriteOptions, DeleteOptions, Identity, New, ObjectRef, Preconditions, Writer } from './client.ts';
+import type { WriteOptions, DeleteOptions, ObjectIdentity, New, ObjectRef, Preconditions, Writer } from './client.ts';
 import { ApiError, isNotFound } from './errors.ts';
 import type { Interceptor } from './interceptor.ts';
 import { MUTATE } from './mutate.ts';
@@ -14,7 +14,7 @@ import type { GatedCall, Transport } from './transport.ts';
 /** Learns what our writes did before any watch tells; the caches. Must not throw. */
 export interface WriteObserver {
   wrote<T extends KubeObject>(resource: Resource<T>, object: T): void;
-  deleted(resource: Resource<KubeObject>, object: Identity): void;
+  deleted(resource: Resource<KubeObject>, object: ObjectIdentity): void;
 }
 
 /** What a writer is made of. */
@@ -98,7 +98,7 @@ export class GatedWriter implements Writer {
     options: DeleteOptions = {},
   ): Promise<T | undefined> {
     const { gracePeriodSeconds, propagationPolicy } = options;
-    const gone: Identity = { metadata: { ...ref, uid: preconditions.uid } };
+    const gone: ObjectIdentity = { metadata: { ...ref, uid: preconditions.uid } };
     const answer = await this.#send<T | Status>(
       intent,
       options,

@@ -25,7 +25,7 @@ export interface Patch {
 }
 
 /** The object a patch was computed from. */
-export interface Base {
+export interface PatchBase {
   readonly metadata: { readonly uid: string; readonly resourceVersion: string };
 }
 
@@ -33,12 +33,12 @@ export interface Base {
  * Merge patch of the main resource, refused (422) when the name meanwhile belongs to another UID.
  * `change` holds only fields that we own; null removes a member.
  */
-export function mergePatch<T extends Base>(base: T, change: MergePatch<NoInfer<T>>): Patch {
+export function mergePatch<T extends PatchBase>(base: T, change: MergePatch<NoInfer<T>>): Patch {
   return { type: 'merge', body: withPreconditions(change, { uid: base.metadata.uid }) };
 }
 
 /** Merge patch that also fails (409) when the object changed since it was read: for decisions, lists, finalizers. */
-export function mergePatchIfUnchanged<T extends Base>(base: T, change: MergePatch<NoInfer<T>>): Patch {
+export function mergePatchIfUnchanged<T extends PatchBase>(base: T, change: MergePatch<NoInfer<T>>): Patch {
   const { uid, resourceVersion } = base.metadata;
   return { type: 'merge', body: withPreconditions(change, { uid, resourceVersion }) };
 }
@@ -47,7 +47,7 @@ export function mergePatchIfUnchanged<T extends Base>(base: T, change: MergePatc
  * Merge patch of `/status`. Always with resourceVersion: on a custom resource's status a wrong uid is silently ignored
  * (tried on 1.36).
  */
-export function statusPatch<T extends Base & { readonly status?: unknown }>(
+export function statusPatch<T extends PatchBase & { readonly status?: unknown }>(
   base: T,
   status: MergePatch<NonNullable<NoInfer<T>['status']>>,
 ): Patch {
@@ -56,7 +56,7 @@ export function statusPatch<T extends Base & { readonly status?: unknown }>(
 }
 
 /** Strategic merge patch of a Node: merges labels, annotations and, by their patch merge key, conditions and finalizers. */
-export function strategicPatch<T extends Base>(
+export function strategicPatch<T extends PatchBase>(
   base: T,
   change: StrategicPatch<NoInfer<T>>,
   subresource?: 'status',

@@ -285,7 +285,7 @@ export class Elector implements LeaseElector {
       const renewed = await this.#call(undefined, (options) => leases.replace(wanted, options));
       this.#leading(renewed, sentAt);
       this.#count('ok');
-      if (transitionsOf(renewed) > transitionsOf(lease)) this.#tellRaise(lease, renewed);
+      if (transitionsOf(renewed) > transitionsOf(lease)) this.#reportRaise(lease, renewed);
       return 'renewed';
     } catch (err) {
       const isStale = isConflict(err) || isNotFound(err);
@@ -334,7 +334,7 @@ export class Elector implements LeaseElector {
   }
 
   /** Drivers obey again, and somebody should know that the Lease had been set back. */
-  #tellRaise(before: Lease, after: Lease): void {
+  #reportRaise(before: Lease, after: Lease): void {
     const { announce, identity, log, name } = this.#parts;
     const [from, to] = [transitionsOf(before), transitionsOf(after)];
     log.warn({ lease: name, identity, from, to }, 'raised leaseTransitions of the Lease, which had been set back');

@@ -136,7 +136,7 @@ async function obey(order: LeaseOrder): Promise<void> {
     case 'credentials':
       return endpoint.tell(order.credentials);
     case 'no-credentials':
-      return endpoint.tellNone(order.why);
+      return endpoint.fail(order.why);
   }
 }
 

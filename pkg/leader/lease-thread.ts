@@ -43,7 +43,7 @@ export class LeaseThread {
   readonly #electors = new Map<string, ThreadedElector>();
   #worker: Worker | undefined;
   #pulse: Pulse | undefined;
-  #stopTelling: () => void = () => undefined;
+  #stopSending: () => void = () => undefined;
   #isClosed = false;
 
   constructor(options: LeaseThreadOptions) {
@@ -64,7 +64,7 @@ export class LeaseThread {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#pulse?.stop();
-    this.#stopTelling();
+    this.#stopSending();
     await this.#worker?.terminate();
   }
 
@@ -94,7 +94,7 @@ export class LeaseThread {
     worker.on('error', (err) => this.#ended(`the thread of the Leases failed: ${String(err)}`));
     worker.on('exit', () => this.#ended('the thread of the Leases ended'));
     worker.unref();
-    void this.#tellCredentials({ areAwaited: true });
+    void this.#sendCredentials({ areAwaited: true });
     return worker;
   }
 
@@ -112,7 +112,7 @@ export class LeaseThread {
         break;
       case 'credentials-refused':
         this.#options.endpoint.refused();
-        void this.#tellCredentials({ areAwaited: true });
+        void this.#sendCredentials({ areAwaited: true });
         break;
       default:
         this.#electors.get(report.name)?.heard(report);
@@ -120,9 +120,9 @@ export class LeaseThread {
   }
 
   /** Tells them now, and again after a while. When they cannot be loaded, the thread goes on with those that it has. */
-  async #tellCredentials({ areAwaited }: { areAwaited: boolean }): Promise<void> {
+  async #sendCredentials({ areAwaited }: { areAwaited: boolean }): Promise<void> {
     const { clock, endpoint, log } = this.#options;
-    this.#stopTelling();
+    this.#stopSending();
     let againInMs = TELL_CREDENTIALS_MS;
     try {
       this.#send({ kind: 'credentials', credentials: await endpoint.credentials() });
@@ -131,16 +131,16 @@ export class LeaseThread {
       if (areAwaited) this.#send({ kind: 'no-credentials', why: err instanceof Error ? err.message : String(err) });
       againInMs = LOAD_AGAIN_MS;
     }
-    this.#stopTelling();
+    this.#stopSending();
     if (this.#isClosed) return;
-    this.#stopTelling = clock.schedule(againInMs, () => void this.#tellCredentials({ areAwaited: false }));
+    this.#stopSending = clock.schedule(againInMs, () => void this.#sendCredentials({ areAwaited: false }));
   }
 
   #ended(why: string): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#pulse?.stop();
-    this.#stopTelling();
+    this.#stopSending();
     for (const elector of this.#electors.values()) elector.threadEnded(why);
   }
 }

@@ -42,7 +42,7 @@ test('asks once for others when some were refused, and waits for them', async ()
 test('says why there are none, until there are', async () => {
   const { relayed } = endpoint();
 
-  relayed.tellNone('reading the kubeconfig: no such file');
+  relayed.fail('reading the kubeconfig: no such file');
   await expect(relayed.credentials()).rejects.toThrow('reading the kubeconfig: no such file');
   relayed.tell(credentials('one'));
 

@@ -43,7 +43,7 @@ export class RelayedEndpoint implements Endpoint {
   }
 
   /** There are none, and why; the next `refused` or `tell` changes that. */
-  tellNone(why: string): void {
+  fail(why: string): void {
     this.#settle(why);
   }
 

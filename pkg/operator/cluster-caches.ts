@@ -9,7 +9,7 @@ import type { Outages } from '../gate/outages.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { Cluster } from '../gate/gate.ts';
 import type { SyncState } from '../health/checks.ts';
-import type { HeldWork, Hold } from '../health/held-work.ts';
+import type { HeldWork, WorkHold } from '../health/held-work.ts';
 import { isRefusal, type ApiError } from '../kube/errors.ts';
 import { HttpListWatch } from '../kube/list-watch.ts';
 import type { Resource } from '../kube/resource.ts';
@@ -167,7 +167,7 @@ export class ClusterCaches implements Member {
     await Promise.all(this.#running);
   }
 
-  async #begin(member: CacheMember, hold: Hold, signal: AbortSignal): Promise<void> {
+  async #begin(member: CacheMember, hold: WorkHold, signal: AbortSignal): Promise<void> {
     const { cached, optionalFor, continuity } = member;
     if (optionalFor === undefined) {
       await this.#requireServed(cached, hold, signal);
@@ -223,7 +223,7 @@ export class ClusterCaches implements Member {
     const { held, log } = this.#options;
     const { cluster } = this.#access;
     const { kind } = resource;
-    let hold: Hold | undefined;
+    let hold: WorkHold | undefined;
     return (err) => {
       if (err === undefined) {
         log.info({ cluster, kind }, 'listed a kind that had been refused: work goes on');
@@ -245,7 +245,7 @@ export class ClusterCaches implements Member {
   }
 
   /** An unreachable server is waited for; a refusal that lasts is told, for somebody to mend. */
-  async #requireServed(cached: ProbedKind, hold: Hold, signal: AbortSignal): Promise<void> {
+  async #requireServed(cached: ProbedKind, hold: WorkHold, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     const { cluster } = this.#access;
     const look = async (s: AbortSignal): Promise<void> => {
@@ -260,7 +260,7 @@ export class ClusterCaches implements Member {
     };
     try {
       // The caches themselves show when they are filled: the hold is theirs.
-      const shown: Hold = { failed: (err) => hold.failed(err), release: () => undefined };
+      const shown: WorkHold = { failed: (err) => hold.failed(err), release: () => undefined };
       await retryUnlessRefused(
         { clock, log, hold: shown },
         `reading ${pathOf(cached)} of the ${cluster} cluster`,

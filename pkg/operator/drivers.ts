@@ -9,7 +9,7 @@ import { GrpcDriver } from '../driver/grpc/client.ts';
 import type { MutationInterceptor } from '../driver/interceptor.ts';
 import { Obedience } from '../driver/obedience.ts';
 import type { Cluster, Gate } from '../gate/gate.ts';
-import type { HeldWork, Hold, Prerequisite } from '../health/held-work.ts';
+import type { HeldWork, WorkHold, Prerequisite } from '../health/held-work.ts';
 import type { LeaseElector } from '../leader/elector.ts';
 import type { Logger } from '../log/logger.ts';
 import type { DriverMetrics } from '../metrics/driver.ts';
@@ -96,7 +96,7 @@ function showHeld(
   waitsFor: Prerequisite,
   message: string,
 ): (why: string | undefined) => void {
-  let hold: Hold | undefined;
+  let hold: WorkHold | undefined;
   return (why) => {
     if (why === undefined) {
       hold?.release();

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../apis/meta.ts';
 import type { Informer } from '../cache/lister.ts';
-import type { Identity } from '../kube/client.ts';
+import type { ObjectIdentity } from '../kube/client.ts';
 import type { WriteObserver } from '../kube/gated-writer.ts';
 import type { Resource } from '../kube/resource.ts';
 
@@ -18,7 +18,7 @@ export class OwnWrites implements WriteObserver {
     this.#informers.get(nameOf(resource))?.wrote(object);
   }
 
-  deleted(resource: Resource<KubeObject>, object: Identity): void {
+  deleted(resource: Resource<KubeObject>, object: ObjectIdentity): void {
     this.#informers.get(nameOf(resource))?.deleted(object);
   }
 }

@@ -1,5 +1,5 @@
-import type { CachedKind } from '../cache/barrier.ts';
-import { reachPresent } from '../cache/barrier.ts';
+import type { CachedKind } from '../cache/reach-present.ts';
+import { reachPresent } from '../cache/reach-present.ts';
 import type { ClusterContinuity } from '../cache/cluster-continuity.ts';
 import { unlessRefused } from '../cache/cluster-continuity.ts';
 import { requireListedIsStored } from '../cache/known-history.ts';

@@ -1,6 +1,6 @@
 import { ReconnectBackoff } from '../cache/reconnect-backoff.ts';
 import type { Clock } from '../clock/clock.ts';
-import type { Hold } from '../health/held-work.ts';
+import type { WorkHold } from '../health/held-work.ts';
 import { ApiError, isRefusal, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
 import type { Logger } from '../log/logger.ts';
 
@@ -16,7 +16,7 @@ const EACH_TOLD = 12;
  * fails with, and is released at the end. Rejects with the signal's reason, and with anything that is no ApiError.
  */
 export async function retryUntilDone<T>(
-  { clock, log, hold }: { readonly clock: Clock; readonly log: Logger; readonly hold?: Hold },
+  { clock, log, hold }: { readonly clock: Clock; readonly log: Logger; readonly hold?: WorkHold },
   what: string,
   run: (signal: AbortSignal) => Promise<T>,
   signal: AbortSignal,
@@ -44,7 +44,7 @@ export async function retryUntilDone<T>(
  * that it is not just starting, rejects with the refusal, for a person to mend.
  */
 export async function retryUnlessRefused<T>(
-  how: { readonly clock: Clock; readonly log: Logger; readonly hold?: Hold },
+  how: { readonly clock: Clock; readonly log: Logger; readonly hold?: WorkHold },
   what: string,
   run: (signal: AbortSignal) => Promise<T>,
   signal: AbortSignal,

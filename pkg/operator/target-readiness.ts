@@ -1,5 +1,5 @@
-import { reachPresent } from '../cache/barrier.ts';
-import type { CachedKind } from '../cache/barrier.ts';
+import { reachPresent } from '../cache/reach-present.ts';
+import type { CachedKind } from '../cache/reach-present.ts';
 import type { Clock } from '../clock/clock.ts';
 import { untilAborted } from '../clock/deadline.ts';
 import type { Outages } from '../gate/outages.ts';

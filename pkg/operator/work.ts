@@ -1,10 +1,10 @@
-import { reachPresent } from '../cache/barrier.ts';
+import { reachPresent } from '../cache/reach-present.ts';
 import type { Clock } from '../clock/clock.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { Outages } from '../gate/outages.ts';
 import type { HeldWork } from '../health/held-work.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Led } from '../process/leadership.ts';
+import type { LeaderWork } from '../process/leadership.ts';
 import type { Controller } from '../reconcile/controller.ts';
 import { type Reconcile, Worker } from '../reconcile/worker.ts';
 import { Backoff } from '../workqueue/backoff.ts';
@@ -38,7 +38,7 @@ const LONGEST_RETRY_MS = 60_000;
  * The controllers of one leadership at work: first the caches of the control cluster, and of the target when it can be reached, are
  * brought up to the present, then the watches fill the queues; at the end everything that may still mutate is stopped.
  */
-export class Work implements Led {
+export class Work implements LeaderWork {
   readonly #options: WorkOptions;
   readonly #readiness: TargetReadiness;
   readonly #queues: readonly { readonly controller: Controller; readonly queue: KeyedQueue }[];

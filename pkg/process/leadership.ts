@@ -1,7 +1,7 @@
 import type { Member } from './lifecycle.ts';
 
 /** What is done under one Lease. */
-export interface Led {
+export interface LeaderWork {
   /** Begins to work: caches brought up to the present, then workers. Called once, when we lead. */
   begin(signal: AbortSignal): Promise<void>;
   /**
@@ -22,7 +22,7 @@ export interface Candidate {
  * last mutation. When the Lease is lost the elector has to call Lifecycle.fatal. Without `candidate` (--leader-elect=false)
  * the work begins at once.
  */
-export function underLease(name: string, candidate: Candidate | undefined, led: Led): Member {
+export function underLease(name: string, candidate: Candidate | undefined, led: LeaderWork): Member {
   return {
     name,
     async start(signal) {

@@ -20,7 +20,7 @@ import type { MachineEvent } from '../../pkg/controllers/machines/events.ts';
 import { ReplacementBudget } from '../../pkg/controllers/machines/replacement-budget.ts';
 import { ReplacementPace } from '../../pkg/controllers/machines/pace.ts';
 import type { MachineSettings } from '../../pkg/controllers/machines/settings.ts';
-import { statusChange } from '../../pkg/controllers/machines/status-change.ts';
+import { machineStatusChange } from '../../pkg/controllers/machines/status-change.ts';
 import { copyOf } from '../../pkg/controllers/machines/status.ts';
 import type { Cluster, GateClosedError } from '../../pkg/gate/gate.ts';
 import type { Outage } from '../../pkg/gate/outage.ts';
@@ -251,7 +251,7 @@ export class FakeWorld {
     const writes: ('main' | 'status')[] = [];
     if (mainPatch(observed, machine, false) !== undefined) writes.push('main');
     const isGone = isBeingDeleted(machine) && machine.metadata.finalizers?.length === 0;
-    if (!isGone && statusChange(observed, machine) !== undefined) writes.push('status');
+    if (!isGone && machineStatusChange(observed, machine) !== undefined) writes.push('status');
     this.writes += writes.length;
     if (isGone) this.machines.remove(keyOf(machine));
     else if (writes.length > 0) {

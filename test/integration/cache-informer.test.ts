@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { keyOf } from '../../pkg/apis/meta.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Secret } from '../../pkg/apis/wire.ts';
-import { reachPresent } from '../../pkg/cache/barrier.ts';
+import { reachPresent } from '../../pkg/cache/reach-present.ts';
 import { listAll } from '../../pkg/cache/pager.ts';
 import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
 import { compareResourceVersions } from '../../pkg/cache/resource-version.ts';

@@ -2,7 +2,7 @@ import { describe as group, expect, test } from '@jest/globals';
 
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { machineConditions } from '../../../pkg/controllers/machine/explain/conditions.ts';
-import { hold, withHold } from '../../../pkg/controllers/machines/hold.ts';
+import { hold, withHold } from '../../../pkg/controllers/machines/replacement-hold.ts';
 import { machine } from '../../../test/builders.ts';
 import { describe } from './description.ts';
 import { humanDuration } from './human-duration.ts';

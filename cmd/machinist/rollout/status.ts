@@ -5,7 +5,7 @@ import type {
   MachineDeploymentStatus,
 } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import { isStopped } from '../../../pkg/controllers/replicas/creation-brake.ts';
-import { REPLACEMENT_HELD } from '../../../pkg/controllers/machines/replacement-hold.ts';
+import { REPLACEMENT_HELD } from '../../../pkg/controllers/machines/replacement-held-condition.ts';
 import { RolloutError } from './error.ts';
 
 /** Where a rollout stands, in kubectl's words. */

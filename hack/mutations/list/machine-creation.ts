@@ -897,7 +897,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/controller.ts',
-    from: 'if (event !== undefined) tell(event);',
+    from: 'if (event !== undefined) report(event);',
     to: '',
     why: 'A status that is refused is told by nothing.',
     tests: ['pkg/controllers/machine/record/refused-record.test.ts'],

@@ -14,8 +14,8 @@ import { requeue, stop, waitFor } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
 import { CLASS_INDEX } from '../../indexes/class-index.ts';
 import { inUse, releasedUnproven } from './events.ts';
-import { decideHold } from './hold.ts';
-import type { HoldDecision, OwnerlessVMs } from './hold.ts';
+import { decideFinalizer } from './finalizer-decision.ts';
+import type { FinalizerDecision, VMsLeft } from './finalizer-decision.ts';
 
 /** What the MachineClass controller is made of. */
 export interface MachineClassDeps {
@@ -27,7 +27,7 @@ export interface MachineClassDeps {
    * Whether a VM list begun after `sinceMs` (monotonic), when the class had no Machine any more, shows VMs of the class
    * without a Machine. What it throws counts as `unknown`.
    */
-  readonly ownerlessVMs: (machineClass: MachineClass, sinceMs: number, signal: AbortSignal) => Promise<OwnerlessVMs>;
+  readonly ownerlessVMs: (machineClass: MachineClass, sinceMs: number, signal: AbortSignal) => Promise<VMsLeft>;
   readonly recorder: ObjectEvents<MachineClass>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -75,10 +75,10 @@ export class MachineClassController {
     return this.#act(this.#decide(key, current, ownerless), key, current, ownerless, signal);
   }
 
-  #decide(key: string, machineClass: MachineClass, ownerless: OwnerlessVMs | undefined): HoldDecision {
+  #decide(key: string, machineClass: MachineClass, ownerless: VMsLeft | undefined): FinalizerDecision {
     const hasMachines = this.#hasMachines(key);
     const sinceMs = hasMachines ? undefined : this.#unusedSince(key, machineClass);
-    return decideHold({
+    return decideFinalizer({
       hasMachines,
       isHeld: machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) ?? false,
       isDeleting: isBeingDeleted(machineClass),
@@ -88,10 +88,10 @@ export class MachineClassController {
   }
 
   async #act(
-    decision: HoldDecision,
+    decision: FinalizerDecision,
     key: string,
     machineClass: MachineClass,
-    ownerless: OwnerlessVMs | undefined,
+    ownerless: VMsLeft | undefined,
     signal: AbortSignal,
   ): Promise<StepResult> {
     const finalizers = machineClass.metadata.finalizers ?? [];
@@ -125,7 +125,7 @@ export class MachineClassController {
     return requeue(TELL_AGAIN_MS, 'its last Machine to be gone');
   }
 
-  async #ownerlessVMs(machineClass: MachineClass, sinceMs: number, signal: AbortSignal): Promise<OwnerlessVMs> {
+  async #ownerlessVMs(machineClass: MachineClass, sinceMs: number, signal: AbortSignal): Promise<VMsLeft> {
     try {
       return await this.#deps.ownerlessVMs(machineClass, sinceMs, signal);
     } catch (err) {

@@ -4,7 +4,7 @@ import type { Reader } from '../../kube/client.ts';
 import { machines } from '../../kube/resource.ts';
 import { isOfNamespace } from '../vms/ownership.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
-import type { OwnerlessVMs } from './hold.ts';
+import type { VMsLeft } from './finalizer-decision.ts';
 
 /** What is needed to look for VMs that nobody owns. */
 export interface OwnerlessDeps {
@@ -23,7 +23,7 @@ export async function lookForOwnerlessVMs(
   { drivers, secrets, reader, namespace }: OwnerlessDeps,
   machineClass: MachineClass,
   signal: AbortSignal,
-): Promise<OwnerlessVMs> {
+): Promise<VMsLeft> {
   const driver = drivers.resolve(machineClass);
   if (driver === undefined) return 'unknown';
   const { methods, listScope } = await driver.capabilities(signal);

@@ -4,7 +4,7 @@ import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creat
 import { reachedCreationLimit } from '../replicas/events.ts';
 import { freezeDeployment, labelDeployment, marksOfDeployment } from '../replicas/freeze-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
-import { limitsOf } from '../replicas/limits.ts';
+import { rolloutLimitsOf } from '../replicas/limits.ts';
 
 /**
  * Outages a MachineDeployment that has created more within a minute than anybody can want, by condition and label, and puts back a label
@@ -16,7 +16,7 @@ export async function applyBrake(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { metadata } = deployment;
-  const { replicas, surge } = limitsOf(deployment.spec);
+  const { replicas, surge } = rolloutLimitsOf(deployment.spec);
   deps.brake.observe(metadata.uid, replicas, replicas + surge);
   const spending = deps.brake.spending(metadata.uid);
   const { isStopped, isLabelled } = marksOfDeployment(deployment);

@@ -15,15 +15,15 @@ import { isUnfreezeRequested } from '../replicas/freeze-marks.ts';
 import { applyBrake } from './brake.ts';
 import { claimSets } from './claim.ts';
 import { cleanUpSets } from './cleanup.ts';
-import { finishDeletion } from './deletion.ts';
+import { finishDeploymentDeletion } from './deletion.ts';
 import { selectsAll } from './events.ts';
 import { inPlaceUpdate } from './in-place-update.ts';
 import { labelAdoptedSets } from './hash-label.ts';
 import { newSetChange } from './new-set.ts';
 import { NodeMarker } from './node-marker.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
-import { beginningOf, deadlineLookMs, pauseProgress, progressOf } from './progress.ts';
-import type { Progress } from './progress.ts';
+import { beginningOf, deadlineLookMs, pauseProgress, progressOf } from './progressing-condition.ts';
+import type { ProgressingUpdate } from './progressing-condition.ts';
 import { releaseDeployment } from './release.ts';
 import { resizeSets } from './resize.ts';
 import { rollBack } from './rollback.ts';
@@ -31,13 +31,13 @@ import { createSet, recreate, rollingUpdate } from './rollout.ts';
 import type { RolloutPass, RolloutResult } from './rollout.ts';
 import { takeHandoff } from './scaler-handoff.ts';
 import type { TakenHandoff } from './scaler-handoff.ts';
-import { isScalingEvent, scale, tellNamed } from './scaling.ts';
+import { isScalingEvent, scale, replaceNamed } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
 import { EMPTY_SET } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
-import { statusChange, statusOf } from './status.ts';
-import { claimedSets, observe } from './world.ts';
+import { machineDeploymentStatusChange, statusOf } from './status.ts';
+import { claimedSets, observeWorld } from './world.ts';
 import type { World } from './world.ts';
 
 /** Without events a MachineDeployment is looked at again after this time, in case one was missed; the look writes nothing. */
@@ -116,7 +116,7 @@ export class MachineDeploymentController {
 
   /** Brings what needs no rollout to the new set, and its revision back to the MachineDeployment. */
   async #withNewSetInStep(deployment: MachineDeployment, signal: AbortSignal): Promise<World> {
-    const world = observe(this.#deps, deployment);
+    const world = observeWorld(this.#deps, deployment);
     const { newSet, oldSets } = world;
     if (newSet === undefined || isBeingDeleted(newSet)) return world;
 
@@ -125,13 +125,13 @@ export class MachineDeploymentController {
       await this.#deps.writer.patch('change', machineSets, refOf(newSet), mergePatchIfUnchanged(newSet, change), {
         signal,
       });
-      return observe(this.#deps, deployment);
+      return observeWorld(this.#deps, deployment);
     }
     const revision = newSet.metadata.annotations?.[REVISION_ANNOTATION];
     if (revision === undefined || revision === deployment.metadata.annotations?.[REVISION_ANNOTATION]) return world;
     const patch = mergePatch(deployment, { metadata: { annotations: { [REVISION_ANNOTATION]: revision } } });
     const patched = await this.#deps.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
-    return observe(this.#deps, patched);
+    return observeWorld(this.#deps, patched);
   }
 
   async #act(world: World, signal: AbortSignal): Promise<Acted> {
@@ -145,7 +145,7 @@ export class MachineDeploymentController {
       // What the overshoot safety does not let grow must not keep the rest from shrinking.
       if (isPaused || hasScaled || !world.isFrozen) return { isRollout: false };
     }
-    if (await resizeSets(this.#deps, world, tellNamed(facts), signal)) return { isRollout: false };
+    if (await resizeSets(this.#deps, world, replaceNamed(facts), signal)) return { isRollout: false };
 
     switch (deployment.spec.strategy?.type) {
       case 'RollingUpdate':
@@ -208,7 +208,7 @@ export class MachineDeploymentController {
 
   async #delete(key: string, deployment: MachineDeployment, signal: AbortSignal): Promise<StepResult> {
     if (!(deployment.metadata.finalizers ?? []).includes(MACHINE_FINALIZER)) return stop;
-    const result = await finishDeletion(this.#deps, deployment, signal);
+    const result = await finishDeploymentDeletion(this.#deps, deployment, signal);
     if (result.kind === 'next') return stop;
     const waitMs = await this.#writeStatus(key, deployment, undefined, { isRollout: false }, signal);
     return waitMs === undefined ? result : requeue(waitMs, 'its machine sets to go');
@@ -225,8 +225,8 @@ export class MachineDeploymentController {
     const deployment = this.#deps.machineDeployments.get(key);
     if (deployment === undefined || deployment.metadata.uid !== acted.metadata.uid) return undefined;
     const { clock, writer } = this.#deps;
-    const { newSet, oldSets, owned } = observe(this.#deps, deployment);
-    const change = statusChange(
+    const { newSet, oldSets, owned } = observeWorld(this.#deps, deployment);
+    const change = machineDeploymentStatusChange(
       deployment.status,
       statusOf({
         deployment,
@@ -245,12 +245,12 @@ export class MachineDeploymentController {
     if (waitMs > 0) return waitMs;
     this.#pace.written(key);
     await writer.patch('change', machineDeployments, refOf(deployment), statusPatch(deployment, change), { signal });
-    this.#tellOnce(deployment, invalid ?? outcome.unsupported);
+    this.#reportOnce(deployment, invalid ?? outcome.unsupported);
     return undefined;
   }
 
   /** What condition InvalidSpec has just begun to say is also an Event. */
-  #tellOnce(deployment: MachineDeployment, message: string | undefined): void {
+  #reportOnce(deployment: MachineDeployment, message: string | undefined): void {
     const told = deployment.status?.conditions?.find(({ type }) => type === 'InvalidSpec')?.message;
     if (message === undefined || message === told) return;
     this.#deps.recorder.event(invalidSpec(deployment, message));
@@ -262,7 +262,7 @@ export class MachineDeploymentController {
     counts: MachineDeploymentStatus,
     { announced, isRollout }: Acted,
     newSet: string | undefined,
-  ): Progress | undefined {
+  ): ProgressingUpdate | undefined {
     const pause = isBeingDeleted(deployment) ? undefined : pauseProgress(deployment);
     if (pause !== undefined || !isRollout) return pause;
     if (announced !== undefined) return announced;

@@ -4,7 +4,7 @@ import { machine, machineDeployment, machineSet } from '../../../test/builders.t
 import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { finishDeletion } from './deletion.ts';
+import { finishDeploymentDeletion } from './deletion.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
 const signal = new AbortController().signal;
@@ -23,7 +23,7 @@ const owned = machine((m) => {
 test('sets go first, as they were looked at, while the clusters of their Nodes are known to live', async () => {
   const deps = new MemoryDeploymentDeps(going, { sets: [set], machines: [owned] });
 
-  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'stop' });
+  expect(await finishDeploymentDeletion(deps, going, signal)).toMatchObject({ kind: 'stop' });
 
   const { uid, resourceVersion } = set.metadata;
   expect(deps.client.writes).toEqual([
@@ -43,14 +43,14 @@ test('a set that is going already is awaited, not deleted again', async () => {
   const ending = { ...set, metadata: { ...set.metadata, deletionTimestamp: 'now' } };
   const deps = new MemoryDeploymentDeps(going, { sets: [ending] });
 
-  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'stop' });
+  expect(await finishDeploymentDeletion(deps, going, signal)).toMatchObject({ kind: 'stop' });
   expect(deps.client.writes).toEqual([]);
 });
 
 test('without sets it is let go, and only as it was looked at', async () => {
   const deps = new MemoryDeploymentDeps(going);
 
-  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
+  expect(await finishDeploymentDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
 
   const { uid, resourceVersion } = going.metadata;
   const body = { metadata: { finalizers: ['example.com/other'] } };
@@ -61,6 +61,6 @@ test('a deletion that spares its dependents waits for the garbage collector', as
   const sparing = machineDeployment((d) => void (d.metadata.finalizers = ['orphan', MACHINE_FINALIZER]));
   const deps = new MemoryDeploymentDeps(sparing, { sets: [set] });
 
-  expect(await finishDeletion(deps, sparing, signal)).toMatchObject({ kind: 'stop' });
+  expect(await finishDeploymentDeletion(deps, sparing, signal)).toMatchObject({ kind: 'stop' });
   expect(deps.client.writes).toEqual([]);
 });

@@ -21,7 +21,7 @@ const DELETIONS_AT_ONCE = 10;
  * Deletes the sets of a MachineDeployment that is being deleted, and lets it go (`next`) when none is left: first the
  * Machines vanish, then the sets, then the MachineDeployment. With `--cascade=orphan` its sets stay.
  */
-export async function finishDeletion(
+export async function finishDeploymentDeletion(
   deps: Pick<MachineDeploymentDeps, 'machineSets' | 'machines' | 'targets' | 'writer'>,
   deployment: MachineDeployment,
   signal: AbortSignal,

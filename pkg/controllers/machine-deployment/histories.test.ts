@@ -29,14 +29,14 @@ import { planReplicas } from '../replicas/replica-plan.ts';
 import type { ReplicaPlan } from '../replicas/replica-plan.ts';
 import { newSetChange, newSetFor, sizeNotes } from './new-set.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';
-import { missingMarks, readHandoff, scalerTimeFor, strayMarks } from './scaler-handoff.ts';
-import { isScalingEvent, scale, tellNamed } from './scaling.ts';
+import { missingScalerMarks, readHandoff, scalerTimeFor, strayMarks } from './scaler-handoff.ts';
+import { isScalingEvent, scale, replaceNamed } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
 import { EMPTY_SET } from './set-facts.ts';
 import type { Resizes } from './set-facts.ts';
 import { leastAvailable } from '../replicas/limits.ts';
 import { grownSize } from './size-rule.ts';
-import { observe } from './world.ts';
+import { observeWorld } from './world.ts';
 import type { World } from './world.ts';
 
 /** What can happen next; numbers choose among what is there. */
@@ -167,7 +167,7 @@ class History {
   #next = 0;
   #writesLeft = Infinity;
 
-  get #deps(): Parameters<typeof observe>[0] & Parameters<typeof roomFor>[0] {
+  get #deps(): Parameters<typeof observeWorld>[0] & Parameters<typeof roomFor>[0] {
     const machineDeployments = {
       get: () => this.#seenDeployment,
       list: () => [this.#seenDeployment],
@@ -279,7 +279,7 @@ class History {
 
   /** The new machines that failed and are preserved, when they leave no room to replace the old ones that are left. */
   #heldBack(): BuiltMachine[] {
-    const { limits, newSet } = observe(this.#deps, this.#seenDeployment);
+    const { limits, newSet } = observeWorld(this.#deps, this.#seenDeployment);
     const isNew = (m: BuiltMachine): boolean => m.metadata.ownerReferences?.[0]?.uid === newSet?.metadata.uid;
     const held = [...this.#machines.values()].filter((m) => isNew(m) && isPreservedFailed(m));
     const isRollout = [...this.#machines.values()].some((m) => !isNew(m));
@@ -404,14 +404,14 @@ class History {
   #deploymentPass(): void {
     if (!this.#takeHandoff()) return;
     if (!this.#bringNewSetInStep()) return;
-    const world = observe(this.#deps, this.#seenDeployment);
+    const world = observeWorld(this.#deps, this.#seenDeployment);
     const facts = this.#factsFor(world);
     if (facts.isPaused || isScalingEvent(facts)) {
       const { sizes, noted } = scale(facts);
       const hasScaled = this.#resize(world, sizes, noted);
       if (facts.isPaused || hasScaled || !this.#isFrozen) return;
     }
-    const told = tellNamed(facts);
+    const told = replaceNamed(facts);
     if (this.#resize(world, told.sizes, told.noted)) return;
     const { newSet, oldSets } = world.facts;
     if (newSet === undefined) {
@@ -454,7 +454,7 @@ class History {
       const set = this.#sets
         .list()
         .find(({ metadata }) => metadata.uid === choice.machine.metadata.ownerReferences?.[0]?.uid);
-      const marks = missingMarks(choice, set);
+      const marks = missingScalerMarks(choice, set);
       if (Object.keys(marks).length === 0) continue;
       if (!this.#mayWrite()) return false;
       const { name } = choice.machine.metadata;
@@ -466,7 +466,7 @@ class History {
 
   /** Tells the new set what it must know without a rollout; false when the process dies there. */
   #bringNewSetInStep(): boolean {
-    const world = observe(this.#deps, this.#seenDeployment);
+    const world = observeWorld(this.#deps, this.#seenDeployment);
     const { newSet, oldSets } = world;
     if (newSet === undefined) return true;
     const change = newSetChange(world.deployment, newSet, oldSets, isScalingEvent(this.#factsFor(world)));
@@ -564,7 +564,7 @@ class History {
 
   #create(set: MachineSet): void {
     const all = [...this.#machines.values()];
-    const { limits } = observe(this.#deps, this.#seenDeployment);
+    const { limits } = observeWorld(this.#deps, this.#seenDeployment);
     const allowed = limits.replicas + limits.surge;
     must(all.filter((m) => !isTerminating(m)).length < allowed, `a creation beyond ${allowed}`);
     const isRollout = all.some(({ metadata }) => metadata.ownerReferences?.[0]?.uid !== set.metadata.uid);

@@ -21,7 +21,7 @@ import {
 } from './in-place.ts';
 import { bothMarked } from './node-marker.ts';
 import type { Marked, NodeOfMachine } from './node-marker.ts';
-import { releaseUpdatedNode, selectNode } from './node-marks.ts';
+import { releaseUpdatedNode, selectNode } from './rollout-node-marks.ts';
 import { resizeSets } from './resize.ts';
 import { shrinkOldSets } from './rolling.ts';
 import { createSet, finishRollout, mark, markNodesOfRollout, writeNodes } from './rollout.ts';

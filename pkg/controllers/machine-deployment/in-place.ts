@@ -12,7 +12,7 @@ import type { NodeOfMachine } from './node-marker.ts';
 import { byAge, sumOf } from './set-facts.ts';
 import type { Resizes, SetFacts } from './set-facts.ts';
 import { leastAvailable } from '../replicas/limits.ts';
-import type { Limits } from '../replicas/limits.ts';
+import type { RolloutLimits } from '../replicas/limits.ts';
 
 /**
  * An update in place moves Machines from old sets to the new one instead of replacing them:
@@ -86,7 +86,7 @@ export function settledSizes(
 }
 
 /** The size that the new set should have, not counting what will still be moved to it. */
-export function sizeInPlace(newSet: SetFacts, oldSets: readonly SetFacts[], { replicas }: Limits): number {
+export function sizeInPlace(newSet: SetFacts, oldSets: readonly SetFacts[], { replicas }: RolloutLimits): number {
   if (newSet.size >= replicas) return replicas;
   const old = sumOf(oldSets, ({ size }) => size);
   return Math.max(newSet.size, replicas - old);
@@ -96,7 +96,7 @@ export function sizeInPlace(newSet: SetFacts, oldSets: readonly SetFacts[], { re
 export function toMove(
   oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
   newSet: SetFacts,
-  { replicas }: Limits,
+  { replicas }: RolloutLimits,
 ): readonly NodeOfMachine[] {
   return inOrder(oldSets)
     .filter(isUpdated)
@@ -115,7 +115,7 @@ export function toMove(
 export function toSelect(
   oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
   newSet: { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] },
-  limits: Limits,
+  limits: RolloutLimits,
   { nowMs, isLeftAlone }: { readonly nowMs: number; readonly isLeftAlone: (node: Node) => boolean },
 ): readonly NodeOfMachine[] {
   const { replicas } = limits;

@@ -9,8 +9,8 @@ import type { Logger } from '../../log/logger.ts';
 import type { Target, Targets } from '../../targets/targets.ts';
 import { Backoff } from '../../workqueue/backoff.ts';
 import { atOnce } from '../replicas/at-once.ts';
-import { markNode, missingMarks } from './node-marks.ts';
-import type { Marks } from './node-marks.ts';
+import { markNode, missingNodeMarks } from './rollout-node-marks.ts';
+import type { Marks } from './rollout-node-marks.ts';
 
 /** How many Nodes are written at once, and at most in one pass: scaling must not wait behind a thousand Nodes. */
 const NODES_AT_ONCE = 20;
@@ -167,7 +167,7 @@ export class NodeMarker {
     const node = name === '' ? undefined : target?.nodes.get(name);
     if (target === undefined || node === undefined) return [];
     const isPreserved = (machine.status?.currentStatus?.preserveExpiryTime ?? '') !== '';
-    const missing = missingMarks(node, marks, isPreserved);
+    const missing = missingNodeMarks(node, marks, isPreserved);
     if (missing === undefined) return [];
     return [{ target, node, write: (to, cached, signal) => markNode(to, cached, missing, signal) }];
   }

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, machineDeployment, node, type BuiltNode } from '../../../test/builders.ts';
 import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import { nodes } from '../../kube/resource.ts';
-import { markNode, releaseUpdatedNode, selectNode } from './node-marks.ts';
+import { markNode, releaseUpdatedNode, selectNode } from './rollout-node-marks.ts';
 
 const CANDIDATE = 'node.machine.sapcloud.io/candidate-for-update';
 const RESULT = 'node.machine.sapcloud.io/update-result';

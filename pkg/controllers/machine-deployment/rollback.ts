@@ -8,7 +8,7 @@ import { mergePatchIfUnchanged, type MergePatch } from '../../kube/patch.ts';
 import { machineDeployments } from '../../kube/resource.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { revisionNotFound, rolledBack, templateUnchanged } from './events.ts';
-import { isTaintNoted, noteTaint } from './node-marks.ts';
+import { isTaintNoted, noteTaint } from './rollout-node-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import { copiedAnnotations, revisionOf } from './revision.ts';
 import { mark } from './rollout.ts';

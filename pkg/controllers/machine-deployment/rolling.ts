@@ -2,13 +2,18 @@ import { byAge, sumOf } from './set-facts.ts';
 import type { Resizes, SetFacts } from './set-facts.ts';
 import { leastAvailable } from '../replicas/limits.ts';
 import { grownSize } from './size-rule.ts';
-import type { Limits } from '../replicas/limits.ts';
+import type { RolloutLimits } from '../replicas/limits.ts';
 
 /**
  * What the new set of a RollingUpdate should grow to, or shrink to when it is larger than desired. A frozen
  * MachineDeployment raises nothing.
  */
-export function growNewSet(newSet: SetFacts, oldSets: readonly SetFacts[], limits: Limits, isFrozen: boolean): Resizes {
+export function growNewSet(
+  newSet: SetFacts,
+  oldSets: readonly SetFacts[],
+  limits: RolloutLimits,
+  isFrozen: boolean,
+): Resizes {
   const size = newSet.size > limits.replicas ? limits.replicas : grownSize(newSet, oldSets, limits);
   if (size === newSet.size || (size > newSet.size && isFrozen)) return new Map();
   return new Map([[newSet.name, size]]);
@@ -24,7 +29,7 @@ export function growNewSet(newSet: SetFacts, oldSets: readonly SetFacts[], limit
  * A Machine of the new set that is not available yet counts as if it never will be. One that has failed and is preserved is no reason to
  * give up another: a template of which every Machine fails would take all that work.
  */
-export function shrinkOldSets(newSet: SetFacts, oldSets: readonly SetFacts[], limits: Limits): Resizes {
+export function shrinkOldSets(newSet: SetFacts, oldSets: readonly SetFacts[], limits: RolloutLimits): Resizes {
   const old = oldSets.filter(({ size }) => size > 0).toSorted(byAge);
   const all = [newSet, ...old];
   const least = leastAvailable(

@@ -6,12 +6,12 @@ import { createNewSet, isFailure } from './create-set.ts';
 import { couldNotMarkNodes } from './events.ts';
 import { ALL_MARKED, bothMarked } from './node-marker.ts';
 import type { Marked, NodeMarker, NodeOfMachine, NodeWrite, Written } from './node-marker.ts';
-import { isTaintNoted, noteTaint } from './node-marks.ts';
-import type { Marks } from './node-marks.ts';
+import { isTaintNoted, noteTaint } from './rollout-node-marks.ts';
+import type { Marks } from './rollout-node-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import { newSetFor } from './new-set.ts';
-import { created, creationFailed, isComplete } from './progress.ts';
-import type { Progress } from './progress.ts';
+import { created, creationFailed, isComplete } from './progressing-condition.ts';
+import type { ProgressingUpdate } from './progressing-condition.ts';
 import { recreateStep } from './recreate.ts';
 import { resizeSets } from './resize.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';
@@ -35,7 +35,7 @@ type NodePass = Pick<RolloutPass, 'marker' | 'world' | 'signal'> & {
 /** How a pass of a rollout ended. */
 export interface RolloutResult {
   /** What it has to say of the progress. */
-  readonly announced?: Progress;
+  readonly announced?: ProgressingUpdate;
   /** Has to be retried, after the status has been written. */
   readonly error?: unknown;
   /** There is more to do at once. */
@@ -116,15 +116,15 @@ export async function markNodesOfRollout(
 
 /** Brings the Nodes of `machines` to carry `marks`, and tells of those that refused for the first time. */
 export async function mark(pass: NodePass, machines: readonly Machine[], marks: Marks): Promise<Marked> {
-  return tellNews(pass, await pass.marker.mark(keyOf(pass.world.deployment), machines, marks, pass.signal));
+  return reportNews(pass, await pass.marker.mark(keyOf(pass.world.deployment), machines, marks, pass.signal));
 }
 
 /** Does `write` to the Node of each Machine in `list`, and tells of those that refused for the first time. */
 export async function writeNodes(pass: NodePass, list: readonly NodeOfMachine[], write: NodeWrite): Promise<Marked> {
-  return tellNews(pass, await pass.marker.write(keyOf(pass.world.deployment), list, write, pass.signal));
+  return reportNews(pass, await pass.marker.write(keyOf(pass.world.deployment), list, write, pass.signal));
 }
 
-function tellNews({ deps, world }: NodePass, { news, ...marked }: Written): Marked {
+function reportNews({ deps, world }: NodePass, { news, ...marked }: Written): Marked {
   if (news.length > 0) deps.recorder.event(couldNotMarkNodes(world.deployment, news));
   return marked;
 }

@@ -12,7 +12,7 @@ import type { BuiltMachine } from '../../../test/builders.ts';
 import {
   MARKS_A_PASS,
   marksDue,
-  missingMarks,
+  missingScalerMarks,
   readHandoff,
   scalerTimeFor,
   strayMarks,
@@ -140,7 +140,7 @@ describe('the marks of a machine chosen at T2', () => {
     },
     { title: 'that moved behind it stay there', of: chosen('1', T3), knows: T2, priority: undefined, mark: undefined },
   ])('$title', ({ of, knows, priority, mark }) => {
-    expect(missingMarks({ machine: of, time: T2 }, setThatKnows(knows))).toEqual({
+    expect(missingScalerMarks({ machine: of, time: T2 }, setThatKnows(knows))).toEqual({
       ...(priority === undefined ? {} : { [PRIORITY_ANNOTATION]: priority }),
       ...(mark === undefined ? {} : { [MARKED_FOR_DELETION_TIME_ANNOTATION]: mark }),
     });

@@ -122,7 +122,7 @@ export function marksDue(
   sets: readonly MachineSet[],
 ): { readonly marks: readonly (Choice & { missing: Record<string, string> })[]; readonly isAll: boolean } {
   const due = choices
-    .map((choice) => ({ ...choice, missing: missingMarks(choice, setOf(choice.machine, sets)) }))
+    .map((choice) => ({ ...choice, missing: missingScalerMarks(choice, setOf(choice.machine, sets)) }))
     .filter(({ missing }) => Object.keys(missing).length > 0);
   return { marks: due.slice(0, MARKS_A_PASS), isAll: due.length <= MARKS_A_PASS };
 }
@@ -141,7 +141,7 @@ function choiceOf(entry: string, owned: ReadonlyMap<string, Machine>): Choice | 
  * controller overwrites when the Node joins. An earlier one, left over or of the same second as a change that the set knows, is
  * moved behind that change: the set would let the Machine go before it has shrunk, and make another in its place.
  */
-export function missingMarks({ machine, time }: Choice, set: MachineSet | undefined): Record<string, string> {
+export function missingScalerMarks({ machine, time }: Choice, set: MachineSet | undefined): Record<string, string> {
   const annotations = machine.metadata.annotations ?? {};
   const hasPriority = annotations[PRIORITY_ANNOTATION] === '1';
   const [markedMs, timeMs] = [markedAtMs(machine), fromTimestamp(time) ?? 0];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
-import { isScalingEvent, scale, tellNamed } from './scaling.ts';
+import { isScalingEvent, scale, replaceNamed } from './scaling.ts';
 import type { ScalingFacts } from './scaling.ts';
 import { EMPTY_SET } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
@@ -218,7 +218,7 @@ describe('machines that an autoscaler has named', () => {
     },
     { title: 'nobody has to learn anything', more: { oldSets: [facts('a', 6)] }, sizes: {}, noted: [] },
   ])('when the replicas are what they were, $title', ({ more, sizes, noted }) => {
-    const told = tellNamed(input(10, { newSet, oldSets: [old], ...more }));
+    const told = replaceNamed(input(10, { newSet, oldSets: [old], ...more }));
 
     expect([Object.fromEntries(told.sizes), told.noted]).toEqual([sizes, noted]);
   });

@@ -1,7 +1,7 @@
 import { byAge, sumOf } from './set-facts.ts';
 import type { Resizes, SetFacts } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
-import type { Limits } from '../replicas/limits.ts';
+import type { RolloutLimits } from '../replicas/limits.ts';
 
 /** What scaling depends on. */
 export interface ScalingFacts {
@@ -9,7 +9,7 @@ export interface ScalingFacts {
   readonly newSet: SetFacts | undefined;
   readonly oldSets: readonly SetFacts[];
   readonly strategy: string;
-  readonly limits: Limits;
+  readonly limits: RolloutLimits;
   readonly isPaused: boolean;
   /** Held back by the overshoot safety: no set is raised, but to what it has, which creates nothing. */
   readonly isFrozen: boolean;
@@ -134,7 +134,7 @@ function growsElsewhere(strategy: string, isPaused: boolean): boolean {
  * What has to be done about named Machines when the number of replicas is what it was: an old set of a rollout gives them up,
  * and the new one grows in its place; any other set only learns of them, and replaces them.
  */
-export function tellNamed({ newSet, oldSets, strategy, isPaused }: ScalingFacts): Scaling {
+export function replaceNamed({ newSet, oldSets, strategy, isPaused }: ScalingFacts): Scaling {
   const old = oldSets.filter(({ named }) => named > 0);
   const noted = [...old, ...(newSet === undefined || newSet.named === 0 ? [] : [newSet])].map(({ name }) => name);
   if (newSet === undefined || !growsElsewhere(strategy, isPaused)) return { sizes: new Map(), noted };
@@ -148,7 +148,7 @@ function isSaturated({ size, desiredNote, available }: SetFacts, replicas: numbe
 /** Takes `excess` from the sets, largest first, so that exactly `allowed` stay. */
 function shrinkInProportion(
   active: readonly SetFacts[],
-  { replicas }: Limits,
+  { replicas }: RolloutLimits,
   excess: number,
   allowed: number,
 ): Resizes {

@@ -7,7 +7,7 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { isAvailable, isFailed, isPreserved, isTerminating } from '../replicas/machine-state.ts';
-import { isMarked, victimsAmong } from '../replicas/replica-plan.ts';
+import { isMarkedForDeletion, victimsAmong } from '../replicas/replica-plan.ts';
 import { inVictimOrder } from '../replicas/victim-order.ts';
 
 /** One MachineSet as far as rollout and scaling look at it. */
@@ -84,7 +84,7 @@ function stayingOf(set: MachineSet, machines: readonly Machine[], nowMs: number)
   const living = machines.filter((machine) => !isTerminating(machine));
   const scalerChangedAtMs = fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]);
   // Below its size a set first fills up; what was marked goes right after.
-  if (living.length < size) return living.filter((machine) => !isMarked(machine, scalerChangedAtMs));
+  if (living.length < size) return living.filter((machine) => !isMarkedForDeletion(machine, scalerChangedAtMs));
   if (living.length === size && scalerChangedAtMs === undefined) return living;
   const going = victimsAmong(living, { desired: size, scalerChangedAtMs, nowMs, isKept: () => true });
   const names = new Set(going.map(({ machine }) => machine.metadata.name));

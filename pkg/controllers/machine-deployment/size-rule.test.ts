@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { MachineDeploymentStrategy } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { EMPTY_SET } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
-import { annotatedSurge, limitsOf } from '../replicas/limits.ts';
+import { annotatedSurge, rolloutLimitsOf } from '../replicas/limits.ts';
 import { grownSize } from './size-rule.ts';
 
 const facts = (size: number, existing = size): SetFacts => ({ ...EMPTY_SET, size, existing });
@@ -36,11 +36,11 @@ describe('limits', () => {
       unavailable: 1,
     },
   ])('are $title', ({ strategy, surge, unavailable }) => {
-    expect(limitsOf({ replicas: 10, strategy, template: {} })).toEqual({ replicas: 10, surge, unavailable });
+    expect(rolloutLimitsOf({ replicas: 10, strategy, template: {} })).toEqual({ replicas: 10, surge, unavailable });
   });
 
   test('nothing is unavailable of nothing', () => {
-    expect(limitsOf({ replicas: 0, strategy: rolling(0, 0), template: {} }).unavailable).toBe(0);
+    expect(rolloutLimitsOf({ replicas: 0, strategy: rolling(0, 0), template: {} }).unavailable).toBe(0);
   });
 
   test('only a RollingUpdate notes a surge', () => {

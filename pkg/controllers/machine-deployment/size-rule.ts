@@ -1,4 +1,4 @@
-import type { Limits } from '../replicas/limits.ts';
+import type { RolloutLimits } from '../replicas/limits.ts';
 import { sumOf } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
 
@@ -8,7 +8,7 @@ import type { SetFacts } from './set-facts.ts';
  * A set counts with what it should have or what it has, whichever is more: Machines that are still going hold back growth
  * (they may hold quota), and Machines that are still to be made are not granted a second time.
  */
-export function grownSize(newSet: SetFacts, oldSets: readonly SetFacts[], { replicas, surge }: Limits): number {
+export function grownSize(newSet: SetFacts, oldSets: readonly SetFacts[], { replicas, surge }: RolloutLimits): number {
   const room = replicas + surge - sumOf([newSet, ...oldSets], (set) => Math.max(set.size, set.existing));
   return newSet.size + Math.max(0, Math.min(room, replicas - newSet.size));
 }

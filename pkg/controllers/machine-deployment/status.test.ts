@@ -3,9 +3,9 @@ import { describe, expect, test } from '@jest/globals';
 import type { MachineDeploymentStatus } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachineDeployment } from '../../../test/builders.ts';
-import { beginningOf, deadlineLookMs, isComplete, pauseProgress, progressOf } from './progress.ts';
-import { statusChange, statusOf } from './status.ts';
-import type { OwnedSet, StatusFacts } from './status.ts';
+import { beginningOf, deadlineLookMs, isComplete, pauseProgress, progressOf } from './progressing-condition.ts';
+import { machineDeploymentStatusChange, statusOf } from './status.ts';
+import type { OwnedSet, MachineDeploymentStatusFacts } from './status.ts';
 
 const SINCE = '2026-01-01T00:00:00Z';
 const NOW = Date.parse('2026-01-01T00:10:00Z');
@@ -34,7 +34,7 @@ const owned = (size: number, machines: number, available = machines): OwnedSet =
   ),
 });
 
-function computed(facts: Partial<StatusFacts>): MachineDeploymentStatus {
+function computed(facts: Partial<MachineDeploymentStatusFacts>): MachineDeploymentStatus {
   return statusOf({
     deployment: deployment(),
     observedGeneration: 1,
@@ -84,7 +84,7 @@ describe('counts', () => {
       d.status.conditions = [{ type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable' }];
     });
 
-    expect(statusChange(stored.status, computed({ deployment: stored }))).toBeUndefined();
+    expect(machineDeploymentStatusChange(stored.status, computed({ deployment: stored }))).toBeUndefined();
   });
 });
 

@@ -10,12 +10,12 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { MergePatch } from '../../kube/patch.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
-import { REPLACEMENT_HELD, replacementHold } from '../machines/replacement-hold.ts';
+import { REPLACEMENT_HELD, replacementHold } from '../machines/replacement-held-condition.ts';
 import { countMachines } from '../replicas/machine-state.ts';
 import type { MachineCounts } from '../replicas/machine-state.ts';
 import { LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
-import type { Progress } from './progress.ts';
-import { leastAvailable, limitsOf } from '../replicas/limits.ts';
+import type { ProgressingUpdate } from './progressing-condition.ts';
+import { leastAvailable, rolloutLimitsOf } from '../replicas/limits.ts';
 
 /** A set, and the Machines that it controls. */
 export interface OwnedSet {
@@ -24,7 +24,7 @@ export interface OwnedSet {
 }
 
 /** What the status of a MachineDeployment is computed from. */
-export interface StatusFacts {
+export interface MachineDeploymentStatusFacts {
   readonly deployment: MachineDeployment;
   /** The generation that was acted upon. */
   readonly observedGeneration: number;
@@ -37,11 +37,11 @@ export interface StatusFacts {
   readonly unsupported: string | undefined;
   readonly nowMs: number;
   /** What is said of the progress, given the counts. */
-  progress(counts: MachineDeploymentStatus): Progress | undefined;
+  progress(counts: MachineDeploymentStatus): ProgressingUpdate | undefined;
 }
 
 /** The status as it should be. Conditions of other writers are kept. */
-export function statusOf(facts: StatusFacts): MachineDeploymentStatus {
+export function statusOf(facts: MachineDeploymentStatusFacts): MachineDeploymentStatus {
   const { newSet, oldSets, deployment } = facts;
   const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
   const counted = sets.map(({ machines }) => countMachines(machines));
@@ -71,7 +71,7 @@ function newestFailures(failures: MachineSummary[]): MachineSummary[] {
 }
 
 /** The members that differ from the stored status, as a merge patch; undefined when nothing does. */
-export function statusChange(
+export function machineDeploymentStatusChange(
   stored: MachineDeploymentStatus | undefined,
   wanted: MachineDeploymentStatus,
 ): MergePatch<MachineDeploymentStatus> | undefined {
@@ -90,7 +90,7 @@ function conditionsOf(
   deployment: MachineDeployment,
   counts: MachineDeploymentStatus,
   sets: readonly OwnedSet[],
-  facts: StatusFacts,
+  facts: MachineDeploymentStatusFacts,
 ): MachineDeploymentCondition[] {
   let conditions = deployment.status?.conditions ?? [];
   const set = (
@@ -130,7 +130,7 @@ function availability(
   { spec }: MachineDeployment,
   { availableReplicas = 0, preservedFailedReplicas = 0 }: MachineDeploymentStatus,
 ): Omit<MachineDeploymentCondition, 'type'> {
-  return availableReplicas >= leastAvailable(limitsOf(spec), preservedFailedReplicas)
+  return availableReplicas >= leastAvailable(rolloutLimitsOf(spec), preservedFailedReplicas)
     ? { status: 'True', reason: 'MinimumReplicasAvailable', message: 'Deployment has minimum availability.' }
     : {
         status: 'False',

@@ -17,7 +17,7 @@ import type { Informer } from '../../cache/lister.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Targets } from '../../targets/targets.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
-import { holdOf } from '../machines/hold.ts';
+import { holdOf } from '../machines/replacement-hold.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
 
 /**

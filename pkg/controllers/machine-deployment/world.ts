@@ -10,8 +10,8 @@ import type { Choice } from './scaler-handoff.ts';
 import { claimsOn } from './set-claims.ts';
 import { factsOf } from './set-facts.ts';
 import type { SetFacts } from './set-facts.ts';
-import { limitsOf } from '../replicas/limits.ts';
-import type { Limits } from '../replicas/limits.ts';
+import { rolloutLimitsOf } from '../replicas/limits.ts';
+import type { RolloutLimits } from '../replicas/limits.ts';
 import type { OwnedSet } from './status.ts';
 
 /** A MachineDeployment and all that it owns, as the caches show it at one moment, our own writes included. */
@@ -25,7 +25,7 @@ export interface World {
     readonly newSet: SetFacts | undefined;
     readonly oldSets: readonly SetFacts[];
   };
-  readonly limits: Limits;
+  readonly limits: RolloutLimits;
   /** Held back by the overshoot safety: no set is created or raised. */
   readonly isFrozen: boolean;
   readonly machinesOf: (set: MachineSet) => readonly Machine[];
@@ -35,7 +35,7 @@ export interface World {
 }
 
 /** Looks at the caches. */
-export function observe(
+export function observeWorld(
   deps: Pick<MachineDeploymentDeps, 'machineSets' | 'machines' | 'clock'>,
   deployment: MachineDeployment,
 ): World {
@@ -52,7 +52,7 @@ export function observe(
     newSet,
     oldSets,
     facts: { newSet: newSet && facts(newSet), oldSets: oldSets.map(facts) },
-    limits: limitsOf(deployment.spec),
+    limits: rolloutLimitsOf(deployment.spec),
     isFrozen: deployment.metadata.labels?.[FREEZE_LABEL] === 'True',
     machinesOf,
     owned: (set) => ({ set, machines: machinesOf(set) }),

@@ -20,7 +20,7 @@ import { isUnfreezeRequested, marksOfSet } from '../replicas/freeze-marks.ts';
 import { preserveFailed } from './auto-preserve.ts';
 import { claimedMachines, claimMachines } from './claim.ts';
 import { isRolling, roomFor } from './creation-room.ts';
-import { finishDeletion } from './deletion.ts';
+import { finishSetDeletion } from './deletion.ts';
 import { invalidSpec, textOf } from '../replicas/events.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import type { MachineSetDeps } from './deps.ts';
@@ -30,7 +30,7 @@ import { releaseSet } from '../replicas/release.ts';
 import { DELETIONS_A_PASS, scaleDown } from './scale-down.ts';
 import { scaleUp } from './scale-up.ts';
 import { StatusPace } from '../replicas/status-pace.ts';
-import { statusChange } from './status.ts';
+import { machineSetStatusChange } from './status.ts';
 import { stopRunaway } from './stop.ts';
 import { Swings } from './swing.ts';
 import { pushTemplate } from './template-push.ts';
@@ -186,7 +186,7 @@ export class MachineSetController {
 
   async #delete(key: string, set: MachineSet, signal: AbortSignal): Promise<StepResult> {
     if (!(set.metadata.finalizers ?? []).includes(MACHINE_FINALIZER)) return stop;
-    const [deletion] = await Promise.allSettled([finishDeletion(this.#deps, set, signal)]);
+    const [deletion] = await Promise.allSettled([finishSetDeletion(this.#deps, set, signal)]);
     const isGone = deletion.status === 'fulfilled' && deletion.value.kind === 'next';
     const waitMs = isGone ? undefined : await this.#writeStatus(key, set, undefined, undefined, signal);
     if (deletion.status === 'rejected') throw deletion.reason;
@@ -207,7 +207,7 @@ export class MachineSetController {
     const set = this.#deps.machineSets.get(key);
     if (set === undefined || set.metadata.uid !== acted.metadata.uid) return undefined;
 
-    const change = statusChange({
+    const change = machineSetStatusChange({
       set,
       observedGeneration: acted.metadata.generation ?? 0,
       machines: claimedMachines(this.#deps, set),

@@ -4,7 +4,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
 import { controllerOf, keyBeside } from '../../apis/meta.ts';
-import { limitsOf } from '../replicas/limits.ts';
+import { rolloutLimitsOf } from '../replicas/limits.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { isStopped } from '../replicas/creation-brake.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
@@ -54,7 +54,7 @@ export function roomFor(
   const deployment = deploymentOf(deps, set);
   const { uid } = (deployment ?? set).metadata;
   const replicas = replicasOf(deployment ?? set);
-  const surge = deployment === undefined ? 0 : limitsOf(deployment.spec).surge;
+  const surge = deployment === undefined ? 0 : rolloutLimitsOf(deployment.spec).surge;
   deps.brake.observe(uid, replicas, replicas + surge);
   const left = isStopped(deployment?.status?.conditions) ? 0 : deps.brake.room(uid);
   return Math.min(left, deployment === undefined ? Infinity : roomAmong(deps, set, deployment));
@@ -75,7 +75,7 @@ function roomAmong(
     .map((sibling) => ({ sibling, machines: deps.machines.byIndex(CONTROLLER_INDEX, sibling.metadata.uid) }));
   const others = crowds.filter(({ sibling }) => sibling.metadata.uid !== set.metadata.uid);
   const all = crowds.flatMap(({ machines }) => machines);
-  const { replicas, surge } = limitsOf(deployment.spec);
+  const { replicas, surge } = rolloutLimitsOf(deployment.spec);
   const isUnseen = (name: string): boolean => deps.machines.get(keyBeside(set, name)) === undefined;
   return creationRoom({
     allowed: replicas + surge,

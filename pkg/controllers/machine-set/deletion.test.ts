@@ -7,7 +7,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machines as machineResource } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { finishDeletion } from './deletion.ts';
+import { finishSetDeletion } from './deletion.ts';
 import { DELETIONS_A_PASS } from './scale-down.ts';
 import { settleWhenSeen } from './unseen-creations.ts';
 
@@ -29,7 +29,7 @@ function owned(count: number): Machine[] {
 test('a set is let go once nothing is left, and only as it was looked at', async () => {
   const deps = new MemorySetDeps([going], []);
 
-  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
+  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
 
   const { uid, resourceVersion } = going.metadata;
   expect(deps.client.writes).toMatchObject([
@@ -41,11 +41,11 @@ test('a set stays while a POST is unanswered, and looks again by itself', async 
   const deps = new MemorySetDeps([going], []);
   deps.expectations.expect(going.metadata.uid, 'm-unanswered');
 
-  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'requeue' });
+  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'requeue' });
   expect(deps.client.writes).toEqual([]);
 
   deps.clock.advance(5 * 60_000);
-  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
+  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
 });
 
 test('an unanswered POST that made a Machine after all is found live, and the Machine deleted first', async () => {
@@ -55,16 +55,16 @@ test('an unanswered POST that made a Machine after all is found live, and the Ma
   if (late !== undefined) deps.client.put(machineResource, late);
   deps.clock.advance(5 * 60_000);
 
-  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'requeue', afterMs: 0 });
+  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'requeue', afterMs: 0 });
   expect(deps.client.writes).toEqual([]);
-  await finishDeletion(deps, going, signal);
+  await finishSetDeletion(deps, going, signal);
   expect(deps.client.writes).toMatchObject([{ verb: 'delete', what: 'machines/m-0' }]);
 });
 
 test('the last Machine goes before the set', async () => {
   const deps = new MemorySetDeps([going], owned(1));
 
-  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'stop' });
+  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'stop' });
 
   expect(deps.client.writes).toMatchObject([{ verb: 'delete', intent: 'destroy', what: 'machines/m-0' }]);
 });
@@ -72,7 +72,7 @@ test('the last Machine goes before the set', async () => {
 test('a large set goes on by itself after the first Machines', async () => {
   const deps = new MemorySetDeps([going], owned(DELETIONS_A_PASS + 1));
 
-  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'requeue', afterMs: 0 });
+  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'requeue', afterMs: 0 });
   expect(deps.client.writes).toHaveLength(DELETIONS_A_PASS);
 });
 
@@ -83,7 +83,7 @@ test('a deletion that spares its dependents waits for the garbage collector', as
     s.metadata.finalizers = ['orphan', MACHINE_FINALIZER];
   });
 
-  expect(await finishDeletion(deps, sparing, signal)).toMatchObject({ kind: 'stop' });
+  expect(await finishSetDeletion(deps, sparing, signal)).toMatchObject({ kind: 'stop' });
   expect(deps.client.writes).toEqual([]);
 });
 
@@ -93,7 +93,7 @@ test('a Machine that cannot be looked for does not count as never made', async (
   deps.client.readFailure = new ApiError(503, 'ServiceUnavailable', 'no answer');
   deps.clock.advance(5 * 60_000);
 
-  await expect(finishDeletion(deps, going, signal)).rejects.toThrow('no answer');
+  await expect(finishSetDeletion(deps, going, signal)).rejects.toThrow('no answer');
   expect(deps.client.writes).toEqual([]);
 });
 
@@ -105,5 +105,5 @@ test('a Machine that came and went settles its creation: it holds nothing back',
   if (late !== undefined) deps.machines.put(late);
   deps.machines.remove('default/m-0');
 
-  expect(await finishDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
+  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
 });

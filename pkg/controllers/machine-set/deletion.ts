@@ -21,7 +21,11 @@ const UNSEEN_LOOK_MS = 5_000;
  * last Machine is gone keeps the garbage collector from deleting Machines whose owner has vanished. A frozen set is no
  * exception. With `--cascade=orphan` its Machines stay.
  */
-export async function finishDeletion(deps: MachineSetDeps, set: MachineSet, signal: AbortSignal): Promise<StepResult> {
+export async function finishSetDeletion(
+  deps: MachineSetDeps,
+  set: MachineSet,
+  signal: AbortSignal,
+): Promise<StepResult> {
   const finalizers = set.metadata.finalizers ?? [];
   if (finalizers.includes(ORPHAN_FINALIZER)) return waitFor('its machines to be orphaned');
 

@@ -4,9 +4,9 @@ import { PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSummary } from '../../apis/machine/v1alpha1/machine.ts';
 import { machine, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine, BuiltMachineSet } from '../../../test/builders.ts';
-import { statusChange } from './status.ts';
+import { machineSetStatusChange } from './status.ts';
 import { LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
-import type { StatusFacts } from './status.ts';
+import type { MachineSetStatusFacts } from './status.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const SINCE = '2026-01-01T00:00:00Z';
@@ -22,9 +22,9 @@ const failed = (name: string, at = SINCE): BuiltMachine =>
     m.status.lastOperation = { type: 'Create', state: 'Failed', description: 'no quota', lastUpdateTime: at };
   });
 
-function change(facts: Partial<StatusFacts>): Record<string, unknown> | undefined {
+function change(facts: Partial<MachineSetStatusFacts>): Record<string, unknown> | undefined {
   const base = { set: set(), observedGeneration: 1, machines: [machine()], failure: undefined, invalid: undefined };
-  return statusChange({ ...base, nowMs: NOW, ...facts });
+  return machineSetStatusChange({ ...base, nowMs: NOW, ...facts });
 }
 
 test('a status that says it all already is not written', () => {
@@ -184,5 +184,5 @@ test('a Machine with some of the labels of the template is not fully labelled', 
     nowMs: 0,
   };
 
-  expect(statusChange(facts)).toMatchObject({ fullyLabeledReplicas: 0 });
+  expect(machineSetStatusChange(facts)).toMatchObject({ fullyLabeledReplicas: 0 });
 });

@@ -13,7 +13,7 @@ import { LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 
 /** What a set's status is computed from. */
-export interface StatusFacts {
+export interface MachineSetStatusFacts {
   readonly set: MachineSet;
   /** The generation that was acted upon. */
   readonly observedGeneration: number;
@@ -30,7 +30,7 @@ export interface StatusFacts {
  * The members of `/status` that have to change, as a merge patch (null removes a member); undefined when the stored
  * status already says it all. Conditions of other writers are kept.
  */
-export function statusChange(facts: StatusFacts): MergePatch<MachineSetStatus> | undefined {
+export function machineSetStatusChange(facts: MachineSetStatusFacts): MergePatch<MachineSetStatus> | undefined {
   const stored = facts.set.status ?? {};
   const wanted = statusOf(facts);
   const change = Object.fromEntries(
@@ -44,7 +44,7 @@ export function statusChange(facts: StatusFacts): MergePatch<MachineSetStatus> |
   return { ...change, lastOperation: { lastUpdateTime: toTimestamp(facts.nowMs) } };
 }
 
-function statusOf(facts: StatusFacts): Omit<MachineSetStatus, 'lastOperation'> {
+function statusOf(facts: MachineSetStatusFacts): Omit<MachineSetStatus, 'lastOperation'> {
   const { set, machines } = facts;
   const counts = countMachines(machines);
   const templateLabels = Object.entries(set.spec.template?.metadata?.labels ?? {});
@@ -93,7 +93,7 @@ function summaryOf(machine: Machine): MachineSummary {
   };
 }
 
-function conditionsOf(facts: StatusFacts, failedCount: number): MachineSetCondition[] {
+function conditionsOf(facts: MachineSetStatusFacts, failedCount: number): MachineSetCondition[] {
   const stored = facts.set.status?.machineSetCondition ?? [];
   const wanted = [replicaFailure(facts), invalidSpec(facts), truncation(failedCount), refusal(facts)];
   const ours: ReadonlySet<string> = new Set<MachineSetConditionType>(OWN_CONDITIONS);
@@ -109,7 +109,7 @@ function conditionsOf(facts: StatusFacts, failedCount: number): MachineSetCondit
 /** The conditions that this controller owns; `Frozen` belongs to the overshoot safety. */
 const OWN_CONDITIONS = ['ReplicaFailure', 'InvalidSpec', 'FailedMachinesTruncated', NODE_SYNC_REFUSED] as const;
 
-function replicaFailure({ set, machines, failure }: StatusFacts): MachineSetCondition | undefined {
+function replicaFailure({ set, machines, failure }: MachineSetStatusFacts): MachineSetCondition | undefined {
   if (failure === undefined) return undefined;
   const before = set.status?.machineSetCondition?.find(({ type }) => type === 'ReplicaFailure');
   if (before !== undefined) return before; // the first error is told until there is none
@@ -118,7 +118,7 @@ function replicaFailure({ set, machines, failure }: StatusFacts): MachineSetCond
   return { type: 'ReplicaFailure', status: 'True', ...(reason === '' ? {} : { reason }), message: failure };
 }
 
-function invalidSpec({ invalid }: StatusFacts): MachineSetCondition | undefined {
+function invalidSpec({ invalid }: MachineSetStatusFacts): MachineSetCondition | undefined {
   if (invalid === undefined) return undefined;
   return { type: 'InvalidSpec', status: 'True', reason: 'ValidationFailed', message: invalid };
 }
@@ -129,7 +129,7 @@ function truncation(failedCount: number): MachineSetCondition | undefined {
   return { type: 'FailedMachinesTruncated', status: 'True', reason: 'TooManyFailedMachines', message };
 }
 
-function refusal({ machines }: StatusFacts): MachineSetCondition | undefined {
+function refusal({ machines }: MachineSetStatusFacts): MachineSetCondition | undefined {
   const refused = nodeSyncRefusal(machines);
   return refused && { type: NODE_SYNC_REFUSED, status: 'True', ...refused };
 }

@@ -6,7 +6,7 @@ import type { Logger } from '../../log/logger.ts';
 import { stop, type StepResult } from '../../reconcile/result.ts';
 import type { MachineEvent, MachineEventSink } from '../machines/events.ts';
 import { nodeAccess } from '../machines/node-access.ts';
-import { isToBeTold } from '../machines/node-refusal.ts';
+import { isWorthReporting } from '../machines/node-refusal.ts';
 import { copyOf } from '../machines/status.ts';
 import { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
 import type { MachineContext } from './context.ts';
@@ -85,7 +85,7 @@ export class MachineController {
     try {
       base = await writeRecord(this.#deps.writer, ctx);
     } catch (err) {
-      const instead = isToBeTold(err) ? this.#refused.withoutRecord(ctx, err) : undefined;
+      const instead = isWorthReporting(err) ? this.#refused.withoutRecord(ctx, err) : undefined;
       if (instead === undefined) throw err;
       await this.#writeStatus(instead.ctx, ctx.observed, instead.refusal);
       if (instead.failed) throw err;
@@ -95,14 +95,14 @@ export class MachineController {
   }
 
   async #writeStatus(ctx: MachineContext, base: Machine | undefined, refusal: string | undefined): Promise<void> {
-    const tell = (event: MachineEvent): void => this.#deps.recorder.event(event);
+    const report = (event: MachineEvent): void => this.#deps.recorder.event(event);
     try {
       if (base !== undefined) await writeStatus(this.#deps, ctx, base, refusal);
     } catch (err) {
-      const event = isToBeTold(err) ? this.#refused.refusedStatus(ctx, err) : undefined;
-      if (event !== undefined) tell(event);
+      const event = isWorthReporting(err) ? this.#refused.refusedStatus(ctx, err) : undefined;
+      if (event !== undefined) report(event);
       throw err;
     }
-    ctx.pass.complete(ctx.machine, tell);
+    ctx.pass.complete(ctx.machine, report);
   }
 }

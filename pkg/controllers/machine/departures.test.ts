@@ -8,7 +8,7 @@ import { CONTROL, GateClosedError, type Intent } from '../../gate/gate.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { Writer } from '../../kube/client.ts';
 import { copyOf, type MachineCopy } from '../machines/status.ts';
-import { statusChange } from '../machines/status-change.ts';
+import { machineStatusChange } from '../machines/status-change.ts';
 import type { MachineStep } from './context.ts';
 import { legacyTokenID, tokenID } from './tokens/token-id.ts';
 import { mainPatch, writeRecord, writeStatus } from './record/write.ts';
@@ -108,7 +108,7 @@ describe('unlike the original:', () => {
     const after = current(world);
 
     expect(mainPatch(after, after, false)).toBeUndefined();
-    expect(statusChange(after, after)).toBeUndefined();
+    expect(machineStatusChange(after, after)).toBeUndefined();
     expect(Object.keys(mainPatch(before, after, false)?.body as object).toSorted()).toEqual(['metadata', 'spec']);
     expect(JSON.stringify(mainPatch(before, after, false)?.body)).not.toContain('class');
   });

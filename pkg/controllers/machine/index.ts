@@ -14,7 +14,7 @@ import { endWithResults } from '../../reconcile/last-results.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
 import type { ReplacementBudget } from '../machines/replacement-budget.ts';
-import { HOLD_KINDS, holdOf } from '../machines/hold.ts';
+import { HOLD_KINDS, holdOf } from '../machines/replacement-hold.ts';
 import type { ReplacementPace } from '../machines/pace.ts';
 import { zoneStates } from '../machines/zones.ts';
 import type { ActivityResults } from './calls/results.ts';

@@ -67,9 +67,9 @@ export class PassNotes {
   }
 
   /** The Machine was written, or needed no write. */
-  complete(machine: Machine, tell: (event: MachineEvent) => void): void {
+  complete(machine: Machine, report: (event: MachineEvent) => void): void {
     for (const { run } of this.#afterWrite) run();
-    for (const { event } of this.#events) tell({ ...event, object: machine });
+    for (const { event } of this.#events) report({ ...event, object: machine });
   }
 
   /** The result of the pass, with the soonest timer. */

@@ -29,7 +29,7 @@ import { releaseFinalizer } from './deletion/release-finalizer.ts';
 import { revokeToken } from './deletion/revoke-token.ts';
 import { settleCreation } from './deletion/settle-creation.ts';
 import { inPlaceOutcome } from './in-place/outcome.ts';
-import { inPlaceProgress } from './in-place/progress.ts';
+import { inPlaceProgress } from './in-place/drain-for-update.ts';
 import { preservation } from './preservation/preservation.ts';
 import { claim } from './creation/claim.ts';
 import { creationTimeout } from './creation/creation-timeout.ts';

@@ -15,7 +15,7 @@ import type { MachineActivities } from './calls/results.ts';
 import type { MachineController } from './controller.ts';
 
 /** What tells the machine controller that there is work. */
-export interface WakeDeps {
+export interface MachineWakeDeps {
   /** With MACHINE_INDEXES of pkg/indexes. */
   readonly machines: Informer<Machine>;
   /** Of every target cluster. */
@@ -26,7 +26,7 @@ export interface WakeDeps {
 }
 
 /** Enqueues a Machine when it changes and when its Node does. */
-export function wakeMachines(parts: WakeDeps): void {
+export function wakeMachines(parts: MachineWakeDeps): void {
   const { machines, nodes } = parts;
   machines.onChange((old, current) => wakeMachine(parts, old, current));
   for (const informer of nodes) wakeByNodes(parts, informer);
@@ -66,7 +66,7 @@ function textOf({ metadata, kind: _kind, apiVersion: _apiVersion, ...content }: 
 }
 
 /** Enqueues the Machines of one target's Nodes. */
-function wakeByNodes({ machines, queue, controller }: WakeDeps, nodes: Informer<Node>): void {
+function wakeByNodes({ machines, queue, controller }: MachineWakeDeps, nodes: Informer<Node>): void {
   nodes.onChange((old, current) => {
     if (old !== undefined && current !== undefined && !nodeConcerns(old, current)) return;
     const concerned = new Map<string, Machine>();
@@ -82,7 +82,7 @@ function wakeByNodes({ machines, queue, controller }: WakeDeps, nodes: Informer<
 }
 
 function wakeMachine(
-  { machines, queue, activities, controller }: WakeDeps,
+  { machines, queue, activities, controller }: MachineWakeDeps,
   old: Machine | undefined,
   current: Machine | undefined,
 ): void {

@@ -27,7 +27,7 @@ export function isRefused(err: unknown): err is ApiError {
 }
 
 /** Whether a change failed in a way that somebody must be told of: refused, or a webhook that does not work. */
-export function isToBeTold(err: unknown): err is ApiError {
+export function isWorthReporting(err: unknown): err is ApiError {
   return isRefused(err) || ApiError.is(err, 'InternalError');
 }
 

@@ -1,27 +1,69 @@
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { HOLD_KINDS, holdOf } from './hold.ts';
 import type { OperationCode } from './operation-codes.ts';
-
-/** Condition type on a MachineDeployment of which unhealthy machines wait to be replaced. There is none while none waits. */
-export const REPLACEMENT_HELD = 'ReplacementHeld';
-
-/** What the condition says. */
-export interface ReplacementHold {
-  /** The code of that hold. */
-  readonly reason: OperationCode;
-  readonly message: string;
-}
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 
 /**
- * What keeps machines of one MachineDeployment from being replaced although their health timeout has passed; undefined when
- * nothing does. The reason that concerns most of the fleet is told. Read from the Machines alone, which say it themselves, so
- * that a process without the machine controllers knows it too.
+ * Why a machine past its health timeout is not replaced yet.
+ * zone: too many machines of its zone became unhealthy at once. stopped: its MachineDeployment allows no replacement. limit: as many
+ * others are being replaced as it allows. pace: several are unhealthy, and enough of them were replaced within this health timeout.
+ * grace: what we know of the clusters is too young.
  */
-export function replacementHold(machines: readonly Machine[]): ReplacementHold | undefined {
-  const holds = machines.map(holdOf).filter((held) => held !== undefined);
-  const kind = HOLD_KINDS.find((one) => holds.some((held) => held.kind === one));
-  const told = holds.find((held) => held.kind === kind);
-  if (told === undefined) return undefined;
-  const waiting = holds.length === 1 ? 'One unhealthy machine is' : `${holds.length} unhealthy machines are`;
-  return { reason: told.code, message: `${waiting} not replaced: ${told.text}` };
+export const HOLD_KINDS = ['zone', 'stopped', 'pace', 'limit', 'grace'] as const;
+
+/** One of them; the earlier ones matter more to who looks at many machines. */
+export type HoldKind = (typeof HOLD_KINDS)[number];
+
+/** A hold, in words. They stay the same for as long as the hold does, so that they are written once. */
+export interface Hold {
+  readonly kind: HoldKind;
+  /** Kept in the last operation of the machine. */
+  readonly code: OperationCode;
+  readonly text: string;
+}
+
+/** By which code of the last operation a hold is known. */
+const CODES: Readonly<Record<HoldKind, OperationCode>> = {
+  zone: 'ZoneUnhealthy',
+  stopped: 'ReplacementStopped',
+  pace: 'ReplacementPaced',
+  limit: 'TooManyReplacements',
+  grace: 'SafetyGrace',
+};
+
+const TEXTS: Readonly<Record<Exclude<HoldKind, 'zone'>, string>> = {
+  stopped: 'replacement is stopped by annotation machine.sapcloud.io/max-replacements of its MachineDeployment.',
+  pace: 'several machines are unhealthy, of which no more are replaced within one health timeout than annotation machine.sapcloud.io/max-replacements of the MachineDeployment allows at once.',
+  limit:
+    'as many others of its MachineDeployment are being replaced as its annotation machine.sapcloud.io/max-replacements allows.',
+  grace: 'what is known of the clusters is too young to judge it, after a start or an outage of an API server.',
+};
+
+/** Stands between what is wrong with a machine and why it is not replaced. */
+const MARK = ' Not replaced yet: ';
+
+/** The hold of that kind; `zone` is the machine's, empty when nobody knows it. */
+export function hold(kind: HoldKind, zone = ''): Hold {
+  const code = CODES[kind];
+  if (kind !== 'zone') return { kind, code, text: TEXTS[kind] };
+  const where = zone === '' ? '' : `of zone ${zone} `;
+  return {
+    kind,
+    code,
+    text: `too many machines ${where}became unhealthy at once, so that replacement would not help; restore the zone, or delete a Machine to force its replacement.`,
+  };
+}
+
+/** A description of what is wrong with a machine, with a hold in place of the one that it tells of. */
+export function withHold(description: string, held: Hold | undefined): string {
+  const [cause = ''] = description.split(MARK, 1);
+  return held === undefined ? cause : `${cause}${MARK}${held.text}`;
+}
+
+/** Why a machine is not replaced, as it says itself; undefined when it does not. */
+export function holdOf(machine: Pick<Machine, 'status'>): Hold | undefined {
+  const phase = phaseOf(machine);
+  if (phase === 'Failed' || phase === 'Running') return undefined;
+  const { errorCode, description = '' } = machine.status?.lastOperation ?? {};
+  const kind = HOLD_KINDS.find((one) => CODES[one] === errorCode);
+  return kind === undefined ? undefined : { kind, code: CODES[kind], text: description.split(MARK)[1] ?? '' };
 }

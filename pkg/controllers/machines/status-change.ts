@@ -15,7 +15,7 @@ const OWNED_STATUS = [
 ] as const;
 
 /** What a pass changed in the status, as a merge patch of the fields that we own; undefined when nothing did. */
-export function statusChange(before: Machine, after: Machine): MergePatch<MachineStatus> | undefined {
+export function machineStatusChange(before: Machine, after: Machine): MergePatch<MachineStatus> | undefined {
   const old = before.status ?? {};
   const current = after.status ?? {};
   const changed = OWNED_STATUS.filter((member) => !isDeepStrictEqual(old[member], current[member]));

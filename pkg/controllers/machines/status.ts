@@ -12,7 +12,7 @@ import { isSimilar } from './similar.ts';
 export type MachineCopy = Machine & { status: MachineStatus };
 
 /** What steps say about the last operation; when it was said is added here. `errorCode`: of a driver, or why it waits. */
-export interface Operation extends Pick<LastOperation, 'type' | 'state' | 'description'> {
+export interface OperationUpdate extends Pick<LastOperation, 'type' | 'state' | 'description'> {
   readonly errorCode?: DriverCode | OperationCode;
 }
 
@@ -69,7 +69,7 @@ export function restartPhase(machine: MachineCopy, phase: MachinePhase, sinceMs:
 /** Longest description of an operation: a text from outside, and what is said of it. */
 const LONGEST_DESCRIPTION = 2 * LONGEST_TEXT;
 
-function kept(operation: Operation): Operation {
+function kept(operation: OperationUpdate): OperationUpdate {
   const { description } = operation;
   return description === undefined
     ? operation
@@ -77,20 +77,20 @@ function kept(operation: Operation): Operation {
 }
 
 /** Tells what is being done; the same words again change nothing. */
-export function setOperation(machine: MachineCopy, told: Operation, nowMs: number): void {
+export function setOperation(machine: MachineCopy, told: OperationUpdate, nowMs: number): void {
   const operation = kept(told);
   if (saysTheSame(machine.status.lastOperation, operation)) return;
   machine.status.lastOperation = { ...operation, lastUpdateTime: toTimestamp(nowMs) };
 }
 
 /** Tells what failed; much the same words again change nothing. */
-export function setFailure(machine: MachineCopy, told: Operation, nowMs: number): void {
+export function setFailure(machine: MachineCopy, told: OperationUpdate, nowMs: number): void {
   const operation = kept(told);
   if (isSimilar(machine.status.lastOperation, operation, nowMs)) return;
   machine.status.lastOperation = { ...operation, lastUpdateTime: toTimestamp(nowMs) };
 }
 
-function saysTheSame(previous: LastOperation | undefined, next: Operation): boolean {
+function saysTheSame(previous: LastOperation | undefined, next: OperationUpdate): boolean {
   return (
     previous !== undefined &&
     previous.type === next.type &&

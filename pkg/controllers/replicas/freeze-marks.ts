@@ -37,7 +37,7 @@ export function marksOfSet({ metadata, status }: MachineSet): FreezeMarks {
 }
 
 /** Whether any mark is there. */
-export function isMarked({ isLabelled, hasCondition }: FreezeMarks): boolean {
+export function isFreezeMarked({ isLabelled, hasCondition }: FreezeMarks): boolean {
   return isLabelled || hasCondition;
 }
 

@@ -2,7 +2,7 @@ import { resolveIntOrPercent } from '../../apis/int-or-percent.ts';
 import type { MachineDeploymentSpec } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 
 /** How far a rollout may go, resolved to numbers of Machines. */
-export interface Limits {
+export interface RolloutLimits {
   /** How many Machines there should be. */
   readonly replicas: number;
   /** How many may exist beyond that. */
@@ -21,7 +21,7 @@ export interface Limits {
  * | InPlaceUpdate Manual | 0 | as written |
  * | Recreate | 0 | 0 |
  */
-export function limitsOf(spec: MachineDeploymentSpec): Limits {
+export function rolloutLimitsOf(spec: MachineDeploymentSpec): RolloutLimits {
   const replicas = spec.replicas ?? 0;
   const { type, rollingUpdate, inPlaceUpdate } = spec.strategy ?? {};
   const limits = type === 'InPlaceUpdate' ? inPlaceUpdate : type === 'RollingUpdate' ? rollingUpdate : undefined;
@@ -37,11 +37,11 @@ export function limitsOf(spec: MachineDeploymentSpec): Limits {
  * How many Machines must stay available. What has failed and is preserved is missing anyway: were it not allowed for, a rollout
  * without `unavailable` would stand still for as long as somebody keeps one such Machine.
  */
-export function leastAvailable({ replicas, unavailable }: Limits, preservedFailed: number): number {
+export function leastAvailable({ replicas, unavailable }: RolloutLimits, preservedFailed: number): number {
   return Math.max(0, replicas - unavailable - preservedFailed);
 }
 
 /** The surge that annotations and proportional scaling work with: only a RollingUpdate has one. */
 export function annotatedSurge(spec: MachineDeploymentSpec): number {
-  return spec.strategy?.type === 'RollingUpdate' ? limitsOf(spec).surge : 0;
+  return spec.strategy?.type === 'RollingUpdate' ? rolloutLimitsOf(spec).surge : 0;
 }

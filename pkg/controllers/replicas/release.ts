@@ -4,7 +4,7 @@ import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Writer } from '../../kube/client.ts';
 import type { Logger } from '../../log/logger.ts';
 import { unfrozeReleasedSet } from './freeze-events.ts';
-import { isMarked, marksOfSet, unfreezeSet } from './freeze-marks.ts';
+import { isFreezeMarked, marksOfSet, unfreezeSet } from './freeze-marks.ts';
 import type { CreationBrake } from './creation-brake.ts';
 
 /** What a release is made with. */
@@ -23,7 +23,7 @@ export interface ReleaseDeps {
 export async function releaseSet(deps: ReleaseDeps, set: MachineSet, signal: AbortSignal): Promise<void> {
   deps.brake.forget(set.metadata.uid);
   await unfreezeSet(deps.writer, set, signal);
-  if (!isMarked(marksOfSet(set))) return;
+  if (!isFreezeMarked(marksOfSet(set))) return;
   deps.recorder.event(unfrozeReleasedSet(set));
   deps.log.info({ key: keyOf(set) }, 'unfroze a machine set because its annotation asks for it');
 }

@@ -126,14 +126,14 @@ function markedAmong(
   living: readonly Machine[],
   { scalerChangedAtMs }: Pick<ReplicaFacts, 'scalerChangedAtMs'>,
 ): Machine[] {
-  return living.filter((machine) => !isJustUpdated(machine) && isMarked(machine, scalerChangedAtMs));
+  return living.filter((machine) => !isJustUpdated(machine) && isMarkedForDeletion(machine, scalerChangedAtMs));
 }
 
 /**
  * The autoscaler lowers the replicas and marks its choice in two writes by two writers; a mark that is not newer than the
  * change belongs to it, so the Machine goes even if the number has been raised again in between.
  */
-export function isMarked(machine: Machine, scalerChangedAtMs: number | undefined): boolean {
+export function isMarkedForDeletion(machine: Machine, scalerChangedAtMs: number | undefined): boolean {
   const markedMs = markedAtMs(machine);
   if (scalerChangedAtMs === undefined || markedMs === undefined) return false;
   return machine.metadata.annotations?.[PRIORITY_ANNOTATION] === '1' && markedMs <= scalerChangedAtMs;

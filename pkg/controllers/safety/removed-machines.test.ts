@@ -8,7 +8,7 @@ test('a Machine leaves in order when its VM was deleted first', () => {
   const removed = new RemovedMachines();
   removed.deletedVM('uid-of-machine-m-1');
 
-  expect(removed.left(machine())).toBe('in-order');
+  expect(removed.record(machine())).toBe('in-order');
   expect(removed.drainMissed()).toEqual([]);
 });
 
@@ -16,7 +16,7 @@ test('a Machine that vanishes otherwise is missed through one look', () => {
   const removed = new RemovedMachines();
   const vanished = machine();
 
-  expect(removed.left(vanished)).toBe('unexpectedly');
+  expect(removed.record(vanished)).toBe('unexpectedly');
   expect(removed.drainMissed()).toEqual([vanished]);
   expect(removed.drainMissed()).toEqual([]);
 
@@ -37,7 +37,7 @@ test.each([
     const { uid } = vanished.metadata;
 
     removed.deletingVM(uid);
-    expect(removed.left(vanished)).toBe('deleting');
+    expect(removed.record(vanished)).toBe('deleting');
     expect([removed.drainMissed(), removed.deleting(), removed.deleting()]).toEqual([[], [vanished], [vanished]]);
     expect(ended).toEqual([]);
 
@@ -59,7 +59,7 @@ test('a call that fails is nothing to a Machine that exists', () => {
 
   expect(ended).toEqual([]);
   expect(removed.drainMissed()).toEqual([]);
-  expect(removed.left(machine())).toBe('unexpectedly');
+  expect(removed.record(machine())).toBe('unexpectedly');
 });
 
 test.each([
@@ -78,7 +78,7 @@ test.each([
     o.spec.providerID = providerID;
   });
 
-  expect(new RemovedMachines().left(leaving)).toBe('in-order');
+  expect(new RemovedMachines().record(leaving)).toBe('in-order');
 });
 
 test('a VM of which several lists tell is one', () => {
@@ -99,7 +99,7 @@ test('a Machine that is taken away while its VM may be being made is missed', ()
     m.status.currentStatus.phase = '';
   });
 
-  expect(new RemovedMachines().left(young)).toBe('unexpectedly');
+  expect(new RemovedMachines().record(young)).toBe('unexpectedly');
   const going = { ...young, metadata: { ...young.metadata, deletionTimestamp: 'now' } };
-  expect(new RemovedMachines().left(going)).toBe('in-order');
+  expect(new RemovedMachines().record(going)).toBe('in-order');
 });

@@ -11,10 +11,10 @@ import type { CallNotes } from './noted-calls.ts';
 const CAPACITY = 8_192;
 
 /** How a Machine went; `deleting`: its VM is being deleted, and the end of that call tells the rest. */
-export type Departure = 'in-order' | 'deleting' | 'unexpectedly';
+export type Removal = 'in-order' | 'deleting' | 'unexpectedly';
 
 /** A Machine that vanished while its VM was being deleted, now that the call has ended. */
-export type LateEnd = (machine: Machine, departure: Exclude<Departure, 'deleting'>) => void;
+export type LateEnd = (machine: Machine, how: Exclude<Removal, 'deleting'>) => void;
 
 /**
  * How Machines go. Those whose VM was deleted first go in order; one that vanishes otherwise (somebody took its finalizer away,
@@ -44,20 +44,20 @@ export class RemovedMachines implements CallNotes {
   }
 
   deletedVM(uid: string): void {
-    const departed = this.#endCall(uid);
-    if (departed === undefined) this.#deletedVMs.set(uid, true);
-    else this.#lateEnd(departed, 'in-order');
+    const removed = this.#endCall(uid);
+    if (removed === undefined) this.#deletedVMs.set(uid, true);
+    else this.#lateEnd(removed, 'in-order');
   }
 
   gaveUpVM(uid: string): void {
-    const departed = this.#endCall(uid);
-    if (departed === undefined) return;
-    this.#missed.push(departed);
-    this.#lateEnd(departed, 'unexpectedly');
+    const removed = this.#endCall(uid);
+    if (removed === undefined) return;
+    this.#missed.push(removed);
+    this.#lateEnd(removed, 'unexpectedly');
   }
 
-  /** A Machine is gone; how. */
-  left(machine: Machine): Departure {
+  /** Records that a Machine is gone; how. */
+  record(machine: Machine): Removal {
     const { uid } = machine.metadata;
     const stage = deletionStageOf(machine);
     const wasAskedFor = this.#askedFor.get(uid) === true;
@@ -98,9 +98,9 @@ export class RemovedMachines implements CallNotes {
   }
 
   #endCall(uid: string): Machine | undefined {
-    const departed = this.#deleting.get(uid);
+    const removed = this.#deleting.get(uid);
     this.#deleting.delete(uid);
-    return departed;
+    return removed;
   }
 }
 

@@ -16,7 +16,7 @@ import type {
 import { messageOf } from '../errno.ts';
 import { DriverError } from '../error.ts';
 import type { DriverAddress } from './address.ts';
-import { Connection } from './connection.ts';
+import { DriverConnection } from './connection.ts';
 import { fromFailure } from './failure.ts';
 import { DriverServiceDefinition } from './gen/machine/driver/v1/driver.ts';
 import type { DriverServiceClient, Failure, VirtualMachine as WireVM } from './gen/machine/driver/v1/driver.ts';
@@ -58,7 +58,7 @@ export class GrpcDriver implements Driver {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #address: string;
-  readonly #connection: Connection;
+  readonly #connection: DriverConnection;
   readonly #client: DriverServiceClient;
   readonly #greeted: (err: DriverError | undefined) => void;
   /** Answer of the present connection; undefined until it is asked for. */
@@ -69,7 +69,7 @@ export class GrpcDriver implements Driver {
     this.#address = options.address.target;
     this.#greeted = options.greeted ?? ((): void => undefined);
     this.#log = options.log.child({ driver: this.#address });
-    this.#connection = new Connection(options.address, () => {
+    this.#connection = new DriverConnection(options.address, () => {
       this.#capabilities = undefined;
     });
     this.#client = createClient(DriverServiceDefinition, this.#connection.channel);

@@ -19,7 +19,7 @@ const RECONNECT: ChannelOptions = {
 const KEEPALIVE: ChannelOptions = { 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 10_000 };
 
 /** One gRPC channel, which tells when its connection was lost. */
-export class Connection {
+export class DriverConnection {
   readonly channel: Channel;
   readonly #onLost: () => void;
   #watching = false;

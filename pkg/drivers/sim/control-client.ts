@@ -2,7 +2,7 @@ import { Client } from 'undici';
 
 import type { WireSettings } from './control-routes.ts';
 import type { FaultRule } from './faults.ts';
-import type { Readiness } from './node.ts';
+import type { NodeReadiness } from './node.ts';
 import type { Latencies } from './settings.ts';
 import type { PlantedVM, SimVM } from './vm.ts';
 
@@ -56,7 +56,7 @@ export class ControlClient implements AsyncDisposable {
     return (await this.#send('GET', '/settings')) as WireSettings; // the server is ours
   }
 
-  async setReadiness(nodeName: string, readiness: Readiness): Promise<void> {
+  async setReadiness(nodeName: string, readiness: NodeReadiness): Promise<void> {
     await this.#send('POST', `/nodes/${encodeURIComponent(nodeName)}/readiness`, { readiness });
   }
 

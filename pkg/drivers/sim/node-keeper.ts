@@ -9,7 +9,7 @@ import { leases, nodes } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { CloudEvent, SimCloud } from './cloud.ts';
 import { conditionsOf, nodeOf } from './node.ts';
-import type { Readiness } from './node.ts';
+import type { NodeReadiness } from './node.ts';
 import { canonicalIDOf, type SimVM } from './vm.ts';
 
 /** What the nodes of the simulated cloud need. */
@@ -58,13 +58,13 @@ export class NodeKeeper {
   }
 
   /** Makes a Node say that it is ready or not. Resolves when it does; rejects with ApiError. */
-  async setReadiness(nodeName: string, readiness: Readiness): Promise<void> {
+  async setReadiness(nodeName: string, readiness: NodeReadiness): Promise<void> {
     if (readiness === 'ready') this.#unready.delete(nodeName);
     else this.#unready.add(nodeName);
     await this.#say(nodeName, readiness);
   }
 
-  async #say(nodeName: string, readiness: Readiness): Promise<void> {
+  async #say(nodeName: string, readiness: NodeReadiness): Promise<void> {
     const { reader, writer, clock } = this.#parts;
     const node = await reader.get(nodes, { name: nodeName });
     const conditions = conditionsOf(readiness, toTimestamp(clock.now()));
@@ -100,7 +100,7 @@ export class NodeKeeper {
     return vm.joinsAtMs !== undefined && vm.joinsAtMs <= this.#parts.clock.now();
   }
 
-  #report(vm: SimVM, readiness: Readiness): void {
+  #report(vm: SimVM, readiness: NodeReadiness): void {
     if (readiness === 'ready') this.#unready.delete(vm.machineName);
     this.#enqueue(vm, async () => {
       try {

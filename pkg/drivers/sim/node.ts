@@ -3,7 +3,7 @@ import type { New } from '../../kube/client.ts';
 import { otherIDOf, type SimVM } from './vm.ts';
 
 /** Whether a Node reports, and what the node lifecycle controller says when it no longer does. */
-export type Readiness = 'ready' | 'not-ready' | 'unknown';
+export type NodeReadiness = 'ready' | 'not-ready' | 'unknown';
 
 const CAPACITY = { cpu: '4', memory: '16Gi', pods: '110', 'ephemeral-storage': '50Gi' };
 
@@ -51,7 +51,7 @@ export function nodeOf(vm: SimVM, nowTimestamp: string, hasOtherID: boolean): Ne
 }
 
 /** The conditions of a Node in that state. */
-export function conditionsOf(readiness: Readiness, nowTimestamp: string): NodeCondition[] {
+export function conditionsOf(readiness: NodeReadiness, nowTimestamp: string): NodeCondition[] {
   const times = { lastHeartbeatTime: nowTimestamp, lastTransitionTime: nowTimestamp };
   if (readiness === 'unknown') {
     const unknown = { status: 'Unknown', reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.' };

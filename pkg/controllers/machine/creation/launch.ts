@@ -71,7 +71,7 @@ function creationOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): D
     recorded: () => recordedFailure(deps, ctx),
     send: (signal) => findOrCreate(deps, ctx, observed, resolved, signal),
     ended: (error) => deps.unanswered.ended(ctx.machine, error, deps.clock.monotonicMs()),
-    unprepared: (error) => tellOfPreparation(deps, ctx, error),
+    unprepared: (error) => reportPreparation(deps, ctx, error),
     show: showIn(deps, ctx),
   };
 }
@@ -150,7 +150,7 @@ async function findVM(
 }
 
 /** The API server refused what a creation needs beforehand: the bootstrap token. */
-function tellOfPreparation({ clock }: Deps, { machine }: MachineContext, error: unknown): void {
+function reportPreparation({ clock }: Deps, { machine }: MachineContext, error: unknown): void {
   if (!(error instanceof ApiError)) return;
   const description = `${PREPARATION_FAILED}${error.message}`;
   beginPhase(machine, 'CrashLoopBackOff', clock.now());

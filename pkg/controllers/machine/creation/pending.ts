@@ -30,7 +30,7 @@ export const pending = (deps: Deps): MachineStep => ({
           ? ({ state: 'Successful', description: 'Created machine on cloud provider' } as const)
           : ({ state: 'Processing', description: 'Creating machine on cloud provider' } as const);
       setOperation(machine, { type: 'Create', ...operation }, deps.clock.now());
-      tell(deps, ctx, launched);
+      report(deps, ctx, launched);
     }
     // The result is kept until it is recorded, or a lost write would cost another call.
     pass.afterWrite(() => {
@@ -41,7 +41,7 @@ export const pending = (deps: Deps): MachineStep => ({
   },
 });
 
-function tell(deps: Deps, { machine, pass, log, resolved }: MachineContext, launched: Launched): void {
+function report(deps: Deps, { machine, pass, log, resolved }: MachineContext, launched: Launched): void {
   const { uid, creationTimestamp } = machine.metadata;
   const nowMs = deps.clock.now();
   const tookMs = nowMs - (fromTimestamp(creationTimestamp) ?? nowMs);

@@ -39,7 +39,7 @@ export const resolve = (deps: Deps): MachineStep => ({
     const wrongKind = wrongKindOf(ctx.machine);
     if (wrongKind !== undefined && nothingWasAsked(deps.activities, ctx.observed)) {
       // Nothing would keep such a class from being deleted while its VM exists.
-      tell(deps, ctx, `${NEVER_ASKED}${wrongKind}`, 'NeverAsked');
+      report(deps, ctx, `${NEVER_ASKED}${wrongKind}`, 'NeverAsked');
       return waitFor('the kind of the class to be corrected');
     }
     const resolved = await resolveOrTell(deps, ctx);
@@ -47,8 +47,8 @@ export const resolve = (deps: Deps): MachineStep => ({
     if (isUnresolved(resolved) || problem !== undefined) {
       const isForSure =
         isUnresolved(resolved) && mayBeSure(deps, ctx, resolved) && nothingWasAsked(deps.activities, ctx.observed);
-      if (isForSure) tell(deps, ctx, `${NEVER_ASKED}${problem ?? ''}`, 'NeverAsked');
-      else tell(deps, ctx, problem ?? '');
+      if (isForSure) report(deps, ctx, `${NEVER_ASKED}${problem ?? ''}`, 'NeverAsked');
+      else report(deps, ctx, problem ?? '');
       return waitFor('the MachineClass or its Secret to be corrected');
     }
     if (resolved.machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) return unprotected(deps, ctx);
@@ -103,7 +103,7 @@ function unprotected(deps: Deps, ctx: MachineContext): StepResult {
   if (leftMs > 0) pass.alsoAfter(leftMs, 'the finalizer of the MachineClass');
   else {
     const name = machine.spec.class?.name ?? '';
-    tell(
+    report(
       deps,
       ctx,
       `MachineClass ${name} has no finalizer ${MACHINE_FINALIZER}: let the machine-class controller run.`,
@@ -112,7 +112,7 @@ function unprotected(deps: Deps, ctx: MachineContext): StepResult {
   return waitFor('the finalizer of the MachineClass');
 }
 
-function tell(deps: Deps, ctx: MachineContext, problem: string, errorCode?: OperationCode): void {
+function report(deps: Deps, ctx: MachineContext, problem: string, errorCode?: OperationCode): void {
   const { machine, observed, pass, log } = ctx;
   show(deps, ctx, problem, errorCode);
   if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;

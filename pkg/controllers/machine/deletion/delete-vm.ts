@@ -91,7 +91,7 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): D
       const answer = await driver.delete({ machine: asOwnVM(deps, ctx), machineClass, secretData }, signal);
       return { ...answer, found: true };
     },
-    sent: () => tellShared(deps, ctx),
+    sent: () => reportSharedID(deps, ctx),
     answerIn: ({ code, lastKnownState }) => (code === 'NotFound' ? { lastKnownState, found: false } : undefined),
     show: ({ error }) => {
       keepState(ctx.machine, 'delete', error);
@@ -135,7 +135,7 @@ function textOfDeleted({ machines }: Deps, { observed, nodes }: MachineContext, 
   return isOwn && wasTold ? `${what} was deleted.` : `No ${what} is left at the provider.`;
 }
 
-function tellShared({ machines, news }: Deps, { observed, nodes, pass }: MachineContext): void {
+function reportSharedID({ machines, news }: Deps, { observed, nodes, pass }: MachineContext): void {
   const other = sharedWith(observed, machines, nodes);
   if (other === undefined || !news.isNews(observed.metadata.uid, `SharedProviderID ${other}`)) return;
   const { providerID = '' } = observed.spec;

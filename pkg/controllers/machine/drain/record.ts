@@ -17,8 +17,8 @@ export interface DrainRecord {
   /** Since when the drain has waited for its present reason, monotonic. */
   reasonSinceMs?: number;
   /** What was told of it last on the Machine, and when (monotonic). */
-  toldReason?: string;
-  toldMs?: number;
+  reportedReason?: string;
+  reportedMs?: number;
   /** It was aborted, because a forced one takes its place. */
   isSuperseded: boolean;
   /** How often it has failed so far. */

@@ -29,12 +29,12 @@ export function noteProgress(record: DrainRecord, progress: DrainProgress, nowMs
  * When the progress is to be told, in ms from now: soon when the reason is another one than was told, else 30 s after the last
  * time. Times are monotonic.
  */
-export function tellInMs(record: DrainRecord, nowMs: number): number {
-  const { progress, toldReason = '', toldMs = record.startedMs, reasonSinceMs = record.startedMs } = record;
-  const isNewReason = progress !== undefined && reasonOf(progress) !== toldReason;
+export function nextReportInMs(record: DrainRecord, nowMs: number): number {
+  const { progress, reportedReason = '', reportedMs = record.startedMs, reasonSinceMs = record.startedMs } = record;
+  const isNewReason = progress !== undefined && reasonOf(progress) !== reportedReason;
   const dueMs = isNewReason
-    ? Math.max(reasonSinceMs + STANDING_MS, record.toldMs === undefined ? 0 : toldMs + MIN_PAUSE_MS)
-    : toldMs + PROGRESS_MS;
+    ? Math.max(reasonSinceMs + STANDING_MS, record.reportedMs === undefined ? 0 : reportedMs + MIN_PAUSE_MS)
+    : reportedMs + PROGRESS_MS;
   return Math.max(0, dueMs - nowMs);
 }
 
@@ -49,13 +49,14 @@ export function reportProgress(
   const { progress, force } = record;
   const description = describeStage('drain', describeProgress(progress, force === undefined ? deadlineMs : undefined));
   const nowMs = clock.monotonicMs();
-  const waitMs = description === machine.status.lastOperation?.description ? PROGRESS_MS : tellInMs(record, nowMs);
+  const waitMs =
+    description === machine.status.lastOperation?.description ? PROGRESS_MS : nextReportInMs(record, nowMs);
   if (waitMs > 0) return pass.alsoAfter(waitMs, 'the pods to leave');
 
   setOperation(machine, { type, state: 'Processing', description }, clock.now());
   pass.afterWrite(() => {
-    record.toldReason = reasonOf(progress);
-    record.toldMs = nowMs;
+    record.reportedReason = reasonOf(progress);
+    record.reportedMs = nowMs;
   });
 }
 

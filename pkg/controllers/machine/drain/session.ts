@@ -188,9 +188,9 @@ export class Drains {
     };
     this.#records.set(uid, record);
     const request = requestOf(this.#deps, ctx, plan, force);
-    activities.startOrGet({ uid, key, provider: undefined }, 'drain', (signal, tell) =>
+    activities.startOrGet({ uid, key, provider: undefined }, 'drain', (signal, report) =>
       run(request, signal, (progress) => {
-        if (noteProgress(record, progress, clock.monotonicMs())) tell();
+        if (noteProgress(record, progress, clock.monotonicMs())) report();
       }),
     );
     if (force !== undefined && this.#isNews(ctx, plan, 'DrainForced')) {

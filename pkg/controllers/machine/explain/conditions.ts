@@ -8,7 +8,7 @@ import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { isBeingCreated, isHeld } from '../../machines/status.ts';
 import { CREATE_FAILED } from '../../machines/status-texts.ts';
 import { explain } from './explain.ts';
-import type { Explanation } from './explanation.ts';
+import type { MachineExplanation } from './explanation.ts';
 
 /** Says what the API server refuses to record of a machine. */
 const RECORD_REFUSED = 'RecordRefused';
@@ -19,7 +19,7 @@ export type MachineConditionType =
   'VMCreated' | 'NodeJoined' | 'Healthy' | 'Drained' | typeof NODE_SYNC_REFUSED | typeof RECORD_REFUSED;
 
 /**
- * The machine's story as conditions, for `kubectl describe` and `kubectl wait`. Display only: nothing is decided from them,
+ * The machine's explanation as conditions, for `kubectl describe` and `kubectl wait`. Display only: nothing is decided from them,
  * because the original prunes them. They are written along with other changes of the status, never for their own sake.
  * `recordRefused`: what the API server refuses to record, in words, where the last operation does not say it.
  */
@@ -54,7 +54,7 @@ export function refusalSaidBy(machine: Machine): string | undefined {
   return isOpen ? textOfStage(description) : undefined;
 }
 
-function vmCreated(machine: Machine, { reason, message }: Explanation): MachineCondition {
+function vmCreated(machine: Machine, { reason, message }: MachineExplanation): MachineCondition {
   const { providerID = '' } = machine.spec ?? {};
   if (hasUnrecordedVM(machine)) return condition('VMCreated', 'True', 'RecordRefused', refusalSaidBy(machine) ?? '');
   if (!hasVM(machine)) return condition('VMCreated', 'False', reason, message);
@@ -68,7 +68,7 @@ function vmCreated(machine: Machine, { reason, message }: Explanation): MachineC
 }
 
 /** The mirror of the Node's conditions is empty until it has joined, and stays filled from then on. */
-function nodeJoined(machine: Machine, { reason, message }: Explanation): MachineCondition {
+function nodeJoined(machine: Machine, { reason, message }: MachineExplanation): MachineCondition {
   if (hasReached(deletionStageOf(machine), 'release-finalizer'))
     return condition('NodeJoined', 'False', 'NodeDeleted', 'The machine has no Node any more.');
   if (hasUnrecordedVM(machine)) return condition('NodeJoined', 'False', 'NotRecorded', UNRECORDED);
@@ -95,7 +95,7 @@ function hasJoined({ status }: Machine): boolean {
   return (status?.conditions ?? []).length > 0;
 }
 
-function healthy(machine: Machine, { reason, message }: Explanation): MachineCondition {
+function healthy(machine: Machine, { reason, message }: MachineExplanation): MachineCondition {
   const phase = phaseOf(machine);
   const status: ConditionStatus =
     phase === 'Running' || phase === 'Available' ? 'True' : phase === 'Unknown' ? 'Unknown' : 'False';
@@ -106,7 +106,7 @@ function healthy(machine: Machine, { reason, message }: Explanation): MachineCon
     : condition('Healthy', 'False', 'NoVM', 'There is no VM yet.');
 }
 
-function drained(machine: Machine, { reason, message }: Explanation): MachineCondition {
+function drained(machine: Machine, { reason, message }: MachineExplanation): MachineCondition {
   return hasReached(deletionStageOf(machine), 'detach-volumes')
     ? condition('Drained', 'True', 'Drained', 'The drain is over.')
     : condition('Drained', 'False', reason, message);

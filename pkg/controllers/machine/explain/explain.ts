@@ -4,12 +4,12 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { deletionStageOf, textOfStage, type DeletionStage } from '../../machines/deletion-stage.ts';
-import { holdOf, type Hold, type HoldKind } from '../../machines/hold.ts';
+import { holdOf, type Hold, type HoldKind } from '../../machines/replacement-hold.ts';
 import { describeConditions } from '../../machines/node-health.ts';
 import { CREATE_FAILED } from '../../machines/status-texts.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
-import { inPlaceStory } from './in-place.ts';
-import { HEALTHY, type Explanation, type Story } from './explanation.ts';
+import { explainInPlace } from './in-place.ts';
+import { HEALTHY, type MachineExplanation, type Explanation } from './explanation.ts';
 import { withOutage } from './outage.ts';
 import { withPreservation } from './preservation.ts';
 
@@ -17,43 +17,48 @@ import { withPreservation } from './preservation.ts';
  * Explains a Machine as it was read at `nowMs` (ms since the epoch). `outage`: what its owners say of a cluster that does not
  * answer, so that nothing is done.
  */
-export function explain(machine: Machine, nowMs: number, outage?: string): Explanation {
+export function explain(machine: Machine, nowMs: number, outage?: string): MachineExplanation {
   const own = isBeingDeleted(machine)
-    ? deletionStory(machine)
-    : withPreservation(machine, nowMs, inPlaceStory(machine) ?? lifeStory(machine));
+    ? explainDeletion(machine)
+    : withPreservation(machine, nowMs, explainInPlace(machine) ?? explainPhase(machine));
   const told = withOutage(machine, outage, own);
   const since = sinceOf(machine);
   return { phase: phaseOf(machine), ...told, sinceMs: since === undefined ? undefined : Math.max(0, nowMs - since) };
 }
 
-function lifeStory(machine: Machine): Story {
+function explainPhase(machine: Machine): Explanation {
   const phase = phaseOf(machine);
   switch (phase) {
     case '':
-      return isFailure(machine) ? cannotStartStory(machine) : creatingStory(machine);
+      return isFailure(machine) ? explainCannotStart(machine) : explainCreating(machine);
     case 'CrashLoopBackOff':
-      return crashStory(machine);
+      return explainCrashLoop(machine);
     case 'Pending':
-      return pendingStory(machine);
+      return explainPending(machine);
     case 'Available':
-      return story('Available', `VM ${vmOf(machine)} exists.`, undefined, 'Nothing: there is no Node to wait for.');
+      return explanation(
+        'Available',
+        `VM ${vmOf(machine)} exists.`,
+        undefined,
+        'Nothing: there is no Node to wait for.',
+      );
     case 'Running':
-      return runningStory(machine);
+      return explainRunning(machine);
     case 'Unknown':
-      return unknownStory(machine);
+      return explainUnknown(machine);
     case 'Failed':
-      return failedStory(machine);
+      return explainFailed(machine);
     case 'Terminating':
-      return story('Terminating', 'The machine is about to be deleted.', 'its deletion', 'Its Node is drained.');
+      return explanation('Terminating', 'The machine is about to be deleted.', 'its deletion', 'Its Node is drained.');
     default:
-      return story(phase, descriptionOf(machine), undefined, 'Nothing.');
+      return explanation(phase, descriptionOf(machine), undefined, 'Nothing.');
   }
 }
 
-function creatingStory({ spec }: Machine): Story {
+function explainCreating({ spec }: Machine): Explanation {
   return (spec?.providerID ?? '') === ''
-    ? story('Creating', 'The provider makes the VM.', 'the VM to be created', 'The VM boots and joins as a Node.')
-    : story(
+    ? explanation('Creating', 'The provider makes the VM.', 'the VM to be created', 'The VM boots and joins as a Node.')
+    : explanation(
         'Initializing',
         `VM ${spec?.providerID ?? ''} is set up.`,
         'the VM to be initialized',
@@ -61,8 +66,8 @@ function creatingStory({ spec }: Machine): Story {
       );
 }
 
-function cannotStartStory(machine: Machine): Story {
-  return story(
+function explainCannotStart(machine: Machine): Explanation {
+  return explanation(
     'CannotCreate',
     descriptionOf(machine),
     'the MachineClass or its Secret to be corrected',
@@ -73,21 +78,21 @@ function cannotStartStory(machine: Machine): Story {
 const ALLOWED = 'the API server to allow it';
 const REPEATED = 'The attempt is repeated.';
 
-function crashStory(machine: Machine): Story {
-  if (machine.status?.lastOperation?.state === 'Processing') return creatingStory(machine);
+function explainCrashLoop(machine: Machine): Explanation {
+  if (machine.status?.lastOperation?.state === 'Processing') return explainCreating(machine);
   const description = descriptionOf(machine);
   const code = machine.status?.lastOperation?.errorCode ?? '';
   if (code === 'PreparationFailed') {
-    return story('PreparationFailed', description, ALLOWED, REPEATED);
+    return explanation('PreparationFailed', description, ALLOWED, REPEATED);
   }
   if (code === 'RecordRefused' || code === 'FinalizerRefused') {
     // One that may have a VM is not given up without our finalizer: its deletion would leave the VM behind.
     const ends = code === 'FinalizerRefused' || machine.metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
     const next = ends ? 'The attempt is repeated; at the creation timeout the machine becomes Failed.' : REPEATED;
-    return story('RecordRefused', description, ALLOWED, next);
+    return explanation('RecordRefused', description, ALLOWED, next);
   }
   const hasFailed = code === '' ? description.startsWith(CREATE_FAILED) : code !== 'NeverAsked';
-  return hasFailed ? createFailedStory(machine) : cannotStartStory(machine);
+  return hasFailed ? explainCreateFailed(machine) : explainCannotStart(machine);
 }
 
 /** Codes that may end when the MachineClass or its Secret says something else. */
@@ -101,9 +106,9 @@ const CORRECTABLE: ReadonlySet<string> = new Set([
 ]);
 const AT_ONCE = ', and at once when the MachineClass or its Secret is corrected';
 
-function createFailedStory(machine: Machine): Story {
+function explainCreateFailed(machine: Machine): Explanation {
   const code = machine.status?.lastOperation?.errorCode;
-  return story(
+  return explanation(
     code ?? 'CreateFailed',
     descriptionOf(machine),
     'the next attempt',
@@ -111,11 +116,11 @@ function createFailedStory(machine: Machine): Story {
   );
 }
 
-function pendingStory(machine: Machine): Story {
+function explainPending(machine: Machine): Explanation {
   const conditions = machine.status?.conditions ?? [];
   const its = nodeOf(machine);
   if (conditions.length === 0) {
-    return story(
+    return explanation(
       'WaitingForNode',
       `VM ${vmOf(machine)} exists, ${its} has not joined yet.`,
       `${its} to join`,
@@ -124,13 +129,13 @@ function pendingStory(machine: Machine): Story {
   }
   const bad = conditions.filter(({ type, status }) => type === 'Ready' && status !== 'True');
   return bad.length > 0
-    ? story(
+    ? explanation(
         'NodeNotReady',
         `${capital(its)} has joined, ${describeConditions(bad)}.`,
         `${its} to become healthy`,
         'It becomes Running.',
       )
-    : story(
+    : explanation(
         'NodeNotUsable',
         `${capital(its)} has joined and is not usable yet.`,
         'its conditions, and taint node.gardener.cloud/critical-components-not-ready to go',
@@ -138,12 +143,12 @@ function pendingStory(machine: Machine): Story {
       );
 }
 
-function runningStory(machine: Machine): Story {
+function explainRunning(machine: Machine): Explanation {
   const refused = refusedFor(machine);
   const healthy = `${capital(nodeOf(machine))} is healthy.`;
   return refused === undefined
-    ? story('Running', healthy, undefined, HEALTHY)
-    : story(
+    ? explanation('Running', healthy, undefined, HEALTHY)
+    : explanation(
         NODE_SYNC_REFUSED,
         `${healthy} The API server refuses for it: ${refused}`,
         'the node template, or what refuses it, to be corrected',
@@ -151,10 +156,10 @@ function runningStory(machine: Machine): Story {
       );
 }
 
-function unknownStory(machine: Machine): Story {
+function explainUnknown(machine: Machine): Explanation {
   const held = holdOf(machine);
-  if (held !== undefined) return heldStory(machine, held);
-  return story(
+  if (held !== undefined) return explainHeld(machine, held);
+  return explanation(
     'Unhealthy',
     descriptionOf(machine) || `${capital(nodeOf(machine))} is not healthy.`,
     `${nodeOf(machine)} to become healthy`,
@@ -165,13 +170,13 @@ function unknownStory(machine: Machine): Story {
 }
 
 /** Its health timeout has passed, but it is not its turn. */
-function heldStory(machine: Machine, { kind }: Hold): Story {
-  const { reason, waitingFor, after = '' } = HELD_STORIES[kind];
+function explainHeld(machine: Machine, { kind }: Hold): Explanation {
+  const { reason, waitingFor, after = '' } = HELD[kind];
   const then = `Unless its Node becomes healthy before, it is replaced.${after}`;
-  return story(reason, descriptionOf(machine), waitingFor, then);
+  return explanation(reason, descriptionOf(machine), waitingFor, then);
 }
 
-const HELD_STORIES: Readonly<Record<HoldKind, { reason: string; waitingFor: string; after?: string }>> = {
+const HELD: Readonly<Record<HoldKind, { reason: string; waitingFor: string; after?: string }>> = {
   zone: {
     reason: 'ZoneUnhealthy',
     waitingFor: 'more machines of its zone to be healthy',
@@ -187,11 +192,11 @@ const HELD_STORIES: Readonly<Record<HoldKind, { reason: string; waitingFor: stri
   grace: { reason: 'SafetyGrace', waitingFor: 'its Node to be watched for long enough' },
 };
 
-function failedStory(machine: Machine): Story {
+function explainFailed(machine: Machine): Explanation {
   const owner = controllerOf(machine);
   return owner === undefined
-    ? story('Failed', descriptionOf(machine), undefined, 'Delete the Machine: nothing replaces it by itself.')
-    : story(
+    ? explanation('Failed', descriptionOf(machine), undefined, 'Delete the Machine: nothing replaces it by itself.')
+    : explanation(
         'Failed',
         descriptionOf(machine),
         `${owner.kind} ${owner.name}`,
@@ -199,7 +204,7 @@ function failedStory(machine: Machine): Story {
       );
 }
 
-const DELETION_STORIES: Record<DeletionStage, { reason: string; failed: string; what: string; after: string }> = {
+const STAGES: Record<DeletionStage, { reason: string; failed: string; what: string; after: string }> = {
   'vm-status': {
     reason: 'LocatingVM',
     failed: 'LocatingVMFailed',
@@ -238,26 +243,32 @@ const DELETION_STORIES: Record<DeletionStage, { reason: string; failed: string; 
   },
 };
 
-function deletionStory(machine: Machine): Story {
+function explainDeletion(machine: Machine): Explanation {
   const { finalizers = [] } = machine.metadata;
-  if (finalizers.length > 0 && !finalizers.includes(MACHINE_FINALIZER)) return keptByOthersStory(finalizers);
+  if (finalizers.length > 0 && !finalizers.includes(MACHINE_FINALIZER)) return explainKeptByOthers(finalizers);
   const stage = deletionStageOf(machine);
   if (stage === undefined) {
-    return story('DeletionRequested', 'Deletion was asked for.', 'the machine controller', 'The Node is drained.');
+    return explanation(
+      'DeletionRequested',
+      'Deletion was asked for.',
+      'the machine controller',
+      'The Node is drained.',
+    );
   }
-  const { reason, failed, what, after } = DELETION_STORIES[stage];
+  const { reason, failed, what, after } = STAGES[stage];
   const text = textOfStage(descriptionOf(machine));
   const message = text === '' ? `Waiting for ${what}.` : text;
   const code = machine.status?.lastOperation?.errorCode;
-  if (code === 'RecordRefused') return story('RecordRefused', message, ALLOWED, `The attempt is repeated. ${after}`);
-  const told = story(isFailure(machine) ? failed : reason, message, what, after);
+  if (code === 'RecordRefused')
+    return explanation('RecordRefused', message, ALLOWED, `The attempt is repeated. ${after}`);
+  const told = explanation(isFailure(machine) ? failed : reason, message, what, after);
   const isHeldUp = code === 'ClusterOutage';
   return withOutage(machine, isHeldUp ? text : undefined, told);
 }
 
-function keptByOthersStory(finalizers: readonly string[]): Story {
+function explainKeptByOthers(finalizers: readonly string[]): Explanation {
   const names = finalizers.join(', ');
-  return story(
+  return explanation(
     'KeptByOthers',
     `Nothing is left to do here, the object is kept by finalizer ${names}.`,
     `finalizer ${names} to be removed by whoever put it there`,
@@ -265,7 +276,7 @@ function keptByOthersStory(finalizers: readonly string[]): Story {
   );
 }
 
-function story(reason: string, message: string, waitingFor: string | undefined, nextStep: string): Story {
+function explanation(reason: string, message: string, waitingFor: string | undefined, nextStep: string): Explanation {
   return { reason, message, waitingFor, nextStep };
 }
 

@@ -3,8 +3,8 @@ import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 /** The next step of a machine that is as it should be. */
 export const HEALTHY = 'Nothing, all is well.';
 
-/** Where a machine stands, in words. Conditions, the command line and the console tell the same story. */
-export interface Explanation {
+/** Where a machine stands, in words. Conditions, the command line and the console tell the same. */
+export interface MachineExplanation {
   readonly phase: MachinePhase | '';
   /** One word, CamelCase; changes when something happened, not as time passes. */
   readonly reason: string;
@@ -19,4 +19,4 @@ export interface Explanation {
 }
 
 /** What is told of a machine, without phase and time. */
-export type Story = Pick<Explanation, 'reason' | 'message' | 'waitingFor' | 'nextStep'>;
+export type Explanation = Pick<MachineExplanation, 'reason' | 'message' | 'waitingFor' | 'nextStep'>;

@@ -4,14 +4,14 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { textOfStage } from '../../machines/deletion-stage.ts';
 import { IN_PLACE_UPDATE } from '../in-place/reason.ts';
-import type { Story } from './explanation.ts';
+import type { Explanation } from './explanation.ts';
 
-/** The story of a machine that is, or is to be, updated in place; undefined for any other. */
-export function inPlaceStory(machine: Machine): Story | undefined {
+/** The explanation of a machine that is, or is to be, updated in place; undefined for any other. */
+export function explainInPlace(machine: Machine): Explanation | undefined {
   const description = machine.status?.lastOperation?.description ?? '';
   switch (phaseOf(machine)) {
     case 'Running':
-      return runningStory(machine);
+      return explainRunning(machine);
     case 'InPlaceUpdating':
       return {
         reason: 'InPlaceUpdating',
@@ -38,7 +38,7 @@ export function inPlaceStory(machine: Machine): Story | undefined {
   }
 }
 
-function runningStory(machine: Machine): Story | undefined {
+function explainRunning(machine: Machine): Explanation | undefined {
   const reason = machine.status?.conditions?.find(({ type }) => type === IN_PLACE_UPDATE)?.reason;
   const { type, description = '' } = machine.status?.lastOperation ?? {};
   const node = nodeOf(machine);
@@ -50,7 +50,7 @@ function runningStory(machine: Machine): Story | undefined {
       nextStep: 'The Node is drained, then updated.',
     };
   }
-  if (reason === 'UpdateSuccessful') return updatedStory(machine);
+  if (reason === 'UpdateSuccessful') return explainUpdated(machine);
   if (reason !== 'SelectedForUpdate') return undefined;
   const progress = type === 'DrainNode' ? textOfStage(description) : '';
   return {
@@ -62,7 +62,7 @@ function runningStory(machine: Machine): Story | undefined {
 }
 
 /** The Machine does not show whether its Node was given back to its pods: what is said holds before and after. */
-function updatedStory(machine: Machine): Story {
+function explainUpdated(machine: Machine): Explanation {
   const node = nodeOf(machine);
   const owner = controllerOf(machine);
   return {

@@ -1,20 +1,21 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isDeletedByForce } from '../../../driver/concerned-clusters.ts';
-import type { Story } from './explanation.ts';
+import type { Explanation } from './explanation.ts';
 
 const REASON = 'APIServerUnreachable';
 
 /**
- * The story of a machine of which nothing is changed because a cluster does not answer; `outage` says which, in the words of
- * describeHeldUp. Without one, and of a machine that does not wait for its target cluster, the story is as it was.
+ * The explanation of a machine of which nothing is changed because a cluster does not answer; `outage` says which, in the words of
+ * describeHeldUp. Without one, and of a machine that does not wait for its target cluster, the explanation is as it was.
  */
-export function withOutage(machine: Machine, outage: string | undefined, story: Story): Story {
-  const waitsForNobody = isDeletedByForce(machine) || story.reason === 'KeptByOthers' || story.reason === REASON;
-  if (outage === undefined || waitsForNobody) return story;
+export function withOutage(machine: Machine, outage: string | undefined, explanation: Explanation): Explanation {
+  const waitsForNobody =
+    isDeletedByForce(machine) || explanation.reason === 'KeptByOthers' || explanation.reason === REASON;
+  if (outage === undefined || waitsForNobody) return explanation;
   return {
     reason: REASON,
     message: outage,
     waitingFor: 'the API server to answer',
-    nextStep: `Nothing until then; it goes on where it stands (${story.reason}).`,
+    nextStep: `Nothing until then; it goes on where it stands (${explanation.reason}).`,
   };
 }

@@ -3,25 +3,29 @@ import { PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
-import { HEALTHY, type Story } from './explanation.ts';
+import { HEALTHY, type Explanation } from './explanation.ts';
 
 /**
- * How the story of a preserved machine goes on: one that failed stays until its time is over, the others are told until when.
- * Others get their story back as it is.
+ * How the explanation of a preserved machine goes on: one that failed stays until its time is over, the others are told until when.
+ * Others get their explanation back as it is.
  */
-export function withPreservation(machine: Machine, nowMs: number, story: Story): Story {
+export function withPreservation(machine: Machine, nowMs: number, explanation: Explanation): Explanation {
   const expiry = machine.status?.currentStatus?.preserveExpiryTime ?? '';
   const expiryMs = fromTimestamp(expiry);
-  if (expiryMs === undefined || expiryMs <= nowMs) return story;
+  if (expiryMs === undefined || expiryMs <= nowMs) return explanation;
   const end = `The preservation ends at ${expiry}, or when annotation ${PRESERVE_ANNOTATION} is taken away from Machine and Node or set to false.`;
   if (phaseOf(machine) !== 'Failed') {
-    const message = `${story.message} It is preserved until ${expiry}.`;
-    return { ...story, message, nextStep: story.nextStep === HEALTHY ? end : `${story.nextStep} ${end}` };
+    const message = `${explanation.message} It is preserved until ${expiry}.`;
+    return {
+      ...explanation,
+      message,
+      nextStep: explanation.nextStep === HEALTHY ? end : `${explanation.nextStep} ${end}`,
+    };
   }
   const owner = controllerOf(machine);
   return {
     reason: 'PreservedFailed',
-    message: `${story.message} It is preserved until ${expiry}; its pods move elsewhere.`,
+    message: `${explanation.message} It is preserved until ${expiry}; its pods move elsewhere.`,
     waitingFor: 'somebody to look at it, or its Node to recover',
     nextStep:
       owner === undefined

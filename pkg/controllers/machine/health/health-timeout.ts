@@ -6,7 +6,7 @@ import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, requeue, stop, type StepResult } from '../../../reconcile/result.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
-import { hold, withHold, type Hold } from '../../machines/hold.ts';
+import { hold, withHold, type Hold } from '../../machines/replacement-hold.ts';
 import { isHealthy } from '../../machines/node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
 import { setOperation } from '../../machines/status.ts';
@@ -54,7 +54,7 @@ export const healthTimeout = (deps: Deps): MachineStep => ({
     const leftMs = Math.max(timeoutMs - unhealthyMs, trust.graceLeftMs(clusters));
     if (leftMs > 0) {
       // Its time has passed, but not under our eyes.
-      if (clock.now() - sinceMs >= timeoutMs) tellHold(deps, ctx, hold('grace'));
+      if (clock.now() - sinceMs >= timeoutMs) reportHold(deps, ctx, hold('grace'));
       pass.alsoAfter(leftMs, 'the Node to become healthy');
       return next;
     }
@@ -63,7 +63,7 @@ export const healthTimeout = (deps: Deps): MachineStep => ({
 });
 
 /** Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. */
-function tellHold({ clock }: Deps, { machine, observed, pass }: MachineContext, held: Hold): void {
+function reportHold({ clock }: Deps, { machine, observed, pass }: MachineContext, held: Hold): void {
   const { type = 'HealthCheck', state = 'Processing', description = '' } = machine.status.lastOperation ?? {};
   const told = { type, state, errorCode: held.code, description: withHold(description, held) };
   setOperation(machine, told, clock.now());
@@ -76,7 +76,7 @@ async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Prom
   const { machine, observed, pass, log } = ctx;
   const zone = stoppedZoneOf(deps, observed);
   if (zone !== undefined) {
-    tellHold(deps, ctx, hold('zone', zone.name));
+    reportHold(deps, ctx, hold('zone', zone.name));
     return requeue(REPLACEMENT_RETRY_MS, 'more machines of its zone to be healthy');
   }
   const facts = paceFactsOf(deps, observed);
@@ -84,7 +84,7 @@ async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Prom
   if (heldBack !== undefined) return heldBack;
   const grant = budget.tryAcquire(observed);
   if (grant === undefined) {
-    tellHold(deps, ctx, hold(budget.poolOf(observed)?.limit === 0 ? 'stopped' : 'limit'));
+    reportHold(deps, ctx, hold(budget.poolOf(observed)?.limit === 0 ? 'stopped' : 'limit'));
     return requeue(REPLACEMENT_RETRY_MS, 'other replacements to end');
   }
   // Held until the write has been made and is visible to the next pass.
@@ -111,7 +111,7 @@ async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Prom
 function paced(deps: Deps, ctx: MachineContext, facts: PaceFacts | undefined): StepResult | undefined {
   const waitMs = facts === undefined ? 0 : deps.pace.waitMs(facts);
   if (waitMs === 0) return undefined;
-  tellHold(deps, ctx, hold('pace'));
+  reportHold(deps, ctx, hold('pace'));
   // Others may recover before, so that it is the only one.
   return requeue(Math.min(waitMs, REPLACEMENT_RETRY_MS), 'its turn to be replaced');
 }

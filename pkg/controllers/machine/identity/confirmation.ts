@@ -4,7 +4,7 @@ import type { Lister } from '../../../cache/lister.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { isSameVM } from '../../machines/same-vm.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
-import { rivalFor, type Identity } from './identity-claims.ts';
+import { rivalFor, type VMIdentity } from './identity-claims.ts';
 
 /**
  * Throws when the driver tells something else of a VM that it has just said to have made: CreateMachine may have answered with the VM of
@@ -23,7 +23,7 @@ export async function requireConfirmed(
   { nodes, log }: Pick<MachineContext, 'nodes' | 'log'>,
   { driver, machineClass, secretData }: ResolvedClass,
   machine: Machine,
-  told: Identity,
+  told: VMIdentity,
   signal: AbortSignal,
 ): Promise<void> {
   if (rivalFor(told, machine, machines, nodes) !== undefined || !isAnyOpen(machines.list(), machine)) return;
@@ -38,7 +38,7 @@ export async function requireConfirmed(
 }
 
 /** Whether two answers of a driver are of different VMs, or of one VM with different Nodes; what is not told contradicts nothing. */
-export function contradicts(told: Identity, seen: Partial<Identity>): boolean {
+export function contradicts(told: VMIdentity, seen: Partial<VMIdentity>): boolean {
   if (isSameVM(told.providerID, seen.providerID) === false) return true;
   const { nodeName = '' } = seen;
   return nodeName !== '' && told.nodeName !== '' && nodeName !== told.nodeName;
@@ -53,6 +53,6 @@ function resultOf(err: unknown): Partial<VirtualMachine> {
   return DriverError.hasCode(err, 'Uninitialized') ? (err.result ?? {}) : {};
 }
 
-function textOf({ providerID = '', nodeName = '' }: Partial<Identity>): string {
+function textOf({ providerID = '', nodeName = '' }: Partial<VMIdentity>): string {
   return `VM ${providerID}${nodeName === '' ? '' : ` with Node name ${nodeName}`}`;
 }

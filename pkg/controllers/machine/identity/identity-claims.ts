@@ -5,7 +5,7 @@ import { otherOwnerOf, type KnownMachines } from '../../machines/node-owner.ts';
 import type { Launched } from '../context.ts';
 
 /** What a driver says of a VM. */
-export interface Identity {
+export interface VMIdentity {
   readonly providerID: string;
   readonly nodeName: string;
 }
@@ -30,7 +30,7 @@ export interface Rival {
  * has recorded anything: no driver gives a machine the name of another.
  */
 export function rivalFor(
-  { providerID, nodeName }: Identity,
+  { providerID, nodeName }: VMIdentity,
   machine: Machine,
   machines: KnownMachines,
   nodes: KnownNodes | undefined,
@@ -86,7 +86,7 @@ export class IdentityClaims {
   /** Who else has the VM or the Node name; when nobody has, they are this machine's from now on. */
   takenBy(
     { machine, nodes }: { readonly machine: Machine; readonly nodes: KnownNodes | undefined },
-    { providerID, nodeName }: Identity,
+    { providerID, nodeName }: VMIdentity,
   ): Rival | undefined {
     if (providerID === '') return undefined;
     const identity = { providerID, nodeName: nodes === undefined ? '' : nodeName };
@@ -104,7 +104,7 @@ export class IdentityClaims {
   }
 
   /** Takes an identity for a Machine, whole or not at all; who has it, if somebody does. */
-  take({ providerID, nodeName }: Identity, { metadata: { uid, name } }: Machine): Rival | undefined {
+  take({ providerID, nodeName }: VMIdentity, { metadata: { uid, name } }: Machine): Rival | undefined {
     const parts = [
       { part: 'providerID', key: `vm ${providerID}` },
       ...(nodeName === '' ? [] : [{ part: 'nodeName', key: `node ${nodeName}` } as const]),

@@ -19,7 +19,7 @@ import {
   ALL_CHANGES,
   describeRefusals,
   isRefused,
-  isToBeTold,
+  isWorthReporting,
   reasonFor,
   type Refusal,
 } from '../../machines/node-refusal.ts';
@@ -83,7 +83,7 @@ async function reconcile(deps: Own, ctx: MachineContext): Promise<StepResult> {
   const without = new Set(leftMs > 0 ? known?.refusals.map(({ what }) => what) : []);
   const capacity = without.has(CAPACITY) ? undefined : capacityChange(classOf(deps, ctx), node);
   const change = changeOf(ctx, node, capacity, without);
-  tell(deps, ctx, change === undefined && capacity === undefined && leftMs === 0, known);
+  report(deps, ctx, change === undefined && capacity === undefined && leftMs === 0, known);
   if (leftMs > 0) pass.alsoAfter(leftMs, 'the API server to take what it refused for the Node');
   if ((change !== undefined || capacity !== undefined) && !without.has(ALL_CHANGES)) {
     const syncing = sync(deps, ctx, nodes, node, without);
@@ -107,7 +107,7 @@ function askedOf(deps: Own, ctx: MachineContext, node: Node): string {
 }
 
 /** Tells on the Machine what is refused; `isWhole`: all that is asked for is there. */
-function tell(deps: Own, { machine, pass }: MachineContext, isWhole: boolean, known?: RefusedNodeSync): void {
+function report(deps: Own, { machine, pass }: MachineContext, isWhole: boolean, known?: RefusedNodeSync): void {
   const { [NODE_SYNC_REFUSED_ANNOTATION]: told, ...others } = machine.metadata.annotations ?? {};
   if (isWhole) {
     deps.refused.delete(machine.metadata.uid);
@@ -167,7 +167,7 @@ async function syncCapacity(
     await nodes.patchStatus(node, { capacity }, ctx.signal);
     return [];
   } catch (err) {
-    if (!isToBeTold(err)) throw err;
+    if (!isWorthReporting(err)) throw err;
     return [{ what: CAPACITY, why: reasonFor(err, node.metadata.name) }];
   }
 }
@@ -190,7 +190,7 @@ async function syncTemplate(
     log.info({ node: name }, 'applied the node template');
     return [];
   } catch (err) {
-    if (!isToBeTold(err)) throw err;
+    if (!isWorthReporting(err)) throw err;
     // A server that fails once works the next time; a webhook that does not work would make us wait for each part.
     if (!isRefused(err) && deps.news.isNews(machine.metadata.uid, 'node sync failed')) throw err;
     if (!isRefused(err)) return [{ what: ALL_CHANGES, why: reasonFor(err, name) }];

@@ -27,7 +27,7 @@ import {
   scaleDownHold,
   stoppedCondition,
   untainted,
-} from './node-marks.ts';
+} from './preserved-condition.ts';
 import { planPreservation, type EndReason, type PreservationPlan } from './plan.ts';
 
 type Preserve = Extract<PreservationPlan, { kind: 'preserve' }>;
@@ -67,7 +67,7 @@ export const preservation = (deps: Deps): MachineStep => ({
 
     const node = namedNode(ctx, deps.machines);
     const asked = askedPreservation(machine, node);
-    tellOfIllegal(deps, ctx, node);
+    reportIllegalValue(deps, ctx, node);
     const facts = { asked, phase: phaseOf(machine), expiryMs: expiryMsOf(ctx), nowMs: deps.clock.now() };
     const plan = planPreservation(facts);
     if (plan.kind === 'preserve') await preserve(deps, ctx, node, plan);
@@ -249,7 +249,7 @@ function takeOver({ machine }: MachineContext, node: Node): void {
   machine.metadata.annotations = annotations;
 }
 
-function tellOfIllegal(deps: Deps, { machine, pass, log }: MachineContext, node: NamedNode): void {
+function reportIllegalValue(deps: Deps, { machine, pass, log }: MachineContext, node: NamedNode): void {
   const places: [string, string | undefined][] = [
     ['the Machine', machine.metadata.annotations?.[PRESERVE_ANNOTATION]],
     [`Node ${machine.metadata.labels?.[NODE_LABEL] ?? ''}`, typeof node === 'object' ? requestOn(node) : undefined],

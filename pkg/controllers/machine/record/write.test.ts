@@ -8,7 +8,7 @@ import { FakeClock } from '../../../clock/fake-clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { machines } from '../../../kube/resource.ts';
 import { copyOf, type MachineCopy } from '../../machines/status.ts';
-import { statusChange } from '../../machines/status-change.ts';
+import { machineStatusChange } from '../../machines/status-change.ts';
 import type { MachineContext } from '../context.ts';
 import { PassNotes } from '../pass-notes.ts';
 import { mainPatch, writeRecord, writeStatus } from './write.ts';
@@ -28,7 +28,7 @@ function change(apply: (copy: MachineCopy) => void): MachineCopy {
 describe('what a pass writes', () => {
   test('is nothing when it changed nothing', () => {
     expect(mainPatch(before, copyOf(before), false)).toBeUndefined();
-    expect(statusChange(before, copyOf(before))).toBeUndefined();
+    expect(machineStatusChange(before, copyOf(before))).toBeUndefined();
   });
 
   test('names only what we own and what changed', () => {
@@ -71,7 +71,7 @@ describe('what a pass writes', () => {
       delete copy.status.lastKnownState;
     });
 
-    expect(statusChange(before, after)).toEqual({
+    expect(machineStatusChange(before, after)).toEqual({
       currentStatus: { phase: 'Unknown', lastUpdateTime: null },
       lastOperation: {
         type: 'HealthCheck',
@@ -88,7 +88,7 @@ describe('what a pass writes', () => {
       copy.status.conditions = [{ type: 'Ready', status: 'True' }];
     });
 
-    expect(statusChange(before, after)).toEqual({ conditions: [{ type: 'Ready', status: 'True' }] });
+    expect(machineStatusChange(before, after)).toEqual({ conditions: [{ type: 'Ready', status: 'True' }] });
   });
 });
 

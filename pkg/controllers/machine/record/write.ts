@@ -19,7 +19,7 @@ import { CONTROL } from '../../../gate/gate.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch, type Patch } from '../../../kube/patch.ts';
 import { machines } from '../../../kube/resource.ts';
 import { isHeld } from '../../machines/status.ts';
-import { statusChange } from '../../machines/status-change.ts';
+import { machineStatusChange } from '../../machines/status-change.ts';
 import { refusedFor } from '../../machines/node-refusal.ts';
 import { machineConditions, refusalSaidBy, refusalShownBy } from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
@@ -74,7 +74,7 @@ export async function writeStatus(
   if (hasNews(observed, machine, refusal)) {
     machine.status.machineConditions = machineConditions(machine, clock.now(), refusal);
   }
-  const status = statusChange(observed, machine);
+  const status = machineStatusChange(observed, machine);
   if (status === undefined) return;
   const clusters = pass.intent === 'destroy' ? concernedClusters(observed, nodes?.cluster) : [];
   try {
@@ -86,7 +86,7 @@ export async function writeStatus(
 
 /** Whether there is something to tell in the status. */
 function hasNews(before: Machine, after: Machine, refusal: string | undefined): boolean {
-  if (statusChange(before, after) !== undefined || refusedFor(before) !== refusedFor(after)) return true;
+  if (machineStatusChange(before, after) !== undefined || refusedFor(before) !== refusedFor(after)) return true;
   return refusalShownBy(before) !== (refusal ?? refusalSaidBy(after));
 }
 

@@ -53,7 +53,7 @@ export class Collector {
   /** Begins the deletion of a VM, unless it is under way. */
   collect(collection: Collection): void {
     const { vm, access, proof } = collection;
-    if (this.#deps.isDryRun) return this.#tell(vm, access, proof);
+    if (this.#deps.isDryRun) return this.#report(vm, access, proof);
     if (this.#running.has(vm.providerID)) return;
     this.#running.set(vm.providerID, collection);
     const owner = { uid: vm.providerID, key: this.#key, provider: access.driver.provider };
@@ -106,7 +106,7 @@ export class Collector {
     log.warn({ ...fieldsOf(vm, machineClass), err }, 'could not delete a VM without a machine');
   }
 
-  #tell(vm: ListedMachine, { machineClass }: ClassAccess, proof: Proof): void {
+  #report(vm: ListedMachine, { machineClass }: ClassAccess, proof: Proof): void {
     if (this.#told.has(vm.providerID)) return;
     this.#told.add(vm.providerID);
     const { recorder, metrics, log } = this.#deps;

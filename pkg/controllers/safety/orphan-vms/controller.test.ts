@@ -202,7 +202,7 @@ test.each([
 ])('the VM of a Machine that vanished counts as owned in one whole look: $what', async (row) => {
   const { machines, listed, more } = row;
   const world = new World();
-  expect(world.removed.left(machine())).toBe('unexpectedly');
+  expect(world.removed.record(machine())).toBe('unexpectedly');
   world.machines = machines;
   world.provider.listed = listed;
 
@@ -216,7 +216,7 @@ test.each([
 
 test('a Machine that took the name of one that vanished keeps what is being made for it', async () => {
   const world = new World();
-  world.removed.left(machine((o) => void (o.spec.providerID = 'sim:///before')));
+  world.removed.record(machine((o) => void (o.spec.providerID = 'sim:///before')));
   world.machines = [
     machine((o) => {
       o.metadata.uid = 'uid-of-another';

@@ -15,7 +15,7 @@ import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import type { OrphanBrake } from './brake.ts';
 import type { Collection, Collector } from './collector.ts';
 import { mismatchedIDs } from './events.ts';
-import type { Evidence, Sight } from './evidence.ts';
+import type { Evidence, Look } from './evidence.ts';
 import type { ForgottenMachines } from './forgotten.ts';
 import { identify, ownershipOf } from '../../vms/ownership.ts';
 import { type ClassAccess, type Survey, survey, type SurveyDeps } from './survey.ts';
@@ -108,8 +108,8 @@ export class OrphanVMsController {
       removed.missAgain(missed);
       throw err;
     }
-    this.#tellOfFailures(seen);
-    this.#tellOfForeign(seen);
+    this.#reportFailures(seen);
+    this.#reportForeign(seen);
     forgotten.exist(seen.machines);
 
     const vms = unite(seen);
@@ -128,14 +128,14 @@ export class OrphanVMsController {
     { lists }: Survey,
     vms: ReadonlyMap<string, ListedVM>,
     machines: readonly Machine[],
-    sight: Sight,
+    sight: Look,
     unseen: ReadonlySet<string>,
   ): void {
     const { orphans, ownerless, gone } = this.#deps;
     const identities = identify(machines);
     const judged = Map.groupBy(vms.values(), ({ vm, listed }) => ownershipOf(vm, identities, listed));
     const candidates = judged.get('none') ?? [];
-    this.#tellOfMismatches(judged.get('other-id') ?? [], unseen);
+    this.#reportMismatches(judged.get('other-id') ?? [], unseen);
     // A VM that we have deleted is still listed for a moment, and frees its place all the same.
     const present = candidates.filter(({ vm }) => !gone.has(vm.providerID));
     ownerless.replace(present.map(({ vm }) => vm));
@@ -161,7 +161,7 @@ export class OrphanVMsController {
     { lists }: Survey,
     listed: ReadonlySet<string>,
     settled: ReadonlyMap<string, ReadonlyMap<string, string>>,
-    sight: Sight,
+    sight: Look,
     unseen: ReadonlySet<string>,
     signal: AbortSignal,
   ): Promise<void> {
@@ -175,7 +175,7 @@ export class OrphanVMsController {
   }
 
   /** Each class is told of once, until it can be listed again. */
-  #tellOfFailures({ failures }: Survey): void {
+  #reportFailures({ failures }: Survey): void {
     const failed = new Set(failures.map(({ key }) => key));
     for (const key of this.#failedClasses) if (!failed.has(key)) this.#failedClasses.delete(key);
     for (const { key, error } of failures) {
@@ -186,7 +186,7 @@ export class OrphanVMsController {
   }
 
   /** Told at every look, for as long as it lasts; logged once. */
-  #tellOfMismatches(vms: readonly ListedVM[], unseen: ReadonlySet<string>): void {
+  #reportMismatches(vms: readonly ListedVM[], unseen: ReadonlySet<string>): void {
     const { recorder, log } = this.#deps;
     const byClass = Map.groupBy(vms, ({ access }) => access.key);
     for (const [key, [first, ...others]] of byClass) {
@@ -204,7 +204,7 @@ export class OrphanVMsController {
   }
 
   /** Each class is told of once, until its list is clean again. */
-  #tellOfForeign({ lists, failures }: Survey): void {
+  #reportForeign({ lists, failures }: Survey): void {
     const mixed = lists.filter(({ foreign }) => foreign.length > 0);
     const lasting = new Set([...mixed, ...failures].map(({ key }) => key));
     for (const key of this.#mixedClasses) if (!lasting.has(key)) this.#mixedClasses.delete(key);

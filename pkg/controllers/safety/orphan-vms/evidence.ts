@@ -2,7 +2,7 @@ import { toTimestamp } from '../../../clock/clock.ts';
 import type { LogFields } from '../../../log/logger.ts';
 
 /** One look at the provider and, after it, at the API server. */
-export interface Sight {
+export interface Look {
   /** Monotonic: when the look began. */
   readonly atMs: number;
   /** The same moment, as wall time. */
@@ -15,13 +15,13 @@ export interface Sight {
 
 /** What two looks have shown alike. */
 export interface Proof {
-  readonly first: Sight;
-  readonly second: Sight;
+  readonly first: Look;
+  readonly second: Look;
 }
 
 interface Entry {
   readonly group: string;
-  readonly first: Sight;
+  readonly first: Look;
 }
 
 /**
@@ -42,7 +42,7 @@ export class Evidence {
   }
 
   /** Takes a look into account; the proof, if this one completes it. `group`: with whom the look was taken. */
-  see(key: string, group: string, sight: Sight): Proof | undefined {
+  see(key: string, group: string, sight: Look): Proof | undefined {
     const { first } = this.#entries.get(key) ?? { first: sight };
     this.#entries.set(key, { group, first });
     return sight.atMs - first.atMs >= this.#graceMs ? { first, second: sight } : undefined;
@@ -73,10 +73,10 @@ export function describeProof({ first, second }: Proof): string {
 
 /** A proof as log fields. */
 export function proofFields({ first, second }: Proof): LogFields {
-  const shown = ({ wallMs, vms, machines }: Sight) => ({ at: toTimestamp(wallMs), vms, machines });
+  const shown = ({ wallMs, vms, machines }: Look) => ({ at: toTimestamp(wallMs), vms, machines });
   return { first: shown(first), second: shown(second), ms: second.atMs - first.atMs };
 }
 
-function timeOf({ wallMs }: Sight): string {
+function timeOf({ wallMs }: Look): string {
   return toTimestamp(wallMs).slice(11, 19);
 }

@@ -34,7 +34,7 @@ export class ForgottenMachines {
   /** Remembers them, and tells each class of those whose VMs exist, before the orphan loop, whose evidence begins anew, finds these. */
   add(machines: readonly Machine[]): void {
     for (const identity of machines.flatMap(identitiesOf)) this.#identities.set(identity, true);
-    this.#tell(machines.filter(hasVM));
+    this.#report(machines.filter(hasVM));
   }
 
   /** Whether a VM is that of a forgotten Machine. */
@@ -48,7 +48,7 @@ export class ForgottenMachines {
     for (const identity of machines.flatMap(identitiesOf)) this.#identities.delete(identity);
   }
 
-  #tell(machines: readonly Machine[]): void {
+  #report(machines: readonly Machine[]): void {
     const { classes, recorder, log } = this.#deps;
     for (const [key, ofClass] of Map.groupBy(machines, (machine) => classIndex(machine)[0] ?? '')) {
       const names = ofClass.map(({ metadata }) => metadata.name).toSorted();

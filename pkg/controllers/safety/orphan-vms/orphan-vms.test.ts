@@ -6,7 +6,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Capabilities, ListedMachine, VirtualMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
-import { describeProof, Evidence, proofFields, type Sight } from './evidence.ts';
+import { describeProof, Evidence, proofFields, type Look } from './evidence.ts';
 import { orphanLimit, releaseOf } from './orphan-limit.ts';
 import { identify, isOfNamespace, ownershipOf } from '../../vms/ownership.ts';
 import { survey } from './survey.ts';
@@ -15,7 +15,7 @@ import { judgeTwin } from './twin.ts';
 const MINUTE_MS = 60_000;
 const signal = new AbortController().signal;
 
-function at(atMs: number): Sight {
+function at(atMs: number): Look {
   return { atMs, wallMs: Date.UTC(2026, 0, 1) + atMs, vms: 4, machines: 3 };
 }
 

@@ -22,8 +22,8 @@ import type { ReplacementPace } from '../../machines/pace.ts';
 import { paceFactsOf, stoppedZoneOf, type TurnDeps } from '../../machines/replacement-turn.ts';
 import { watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
 import { beginPhase, copyOf, setOperation } from '../../machines/status.ts';
-import { statusChange } from '../../machines/status-change.ts';
-import { type Evidence, type Proof, describeProof, proofFields, type Sight } from './evidence.ts';
+import { machineStatusChange } from '../../machines/status-change.ts';
+import { type Evidence, type Proof, describeProof, proofFields, type Look } from './evidence.ts';
 import type { ClassList } from './survey.ts';
 
 /** What Machines without a VM are found and failed with. */
@@ -72,7 +72,7 @@ export class VanishedVMs {
     list: ClassList,
     listed: ReadonlySet<string>,
     before: ReadonlyMap<string, string>,
-    sight: Sight,
+    sight: Look,
     signal: AbortSignal,
   ): Promise<readonly string[]> {
     const missing = this.#deps.machines
@@ -85,7 +85,7 @@ export class VanishedVMs {
   }
 
   /** The UID of a Machine whose VM the provider does not know. */
-  async #ask(list: ClassList, machine: Machine, sight: Sight, signal: AbortSignal): Promise<string | undefined> {
+  async #ask(list: ClassList, machine: Machine, sight: Look, signal: AbortSignal): Promise<string | undefined> {
     const { driver, machineClass, secretData } = list;
     const { uid } = machine.metadata;
     try {
@@ -152,7 +152,7 @@ export class VanishedVMs {
     const text = `VM ${spec.providerID ?? ''} does not exist any more: ${describeProof(proof)}`;
     beginPhase(failed, 'Failed', clock.now());
     setOperation(failed, { type: 'HealthCheck', state: 'Failed', description: text }, clock.now());
-    const change = statusChange(live, failed) ?? {};
+    const change = machineStatusChange(live, failed) ?? {};
     await writer.patch('destroy', machineResource, { namespace, name }, statusPatch(live, change), {
       signal,
       clusters,

@@ -17,7 +17,7 @@ export const ORPHAN_VMS_KEY = 'orphan-vms';
 const GATHER_MS = 1_000;
 
 /** What tells the orphan loop that it should look now. */
-export interface WakeDeps {
+export interface OrphanVMsWakeDeps {
   readonly machines: Informer<Machine>;
   readonly classes: Informer<MachineClass>;
   readonly queue: Queue;
@@ -37,7 +37,7 @@ const SEVERAL_VMS = 'OutOfRange';
  * Looks now, when a Machine vanishes otherwise than by us, when one begins to tell of several VMs, and when a class is about to go that
  * may still be needed to reach its VMs. Machines that go in order cost no look.
  */
-export function wakeOrphanVMs(deps: WakeDeps): void {
+export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
   const { machines, classes, queue, controller, trust, removed, gone, ownerless, log } = deps;
   const look = (): void => {
     controller.hurry();
@@ -56,11 +56,11 @@ export function wakeOrphanVMs(deps: WakeDeps): void {
     look();
   });
   machines.onChange((old, current) => {
-    if (current !== undefined && tellsOfSeveralVMs(current) && (old === undefined || !tellsOfSeveralVMs(old))) look();
+    if (current !== undefined && reportsSeveralVMs(current) && (old === undefined || !reportsSeveralVMs(old))) look();
     const leads = trust.trustedForMs([]) > 0;
     if (!leads || old === undefined || old.metadata.uid === current?.metadata.uid) return;
     const fields = fieldsOf(old);
-    switch (removed.left(old)) {
+    switch (removed.record(old)) {
       case 'in-order':
         ownerless.remove(old.spec.providerID ?? '');
         gone.add(remainsOf(old));
@@ -77,7 +77,7 @@ export function wakeOrphanVMs(deps: WakeDeps): void {
   });
 }
 
-function tellsOfSeveralVMs({ status }: Machine): boolean {
+function reportsSeveralVMs({ status }: Machine): boolean {
   return status?.lastOperation?.description?.includes(SEVERAL_VMS) === true;
 }
 

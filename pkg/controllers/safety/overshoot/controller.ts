@@ -9,12 +9,12 @@ import type { OwnerDeps } from '../../replicas/owner-deps.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { frozeSet, unfrozeSmallSet } from '../../replicas/freeze-events.ts';
 import { machinesIn, ownerlessBySet } from './headcount.ts';
-import { limitsOf, type Margins } from './limits.ts';
+import { overshootLimitsOf, type Margins } from './limits.ts';
 import {
   freezeDeployment,
   freezeMessageOf,
   freezeSet,
-  isMarked,
+  isFreezeMarked,
   isUnfreezeRequested,
   marksOfDeployment,
   marksOfSet,
@@ -22,7 +22,7 @@ import {
   unfreezeSet,
 } from '../../replicas/freeze-marks.ts';
 import type { FreezeCause } from '../../replicas/freeze-marks.ts';
-import { verdictOnDeployment, verdictOnSet } from './verdict.ts';
+import { decideOnDeployment, decideOnSet } from './freeze-decision.ts';
 
 /** What the overshoot safety is made of. */
 export interface OvershootDeps extends Omit<OwnerDeps, 'reader' | 'targets' | 'brake'> {
@@ -86,10 +86,10 @@ export class OvershootController {
     const owners = [set, this.#deploymentOf(set)].filter((one) => one !== undefined);
     if (owners.some(isUnfreezeRequested)) return;
     const count = machinesIn(set, machines.byIndex(CONTROLLER_INDEX, uid)) + ownerless;
-    const limits = limitsOf(set, this.#deploymentOf(set), margins);
+    const limits = overshootLimitsOf(set, this.#deploymentOf(set), margins);
     const marks = marksOfSet(set);
     const isReleased = owners.some((one) => this.#releasedUntilMs.has(one.metadata.uid));
-    const verdict = verdictOnSet(count, limits, marks, isReleased);
+    const verdict = decideOnSet(count, limits, marks, isReleased);
     if (verdict === 'leave') return;
     const fields = { key: keyOf(set), machines: count - ownerless, ownerless, ...limits };
     if (verdict === 'unfreeze') {
@@ -109,14 +109,14 @@ export class OvershootController {
     const { writer, clock, log } = this.#deps;
     if (isUnfreezeRequested(deployment)) return;
     const sets = this.#deps.machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid);
-    const verdict = verdictOnDeployment(sets.map(marksOfSet), marksOfDeployment(deployment));
+    const verdict = decideOnDeployment(sets.map(marksOfSet), marksOfDeployment(deployment));
     if (verdict === 'leave' || (verdict === 'freeze' && isBeingDeleted(deployment))) return;
     if (verdict === 'unfreeze') {
       await unfreezeDeployment(writer, deployment, signal);
       log.info({ key: keyOf(deployment) }, 'unfroze a machine deployment');
       return;
     }
-    const frozen = sets.find((set) => isMarked(marksOfSet(set)));
+    const frozen = sets.find((set) => isFreezeMarked(marksOfSet(set)));
     const why = frozen === undefined ? undefined : freezeMessageOf(frozen);
     const cause: FreezeCause =
       why === undefined

@@ -4,7 +4,7 @@ import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-d
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 
 /** How many Machines a set may have. */
-export interface Limits {
+export interface OvershootLimits {
   /** From so many on it is frozen. */
   readonly high: number;
   /** At so many, or fewer, it is unfrozen. */
@@ -21,11 +21,11 @@ export interface Margins {
  * The limits of a set, as in the original: with a MachineDeployment its replicas and surge (that of `rollingUpdate` if there
  * is one, else of `inPlaceUpdate`, else none), alone twice its own replicas; plus `up`. They hold for each set by itself.
  */
-export function limitsOf(
+export function overshootLimitsOf(
   set: Pick<MachineSet, 'spec'>,
   deployment: Pick<MachineDeployment, 'spec'> | undefined,
   { up, down }: Margins,
-): Limits {
+): OvershootLimits {
   const wanted = deployment === undefined ? 2 * replicasOf(set) : replicasOf(deployment) + surgeOf(deployment);
   return { high: wanted + up, low: wanted + up - down };
 }

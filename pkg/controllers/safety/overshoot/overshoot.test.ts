@@ -4,16 +4,16 @@ import fc from 'fast-check';
 import { machine, machineDeployment, machineSet } from '../../../../test/builders.ts';
 import { frozeSet, unfrozeReleasedSet, unfrozeSmallSet } from '../../replicas/freeze-events.ts';
 import { machinesIn, ownerlessBySet } from './headcount.ts';
-import { limitsOf } from './limits.ts';
-import { verdictOnDeployment, verdictOnSet } from './verdict.ts';
+import { overshootLimitsOf } from './limits.ts';
+import { decideOnDeployment, decideOnSet } from './freeze-decision.ts';
 
 const MARGINS = { up: 2, down: 1 };
 
 test.each([true, false])('what created too much is left to its own controller, labelled or not (%s)', (isLabelled) => {
   const marks = { isLabelled, hasCondition: true, isStopped: true };
 
-  expect([0, 9].map((count) => verdictOnSet(count, { high: 6, low: 5 }, marks, false))).toEqual(['leave', 'leave']);
-  expect(verdictOnDeployment([], marks)).toBe('leave');
+  expect([0, 9].map((count) => decideOnSet(count, { high: 6, low: 5 }, marks, false))).toEqual(['leave', 'leave']);
+  expect(decideOnDeployment([], marks)).toBe('leave');
 });
 
 describe('the limits of a set', () => {
@@ -29,7 +29,7 @@ describe('the limits of a set', () => {
       o.spec.strategy = strategy;
     });
 
-    expect(limitsOf(machineSet(), deployment, MARGINS)).toEqual(want);
+    expect(overshootLimitsOf(machineSet(), deployment, MARGINS)).toEqual(want);
   });
 
   test('alone are twice its replicas and more', () => {
@@ -37,7 +37,7 @@ describe('the limits of a set', () => {
       o.spec.replicas = 3;
     });
 
-    expect(limitsOf(set, undefined, MARGINS)).toEqual({ high: 8, low: 7 });
+    expect(overshootLimitsOf(set, undefined, MARGINS)).toEqual({ high: 8, low: 7 });
   });
 });
 
@@ -87,7 +87,7 @@ describe('the verdict on a set', () => {
   ] as const)(
     'with $count machines, label $isLabelled, condition $hasCondition, released $isReleased: $want',
     (row) => {
-      expect(verdictOnSet(row.count, limits, row, row.isReleased)).toBe(row.want);
+      expect(decideOnSet(row.count, limits, row, row.isReleased)).toBe(row.want);
     },
   );
 
@@ -95,8 +95,8 @@ describe('the verdict on a set', () => {
     fc.assert(
       fc.property(fc.nat(20), fc.nat(20), fc.nat(5), (count, high, down) => {
         const both = { high, low: high - Math.min(down, high) };
-        const frozen = verdictOnSet(count, both, { isLabelled: true, hasCondition: true }, false);
-        const free = verdictOnSet(count, both, { isLabelled: false, hasCondition: false }, false);
+        const frozen = decideOnSet(count, both, { isLabelled: true, hasCondition: true }, false);
+        const free = decideOnSet(count, both, { isLabelled: false, hasCondition: false }, false);
         expect(frozen === 'unfreeze' && free === 'freeze').toBe(false);
       }),
     );
@@ -125,6 +125,6 @@ describe('the verdict on a deployment', () => {
     { sets: [], own: marks(true, true), want: 'unfreeze' },
     { sets: [], own: marks(false, false), want: 'leave' },
   ] as const)('with sets $sets that shows $own: $want', ({ sets, own, want }) => {
-    expect(verdictOnDeployment(sets, own)).toBe(want);
+    expect(decideOnDeployment(sets, own)).toBe(want);
   });
 });

@@ -15,7 +15,7 @@ import type { Target, Targets } from '../../../targets/targets.ts';
 import { nodeAccess } from '../../machines/node-access.ts';
 import { machinesOfNode } from '../../../indexes/machines-of-node.ts';
 import type { GoneMachine, GoneMachines } from '../gone-machines.ts';
-import { verdictOnNode } from './verdict.ts';
+import { decideOnNode } from './node-decision.ts';
 
 /** What the loop over Nodes is made of. */
 export interface UnmanagedNodesDeps {
@@ -68,7 +68,7 @@ export class UnmanagedNodesController {
       hasFinalizer: metadata.finalizers?.includes(NODE_FINALIZER) === true,
       unownedForMs: this.#unownedFor(key, metadata.uid, owners),
     };
-    const verdict = verdictOnNode(facts, creationTimeoutMs);
+    const verdict = decideOnNode(facts, creationTimeoutMs);
     if (typeof verdict === 'object') return requeue(verdict.waitMs, 'a Machine to have the Node');
     if (verdict === 'remove') return this.#remove(target, node, left, signal);
     if (verdict === 'mark') await this.#patch(target, node, '1', facts.hasFinalizer, signal);

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import type { Pod } from '../apis/wire.ts';
 import type { DrainProgress } from './drain.ts';
-import { Progress } from './progress.ts';
+import { DrainTracker } from './drain-tracker.ts';
 
 const pod: Pod = {
   metadata: { name: 'web', namespace: 'default', uid: 'u', resourceVersion: '1', creationTimestamp: '' },
@@ -10,7 +10,7 @@ const pod: Pod = {
 
 test('reports every change, and nothing else', () => {
   const reports: DrainProgress[] = [];
-  const progress = new Progress((report) => reports.push(report));
+  const progress = new DrainTracker((report) => reports.push(report));
 
   progress.expect([]);
   progress.expect([pod]);
@@ -30,7 +30,7 @@ test('reports every change, and nothing else', () => {
 });
 
 test('still waits for the volumes of a pod that is gone', () => {
-  const progress = new Progress(() => undefined);
+  const progress = new DrainTracker(() => undefined);
   progress.expect([pod]);
 
   progress.blockVolumes(pod, 'volume-detach', 'pv-1');

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { machine } from '../../../test/builders.ts';
-import { hold, HOLD_KINDS, holdOf, withHold, type Hold } from './hold.ts';
-import { replacementHold } from './replacement-hold.ts';
+import { hold, HOLD_KINDS, holdOf, withHold, type Hold } from './replacement-hold.ts';
+import { replacementHold } from './replacement-held-condition.ts';
 
 function held(...by: Hold[]): Machine {
   return machine((m) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { GateClosedError } from '../gate/gate.ts';
 import { ApiError } from '../kube/errors.ts';
-import { verdictOf } from './verdict.ts';
+import { answerIn } from './answer.ts';
 
 const budgetStatus = { details: { causes: [{ reason: 'DisruptionBudget', message: 'needs 3' }] } };
 
@@ -37,7 +37,7 @@ describe('verdictOf', () => {
       want: { kind: 'failed', message: 'm' },
     },
   ])('$what becomes $want.kind', ({ err, want }) => {
-    expect(verdictOf(err)).toEqual(want);
+    expect(answerIn(err)).toEqual(want);
   });
 
   test('departure: only NotFound means that a pod is gone', () => {
@@ -51,10 +51,10 @@ describe('verdictOf', () => {
       'Unauthorized',
     ] as const;
 
-    expect(others.filter((reason) => verdictOf(new ApiError(410, reason, 'm')).kind === 'gone')).toEqual([]);
+    expect(others.filter((reason) => answerIn(new ApiError(410, reason, 'm')).kind === 'gone')).toEqual([]);
   });
 
   test('passes a bug on', () => {
-    expect(() => verdictOf(new TypeError('bug'))).toThrow(TypeError);
+    expect(() => answerIn(new TypeError('bug'))).toThrow(TypeError);
   });
 });

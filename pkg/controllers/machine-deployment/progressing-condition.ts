@@ -8,7 +8,7 @@ import { fromTimestamp } from '../../clock/clock.ts';
 import { textOf } from '../replicas/events.ts';
 
 /** What of condition `Progressing` is decided anew in a pass; cluster-autoscalers read these very reasons. */
-export type Progress = Pick<MachineDeploymentCondition, 'status' | 'reason' | 'message'> & {
+export type ProgressingUpdate = Pick<MachineDeploymentCondition, 'status' | 'reason' | 'message'> & {
   /** Shows a new lastUpdateTime even if nothing else changed: the deadline counts from it. */
   readonly refresh: boolean;
 };
@@ -52,7 +52,7 @@ export function progressOf(
   next: MachineDeploymentStatus,
   newSet: string | undefined,
   nowMs: number,
-): Progress | undefined {
+): ProgressingUpdate | undefined {
   const current = progressingOf(deployment);
   const isRolledOut = current?.reason === NEW_SET_AVAILABLE && (next.replicas ?? 0) === (next.updatedReplicas ?? 0);
   if (isRolledOut) return undefined;
@@ -81,7 +81,7 @@ export function beginningOf(
   deployment: MachineDeployment,
   counts: MachineDeploymentStatus,
   newSet: string,
-): Progress | undefined {
+): ProgressingUpdate | undefined {
   const current = progressingOf(deployment);
   if (current === undefined) return found(newSet);
   const isNewRollout = current.reason === NEW_SET_AVAILABLE && (counts.replicas ?? 0) !== (counts.updatedReplicas ?? 0);
@@ -89,18 +89,18 @@ export function beginningOf(
 }
 
 /** The set of the new template has been created. */
-export function created(newSet: string): Progress {
+export function created(newSet: string): ProgressingUpdate {
   const message = `Created new machine set "${newSet}"`;
   return { status: 'True', reason: NEW_SET_CREATED, message, refresh: false };
 }
 
 /** The set of the new template could not be created. */
-export function creationFailed(newSet: string, err: unknown): Progress {
+export function creationFailed(newSet: string, err: unknown): ProgressingUpdate {
   const message = `Failed to create new machine set "${newSet}": ${textOf(err)}`;
   return { status: 'False', reason: SET_CREATE_ERROR, message, refresh: false };
 }
 
-function found(newSet: string): Progress {
+function found(newSet: string): ProgressingUpdate {
   const message = `Found new machine set "${newSet}"`;
   return { status: 'True', reason: FOUND_NEW_SET, message, refresh: false };
 }
@@ -143,7 +143,7 @@ function deadlineOf(deployment: MachineDeployment): number | undefined {
 }
 
 /** What pausing and resuming say; undefined when it is said already, or a missed deadline must stay visible. */
-export function pauseProgress(deployment: MachineDeployment): Progress | undefined {
+export function pauseProgress(deployment: MachineDeployment): ProgressingUpdate | undefined {
   const current = progressingOf(deployment);
   if (current?.reason === DEADLINE_EXCEEDED) return undefined;
   const isNoted = current?.reason === PAUSED;

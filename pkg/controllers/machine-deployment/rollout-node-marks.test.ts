@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { PREFER_NO_SCHEDULE_KEY } from '../../apis/machine/v1alpha1/labels.ts';
 import { node } from '../../../test/builders.ts';
-import { missingMarks } from './node-marks.ts';
+import { missingNodeMarks } from './rollout-node-marks.ts';
 
 const HELD = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
 const HELD_BY_US = 'cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm';
@@ -35,5 +35,5 @@ test.each([
     if (tainted) built.spec.taints = [{ key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' }];
   });
 
-  expect(missingMarks(n, marks, preserved ?? false)).toEqual(want);
+  expect(missingNodeMarks(n, marks, preserved ?? false)).toEqual(want);
 });

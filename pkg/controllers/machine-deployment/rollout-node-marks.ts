@@ -30,7 +30,7 @@ export interface Marks {
 }
 
 /** What is missing on a Node for it to carry `marks`; undefined when nothing is. */
-export function missingMarks(node: Node, marks: Marks, isPreserved: boolean): Marks | undefined {
+export function missingNodeMarks(node: Node, marks: Marks, isPreserved: boolean): Marks | undefined {
   const taint = marks.taint !== undefined && marks.taint !== hasTaint(node) ? { taint: marks.taint } : {};
   const annotations = node.metadata.annotations ?? {};
   const isHeld = annotations[SCALE_DOWN_DISABLED] === 'true' && annotations[SCALE_DOWN_DISABLED_BY_US] === 'true';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
-import { decideHold, LONGEST_HOLD_MS } from './hold.ts';
-import type { ClassState } from './hold.ts';
+import { decideFinalizer, LONGEST_HOLD_MS } from './finalizer-decision.ts';
+import type { ClassState } from './finalizer-decision.ts';
 
 const unused: ClassState = {
   hasMachines: false,
@@ -41,5 +41,5 @@ test.each([
     want: 'remove-unproven',
   },
 ] as const)('$what: $want', ({ state, want }) => {
-  expect(decideHold(state)).toBe(want);
+  expect(decideFinalizer(state)).toBe(want);
 });

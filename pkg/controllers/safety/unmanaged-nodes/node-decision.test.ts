@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { verdictOnNode } from './verdict.ts';
+import { decideOnNode } from './node-decision.ts';
 
 const NODE = { machines: 0, isLeftOver: false, isMarked: false, hasFinalizer: false, unownedForMs: 0 };
 
@@ -14,5 +14,5 @@ test.each([
   { facts: { unownedForMs: 1_000, isMarked: true }, want: 'leave' },
   { facts: { unownedForMs: 1_000, isMarked: true, hasFinalizer: true }, want: 'mark' },
 ])('a Node with $facts: $want', ({ facts, want }) => {
-  expect(verdictOnNode({ ...NODE, ...facts }, 1_000)).toEqual(want);
+  expect(decideOnNode({ ...NODE, ...facts }, 1_000)).toEqual(want);
 });

@@ -2,7 +2,7 @@ import { GateClosedError } from '../gate/gate.ts';
 import { ApiError, isConflict, isNotFound, isTooManyRequests } from '../kube/errors.ts';
 
 /** What came of asking the API server to end a pod. */
-export type Verdict =
+export type PodAnswer =
   /** It is ending, or has been deleted. */
   | { readonly kind: 'accepted' }
   /** It does not exist, or its name belongs to another pod. */
@@ -18,7 +18,7 @@ export type Verdict =
 const BUDGET_CAUSE = 'DisruptionBudget';
 
 /** The verdict in an error of an eviction, a DELETE or a GET. Rethrows what is neither the API server's nor the gate's. */
-export function verdictOf(err: unknown): Verdict {
+export function answerIn(err: unknown): PodAnswer {
   if (isNotFound(err)) return { kind: 'gone' };
   if (isConflict(err)) return { kind: 'unclear', message: err.message };
   if (isTooManyRequests(err) && isBudgetRefusal(err)) return { kind: 'refused', message: err.message };

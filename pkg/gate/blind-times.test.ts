@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { coveredMs, Sight } from './sight.ts';
+import { coveredMs, BlindTimes } from './blind-times.ts';
 
 test.each([
   { what: 'nothing', intervals: [], ms: 0 },
@@ -44,7 +44,7 @@ test.each([
 });
 
 test('a watch that is resumed at once was never blind', () => {
-  const sight = new Sight();
+  const sight = new BlindTimes();
 
   sight.wasLost({ fromMs: 0, toMs: 100 });
   sight.wasLost({ fromMs: 5_000, toMs: 20_000 });

@@ -4,7 +4,7 @@ import { MINUTE_MS } from '../../clock/clock.ts';
  * What is known of VMs of a class that no Machine owns. `unknown`: no list could be had yet; `unsupported`: the driver
  * cannot list.
  */
-export type OwnerlessVMs = 'none' | 'some' | 'unknown' | 'unsupported';
+export type VMsLeft = 'none' | 'some' | 'unknown' | 'unsupported';
 
 /** A MachineClass and who needs it. */
 export interface ClassState {
@@ -13,13 +13,13 @@ export interface ClassState {
   readonly isHeld: boolean;
   readonly isDeleting: boolean;
   /** Undefined before the provider was asked. */
-  readonly ownerless: OwnerlessVMs | undefined;
+  readonly ownerless: VMsLeft | undefined;
   /** How long it has been without Machines, in its present state of deletion. */
   readonly waitedMs: number;
 }
 
 /** What to do about our finalizer. `ask`: a VM list decides; `wait`: ask again later. */
-export type HoldDecision = 'leave' | 'add' | 'ask' | 'wait' | 'remove' | 'remove-unproven';
+export type FinalizerDecision = 'leave' | 'add' | 'ask' | 'wait' | 'remove' | 'remove-unproven';
 
 /** A class that is deleted is not held longer than this for VMs of which nothing can be learned. */
 export const LONGEST_HOLD_MS = 10 * MINUTE_MS;
@@ -35,7 +35,13 @@ export const LONGEST_HOLD_MS = 10 * MINUTE_MS;
  * | none     | some, unknown       | no                  | kept, asked again                                      |
  * | none     | some, unknown       | yes                 | kept, asked again; removed with a Warning after 10 min |
  */
-export function decideHold({ hasMachines, isHeld, isDeleting, ownerless, waitedMs }: ClassState): HoldDecision {
+export function decideFinalizer({
+  hasMachines,
+  isHeld,
+  isDeleting,
+  ownerless,
+  waitedMs,
+}: ClassState): FinalizerDecision {
   if (hasMachines) return isHeld || isDeleting ? 'leave' : 'add';
   if (!isHeld) return 'leave';
   if (ownerless === undefined) return 'ask';

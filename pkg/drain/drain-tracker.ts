@@ -3,7 +3,7 @@ import type { Pod } from '../apis/wire.ts';
 import type { BlockedPod, DrainProgress } from './drain.ts';
 
 /** Keeps what a drain still waits for, and reports it whenever it has changed. */
-export class Progress {
+export class DrainTracker {
   readonly #report: (progress: DrainProgress) => void;
   readonly #remaining = new Map<string, Pod>();
   readonly #blocked = new Map<string, BlockedPod>();

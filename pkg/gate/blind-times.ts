@@ -10,7 +10,7 @@ const MAX_REMEMBERED = 256;
 const SHORTEST_MS = 1_000;
 
 /** When changes of one cluster could not be seen: its API server did not answer, or a watch had stalled or broken. Kept in memory only. */
-export class Sight {
+export class BlindTimes {
   #lost: readonly Interval[] = [];
 
   /** What happened in this time was only seen afterwards. */

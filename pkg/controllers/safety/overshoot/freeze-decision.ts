@@ -1,8 +1,8 @@
 import type { FreezeMarks } from '../../replicas/freeze-marks.ts';
-import type { Limits } from './limits.ts';
+import type { OvershootLimits } from './limits.ts';
 
 /** What to do about an object. */
-export type Verdict = 'freeze' | 'unfreeze' | 'leave';
+export type FreezeDecision = 'freeze' | 'unfreeze' | 'leave';
 
 /**
  * What to do about a set of `count` Machines:
@@ -15,7 +15,12 @@ export type Verdict = 'freeze' | 'unfreeze' | 'leave';
  *
  * One that created too much is its own controller's. High wins where both are the same number, or a set would be frozen and unfrozen forever.
  */
-export function verdictOnSet(count: number, { high, low }: Limits, marks: FreezeMarks, isReleased: boolean): Verdict {
+export function decideOnSet(
+  count: number,
+  { high, low }: OvershootLimits,
+  marks: FreezeMarks,
+  isReleased: boolean,
+): FreezeDecision {
   const { isLabelled, hasCondition, isStopped } = marks;
   if (isStopped === true) return 'leave';
   if (count >= high) return isReleased || (isLabelled && hasCondition) ? 'leave' : 'freeze';
@@ -23,7 +28,7 @@ export function verdictOnSet(count: number, { high, low }: Limits, marks: Freeze
 }
 
 /** A MachineDeployment is frozen exactly while one of its sets shows a mark; one that created too much is its own controller's. */
-export function verdictOnDeployment(sets: readonly FreezeMarks[], marks: FreezeMarks): Verdict {
+export function decideOnDeployment(sets: readonly FreezeMarks[], marks: FreezeMarks): FreezeDecision {
   const { isLabelled, hasCondition, isStopped } = marks;
   if (isStopped === true) return 'leave';
   const isSetFrozen = sets.some((set) => set.isLabelled || set.hasCondition);

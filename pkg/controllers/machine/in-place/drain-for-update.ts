@@ -60,7 +60,7 @@ export const inPlaceProgress = (deps: Deps): MachineStep => ({
 
     const facts = inPlaceFacts(node, phase);
     if (facts.reason !== 'SelectedForUpdate' || !UPDATABLE.has(phase)) deps.drains.end(ctx, 'in-place-update');
-    tellOfIgnoredSelection(deps, ctx, node, facts);
+    reportIgnoredSelection(deps, ctx, node, facts);
     const reason = nextReason(facts);
     if (reason !== undefined) await setCondition(deps, ctx, nodes, node, inPlaceCondition(node, reason), true);
     else if (UPDATABLE.has(phase)) await act(deps, ctx, nodes, node, facts.reason, facts.result !== undefined);
@@ -69,7 +69,7 @@ export const inPlaceProgress = (deps: Deps): MachineStep => ({
 });
 
 /** Whoever selects a Node by hand and forgets the other label waits for nothing. */
-function tellOfIgnoredSelection(
+function reportIgnoredSelection(
   deps: Deps,
   { machine, pass }: MachineContext,
   node: Node,

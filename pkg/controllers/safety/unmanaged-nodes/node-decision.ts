@@ -13,7 +13,7 @@ export interface NodeFacts {
 }
 
 /** What to do about a Node. */
-export type NodeVerdict = 'leave' | 'mark' | 'unmark' | 'remove' | { readonly waitMs: number };
+export type NodeDecision = 'leave' | 'mark' | 'unmark' | 'remove' | { readonly waitMs: number };
 
 /**
  * What to do about a Node:
@@ -26,7 +26,7 @@ export type NodeVerdict = 'leave' | 'mark' | 'unmark' | 'remove' | { readonly wa
  * | none     | for less than a machine may take to be known    | wait                                  |
  * | none     | for longer                                      | mark, and take our finalizer away     |
  */
-export function verdictOnNode(facts: NodeFacts, creationTimeoutMs: number): NodeVerdict {
+export function decideOnNode(facts: NodeFacts, creationTimeoutMs: number): NodeDecision {
   const { machines, isLeftOver, isMarked, hasFinalizer, unownedForMs } = facts;
   if (machines > 0) return isMarked ? 'unmark' : 'leave';
   if (isLeftOver) return 'remove';
