@@ -1,0 +1,96 @@
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import { phaseOf } from '../apis/machine/v1alpha1/defaults.ts';
+import type { Node } from '../apis/wire.ts';
+import { isFailed, isPreserved, isTerminating } from '../controllers/replicas/machine-state.ts';
+import type { DriverCode } from '../driver/error.ts';
+import { missingPlaceholder, placeholderOf } from './placeholder.ts';
+
+/** How far an instance has come. */
+export type InstanceState = 'running' | 'creating' | 'deleting';
+
+/** Why a Machine gets no VM. */
+export interface InstanceError {
+  readonly code: string;
+  readonly message: string;
+  readonly class: 'out-of-resources' | 'other';
+}
+
+/** What an autoscaler is told of one Machine, or of a replica without one. */
+export interface Instance {
+  readonly id: string;
+  readonly state: InstanceState;
+  readonly error?: InstanceError;
+}
+
+/** A Machine, and the Node that it has become. */
+export interface MachineAndNode {
+  readonly machine: Machine;
+  readonly node: Node | undefined;
+}
+
+/** What the instances of a group follow from. */
+export interface GroupFacts {
+  readonly id: string;
+  /** Desired Machines. */
+  readonly replicas: number;
+  readonly machines: readonly MachineAndNode[];
+  /** Names of Machines that an autoscaler has chosen to go. */
+  readonly chosen: ReadonlySet<string>;
+  readonly nowMs: number;
+}
+
+/** What trying again does not cure: somebody has to change a class, a permission or a quota. */
+const INCURABLE: ReadonlySet<string> = new Set<DriverCode>([
+  'PermissionDenied',
+  'Unauthenticated',
+  'InvalidArgument',
+  'NotFound',
+  'FailedPrecondition',
+  'OutOfRange',
+  'Unimplemented',
+]);
+
+/**
+ * The instances of a node group. There are never fewer that are not going than the group should have: an autoscaler would set its size back.
+ *
+ * | Machine                                            | id                | state    | error                                  |
+ * |----------------------------------------------------|-------------------|----------|----------------------------------------|
+ * | has a Node with a providerID                       | the providerID    | running  |                                        |
+ * | has a Node without one                             | is left out: the autoscaler knows it by its Node's name               |
+ * | has no Node                                        | placeholder       | creating |                                        |
+ * | has no Node, ResourceExhausted                     | placeholder       | creating | out-of-resources: others are tried now |
+ * | has no Node, a failure that lasts                  | placeholder       | creating | other: others are tried now            |
+ * | is going, chosen to go, or failed and not preserved| as above          | deleting |                                        |
+ * | does not exist yet                                 | of what is missing| creating |                                        |
+ */
+export function instancesOf(facts: GroupFacts): readonly Instance[] {
+  const { id, replicas, machines } = facts;
+  const staying = machines.filter(({ machine }) => !isLeaving(machine, facts)).length;
+  const missing = Array.from({ length: Math.max(0, replicas - staying) }, (_, index): Instance => {
+    return { id: missingPlaceholder(id, index), state: 'creating' };
+  });
+  return [...machines.flatMap((each) => instanceOf(each, facts)), ...missing];
+}
+
+/** Whether a Machine counts for no replica any more, or will not for long. */
+export function isLeaving(machine: Machine, { chosen, nowMs }: Pick<GroupFacts, 'chosen' | 'nowMs'>): boolean {
+  if (isTerminating(machine) || chosen.has(machine.metadata.name)) return true;
+  return isFailed(machine) && !isPreserved(machine, nowMs);
+}
+
+function instanceOf({ machine, node }: MachineAndNode, facts: GroupFacts): Instance[] {
+  const id = node === undefined ? placeholderOf(machine.metadata.name) : (node.spec?.providerID ?? '');
+  if (id === '') return [];
+  if (isLeaving(machine, facts)) return [{ id, state: 'deleting' }];
+  if (node !== undefined) return [{ id, state: 'running' }];
+  const error = creationError(machine);
+  return [error === undefined ? { id, state: 'creating' } : { id, state: 'creating', error }];
+}
+
+/** Why no VM is made, if it is known and worth going elsewhere for. */
+export function creationError(machine: Machine): InstanceError | undefined {
+  const { type, state, errorCode: code = '', description: message = '' } = machine.status?.lastOperation ?? {};
+  if (type !== 'Create' || state !== 'Failed' || phaseOf(machine) === 'Failed') return undefined;
+  if (code === ('ResourceExhausted' satisfies DriverCode)) return { code, message, class: 'out-of-resources' };
+  return INCURABLE.has(code) ? { code, message, class: 'other' } : undefined;
+}

@@ -1,0 +1,72 @@
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
+import { keyOf } from '../apis/meta.ts';
+import type { Node } from '../apis/wire.ts';
+import { fromTimestamp } from '../clock/clock.ts';
+import { INSTANCE_TYPE_LABEL, type LearnedShape, SHARED_LABELS } from './template.ts';
+
+/** What is remembered of a class. */
+interface Memory {
+  readonly revision: string;
+  /** When the Node was created that it was learned from. */
+  readonly createdMs: number;
+  readonly shape: LearnedShape;
+}
+
+/**
+ * What Nodes of each MachineClass were seen to have: that of the newest ready one. It outlives the Nodes, and not a change of the class,
+ * after which only Nodes that were created later count.
+ */
+export class LearnedShapes {
+  readonly #memories = new Map<string, Memory>();
+  /** When a class was seen to change, by key. */
+  readonly #changedMs = new Map<string, number>();
+
+  /** A Node was seen, which a Machine of this class has become. */
+  see(machine: Machine, node: Node, machineClass: MachineClass): void {
+    const key = keyOf(machineClass);
+    const createdMs = fromTimestamp(machine.metadata.creationTimestamp) ?? 0;
+    if (!isReady(node) || createdMs <= (this.#changedMs.get(key) ?? -Infinity)) return;
+    const revision = revisionOf(machineClass);
+    const known = this.#memories.get(key);
+    if (known?.revision === revision && known.createdMs > createdMs) return;
+    const shape = shapeOf(node, machineClass);
+    if (shape !== undefined) this.#memories.set(key, { revision, createdMs, shape });
+  }
+
+  /** A class was changed or deleted: Machines from before say nothing of it any more. */
+  changed(machineClass: MachineClass, current: MachineClass | undefined, nowMs: number): void {
+    const key = keyOf(machineClass);
+    if (current !== undefined && revisionOf(current) === revisionOf(machineClass)) return;
+    this.#memories.delete(key);
+    if (current === undefined) this.#changedMs.delete(key);
+    else this.#changedMs.set(key, nowMs);
+  }
+
+  of(machineClass: MachineClass): LearnedShape | undefined {
+    const known = this.#memories.get(keyOf(machineClass));
+    return known?.revision === revisionOf(machineClass) ? known.shape : undefined;
+  }
+}
+
+/** What changes with what a class says, and not with its metadata. */
+function revisionOf({ metadata }: MachineClass): string {
+  return `${metadata.uid}/${metadata.generation ?? 0}`;
+}
+
+function isReady({ metadata, status }: Node): boolean {
+  if (metadata.deletionTimestamp !== undefined) return false;
+  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
+}
+
+/** Nothing when the Node says too little, or is of another instance type than the class asks for now. */
+function shapeOf({ metadata, status }: Node, { nodeTemplate }: MachineClass): LearnedShape | undefined {
+  const { capacity, allocatable } = status ?? {};
+  if (capacity === undefined || allocatable?.['cpu'] === undefined || allocatable['memory'] === undefined)
+    return undefined;
+  const labels = Object.entries(metadata.labels ?? {}).filter(([key]) => SHARED_LABELS.includes(key));
+  const instanceType = metadata.labels?.[INSTANCE_TYPE_LABEL];
+  const wanted = nodeTemplate?.instanceType || undefined;
+  if (instanceType !== undefined && wanted !== undefined && instanceType !== wanted) return undefined;
+  return { capacity, allocatable, labels: Object.fromEntries(labels) };
+}

@@ -1,0 +1,91 @@
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
+import { controllerOf, keyBeside } from '../apis/meta.ts';
+import type { KubeObject } from '../apis/meta.ts';
+import type { Node } from '../apis/wire.ts';
+import type { Lister } from '../cache/lister.ts';
+import { belongsTo, ownNodeOf } from '../controllers/machines/node-owner.ts';
+import { machinesOfNode } from '../indexes/machines-of-node.ts';
+import { CONTROLLER_INDEX } from '../indexes/owner-index.ts';
+import { parsePlaceholder } from './placeholder.ts';
+
+/** What of a Node, or of an instance without one, a client tells. */
+export interface NamedNode {
+  /** `spec.providerID`, or the id of an instance. */
+  readonly providerId: string;
+  readonly name: string;
+}
+
+/** The caches that say whose a Node is, with the operator's indexes. */
+export interface MembershipDeps {
+  readonly machines: Lister<Machine>;
+  readonly machineSets: Lister<MachineSet>;
+  readonly machineDeployments: Lister<MachineDeployment>;
+  readonly nodes: Lister<Node>;
+  /** The Nodes that a Machine has become. */
+  readonly nodesOf: (machine: Machine) => readonly Node[];
+}
+
+/** Which Nodes, Machines and MachineDeployments belong together. Each question about one of them costs the same, however many there are. */
+export class Membership {
+  readonly #deps: MembershipDeps;
+
+  constructor(deps: MembershipDeps) {
+    this.#deps = deps;
+  }
+
+  /** The Machine of a Node, which may be gone already, or of a placeholder; undefined when it is nobody's. */
+  machineOf({ providerId, name }: NamedNode): Machine | undefined {
+    const { machines } = this.#deps;
+    const placeholder = parsePlaceholder(providerId) ?? parsePlaceholder(name);
+    if (placeholder !== undefined)
+      return placeholder.kind === 'machine' ? machines.byIndex('name', placeholder.machine)[0] : undefined;
+
+    const node = this.#nodeNamed(providerId, name);
+    if (node !== undefined) {
+      const found = machinesOfNode(machines, node).find((machine) => belongsTo(node, machine, machines));
+      if (found !== undefined) return found;
+    }
+    const [ofVM] = providerId === '' ? [] : machines.byIndex('providerID', providerId);
+    if (ofVM !== undefined || node !== undefined || name === '') return ofVM;
+    // The Node is gone, and its Machine has not noticed.
+    return machines.byIndex('node', name).find(({ spec }) => providerId === '' || (spec?.providerID ?? '') === '');
+  }
+
+  /** The MachineDeployment whose Machine this is. */
+  deploymentOf(machine: Machine): MachineDeployment | undefined {
+    const set = ownerIn(this.#deps.machineSets, machine);
+    return set && ownerIn(this.#deps.machineDeployments, set);
+  }
+
+  /** All Machines of a MachineDeployment, by name. */
+  machinesOf(deployment: MachineDeployment): readonly Machine[] {
+    const { machines, machineSets } = this.#deps;
+    return machineSets
+      .byIndex(CONTROLLER_INDEX, deployment.metadata.uid)
+      .flatMap((set) => machines.byIndex(CONTROLLER_INDEX, set.metadata.uid))
+      .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  }
+
+  /** The Node that a Machine has become; undefined when there is none. */
+  nodeOf(machine: Machine): Node | undefined {
+    return ownNodeOf(machine, { ofMachine: this.#deps.nodesOf });
+  }
+
+  /** By provider id, else by name; a Node of that name and another VM is another Node. */
+  #nodeNamed(providerId: string, name: string): Node | undefined {
+    const { nodes } = this.#deps;
+    const ofVM = providerId === '' ? [] : nodes.byIndex('providerID', providerId);
+    if (ofVM.length > 0) return ofVM.find(({ metadata }) => metadata.name === name) ?? ofVM[0];
+    const named = name === '' ? undefined : nodes.get(name);
+    return providerId === '' || (named?.spec?.providerID ?? '') === '' ? named : undefined;
+  }
+}
+
+/** The object that controls another one, if it is that very object. */
+function ownerIn<T extends KubeObject>(owners: Lister<T>, object: KubeObject): T | undefined {
+  const reference = controllerOf(object);
+  const owner = reference && owners.get(keyBeside(object, reference.name));
+  return owner?.metadata.uid === reference?.uid ? owner : undefined;
+}

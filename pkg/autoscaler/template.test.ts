@@ -1,0 +1,259 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { type BuiltMachineClass, machine, machineClass, machineDeployment, node } from '../../test/builders.ts';
+import { LearnedShapes } from './learned.ts';
+import { nodeBytes } from './node-bytes.ts';
+import { isTemplate, templateNode } from './template.ts';
+
+const deployment = machineDeployment((d) => {
+  d.metadata.name = 'pool';
+  d.spec.template.spec = {
+    class: { kind: 'MachineClass', name: 'class-1' },
+    nodeTemplate: {
+      metadata: { labels: { tier: 'db' }, annotations: { note: 'x' } },
+      spec: { taints: [{ key: 'dedicated', value: 'db', effect: 'NoSchedule' }] },
+    },
+  };
+});
+const classOf = (change: (c: BuiltMachineClass) => void = () => undefined) =>
+  machineClass((c) => {
+    c.metadata.generation = 1;
+    c.nodeTemplate = {
+      capacity: { cpu: 4, memory: '16Gi', gpu: '1', 'ephemeral-storage': '50Gi' },
+      virtualCapacity: { 'example.com/fuse': '10' },
+      instanceType: 'm4',
+      region: 'eu',
+      zone: 'eu-1',
+      architecture: 'arm64',
+    };
+    change(c);
+  });
+const template = (facts: Partial<Parameters<typeof templateNode>[0]> = {}) =>
+  templateNode({ id: 'pool', deployment, machineClass: classOf(), learned: undefined, ...facts });
+
+describe('the template of a group', () => {
+  test('is what the class says, with labels and taints of the Machines', () => {
+    const capacity = {
+      cpu: '4',
+      memory: '16Gi',
+      pods: '110',
+      'ephemeral-storage': '50Gi',
+      'nvidia.com/gpu': '1',
+      'example.com/fuse': '10',
+    };
+    expect(template()).toEqual({
+      name: 'pool-template',
+      labels: {
+        tier: 'db',
+        'kubernetes.io/arch': 'arm64',
+        'beta.kubernetes.io/arch': 'arm64',
+        'kubernetes.io/os': 'linux',
+        'beta.kubernetes.io/os': 'linux',
+        'node.kubernetes.io/instance-type': 'm4',
+        'beta.kubernetes.io/instance-type': 'm4',
+        'topology.kubernetes.io/region': 'eu',
+        'failure-domain.beta.kubernetes.io/region': 'eu',
+        'topology.kubernetes.io/zone': 'eu-1',
+        'failure-domain.beta.kubernetes.io/zone': 'eu-1',
+        'kubernetes.io/hostname': 'pool-template',
+      },
+      annotations: { note: 'x' },
+      taints: [{ key: 'dedicated', value: 'db', effect: 'NoSchedule' }],
+      capacity,
+      allocatable: capacity,
+      os: 'linux',
+      architecture: 'arm64',
+    });
+  });
+
+  test('has no GPU where the class says 0, and as many pods as it says', () => {
+    const found = template({
+      machineClass: classOf((c) => (c.nodeTemplate.capacity = { cpu: '1', memory: '1Gi', gpu: 0, pods: '20' })),
+    });
+
+    expect(isTemplate(found) && found.capacity).toEqual({
+      cpu: '1',
+      memory: '1Gi',
+      pods: '20',
+      'example.com/fuse': '10',
+    });
+  });
+
+  test('has the resources that Nodes of the class were seen to have', () => {
+    const learned = { capacity: { cpu: '4' }, allocatable: { cpu: '3900m' }, labels: { 'kubernetes.io/os': 'linux' } };
+
+    expect(template({ learned })).toMatchObject({
+      capacity: { cpu: '4' },
+      allocatable: { cpu: '3900m' },
+      architecture: 'arm64',
+    });
+    const withoutSaid = classOf((c) => delete (c as { nodeTemplate?: unknown }).nodeTemplate);
+    expect(template({ learned, machineClass: withoutSaid })).toMatchObject({ allocatable: { cpu: '3900m' } });
+  });
+
+  test.each([
+    {
+      what: 'no class',
+      machineClass: undefined,
+      says: 'MachineClass class-1 of MachineDeployment pool does not exist',
+    },
+    {
+      what: 'a class without nodeTemplate',
+      machineClass: classOf((c) => delete (c as { nodeTemplate?: unknown }).nodeTemplate),
+      says: 'set nodeTemplate.capacity of the class, with cpu and memory',
+    },
+    {
+      what: 'a class that does not say how much memory',
+      machineClass: classOf((c) => (c.nodeTemplate.capacity = { cpu: '1', memory: 'much' })),
+      says: 'no Node of MachineClass class-1 has been seen yet',
+    },
+  ])('is not known with $what, and what helps is told', ({ machineClass: of, says }) => {
+    expect(template({ machineClass: of })).toEqual({ reason: expect.stringContaining(says) });
+  });
+
+  test('is marshalled as v1.Node, byte by byte', () => {
+    const bytes = nodeBytes({
+      name: 'n',
+      labels: { b: '2', a: '1' },
+      annotations: { x: 'y' },
+      taints: [{ key: 'k', effect: 'E' }],
+      capacity: { cpu: '1' },
+      allocatable: { cpu: '2' },
+      os: 'o',
+      architecture: 'r',
+    });
+
+    const text = (t: string): string => Buffer.from(t).toString('hex');
+    const condition = (type: string, status: string, reason: string): string => {
+      const inner = [
+        ['0a', type],
+        ['12', status],
+        ['2a', reason],
+      ]
+        .map(([tag, value = '']) => `${tag}${value.length.toString(16).padStart(2, '0')}${text(value)}`)
+        .join('');
+      return `22${(inner.length / 2).toString(16).padStart(2, '0')}${inner}`;
+    };
+    const status = [
+      '0a0a',
+      '0a03',
+      text('cpu'),
+      '1203',
+      '0a01',
+      text('1'), // 1: capacity
+      '120a',
+      '0a03',
+      text('cpu'),
+      '1203',
+      '0a01',
+      text('2'), // 2: allocatable
+      condition('Ready', 'True', 'KubeletReady'), // 4: conditions
+      condition('MemoryPressure', 'False', 'KubeletHasSufficientMemory'),
+      condition('DiskPressure', 'False', 'KubeletHasNoDiskPressure'),
+      condition('PIDPressure', 'False', 'KubeletHasSufficientPID'),
+      condition('NetworkUnavailable', 'False', 'RouteCreated'),
+      '3a06',
+      '4a01',
+      text('o'),
+      '5201',
+      text('r'), // 7: nodeInfo, of it 9 and 10
+    ].join('');
+    expect(Buffer.from(bytes).toString('hex')).toBe(
+      [
+        '0a1b',
+        '0a01',
+        text('n'), // 1: metadata, of it 1: name
+        '5a06',
+        '0a01',
+        text('a'),
+        '1201',
+        text('1'), // 11: labels
+        '5a06',
+        '0a01',
+        text('b'),
+        '1201',
+        text('2'),
+        '6206',
+        '0a01',
+        text('x'),
+        '1201',
+        text('y'), // 12: annotations
+        '120a',
+        '2a08',
+        '0a01',
+        text('k'),
+        '1200',
+        '1a01',
+        text('E'), // 2: spec, of it 5: taints
+        '1a',
+        `${(((status.length / 2) & 0x7f) | 0x80).toString(16)}0${(status.length / 2) >> 7}`,
+        status, // 3: status
+      ].join(''),
+    );
+  });
+});
+
+describe('what was learned of a class', () => {
+  const ready = (allocatable: Record<string, string>, instanceType?: string) =>
+    node((n) => {
+      n.metadata.labels = { tier: 'db', ...(instanceType && { 'node.kubernetes.io/instance-type': instanceType }) };
+      n.status = {
+        conditions: [{ type: 'Ready', status: 'True' }],
+        capacity: { cpu: '4', memory: '16Gi' },
+        allocatable,
+      };
+    });
+  const created = (creationTimestamp: string) => machine((m) => (m.metadata.creationTimestamp = creationTimestamp));
+  const [early, late] = [created('2026-01-01T00:00:00Z'), created('2026-01-01T01:00:00Z')];
+
+  test('is of the newest ready Node, without its own labels', () => {
+    const shapes = new LearnedShapes();
+
+    shapes.see(late, ready({ cpu: '3', memory: '15Gi' }, 'm4'), classOf());
+    shapes.see(early, ready({ cpu: '2', memory: '14Gi' }, 'm4'), classOf());
+
+    expect(shapes.of(classOf())).toEqual({
+      capacity: { cpu: '4', memory: '16Gi' },
+      allocatable: { cpu: '3', memory: '15Gi' },
+      labels: { 'node.kubernetes.io/instance-type': 'm4' },
+    });
+  });
+
+  test('does not outlive a change of the class; Machines from before say nothing any more', () => {
+    const shapes = new LearnedShapes();
+    const changed = classOf((c) => (c.metadata.generation = 2));
+    shapes.see(early, ready({ cpu: '2', memory: '14Gi' }), classOf());
+
+    shapes.changed(classOf(), changed, Date.parse('2026-01-01T00:30:00Z'));
+    shapes.see(early, ready({ cpu: '2', memory: '14Gi' }), changed);
+
+    expect(shapes.of(changed)).toBeUndefined();
+    shapes.see(late, ready({ cpu: '3', memory: '15Gi' }), changed);
+    expect(shapes.of(changed)).toMatchObject({ allocatable: { cpu: '3' } });
+  });
+
+  test('outlives a change of the metadata of the class', () => {
+    const shapes = new LearnedShapes();
+    shapes.see(early, ready({ cpu: '2', memory: '14Gi' }), classOf());
+
+    shapes.changed(
+      classOf(),
+      classOf((c) => (c.metadata.labels = { a: 'b' })),
+      Date.parse('2026-01-01T00:30:00Z'),
+    );
+
+    expect(shapes.of(classOf())).toBeDefined();
+  });
+
+  test.each([
+    { what: 'is not ready', node: node((n) => (n.status.conditions = [{ type: 'Ready', status: 'Unknown' }])) },
+    { what: 'does not say what it can allocate', node: ready({ cpu: '1' }) },
+    { what: 'is of another instance type', node: ready({ cpu: '1', memory: '1Gi' }, 'm8') },
+  ])('does not come from a Node that $what', ({ node: of }) => {
+    const shapes = new LearnedShapes();
+
+    shapes.see(early, of, classOf());
+
+    expect(shapes.of(classOf())).toBeUndefined();
+  });
+});

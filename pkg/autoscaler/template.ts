@@ -1,0 +1,111 @@
+import type { ClassNodeTemplate, MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
+import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
+import { isQuantity, quantitiesEqual } from '../apis/quantity.ts';
+import type { TemplateNode } from './node-bytes.ts';
+
+/** What real Nodes of a class were seen to have. */
+export interface LearnedShape {
+  readonly capacity: Readonly<Record<string, string>>;
+  readonly allocatable: Readonly<Record<string, string>>;
+  /** Of those that say where a Node is and what it is made of. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** What a Node that does not exist yet is known by. */
+export interface TemplateFacts {
+  readonly id: string;
+  readonly deployment: MachineDeployment;
+  readonly machineClass: MachineClass | undefined;
+  readonly learned: LearnedShape | undefined;
+}
+
+/** Why nobody knows what a Node would look like, and what would help. */
+export interface NoTemplate {
+  readonly reason: string;
+}
+
+const ARCH_LABEL = 'kubernetes.io/arch';
+const OS_LABEL = 'kubernetes.io/os';
+const HOSTNAME_LABEL = 'kubernetes.io/hostname';
+export const INSTANCE_TYPE_LABEL = 'node.kubernetes.io/instance-type';
+
+/** Keys of labels that say where a Node is and what it is made of, with their deprecated forms. */
+const PLACE_LABELS = {
+  architecture: [ARCH_LABEL, 'beta.kubernetes.io/arch'],
+  os: [OS_LABEL, 'beta.kubernetes.io/os'],
+  instanceType: [INSTANCE_TYPE_LABEL, 'beta.kubernetes.io/instance-type'],
+  region: ['topology.kubernetes.io/region', 'failure-domain.beta.kubernetes.io/region'],
+  zone: ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone'],
+} as const;
+
+/** Those labels, which all Nodes of a class share. */
+export const SHARED_LABELS: readonly string[] = Object.values(PLACE_LABELS).flat();
+
+/** Pods that a Node takes unless something else is known: the kubelet's default. */
+const DEFAULT_PODS = '110';
+/** As the class spells GPUs, and as Nodes do. */
+const [CLASS_GPU, NODE_GPU] = ['gpu', 'nvidia.com/gpu'];
+
+/**
+ * What the next Node of a group will look like. Labels and taints are those that its Machines ask for; resources are what Nodes of the class
+ * were seen to have, or else what the class says that they have.
+ */
+export function templateNode({ id, deployment, machineClass, learned }: TemplateFacts): TemplateNode | NoTemplate {
+  const { template } = deployment.spec;
+  const ofClass = machineClass?.nodeTemplate;
+  const said = ofClass === undefined ? undefined : saidBy(ofClass);
+  const resources = learned ?? said;
+  if (resources === undefined) return { reason: missing(deployment, machineClass) };
+
+  const { metadata = {}, spec = {} } = template.spec?.nodeTemplate ?? {};
+  const name = `${id}-template`;
+  const labels: Record<string, string> = {
+    ...said?.labels,
+    ...learned?.labels,
+    ...metadata.labels,
+    [HOSTNAME_LABEL]: name,
+  };
+  return {
+    name,
+    labels,
+    annotations: metadata.annotations ?? {},
+    taints: (spec.taints ?? []).map(({ key, value, effect }) => ({ key, effect, ...(value ? { value } : {}) })),
+    capacity: resources.capacity,
+    allocatable: resources.allocatable,
+    os: labels[OS_LABEL] ?? 'linux',
+    architecture: labels[ARCH_LABEL] ?? 'amd64',
+  };
+}
+
+/** Whether it is known what a Node would look like. */
+export function isTemplate(found: TemplateNode | NoTemplate): found is TemplateNode {
+  return !('reason' in found);
+}
+
+/** What the class says: nothing when CPU or memory are missing. */
+function saidBy(ofClass: ClassNodeTemplate): LearnedShape | undefined {
+  const { capacity, virtualCapacity, instanceType, region, zone, architecture } = ofClass;
+  const resources: Record<string, string> = { pods: DEFAULT_PODS };
+  for (const [key, quantity] of Object.entries({ ...capacity, ...virtualCapacity })) {
+    if (!isQuantity(quantity)) continue;
+    if (key !== CLASS_GPU) resources[key] = String(quantity);
+    else if (!quantitiesEqual(quantity, 0)) resources[NODE_GPU] = String(quantity);
+  }
+  if (resources['cpu'] === undefined || resources['memory'] === undefined) return undefined;
+  const values = { architecture: architecture || 'amd64', os: 'linux', instanceType, region, zone };
+  const labels = Object.entries(PLACE_LABELS).flatMap(([what, keys]) => {
+    const value = values[what as keyof typeof values];
+    return value ? keys.map((key) => [key, value] as const) : [];
+  });
+  return { capacity: resources, allocatable: resources, labels: Object.fromEntries(labels) };
+}
+
+function missing({ metadata, spec }: MachineDeployment, machineClass: MachineClass | undefined): string {
+  const { kind = '', name = '' } = spec.template.spec?.class ?? {};
+  if (machineClass === undefined)
+    return `${kind || 'MachineClass'} ${name} of MachineDeployment ${metadata.name} does not exist`;
+  return (
+    `no Node of MachineClass ${name} has been seen yet; to scale from zero, set nodeTemplate.capacity of the class, ` +
+    'with cpu and memory'
+  );
+}
