@@ -4,7 +4,7 @@ import { Agent, request, type Dispatcher } from 'undici';
 
 import type { Identity } from './kubeconfig.ts';
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 30_000;
 
 /** What a request may carry. */
 export interface ApiRequest {

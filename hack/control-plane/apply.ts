@@ -64,7 +64,7 @@ async function apply(api: Api, manifest: Manifest, collections: Map<string, Prom
   const scope = namespaced ? `/namespaces/${namespace}` : '';
   const answer = await api.request(
     `${root}${scope}/${plural}/${name}?fieldManager=${FIELD_MANAGER}&force=true&fieldValidation=Strict`,
-    { method: 'PATCH', body: manifest, contentType: 'application/apply-patch+yaml', timeoutMs: 30_000 },
+    { method: 'PATCH', body: manifest, contentType: 'application/apply-patch+yaml' },
   );
   if (answer.status >= 300) throw refused(`applying ${manifest.kind} ${name}`, answer);
 }

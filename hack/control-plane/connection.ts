@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Api } from './api.ts';
 import type { Program } from './binaries.ts';
 import { writeKubeconfig, type Identity } from './kubeconfig.ts';
-import { ADMIN, issueClient, pkiFiles, readAdminToken, readCredential, type Credential, type Subject } from './pki.ts';
+import { ADMIN, issueClient, pkiFiles, readCredential, readToken, type Credential, type Subject } from './pki.ts';
 import type { ProgramName } from './programs.ts';
 
 const CONNECTION_FILE = 'connection.json';
@@ -23,7 +23,9 @@ export class Connection {
   readonly ca: string;
   /** A client certificate of group system:masters. */
   readonly admin: Credential;
-  /** Path of the kubeconfig with the admin's certificate. */
+  /** A token of the same. */
+  readonly adminToken: string;
+  /** Path of the kubeconfig with the admin's token. */
   readonly kubeconfig: string;
   /** The programs that are there besides those that run (kubectl, kubemark), with their paths. */
   readonly programs: Partial<Record<ProgramName, Program>>;
@@ -32,8 +34,10 @@ export class Connection {
     this.directory = directory;
     this.url = url;
     this.programs = programs;
-    this.ca = readFileSync(pkiFiles(pkiDirectory(directory)).ca, 'utf8');
+    const files = pkiFiles(pkiDirectory(directory));
+    this.ca = readFileSync(files.ca, 'utf8');
     this.admin = admin;
+    this.adminToken = readToken(files, ADMIN) ?? '';
     this.kubeconfig = kubeconfigPath(directory, 'admin');
   }
 
@@ -45,7 +49,7 @@ export class Connection {
     writeFileSync(adminFile(directory, 'key'), admin.key, { mode: 0o600 });
     writeFileSync(join(directory, CONNECTION_FILE), JSON.stringify(record), { mode: 0o600 });
     const connection = new Connection(directory, admin, record);
-    connection.#write('admin', admin);
+    connection.#write('admin', { token: connection.adminToken });
     return connection;
   }
 
@@ -61,9 +65,18 @@ export class Connection {
     return issueClient(readCredential(files.ca, files.caKey), subject);
   }
 
-  /** Writes a kubeconfig for this user (a new client certificate) and returns its path. */
+  /**
+   * What this control plane takes for this user at the least cost: a token, or a new client certificate for those who have none. The server
+   * verifies a certificate anew with each request, which costs it as much as a third of a GET.
+   */
+  async identityFor(subject: Subject): Promise<Identity> {
+    const token = readToken(pkiFiles(pkiDirectory(this.directory)), subject);
+    return token === undefined ? await this.credentialFor(subject) : { token };
+  }
+
+  /** Writes a kubeconfig for this user and returns its path. */
   async kubeconfigFor(subject: Subject): Promise<string> {
-    return this.#write(subject.user, await this.credentialFor(subject));
+    return this.#write(subject.user, await this.identityFor(subject));
   }
 
   /** Writes a kubeconfig that carries a bearer token (a bootstrap token, a service account's) and returns its path. */
@@ -71,11 +84,8 @@ export class Connection {
     return this.#write(name, { token });
   }
 
-  /**
-   * Requests as the admin, or as whoever `identity` says; undefined is nobody. The caller closes it. The admin has a token: the server
-   * verifies a certificate anew with each request, which costs it as much as a third of a GET.
-   */
-  api(identity: Identity | 'anonymous' = { token: readAdminToken(pkiFiles(pkiDirectory(this.directory))) }): Api {
+  /** Requests as the admin, or as whoever `identity` says; undefined is nobody. The caller closes it. */
+  api(identity: Identity | 'anonymous' = { token: this.adminToken }): Api {
     return new Api({ url: this.url, ca: this.ca, ...(identity === 'anonymous' ? {} : { identity }) });
   }
 

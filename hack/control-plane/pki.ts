@@ -35,7 +35,7 @@ export interface PkiFiles {
   readonly kubeletClientKey: string;
   readonly serviceAccountPublicKey: string;
   readonly serviceAccountKey: string;
-  /** Bearer tokens that the API server takes: the admin's. */
+  /** Bearer tokens that the API server takes: of those who ask it most. */
   readonly tokens: string;
 }
 
@@ -58,7 +58,10 @@ export function pkiFiles(directory: string): PkiFiles {
 /** Who may do everything. */
 export const ADMIN = { user: 'admin', groups: ['system:masters'] } as const satisfies Subject;
 
-/** Makes a certificate authority of its own, a server certificate for these hosts, the service account key pair and the admin's token. */
+/** Who has a bearer token: the admin, and the users that deploy/rbac binds. A certificate is verified anew with each request. */
+const TOKEN_HOLDERS: readonly Subject[] = [ADMIN, { user: 'machinist' }, { user: 'machinist-sim-driver' }];
+
+/** Makes a certificate authority of its own, a server certificate for these hosts, the service account key pair and the tokens. */
 export async function createPki(directory: string, hosts: readonly string[]): Promise<PkiFiles> {
   const files = pkiFiles(directory);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -77,15 +80,21 @@ export async function createPki(directory: string, hosts: readonly string[]): Pr
   writeFileSync(files.serviceAccountPublicKey, serviceAccount.publicKey.export({ type: 'spki', format: 'pem' }));
   const privateKey = serviceAccount.privateKey.export({ type: 'pkcs8', format: 'pem' });
   writeFileSync(files.serviceAccountKey, privateKey, { mode: 0o600 });
-  const token = randomBytes(16).toString('hex');
-  writeFileSync(files.tokens, `${token},${ADMIN.user},${ADMIN.user},${ADMIN.groups.join()}\n`, { mode: 0o600 });
+  const tokens = TOKEN_HOLDERS.map((holder) => `${randomBytes(16).toString('hex')},${rightsOf(holder)}\n`);
+  writeFileSync(files.tokens, tokens.join(''), { mode: 0o600 });
   return files;
 }
 
-/** The admin's token, as createPki made it. */
-export function readAdminToken({ tokens }: PkiFiles): string {
-  const [token = ''] = readFileSync(tokens, 'utf8').split(',');
-  return token;
+/** The token of this user in these groups, as createPki made it; undefined for those who have none. */
+export function readToken({ tokens }: PkiFiles, subject: Subject): string | undefined {
+  const rows = readFileSync(tokens, 'utf8').split('\n');
+  const row = rows.find((one) => one.endsWith(`,${rightsOf(subject)}`));
+  return row?.slice(0, row.indexOf(','));
+}
+
+/** What follows the token in the server's file: name, UID and groups. */
+function rightsOf({ user, groups = [] }: Subject): string {
+  return `${user},${user},"${groups.join()}"`;
 }
 
 /** A client certificate that the API server takes for this user in these groups. */

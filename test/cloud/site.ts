@@ -49,7 +49,7 @@ export class Site implements AsyncDisposable {
   /** A kubeconfig of the manager's user, or of another, for another address of the server: that of a proxy. */
   async kubeconfigThrough(url: string, user = MANAGER_USER): Promise<string> {
     const { directory, ca } = this.plane.connection;
-    const identity = await this.plane.connection.credentialFor({ user });
+    const identity = await this.plane.connection.identityFor({ user });
     const path = join(directory, `kubeconfig-${user}-through-${new URL(url).port}.yaml`);
     writeKubeconfig(path, { url, ca, identity });
     return path;

@@ -11,7 +11,6 @@ import { Outages } from '../../pkg/gate/outages.ts';
 import { CONTROL } from '../../pkg/gate/gate.ts';
 import { LeaderGate } from '../../pkg/gate/leader-gate.ts';
 import type { Writer } from '../../pkg/kube/client.ts';
-import { fixedEndpoint } from '../../pkg/kube/endpoint.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
 import { GatedWriter } from '../../pkg/kube/gated-writer.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
@@ -20,6 +19,7 @@ import { eventMetrics } from '../../pkg/metrics/events.ts';
 import { gateMetrics } from '../../pkg/metrics/gate.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
+import { adminEndpoint } from './kube-session.ts';
 
 let writer: GatedWriter;
 let transport: Transport;
@@ -27,9 +27,7 @@ const api = connect().api();
 
 beforeAll(() => {
   const clock = new SystemClock();
-  const { url, ca, admin } = connect();
-  const endpoint = fixedEndpoint(url, { tls: { ca, cert: admin.certificate, key: admin.key } });
-  transport = new Transport({ endpoint, clock, userAgent: 'test' });
+  transport = new Transport({ endpoint: adminEndpoint(connect()), clock, userAgent: 'test' });
   const metrics = gateMetrics(new Registry());
   const outages = new Outages({ clock, log: silentLogger, metrics, periodMs: 60_000, timeoutMs: 30_000 });
   const gate = new LeaderGate({ clock, fence: new OpenFence({ clock }), outages, metrics, graceMs: 0 });

@@ -9,7 +9,7 @@ import type { InformerOptions } from '../../pkg/cache/reflected-informer.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import type { Gate } from '../../pkg/gate/gate.ts';
-import { fixedEndpoint } from '../../pkg/kube/endpoint.ts';
+import { fixedEndpoint, type Endpoint } from '../../pkg/kube/endpoint.ts';
 import { GatedWriter } from '../../pkg/kube/gated-writer.ts';
 import type { GatedWriterOptions } from '../../pkg/kube/gated-writer.ts';
 import { HttpReader } from '../../pkg/kube/http-reader.ts';
@@ -24,6 +24,11 @@ import { HttpFaultProxy } from '../proxy/http-fault-proxy.ts';
 /** A gate that is always open. */
 export const openGate: Gate = { admit: async () => ({ remainingMs: Infinity, fencingToken: 0n }) };
 
+/** How the administrator reaches a control plane; `url` is a proxy's, if there is one in between. */
+export function adminEndpoint({ url, ca, adminToken }: Connection, through: string = url): Endpoint {
+  return fixedEndpoint(through, { headers: { authorization: `Bearer ${adminToken}` }, tls: { ca } });
+}
+
 /** One client of the control plane as the administrator, with everything it was asked to do written down. */
 export class KubeSession implements AsyncDisposable {
   readonly clock = new SystemClock();
@@ -37,7 +42,7 @@ export class KubeSession implements AsyncDisposable {
 
   /** `url` is a proxy's, if there is one in between. */
   constructor(
-    { url, ca, admin }: Connection,
+    connection: Connection,
     options: {
       url?: string;
       transport?: Partial<TransportOptions>;
@@ -45,7 +50,7 @@ export class KubeSession implements AsyncDisposable {
     } = {},
   ) {
     this.transport = new Transport({
-      endpoint: fixedEndpoint(options.url ?? url, { tls: { ca, cert: admin.certificate, key: admin.key } }),
+      endpoint: adminEndpoint(connection, options.url),
       clock: this.clock,
       userAgent: 'machinist/test',
       onRequest: (record) => this.requests.push(record),

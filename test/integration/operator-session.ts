@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import type { Connection } from '../../hack/control-plane/connection.ts';
 import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
-import type { Subject } from '../../hack/control-plane/pki.ts';
+import { ADMIN, type Subject } from '../../hack/control-plane/pki.ts';
 import type { Gate } from '../../pkg/gate/gate.ts';
 import type { RequestRecord } from '../../pkg/kube/transport.ts';
 import type { OperatorHooks } from '../../pkg/operator/operator.ts';
@@ -22,8 +22,6 @@ export interface OperatorSessionOptions {
   readonly flags?: Readonly<Record<string, string>>;
   readonly hooks?: Omit<OperatorHooks, 'gate'> & { readonly gate?: Gate };
 }
-
-const ADMINISTRATOR: Subject = { user: 'operator', groups: ['system:masters'] };
 
 /** Always open, and trusting what it sees. */
 const GATE: NonNullable<OperatorHooks['gate']> = {
@@ -50,9 +48,9 @@ export class OperatorSession implements AsyncDisposable {
 
   /** Resolves when its controllers work. */
   static async start(options: OperatorSessionOptions): Promise<OperatorSession> {
-    const { connection, namespace, controllers, flags, hooks, subject = ADMINISTRATOR } = options;
+    const { connection, namespace, controllers, flags, hooks, subject = ADMIN } = options;
     const { url, ca } = connection;
-    const identity = await connection.credentialFor(subject);
+    const identity = await connection.identityFor(subject);
     const directory = mkdtempSync(join(tmpdir(), 'operator-'));
     const control = join(directory, 'control');
     const target = join(directory, 'target');
@@ -75,10 +73,11 @@ export class OperatorSession implements AsyncDisposable {
       },
     });
     const session = new OperatorSession(manager, requests, directory);
-    await eventually(async () => (await fetch(`${manager.url}/readyz`)).ok, {
-      timeoutMs: 60_000,
-      describe: 'the controllers to work',
-    });
+    const look = async (): Promise<void> => {
+      const answer = await fetch(`${manager.url}/readyz`);
+      if (!answer.ok) throw new Error(await answer.text());
+    };
+    await eventually(look, { timeoutMs: 120_000, describe: 'the controllers to work' });
     return session;
   }
 
