@@ -1,23 +1,21 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { MACHINE_NAME_LABEL, NODE_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import { NODE_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { mergePatch } from '../../pkg/kube/patch.ts';
 import { events, machines } from '../../pkg/kube/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 
-const PATIENCE = { timeoutMs: 20_000 };
+const PATIENCE = { timeoutMs: 60_000 };
 
 async function label(world: MachineWorld, name: string, value: string | null): Promise<void> {
   const patch = mergePatch(await world.read(name), { metadata: { labels: { [NODE_LABEL]: value } } });
   await world.user.writer.patch('change', machines, { namespace: world.namespace, name }, patch);
 }
 
-/** A Machine that runs, and whose Node shows its name. */
 async function runningIn(world: MachineWorld): Promise<string> {
   const name = await world.create();
-  await world.inPhase(name, 'Running');
-  await eventually(() => world.nodes.get(name)?.metadata.labels?.[MACHINE_NAME_LABEL] === name, PATIENCE);
+  await world.settled(name);
   return name;
 }
 

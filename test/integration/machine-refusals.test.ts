@@ -14,7 +14,7 @@ import { refuse, type RefusalOptions } from '../env/refusal.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 
-const PATIENCE = { timeoutMs: 30_000 };
+const PATIENCE = { timeoutMs: 60_000 };
 const NO = 'refused by a test';
 
 /** Refuses changes of one Machine unless `unless` holds; `probe` is a change that it refuses. */
@@ -78,8 +78,7 @@ describe('a change of a Machine that the API server refuses', () => {
   test('is told by condition and Event while the machine works, and holds neither its health up nor comes to be forgotten', async () => {
     await using world = await MachineWorld.open();
     const name = await world.create();
-    const { metadata } = await world.inPhase(name, 'Running');
-    await eventually(async () => expect(world.nodes.get(name)?.metadata.finalizers).toHaveLength(1), PATIENCE);
+    const { metadata } = await world.settled(name);
     {
       await using _refusal = await refuseMachine(world, name, {
         unless: `object.metadata.labels['${NODE_LABEL}'] == 'elsewhere'`,
@@ -158,8 +157,7 @@ describe('a change of a Machine that the API server refuses', () => {
   test('is told of once, and since when it is refused, whatever becomes of the machine meanwhile', async () => {
     await using world = await MachineWorld.open({ flags: { 'machine-health-timeout': '1s' } });
     const name = await world.create();
-    await world.inPhase(name, 'Running');
-    await eventually(async () => expect(world.nodes.get(name)?.metadata.finalizers).toHaveLength(1), PATIENCE);
+    await world.settled(name);
     await using _refusal = await refuseMachine(world, name, {
       unless: `!(has(object.metadata.annotations) && '${LAST_APPLIED_NODE_PRESERVE_ANNOTATION}' in object.metadata.annotations)`,
       probe: { metadata: { annotations: { [LAST_APPLIED_NODE_PRESERVE_ANNOTATION]: 'x' } } },

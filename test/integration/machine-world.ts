@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
 import type { Connection } from '../../hack/control-plane/connection.ts';
-import { MACHINE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import { MACHINE_FINALIZER, MACHINE_NAME_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
@@ -18,6 +18,9 @@ import { eventually } from '../expect/eventually.ts';
 import { KubeSession } from './kube-session.ts';
 import { OperatorSession } from './operator-session.ts';
 import { grant } from './shipped-roles.ts';
+
+/** Other tests share the host. */
+const PATIENCE = { timeoutMs: 60_000 };
 
 /** How a world differs from the usual one. */
 export interface MachineWorldOptions {
@@ -73,9 +76,10 @@ export class MachineWorld implements AsyncDisposable {
     return seen;
   }
 
-  /** Ends the controller with all that it began and knew, and starts another on what the API server and the cloud have. */
-  async restart(): Promise<void> {
+  /** Ends the controller with all that it began and knew, and starts another on what the API server and the cloud have then. */
+  async restart(meanwhile: () => Promise<void> = async () => undefined): Promise<void> {
     await this.#session?.[Symbol.asyncDispose]();
+    await meanwhile();
     this.#session = await this.#start();
   }
 
@@ -166,14 +170,24 @@ export class MachineWorld implements AsyncDisposable {
         if (seen.status?.currentStatus?.phase !== phase) throw new Error(`not ${phase} yet`);
         return seen;
       },
-      { timeoutMs: 20_000, describe: () => `${name} to be ${phase}: ${JSON.stringify(seen?.status)}` },
+      { ...PATIENCE, describe: () => `${name} to be ${phase}: ${JSON.stringify(seen?.status)}` },
     );
+  }
+
+  /** Resolves with the Machine when it is Running and its Node shows whose it is: nothing is left to be done for either. */
+  async settled(name: string): Promise<Machine> {
+    const running = await this.inPhase(name, 'Running');
+    await eventually(() => this.nodes.get(name)?.metadata.labels?.[MACHINE_NAME_LABEL] === name, {
+      ...PATIENCE,
+      describe: `Node ${name} to show whose it is`,
+    });
+    return running;
   }
 
   /** Resolves when the Machine is gone. */
   async gone(name: string): Promise<void> {
     await eventually(() => this.isMissing(() => this.read(name)), {
-      timeoutMs: 20_000,
+      ...PATIENCE,
       describe: () => `${name} to go: ${JSON.stringify(this.machines.get(`${this.namespace}/${name}`)?.status)}`,
     });
   }

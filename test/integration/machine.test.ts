@@ -23,7 +23,7 @@ describe('a Machine on a real API server', () => {
     await using world = await MachineWorld.open();
     world.takeRequests();
     const name = await world.create();
-    const running = await world.inPhase(name, 'Running');
+    const running = await world.settled(name);
     await eventually(() => world.session.count('create', 'events') === 2);
 
     expect(running.spec.providerID).toMatch(/^sim:/);
@@ -83,7 +83,7 @@ describe('a Machine on a real API server', () => {
   test('costs nothing while nothing happens', async () => {
     await using world = await MachineWorld.open();
     const name = await world.create();
-    await world.inPhase(name, 'Running');
+    await world.settled(name);
     await eventually(() => world.session.count('create', 'events') === 2);
     world.takeRequests();
     const node = await world.user.reader.get(nodes, { name });
@@ -98,7 +98,7 @@ describe('a Machine on a real API server', () => {
   test('goes with its Node when somebody deletes that', async () => {
     await using world = await MachineWorld.open();
     const name = await world.create();
-    await world.inPhase(name, 'Running');
+    await world.settled(name);
     const { uid } = (await world.user.reader.get(nodes, { name })).metadata;
 
     await world.user.writer.delete('destroy', nodes, { name }, { uid });
@@ -125,7 +125,7 @@ describe('a Machine on a real API server', () => {
   test('fails by health timeout after a live look', async () => {
     await using world = await MachineWorld.open({ flags: { 'machine-health-timeout': '1s' } });
     const name = await world.create();
-    await world.inPhase(name, 'Running');
+    await world.settled(name);
     world.takeRequests();
 
     await world.cloud.nodes?.setReadiness(name, 'unknown');
@@ -143,7 +143,7 @@ describe('a Machine on a real API server', () => {
         spec: { taints: [{ key: 'ours', effect: 'NoSchedule', value: '1' }] },
       };
     });
-    await world.inPhase(name, 'Running');
+    await world.settled(name);
     const node = await world.user.reader.get(nodes, { name });
     expect(node.metadata.labels).toMatchObject({ tier: 'a', drop: 'x' });
     expect(node.metadata.annotations).toMatchObject({ note: 'b' });
@@ -214,23 +214,21 @@ describe('a Machine on a real API server', () => {
     const name = await world.create((m) => {
       m.metadata.finalizers = ['keep.example/for-the-test'];
     });
-    await world.inPhase(name, 'Running');
-    const status = {
-      currentStatus: { phase: 'Terminating', lastUpdateTime: '2026-01-01T00:00:00Z' },
-      lastOperation: {
-        type: 'Delete',
-        state: 'Processing',
-        description: 'Drain successful. Initiate VM deletion',
-        lastUpdateTime: '2026-01-01T00:00:00Z',
-      },
-    } as const;
+    await world.settled(name);
     const ref = { namespace: world.namespace, name };
-    await world.user.writer.patch('change', machines, ref, statusPatch(await world.read(name), status));
-    await eventually(
-      () => world.machines.get(`${ref.namespace}/${name}`)?.status?.currentStatus?.phase === 'Terminating',
-    );
-    world.takeRequests();
-    await world.delete(name);
+    await world.restart(async () => {
+      await world.delete(name);
+      const status = {
+        currentStatus: { phase: 'Terminating', lastUpdateTime: '2026-01-01T00:00:00Z' },
+        lastOperation: {
+          type: 'Delete',
+          state: 'Processing',
+          description: 'Drain successful. Initiate VM deletion',
+          lastUpdateTime: '2026-01-01T00:00:00Z',
+        },
+      } as const;
+      await world.user.writer.patch('change', machines, ref, statusPatch(await world.read(name), status));
+    });
     await eventually(async () => {
       expect((await world.read(name)).metadata.finalizers).toEqual(['keep.example/for-the-test']);
     });

@@ -191,7 +191,7 @@ describe('the simulated cloud', () => {
   test('makes no Node of a VM that was deleted before it could join', async () => {
     const cluster = connectCluster();
     const api = cluster.api();
-    await start(`--kubeconfig=${cluster.kubeconfig}`, '--join-delay=200ms');
+    await start(`--kubeconfig=${cluster.kubeconfig}`, '--join-delay=5s');
     const [gone, stays] = ['gone', 'stays'].map((word) => `sim-${word}-${Math.random().toString(36).slice(2, 8)}`);
     const goneRequest = requestOf(gone ?? '', machineClass);
     await driver.createMachine(goneRequest, callOf());
