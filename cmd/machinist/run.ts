@@ -16,7 +16,7 @@ const DEBUG_VERBOSITY = 4;
 /** Runs the controllers until the process is told to stop, and ends it with the exit code. */
 export async function run({ config, warnings }: ParsedCommandLine): Promise<void> {
   const log = createLogger(config.verbosity >= DEBUG_VERBOSITY ? 'debug' : 'info');
-  for (const warning of warnings) log.warn({ warning }, 'did not take a flag as given');
+  for (const warning of warnings) log.warn({ warning }, 'adjusted a flag');
   try {
     const identity = `${hostname()}_${randomBytes(4).toString('hex')}`;
     const { env } = process;

@@ -159,7 +159,7 @@ class DrainRun {
         if (!(await write(request, clock, signal))) return false;
       } catch (err) {
         if (signal.aborted || !request.force) throw err;
-        this.#log.warn({ err }, 'went on with a forced drain of a node that could not be marked');
+        this.#log.warn({ err }, 'continued a forced drain without marking the node');
       }
     }
     return true;
@@ -203,7 +203,7 @@ class DrainRun {
         await clock.sleep(NODE_RETRY_MS, signal);
       } catch (err) {
         if (signal.aborted) return;
-        this.#log.debug({ err }, 'lost sight of a node that is drained');
+        this.#log.debug({ err }, 'could not read the node of a drain');
         await clock.sleep(NODE_RETRY_MS, signal).catch(() => undefined);
       }
     }

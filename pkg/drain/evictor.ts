@@ -131,5 +131,5 @@ export class Evictor {
 function holderOf({ metadata }: Pod): string {
   const { finalizers = [], deletionTimestamp } = metadata;
   if (finalizers.length > 0) return `held by finalizer ${finalizers.join(', ')}`;
-  return `its grace was over at ${deletionTimestamp}, its kubelet has not ended it`;
+  return `its grace period ended at ${deletionTimestamp}, but its kubelet has not terminated it`;
 }

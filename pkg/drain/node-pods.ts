@@ -80,7 +80,7 @@ export class NodePods implements PodFeed {
         isFresh = true;
       } catch (err) {
         isFresh = false;
-        if (!signal.aborted) log.debug({ err }, 'lost sight of the pods of a node');
+        if (!signal.aborted) log.debug({ err }, 'could not list the pods of a node');
       }
     }
   }

@@ -92,7 +92,7 @@ export class VolumeLookup {
       return (await volumeIDOf(volume.spec, signal)) ?? handle;
     } catch (err) {
       signal.throwIfAborted();
-      log.warn({ err, volume: volume.metadata.name }, 'asked the driver for a volume id in vain');
+      log.warn({ err, volume: volume.metadata.name }, 'could not get a volume ID from the driver');
       return handle;
     }
   }

@@ -187,7 +187,7 @@ export class OutageDetector {
       await withDeadline(clock, LONGEST_PROBE_MS, 'looking at the history', look, this.#stopping.signal);
     } catch (err) {
       if (err instanceof SetBackError) this.#setBack(err.message);
-      log.debug({ cluster: this.#probed.cluster, err }, 'looking at the history before something is destroyed failed');
+      log.debug({ cluster: this.#probed.cluster, err }, 'could not compare the history of the cluster');
       return false;
     }
     if (this.#outage !== undefined) return false;
@@ -342,7 +342,7 @@ export class OutageDetector {
     try {
       changed({ ...outage, isOver, lastedMs });
     } catch (err) {
-      log.error({ cluster, err }, 'a listener of outages failed');
+      log.error({ cluster, err }, 'outage listener failed');
     }
   }
 

@@ -40,7 +40,7 @@ describe('held work', () => {
     expect(held).toMatchObject({ ok: true, detail: expect.stringContaining('catching up with the target cluster') });
     expect(held.detail).toMatch(/, connecting to the driver of provider sim \(ECONNREFUSED\);/);
     expect(held.detail).toMatch(
-      /, getting the driver of provider aws to take our fencing token \(it has seen token 5\)$/,
+      /, getting the driver of provider aws to accept our fencing token \(it has seen token 5\)$/,
     );
     expect(check.check()).toMatchObject({ ok: false, detail: expect.stringContaining('; process held since') });
   });

@@ -35,7 +35,7 @@ const DOING: Readonly<Record<Prerequisite, (of: string) => string>> = {
   identity: (of) => `reading the identity of the ${of} cluster`,
   'catch-up': (of) => `catching up with the ${of} cluster`,
   driver: (of) => `connecting to the driver of provider ${of}`,
-  obedience: (of) => `getting the driver of provider ${of} to take our fencing token`,
+  obedience: (of) => `getting the driver of provider ${of} to accept our fencing token`,
 };
 
 /** What drivers are waited for. */

@@ -370,7 +370,7 @@ export class Elector implements LeaseElector {
       }
       log.info({ lease: name, identity }, 'released leadership');
     } catch (err) {
-      log.warn({ lease: name, err }, 'could not release the Lease, which will run out');
+      log.warn({ lease: name, err }, 'could not release the Lease; it will expire');
     }
   }
 
@@ -382,7 +382,7 @@ export class Elector implements LeaseElector {
       const lease = await this.#read(undefined);
       return lease !== undefined && holderOf(lease) === identity ? lease : undefined;
     } catch (err) {
-      log.warn({ lease: name, err }, 'could not see whether the Lease is ours; if it is, it will run out');
+      log.warn({ lease: name, err }, 'could not check whether we hold the Lease');
       return undefined;
     }
   }

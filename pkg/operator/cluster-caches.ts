@@ -202,15 +202,12 @@ export class ClusterCaches implements Member {
         await clock.sleep(pauseMs, signal);
         await this.#look(member.cached, signal);
         const { kind } = member.cached.resource;
-        log.info({ cluster: this.#access.cluster, kind }, 'fills a cache that it had gone on without');
+        log.info({ cluster: this.#access.cluster, kind }, 'filling a cache that was refused before');
         member.continuity.restore();
         this.#used.add(member);
         return await member.run(signal);
       } catch (err) {
-        log.debug(
-          { cluster: this.#access.cluster, kind: member.cached.resource.kind, err },
-          'still goes on without a cache',
-        );
+        log.debug({ cluster: this.#access.cluster, kind: member.cached.resource.kind, err }, 'cache still refused');
       }
     }
   }
@@ -226,14 +223,13 @@ export class ClusterCaches implements Member {
     let hold: WorkHold | undefined;
     return (err) => {
       if (err === undefined) {
-        log.info({ cluster, kind }, 'listed a kind that had been refused: work goes on');
+        log.info({ cluster, kind }, 'listed a kind that was refused before');
         hold?.release();
         hold = undefined;
         return;
       }
       const why = new Error(describeRefusal(cluster, { resource }, err));
-      if (hold === undefined)
-        log.warn({ cluster, kind, err: why }, 'holds all work that concerns the cluster: a kind is refused');
+      if (hold === undefined) log.warn({ cluster, kind, err: why }, 'held all work of the cluster: kind refused');
       hold ??= held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
       hold.failed(why);
     };

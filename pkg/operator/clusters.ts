@@ -109,7 +109,7 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterAcces
       ? new ServerTime({
           clock,
           reanchored: (skewMs) => {
-            log.warn({ cluster, ms: skewMs }, 'moved our clock to the time of the API server');
+            log.warn({ cluster, ms: skewMs }, 'adjusted our clock to the API server');
             options.clockMetrics.reanchors.inc();
             options.clockMetrics.lastSkew.set(skewMs / 1_000);
           },

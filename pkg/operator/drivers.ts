@@ -81,10 +81,10 @@ function open(
   if (!isProtected(address) && !address.insecure) {
     log.warn(
       { provider, address: address.target },
-      'driver is called in plain text: any local user could take its place',
+      'driver connection is unencrypted: any local user could take its place',
     );
   }
-  const show = showHeld(options, provider, 'driver', 'could not connect to a driver, and tries again');
+  const show = showHeld(options, provider, 'driver', 'could not connect to driver, retrying');
   const driver = new GrpcDriver({ address, clock, log, greeted: (err) => show(err?.detail) });
   return { driver, close: () => driver.close() };
 }
@@ -111,6 +111,6 @@ function showHeld(
 
 /** What is done when a driver refuses our fencing token; without leader election there is none. */
 function obedienceOf(options: DriversOptions, provider: string, elector: LeaseElector): Obedience {
-  const told = showHeld(options, provider, 'obedience', 'a driver refused our fencing token, and is asked again');
+  const told = showHeld(options, provider, 'obedience', 'driver refused our fencing token, retrying');
   return new Obedience({ raiseAbove: (token) => elector.raiseAbove(token), told });
 }

@@ -60,9 +60,9 @@ export class TargetReadiness {
     await Promise.race([catchingUp, untilAborted(untilOutage(outages, target.cluster), signal)]);
     if (this.#isReady) return;
 
-    log.warn({ cluster: target.cluster }, 'began without the target cluster: only what is deleted by force goes on');
+    log.warn({ cluster: target.cluster }, 'started without the target cluster: only forced deletions continue');
     catchingUp.then(
-      () => log.info({ cluster: target.cluster }, 'caught up with the target cluster: all work goes on'),
+      () => log.info({ cluster: target.cluster }, 'caught up with the target cluster'),
       (err: unknown) => {
         if (!signal.aborted) log.error({ cluster: target.cluster, err }, 'gave up catching up with the target cluster');
       },

@@ -82,7 +82,7 @@ describe('departure: one deadline for a drain, from its persisted start (the ori
     const end = new Date(endMs).toISOString().replace('.000Z', 'Z');
     for (const { status } of [told, toldAgain]) {
       expect(status.lastOperation?.description).toContain(
-        '(PodDisruptionBudget closed allows no eviction ever, although all its pods are healthy: correct it).' +
+        '(PodDisruptionBudget closed never allows an eviction, although all its pods are healthy: correct it).' +
           ` Pods that are left at ${end} are deleted. Initiate node drain`,
       );
     }

@@ -310,9 +310,7 @@ test(
 
     expect(held).toMatch(/\[\+\] work ok: machine-controller held since /);
     expect(detail).toMatch(/then restart this one/);
-    expect(warned).toContainEqual(
-      expect.objectContaining({ message: 'a driver refused our fencing token, and is asked again' }),
-    );
+    expect(warned).toContainEqual(expect.objectContaining({ message: 'driver refused our fencing token, retrying' }));
     expect({ madeMeanwhile, transitions }).toEqual({ madeMeanwhile: 0, transitions: 1 });
     expect((await machineLease(pool)).spec?.leaseTransitions).toBe(51);
     expect(await readiness(next)).not.toContain('held since');

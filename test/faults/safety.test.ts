@@ -221,7 +221,7 @@ describe('a VM that no Machine has (MCM 657, MCM 583, MCM 718)', () => {
       await eventually(async () => {
         const [event] = await eventsOf(pool, 'OrphanVMDeleted');
         expect(event?.message).toMatch(
-          /which no Machine has: seen at [\d:]+ among 4 VMs, before 3 Machines were read, .* s apart/,
+          /which no Machine owns: seen at [\d:]+ among 4 VMs, before 3 Machines were read, .* s apart/,
         );
         expect(event?.message).toContain(planted);
       }, PATIENCE);
@@ -520,7 +520,7 @@ describe("an identity that is another machine's", () => {
       }, LONG);
       // Under load the VM that is answered with may be one of a machine in creation, which is known by its name only.
       expect(refused?.message).toMatch(
-        /driver answered with (VM|Node name) .*, which is the (VM|Node name) of Machine .*: the answer is not/,
+        /driver returned (VM|Node name) .*, which is the (VM|Node name) of Machine .*; the answer is not/,
       );
       const mixedUp = (await pool.untilUp(2 * EACH, LONG)).filter((name) => !before.includes(name));
       for (const name of mixedUp) await pool.deleteMachine(name);

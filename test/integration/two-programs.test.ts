@@ -190,7 +190,7 @@ test(
     expect(metadata.labels?.[FREEZE_LABEL]).toBeUndefined();
     expect(status?.conditions?.map(({ type }) => type)).not.toContain('Frozen');
     expect(Object.keys(metadata.annotations ?? {})).not.toContain(UNFREEZE_ANNOTATION);
-    expect(manager.logged()).toContain('"msg":"unfroze a machine deployment because its annotation asks for it"');
+    expect(manager.logged()).toContain('"msg":"unfroze a machine deployment on request"');
     expect(manager.logged()).not.toContain('Forbidden');
   },
   TEST_MS,

@@ -54,7 +54,7 @@ Reason:          ZoneUnhealthy
 Message:         Machine m-1 is unhealthy. Not replaced yet: too many machines of zone a became unhealthy at once, so that replacement would not help; restore the zone, or delete a Machine to force its replacement.
 Waiting For:     more machines of its zone to be healthy
 Since:           2026-01-01T00:06:40Z (3m20s)
-Next:            Unless its Node becomes healthy before, it is replaced. To have it replaced now, delete the Machine.
+Next:            It is replaced unless its Node becomes healthy first. To replace it now, delete the Machine.
 Last Operation:  HealthCheck Processing, ZoneUnhealthy (60s ago)
 Conditions:
   Type        Status   Age  Reason         Message
@@ -81,7 +81,7 @@ Events:
 Namespace:    ns
 Phase:        <none>
 Reason:       Creating
-Message:      The provider makes the VM.
+Message:      The provider is creating the VM.
 Waiting For:  the VM to be created
 Next:         The VM boots and joins as a Node.
 Conditions:  <none>

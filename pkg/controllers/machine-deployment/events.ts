@@ -51,7 +51,7 @@ export function releasedMachines<T extends KubeObject>(
 ): ObjectEvent<T> {
   const message =
     `The selector of machine deployment ${deployment.metadata.name} no longer selects machine set ${set.metadata.name}, which has ` +
-    `been released with ${machines} machine(s): no machine deployment manages those any more, they and their VMs stay when it is ` +
+    `been released with ${machines} machine(s): no machine deployment manages those now, they and their VMs stay when it is ` +
     'deleted. Delete the set, or give it the labels that the selector asks for.';
   return { object, type: 'Warning', reason: 'ReleasedMachineSet', message };
 }

@@ -21,5 +21,5 @@ export async function releaseDeployment(
   deps.brake.forget(deployment.metadata.uid);
   await unfreezeDeployment(deps.writer, deployment, signal);
   if (!isFreezeMarked(marksOfDeployment(deployment))) return;
-  deps.log.info({ key: keyOf(deployment) }, 'unfroze a machine deployment because its annotation asks for it');
+  deps.log.info({ key: keyOf(deployment) }, 'unfroze a machine deployment on request');
 }

@@ -58,8 +58,8 @@ export function nodeSyncRefusal(machines: readonly Machine[]): { reason: 'Refuse
   const texts = machines.map(refusedFor).filter((text) => text !== undefined);
   const [first] = texts.toSorted();
   if (first === undefined) return undefined;
-  const nodes = texts.length === 1 ? 'The Node of one machine does' : `The Nodes of ${texts.length} machines do`;
-  return { reason: 'Refused', message: `${nodes} not have what the API server refuses: ${first}` };
+  const nodes = texts.length === 1 ? 'Node of one machine' : `Nodes of ${texts.length} machines`;
+  return { reason: 'Refused', message: `The API server rejects changes to the ${nodes}: ${first}` };
 }
 
 function cut(text: string, most: number): string {

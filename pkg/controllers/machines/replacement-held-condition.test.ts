@@ -53,7 +53,7 @@ describe('the condition of a MachineDeployment', () => {
       want: {
         reason: 'TooManyReplacements',
         message:
-          'One unhealthy machine is not replaced: as many others of its MachineDeployment are being replaced as its annotation machine.sapcloud.io/max-replacements allows.',
+          'One unhealthy machine is not replaced: annotation machine.sapcloud.io/max-replacements of its MachineDeployment allows no more replacements at once.',
       },
     },
     {

@@ -32,10 +32,10 @@ const CODES: Readonly<Record<HoldKind, OperationCode>> = {
 
 const TEXTS: Readonly<Record<Exclude<HoldKind, 'zone'>, string>> = {
   stopped: 'replacement is stopped by annotation machine.sapcloud.io/max-replacements of its MachineDeployment.',
-  pace: 'several machines are unhealthy, of which no more are replaced within one health timeout than annotation machine.sapcloud.io/max-replacements of the MachineDeployment allows at once.',
+  pace: 'several machines are unhealthy, and annotation machine.sapcloud.io/max-replacements of the MachineDeployment limits how many are replaced within one health timeout.',
   limit:
-    'as many others of its MachineDeployment are being replaced as its annotation machine.sapcloud.io/max-replacements allows.',
-  grace: 'what is known of the clusters is too young to judge it, after a start or an outage of an API server.',
+    'annotation machine.sapcloud.io/max-replacements of its MachineDeployment allows no more replacements at once.',
+  grace: 'the controller started, or an outage of an API server ended, too recently to judge it.',
 };
 
 /** Stands between what is wrong with a machine and why it is not replaced. */

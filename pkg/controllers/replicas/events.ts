@@ -42,7 +42,7 @@ export function invalidSpec<T extends KubeObject>(object: T, message: string): O
 /** It created more within a minute than anybody can want, and is frozen. Without numbers: equal ones are counted as one. */
 export function reachedCreationLimit<T extends KubeObject>(object: T): ObjectEvent<T> {
   const message =
-    `More has been created within a minute than anybody can want: nothing more is created until annotation ${UNFREEZE_ANNOTATION} is set. ` +
+    `Too much was created within a minute: nothing more is created until annotation ${UNFREEZE_ANNOTATION} is set. ` +
     'Condition Frozen has the numbers. Find out first why what was created did not last, such as a webhook that changes labels';
   return { object, type: 'Warning', reason: 'CreationLimitReached', message };
 }

@@ -25,5 +25,5 @@ export async function releaseSet(deps: ReleaseDeps, set: MachineSet, signal: Abo
   await unfreezeSet(deps.writer, set, signal);
   if (!isFreezeMarked(marksOfSet(set))) return;
   deps.recorder.event(unfrozeReleasedSet(set));
-  deps.log.info({ key: keyOf(set) }, 'unfroze a machine set because its annotation asks for it');
+  deps.log.info({ key: keyOf(set) }, 'unfroze a machine set on request');
 }

@@ -227,7 +227,7 @@ export class LocalDriver implements Driver {
       try {
         boundLog(join(this.#folders.path(id), LOG_FILE));
       } catch (err) {
-        log.warn({ err, id }, 'a log could not be cut');
+        log.warn({ err, id }, 'could not truncate a log');
       }
     }
     this.#cancelLogCheck = clock.schedule(LOG_CHECK_MS, () => this.#checkLogs());

@@ -104,7 +104,7 @@ describe('a creation', () => {
   });
 
   test.each(ROWS.filter(({ reaction }) => typeof reaction === 'object'))(
-    'shows $code of $call, and repeats the call, each time later',
+    'shows $code of $call, and repeats the call, with increasing delays',
     async ({ code, call, reaction }) => {
       const { atMost, keepsState } = reaction as Repeated;
       const world = start();

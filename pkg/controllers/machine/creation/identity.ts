@@ -47,7 +47,7 @@ function whatIsMissing({ how, providerID }: Launched): DriverError {
   return how === 'known'
     ? new DriverError(
         'NotFound',
-        `driver tells of no VM ${providerID}, which field spec.providerID of the Machine names: correct the field, or remove it to have a VM made`,
+        `driver knows no VM ${providerID}, which field spec.providerID of the Machine names: correct the field, or remove it to have a VM created`,
       )
     : new DriverError('Internal', `driver returned no ${providerID === '' ? 'provider id' : 'node name'}`);
 }

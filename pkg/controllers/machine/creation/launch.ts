@@ -108,7 +108,7 @@ function requireWanted({ machines }: Deps, { key }: MachineContext, { metadata }
   const current = machines.get(key);
   const isSame = current?.metadata.uid === metadata.uid;
   if (isSame && !isBeingDeleted(current) && phaseOf(current) !== 'Failed') return;
-  throw new StaleCallError('the machine is not wanted any more');
+  throw new StaleCallError('the machine is no longer wanted');
 }
 
 /**
@@ -170,7 +170,7 @@ function showIn(
     setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
     if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
     pass.event('CreateFailed', description);
-    pass.afterWrite(() => log.info({ code: error.code }, 'creating a VM failed'));
+    pass.afterWrite(() => log.info({ code: error.code }, 'could not create a VM'));
   };
 }
 

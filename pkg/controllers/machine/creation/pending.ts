@@ -47,7 +47,7 @@ function report(deps: Deps, { machine, pass, log, resolved }: MachineContext, la
   const tookMs = nowMs - (fromTimestamp(creationTimestamp) ?? nowMs);
   const isNew = launched.how === 'created';
   if (isNew) pass.event('VMCreated', `VM ${launched.providerID} was created.`);
-  else pass.event('VMAdopted', `VM ${launched.providerID} exists already and was taken over.`);
+  else pass.event('VMAdopted', `VM ${launched.providerID} already existed and was adopted.`);
   pass.afterWrite(() => {
     deps.unanswered.forget(uid);
     log.info({ providerID: launched.providerID, ms: tookMs }, isNew ? 'created a VM' : 'adopted a VM');

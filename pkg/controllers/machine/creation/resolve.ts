@@ -117,7 +117,7 @@ function report(deps: Deps, ctx: MachineContext, problem: string, errorCode?: Op
   show(deps, ctx, problem, errorCode);
   if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
   pass.event('InvalidClass', problem);
-  pass.afterWrite(() => log.info({ problem }, 'machine waits for its class'));
+  pass.afterWrite(() => log.info({ problem }, 'waiting for class'));
 }
 
 function show({ clock }: Deps, { machine }: MachineContext, description: string, errorCode?: OperationCode): void {

@@ -34,7 +34,7 @@ export const staleNode = (deps: Deps): MachineStep => ({
     await becomeFailed(deps, ctx);
     machine.spec.providerID = providerID;
     setOperation(machine, { type: 'Create', state: 'Failed', description: 'VM using old node obj' }, deps.clock.now());
-    pass.event('StaleNode', `VM ${providerID} has the name of Node ${nodeName}, which existed before: it is given up.`);
+    pass.event('StaleNode', `VM ${providerID} uses the name of pre-existing Node ${nodeName}; abandoning the VM.`);
     return stop;
   },
 });

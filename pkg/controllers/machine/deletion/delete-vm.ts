@@ -75,7 +75,7 @@ async function look(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): P
   if (progress.kind === 'waiting') return progress.result;
   const waitMs = await mayShowInMs(deps, ctx, resolved);
   if (waitMs === 0) return deleted(deps, ctx, resolved, progress.answer);
-  deps.cursor.advance(ctx, 'delete-vm', 'The creation of a VM was not answered: it may show yet.');
+  deps.cursor.advance(ctx, 'delete-vm', 'The creation of a VM was not answered; the VM may still appear.');
   return deps.calls.postpone(ctx, call, waitMs, 'an unanswered creation to show');
 }
 
@@ -141,7 +141,7 @@ function reportSharedID({ machines, news }: Deps, { observed, nodes, pass }: Mac
   const { providerID = '' } = observed.spec;
   pass.event(
     'SharedProviderID',
-    `Field spec.providerID is ${providerID}, which is the VM of Machine ${other} too: it is left alone, and the VM of this machine is looked for by name.`,
+    `Field spec.providerID is ${providerID}, which is also that of Machine ${other}: that VM is left alone, and the VM of this machine is looked up by name.`,
   );
 }
 

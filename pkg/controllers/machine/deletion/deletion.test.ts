@@ -451,7 +451,9 @@ describe('departure: a deletion need not wait until the machine was made; one th
 
     test('is kept until its VM cannot show any more, where the driver does not promise to find it', async () => {
       const world = await unanswered(false);
-      expect(stageNow(world)).toBe('The creation of a VM was not answered: it may show yet. Initiate VM deletion');
+      expect(stageNow(world)).toBe(
+        'The creation of a VM was not answered; the VM may still appear. Initiate VM deletion',
+      );
 
       world.clock.advance(20 * SECOND);
       world.driver.failures['delete'] = [];
@@ -581,7 +583,7 @@ describe('departure: a failed deletion of a VM is tried again from 5 s on; a pro
 describe('a drain', () => {
   const progress = { remainingPods: 2, blocked: [{ pod: 'a/b', reason: 'disruption-budget', detail: 'c' }] } as const;
   const text = 'Waiting for 2 pods: a/b (PodDisruptionBudget c allows no eviction now); and 1 more.';
-  const end = 'Pods that are left at 2026-01-01T02:00:00Z are deleted.';
+  const end = 'Remaining pods are deleted at 2026-01-01T02:00:00Z.';
 
   test('tells what holds it up as soon as that stands, then at most every 30 seconds, and once as an Event', async () => {
     const world = start();
@@ -625,7 +627,7 @@ describe('a drain', () => {
 
     expect(early).toBe(writes);
     expect(world.writes).toBe(writes + 1);
-    expect(stageNow(world)).toContain('a/b (does not end: held by finalizer x); and 1 more.');
+    expect(stageNow(world)).toContain('a/b (does not terminate: held by finalizer x); and 1 more.');
     expect(world.events.map(({ reason }) => reason)).toEqual(['DrainBlocked', 'DrainBlocked']);
   });
 
@@ -643,7 +645,7 @@ describe('a drain', () => {
 
     expect(early).toBe(writes);
     expect(stageNow(world)).toBe(
-      `Waiting for 1 pod: a/b (ending, has until 2026-01-01T00:10:00Z). ${end} Initiate node drain`,
+      `Waiting for 1 pod: a/b (terminating, has until 2026-01-01T00:10:00Z). ${end} Initiate node drain`,
     );
     expect(world.events).toEqual([]);
   });

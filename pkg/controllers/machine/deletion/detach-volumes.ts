@@ -89,7 +89,7 @@ function failed(deps: Own, ctx: MachineContext, { name, error }: { name: string;
     if (deps.cursor.stay(ctx, 'detach-volumes', text)) pass.event('DetachFailed', text);
     return requeue(RETRY_MS, 'VolumeAttachments to go');
   }
-  pass.event('DetachFailed', `Given up: ${text}`);
+  pass.event('DetachFailed', `Abandoned: ${text}`);
   deps.detaching.delete(uid);
   deps.cursor.advance(ctx, 'delete-vm', text);
   return next;

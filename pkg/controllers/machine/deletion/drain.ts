@@ -42,7 +42,7 @@ export const drain = (deps: Deps): MachineStep => ({
     if (nodes === undefined || node === undefined) {
       deps.drains.end(ctx);
       const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
-      deps.cursor.advance(ctx, 'delete-vm', name === '' ? '' : `Node ${name} is not there, so nothing is drained.`);
+      deps.cursor.advance(ctx, 'delete-vm', name === '' ? '' : `Node ${name} does not exist, so nothing is drained.`);
       return next;
     }
     return (

@@ -59,7 +59,7 @@ function name({ machine }: MachineContext, nodeName: string): void {
 function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): StepResult {
   const { observed } = ctx;
   const { driver, machineClass, secretData } = resolved;
-  const what = 'the provider to tell of the VM';
+  const what = 'the provider to return the VM';
   const progress = deps.calls.advance(ctx, {
     kind: 'status',
     resolved,

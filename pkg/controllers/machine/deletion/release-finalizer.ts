@@ -8,7 +8,7 @@ export const releaseFinalizer: MachineStep = {
 
   run({ machine, pass, log }) {
     machine.metadata.finalizers = (machine.metadata.finalizers ?? []).filter((name) => name !== MACHINE_FINALIZER);
-    pass.afterWrite(() => log.info({}, 'machine is gone'), 'record');
+    pass.afterWrite(() => log.info({}, 'machine deleted'), 'record');
     return waitFor('the object to be gone');
   },
 };

@@ -56,7 +56,7 @@ function abandonOverdueCreation(
     return;
   }
   activities.abort(uid, kind, 'the machine is being deleted');
-  pass.event('CreationAborted', 'The creation of the VM was given up, because the machine is being deleted.');
+  pass.event('CreationAborted', 'The creation of the VM was aborted because the machine is being deleted.');
 }
 
 /** What another machine has is not taken over, nor deleted: the driver looks for the VM by name. */

@@ -12,25 +12,25 @@ describe('what a drain waits for, in words', () => {
       what: 'a budget that allows one at a time',
       pods: 2,
       blocked: [of('a/ending', 'ending', '2026-01-01T00:00:30Z'), of('a/next', 'disruption-budget', 'web')],
-      says: 'Waiting for 2 pods: a/next (PodDisruptionBudget web allows no eviction now); a/ending (ending, has until 2026-01-01T00:00:30Z).',
+      says: 'Waiting for 2 pods: a/next (PodDisruptionBudget web allows no eviction now); a/ending (terminating, has until 2026-01-01T00:00:30Z).',
     },
     {
       what: 'a budget that allows none',
       pods: 1,
       blocked: [of('a/b', 'misconfigured-disruption-budget', 'zero')],
-      says: 'Waiting for 1 pod: a/b (PodDisruptionBudget zero allows no eviction ever, although all its pods are healthy: correct it).',
+      says: 'Waiting for 1 pod: a/b (PodDisruptionBudget zero never allows an eviction, although all its pods are healthy: correct it).',
     },
     {
       what: 'a pod that a finalizer holds',
       pods: 1,
       blocked: [of('a/b', 'terminating', 'held by finalizer x')],
-      says: 'Waiting for 1 pod: a/b (does not end: held by finalizer x).',
+      says: 'Waiting for 1 pod: a/b (does not terminate: held by finalizer x).',
     },
     {
       what: 'volumes of a pod that is still there',
       pods: 2,
       blocked: [of('a/1', 'ending', 'soon'), of('a/1', 'volume-detach', 'pv-1'), of('a/2', 'turn')],
-      says: 'Waiting for 2 pods: a/1 (volume pv-1 is still attached here); a/2 (waits for its turn: pods with volumes go one after the other).',
+      says: 'Waiting for 2 pods: a/1 (volume pv-1 is still attached here); a/2 (waits for its turn: pods with volumes are evicted one by one).',
     },
     {
       what: 'volumes alone',
@@ -51,7 +51,7 @@ describe('what a drain waits for, in words', () => {
   test('says when those that are left are deleted', () => {
     const text = describeProgress({ remainingPods: 1, blocked: [] }, Date.parse('2026-01-01T02:00:00Z'));
 
-    expect(text).toBe('Waiting for 1 pod. Pods that are left at 2026-01-01T02:00:00Z are deleted.');
+    expect(text).toBe('Waiting for 1 pod. Remaining pods are deleted at 2026-01-01T02:00:00Z.');
   });
 });
 

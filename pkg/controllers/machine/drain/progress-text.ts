@@ -13,16 +13,17 @@ interface Wording {
 /** What each reason is called. Those that somebody can do something about come first. */
 const REASONS: Record<BlockedPod['reason'], Wording> = {
   'misconfigured-disruption-budget': {
-    say: (name) => `PodDisruptionBudget ${name} allows no eviction ever, although all its pods are healthy: correct it`,
+    say: (name) =>
+      `PodDisruptionBudget ${name} never allows an eviction, although all its pods are healthy: correct it`,
     isBlock: true,
   },
   'disruption-budget': { say: (name) => `PodDisruptionBudget ${name} allows no eviction now`, isBlock: true },
   error: { say: (text) => text, isBlock: true },
-  terminating: { say: (holder) => `does not end: ${holder}`, isBlock: true },
+  terminating: { say: (holder) => `does not terminate: ${holder}`, isBlock: true },
   'volume-detach': { say: (volumes) => `volume ${volumes} is still attached here`, isBlock: false },
   'volume-reattach': { say: (volumes) => `volume ${volumes} is not attached elsewhere yet`, isBlock: false },
-  turn: { say: () => 'waits for its turn: pods with volumes go one after the other', isBlock: false },
-  ending: { say: (until) => `ending, has until ${until}`, isBlock: false },
+  turn: { say: () => 'waits for its turn: pods with volumes are evicted one by one', isBlock: false },
+  ending: { say: (until) => `terminating, has until ${until}`, isBlock: false },
 };
 
 const RANKS = Object.keys(REASONS);
@@ -37,7 +38,7 @@ export function describeProgress({ remainingPods, blocked }: DrainProgress, dead
   const left = Math.max(remainingPods, told.length) - named.length;
   const more = named.length > 0 && left > 0 ? `; and ${left} more` : '';
   const list = named.length > 0 ? `: ${byReason(named)}${more}` : '';
-  const end = deadlineMs === undefined ? '' : ` Pods that are left at ${toTimestamp(deadlineMs)} are deleted.`;
+  const end = deadlineMs === undefined ? '' : ` Remaining pods are deleted at ${toTimestamp(deadlineMs)}.`;
   return `Waiting for ${subject(remainingPods, told.length)}${list}.${end}`;
 }
 

@@ -117,7 +117,7 @@ export class Drains {
       const how = state.isForced ? 'by force ' : '';
       pass.event(
         'Drained',
-        `The Node was drained ${how}in ${Math.round(state.tookMs / 1_000)} s, the machine is kept.`,
+        `The Node was drained ${how}in ${Math.round(state.tookMs / 1_000)} s; the machine is kept.`,
       );
       pass.afterWrite(() => this.#deps.metrics.drained(machine, state.tookMs));
     }
@@ -132,7 +132,7 @@ export class Drains {
     const { uid } = metadata;
     const { activities } = this.#deps;
     if (purpose !== undefined && this.#records.get(uid)?.purpose !== purpose) return;
-    activities.abort(uid, 'drain', 'it is not needed any more');
+    activities.abort(uid, 'drain', 'it is no longer needed');
     if (activities.get(uid, 'drain')?.state === 'running') return;
     activities.forget(uid, 'drain');
     this.#records.delete(uid);
@@ -194,7 +194,7 @@ export class Drains {
       }),
     );
     if (force !== undefined && this.#isNews(ctx, plan, 'DrainForced')) {
-      pass.event('DrainForced', `Pods are deleted, not evicted: ${describeForce(force, plan)}.`);
+      pass.event('DrainForced', `Pods are deleted instead of evicted: ${describeForce(force, plan)}.`);
     }
     return this.#running(ctx, plan, record);
   }

@@ -70,7 +70,7 @@ function vmCreated(machine: Machine, { reason, message }: MachineExplanation): M
 /** The mirror of the Node's conditions is empty until it has joined, and stays filled from then on. */
 function nodeJoined(machine: Machine, { reason, message }: MachineExplanation): MachineCondition {
   if (hasReached(deletionStageOf(machine), 'release-finalizer'))
-    return condition('NodeJoined', 'False', 'NodeDeleted', 'The machine has no Node any more.');
+    return condition('NodeJoined', 'False', 'NodeDeleted', 'The machine no longer has a Node.');
   if (hasUnrecordedVM(machine)) return condition('NodeJoined', 'False', 'NotRecorded', UNRECORDED);
   if (hasJoined(machine)) return condition('NodeJoined', 'True', 'NodeJoined', 'The Node has joined.');
   if (!hasVM(machine)) return condition('NodeJoined', 'False', 'NoVM', 'There is no VM yet.');

@@ -160,7 +160,7 @@ describe('explain', () => {
         m.metadata.finalizers = ['foreign/one'];
       },
       reason: 'KeptByOthers',
-      waitingFor: 'finalizer foreign/one to be removed by whoever put it there',
+      waitingFor: 'finalizer foreign/one to be removed by its owner',
     },
     {
       what: 'a finalizer that must stay',

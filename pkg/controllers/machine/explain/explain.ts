@@ -57,10 +57,15 @@ function explainPhase(machine: Machine): Explanation {
 
 function explainCreating({ spec }: Machine): Explanation {
   return (spec?.providerID ?? '') === ''
-    ? explanation('Creating', 'The provider makes the VM.', 'the VM to be created', 'The VM boots and joins as a Node.')
+    ? explanation(
+        'Creating',
+        'The provider is creating the VM.',
+        'the VM to be created',
+        'The VM boots and joins as a Node.',
+      )
     : explanation(
         'Initializing',
-        `VM ${spec?.providerID ?? ''} is set up.`,
+        `VM ${spec?.providerID ?? ''} is being initialized.`,
         'the VM to be initialized',
         'It joins as a Node.',
       );
@@ -71,12 +76,12 @@ function explainCannotStart(machine: Machine): Explanation {
     'CannotCreate',
     descriptionOf(machine),
     'the MachineClass or its Secret to be corrected',
-    'The VM is created as soon as they are right.',
+    'The VM is created as soon as they are corrected.',
   );
 }
 
 const ALLOWED = 'the API server to allow it';
-const REPEATED = 'The attempt is repeated.';
+const REPEATED = 'The attempt is retried.';
 
 function explainCrashLoop(machine: Machine): Explanation {
   if (machine.status?.lastOperation?.state === 'Processing') return explainCreating(machine);
@@ -88,7 +93,7 @@ function explainCrashLoop(machine: Machine): Explanation {
   if (code === 'RecordRefused' || code === 'FinalizerRefused') {
     // One that may have a VM is not given up without our finalizer: its deletion would leave the VM behind.
     const ends = code === 'FinalizerRefused' || machine.metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
-    const next = ends ? 'The attempt is repeated; at the creation timeout the machine becomes Failed.' : REPEATED;
+    const next = ends ? 'The attempt is retried; at the creation timeout the machine becomes Failed.' : REPEATED;
     return explanation('RecordRefused', description, ALLOWED, next);
   }
   const hasFailed = code === '' ? description.startsWith(CREATE_FAILED) : code !== 'NeverAsked';
@@ -112,7 +117,7 @@ function explainCreateFailed(machine: Machine): Explanation {
     code ?? 'CreateFailed',
     descriptionOf(machine),
     'the next attempt',
-    `The attempt is repeated, each time later${CORRECTABLE.has(code ?? '') ? AT_ONCE : ''}; at the creation timeout the machine becomes Failed.`,
+    `The attempt is retried, with increasing delays${CORRECTABLE.has(code ?? '') ? AT_ONCE : ''}; at the creation timeout the machine becomes Failed.`,
   );
 }
 
@@ -124,7 +129,7 @@ function explainPending(machine: Machine): Explanation {
       'WaitingForNode',
       `VM ${vmOf(machine)} exists, ${its} has not joined yet.`,
       `${its} to join`,
-      'Its health is checked; without it the machine becomes Failed at the creation timeout.',
+      'Its health is checked; if it does not join, the machine becomes Failed at the creation timeout.',
     );
   }
   const bad = conditions.filter(({ type, status }) => type === 'Ready' && status !== 'True');
@@ -150,9 +155,9 @@ function explainRunning(machine: Machine): Explanation {
     ? explanation('Running', healthy, undefined, HEALTHY)
     : explanation(
         NODE_SYNC_REFUSED,
-        `${healthy} The API server refuses for it: ${refused}`,
+        `${healthy} The API server rejects changes to it: ${refused}`,
         'the node template, or what refuses it, to be corrected',
-        'The attempt is repeated, each time later, and at once when the template is corrected.',
+        'The attempt is retried, with increasing delays, and at once when the template is corrected.',
       );
 }
 
@@ -172,7 +177,7 @@ function explainUnknown(machine: Machine): Explanation {
 /** Its health timeout has passed, but it is not its turn. */
 function explainHeld(machine: Machine, { kind }: Hold): Explanation {
   const { reason, waitingFor, after = '' } = HELD[kind];
-  const then = `Unless its Node becomes healthy before, it is replaced.${after}`;
+  const then = `It is replaced unless its Node becomes healthy first.${after}`;
   return explanation(reason, descriptionOf(machine), waitingFor, then);
 }
 
@@ -180,13 +185,13 @@ const HELD: Readonly<Record<HoldKind, { reason: string; waitingFor: string; afte
   zone: {
     reason: 'ZoneUnhealthy',
     waitingFor: 'more machines of its zone to be healthy',
-    after: ' To have it replaced now, delete the Machine.',
+    after: ' To replace it now, delete the Machine.',
   },
   stopped: { reason: 'ReplacementStopped', waitingFor: 'annotation machine.sapcloud.io/max-replacements to allow it' },
   pace: {
     reason: 'ReplacementPaced',
     waitingFor: 'its turn, one health timeout after those before it',
-    after: ' To have it replaced now, delete the Machine.',
+    after: ' To replace it now, delete the Machine.',
   },
   limit: { reason: 'ReplacementDelayed', waitingFor: 'other replacements to end' },
   grace: { reason: 'SafetyGrace', waitingFor: 'its Node to be watched for long enough' },
@@ -195,7 +200,7 @@ const HELD: Readonly<Record<HoldKind, { reason: string; waitingFor: string; afte
 function explainFailed(machine: Machine): Explanation {
   const owner = controllerOf(machine);
   return owner === undefined
-    ? explanation('Failed', descriptionOf(machine), undefined, 'Delete the Machine: nothing replaces it by itself.')
+    ? explanation('Failed', descriptionOf(machine), undefined, 'Delete the Machine: it is not replaced automatically.')
     : explanation(
         'Failed',
         descriptionOf(machine),
@@ -208,7 +213,7 @@ const STAGES: Record<DeletionStage, { reason: string; failed: string; what: stri
   'vm-status': {
     reason: 'LocatingVM',
     failed: 'LocatingVMFailed',
-    what: 'the provider to tell of the VM',
+    what: 'the provider to return the VM',
     after: 'The Node is drained.',
   },
   drain: {
@@ -220,7 +225,7 @@ const STAGES: Record<DeletionStage, { reason: string; failed: string; what: stri
   'detach-volumes': {
     reason: 'DetachingVolumes',
     failed: 'DetachFailed',
-    what: 'the volumes to be let go',
+    what: 'the volumes to be detached',
     after: 'The VM is deleted.',
   },
   'delete-vm': {
@@ -250,7 +255,7 @@ function explainDeletion(machine: Machine): Explanation {
   if (stage === undefined) {
     return explanation(
       'DeletionRequested',
-      'Deletion was asked for.',
+      'Deletion was requested.',
       'the machine controller',
       'The Node is drained.',
     );
@@ -260,7 +265,7 @@ function explainDeletion(machine: Machine): Explanation {
   const message = text === '' ? `Waiting for ${what}.` : text;
   const code = machine.status?.lastOperation?.errorCode;
   if (code === 'RecordRefused')
-    return explanation('RecordRefused', message, ALLOWED, `The attempt is repeated. ${after}`);
+    return explanation('RecordRefused', message, ALLOWED, `The attempt is retried. ${after}`);
   const told = explanation(isFailure(machine) ? failed : reason, message, what, after);
   const isHeldUp = code === 'ClusterOutage';
   return withOutage(machine, isHeldUp ? text : undefined, told);
@@ -270,8 +275,8 @@ function explainKeptByOthers(finalizers: readonly string[]): Explanation {
   const names = finalizers.join(', ');
   return explanation(
     'KeptByOthers',
-    `Nothing is left to do here, the object is kept by finalizer ${names}.`,
-    `finalizer ${names} to be removed by whoever put it there`,
+    `The deletion is complete here; the object is kept by finalizer ${names}.`,
+    `finalizer ${names} to be removed by its owner`,
     'The Machine is gone.',
   );
 }

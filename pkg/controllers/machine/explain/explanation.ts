@@ -1,7 +1,7 @@
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 
 /** The next step of a machine that is as it should be. */
-export const HEALTHY = 'Nothing, all is well.';
+export const HEALTHY = 'Nothing: the machine is healthy.';
 
 /** Where a machine stands, in words. Conditions, the command line and the console tell the same. */
 export interface MachineExplanation {

@@ -74,8 +74,8 @@ test.each<Case>([
 });
 
 test.each([
-  { owned: false, nextStep: /^Nothing, after whoever selected Node m-1 has uncordoned it/ },
-  { owned: true, nextStep: /^Nothing, after its MachineDeployment has .* uncordoned Node m-1/ },
+  { owned: false, nextStep: /^Nothing, once the user who selected Node m-1 has uncordoned it/ },
+  { owned: true, nextStep: /^Nothing, once its MachineDeployment has .* uncordoned Node m-1/ },
 ])('a machine that was updated works, but for its Node being cordoned; owned: $owned', ({ owned, nextStep }) => {
   const told = explain(
     machine((m) => {

@@ -17,7 +17,7 @@ export function explainInPlace(machine: Machine): Explanation | undefined {
         reason: 'InPlaceUpdating',
         message: `Node ${nodeOf(machine)} is drained and being updated.`,
         waitingFor: `label ${UPDATE_RESULT_LABEL} on the Node, from the agent that updates it`,
-        nextStep: 'It becomes Running; without a result until the in-place update timeout the update has failed.',
+        nextStep: 'It becomes Running; if there is no result by the in-place update timeout, the update has failed.',
       };
     case 'InPlaceUpdateSuccessful':
       return {
@@ -30,7 +30,7 @@ export function explainInPlace(machine: Machine): Explanation | undefined {
       return {
         reason: 'InPlaceUpdateFailed',
         message: description,
-        waitingFor: `somebody to repair Node ${nodeOf(machine)} and to label it ${UPDATE_RESULT_LABEL}=successful`,
+        waitingFor: `someone to repair Node ${nodeOf(machine)} and label it ${UPDATE_RESULT_LABEL}=successful`,
         nextStep: atHealthTimeout(machine, 'It becomes Running'),
       };
     default:
@@ -71,8 +71,8 @@ function explainUpdated(machine: Machine): Explanation {
     waitingFor: undefined,
     nextStep:
       owner === undefined
-        ? `Nothing, after whoever selected Node ${node} has uncordoned it and removed its update labels.`
-        : `Nothing, after its MachineDeployment has moved it to the new MachineSet and uncordoned Node ${node}.`,
+        ? `Nothing, once the user who selected Node ${node} has uncordoned it and removed its update labels.`
+        : `Nothing, once its MachineDeployment has moved it to the new MachineSet and uncordoned Node ${node}.`,
   };
 }
 

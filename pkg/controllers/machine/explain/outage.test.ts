@@ -27,7 +27,7 @@ test.each([
     reason: 'APIServerUnreachable',
     message: OUTAGE,
     waitingFor: 'the API server to answer',
-    nextStep: 'Nothing until then; it goes on where it stands (Draining).',
+    nextStep: 'Nothing until then; it continues where it stopped (Draining).',
   });
 });
 

@@ -16,6 +16,6 @@ export function withOutage(machine: Machine, outage: string | undefined, explana
     reason: REASON,
     message: outage,
     waitingFor: 'the API server to answer',
-    nextStep: `Nothing until then; it goes on where it stands (${explanation.reason}).`,
+    nextStep: `Nothing until then; it continues where it stopped (${explanation.reason}).`,
   };
 }

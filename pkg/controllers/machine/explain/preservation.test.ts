@@ -23,14 +23,14 @@ test.each<Case>([
     expiry: FUTURE,
     reason: 'Running',
     message: /healthy\. It is preserved until 2026-01-03T00:00:00Z\.$/,
-    nextStep: /^The preservation ends at 2026-01-03T00:00:00Z, or when annotation \S+ is taken away/,
+    nextStep: /^The preservation ends at 2026-01-03T00:00:00Z, or when annotation \S+ is removed/,
   },
   {
     phase: 'Failed',
     expiry: FUTURE,
     reason: 'PreservedFailed',
     message: /preserved until 2026-01-03T00:00:00Z; its pods move elsewhere/,
-    nextStep: /nothing replaces it by itself\. The preservation ends at 2026-01-03T00:00:00Z/,
+    nextStep: /it is not replaced automatically\. The preservation ends at 2026-01-03T00:00:00Z/,
   },
   {
     phase: 'Failed',
@@ -38,7 +38,7 @@ test.each<Case>([
     owned: true,
     reason: 'PreservedFailed',
     message: /preserved until/,
-    nextStep: /at 2026-01-03T00:00:00Z, or when the preservation is taken back, it is replaced/,
+    nextStep: /at 2026-01-03T00:00:00Z, or when the preservation is withdrawn, it is replaced/,
   },
   {
     phase: 'Failed',

@@ -13,7 +13,7 @@ export function withPreservation(machine: Machine, nowMs: number, explanation: E
   const expiry = machine.status?.currentStatus?.preserveExpiryTime ?? '';
   const expiryMs = fromTimestamp(expiry);
   if (expiryMs === undefined || expiryMs <= nowMs) return explanation;
-  const end = `The preservation ends at ${expiry}, or when annotation ${PRESERVE_ANNOTATION} is taken away from Machine and Node or set to false.`;
+  const end = `The preservation ends at ${expiry}, or when annotation ${PRESERVE_ANNOTATION} is removed from Machine and Node or set to false.`;
   if (phaseOf(machine) !== 'Failed') {
     const message = `${explanation.message} It is preserved until ${expiry}.`;
     return {
@@ -26,10 +26,10 @@ export function withPreservation(machine: Machine, nowMs: number, explanation: E
   return {
     reason: 'PreservedFailed',
     message: `${explanation.message} It is preserved until ${expiry}; its pods move elsewhere.`,
-    waitingFor: 'somebody to look at it, or its Node to recover',
+    waitingFor: 'someone to inspect it, or its Node to recover',
     nextStep:
       owner === undefined
-        ? `It becomes Running when its Node recovers; nothing replaces it by itself. ${end}`
-        : `It becomes Running when its Node recovers; at ${expiry}, or when the preservation is taken back, it is replaced.`,
+        ? `It becomes Running when its Node recovers; it is not replaced automatically. ${end}`
+        : `It becomes Running when its Node recovers; at ${expiry}, or when the preservation is withdrawn, it is replaced.`,
   };
 }

@@ -277,7 +277,7 @@ describe('the health timeout', () => {
       type: 'HealthCheck',
       state: 'Processing',
       description:
-        'Machine m-1 is unhealthy - changing MachineState to Unknown. Node conditions: Ready is Unknown (NodeStatusUnknown). Not replaced yet: as many others of its MachineDeployment are being replaced as its annotation machine.sapcloud.io/max-replacements allows.',
+        'Machine m-1 is unhealthy - changing MachineState to Unknown. Node conditions: Ready is Unknown (NodeStatusUnknown). Not replaced yet: annotation machine.sapcloud.io/max-replacements of its MachineDeployment allows no more replacements at once.',
     });
     expect(explain(current(world), world.clock.now())).toMatchObject({
       reason: 'ReplacementDelayed',

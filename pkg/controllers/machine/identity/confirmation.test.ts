@@ -72,7 +72,7 @@ describe('a creation of m-1 that is answered with the VM of m-2, which is in cre
       currentStatus: { phase: 'CrashLoopBackOff' },
       lastOperation: {
         errorCode: 'Internal',
-        description: expect.stringMatching(/CreateMachine with .*, and GetMachineStatus with/),
+        description: expect.stringMatching(/returned .* from CreateMachine, but .* from GetMachineStatus/),
       },
     });
     expect(recordOf(world, 'm-1')).toEqual([undefined, undefined]);

@@ -29,10 +29,10 @@ export async function requireConfirmed(
   if (rivalFor(told, machine, machines, nodes) !== undefined || !isAnyOpen(machines.list(), machine)) return;
   const seen = await driver.getStatus({ machine, machineClass, secretData }, signal).catch(resultOf);
   if (!contradicts(told, seen)) return;
-  log.warn({ told: textOf(told), seen: textOf(seen) }, 'refused a VM that its driver tells otherwise of');
+  log.warn({ told: textOf(told), seen: textOf(seen) }, 'driver gave two identities for a VM');
   throw new DriverError(
     'Internal',
-    `driver answered CreateMachine with ${textOf(told)}, and GetMachineStatus with ${textOf(seen)}: the answer is not recorded, and the driver is asked again`,
+    `driver returned ${textOf(told)} from CreateMachine, but ${textOf(seen)} from GetMachineStatus; the answer is not recorded and the driver is asked again`,
     { unanswered: true },
   );
 }

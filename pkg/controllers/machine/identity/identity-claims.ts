@@ -134,6 +134,6 @@ export class IdentityClaims {
 export function refusalOf({ how, providerID, nodeName }: Launched, { part, name }: Rival): DriverError {
   const what = part === 'providerID' ? `VM ${providerID}` : `Node name ${nodeName}`;
   const theirs = part === 'providerID' ? 'which is the VM of' : 'which is the Node name of';
-  const text = `driver answered with ${what}, ${theirs} Machine ${name}: the answer is not recorded, and the driver is asked again. Correct the driver, or delete the Machine whose VM it is not`;
+  const text = `driver returned ${what}, ${theirs} Machine ${name}; the answer is not recorded and the driver is asked again. Fix the driver, or delete the Machine that does not own the VM`;
   return new DriverError('Internal', text, { unanswered: how === 'created' });
 }

@@ -118,7 +118,7 @@ function beginUpdate({ clock }: Deps, { machine, pass, log }: MachineContext): v
   beginPhase(machine, 'InPlaceUpdating', clock.now());
   setOperation(machine, { type: 'InPlaceUpdate', state: 'Processing', description: READY_TEXT }, clock.now());
   pass.event('UpdateReady', 'The Node is drained and may be updated in place.');
-  pass.afterWrite(() => log.info({}, 'a machine is ready to be updated in place'));
+  pass.afterWrite(() => log.info({}, 'machine ready for in-place update'));
 }
 
 /** Tells on the Machine how the drain stands, at the pace of any drain. */

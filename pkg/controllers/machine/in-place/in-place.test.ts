@@ -385,7 +385,7 @@ describe('an update in place that fails', () => {
     await kept.rest();
 
     expect([reasonOf(kept), kept.phase]).toEqual(['ReadyForUpdate', 'InPlaceUpdateFailed']);
-    expect(kept.machine.status?.lastOperation?.description).toContain('did not tell of a result in 20m0s');
+    expect(kept.machine.status?.lastOperation?.description).toContain('reported no result within 20m0s');
   });
 
   test.each(['InPlaceUpdateFailed', 'Failed'] as const)(

@@ -53,7 +53,7 @@ export const inPlaceOutcome = (deps: Deps): MachineStep => ({
     const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? deps.clock.now();
     const leftMs = sinceMs + timeoutMs - deps.clock.now();
     if (leftMs > 0) pass.alsoAfter(leftMs, 'the update on the Node');
-    else fail(deps, ctx, `The Node did not tell of a result in ${formatDuration(timeoutMs)}.`);
+    else fail(deps, ctx, `The Node reported no result within ${formatDuration(timeoutMs)}.`);
     return next;
   },
 });
@@ -88,5 +88,5 @@ function fail({ clock }: Deps, { machine, pass, log }: MachineContext, why: stri
   beginPhase(machine, 'InPlaceUpdateFailed', clock.now());
   setOperation(machine, { type: 'InPlaceUpdate', state: 'Failed', description }, clock.now());
   pass.event('UpdateFailed', why);
-  pass.afterWrite(() => log.warn({ why }, 'a machine failed to update in place'));
+  pass.afterWrite(() => log.warn({ why }, 'in-place update failed'));
 }

@@ -118,7 +118,7 @@ function report(deps: Own, { machine, pass }: MachineContext, isWhole: boolean, 
   const text = describeRefusals(known.refusals);
   if (told === text) return;
   machine.metadata.annotations = { ...others, [NODE_SYNC_REFUSED_ANNOTATION]: text };
-  pass.event('NodeSyncRefused', `The API server refuses for the Node: ${text}`);
+  pass.event('NodeSyncRefused', `The API server rejects changes to the Node: ${text}`);
 }
 
 async function sync(
@@ -149,7 +149,7 @@ async function sync(
   const retryAtMs = deps.clock.monotonicMs() + waitMs;
   deps.refused.set(uid, { asked: askedOf(deps, ctx, node), refusals, failures, retryAtMs });
   if (isNews)
-    log.warn({ node: node.metadata.name, refused: describeRefusals(refusals) }, 'a node was not let have all');
+    log.warn({ node: node.metadata.name, refused: describeRefusals(refusals) }, 'API server refused changes to a node');
   // Another pass tells of it.
   pass.alsoAfter(isNews ? 0 : waitMs, 'the API server to take what it refused for the Node');
 }
@@ -250,6 +250,6 @@ async function apply(
 /** Two Machines that claim one Node would undo each other's labels forever. */
 function isForeign({ machines }: Own, { machine, log }: MachineContext, node: Node): boolean {
   if (belongsTo(node, machine, machines)) return false;
-  log.debug({ node: node.metadata.name }, 'left a node alone that another machine has');
+  log.debug({ node: node.metadata.name }, 'ignored a node of another machine');
   return true;
 }

@@ -34,9 +34,9 @@ type Preserve = Extract<PreservationPlan, { kind: 'preserve' }>;
 type End = Extract<PreservationPlan, { kind: 'end' }>;
 
 const END_TEXTS: Record<EndReason, string> = {
-  expired: 'its time is over',
-  withdrawn: 'nobody asks for it any more',
-  recovered: 'the machine does not fail any more',
+  expired: 'it expired',
+  withdrawn: 'it is no longer requested',
+  recovered: 'the machine recovered',
 };
 
 interface Deps {
@@ -101,7 +101,7 @@ function begin({ settings, clock }: Deps, { machine, pass, log }: MachineContext
     preserveExpiryTime: expiry,
     lastUpdateTime: toTimestamp(nowMs),
   };
-  const who = isAutomatic ? 'its MachineSet keeps failed machines' : 'that was asked for';
+  const who = isAutomatic ? 'its MachineSet keeps failed machines' : 'requested by annotation';
   pass.event('Preserved', `The machine is preserved until ${expiry}: ${who}.`);
   pass.afterWrite(() => log.info({ expiry }, 'preserved a machine'));
 }
@@ -182,7 +182,7 @@ async function end(deps: Deps, ctx: MachineContext, node: NamedNode, plan: End):
   }
   if (!isPreserved || !(ends || hadMarks || forgets)) return;
   const needs = forgets ? 'record' : 'status';
-  pass.event('PreservationEnded', `The machine is not preserved any more: ${END_TEXTS[plan.why]}.`, needs);
+  pass.event('PreservationEnded', `The machine is no longer preserved: ${END_TEXTS[plan.why]}.`, needs);
   pass.afterWrite(() => log.info({ why: plan.why }, 'ended the preservation of a machine'), needs);
 }
 
@@ -256,10 +256,10 @@ function reportIllegalValue(deps: Deps, { machine, pass, log }: MachineContext, 
   ];
   for (const [where, value] of places) {
     if (value === undefined || isUnderstood(value)) continue;
-    const text = `Annotation ${PRESERVE_ANNOTATION} of ${where} is ${JSON.stringify(value)}: say now, when-failed or false, or remove it.`;
+    const text = `Annotation ${PRESERVE_ANNOTATION} of ${where} is ${JSON.stringify(value)} must be one of now, when-failed, false.`;
     if (!deps.news.isNews(machine.metadata.uid, text)) continue;
     pass.event('InvalidPreserveValue', text);
-    log.warn({ where, value }, 'did not understand a preservation request');
+    log.warn({ where, value }, 'ignored an invalid preserve annotation');
   }
 }
 

@@ -168,7 +168,7 @@ export class RefusedRecords {
     pass.afterWrite(() => this.#known.set(uid, { ...next, text: refusal }));
     if (known?.text !== refusal && refusalShownBy(observed) !== refusal) {
       pass.event('RecordRefused', refusal);
-      pass.afterWrite(() => log.warn({ refusal }, 'a machine goes on without its record'));
+      pass.afterWrite(() => log.warn({ refusal }, 'continued without recording a machine'));
     }
     pass.alsoAfter(next.retryAtMs - this.#clock.monotonicMs(), 'the API server to take what it refuses to record');
     return { ctx: { ...ctx, machine: asRecorded(ctx) }, refusal, failed: false };

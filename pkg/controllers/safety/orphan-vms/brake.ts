@@ -72,14 +72,14 @@ export class OrphanBrake {
     const [first] = held;
     const release = first === undefined ? 'given' : releaseOf(first.access.machineClass, clock.now());
     if (first === undefined || isDryRun || release === 'given') {
-      if (this.#held.delete(key)) log.info({ class: key, vms: vms.length }, 'deletes the VMs that were held');
+      if (this.#held.delete(key)) log.info({ class: key, vms: vms.length }, 'released held orphan VMs');
       return [];
     }
     const why = ofForgotten.length > 0 ? 'forgotten' : 'too-many';
     recorder.event(heldOrphans(first.access.machineClass, why, release));
     if (this.#held.get(key) !== held.length) {
       const named = held.slice(0, NAMED).map(({ vm }) => `${vm.machineName} (${vm.providerID})`);
-      log.warn({ class: key, vms: held.length, listed, limit, why, named }, 'held VMs without a machine');
+      log.warn({ class: key, vms: held.length, listed, limit, why, named }, 'held orphan VMs');
     }
     this.#held.set(key, held.length);
     return held;

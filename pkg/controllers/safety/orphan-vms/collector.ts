@@ -70,7 +70,10 @@ export class Collector {
     const namesake = namesakeOf(vm);
     const verdict = namesake === undefined ? 'twin' : await judgeTwin(vm, namesake, access, signal);
     if (verdict !== 'twin') {
-      log.warn({ ...fieldsOf(vm, access.machineClass), verdict }, 'kept a VM that may be the one of its namesake');
+      log.warn(
+        { ...fieldsOf(vm, access.machineClass), verdict },
+        'kept a VM that may belong to a machine of that name',
+      );
       throw leftAlone('GetMachineStatus does not confirm that it is a second VM of its Machine');
     }
     if (isOwned(vm, listed)) throw leftAlone('a Machine has the VM by now');
@@ -93,17 +96,17 @@ export class Collector {
     const { recorder, metrics, log, collected } = this.#deps;
     metrics.orphanVMs.inc({ result: 'deleted' });
     recorder.event(deletedOrphan(machineClass, vm, describeProof(proof)));
-    log.info({ ...fieldsOf(vm, machineClass), ...proofFields(proof) }, 'deleted a VM without a machine');
+    log.info({ ...fieldsOf(vm, machineClass), ...proofFields(proof) }, 'deleted an orphan VM');
     collected(vm);
   }
 
   #failed({ vm, access: { machineClass } }: Collection, err: unknown): void {
     const { recorder, metrics, log } = this.#deps;
     const wasGivenUp = err instanceof GateClosedError || DriverError.hasCode(err, 'Canceled');
-    if (wasGivenUp) return log.debug({ ...fieldsOf(vm, machineClass), err }, 'gave up deleting a VM for now');
+    if (wasGivenUp) return log.debug({ ...fieldsOf(vm, machineClass), err }, 'stopped deleting an orphan VM for now');
     metrics.orphanVMs.inc({ result: 'failed' });
     recorder.event(failedToDeleteOrphan(machineClass, vm, err));
-    log.warn({ ...fieldsOf(vm, machineClass), err }, 'could not delete a VM without a machine');
+    log.warn({ ...fieldsOf(vm, machineClass), err }, 'could not delete an orphan VM');
   }
 
   #report(vm: ListedMachine, { machineClass }: ClassAccess, proof: Proof): void {
@@ -112,10 +115,7 @@ export class Collector {
     const { recorder, metrics, log } = this.#deps;
     metrics.orphanVMs.inc({ result: 'dry-run' });
     recorder.event(foundOrphan(machineClass, vm, describeProof(proof)));
-    log.warn(
-      { ...fieldsOf(vm, machineClass), ...proofFields(proof) },
-      'left a VM without a machine alone in a dry run',
-    );
+    log.warn({ ...fieldsOf(vm, machineClass), ...proofFields(proof) }, 'found an orphan VM (dry run)');
   }
 }
 

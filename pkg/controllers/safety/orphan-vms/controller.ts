@@ -196,7 +196,7 @@ export class OrphanVMsController {
       if (this.#mismatchedClasses.has(key)) continue;
       this.#mismatchedClasses.add(key);
       const fields = { class: key, vms: others.length + 1, machine: vm.machineName, providerID: vm.providerID };
-      log.warn(fields, 'left VMs alone that are listed under another provider id than their machines have');
+      log.warn(fields, 'ignored VMs whose provider IDs differ from those of their machines');
     }
     for (const key of this.#mismatchedClasses) {
       if (!byClass.has(key) && !unseen.has(key)) this.#mismatchedClasses.delete(key);
@@ -212,7 +212,7 @@ export class OrphanVMsController {
       if (this.#mixedClasses.has(key)) continue;
       this.#mixedClasses.add(key);
       const fields = { class: key, vms: foreign.length, providerID: foreign[0]?.providerID };
-      this.#deps.log.warn(fields, 'left VMs alone that carry another namespace, or none in a list of a whole cluster');
+      this.#deps.log.warn(fields, 'ignored VMs of other namespaces');
     }
   }
 }

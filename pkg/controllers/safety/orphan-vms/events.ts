@@ -27,20 +27,20 @@ export interface OrphanEvent {
 
 /** A VM that no Machine has was deleted; `proof` in words. */
 export function deletedOrphan(object: MachineClass, vm: OwnerlessVM, proof: string): OrphanEvent {
-  const message = `Deleted VM ${vm.providerID} of machine ${vm.machineName}, which no Machine has: ${proof}`;
+  const message = `Deleted VM ${vm.providerID} of machine ${vm.machineName}, which no Machine owns: ${proof}`;
   return { object, type: 'Normal', reason: 'OrphanVMDeleted', message };
 }
 
 /** The same would have been done. */
 export function foundOrphan(object: MachineClass, vm: OwnerlessVM, proof: string): OrphanEvent {
-  const message = `VM ${vm.providerID} of machine ${vm.machineName} is left alone only because of --machine-safety-orphan-vms-dry-run; no Machine has it: ${proof}`;
+  const message = `VM ${vm.providerID} of machine ${vm.machineName} is left alone only because of --machine-safety-orphan-vms-dry-run; no Machine owns it: ${proof}`;
   return { object, type: 'Warning', reason: 'OrphanVMFound', message };
 }
 
 /** A VM that no Machine has could not be deleted; it is tried again. */
 export function failedToDeleteOrphan(object: MachineClass, vm: OwnerlessVM, err: unknown): OrphanEvent {
   const why = err instanceof Error ? err.message : String(err);
-  const message = `Could not delete VM ${vm.providerID} of machine ${vm.machineName}, which no Machine has: ${why}`;
+  const message = `Could not delete VM ${vm.providerID} of machine ${vm.machineName}, which no Machine owns: ${why}`;
   return { object, type: 'Warning', reason: 'OrphanVMDeletionFailed', message };
 }
 

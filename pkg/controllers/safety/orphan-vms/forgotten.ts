@@ -52,10 +52,7 @@ export class ForgottenMachines {
     const { classes, recorder, log } = this.#deps;
     for (const [key, ofClass] of Map.groupBy(machines, (machine) => classIndex(machine)[0] ?? '')) {
       const names = ofClass.map(({ metadata }) => metadata.name).toSorted();
-      log.warn(
-        { class: key, machines: names.length },
-        'the control cluster was set back, and no longer has machines whose VMs exist',
-      );
+      log.warn({ class: key, machines: names.length }, 'control cluster lost machines whose VMs exist');
       const machineClass = classes.get(key);
       if (machineClass !== undefined) recorder.event(forgotMachines(machineClass, names));
     }

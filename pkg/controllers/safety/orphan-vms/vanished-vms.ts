@@ -105,14 +105,14 @@ export class VanishedVMs {
     const clusters = this.#clustersOf(machine);
     if (trust.graceLeftMs(clusters) > 0) return;
     if (await this.#works(machine, signal)) {
-      log.warn({ machine: keyOf(machine) }, 'kept a machine whose node works although its provider knows no VM');
+      log.warn({ machine: keyOf(machine) }, 'kept a machine with a healthy node but no VM at the provider');
       return;
     }
     // Zone and pace go by phases, which follow the Node with the machine's next pass.
     if (isYetToBeUnknown(machine)) return;
     const facts = paceFactsOf(this.#deps, machine);
     if (stoppedZoneOf(this.#deps, machine) !== undefined || (facts !== undefined && pace.waitMs(facts) > 0)) {
-      log.debug({ machine: keyOf(machine) }, 'held back a machine whose VM is gone: others are not well either');
+      log.debug({ machine: keyOf(machine) }, 'delayed the replacement of a machine whose VM is gone');
       return;
     }
     using grant = budget.tryAcquire(machine);
@@ -149,7 +149,7 @@ export class VanishedVMs {
     if (live.metadata.uid !== uid || !hasSettled(live) || live.spec.providerID !== spec.providerID) return;
 
     const failed = copyOf(live);
-    const text = `VM ${spec.providerID ?? ''} does not exist any more: ${describeProof(proof)}`;
+    const text = `VM ${spec.providerID ?? ''} no longer exists: ${describeProof(proof)}`;
     beginPhase(failed, 'Failed', clock.now());
     setOperation(failed, { type: 'HealthCheck', state: 'Failed', description: text }, clock.now());
     const change = machineStatusChange(live, failed) ?? {};

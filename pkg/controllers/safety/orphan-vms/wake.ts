@@ -47,12 +47,12 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
   removed.onLateEnd((machine, departure) => {
     const fields = fieldsOf(machine);
     if (departure === 'in-order') {
-      log.info(fields, 'deleted the VM of a machine that vanished meanwhile');
+      log.info(fields, 'deleted the VM of a vanished machine');
       ownerless.remove(machine.spec.providerID ?? '');
       gone.addLate(remainsOf(machine));
       return;
     }
-    log.warn(fields, 'could not delete the VM of a machine that vanished meanwhile');
+    log.warn(fields, 'could not delete the VM of a vanished machine');
     look();
   });
   machines.onChange((old, current) => {
@@ -66,9 +66,9 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
         gone.add(remainsOf(old));
         return;
       case 'deleting':
-        return log.warn(fields, 'a machine vanished while its VM was being deleted: its node goes when that is done');
+        return log.warn(fields, 'machine vanished during the deletion of its VM');
       default:
-        log.warn(fields, 'a machine vanished although nobody deleted its VM');
+        log.warn(fields, 'machine vanished before its VM was deleted');
         look();
     }
   });

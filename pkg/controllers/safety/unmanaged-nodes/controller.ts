@@ -105,8 +105,8 @@ export class UnmanagedNodesController {
     const patch = strategicPatch(node, { metadata });
     await target.writer.patch('change', nodes, { name }, patch, { signal, clusters: [CONTROL] });
     metrics.inc({ action: mark === null ? 'unmarked' : 'marked' });
-    if (mark === null) log.info({ node: name }, 'a node has its machine again');
-    else log.info({ node: name }, 'marked a node that no machine has');
+    if (mark === null) log.info({ node: name }, 'unmarked a node that has a machine again');
+    else log.info({ node: name }, 'marked a node without a machine');
   }
 
   /** The last look is live: nobody has such a Machine any more. */
