@@ -1,3 +1,4 @@
+import { NODE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
@@ -47,10 +48,17 @@ export class Membership {
       const found = machinesOfNode(machines, node).find((machine) => belongsTo(node, machine, machines));
       if (found !== undefined) return found;
     }
-    const [ofVM] = providerId === '' ? [] : machines.byIndex('providerID', providerId);
-    if (ofVM !== undefined || node !== undefined || name === '') return ofVM;
+    const ofVM = providerId === '' ? [] : machines.byIndex('providerID', providerId);
+    // Of several that claim one VM only the Node's name can tell.
+    if (ofVM.length > 1) return ofVM.find(({ metadata }) => metadata.labels?.[NODE_LABEL] === name);
+    if (ofVM.length > 0 || node !== undefined || name === '') return ofVM[0];
     // The Node is gone, and its Machine has not noticed.
     return machines.byIndex('node', name).find(({ spec }) => providerId === '' || (spec?.providerID ?? '') === '');
+  }
+
+  /** Whether there is such a Node, of a Machine or not. */
+  isNode({ providerId, name }: NamedNode): boolean {
+    return this.#nodeNamed(providerId, name) !== undefined;
   }
 
   /** The MachineDeployment whose Machine this is. */

@@ -1,0 +1,120 @@
+import { expect, test } from '@jest/globals';
+
+import { machine, machineDeployment, machineSet, node } from '../../../test/builders.ts';
+import { MemoryDeps } from '../../../test/memory-deps.ts';
+import { membershipOf } from '../../../test/node-group.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
+import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
+import type { NamedNode } from '../membership.ts';
+import { askedFor } from './asked.ts';
+
+const deployment = machineDeployment();
+const own = machineSet(({ metadata }) => {
+  metadata.name = 'own';
+  metadata.uid = 'own';
+  metadata.ownerReferences = [controllerReference(deployment, API_VERSION, 'MachineDeployment')];
+});
+const other = machineSet(({ metadata }) => void Object.assign(metadata, { name: 'other', uid: 'other' }));
+const of = (set: typeof own, name: string, nodeName: string, providerID: string) =>
+  machine((m) => {
+    m.metadata.name = name;
+    m.metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+    m.metadata.labels['node'] = nodeName;
+    m.spec.providerID = providerID;
+  });
+const nodeOf = (name: string, providerID: string) =>
+  node((n) => {
+    n.metadata.name = name;
+    n.spec.providerID = providerID;
+  });
+
+const deps = new MemoryDeps({
+  deployments: [deployment],
+  sets: [own, other],
+  machines: [
+    of(own, 'joined', 'node-joined', 'sim:///joined'),
+    of(own, 'lost', 'node-lost', 'sim:///lost'),
+    of(own, 'pending', '', ''),
+    of(other, 'foreign', 'node-foreign', 'sim:///foreign'),
+    of(own, 'twin-1', 'node-twin-1', 'sim:///twin'),
+    of(own, 'twin-2', 'node-twin-2', 'sim:///twin'),
+  ],
+  nodes: [
+    nodeOf('node-joined', 'sim:///joined'),
+    nodeOf('node-foreign', 'sim:///foreign'),
+    nodeOf('stranger', 'sim:///x'),
+    nodeOf('node-twin-1', 'sim:///twin'),
+  ],
+});
+
+const found = (called: string, isPlaceholder = false) => ({ kind: 'machine', machine: called, isPlaceholder });
+
+test.each<{ title: string; named: NamedNode; want: object }>([
+  { title: 'a Node', named: { name: 'node-joined', providerId: 'sim:///joined' }, want: found('joined') },
+  { title: 'a Node without id', named: { name: 'node-joined', providerId: '' }, want: found('joined') },
+  { title: 'a Node by its id', named: { name: '', providerId: 'sim:///joined' }, want: found('joined') },
+  { title: 'a Node that vanished', named: { name: 'node-lost', providerId: 'sim:///lost' }, want: found('lost') },
+  { title: 'one without id that vanished', named: { name: 'node-lost', providerId: '' }, want: found('lost') },
+  {
+    title: 'a Node whose name another VM has now',
+    named: { name: 'node-joined', providerId: 'sim:///before' },
+    want: { kind: 'gone' },
+  },
+  { title: 'a Node of nobody', named: { name: 'stranger', providerId: 'sim:///x' }, want: { kind: 'unmanaged' } },
+  { title: 'no Node', named: { name: 'gone', providerId: 'sim:///gone' }, want: { kind: 'gone' } },
+  {
+    title: 'a Node of another group',
+    named: { name: 'node-foreign', providerId: 'sim:///foreign' },
+    want: { kind: 'foreign' },
+  },
+  {
+    title: 'a VM by its id',
+    named: { name: 'gone', providerId: 'sim:///twin' },
+    want: found('twin-1'),
+  },
+  {
+    title: 'a placeholder',
+    named: { name: 'requested://pending', providerId: 'requested://pending' },
+    want: found('pending', true),
+  },
+  {
+    title: 'a placeholder, as name only',
+    named: { name: 'requested://pending', providerId: '' },
+    want: found('pending', true),
+  },
+  {
+    title: 'the placeholder of a Machine that is gone',
+    named: { name: '', providerId: 'requested://gone' },
+    want: { kind: 'gone' },
+  },
+  {
+    title: 'the placeholder of another group’s Machine',
+    named: { name: '', providerId: 'requested://foreign' },
+    want: { kind: 'foreign' },
+  },
+  {
+    title: 'a replica that is lacking',
+    named: { name: '', providerId: 'requested://deployment-1#2' },
+    want: { kind: 'missing', index: 2 },
+  },
+  {
+    title: 'a replica that another group lacks',
+    named: { name: '', providerId: 'requested://other#2' },
+    want: { kind: 'foreign' },
+  },
+])('the autoscaler asks for $title', ({ named, want }) => {
+  expect(askedFor(membershipOf(deps), deployment, named)).toMatchObject(want);
+});
+
+test.each([
+  { name: 'c', want: { kind: 'gone' } },
+  { name: 'b', want: found('twin-2') },
+])('of two Machines of one VM whose Node is gone only the name of the Node can tell: $name', ({ name, want }) => {
+  const twins = new MemoryDeps({
+    deployments: [deployment],
+    sets: [own],
+    machines: [of(own, 'twin-1', 'a', 'sim:///twin'), of(own, 'twin-2', 'b', 'sim:///twin')],
+  });
+
+  expect(askedFor(membershipOf(twins), deployment, { name, providerId: 'sim:///twin' })).toMatchObject(want);
+});

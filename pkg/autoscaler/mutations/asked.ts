@@ -1,0 +1,19 @@
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { Membership, NamedNode } from '../membership.ts';
+import { parsePlaceholder } from '../placeholder.ts';
+import type { Asked } from './delete-nodes.ts';
+
+/** Finds what a node stands for that is to be deleted from the group of this MachineDeployment. */
+export function askedFor(membership: Membership, { metadata }: MachineDeployment, named: NamedNode): Asked {
+  const node = named.name === '' ? named.providerId : named.name;
+  const placeholder = parsePlaceholder(named.providerId) ?? parsePlaceholder(named.name);
+  if (placeholder?.kind === 'missing') {
+    const { group, index } = placeholder;
+    return group === metadata.name ? { node, kind: 'missing', index } : { node, kind: 'foreign' };
+  }
+
+  const machine = membership.machineOf(named);
+  if (machine === undefined) return { node, kind: membership.isNode(named) ? 'unmanaged' : 'gone' };
+  if (membership.deploymentOf(machine)?.metadata.uid !== metadata.uid) return { node, kind: 'foreign' };
+  return { node, kind: 'machine', machine: machine.metadata.name, isPlaceholder: placeholder !== undefined };
+}

@@ -1,0 +1,51 @@
+import { Status } from 'nice-grpc';
+
+import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { NodeGroup } from '../groups.ts';
+
+/** What one call comes to, given a group as it is: refused, or a size and the Machines that are to go for it. */
+export type Decision = Refusal | Change;
+
+/** Nothing is written; the message says what to do. */
+export interface Refusal {
+  readonly code: Status.INVALID_ARGUMENT | Status.FAILED_PRECONDITION;
+  readonly message: string;
+}
+
+/** Written at once, or not at all. Nothing is, when the size is what it was and no Machine is named. */
+export interface Change {
+  readonly replicas: number;
+  /** Machines that join the list of those that are to go, by name. */
+  readonly machines: readonly string[];
+}
+
+/** Whether a decision refuses. */
+export function isRefusal(decision: Decision): decision is Refusal {
+  return 'code' in decision;
+}
+
+/** The call makes no sense, whatever the group is like. */
+export function invalid(message: string): Refusal {
+  return { code: Status.INVALID_ARGUMENT, message };
+}
+
+/** The group is not in the state for it. */
+export function notNow(message: string): Refusal {
+  return { code: Status.FAILED_PRECONDITION, message };
+}
+
+/** More than the group may have. */
+export function aboveMaximum({ id, max }: NodeGroup, before: number, wanted: number): Refusal {
+  return notNow(
+    `group ${id} has ${before} replicas, its maximum is ${max}, and ${wanted} are asked for: ask for fewer, or raise the maximum ` +
+      `(annotation ${NODE_GROUP_MAX_ANNOTATION}, or flag --nodes)`,
+  );
+}
+
+/** Fewer than the group must have. */
+export function belowMinimum({ id, min }: NodeGroup, before: number, wanted: number): Refusal {
+  return notNow(
+    `group ${id} has ${before} replicas, its minimum is ${min}, and ${wanted} would be left: ask for fewer, or lower the minimum ` +
+      `(annotation ${NODE_GROUP_MIN_ANNOTATION}, or flag --nodes)`,
+  );
+}

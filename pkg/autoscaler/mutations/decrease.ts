@@ -1,0 +1,40 @@
+import { fromTimestamp } from '../../clock/clock.ts';
+import type { NodeGroup } from '../groups.ts';
+import { invalid, notNow, type Decision } from './decision.ts';
+import { withLess } from './delete-nodes.ts';
+import { fillingOf, isKept, missingIn, replicasOf, type GroupState, type Member } from './group-state.ts';
+
+/**
+ * Takes back what was asked for and has not come: never a Machine with a Node, whatever the delta, because the autoscaler takes back a
+ * whole request also when part of it has come. First go replicas without a Machine, then Machines that have failed, then others without a
+ * Node, by name.
+ */
+export function decideDecrease(state: GroupState, group: NodeGroup, delta: number): Decision {
+  if (!Number.isInteger(delta) || delta >= 0) {
+    return invalid(`the delta is ${delta}: group ${group.id} is made smaller by a whole number less than 0`);
+  }
+  const before = replicasOf(state.deployment);
+  const filling = fillingOf(state);
+  const floor = Math.max(group.min, filling.filter(({ hasNode }) => hasNode).length);
+  const wanted = Math.min(-delta, before - floor);
+  const missing = Math.min(wanted, missingIn(state));
+  const machines = victimsOf(filling, state.nowMs).slice(0, Math.max(0, wanted - missing));
+  if (missing + machines.length > 0) return withLess(state, group, machines, missing);
+  return notNow(
+    `group ${group.id} has ${before} replicas, and none can be taken back: its nodes have joined, are preserved, or are its minimum of ` +
+      `${group.min}; name the nodes that are to go`,
+  );
+}
+
+/** Machines without a Node, those that come up least likely first. */
+function victimsOf(filling: readonly Member[], nowMs: number): readonly string[] {
+  return filling
+    .filter(({ machine, hasNode }) => !hasNode && !isKept(machine, nowMs))
+    .map(({ machine: { metadata, status } }) => ({
+      name: metadata.name,
+      failed: status?.lastOperation?.type === 'Create' && status.lastOperation.state === 'Failed' ? 0 : 1,
+      createdMs: fromTimestamp(metadata.creationTimestamp) ?? 0,
+    }))
+    .toSorted((a, b) => a.failed - b.failed || b.createdMs - a.createdMs || (a.name < b.name ? -1 : 1))
+    .map(({ name }) => name);
+}

@@ -1,0 +1,185 @@
+import { expect, test } from '@jest/globals';
+import { Status } from 'nice-grpc';
+
+import { groupState, nodeGroup, type MemberFacts } from '../../../test/node-group.ts';
+import type { BuiltMachine } from '../../../test/builders.ts';
+import { isRefusal } from './decision.ts';
+import { decideDeletion, type Asked } from './delete-nodes.ts';
+
+const { INVALID_ARGUMENT, FAILED_PRECONDITION } = Status;
+const LATER = '2026-01-02T00:00:00Z';
+const failed = (name: string): MemberFacts => ({ name, change: (m) => void (m.status.currentStatus.phase = 'Failed') });
+const THREE: readonly MemberFacts[] = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
+
+const node = (name: string): Asked => ({ node: `node-${name}`, kind: 'machine', machine: name, isPlaceholder: false });
+const placeholder = (name: string): Asked => ({
+  node: `requested://${name}`,
+  kind: 'machine',
+  machine: name,
+  isPlaceholder: true,
+});
+const missing = (index: number): Asked => ({ node: `requested://deployment-1#${index}`, kind: 'missing', index });
+const one = (change: (m: BuiltMachine) => void): MemberFacts => ({ name: 'x', change });
+
+test.each<{ title: string; asked: Asked[]; want: object; also?: MemberFacts; list?: string; isRolling?: boolean }>([
+  { title: 'one', asked: [node('a')], want: { replicas: 2, machines: ['a'] } },
+  { title: 'two', asked: [node('a'), node('c')], want: { replicas: 1, machines: ['a', 'c'] } },
+  { title: 'one twice', asked: [node('a'), node('a')], want: { replicas: 2, machines: ['a'] } },
+  { title: 'none', asked: [], want: { replicas: 3, machines: [] } },
+  {
+    title: 'one that is gone',
+    asked: [{ node: 'z', kind: 'gone' }, node('z')],
+    want: { replicas: 3, machines: [] },
+  },
+  {
+    title: 'one that is listed, with a time',
+    asked: [node('a')],
+    list: `a~${LATER}`,
+    want: { replicas: 3, machines: [] },
+  },
+  { title: 'one that is listed, without', asked: [node('a')], list: 'b,a', want: { replicas: 3, machines: [] } },
+  {
+    title: 'one that is listed, and one that is not',
+    asked: [node('a'), node('b')],
+    list: 'a',
+    want: { replicas: 2, machines: ['b'] },
+  },
+  {
+    title: 'one that is being deleted',
+    also: one((m) => void Object.assign(m.metadata, { deletionTimestamp: LATER })),
+    asked: [node('x')],
+    want: { replicas: 3, machines: [] },
+  },
+  {
+    title: 'one that has failed',
+    also: one((m) => void (m.status.currentStatus.phase = 'Failed')),
+    asked: [node('x'), placeholder('x')],
+    want: { replicas: 3, machines: [] },
+  },
+  {
+    title: 'one that is preserved',
+    also: one((m) => void (m.status.currentStatus.preserveExpiryTime = LATER)),
+    asked: [node('x')],
+    want: { replicas: 3, machines: [] },
+  },
+  {
+    title: 'one that has failed and was preserved',
+    also: one((m) => {
+      m.status.currentStatus = { phase: 'Failed', preserveExpiryTime: '2025-01-01T00:00:00Z' };
+    }),
+    asked: [node('x')],
+    want: { replicas: 3, machines: [] },
+  },
+  {
+    title: 'one without Node',
+    also: { name: 'x', hasNode: false },
+    asked: [placeholder('x')],
+    want: { replicas: 2, machines: ['x'] },
+  },
+  {
+    title: 'one whose Node has joined meanwhile',
+    asked: [node('a'), placeholder('b')],
+    want: { code: FAILED_PRECONDITION },
+  },
+  {
+    title: 'one whose Node has joined, and that is listed',
+    asked: [placeholder('b')],
+    list: 'b',
+    want: { replicas: 3, machines: [] },
+  },
+  {
+    title: 'one with a Node in a rollout',
+    asked: [node('a')],
+    isRolling: true,
+    want: { code: FAILED_PRECONDITION },
+  },
+  {
+    title: 'one with a Node in a rollout that is listed',
+    asked: [node('a')],
+    list: 'a',
+    isRolling: true,
+    want: { replicas: 3, machines: [] },
+  },
+  {
+    title: 'one without Node in a rollout',
+    also: { name: 'x', hasNode: false },
+    asked: [placeholder('x')],
+    isRolling: true,
+    want: { replicas: 2, machines: ['x'] },
+  },
+  {
+    title: 'one of another group',
+    asked: [node('a'), { node: 'z', kind: 'foreign' }],
+    want: { code: INVALID_ARGUMENT },
+  },
+  {
+    title: 'one of no Machine',
+    asked: [node('a'), { node: 'z', kind: 'unmanaged' }],
+    want: { code: INVALID_ARGUMENT },
+  },
+  {
+    title: 'one that has joined, and one of another group: what cannot be said comes before what cannot be done',
+    asked: [placeholder('b'), { node: 'z', kind: 'foreign' }],
+    want: { code: INVALID_ARGUMENT },
+  },
+  {
+    title: 'more than the minimum leaves',
+    asked: [node('a'), node('b'), node('c')],
+    want: { code: FAILED_PRECONDITION },
+  },
+])('of a group of 1 to 5 with three Machines, goes $title', ({ asked, want, also, list, isRolling }) => {
+  const members = also === undefined ? THREE : [...THREE.slice(1), also];
+  const options = { isRolling: isRolling ?? false, ...(list === undefined ? {} : { list }) };
+
+  expect(decideDeletion(groupState(3, members, options), nodeGroup(), asked)).toMatchObject(want);
+});
+
+test.each<{ title: string; replicas: number; asked: Asked[]; min?: number; list?: string; want: object }>([
+  { title: 'the last', replicas: 5, asked: [missing(1)], want: { replicas: 4, machines: [] } },
+  { title: 'both', replicas: 5, asked: [missing(1), missing(0)], want: { replicas: 3, machines: [] } },
+  { title: 'the first: the others with it', replicas: 5, asked: [missing(0)], want: { replicas: 3, machines: [] } },
+  { title: 'one that has come', replicas: 5, asked: [missing(2)], want: { replicas: 5, machines: [] } },
+  { title: 'one, when none is lacking', replicas: 3, asked: [missing(0)], want: { replicas: 3, machines: [] } },
+  { title: 'one, and a Machine', replicas: 5, asked: [missing(1), node('a')], want: { replicas: 3, machines: ['a'] } },
+  { title: 'as many as the minimum leaves', replicas: 5, min: 4, asked: [missing(0)], want: { replicas: 4 } },
+  { title: 'none, of a group below its minimum', replicas: 0, asked: [], want: { replicas: 0, machines: [] } },
+  { title: 'one of the minimum', replicas: 5, min: 5, asked: [missing(0)], want: { code: FAILED_PRECONDITION } },
+  {
+    title: 'one, and the minimum leaves only the Machine',
+    replicas: 5,
+    min: 4,
+    asked: [missing(0), node('a')],
+    want: { code: FAILED_PRECONDITION },
+  },
+  { title: 'one that replaces a listed Machine', replicas: 3, list: 'a', asked: [missing(0)], want: { replicas: 2 } },
+])('of replicas without a Machine is taken back: $title', ({ replicas, asked, min = 1, list, want }) => {
+  const state = groupState(replicas, THREE, list === undefined ? {} : { list });
+
+  expect(decideDeletion(state, nodeGroup({ min, max: 9 }), asked)).toMatchObject(want);
+});
+
+test.each<{ title: string; asked: Asked[]; list?: string; want: object }>([
+  {
+    title: 'first replicas without any Machine',
+    asked: [missing(3)],
+    want: { replicas: 5, machines: [] },
+  },
+  { title: 'then failed Machines', asked: [missing(1)], want: { replicas: 3, machines: ['f1'] } },
+  { title: 'all of them', asked: [missing(0)], want: { replicas: 2, machines: ['f1', 'f2'] } },
+  { title: 'but those that are listed', asked: [missing(0)], list: 'f1', want: { replicas: 2, machines: ['f2'] } },
+])('of missing replicas, two of four for failed Machines, go $title', ({ asked, list, want }) => {
+  const members = [{ name: 'a' }, { name: 'b' }, failed('f2'), failed('f1')];
+  const state = groupState(6, members, list === undefined ? {} : { list });
+
+  expect(decideDeletion(state, nodeGroup({ max: 9 }), asked)).toEqual(want);
+});
+
+test.each<{ asked: Asked; want: RegExp }>([
+  { asked: { node: 'n', kind: 'foreign' }, want: /node n is not of group deployment-1: ask for it in its own group/ },
+  { asked: { node: 'n', kind: 'unmanaged' }, want: /node n is of no machine: delete it by hand/ },
+  { asked: placeholder('a'), want: /machine a has joined meanwhile: list the nodes of group deployment-1 again/ },
+])('a refusal of $asked.kind says what to do', ({ asked, want }) => {
+  const decision = decideDeletion(groupState(3, THREE), nodeGroup(), [asked]);
+
+  expect(isRefusal(decision) && decision.message).toMatch(want);
+});

@@ -1,0 +1,52 @@
+import { expect, test } from '@jest/globals';
+
+import { machineDeployment, type BuiltMachineDeployment } from '../../../test/builders.ts';
+import { fateOf } from './fate.ts';
+
+const base = machineDeployment(({ metadata, spec }) => {
+  Object.assign(metadata, { resourceVersion: '7', generation: 3 });
+  spec.replicas = 2;
+});
+
+test.each<{ title: string; now: (d: BuiltMachineDeployment) => void; want: string }>([
+  { title: 'nothing has changed', now: () => undefined, want: 'open' },
+  {
+    title: 'the status has changed',
+    now: ({ metadata }) => void (metadata.resourceVersion = '8'),
+    want: 'missed',
+  },
+  {
+    title: 'it has the size that was asked for',
+    now: ({ metadata, spec }) => {
+      Object.assign(metadata, { resourceVersion: '8', generation: 4 });
+      spec.replicas = 4;
+    },
+    want: 'done',
+  },
+  {
+    title: 'it has another size',
+    now: ({ metadata, spec }) => {
+      Object.assign(metadata, { resourceVersion: '8', generation: 4 });
+      spec.replicas = 5;
+    },
+    want: 'unknown',
+  },
+  {
+    title: 'it was changed twice, to the size that was asked for',
+    now: ({ metadata, spec }) => {
+      Object.assign(metadata, { resourceVersion: '9', generation: 5 });
+      spec.replicas = 4;
+    },
+    want: 'unknown',
+  },
+  {
+    title: 'it is another one of the same name',
+    now: ({ metadata }) => void (metadata.uid = 'another'),
+    want: 'unknown',
+  },
+])('a write to 4 whose answer did not come, when $title, is $want', ({ now, want }) => {
+  const changed = structuredClone(base);
+  now(changed);
+
+  expect(fateOf({ base, replicas: 4 }, changed)).toBe(want);
+});

@@ -1,0 +1,30 @@
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { replicasOf } from './group-state.ts';
+
+/** A write whose answer did not come. */
+export interface Unanswered {
+  /** What it followed from; it carried this version. */
+  readonly base: MachineDeployment;
+  readonly replicas: number;
+}
+
+/**
+ * What has become of it, by the MachineDeployment as it is now.
+ *
+ * | since then                                                | then |
+ * |---|---|
+ * | nothing has changed                                       | open: it may still arrive. The same write again cannot happen twice, both carry one version |
+ * | something has, but not the spec                           | missed: it did not happen, and cannot any more |
+ * | one change of the spec, to the size that it asked for     | done: by this write, or as if by it |
+ * | others                                                    | unknown |
+ */
+export type Fate = 'open' | 'missed' | 'done' | 'unknown';
+
+/** Judges one write. */
+export function fateOf({ base, replicas }: Unanswered, now: MachineDeployment): Fate {
+  if (now.metadata.uid !== base.metadata.uid) return 'unknown';
+  if (now.metadata.resourceVersion === base.metadata.resourceVersion) return 'open';
+  const changes = (now.metadata.generation ?? 0) - (base.metadata.generation ?? 0);
+  if (changes === 0) return 'missed';
+  return changes === 1 && replicasOf(now) === replicas ? 'done' : 'unknown';
+}

@@ -1,0 +1,78 @@
+import { TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { isFailed, isPreserved, isPreservedFailed, isTerminating } from '../../controllers/replicas/machine-state.ts';
+
+/** A Machine of a group. */
+export interface Member {
+  readonly machine: Machine;
+  /** A Node has joined for it: what it was asked for is there. */
+  readonly hasNode: boolean;
+}
+
+/** A group at one moment: what decisions are made from. */
+export interface GroupState {
+  /** As the API server has it. */
+  readonly deployment: MachineDeployment;
+  /** Its Machines, by name. */
+  readonly members: ReadonlyMap<string, Member>;
+  /** Its Machines are being moved to another template. */
+  readonly isRolling: boolean;
+  readonly nowMs: number;
+}
+
+/** How many Machines the group should have. */
+export function replicasOf({ spec }: MachineDeployment): number {
+  return spec.replicas ?? 0;
+}
+
+/** The entries of the list of Machines that are to go: `name~time`, or a name. */
+export function listedIn({ metadata }: MachineDeployment): readonly string[] {
+  const text = metadata.annotations?.[TRIGGER_DELETION_ANNOTATION] ?? '';
+  return text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+}
+
+/** Names of the Machines that are to go. */
+export function namesListed(deployment: MachineDeployment): ReadonlySet<string> {
+  return new Set(listedIn(deployment).map((entry) => entry.split('~')[0] ?? ''));
+}
+
+/** The Machines that fill replicas: those that are neither on their way out, nor listed as to go, nor about to be replaced. */
+export function fillingOf({ deployment, members, nowMs }: GroupState): readonly Member[] {
+  const listed = namesListed(deployment);
+  return [...members.values()].filter(
+    ({ machine }) => !isTerminating(machine) && !listed.has(machine.metadata.name) && !isReplaced(machine, nowMs),
+  );
+}
+
+/** How many replicas have no Machine, or one that has failed: nothing is lost when they are taken back. */
+export function missingIn(state: GroupState): number {
+  return Math.max(0, replicasOf(state.deployment) - fillingOf(state).length);
+}
+
+/**
+ * The Machines to name when that many missing replicas are taken back: those that have failed, as far as replicas without any Machine are
+ * not enough. Unnamed they would go all the same, and another Machine might go for the size.
+ */
+export function failedFor(state: GroupState, missing: number): readonly string[] {
+  const listed = namesListed(state.deployment);
+  const failed = [...state.members.values()]
+    .filter(({ machine }) => isReplaced(machine, state.nowMs) && !listed.has(machine.metadata.name))
+    .map(({ machine }) => machine.metadata.name)
+    .toSorted();
+  const without = Math.max(0, missingIn(state) - failed.length);
+  return failed.slice(0, Math.max(0, missing - without));
+}
+
+/** It is kept for somebody who wants to look at it. */
+export function isKept(machine: Machine, nowMs: number): boolean {
+  return isPreserved(machine, nowMs) || isPreservedFailed(machine);
+}
+
+/** It has failed, and its MachineSet replaces it without being asked. */
+export function isReplaced(machine: Machine, nowMs: number): boolean {
+  return isFailed(machine) && !isKept(machine, nowMs);
+}

@@ -1,0 +1,19 @@
+import { isBeingDeleted } from '../../apis/meta.ts';
+import type { NodeGroup } from '../groups.ts';
+import { aboveMaximum, invalid, notNow, type Decision } from './decision.ts';
+import { replicasOf, type GroupState } from './group-state.ts';
+
+/** More Machines. All of them or none: the autoscaler counts on as many as it has asked for. */
+export function decideIncrease(
+  { deployment }: Pick<GroupState, 'deployment'>,
+  group: NodeGroup,
+  delta: number,
+): Decision {
+  if (!Number.isInteger(delta) || delta <= 0) {
+    return invalid(`the delta is ${delta}: group ${group.id} is made larger by a whole number greater than 0`);
+  }
+  if (isBeingDeleted(deployment)) return notNow(`group ${group.id} is being deleted: scale another one`);
+  const before = replicasOf(deployment);
+  const replicas = before + delta;
+  return replicas > group.max ? aboveMaximum(group, before, replicas) : { replicas, machines: [] };
+}

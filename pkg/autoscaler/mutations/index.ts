@@ -1,0 +1,69 @@
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { keyOf } from '../../apis/meta.ts';
+import type { ObjectEvents } from '../../events/event-sink.ts';
+import type { Membership } from '../membership.ts';
+import type { Mutated, MutationCall, Mutations } from '../mutations.ts';
+import { askedFor } from './asked.ts';
+import { decideDecrease } from './decrease.ts';
+import { decideDeletion } from './delete-nodes.ts';
+import { isRefused, scaleDownAccepted, scaleDownRefused } from './events.ts';
+import { decideIncrease } from './increase.ts';
+import { GroupWrites, type Wish, type WriteDeps } from './write.ts';
+
+/** What mutations are made of. */
+export interface MutationDeps extends WriteDeps {
+  readonly membership: Membership;
+  readonly recorder: ObjectEvents<MachineDeployment>;
+}
+
+/** What an autoscaler may change, on the API server. */
+export function mutations(deps: MutationDeps): Mutations {
+  const writes = new GroupWrites(deps);
+  return {
+    increase(group, delta, call) {
+      return writes.carryOut(
+        { group, decide: (state) => decideIncrease(state, group, delta), isRepeatable: false },
+        call,
+      );
+    },
+    delete(group, nodes, call) {
+      const decide: Wish['decide'] = (state) =>
+        decideDeletion(
+          state,
+          group,
+          nodes.map((node) => askedFor(deps.membership, state.deployment, node)),
+        );
+      return told(deps, writes, { group, decide, isRepeatable: true }, call);
+    },
+    decrease(group, delta, call) {
+      return told(
+        deps,
+        writes,
+        { group, decide: (state) => decideDecrease(state, group, delta), isRepeatable: false },
+        call,
+      );
+    },
+  };
+}
+
+/** Events say what became of it. */
+async function told(
+  { machineDeployments, recorder }: MutationDeps,
+  writes: GroupWrites,
+  wish: Wish,
+  call: MutationCall,
+): Promise<Mutated> {
+  const deployment = machineDeployments.get(keyOf({ metadata: wish.group }));
+  try {
+    const mutated = await writes.carryOut(wish, call);
+    if (deployment !== undefined && mutated.after !== mutated.before) {
+      recorder.event(scaleDownAccepted(deployment, call.peer, mutated));
+    }
+    return mutated;
+  } catch (err) {
+    if (deployment !== undefined && isRefused(err)) {
+      recorder.event(scaleDownRefused(deployment, call.peer, err.details));
+    }
+    throw err;
+  }
+}

@@ -1,0 +1,66 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine, machineDeployment, machineSet, node, type BuiltMachine } from '../../../test/builders.ts';
+import { MemoryDeps } from '../../../test/memory-deps.ts';
+import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
+import { stateOf } from './observe.ts';
+
+const deployment = machineDeployment();
+const setOf = (name: string, replicas: number, className = 'class-1') =>
+  machineSet(({ metadata, spec }) => {
+    Object.assign(metadata, { name, uid: name });
+    metadata.ownerReferences = [controllerReference(deployment, API_VERSION, 'MachineDeployment')];
+    spec.replicas = replicas;
+    spec.template.spec = { class: { kind: 'MachineClass', name: className } };
+  });
+const newSet = setOf('new', 1);
+const machineOf = (set: typeof newSet, change: (m: BuiltMachine) => void = () => undefined) =>
+  machine((m) => {
+    m.metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+    change(m);
+  });
+
+describe('a rollout is on', () => {
+  const old = setOf('old', 1, 'class-0');
+  const empty = setOf('old', 0, 'class-0');
+  test.each([
+    { title: 'all is of the template', sets: [newSet], machines: [], want: false },
+    { title: 'an old set is empty', sets: [newSet, empty], machines: [], want: false },
+    { title: 'an old set has a size', sets: [newSet, old], machines: [], want: true },
+    { title: 'an old set has a Machine', sets: [newSet, empty], machines: [machineOf(empty)], want: true },
+    { title: 'there is no set of the template yet', sets: [old], machines: [], want: true },
+    { title: 'it is paused', sets: [newSet, old], machines: [], isPaused: true, want: false },
+  ])('$want when $title', ({ sets, machines, isPaused, want }) => {
+    const paused = { ...deployment, spec: { ...deployment.spec, paused: isPaused ?? false } };
+
+    expect(stateOf(new MemoryDeps({ sets, machines }), paused, new Map()).isRolling).toBe(want);
+  });
+});
+
+describe('a Machine has a Node', () => {
+  const its = node((n) => void (n.metadata.name = 'm-1'));
+  const other = node((n) =>
+    Object.assign(n, { metadata: { ...n.metadata, name: 'x' }, spec: { providerID: 'sim:///x' } }),
+  );
+  test.each([
+    { title: 'there is one', phase: 'Pending', nodes: [its], want: true },
+    { title: 'there is another', phase: 'Pending', nodes: [other], want: false },
+    { title: 'it is not seen yet, and the Machine runs', phase: 'Running', nodes: [], want: true },
+    { title: 'there is none', phase: 'Unknown', nodes: [], want: false },
+  ] as const)('$want when $title', ({ phase, nodes, want }) => {
+    const seen = machineOf(newSet, (m) => void (m.status.currentStatus.phase = phase));
+    const deps = new MemoryDeps({ sets: [newSet], machines: [seen], nodes });
+
+    expect(stateOf(deps, deployment, new Map()).members.get('m-1')?.hasNode).toBe(want);
+  });
+});
+
+test('what was read from the API server counts more than the cache', () => {
+  const cached = machineOf(newSet, (m) => void (m.status.currentStatus.phase = 'Pending'));
+  const live = machineOf(newSet);
+  const deps = new MemoryDeps({ sets: [newSet], machines: [cached] });
+
+  expect(stateOf(deps, deployment, new Map([['m-1', live]])).members.get('m-1')?.machine).toBe(live);
+  expect(stateOf(deps, deployment, new Map([['m-1', undefined]])).members.size).toBe(0);
+});

@@ -1,0 +1,45 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import type { Clock } from '../../clock/clock.ts';
+import { observeWorld, type World } from '../../controllers/machine-deployment/world.ts';
+import { nodeAccess } from '../../controllers/machines/node-access.ts';
+import type { Caches } from '../../operator/caches.ts';
+import type { Targets } from '../../targets/targets.ts';
+import type { GroupState, Member } from './group-state.ts';
+
+/** What groups are seen by. */
+export interface Sight extends Pick<Caches, 'machines' | 'machineSets'> {
+  readonly targets: Targets;
+  readonly clock: Clock;
+}
+
+/** Machines as the API server has them, by name; undefined for one that is gone. */
+export type LiveMachines = ReadonlyMap<string, Machine | undefined>;
+
+/** A group as the caches show it, but for what was read from the API server. */
+export function stateOf(sight: Sight, deployment: MachineDeployment, live: LiveMachines): GroupState {
+  const world = observeWorld(sight, deployment);
+  const members = membersOf(world)
+    .map((cached) => (live.has(cached.metadata.name) ? live.get(cached.metadata.name) : cached))
+    .filter((machine) => machine !== undefined)
+    .map((machine): [string, Member] => [machine.metadata.name, { machine, hasNode: hasNode(sight, machine) }]);
+  return { deployment, members: new Map(members), isRolling: isRolling(world), nowMs: sight.clock.now() };
+}
+
+function membersOf({ newSet, oldSets, machinesOf }: World): readonly Machine[] {
+  return [...oldSets, ...(newSet === undefined ? [] : [newSet])].flatMap(machinesOf);
+}
+
+/** A paused one waits for a person, who may be long. */
+function isRolling({ deployment, newSet, oldSets, machinesOf }: World): boolean {
+  if (deployment.spec.paused === true) return false;
+  return oldSets.some((set) => (set.spec.replicas ?? 0) > 0 || machinesOf(set).length > 0) || newSet === undefined;
+}
+
+/** One that runs has a Node, even if the cache of Nodes does not show it yet. */
+function hasNode({ targets, machines }: Sight, machine: Machine): boolean {
+  const target = targets.of(machine);
+  const isUp = phaseOf(machine) === 'Running' || phaseOf(machine) === 'Available';
+  return isUp || (target !== undefined && nodeAccess(target, machines).ofMachine(machine).length > 0);
+}

@@ -1,0 +1,202 @@
+import PQueue from 'p-queue';
+import { ServerError, Status } from 'nice-grpc';
+
+import { LAST_SCALER_CHANGE_ANNOTATION, TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { keyBeside } from '../../apis/meta.ts';
+import { toTimestamp } from '../../clock/clock.ts';
+import { atOnce } from '../../controllers/replicas/at-once.ts';
+import { concernedTargets } from '../../controllers/replicas/concerned-targets.ts';
+import type { Reader, Writer } from '../../kube/client.ts';
+import { isConflict, isNotFound, mayHaveHappened } from '../../kube/errors.ts';
+import { mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { machineDeployments, machines } from '../../kube/resource.ts';
+import type { Caches } from '../../operator/caches.ts';
+import type { NodeGroup } from '../groups.ts';
+import type { Mutated, MutationCall } from '../mutations.ts';
+import { isRefusal, type Change, type Decision } from './decision.ts';
+import { fateOf, type Unanswered } from './fate.ts';
+import { listedIn, replicasOf, type GroupState } from './group-state.ts';
+import { stateOf, type Sight } from './observe.ts';
+
+/** What decisions are written with. */
+export interface WriteDeps extends Sight, Pick<Caches, 'machineDeployments'> {
+  /** Live reads of the control cluster. */
+  readonly reader: Reader;
+  readonly writer: Writer;
+}
+
+/** What is wanted of a group. */
+export interface Wish {
+  readonly group: NodeGroup;
+  /** Asked again whenever the group has changed before the write. */
+  readonly decide: (state: GroupState) => Decision;
+  /** Decided again after it was done, it comes to nothing. */
+  readonly isRepeatable: boolean;
+}
+
+/** An answer must still reach the client when nothing more is tried. */
+const ANSWER_MS = 500;
+/** Without a deadline of the client. */
+const LONGEST_MS = 30_000;
+/** Between looks at what has become of a write, while the API server cannot be asked. */
+const LOOK_AGAIN_MS = 100;
+const READS_AT_ONCE = 10;
+
+/**
+ * Carries decisions about node groups out: each is one patch of the MachineDeployment, which holds only for the version that was
+ * decided about. Decisions about one group come one after the other. On a conflict the group is read and decided about again; after an
+ * answer that did not come it is looked what became of the write (see `fateOf`), so that nothing is done twice.
+ */
+export class GroupWrites {
+  readonly #deps: WriteDeps;
+  readonly #turns = new Map<string, PQueue>();
+
+  constructor(deps: WriteDeps) {
+    this.#deps = deps;
+  }
+
+  /** Does what is wanted, once, or throws a ServerError that says why not. */
+  async carryOut(wish: Wish, call: MutationCall): Promise<Mutated> {
+    const key = `${wish.group.namespace}/${wish.group.name}`;
+    const turns = this.#turns.get(key) ?? new PQueue({ concurrency: 1 });
+    this.#turns.set(key, turns);
+    try {
+      return await turns.add(() => this.#carryOut(wish, call), { signal: call.signal });
+    } finally {
+      if (turns.size === 0 && turns.pending === 0) this.#turns.delete(key);
+    }
+  }
+
+  async #carryOut(wish: Wish, call: MutationCall): Promise<Mutated> {
+    let unanswered: Sent | undefined;
+    for (;;) {
+      const now = await this.#read(wish, call, unanswered);
+      if (now === undefined) continue;
+      const fate = unanswered && settled(unanswered, now, wish);
+      if (unanswered !== undefined && fate === 'done') {
+        this.#deps.machineDeployments.wrote(now);
+        return unanswered.mutated;
+      }
+      if (fate === 'missed') unanswered = undefined;
+
+      const next = unanswered ?? (await this.#next(wish, now, call));
+      if (isNothing(next.mutated)) return next.mutated;
+      try {
+        await this.#send(next, wish, call);
+        return next.mutated;
+      } catch (err) {
+        if (isConflict(err)) continue;
+        if (!mayHaveHappened(err)) throw err;
+        unanswered = next;
+      }
+    }
+  }
+
+  /** The MachineDeployment as it is; undefined to ask again, because it must be known what became of a write. */
+  async #read({ group }: Wish, call: MutationCall, sent: Sent | undefined): Promise<MachineDeployment | undefined> {
+    const { reader, clock } = this.#deps;
+    const options = { signal: call.signal, timeoutMs: timeLeft(call, sent) };
+    try {
+      return await reader.get(machineDeployments, { namespace: group.namespace, name: group.name }, options);
+    } catch (err) {
+      if (isNotFound(err)) throw new ServerError(Status.NOT_FOUND, `group ${group.id} does not exist any more`);
+      if (sent === undefined || !mayHaveHappened(err)) throw err;
+      await clock.sleep(LOOK_AGAIN_MS, call.signal);
+      return undefined;
+    }
+  }
+
+  async #next(wish: Wish, base: MachineDeployment, call: MutationCall): Promise<Sent> {
+    const change = await this.#decide(wish, base, call);
+    const before = replicasOf(base);
+    const time = toTimestamp(this.#deps.clock.now());
+    const { replicas, machines: names } = change;
+    const mutated = { before, after: replicas, machines: names };
+    return { base, replicas, entries: names.map((name) => `${name}~${time}`), time, mutated };
+  }
+
+  /**
+   * A Machine that is to go is read from the API server, after its MachineDeployment: whoever took it off the list there did so because
+   * it is on its way out, and named again it would cost another replica.
+   */
+  async #decide({ decide }: Wish, base: MachineDeployment, call: MutationCall): Promise<Change> {
+    const live = new Map<string, Machine | undefined>();
+    for (;;) {
+      const decision = decide(stateOf(this.#deps, base, live));
+      if (isRefusal(decision)) throw new ServerError(decision.code, decision.message);
+      const unread = decision.machines.filter((name) => !live.has(name));
+      if (unread.length === 0) return decision;
+      await atOnce(READS_AT_ONCE, unread, async (name) => {
+        live.set(name, await this.#machine(base, name, call));
+      });
+    }
+  }
+
+  async #machine(base: MachineDeployment, name: string, call: MutationCall): Promise<Machine | undefined> {
+    const { namespace = '' } = base.metadata;
+    const options = { signal: call.signal, timeoutMs: timeLeft(call, undefined) };
+    try {
+      return await this.#deps.reader.get(machines, { namespace, name }, options);
+    } catch (err) {
+      if (isNotFound(err)) return undefined;
+      throw err;
+    }
+  }
+
+  async #send({ base, replicas, entries, time }: Sent, { group }: Wish, call: MutationCall): Promise<void> {
+    const { targets, writer, machines: cached } = this.#deps;
+    const annotations = {
+      [TRIGGER_DELETION_ANNOTATION]: [...listedIn(base), ...entries].join(','),
+      [LAST_SCALER_CHANGE_ANNOTATION]: time,
+    };
+    const patch = mergePatchIfUnchanged(base, {
+      ...(entries.length === 0 ? {} : { metadata: { annotations } }),
+      spec: { replicas },
+    });
+    const going = entries.map((entry) => cached.get(keyBeside(base, entry.split('~')[0] ?? '')));
+    const clusters = concernedTargets(
+      targets,
+      going.filter((machine) => machine !== undefined),
+    );
+    const intent = replicas > replicasOf(base) ? 'change' : 'destroy';
+    const options = { signal: call.signal, timeoutMs: timeLeft(call, undefined), clusters };
+    await writer.patch(intent, machineDeployments, { namespace: group.namespace, name: group.name }, patch, options);
+  }
+}
+
+/** A write, and what it is answered with. */
+interface Sent extends Unanswered {
+  /** `name~time` */
+  readonly entries: readonly string[];
+  readonly time: string;
+  readonly mutated: Mutated;
+}
+
+function isNothing({ before, after, machines: names }: Mutated): boolean {
+  return before === after && names.length === 0;
+}
+
+/** What became of a write, where that can be known. */
+function settled(sent: Sent, now: MachineDeployment, { group, isRepeatable }: Wish): 'open' | 'missed' | 'done' {
+  const fate = fateOf(sent, now);
+  if (fate !== 'unknown') return fate;
+  if (isRepeatable) return 'missed';
+  throw new ServerError(
+    Status.ABORTED,
+    `the API server has not answered whether it changed group ${group.id}, and somebody else has changed it since: read its size again`,
+  );
+}
+
+/** For how long the next request may take: after one that hangs there must be time to look what became of it. */
+function timeLeft(call: MutationCall, sent: Sent | undefined): number {
+  const leftMs = Math.min(call.leftMs(), LONGEST_MS) - ANSWER_MS;
+  if (leftMs > 0) return leftMs / 2;
+  throw new ServerError(
+    Status.DEADLINE_EXCEEDED,
+    sent === undefined
+      ? 'there was no time left to write, and nothing was written: raise grpc_timeout in the cloud-config of the autoscaler'
+      : 'the API server has not answered in time whether it wrote: read the size of the group again',
+  );
+}

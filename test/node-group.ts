@@ -1,0 +1,55 @@
+import { TRIGGER_DELETION_ANNOTATION } from '../pkg/apis/machine/v1alpha1/labels.ts';
+import type { NodeGroup } from '../pkg/autoscaler/groups.ts';
+import { Membership } from '../pkg/autoscaler/membership.ts';
+import type { GroupState, Member } from '../pkg/autoscaler/mutations/group-state.ts';
+import { nodeAccess } from '../pkg/controllers/machines/node-access.ts';
+import { machine, machineDeployment, type BuiltMachine } from './builders.ts';
+import type { MemoryDeps } from './memory-deps.ts';
+
+/** The node group of the MachineDeployment that is built here, of 1 to 5 Machines. */
+export function nodeGroup(limits: Partial<NodeGroup> = {}): NodeGroup {
+  return { id: 'deployment-1', namespace: 'default', name: 'deployment-1', min: 1, max: 5, ...limits };
+}
+
+/** One Machine of a group: it has a Node unless told otherwise. */
+export interface MemberFacts {
+  readonly name: string;
+  readonly hasNode?: boolean;
+  readonly change?: (machine: BuiltMachine) => void;
+}
+
+/** A group of `replicas` with these Machines, at time 0 of FakeClock. */
+export function groupState(
+  replicas: number,
+  members: readonly MemberFacts[],
+  { list, isRolling = false }: { readonly list?: string; readonly isRolling?: boolean } = {},
+): GroupState {
+  const deployment = machineDeployment(({ metadata, spec }) => {
+    spec.replicas = replicas;
+    if (list !== undefined) metadata.annotations[TRIGGER_DELETION_ANNOTATION] = list;
+  });
+  const entries = members.map(({ name, hasNode = true, change }): [string, Member] => [
+    name,
+    {
+      machine: machine((m) => {
+        m.metadata.name = name;
+        if (!hasNode) m.status.currentStatus.phase = 'Pending';
+        change?.(m);
+      }),
+      hasNode,
+    },
+  ]);
+  return { deployment, members: new Map(entries), isRolling, nowMs: Date.parse('2026-01-01T00:00:00Z') };
+}
+
+/** Whose a Node is, by what is in memory. */
+export function membershipOf({ machines, machineSets, machineDeployments, nodes, targets }: MemoryDeps): Membership {
+  const [target] = targets.all();
+  return new Membership({
+    machines,
+    machineSets,
+    machineDeployments,
+    nodes,
+    nodesOf: (one) => (target === undefined ? [] : nodeAccess(target, machines).ofMachine(one)),
+  });
+}
