@@ -1,0 +1,130 @@
+import { expect, test } from '@jest/globals';
+
+import { TRIGGER_DELETION_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import { placeholderOf } from '../../pkg/autoscaler/placeholder.ts';
+import { ApiError } from '../../pkg/kube/errors.ts';
+import type { Interceptor } from '../../pkg/kube/interceptor.ts';
+import { machineDeployments } from '../../pkg/kube/resource.ts';
+import { connect } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { GroupChanger } from './group-changer.ts';
+import { MachineSetWorld } from './machine-set-world.ts';
+
+const PATIENCE = { timeoutMs: 60_000 };
+
+const names = (world: MachineSetWorld): string[] =>
+  world
+    .running()
+    .map(({ metadata }) => metadata.name)
+    .toSorted();
+
+/** Waits until `replicas` Machines run, as the changer sees them too, and none is going. */
+async function settled(world: MachineSetWorld, changer: GroupChanger, replicas: number): Promise<string[]> {
+  await eventually(() => {
+    expect(world.running()).toHaveLength(replicas);
+    expect(world.machines.list()).toHaveLength(replicas);
+    const seen = changer.machines.list().filter(({ status }) => status?.currentStatus?.phase === 'Running');
+    expect(seen).toHaveLength(replicas);
+  }, PATIENCE);
+  return names(world);
+}
+
+/** Loses the answer of every second change of a MachineDeployment, after the API server has obeyed. */
+function losingAnswers(): Interceptor {
+  let writes = 0;
+  return async ({ text }, send) => {
+    const answer = await send();
+    if (text.startsWith('PATCH machinedeployments') && ++writes % 2 === 1) {
+      throw new ApiError(0, 'Unreachable', 'the answer is lost');
+    }
+    return answer;
+  };
+}
+
+test('what an autoscaler asks for happens once, whatever answer is lost and at whatever write the manager dies', async () => {
+  await using world = await MachineSetWorld.start({ withNodes: true });
+  await using changer = new GroupChanger(connect(), world.namespace.name, losingAnswers());
+  await world.createDeployment(3);
+  let staying = await settled(world, changer, 3);
+  for (let n = 1; n <= 5; n++) {
+    await world.killManager();
+    const dying = await world.startMortalManager(n);
+    const [chosen = ''] = staying;
+
+    await Promise.all([changer.delete(chosen), changer.delete(chosen), changer.increase(1)]);
+    await eventually(async () => {
+      expect(await changer.delete(chosen)).toMatchObject({ machines: [] });
+      const isOver = world.machines.list().length === 3 && !names(world).includes(chosen);
+      expect(dying.writes > n || isOver).toBe(true);
+    }, PATIENCE);
+    await world.killManager();
+    await world.startManager();
+
+    await eventually(() => expect(names(world)).not.toContain(chosen), PATIENCE);
+    const after = await settled(world, changer, 3);
+    expect(after).toEqual(expect.arrayContaining(staying.slice(1)));
+    staying = after;
+  }
+});
+
+test('many ask for one Machine each at the same time, and a person scales: all are obeyed', async () => {
+  await using world = await MachineSetWorld.start({ withNodes: true });
+  const scaled: number[] = [];
+  // Between the look and the write.
+  const scale: Interceptor = async ({ text }, send) => {
+    if (text.startsWith('PATCH machinedeployments') && scaled.length < 2) {
+      const { spec } = await world.get(machineDeployments, 'd');
+      scaled.push((spec.replicas ?? 0) + 1);
+      await world.patch(machineDeployments, 'd', { spec: { replicas: (spec.replicas ?? 0) + 1 } });
+    }
+    return send();
+  };
+  await using changer = new GroupChanger(connect(), world.namespace.name, scale);
+  await world.createDeployment(6);
+  const before = await settled(world, changer, 6);
+  const chosen = before.slice(0, 4);
+
+  await Promise.all(chosen.map((name) => changer.delete(name)));
+
+  expect(scaled).toHaveLength(2);
+  const after = await settled(world, changer, 4);
+  expect(after).toEqual(expect.arrayContaining(before.slice(4)));
+  expect(after).not.toEqual(expect.arrayContaining([expect.stringMatching(new RegExp(`^(${chosen.join('|')})$`))]));
+  expect(changer.events.map(({ reason }) => reason)).toEqual(Array(4).fill('ScaleDownAccepted'));
+  expect(changer.events[0]?.subject).toMatchObject({ kind: 'MachineDeployment', name: 'd' });
+});
+
+test('what has not come is taken back by name, and what has come stays', async () => {
+  const comesUp = new Set<string>();
+  await using world = await MachineSetWorld.start({
+    withNodes: true,
+    comesUp: ({ metadata }) => comesUp.has(metadata.name) || comesUp.size < 2,
+  });
+  world.machines.onChange((_old, current) => {
+    if (current?.status?.currentStatus?.phase === 'Running') comesUp.add(current.metadata.name);
+  });
+  await using changer = new GroupChanger(connect(), world.namespace.name);
+  await world.createDeployment(2);
+  const joined = await settled(world, changer, 2);
+  await changer.increase(3);
+  await eventually(() => expect(changer.machines.list()).toHaveLength(5), PATIENCE);
+  const [waiting = ''] = world.machines
+    .list()
+    .map(({ metadata }) => metadata.name)
+    .filter((name) => !joined.includes(name));
+
+  const [late = ''] = joined;
+  await expect(changer.delete(placeholderOf(late))).rejects.toMatchObject({ details: expect.stringContaining(late) });
+  await changer.delete(placeholderOf(waiting));
+  await expect(changer.decrease(-3)).resolves.toMatchObject({ before: 4, after: 2 });
+  await expect(changer.decrease(-1)).rejects.toMatchObject({
+    details: expect.stringContaining('none can be taken back'),
+  });
+
+  expect(await settled(world, changer, 2)).toEqual(joined);
+  await eventually(async () => {
+    const { metadata, spec } = await world.get(machineDeployments, 'd');
+    expect(spec.replicas).toBe(2);
+    expect(Object.keys(metadata.annotations ?? {})).not.toContain(TRIGGER_DELETION_ANNOTATION);
+  }, PATIENCE);
+});
