@@ -3,7 +3,7 @@ import type { MachineDeployment } from '../pkg/apis/machine/v1alpha1/machine-dep
 import type { MachineSet } from '../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../pkg/apis/meta.ts';
 import type { Node } from '../pkg/apis/wire.ts';
-import { FakeClock } from '../pkg/clock/fake-clock.ts';
+import { FakeClock } from './fakes/fake-clock.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../pkg/indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../pkg/indexes/owner-index.ts';
 import { CreationBrake } from '../pkg/controllers/replicas/creation-brake.ts';

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import PQueue from 'p-queue';
 
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { fixedEndpoint } from '../../pkg/kube/endpoint.ts';
+import { fixedEndpoint } from '../control-plane/fixed-endpoint.ts';
 import { HttpLeaseClient } from '../../pkg/kube/lease-client.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
 import type { Api } from '../control-plane/api.ts';

@@ -1,5 +1,5 @@
 import type { Api } from '../control-plane/api.ts';
-import type { ControlClient } from '../../pkg/drivers/sim/control-client.ts';
+import type { ControlClient } from '../../test/cloud/control-client.ts';
 
 const BASE = '/apis/machine.sapcloud.io/v1alpha1/namespaces/machinist';
 const DEPLOYMENT = `${BASE}/machinedeployments/soak`;

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { ControlClient } from '../../pkg/drivers/sim/control-client.ts';
+import { ControlClient } from '../../test/cloud/control-client.ts';
 import { type Launch, startProgram } from '../bench/programs.ts';
 import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../log/logger.ts';
 import { activityMetrics } from '../metrics/activity.ts';
 import type { ActivityOwner } from './activity.ts';

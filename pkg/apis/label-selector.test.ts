@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { InvalidSelectorError, labelMatcher, selectorToString } from './label-selector.ts';
+import { InvalidSelectorError, labelMatcher } from './label-selector.ts';
 import type { LabelSelector, LabelSelectorRequirement } from './meta.ts';
 
 describe('matching labels', () => {
@@ -48,19 +48,4 @@ describe('matching labels', () => {
   ])('refuses $key $operator $values as the API server does', (requirement) => {
     expect(() => labelMatcher({ matchExpressions: [requirement] })).toThrow(InvalidSelectorError);
   });
-});
-
-test('a selector is written as the API takes it', () => {
-  const selector: LabelSelector = {
-    matchLabels: { a: '1', 'x.io/b': '2' },
-    matchExpressions: [
-      { key: 'c', operator: 'In', values: ['3', '4'] },
-      { key: 'd', operator: 'NotIn', values: ['5'] },
-      { key: 'e', operator: 'Exists' },
-      { key: 'f', operator: 'DoesNotExist' },
-    ],
-  };
-
-  expect(selectorToString(selector)).toBe('a=1,x.io/b=2,c in (3,4),d notin (5),e,!f');
-  expect(selectorToString({})).toBe('');
 });

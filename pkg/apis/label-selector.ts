@@ -42,23 +42,3 @@ function expressionMatcher({ key, operator, values = [] }: LabelSelectorRequirem
       throw new InvalidSelectorError(`label selector: unknown operator ${String(operator)}`);
   }
 }
-
-/** The selector as the API takes it in `labelSelector=`: empty for one that matches everything. */
-export function selectorToString(selector: LabelSelector): string {
-  const pairs = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
-  const expressions = (selector.matchExpressions ?? []).map(({ key, operator, values = [] }) => {
-    switch (operator) {
-      case 'In':
-        return `${key} in (${values.join(',')})`;
-      case 'NotIn':
-        return `${key} notin (${values.join(',')})`;
-      case 'Exists':
-        return key;
-      case 'DoesNotExist':
-        return `!${key}`;
-      default:
-        throw new InvalidSelectorError(`label selector: unknown operator ${String(operator)}`);
-    }
-  });
-  return [...pairs, ...expressions].join(',');
-}

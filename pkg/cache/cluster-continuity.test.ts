@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../test/builders.ts';
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { ServerAheadError, SetBackError } from '../gate/outage.ts';
 import { ApiError } from '../kube/errors.ts';
 import { machines, nodes, secrets } from '../kube/resource.ts';

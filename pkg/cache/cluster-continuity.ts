@@ -4,7 +4,7 @@ import type { HistoricKind } from './known-history.ts';
 import { compareLastChange, requireNotAhead, requireNotOlder, requireStored } from './known-history.ts';
 import { SetBackError } from '../gate/outage.ts';
 import type { InformerContinuity } from './reflected-informer.ts';
-import { Waiters } from './waiters.ts';
+import { Waiters } from '../clock/waiters.ts';
 
 /** Who is told of what is found about a cluster. */
 export interface ContinuityListener {

@@ -15,7 +15,7 @@ import { compareResourceVersions } from './resource-version.ts';
 import type { Change, IndexFunctions } from './store.ts';
 import { deepFreeze, dropManagedFields, onlyMetadata } from './transform.ts';
 import type { Transform } from './transform.ts';
-import { Waiters } from './waiters.ts';
+import { Waiters } from '../clock/waiters.ts';
 import { WrittenStore } from './written.ts';
 
 /** What an informer is made of. */
@@ -103,11 +103,6 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
 
   get resourceVersion(): string | undefined {
     return this.#store.resourceVersion;
-  }
-
-  /** Moment of the last event, bookmark or list, by `Clock.monotonicMs()`. */
-  get lastAliveMs(): number {
-    return this.#aliveAtMs;
   }
 
   get(key: string): T | undefined {

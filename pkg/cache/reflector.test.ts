@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 
 import { machine } from '../../test/builders.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { ApiError } from '../kube/errors.ts';
 import type { ListWatch, WatchOptions } from '../kube/list-watch.ts';
 import { machines } from '../kube/resource.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { fromHTTPDate, fromTimestamp, toMicroTimestamp, toTimestamp } from './clock.ts';
-import { FakeClock } from './fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { elapsedSince, instantOf } from './host-clock.ts';
 import { SystemClock } from './system-clock.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { DeadlineError, untilAborted, withDeadline } from './deadline.ts';
-import { FakeClock } from './fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 
 const hangs = (): Promise<never> => new Promise(() => undefined);
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
-import { FakeClock } from './fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { ServerTime } from './server-time.ts';
 
 /** A server whose clock differs by `skewMs`, asked `times` times with a given round trip. */

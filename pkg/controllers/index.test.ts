@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import { MemoryInformer } from '../../test/memory-informer.ts';
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { configFrom, CONTROLLERS } from '../config/config.ts';
 import { leasesOf } from '../config/lease-groups.ts';
 import { ConfiguredDrivers } from '../driver/drivers.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { node, type BuiltNode } from '../../test/builders.ts';
 import { MemoryClient } from '../../test/memory-client.ts';
 import { MemoryInformer } from '../../test/memory-informer.ts';
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { ApiError } from '../kube/errors.ts';
 import { nodes } from '../kube/resource.ts';
 import { announce, raiseBarrier } from './barrier.ts';

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
 import type { Pod, PodDisruptionBudget } from '../apis/wire.ts';
-import { FakeClock } from '../clock/fake-clock.ts';
-import { Changes } from './changes.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { Waiters } from '../clock/waiters.ts';
 import type { BlockedPod } from './drain.ts';
 import { Evictor } from './evictor.ts';
 import type { PodFeed } from './node-pods.ts';
@@ -40,7 +40,7 @@ function budgetThat(allows: 'nothing ever' | 'nothing now'): PodDisruptionBudget
 /** A node whose pods answer as scripted, and end `endsAfterMs` after an accepted eviction (undefined: never). */
 class ScriptedNode implements PodFeed, PodActions {
   readonly clock = new FakeClock();
-  readonly #changes = new Changes(this.clock);
+  readonly #changes = new Waiters(this.clock);
   readonly #pods = new Map<string, Pod>();
   readonly asked: { what: 'evict' | 'kill'; pod: string; atMs: number }[] = [];
   answer: (pod: Pod, what: 'evict' | 'kill') => PodAnswer = () => accepted;

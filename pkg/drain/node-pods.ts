@@ -4,7 +4,7 @@ import type { Clock } from '../clock/clock.ts';
 import type { ListWatch } from '../kube/list-watch.ts';
 import type { WatchEvent } from '../kube/watch.ts';
 import type { Logger } from '../log/logger.ts';
-import { Changes } from './changes.ts';
+import { Waiters } from '../clock/waiters.ts';
 import type { DrainLimits } from './limits.ts';
 
 /** How often the pods are listed while no watch is to be had. */
@@ -28,7 +28,7 @@ export interface PodFeed {
   all(): readonly Pod[];
   /** The pod of this UID as it was last seen; undefined once it is gone. */
   get(uid: string): Pod | undefined;
-  /** See Changes.until. */
+  /** See Waiters.until. */
   until(holds: () => boolean, signal: AbortSignal, timeoutMs?: number): Promise<boolean>;
 }
 
@@ -39,12 +39,12 @@ export interface PodFeed {
 export class NodePods implements PodFeed {
   readonly #parts: { source: PodSource; limits: DrainLimits; clock: Clock; log: Logger };
   readonly #pods = new Map<string, Pod>();
-  readonly #changes: Changes;
+  readonly #changes: Waiters;
   #resourceVersion = '';
 
   constructor(parts: { source: PodSource; limits: DrainLimits; clock: Clock; log: Logger }) {
     this.#parts = parts;
-    this.#changes = new Changes(parts.clock);
+    this.#changes = new Waiters(parts.clock);
   }
 
   all(): readonly Pod[] {

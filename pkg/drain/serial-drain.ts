@@ -1,6 +1,6 @@
 import type { Pod } from '../apis/wire.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Changes } from './changes.ts';
+import type { Waiters } from '../clock/waiters.ts';
 import type { DrainRequest } from './drain.ts';
 import type { Evictor } from './evictor.ts';
 import type { PodFeed } from './node-pods.ts';
@@ -17,7 +17,7 @@ export interface SerialDrainParts {
   readonly progress: DrainTracker;
   readonly volumes: VolumeLookup;
   /** Told of every change of the target's Nodes and VolumeAttachments. */
-  readonly targetChanges: Changes;
+  readonly targetChanges: Waiters;
   readonly log: Logger;
 }
 

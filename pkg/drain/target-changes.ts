@@ -1,6 +1,6 @@
 import type { Clock } from '../clock/clock.ts';
 import type { Target } from '../targets/targets.ts';
-import { Changes } from './changes.ts';
+import { Waiters } from '../clock/waiters.ts';
 
 /**
  * Tells drains of changes in a target's caches. Handlers of an informer cannot be taken back, so that there is one for
@@ -8,17 +8,17 @@ import { Changes } from './changes.ts';
  */
 export class TargetChanges {
   readonly #clock: Clock;
-  readonly #byTarget = new WeakMap<Target, Changes>();
+  readonly #byTarget = new WeakMap<Target, Waiters>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** Notified after every change of a Node or VolumeAttachment of `target`. */
-  of(target: Target): Changes {
+  of(target: Target): Waiters {
     const known = this.#byTarget.get(target);
     if (known !== undefined) return known;
-    const changes = new Changes(this.#clock);
+    const changes = new Waiters(this.#clock);
     this.#byTarget.set(target, changes);
     target.nodes.onChange(() => changes.notify());
     target.volumeAttachments.onChange(() => changes.notify());

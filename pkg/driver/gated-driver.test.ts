@@ -1,14 +1,14 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { GateClosedError } from '../gate/gate.ts';
 import type { Admission, Gate, Intent } from '../gate/gate.ts';
 import { driverMetrics } from '../metrics/driver.ts';
 import type { Driver, DriverCall, MachineRequest } from './driver.ts';
 import { DriverError } from './error.ts';
 import { GatedDriver } from './gated-driver.ts';
-import type { MutationInterceptor } from './interceptor.ts';
+import type { Interceptor } from '../gate/interceptor.ts';
 import { Obedience } from './obedience.ts';
 
 const MINUTE = 60_000;
@@ -37,7 +37,7 @@ class TestGate implements Gate {
 /** A gated driver whose provider answers with `answer`. */
 function gated(
   answer: (call: DriverCall) => Promise<unknown>,
-  interceptor?: MutationInterceptor,
+  interceptor?: Interceptor,
   obedience?: (gate: TestGate) => Obedience,
 ) {
   const gate = new TestGate();

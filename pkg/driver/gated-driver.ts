@@ -15,8 +15,9 @@ import type {
 import { DELETE_TIMEOUT_MS, READ_TIMEOUT_MS } from './deadlines.ts';
 import { DRIVER_CODES, DriverError } from './error.ts';
 import { FenceWatch } from './fence-watch.ts';
-import { OPERATIONS } from './interceptor.ts';
-import type { MutationInterceptor, DriverOperation } from './interceptor.ts';
+import { OPERATIONS } from './operations.ts';
+import type { Interceptor } from '../gate/interceptor.ts';
+import type { DriverOperation } from './operations.ts';
 import type { Obedience } from './obedience.ts';
 
 /** What controllers see of a driver. All calls throw DriverError; mutations also GateClosedError, before anything is sent. */
@@ -47,7 +48,7 @@ export interface GatedDriverParts {
   readonly clusterID: string;
   readonly clock: Clock;
   readonly metrics: DriverMetrics;
-  readonly interceptor?: MutationInterceptor;
+  readonly interceptor?: Interceptor;
   /** How long every mutation may take instead. For tests of drivers that hang. */
   readonly mutationTimeoutMs?: number;
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { instantOf } from '../clock/host-clock.ts';
 import { silentLogger } from '../log/logger.ts';
 import { gateMetrics } from '../metrics/gate.ts';

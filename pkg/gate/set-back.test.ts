@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../log/logger.ts';
 import { gateMetrics } from '../metrics/gate.ts';
 import type { ProbedCluster } from './outage-detector.ts';

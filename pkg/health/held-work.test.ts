@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { HeldWork, workBegun } from './held-work.ts';
 
 const CATCH_UP = { work: 'machine-controller', waitsFor: 'catch-up', of: 'target' } as const;

@@ -4,7 +4,7 @@ import type { Admission, Cluster, Gate, Intent } from '../gate/gate.ts';
 import { addressOf } from './address.ts';
 import type { WriteOptions, DeleteOptions, ObjectIdentity, New, ObjectRef, Preconditions, Writer } from './client.ts';
 import { ApiError, isNotFound } from './errors.ts';
-import type { Interceptor } from './interceptor.ts';
+import type { Interceptor } from '../gate/interceptor.ts';
 import { MUTATE } from './mutate.ts';
 import type { Patch, PatchType } from './patch.ts';
 import { apiVersionOf, normalised, pods } from './resource.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { silentLogger, type LogFields } from '../log/logger.ts';
 import { LeaseTrouble } from './lease-trouble.ts';
 

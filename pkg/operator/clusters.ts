@@ -12,7 +12,7 @@ import type { Endpoint } from '../kube/endpoint.ts';
 import { isNotFound } from '../kube/errors.ts';
 import { GatedWriter, type WriteObserver } from '../kube/gated-writer.ts';
 import { HttpReader } from '../kube/http-reader.ts';
-import type { Interceptor } from '../kube/interceptor.ts';
+import type { Interceptor } from '../gate/interceptor.ts';
 import { machines, nodes, type Resource } from '../kube/resource.ts';
 import { createThrottle } from '../kube/throttle.ts';
 import { Transport } from '../kube/transport.ts';

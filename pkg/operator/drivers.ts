@@ -6,7 +6,7 @@ import { ConfiguredDrivers, type Drivers } from '../driver/drivers.ts';
 import { GatedDriver } from '../driver/gated-driver.ts';
 import { isProtected, parseDriverAddress } from '../driver/grpc/address.ts';
 import { GrpcDriver } from '../driver/grpc/client.ts';
-import type { MutationInterceptor } from '../driver/interceptor.ts';
+import type { Interceptor } from '../gate/interceptor.ts';
 import { Obedience } from '../driver/obedience.ts';
 import type { Cluster, Gate } from '../gate/gate.ts';
 import type { HeldWork, WorkHold, Prerequisite } from '../health/held-work.ts';
@@ -34,7 +34,7 @@ export interface DriversOptions {
 
 /** For tests and benchmarks. */
 export interface DriverHooks {
-  readonly interceptDriver?: MutationInterceptor;
+  readonly interceptDriver?: Interceptor;
   /** How long a driver's mutations may take instead of a minute and more. */
   readonly driverMutationTimeoutMs?: number;
   /** In place of the one at a provider's address. */

@@ -3,7 +3,7 @@ import type { Recorder } from '../events/recorder.ts';
 import type { Gate } from '../gate/gate.ts';
 import type { Trust } from '../gate/leader-gate.ts';
 import type { Writer } from '../kube/client.ts';
-import type { Interceptor } from '../kube/interceptor.ts';
+import type { Interceptor } from '../gate/interceptor.ts';
 import type { LeaseElector } from '../leader/elector.ts';
 import { singleTarget } from '../targets/single-target.ts';
 import type { Targets } from '../targets/targets.ts';

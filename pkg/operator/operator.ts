@@ -11,7 +11,7 @@ import type { Trust } from '../gate/leader-gate.ts';
 import type { Outage } from '../gate/outage.ts';
 import { HeldWork } from '../health/held-work.ts';
 import type { Reader } from '../kube/client.ts';
-import type { Interceptor } from '../kube/interceptor.ts';
+import type { Interceptor } from '../gate/interceptor.ts';
 import { HttpListWatch, type ListWatch } from '../kube/list-watch.ts';
 import { pods } from '../kube/resource.ts';
 import type { RequestRecord } from '../kube/transport.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { Lease } from '../apis/wire.ts';
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import type { Occurrence } from '../events/correlator.ts';
 import type { OutageChangeListener } from '../gate/outages.ts';
 import type { Outage } from '../gate/outage.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { ClusterContinuity } from '../cache/cluster-continuity.ts';
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import type { ProbedCluster } from '../gate/outage-detector.ts';
 import { ApiError } from '../kube/errors.ts';
 import { machines } from '../kube/resource.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { ApiError } from '../kube/errors.ts';
 import { HttpReader } from '../kube/http-reader.ts';
 import { nodes } from '../kube/resource.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { CONTROL } from '../gate/gate.ts';
 import { Outages } from '../gate/outages.ts';
 import { HeldWork } from '../health/held-work.ts';

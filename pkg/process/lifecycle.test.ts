@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 
 import { describe, expect, test } from '@jest/globals';
 
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../log/logger.ts';
 import { underLease } from './leadership.ts';
 import { CannotStartError, Lifecycle, type Member } from './lifecycle.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { Expectations } from './expectations.ts';
 
 const MINUTE = 60_000;

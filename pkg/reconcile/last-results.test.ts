@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { endWithResults } from './last-results.ts';
 
 /** What is called, in order. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { DriverError } from '../driver/error.ts';
 import { GateClosedError } from '../gate/gate.ts';
 import { ApiError } from '../kube/errors.ts';

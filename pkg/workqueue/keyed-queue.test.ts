@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { Registry } from 'prom-client';
 
-import { FakeClock } from '../clock/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { queueMetrics } from '../metrics/queue.ts';
 import { Backoff, type BackoffOptions } from './backoff.ts';
 import { KeyedQueue, type Outcome, type Run } from './keyed-queue.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { ControlClient } from '../../pkg/drivers/sim/control-client.ts';
+import { ControlClient } from './control-client.ts';
 import type { JournalEntry } from '../../pkg/drivers/sim/journal.ts';
 import type { SimVM } from '../../pkg/drivers/sim/vm.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';

@@ -1,6 +1,6 @@
 import { DriverError } from '../../pkg/driver/error.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
-import type { Interceptor, Mutation } from '../../pkg/kube/interceptor.ts';
+import type { Interceptor, Mutation } from '../../pkg/gate/interceptor.ts';
 
 /**
  * What happens at a mutation. before: the process dies before it is sent. after: it dies when the answer has come, before

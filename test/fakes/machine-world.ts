@@ -5,7 +5,7 @@ import type { Secret } from '../../pkg/apis/wire.ts';
 import { ActivityRegistry } from '../../pkg/activity/registry.ts';
 import { Store } from '../../pkg/cache/store.ts';
 import { toTimestamp } from '../../pkg/clock/clock.ts';
-import { FakeClock } from '../../pkg/clock/fake-clock.ts';
+import { FakeClock } from './fake-clock.ts';
 import type { ClassSecrets } from '../../pkg/controllers/class-secrets/secret-contents.ts';
 import { secretIndex } from '../../pkg/indexes/secret-references.ts';
 import { MACHINE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import type { Interceptor } from '../../pkg/kube/interceptor.ts';
+import type { Interceptor } from '../../pkg/gate/interceptor.ts';
 import { JumpingClock } from '../cloud/jumping-clock.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';

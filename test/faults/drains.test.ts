@@ -83,7 +83,7 @@ describe('departure: one deadline for a drain, from its persisted start (the ori
     for (const { status } of [told, toldAgain]) {
       expect(status.lastOperation?.description).toContain(
         '(PodDisruptionBudget closed never allows an eviction, although all its pods are healthy: correct it).' +
-          ` Pods that are left at ${end} are deleted. Initiate node drain`,
+          ` Remaining pods are deleted at ${end}. Initiate node drain`,
       );
     }
     expect(pods.map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined, undefined]);

@@ -8,7 +8,7 @@ import { Pool } from '../cloud/pool.ts';
 import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
 import { eventually } from '../expect/eventually.ts';
-import type { MutationInterceptor } from '../../pkg/driver/interceptor.ts';
+import type { Interceptor } from '../../pkg/gate/interceptor.ts';
 
 /*
  * Machines that cannot be created, and many events that mean nothing: the provider is asked when back-off says so, never
@@ -36,7 +36,7 @@ afterAll(async () => {
 class CreationTimes {
   readonly #times = new Map<string, number[]>();
 
-  readonly intercept: MutationInterceptor = async ({ text }, send) => {
+  readonly intercept: Interceptor = async ({ text }, send) => {
     if (text.startsWith('DRIVER create_machine')) {
       this.#times.set(text, [...(this.#times.get(text) ?? []), performance.now()]);
     }

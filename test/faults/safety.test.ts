@@ -8,7 +8,7 @@ import {
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { Event, Node } from '../../pkg/apis/wire.ts';
 import { toTimestamp } from '../../pkg/clock/clock.ts';
-import type { Interceptor } from '../../pkg/kube/interceptor.ts';
+import type { Interceptor } from '../../pkg/gate/interceptor.ts';
 import { silentLogger, type Logger } from '../../pkg/log/logger.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { TRIGGER_DELETION_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { placeholderOf } from '../../pkg/autoscaler/placeholder.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
-import type { Interceptor } from '../../pkg/kube/interceptor.ts';
+import type { Interceptor } from '../../pkg/gate/interceptor.ts';
 import { machineDeployments } from '../../pkg/kube/resource.ts';
 import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';

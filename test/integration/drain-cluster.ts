@@ -15,7 +15,7 @@ import { podsOnNode } from '../../pkg/drain/node-pods.ts';
 import { GatedWriter } from '../../pkg/kube/gated-writer.ts';
 import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
 import { HttpReader } from '../../pkg/kube/http-reader.ts';
-import type { Interceptor } from '../../pkg/kube/interceptor.ts';
+import type { Interceptor } from '../../pkg/gate/interceptor.ts';
 import { nodes, pods, volumeAttachments } from '../../pkg/kube/resource.ts';
 import type { Resource } from '../../pkg/kube/resource.ts';
 import { Transport } from '../../pkg/kube/transport.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import type { Event } from '../../pkg/apis/wire.ts';
-import { FakeClock } from '../../pkg/clock/fake-clock.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import type { EventSubject } from '../../pkg/events/correlator.ts';
 import { EventRecorder } from '../../pkg/events/recorder.ts';

@@ -5,7 +5,7 @@ import { mutations } from '../../pkg/autoscaler/mutations/index.ts';
 import { nodeAccess } from '../../pkg/controllers/machines/node-access.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/indexes/owner-index.ts';
-import type { Interceptor } from '../../pkg/kube/interceptor.ts';
+import type { Interceptor } from '../../pkg/gate/interceptor.ts';
 import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
 import { singleTarget } from '../../pkg/targets/single-target.ts';
 import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';

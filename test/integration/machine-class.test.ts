@@ -5,7 +5,7 @@ import { MACHINE_FINALIZER, SECRET_FINALIZER } from '../../pkg/apis/machine/v1al
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Lister } from '../../pkg/cache/lister.ts';
-import { FakeClock } from '../../pkg/clock/fake-clock.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
 import { CLASS_INDEX, classIndex } from '../../pkg/indexes/class-index.ts';
 import { MachineClassController } from '../../pkg/controllers/machine-class/controller.ts';
 import type { VMsLeft } from '../../pkg/controllers/machine-class/finalizer-decision.ts';

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Secret } from '../../pkg/apis/wire.ts';
-import { FakeClock } from '../../pkg/clock/fake-clock.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
 import { BootstrapTokens, type TokenAccess } from '../../pkg/controllers/machine/tokens/bootstrap-tokens.ts';
 import { legacyTokenID, tokenID, tokenSecretName } from '../../pkg/controllers/machine/tokens/token-id.ts';
 import { isNotFound } from '../../pkg/kube/errors.ts';

@@ -6,7 +6,7 @@ import { applyManifests, type Manifest, parseManifests } from '../../hack/contro
 import { pkiDirectory, type Connection } from '../../hack/control-plane/connection.ts';
 import { issueClient, pkiFiles, readCredential } from '../../hack/control-plane/pki.ts';
 import type { Endpoint } from '../../pkg/kube/endpoint.ts';
-import { fixedEndpoint } from '../../pkg/kube/endpoint.ts';
+import { fixedEndpoint } from '../../hack/control-plane/fixed-endpoint.ts';
 import { eventually } from '../expect/eventually.ts';
 
 /** The user and the namespace that the shipped roles speak of. */

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 
 import type { Node, Pod } from '../../pkg/apis/wire.ts';
 import type { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
-import { ControlClient } from '../../pkg/drivers/sim/control-client.ts';
+import { ControlClient } from '../cloud/control-client.ts';
 import { connect as connectCluster, namespace } from '../env/environment.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
 import { callOf, classOf, connect, requestOf } from '../drivers/requests.ts';

@@ -4,7 +4,7 @@ import { machineClass, secret, type BuiltSecret } from '../../../test/builders.t
 import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import { FakeClock } from '../../clock/fake-clock.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { secrets } from '../../kube/resource.ts';
 import { SecretContents } from './secret-contents.ts';

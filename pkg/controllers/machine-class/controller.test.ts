@@ -4,7 +4,7 @@ import { machine, machineClass, type BuiltMachineClass } from '../../../test/bui
 import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
-import { FakeClock } from '../../clock/fake-clock.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../../log/logger.ts';
 import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
 import { MachineClassController } from './controller.ts';

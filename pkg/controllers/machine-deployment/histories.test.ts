@@ -10,7 +10,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { Store } from '../../cache/store.ts';
-import { FakeClock } from '../../clock/fake-clock.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine, BuiltMachineDeployment, BuiltMachineSet } from '../../../test/builders.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machineDeployment } from '../../../test/builders.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
-import { FakeClock } from '../../clock/fake-clock.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { Outage } from '../../gate/outage.ts';
 import { conditionsDuring, OutageCondition } from './outage-condition.ts';
 

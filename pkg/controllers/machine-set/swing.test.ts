@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { FakeClock } from '../../clock/fake-clock.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { Swings } from './swing.ts';
 
 /** For how long the surplus is kept after each change: seconds since the one before, the new size. */

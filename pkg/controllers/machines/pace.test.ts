@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
-import { FakeClock } from '../../clock/fake-clock.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { ReplacementPace, type PaceFacts } from './pace.ts';
 
 const TIMEOUT = 600_000;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
-import { FakeClock } from '../../clock/fake-clock.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { CreationBrake, describeStop, isSpent, SETS_A_MINUTE } from './creation-brake.ts';
 
 const clock = (): FakeClock => new FakeClock();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { FakeClock } from '../../clock/fake-clock.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { DriverCall, MachineRequest } from '../../driver/driver.ts';
 import type { Capabilities } from '../../driver/driver.ts';
 import { SimCloud } from './cloud.ts';

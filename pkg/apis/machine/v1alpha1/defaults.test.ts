@@ -9,7 +9,6 @@ import {
   revisionHistoryLimitOf,
   rollbackRevisionOf,
   templateLabelsOf,
-  timeoutMsOf,
 } from './defaults.ts';
 import type { MachineDeploymentSpec } from './machine-deployment.ts';
 
@@ -59,18 +58,6 @@ test.each([
   { rollbackTo: undefined, want: undefined },
 ])('a rollback to $rollbackTo is one to $want', ({ rollbackTo, want }) => {
   expect(rollbackRevisionOf(deployment({ rollbackTo }))).toBe(want);
-});
-
-test.each([
-  { text: '10m', want: 600_000 },
-  { text: '0s', want: 0 },
-  { text: '', want: 5 },
-  { text: null, want: 5 },
-  { text: undefined, want: 5 },
-  { text: 'soon', want: 5 },
-  { text: '-1m', want: 5 },
-])('a timeout of $text is $want ms when the flag says 5', ({ text, want }) => {
-  expect(timeoutMsOf(text, 5)).toBe(want);
 });
 
 test('a machine without status has the empty phase', () => {

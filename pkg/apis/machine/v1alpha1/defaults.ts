@@ -1,4 +1,3 @@
-import { parseDuration } from '../../duration.ts';
 import type { Machine, MachineTemplateSpec } from './machine.ts';
 import type { MachineDeployment } from './machine-deployment.ts';
 import type { MachineSet } from './machine-set.ts';
@@ -44,10 +43,4 @@ export function templateLabelsOf(template: MachineTemplateSpec | undefined): Rea
 /** The phase of a Machine; empty until a VM is confirmed. */
 export function phaseOf({ status }: Pick<Machine, 'status'>): MachinePhase | '' {
   return status?.currentStatus?.phase ?? '';
-}
-
-/** A timeout of a spec in milliseconds, or `fallbackMs` when it is absent, malformed or negative. */
-export function timeoutMsOf(text: string | null | undefined, fallbackMs: number): number {
-  const ms = parseDuration(text ?? '');
-  return ms === undefined || ms < 0 ? fallbackMs : ms;
 }

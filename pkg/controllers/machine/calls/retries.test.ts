@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { FakeClock } from '../../../clock/fake-clock.ts';
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { Retries, type CallInput } from './retries.ts';
 

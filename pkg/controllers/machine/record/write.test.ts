@@ -4,7 +4,7 @@ import { machine } from '../../../../test/builders.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { MACHINE_FINALIZER, PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { FakeClock } from '../../../clock/fake-clock.ts';
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { machines } from '../../../kube/resource.ts';
 import { copyOf, type MachineCopy } from '../../machines/status.ts';

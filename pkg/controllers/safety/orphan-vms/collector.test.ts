@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 
 import { machine, machineClass } from '../../../../test/builders.ts';
 import { ActivityRegistry } from '../../../activity/registry.ts';
-import { FakeClock } from '../../../clock/fake-clock.ts';
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { silentLogger } from '../../../log/logger.ts';

@@ -7,7 +7,7 @@ import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alph
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
-import { FakeClock } from '../../../clock/fake-clock.ts';
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import type { ListedMachine, MachineRequest } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { CONTROL } from '../../../gate/gate.ts';

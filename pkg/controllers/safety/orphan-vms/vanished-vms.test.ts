@@ -7,7 +7,7 @@ import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { MINUTE_MS, toTimestamp } from '../../../clock/clock.ts';
-import { FakeClock } from '../../../clock/fake-clock.ts';
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { machines as machineResource, nodes } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';

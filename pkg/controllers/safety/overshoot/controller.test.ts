@@ -7,7 +7,7 @@ import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../../../apis/machine/v1alpha
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
-import { FakeClock } from '../../../clock/fake-clock.ts';
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { machineSets } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';

@@ -5,7 +5,7 @@ import { machine, node } from '../../../../test/builders.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { Store } from '../../../cache/store.ts';
-import { FakeClock } from '../../../clock/fake-clock.ts';
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { unmanagedNodeMetrics } from './metrics.ts';
 import type { Target } from '../../../targets/targets.ts';

@@ -5,7 +5,7 @@ import { machine, node } from '../../../../test/builders.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { FakeClock } from '../../../clock/fake-clock.ts';
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { machines as machineResource } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';

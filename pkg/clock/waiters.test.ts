@@ -1,17 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { FakeClock } from '../clock/fake-clock.ts';
-import { Changes } from './changes.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { Waiters } from './waiters.ts';
 
 const never = new AbortController().signal;
 
-describe('Changes.until', () => {
+describe('Waiters.until', () => {
   test('resolves at once when it already holds', async () => {
-    await expect(new Changes(new FakeClock()).until(() => true, never)).resolves.toBe(true);
+    await expect(new Waiters(new FakeClock()).until(() => true, never)).resolves.toBe(true);
   });
 
   test('looks again at every change', async () => {
-    const changes = new Changes(new FakeClock());
+    const changes = new Waiters(new FakeClock());
     let count = 0;
     const waiting = changes.until(() => count === 2, never);
 
@@ -22,7 +22,7 @@ describe('Changes.until', () => {
 
   test('gives up after its time, and leaves no timer', async () => {
     const clock = new FakeClock();
-    const waiting = new Changes(clock).until(() => false, never, 100);
+    const waiting = new Waiters(clock).until(() => false, never, 100);
 
     clock.advance(100);
 
@@ -30,7 +30,7 @@ describe('Changes.until', () => {
   });
 
   test('rejects with the reason of the signal, before and during the wait', async () => {
-    const changes = new Changes(new FakeClock());
+    const changes = new Waiters(new FakeClock());
     const abort = new AbortController();
     const waiting = changes.until(() => false, abort.signal);
 

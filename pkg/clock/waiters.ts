@@ -1,4 +1,4 @@
-import type { Clock } from '../clock/clock.ts';
+import type { Clock } from './clock.ts';
 
 /** Those who wait until something holds. */
 export class Waiters {
@@ -15,7 +15,7 @@ export class Waiters {
   }
 
   /** Resolves with true as soon as `holds`, with false after `timeoutMs`; rejects with the signal's reason. */
-  until(holds: () => boolean, signal: AbortSignal, timeoutMs?: number): Promise<boolean> {
+  until(holds: () => boolean, signal: AbortSignal, timeoutMs = Infinity): Promise<boolean> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason as Error);
       if (holds()) return resolve(true);
@@ -29,8 +29,9 @@ export class Waiters {
         if (holds()) end(() => resolve(true));
       };
       const abort = (): void => end(() => reject(signal.reason as Error));
-      const cancelTimer =
-        timeoutMs === undefined ? undefined : this.#clock.schedule(timeoutMs, () => end(() => resolve(false)));
+      const cancelTimer = Number.isFinite(timeoutMs)
+        ? this.#clock.schedule(timeoutMs, () => end(() => resolve(false)))
+        : undefined;
       this.#looks.add(look);
       signal.addEventListener('abort', abort, { once: true });
     });

@@ -1,4 +1,4 @@
-import type { HostClock } from './host-clock.ts';
+import type { HostClock } from '../../pkg/clock/host-clock.ts';
 
 interface Timer {
   readonly atMs: number;
@@ -84,11 +84,6 @@ export class FakeClock implements HostClock {
   /** Moves only the host's own wall clock: a suspended host (its monotonic clock stands still), or a set clock. */
   jumpHostWall(ms: number): void {
     this.#hostOffsetMs += ms;
-  }
-
-  /** Moves only the wall clock, as an administrator or NTP would. */
-  jumpWall(ms: number): void {
-    this.#epochMs += ms;
   }
 
   /** Takes `epochMs` as the present wall time, as SystemClock does; the host's own wall clock stays. */

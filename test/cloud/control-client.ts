@@ -1,10 +1,10 @@
 import { Client } from 'undici';
 
-import type { WireSettings } from './control-routes.ts';
-import type { FaultRule } from './faults.ts';
-import type { NodeReadiness } from './node.ts';
-import type { Latencies } from './settings.ts';
-import type { PlantedVM, SimVM } from './vm.ts';
+import type { WireSettings } from '../../pkg/drivers/sim/control-routes.ts';
+import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
+import type { NodeReadiness } from '../../pkg/drivers/sim/node.ts';
+import type { Latencies } from '../../pkg/drivers/sim/settings.ts';
+import type { PlantedVM, SimVM } from '../../pkg/drivers/sim/vm.ts';
 
 /** The other end of the control API, for tests and benchmarks. Every method throws what the server refuses. */
 export class ControlClient implements AsyncDisposable {
