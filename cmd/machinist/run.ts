@@ -6,6 +6,7 @@ import type { ParsedCommandLine } from '../../pkg/config/command-line.ts';
 import { DriverAddressError } from '../../pkg/driver/grpc/address.ts';
 import { ConfigError } from '../../pkg/kube/config.ts';
 import { createLogger } from '../../pkg/log/logger.ts';
+import { autoscaler } from '../../pkg/autoscaler/index.ts';
 import { controllers } from '../../pkg/controllers/index.ts';
 import { Operator } from '../../pkg/operator/operator.ts';
 import { version } from './version.ts';
@@ -22,7 +23,7 @@ export async function run({ config, warnings }: ParsedCommandLine): Promise<void
     const { env } = process;
     const clock = new SystemClock();
     const operator = await Operator.open({ config, identity, version: version(), env, clock, log, host: process });
-    process.exit(await operator.run(controllers(operator)));
+    process.exit(await operator.run(controllers(operator), autoscaler(operator)));
   } catch (err) {
     if (!(err instanceof ConfigError) && !(err instanceof DriverAddressError)) throw err;
     log.error({ err: err.message }, 'could not start');

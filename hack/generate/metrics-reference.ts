@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 
+import { autoscalerMetrics } from '../../pkg/autoscaler/metrics.ts';
 import { activityMetrics } from '../../pkg/metrics/activity.ts';
 import { clockMetrics } from '../../pkg/metrics/clock.ts';
 import { driverMetrics } from '../../pkg/metrics/driver.ts';
@@ -74,4 +75,5 @@ function declareAll(registry: Registry): void {
   orphanVMMetrics(registry, () => 0);
   unmanagedNodeMetrics(registry);
   heldWorkMetrics(registry, () => []);
+  autoscalerMetrics(registry, () => []);
 }

@@ -3,7 +3,8 @@ import { describe, expect, test } from '@jest/globals';
 import { machineDeployment } from '../../test/builders.ts';
 import { MemoryInformer } from '../../test/memory-informer.ts';
 import { NODE_GROUP_MAX_ANNOTATION as MAX, NODE_GROUP_MIN_ANNOTATION as MIN } from '../apis/machine/v1alpha1/labels.ts';
-import { type GroupLimits, NodeGroups } from './groups.ts';
+import type { GroupLimits } from '../config/autoscaler.ts';
+import { NodeGroups } from './groups.ts';
 
 const pool = (name: string, annotations: Record<string, string> = {}, isDeleted = false) =>
   machineDeployment((d) => {
@@ -31,14 +32,12 @@ describe('node groups', () => {
     expect(found.get('b')).toMatchObject({ max: 5 });
     expect(found.get('c')).toBeUndefined();
     expect(found.get('gone')).toBeUndefined();
-    expect(found.faults()).toEqual([]);
   });
 
   test('flag --nodes counts more than annotations', () => {
     const found = groups([pool('a', { [MIN]: 'x' })], { a: { min: 1, max: 3 } });
 
     expect(found.get('a')).toMatchObject({ min: 1, max: 3 });
-    expect(found.faults()).toEqual([]);
   });
 
   test.each([
@@ -46,7 +45,7 @@ describe('node groups', () => {
     { why: 'has a maximum of 0', found: pool('a', { [MIN]: '0', [MAX]: '0' }) },
   ])('a MachineDeployment that $why is none', ({ found }) => {
     expect(groups([found]).list()).toEqual([]);
-    expect(groups([found]).faults()).toEqual([]);
+    expect(groups([found]).faultOf(found)).toBeUndefined();
   });
 
   test.each([
@@ -60,22 +59,26 @@ describe('node groups', () => {
     { annotations: { [MIN]: '1', [MAX]: '' }, what: '"" is not valid' },
     { annotations: { [MIN]: '6', [MAX]: '5' }, what: 'the minimum 6 is greater than the maximum 5' },
   ])('limits $annotations make no group, and what helps is told', ({ annotations, what }) => {
-    const found = groups([pool('a', annotations)]);
+    const deployment = pool('a', annotations);
+    const found = groups([deployment]);
 
     expect(found.list()).toEqual([]);
-    expect(found.faults()).toEqual([
-      { namespace: 'default', name: 'a', message: expect.stringContaining(`${MAX}: ${what}`) },
-    ]);
+    expect(found.faultOf(deployment)).toEqual(expect.stringContaining(`${MAX}: ${what}`));
+    expect(found.whyNot('a')).toEqual(expect.stringContaining(`MachineDeployment default/a: annotations ${MIN}`));
   });
 
-  test('a MachineDeployment that --nodes names and that does not exist is told', () => {
-    expect(groups([], { a: { min: 0, max: 1 } }).faults()).toEqual([
-      {
-        namespace: 'default',
-        name: 'a',
-        message:
-          '--nodes names MachineDeployment default/a, which does not exist: create it, or remove it from the flag',
-      },
-    ]);
+  test.each([
+    { what: 'does not exist', found: [] },
+    { what: 'is being deleted', found: [pool('a', {}, true)] },
+    {
+      what: `has no limits, or a maximum of 0; set annotations ${MIN} and ${MAX}, or name it in --nodes`,
+      found: [pool('a')],
+    },
+  ])('why there is no group is told: it $what', ({ what, found }) => {
+    expect(groups(found).whyNot('a')).toBe(`MachineDeployment default/a ${what}`);
+  });
+
+  test('MachineDeployments that --nodes names and that do not exist are told', () => {
+    expect(groups([pool('b')], { a: { min: 0, max: 1 }, b: { min: 0, max: 1 } }).missing()).toEqual(['a']);
   });
 });

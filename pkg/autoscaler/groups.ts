@@ -2,12 +2,7 @@ import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../apis/ma
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { isBeingDeleted, keyOf } from '../apis/meta.ts';
 import type { Lister } from '../cache/lister.ts';
-
-/** How many Machines a MachineDeployment may have by an autoscaler's choice. */
-export interface GroupLimits {
-  readonly min: number;
-  readonly max: number;
-}
+import type { GroupLimits } from '../config/autoscaler.ts';
 
 /** A MachineDeployment that an autoscaler may scale. */
 export interface NodeGroup extends GroupLimits {
@@ -18,10 +13,8 @@ export interface NodeGroup extends GroupLimits {
 }
 
 /** What is wrong with the limits of a MachineDeployment, and how to put it right. Nothing scales it meanwhile. */
-export interface GroupFault {
-  readonly namespace: string;
-  readonly name: string;
-  readonly message: string;
+interface GroupFault {
+  readonly fault: string;
 }
 
 /** What node groups are found by. */
@@ -47,13 +40,12 @@ export class NodeGroups {
 
   /** All of them, by id. */
   list(): readonly NodeGroup[] {
-    const groups = this.#all().filter((found) => found !== undefined && !isFault(found)) as NodeGroup[];
-    return groups.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const groups = this.#options.deployments.list().map((deployment) => this.of(deployment));
+    return groups.filter((group) => group !== undefined).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   }
 
   get(id: string): NodeGroup | undefined {
-    const { deployments, namespace } = this.#options;
-    const deployment = deployments.get(keyOf({ metadata: { namespace, name: id } }));
+    const deployment = this.#deployment(id);
     return deployment && this.of(deployment);
   }
 
@@ -63,36 +55,44 @@ export class NodeGroups {
     return found === undefined || isFault(found) ? undefined : found;
   }
 
-  /** MachineDeployments that are meant to be groups, and cannot be. */
-  faults(): readonly GroupFault[] {
-    const { deployments, namespace, listed } = this.#options;
-    const missing = [...listed.keys()]
-      .filter((name) => deployments.get(keyOf({ metadata: { namespace, name } })) === undefined)
-      .map((name) => ({
-        namespace,
-        name,
-        message: `--nodes names MachineDeployment ${namespace}/${name}, which does not exist: create it, or remove it from the flag`,
-      }));
-    return [...this.#all().filter((found) => found !== undefined && isFault(found)), ...missing] as GroupFault[];
+  /** What keeps a MachineDeployment that is meant to be a group from being one. */
+  faultOf(deployment: MachineDeployment): string | undefined {
+    const found = groupOf(deployment, this.#options.listed);
+    return found !== undefined && isFault(found) ? found.fault : undefined;
   }
 
-  #all(): readonly (NodeGroup | GroupFault | undefined)[] {
-    return this.#options.deployments.list().map((deployment) => groupOf(deployment, this.#options.listed));
+  /** MachineDeployments that flag `--nodes` names and that do not exist. */
+  missing(): readonly string[] {
+    return [...this.#options.listed.keys()].filter((name) => this.#deployment(name) === undefined);
+  }
+
+  /** Why there is no group of this id, and what to do for one. */
+  whyNot(id: string): string {
+    const deployment = this.#deployment(id);
+    const what = `MachineDeployment ${keyOf({ metadata: { namespace: this.#options.namespace, name: id } })}`;
+    if (deployment === undefined) return `${what} does not exist`;
+    if (isBeingDeleted(deployment)) return `${what} is being deleted`;
+    const fault = this.faultOf(deployment);
+    if (fault !== undefined) return `${what}: ${fault}`;
+    return `${what} has no limits, or a maximum of 0; set ${KEYS}, or name it in --nodes`;
+  }
+
+  #deployment(name: string): MachineDeployment | undefined {
+    const { deployments, namespace } = this.#options;
+    return deployments.get(keyOf({ metadata: { namespace, name } }));
   }
 }
 
 /** What a MachineDeployment is to an autoscaler: a group, a fault of its annotations, or nothing. */
-export function groupOf(
+function groupOf(
   deployment: MachineDeployment,
   listed: ReadonlyMap<string, GroupLimits>,
 ): NodeGroup | GroupFault | undefined {
   const { name, namespace = '', annotations = {} } = deployment.metadata;
   if (isBeingDeleted(deployment)) return undefined;
-  const fault = (what: string): GroupFault => ({ namespace, name, message: `${KEYS}: ${what}` });
-
   const limits = listed.get(name) ?? limitsIn(annotations);
   if (limits === undefined) return undefined;
-  if (typeof limits === 'string') return fault(limits);
+  if (typeof limits === 'string') return { fault: `${KEYS}: ${limits}` };
   return limits.max === 0 ? undefined : { id: name, namespace, name, ...limits };
 }
 
@@ -117,5 +117,5 @@ function isCount(text: string): boolean {
 }
 
 function isFault(found: NodeGroup | GroupFault): found is GroupFault {
-  return 'message' in found;
+  return 'fault' in found;
 }

@@ -1,4 +1,4 @@
-import { ServerError, Status } from 'nice-grpc';
+import { ServerError, Status } from './rpc-error.ts';
 
 import type { ExternalGrpcNode } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import type { NodeGroup } from './groups.ts';

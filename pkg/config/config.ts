@@ -1,3 +1,4 @@
+import { type AutoscalerConfig, autoscalerFrom } from './autoscaler.ts';
 import { defaultOf, type Flag, FLAGS, type Program } from './flags.ts';
 import { leasesOf, refuseSplitLeases } from './lease-groups.ts';
 import { FlagError, type FlagValue, parseValue } from './value.ts';
@@ -68,6 +69,8 @@ export interface Config {
     readonly retryPeriodMs: number;
   };
   readonly server: { readonly address: string; readonly port: number };
+  /** Undefined: no autoscaler is served. */
+  readonly autoscaler: AutoscalerConfig | undefined;
   readonly api: { readonly qps: number; readonly burst: number };
   readonly verbosity: number;
 }
@@ -109,6 +112,7 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
   const { text, number, bool, list } = read;
 
   const controllers = controllersFrom(program, list('controllers'));
+  const leases = leasesOf(controllers);
   const config: Config = {
     program,
     clusters: {
@@ -117,7 +121,7 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
       namespace: text('namespace'),
     },
     controllers,
-    leases: leasesOf(controllers),
+    leases,
     drivers: driversFrom(list('driver')),
     machine: machineFrom(program, read),
     sets: {
@@ -142,11 +146,19 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
       retryPeriodMs: number('leader-elect-retry-period'),
     },
     server: { address: text('address'), port: number('port') },
+    autoscaler: autoscalerOf(program, read, leases),
     api: { qps: number('kube-api-qps'), burst: number('kube-api-burst') },
     verbosity: number('v'),
   };
   refuseContradictions(config, (name) => shown(program, typed, name));
   return Object.freeze(config);
+}
+
+/** The flags have no effect where no MachineDeployments are looked after. */
+function autoscalerOf(program: Program, read: ValueReader, leases: ReadonlySet<string>): Config['autoscaler'] {
+  if (program === 'machine-controller') return undefined;
+  const hasTarget = read.text('target-kubeconfig') !== 'none';
+  return autoscalerFrom(read, { namespace: read.text('namespace'), leases, hasTarget });
 }
 
 interface ValueReader {

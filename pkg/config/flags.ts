@@ -36,7 +36,7 @@ export interface Flag {
 
 /** Headings of `--help` and of the reference. */
 export type FlagGroup =
-  'Clusters' | 'Drivers' | 'Machines' | 'Safety' | 'Leader election' | 'Server' | 'Tuning' | 'Logging';
+  'Clusters' | 'Drivers' | 'Machines' | 'Safety' | 'Leader election' | 'Server' | 'Autoscaler' | 'Tuning' | 'Logging';
 
 /** The least that Go's durations can tell from nothing. */
 const NANOSECOND_MS = 0.000_001;
@@ -373,6 +373,71 @@ export const FLAGS: readonly Flag[] = [
     programs: ALL,
     unused: true,
     help: 'Accepted, without effect.',
+  },
+
+  {
+    name: 'autoscaler-grpc-address',
+    kind: 'string',
+    default: '',
+    group: 'Autoscaler',
+    programs: SETS,
+    help: 'Where cluster-autoscalers are served (their provider externalgrpc): host:port with the TLS flags below, unix:///path/to/socket, or, in plain text, a port of loopback. Empty: nowhere.',
+  },
+  {
+    name: 'autoscaler-tls-cert',
+    kind: 'string',
+    default: '',
+    group: 'Autoscaler',
+    programs: SETS,
+    help: 'File of the certificate that autoscalers are shown, PEM. The three files are read again when they change.',
+  },
+  {
+    name: 'autoscaler-tls-key',
+    kind: 'string',
+    default: '',
+    group: 'Autoscaler',
+    programs: SETS,
+    help: 'File of its private key, PEM.',
+  },
+  {
+    name: 'autoscaler-tls-client-ca',
+    kind: 'string',
+    default: '',
+    group: 'Autoscaler',
+    programs: SETS,
+    help: 'File of the authorities that sign the certificates of autoscalers, PEM.',
+  },
+  {
+    name: 'autoscaler-client-name',
+    kind: 'list',
+    default: 'cluster-autoscaler',
+    group: 'Autoscaler',
+    programs: SETS,
+    help: 'Names that the certificate of an autoscaler may show: its common name, or an alternative name (DNS, URI); may be repeated.',
+  },
+  {
+    name: 'nodes',
+    kind: 'list',
+    default: '',
+    group: 'Autoscaler',
+    programs: SETS,
+    help: 'Limits of a node group, as <min>:<max>:<namespace>.<MachineDeployment>; may be repeated. MachineDeployments that are not named have the limits of their annotations machine.sapcloud.io/cluster-api-autoscaler-node-group-min-size and -max-size.',
+  },
+  {
+    name: 'autoscaler-gpu-label',
+    kind: 'string',
+    default: 'gardener.cloud/accelerator',
+    group: 'Autoscaler',
+    programs: SETS,
+    help: 'Label of Nodes with a GPU, which autoscalers are told.',
+  },
+  {
+    name: 'autoscaler-gpu-types',
+    kind: 'list',
+    default: '',
+    group: 'Autoscaler',
+    programs: SETS,
+    help: 'Values of that label.',
   },
 
   {

@@ -29,11 +29,16 @@ export interface CachesOptions extends ClusterCachesOptions {
   readonly namespace: string;
   /** The Leases whose controllers run here. */
   readonly leases: ReadonlySet<string>;
+  /** Autoscalers ask what Nodes of a MachineClass would look like. */
+  readonly isAutoscaled: boolean;
 }
 
 /** Gardener's own roles of the machine controllers do not cover them. */
 const OWNERS =
   'MachineSets and MachineDeployments: annotation max-replacements is not seen, machines are replaced one at a time';
+
+/** Roles of earlier releases do not cover them where no machine controllers run. */
+const CLASSES = 'MachineClasses: autoscalers are not told what new Nodes would look like, and scale nothing from zero';
 
 /** All that controllers read from caches, with every index that anybody needs. */
 export class Caches {
@@ -50,7 +55,7 @@ export class Caches {
   readonly #secrets: Informer<KubeObject> | undefined;
   readonly #volumeAttachments: Informer<VolumeAttachment> | undefined;
 
-  constructor(clusters: Clusters, { namespace, leases, ...options }: CachesOptions) {
+  constructor(clusters: Clusters, { namespace, leases, isAutoscaled, ...options }: CachesOptions) {
     const runsMachines = leases.has(MACHINE_LEASE);
     const control = new ClusterCaches(clusters.control, options);
     const forOwners = leases.has(MANAGER_LEASE) ? {} : { optionalFor: OWNERS };
@@ -61,8 +66,11 @@ export class Caches {
     const indexes = { [CONTROLLER_INDEX]: controllerIndex };
     this.machineSets = control.add(machineSets, { namespace, indexes, ...forOwners });
     this.machineDeployments = control.add(machineDeployments, { namespace, ...forOwners });
+    if (runsMachines || isAutoscaled) {
+      const needed = runsMachines ? {} : { optionalFor: CLASSES };
+      this.#classes = control.add(machineClasses, { namespace, indexes: { [SECRET_INDEX]: secretIndex }, ...needed });
+    }
     if (runsMachines) {
-      this.#classes = control.add(machineClasses, { namespace, indexes: { [SECRET_INDEX]: secretIndex } });
       this.#secrets = control.add<KubeObject>(secrets, { namespace, metadataOnly: true });
     }
     const target = clusters.target && new ClusterCaches(clusters.target, options);

@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client';
 
 import type { Pod } from '../apis/wire.ts';
+import { reachPresent } from '../cache/reach-present.ts';
 import type { SystemClock } from '../clock/system-clock.ts';
 import type { Config } from '../config/config.ts';
 import { podsOnNode } from '../drain/node-pods.ts';
@@ -32,6 +33,7 @@ import { type Leadership, type LeadershipOptions, makeLeadership, type OwnLeader
 import { connectionsMember, healthMember, probesMember, recorderMember } from './members.ts';
 import { operatorMetrics, type OperatorMetrics } from './metrics.ts';
 import { OutageReports } from './outage-reports.ts';
+import type { Service } from './service.ts';
 import { Work } from './work.ts';
 
 /** What a process is built from. */
@@ -59,6 +61,12 @@ export interface OperatorHooks extends DriverHooks {
   readonly recorder?: Recorder;
   /** Outages what caches give, which finds those who write to it. */
   readonly freezeCached?: boolean;
+}
+
+/** What is done under Leases. */
+interface LeaseWork {
+  readonly controllers: readonly Controller[];
+  readonly services: readonly Service[];
 }
 
 /**
@@ -110,6 +118,7 @@ export class Operator {
       freeze: hooks?.freezeCached ?? false,
       namespace: config.clusters.namespace,
       leases: config.leases,
+      isAutoscaled: config.autoscaler !== undefined,
     });
     this.#lifecycle = new Lifecycle(options);
     this.#thread = makeLeaseThread(this.#clusters.control, { ...options, userAgent: userAgentOf(options) });
@@ -195,8 +204,14 @@ export class Operator {
     return leadership;
   }
 
-  /** Runs the process with these controllers to its end and resolves with the exit code. */
-  run(controllers: readonly Controller[]): Promise<number> {
+  /** Resolves when all caches show what is true now; rejects with ApiError or the signal's reason. */
+  async catchUp(signal: AbortSignal): Promise<void> {
+    const kinds = this.caches.all.flatMap((cluster) => [...cluster.kinds]);
+    await reachPresent(kinds, signal);
+  }
+
+  /** Runs the process with these controllers and services to its end and resolves with the exit code. */
+  run(controllers: readonly Controller[], services: readonly Service[] = []): Promise<number> {
     const { config, registry, caches, clock, log } = this;
     const leaderships = [...this.#leaderships.values()];
     const leases = leaderships.flatMap(({ lease, elector }) => (elector === undefined ? [] : [lease]));
@@ -209,15 +224,17 @@ export class Operator {
     lifecycle.add(probesMember(this.#clusters, caches, this.#outages));
     lifecycle.add(...caches.all, ...(callsDrivers ? [this.#identity] : []));
     lifecycle.add(...[...this.#recorders].map(([component, recorder]) => recorderMember(component, recorder)));
-    lifecycle.add(...leaderships.map((leadership) => this.#memberOf(leadership, controllers, reports)));
+    lifecycle.add(...services);
+    lifecycle.add(...leaderships.map((leadership) => this.#memberOf(leadership, { controllers, services }, reports)));
     return lifecycle.run();
   }
 
-  #memberOf(leadership: OwnLeadership, controllers: readonly Controller[], reports: OutageReports): Member {
+  #memberOf(leadership: OwnLeadership, all: LeaseWork, reports: OutageReports): Member {
     const { lease, elector } = leadership;
+    const services = all.services.filter((service) => service.lease === lease);
     const work = new Work({
       lease,
-      controllers: controllers.filter((controller) => controller.lease === lease),
+      controllers: all.controllers.filter((controller) => controller.lease === lease),
       running: this.config.controllers,
       caches: this.caches,
       outages: this.#outages,
@@ -230,9 +247,10 @@ export class Operator {
       async begin(signal) {
         reports.subscribe(leadership);
         await work.begin(signal);
+        for (const service of services) service.begin();
       },
       async end(graceMs) {
-        await work.end(graceMs);
+        await Promise.all([work.end(graceMs), ...services.map((service) => service.end(graceMs))]);
         await leadership.close();
       },
     });

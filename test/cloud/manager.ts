@@ -6,6 +6,7 @@ import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { configFrom } from '../../pkg/config/config.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import type { Logger } from '../../pkg/log/logger.ts';
+import { autoscaler } from '../../pkg/autoscaler/index.ts';
 import { controllers } from '../../pkg/controllers/index.ts';
 import { Operator, type OperatorHooks } from '../../pkg/operator/operator.ts';
 
@@ -65,7 +66,7 @@ export class InProcessManager implements AsyncDisposable {
       host,
       ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
     });
-    const ended = operator.run(controllers(operator));
+    const ended = operator.run(controllers(operator), autoscaler(operator));
     return new InProcessManager(identity, operator, host, ended);
   }
 

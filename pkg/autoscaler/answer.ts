@@ -1,0 +1,141 @@
+import { ServerError, Status } from './rpc-error.ts';
+
+import type { Clock } from '../clock/clock.ts';
+import { GateClosedError } from '../gate/gate.ts';
+import { ApiError, isRefusal } from '../kube/errors.ts';
+import type { LogFields, Logger } from '../log/logger.ts';
+import type { Answer, IncomingCall, Outcome, RpcName, RpcReply, RpcRequest } from './grpc-server.ts';
+import type { AutoscalerMetrics } from './metrics.ts';
+import type { RpcCall, Rpcs } from './rpcs.ts';
+import { namesOf } from './tls.ts';
+
+/** Why calls cannot be answered at present. */
+export interface Unavailable {
+  readonly reason: string;
+  /** Another process may answer them. */
+  readonly isElsewhere: boolean;
+}
+
+/** What calls are answered with. */
+export interface AnswerDeps {
+  readonly rpcs: Rpcs;
+  /** Names that clients may show; undefined where whoever can connect may call. */
+  readonly clientNames: readonly string[] | undefined;
+  /** Undefined: calls are answered. */
+  readonly unavailable: () => Unavailable | undefined;
+  /** Tells clients to connect to another process. */
+  readonly drop: () => void;
+  readonly metrics: AutoscalerMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Those that change something: each has a line in the log. */
+const CHANGES: ReadonlySet<RpcName> = new Set([
+  'nodeGroupIncreaseSize',
+  'nodeGroupDeleteNodes',
+  'nodeGroupDecreaseTargetSize',
+]);
+
+/** Those that an outage does not touch: without an answer a client would take it that there are no groups. */
+const FROM_MEMORY: ReadonlySet<RpcName> = new Set(['nodeGroups', 'gPULabel', 'getAvailableGPUTypes', 'cleanup']);
+
+/** Why a client is refused: it shows no certificate of our authority, or another name. */
+export function refusalOf(
+  call: Pick<IncomingCall, 'certificate'>,
+  clientNames: readonly string[] | undefined,
+): ServerError | undefined {
+  if (clientNames === undefined) return undefined;
+  if (call.certificate === undefined) {
+    return new ServerError(
+      Status.UNAUTHENTICATED,
+      'no client certificate that --autoscaler-tls-client-ca has signed: set cert, key and cacert in the cloud-config of the cluster-autoscaler',
+    );
+  }
+  const names = namesOf(call.certificate);
+  if (names.some((name) => clientNames.includes(name))) return undefined;
+  return new ServerError(
+    Status.PERMISSION_DENIED,
+    `the client's certificate is for ${names.map((name) => JSON.stringify(name)).join(', ') || 'nobody'}, and only ` +
+      `${clientNames.map((name) => JSON.stringify(name)).join(', ')} may call: issue it for one of them, or name it in --autoscaler-client-name`,
+  );
+}
+
+/** Answers calls: who calls, whether this process may answer, the method itself; then metrics and the log. */
+export function answering(deps: AnswerDeps): Answer {
+  const { metrics, clock } = deps;
+  return async <M extends RpcName>(method: M, request: RpcRequest<M>, incoming: IncomingCall): Promise<Outcome<M>> => {
+    const startMs = clock.monotonicMs();
+    const reports: string[] = [];
+    const call = {
+      ...incoming,
+      peer: peerOf(incoming, deps.clientNames),
+      report: (text: string) => void reports.push(text),
+    };
+    const outcome = await outcomeOf(deps, method, request, call);
+    const code = 'code' in outcome ? nameOf(outcome.code) : 'OK';
+    const ms = clock.monotonicMs() - startMs;
+    metrics.duration.observe({ method, code }, ms / 1_000);
+    const isRefused = code === 'UNAUTHENTICATED' || code === 'PERMISSION_DENIED';
+    if (CHANGES.has(method) || isRefused) {
+      const fields = { peer: call.peer, method, ...askedFor(request), code, ms };
+      if ('code' in outcome) deps.log.warn({ ...fields, err: outcome.message }, 'refused a call of an autoscaler');
+      else deps.log.info({ ...fields, outcome: reports.join('; ') }, 'carried out a call of an autoscaler');
+    }
+    return outcome;
+  };
+}
+
+async function outcomeOf<M extends RpcName>(
+  deps: AnswerDeps,
+  method: M,
+  request: RpcRequest<M>,
+  call: IncomingCall & RpcCall,
+): Promise<Outcome<M>> {
+  try {
+    const refusal = refusalOf(call, deps.clientNames);
+    if (refusal !== undefined) throw refusal;
+    const unavailable = deps.unavailable();
+    if (unavailable !== undefined && (unavailable.isElsewhere || !FROM_MEMORY.has(method))) {
+      if (unavailable.isElsewhere) deps.drop();
+      throw new ServerError(Status.UNAVAILABLE, unavailable.reason);
+    }
+    const rpc = deps.rpcs[method] as (r: RpcRequest<M>, c: RpcCall) => RpcReply<M> | Promise<RpcReply<M>>;
+    return { reply: await rpc.call(deps.rpcs, request, call) };
+  } catch (err) {
+    const { code, details } = errorFor(err, call.signal);
+    if (code === Status.INTERNAL) deps.log.error({ method, err }, 'failed to answer an autoscaler');
+    return { code, message: details };
+  }
+}
+
+/** What a client is told of an error. */
+export function errorFor(err: unknown, signal: AbortSignal): ServerError {
+  if (err instanceof ServerError) return err;
+  if (err instanceof GateClosedError) return new ServerError(Status.UNAVAILABLE, `nothing was changed: ${err.message}`);
+  if (signal.aborted)
+    return new ServerError(
+      Status.DEADLINE_EXCEEDED,
+      'the client waits no longer; raise grpc_timeout in its cloud-config',
+    );
+  if (err instanceof ApiError) {
+    const remedy = isRefusal(err) ? '; apply deploy/rbac/' : '';
+    return new ServerError(Status.UNAVAILABLE, `the API server did not do what was asked: ${err.message}${remedy}`);
+  }
+  return new ServerError(Status.INTERNAL, err instanceof Error ? err.message : String(err));
+}
+
+function peerOf({ certificate, address }: IncomingCall, clientNames: readonly string[] | undefined): string {
+  if (clientNames === undefined) return address === 'unknown' ? 'socket' : address;
+  const names = certificate === undefined ? [] : namesOf(certificate);
+  return names.find((name) => clientNames.includes(name)) ?? names[0] ?? address;
+}
+
+function askedFor(request: unknown): LogFields {
+  const { id, delta, nodes } = request as { id?: string; delta?: number; nodes?: readonly { name: string }[] };
+  return { group: id, delta, nodes: nodes?.map(({ name }) => name) };
+}
+
+function nameOf(code: number): string {
+  return Status[code] ?? String(code);
+}

@@ -1,0 +1,179 @@
+import { Server } from '@grpc/grpc-js';
+import type {
+  sendUnaryData,
+  ServerCredentials,
+  ServerUnaryCall,
+  ServiceDefinition,
+  UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import type { PeerCertificate } from 'node:tls';
+
+import type { Clock } from '../clock/clock.ts';
+import type { ListenAddress } from '../config/autoscaler.ts';
+import { PrivateSocket } from '../driver/grpc/private-socket.ts';
+import { CloudProviderDefinition } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
+import type { CloudProviderServiceImplementation } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
+
+/** How long running calls may go on after `close`. */
+const CLOSE_GRACE_MS = 5_000;
+/** How long calls of a connection that is to go elsewhere may go on. */
+const DROP_GRACE_MS = 1_000;
+
+type Implementation = CloudProviderServiceImplementation;
+
+/** Name of a method, as in the generated code. */
+export type RpcName = keyof Implementation;
+
+/** What a method is asked and answers. */
+export type RpcRequest<M extends RpcName> = Parameters<Implementation[M]>[0];
+export type RpcReply<M extends RpcName> = Awaited<ReturnType<Implementation[M]>>;
+
+/** A call as it comes in. */
+export interface IncomingCall {
+  /** Host and port of the client. */
+  readonly address: string;
+  /** The client's certificate; undefined when it has shown none that our authority has signed. */
+  readonly certificate: PeerCertificate | undefined;
+  /** Aborted when the client has given up, or its deadline has passed. */
+  readonly signal: AbortSignal;
+  readonly leftMs: () => number;
+}
+
+/** What a call comes to. */
+export type Outcome<M extends RpcName = RpcName> =
+  { readonly reply: RpcReply<M> } | { readonly code: number; readonly message: string };
+
+/** Answers every call; never rejects. */
+export type Answer = <M extends RpcName>(method: M, request: RpcRequest<M>, call: IncomingCall) => Promise<Outcome<M>>;
+
+/** What a server listens with. */
+export interface GrpcServerOptions {
+  readonly listen: ListenAddress;
+  readonly credentials: ServerCredentials;
+  readonly answer: Answer;
+  readonly clock: Clock;
+}
+
+/**
+ * The gRPC service that cluster-autoscalers call. It is made of grpc-js itself: deadlines and certificates of calls are known there, and connections
+ * can be told to go elsewhere.
+ */
+export class GrpcServer {
+  /** As bound: with the port that was free where 0 was asked for. */
+  readonly address: string;
+  readonly #server: Server;
+  readonly #socket: PrivateSocket | undefined;
+  readonly #clock: Clock;
+
+  private constructor(address: string, server: Server, socket: PrivateSocket | undefined, clock: Clock) {
+    this.address = address;
+    this.#server = server;
+    this.#socket = socket;
+    this.#clock = clock;
+  }
+
+  /** Resolves when calls are accepted; rejects when the address cannot be listened on. */
+  static async listen({ listen, credentials, answer, clock }: GrpcServerOptions): Promise<GrpcServer> {
+    const server = new Server();
+    server.addService(SERVICE, implementation(answer, clock));
+    if (listen.kind === 'unix') {
+      const bound = await PrivateSocket.bind(listen.path, async (path) => {
+        await bind(server, `unix://${path}`, credentials);
+      });
+      return new GrpcServer(`unix://${listen.path}`, server, bound, clock);
+    }
+    const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
+    const port = await bind(server, `${host}:${listen.port}`, credentials);
+    return new GrpcServer(`${host}:${port}`, server, undefined, clock);
+  }
+
+  /** Tells the clients that are connected to connect anew: behind a Service they may find another process. */
+  drop(): void {
+    if (this.#socket === undefined) this.#server.drain(this.address, DROP_GRACE_MS);
+  }
+
+  /** Takes no new calls, lets the running ones end for a few seconds, then cancels them. */
+  async close(): Promise<void> {
+    await this.#socket?.remove();
+    const cancel = this.#clock.schedule(CLOSE_GRACE_MS, () => this.#server.forceShutdown());
+    try {
+      await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
+    } finally {
+      cancel();
+    }
+  }
+}
+
+function bind(server: Server, address: string, credentials: ServerCredentials): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync(address, credentials, (err, port) => (err === null ? resolve(port) : reject(err)));
+  });
+}
+
+const METHODS = Object.entries(CloudProviderDefinition.methods) as unknown as [RpcName, Method][];
+
+/** What of a generated method is needed to marshal it: which one it is, the compiler cannot follow. */
+interface Method {
+  readonly name: string;
+  readonly requestType: Codec;
+  readonly responseType: Codec;
+}
+
+interface Codec {
+  encode(message: unknown): { finish(): Uint8Array };
+  decode(bytes: Uint8Array): unknown;
+  fromPartial(message: unknown): unknown;
+}
+
+/** The contract in the form of grpc-js. */
+const SERVICE: ServiceDefinition = Object.fromEntries(
+  METHODS.map(([method, { name, requestType, responseType }]) => [
+    method,
+    {
+      path: `/${CloudProviderDefinition.fullName}/${name}`,
+      requestStream: false,
+      responseStream: false,
+      requestSerialize: (message: unknown) => bytesOf(requestType, message),
+      requestDeserialize: (bytes: Buffer) => requestType.decode(bytes),
+      responseSerialize: (message: unknown) => bytesOf(responseType, message),
+      responseDeserialize: (bytes: Buffer) => responseType.decode(bytes),
+    },
+  ]),
+);
+
+function bytesOf(codec: Codec, message: unknown): Buffer {
+  return Buffer.from(codec.encode(codec.fromPartial(message)).finish());
+}
+
+function implementation(answer: Answer, clock: Clock): UntypedServiceImplementation {
+  const handler =
+    (method: RpcName) =>
+    (call: ServerUnaryCall<RpcRequest<RpcName>, unknown>, send: sendUnaryData<unknown>): void => {
+      const reply = async (): Promise<void> => {
+        const outcome = await answer(method, call.request as never, incoming(call, clock));
+        if ('reply' in outcome) send(null, outcome.reply);
+        // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- both libraries number codes alike
+        else send({ code: outcome.code, details: outcome.message });
+      };
+      void reply();
+    };
+  return Object.fromEntries(METHODS.map(([method]) => [method, handler(method)]));
+}
+
+function incoming(call: ServerUnaryCall<unknown, unknown>, clock: Clock): IncomingCall {
+  const deadline = call.getDeadline();
+  // gRPC counts by the host's clock, and ours follows the API server's: what is left is asked once, and counted down by ours.
+  // oxlint-disable-next-line no-restricted-globals
+  const leftMs = Number(deadline) - new Date().getTime();
+  const sinceMs = clock.monotonicMs();
+  const gone = new AbortController();
+  const end = (): void => gone.abort(new Error('the client has given up, or its deadline has passed'));
+  if (call.cancelled) end();
+  else call.on('cancelled', end);
+  return {
+    address: call.getPeer(),
+    certificate: call.getAuthContext().sslPeerCertificate,
+    signal: gone.signal,
+    leftMs: () => leftMs - (clock.monotonicMs() - sinceMs),
+  };
+}

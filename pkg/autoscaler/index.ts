@@ -1,0 +1,161 @@
+import { ServerCredentials } from '@grpc/grpc-js';
+
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
+import { keyBeside, keyOf } from '../apis/meta.ts';
+import type { Node } from '../apis/wire.ts';
+import type { AutoscalerConfig } from '../config/autoscaler.ts';
+import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../controllers/machine-deployment/events.ts';
+import { nodeAccess } from '../controllers/machines/node-access.ts';
+import { eventsAbout, type ObjectEvents } from '../events/event-sink.ts';
+import { describeHeldUp } from '../gate/outage.ts';
+import { machinesOfNode } from '../indexes/machines-of-node.ts';
+import { machineDeployments } from '../kube/resource.ts';
+import { MANAGER_LEASE } from '../leader/names.ts';
+import type { Operator } from '../operator/operator.ts';
+import type { Service } from '../operator/service.ts';
+import { CannotStartError } from '../process/lifecycle.ts';
+import type { Target } from '../targets/targets.ts';
+import { answering, type Unavailable } from './answer.ts';
+import { CloudProvider } from './cloud-provider.ts';
+import { GrpcServer } from './grpc-server.ts';
+import { NodeGroups } from './groups.ts';
+import { LearnedShapes } from './learned.ts';
+import { Membership } from './membership.ts';
+import { autoscalerMetrics } from './metrics.ts';
+import { noMutations } from './mutations.ts';
+import { ownOptions } from './options.ts';
+import { RunningChanges } from './running-changes.ts';
+import { ReloadedCredentials, TlsFileError } from './tls.ts';
+
+/** What serves cluster-autoscalers in this process: nothing unless flag `--autoscaler-grpc-address` is set. */
+export function autoscaler(operator: Operator): readonly Service[] {
+  const { autoscaler: config } = operator.config;
+  if (config === undefined) return [];
+  const [target] = operator.under(MANAGER_LEASE).targets.all();
+  return target === undefined ? [] : [new AutoscalerPort(operator, config, target)];
+}
+
+/**
+ * The port for cluster-autoscalers. It is open in every replica; the one that holds the Lease of the owner controllers answers, once its
+ * caches have caught up and while no cluster has an outage. The others answer UNAVAILABLE and let the client connect anew, so that it finds
+ * the leader behind a Service.
+ */
+class AutoscalerPort implements Service {
+  readonly name = "the autoscaler's port";
+  readonly lease = MANAGER_LEASE;
+  readonly #operator: Operator;
+  readonly #config: AutoscalerConfig;
+  readonly #groups: NodeGroups;
+  readonly #learned = new LearnedShapes();
+  readonly #provider: CloudProvider;
+  readonly #changes = new RunningChanges();
+  readonly #events: ObjectEvents<MachineDeployment>;
+  /** What was last told of a MachineDeployment, by key. */
+  readonly #told = new Map<string, string>();
+  readonly #metrics: ReturnType<typeof autoscalerMetrics>;
+  #credentials: ReloadedCredentials | undefined;
+  #server: GrpcServer | undefined;
+  #works = false;
+
+  constructor(operator: Operator, config: AutoscalerConfig, { nodes }: Target) {
+    const { caches, clock, registry } = operator;
+    const { targets } = operator.under(MANAGER_LEASE);
+    const nodesOf = (machine: Machine): readonly Node[] => {
+      const target = targets.of(machine);
+      return target === undefined ? [] : nodeAccess(target, caches.machines).ofMachine(machine);
+    };
+    const { machines, machineSets, machineDeployments: deployments } = caches;
+    this.#operator = operator;
+    this.#config = config;
+    this.#events = eventsAbout(machineDeployments, operator.recorder(MACHINE_DEPLOYMENT_EVENT_SOURCE));
+    this.#groups = new NodeGroups({ deployments, namespace: operator.config.clusters.namespace, listed: config.nodes });
+    this.#provider = new CloudProvider({
+      groups: this.#groups,
+      membership: new Membership({ machines, machineSets, machineDeployments: deployments, nodes, nodesOf }),
+      machineDeployments: deployments,
+      machineClasses: caches.classes,
+      learned: this.#learned,
+      mutations: this.#changes.of(noMutations),
+      catchUp: (signal) => operator.catchUp(signal),
+      gpu: config,
+      clock,
+    });
+    this.#metrics = autoscalerMetrics(registry, () => (this.#works ? this.#provider.sizes() : []));
+    caches.classes.onChange((old, current) => {
+      if (old !== undefined) this.#learned.changed(old, current, clock.now());
+    });
+    nodes.onChange((_old, node) => node && this.#learnFrom(node));
+  }
+
+  async start(): Promise<void> {
+    const { clock, log } = this.#operator;
+    const { listen, tls, clientNames } = this.#config;
+    try {
+      this.#credentials = tls && (await ReloadedCredentials.load({ files: tls, clock, log }));
+      const answer = answering({
+        rpcs: this.#provider,
+        clientNames: tls && clientNames,
+        unavailable: () => this.#unavailable(),
+        drop: () => this.#server?.drop(),
+        metrics: this.#metrics,
+        clock,
+        log,
+      });
+      const credentials = this.#credentials ?? ServerCredentials.createInsecure();
+      this.#server = await GrpcServer.listen({ listen, credentials, answer, clock });
+    } catch (err) {
+      const flag = err instanceof TlsFileError ? '--autoscaler-tls-*' : '--autoscaler-grpc-address';
+      throw new CannotStartError(`${flag}: ${err instanceof Error ? err.message : String(err)}`, { cause: err });
+    }
+    log.info({ listen: this.#server.address }, 'listens for autoscalers');
+  }
+
+  begin(): void {
+    const { caches, log } = this.#operator;
+    for (const name of this.#groups.missing()) {
+      log.warn({ key: name }, 'flag --nodes names a MachineDeployment that does not exist');
+    }
+    caches.machineDeployments.onChange((old, current) => this.#tell(old, current));
+    this.#works = true;
+  }
+
+  async end(): Promise<void> {
+    this.#works = false;
+    await this.#changes.close();
+  }
+
+  async stop(): Promise<void> {
+    this.#credentials?.stop();
+    await this.#server?.close();
+  }
+
+  #unavailable(): Unavailable | undefined {
+    const { config, outages } = this.#operator;
+    const lease = `${config.clusters.namespace}/${MANAGER_LEASE}`;
+    if (!this.#works || this.#operator.under(MANAGER_LEASE).gate.trustedForMs([]) <= 0) {
+      const reason = `this process does not hold Lease ${lease}, or has just got it; connect again to find the one that does`;
+      return { reason, isElsewhere: true };
+    }
+    return outages.length === 0 ? undefined : { reason: describeHeldUp(outages), isElsewhere: false };
+  }
+
+  #learnFrom(node: Node): void {
+    const { machines, classes } = this.#operator.caches;
+    for (const machine of machinesOfNode(machines, node)) {
+      const machineClass = classes.get(keyBeside(machine, machine.spec.class?.name ?? ''));
+      if (machineClass !== undefined) this.#learned.see(machine, node, machineClass);
+    }
+  }
+
+  /** Says once what keeps a MachineDeployment from being scaled as its annotations ask for. */
+  #tell(old: MachineDeployment | undefined, current: MachineDeployment | undefined): void {
+    if (current === undefined) return void (old && this.#told.delete(keyOf(old)));
+    const fault = this.#groups.faultOf(current);
+    const faults = [...(fault === undefined ? [] : [fault]), ...ownOptions(current).faults];
+    const message = faults.join('; ');
+    if ((this.#told.get(keyOf(current)) ?? '') === message) return;
+    this.#told.set(keyOf(current), message);
+    if (message !== '') this.#events.event({ object: current, type: 'Warning', reason: 'InvalidNodeGroup', message });
+  }
+}

@@ -1,0 +1,151 @@
+import { isIP } from 'node:net';
+
+import { MANAGER_LEASE } from '../leader/names.ts';
+import { FlagError } from './value.ts';
+
+/** How many Machines a MachineDeployment may have by an autoscaler's choice. */
+export interface GroupLimits {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** Where an autoscaler is served: a Unix socket, or a host and port. */
+export type ListenAddress =
+  | { readonly kind: 'unix'; readonly path: string }
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
+
+/** Files of mutual TLS, which are read again when they change. */
+export interface ServerTlsFiles {
+  readonly cert: string;
+  readonly key: string;
+  readonly clientCA: string;
+}
+
+/** How a cluster-autoscaler is served. */
+export interface AutoscalerConfig {
+  readonly listen: ListenAddress;
+  /** Undefined on a socket and, where the user wants so, on loopback. */
+  readonly tls: ServerTlsFiles | undefined;
+  /** Names that a client's certificate may show. */
+  readonly clientNames: readonly string[];
+  /** Limits of MachineDeployments, by name. */
+  readonly nodes: ReadonlyMap<string, GroupLimits>;
+  readonly gpuLabel: string;
+  readonly gpuTypes: readonly string[];
+}
+
+/** What the rest of the command line says. */
+export interface AutoscalerSurroundings {
+  readonly namespace: string;
+  readonly leases: ReadonlySet<string>;
+  readonly hasTarget: boolean;
+}
+
+interface ValueReader {
+  readonly text: (name: string) => string;
+  readonly list: (name: string) => readonly string[];
+}
+
+const ADDRESS = 'autoscaler-grpc-address';
+const TLS_FLAGS = ['autoscaler-tls-cert', 'autoscaler-tls-key', 'autoscaler-tls-client-ca'] as const;
+const MAX_REPLICAS = 2_147_483_647;
+
+/** Reads the flags of the autoscaler's port; undefined when there is none. Throws FlagError for what would not work, or not safely. */
+export function autoscalerFrom(
+  { text, list }: ValueReader,
+  around: AutoscalerSurroundings,
+): AutoscalerConfig | undefined {
+  const address = text(ADDRESS);
+  const [cert = '', key = '', clientCA = ''] = TLS_FLAGS.map(text);
+  if (address === '') {
+    const idle = ['nodes', ...TLS_FLAGS].find((name) => text(name) !== '' || list(name).length > 0);
+    if (idle !== undefined)
+      throw new FlagError(`--${idle}: has no effect without --${ADDRESS}; set that, or remove this`);
+    return undefined;
+  }
+  if (!around.leases.has(MANAGER_LEASE))
+    throw new FlagError(
+      `--${ADDRESS}: needs controllers machine-deployment and machine-set in this process; see --controllers`,
+    );
+  if (!around.hasTarget)
+    throw new FlagError(
+      `--${ADDRESS}: needs a target cluster, whose Nodes an autoscaler asks for; --target-kubeconfig is none`,
+    );
+
+  const listen = listenAddress(address);
+  const clientNames = list('autoscaler-client-name');
+  const tls = [cert, key, clientCA].every((file) => file === '') ? undefined : { cert, key, clientCA };
+  refuseUnprotected(address, listen, tls, clientNames);
+  return {
+    listen,
+    tls,
+    clientNames,
+    nodes: nodesFrom(list('nodes'), around.namespace),
+    gpuLabel: text('autoscaler-gpu-label'),
+    gpuTypes: list('autoscaler-gpu-types'),
+  };
+}
+
+function listenAddress(text: string): ListenAddress {
+  if (/^unix:\/\/\/./.test(text)) return { kind: 'unix', path: text.slice('unix://'.length) };
+  const [, ipv6, name, digits] = /^(?:\[([0-9a-fA-F:]+)\]|([^:/[\]\s]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = ipv6 ?? name;
+  const port = Number(digits);
+  if (host === undefined || port > 65_535 || (ipv6 !== undefined && isIP(ipv6) !== 6)) {
+    throw new FlagError(
+      `--${ADDRESS}: ${JSON.stringify(text)} is not valid, host:port such as 0.0.0.0:8086, or unix:///path/to/socket is expected`,
+    );
+  }
+  return { kind: 'tcp', host, port };
+}
+
+/** Whoever can call it creates and deletes machines. */
+function refuseUnprotected(
+  address: string,
+  listen: ListenAddress,
+  tls: ServerTlsFiles | undefined,
+  clientNames: readonly string[],
+): void {
+  if (tls === undefined) {
+    if (listen.kind === 'unix' || isLoopback(listen.host)) return;
+    throw new FlagError(
+      `--${ADDRESS}=${address}: whoever can call it deletes machines, so it needs ${TLS_FLAGS.map((name) => `--${name}`).join(', ')}; ` +
+        'in plain text it is served on unix:///path/to/socket or 127.0.0.1:port only',
+    );
+  }
+  if (listen.kind === 'unix')
+    throw new FlagError(
+      `--${TLS_FLAGS[0]}: a socket is protected by its mode and served in plain text; remove the TLS flags`,
+    );
+  const files = [tls.cert, tls.key, tls.clientCA];
+  const missing = TLS_FLAGS.find((_name, i) => files[i] === '');
+  if (missing !== undefined)
+    throw new FlagError(`--${missing}: is missing; ${TLS_FLAGS.map((name) => `--${name}`).join(', ')} go together`);
+  if (clientNames.length === 0)
+    throw new FlagError(
+      '--autoscaler-client-name: names nobody, so every call would be refused; say which name clients show',
+    );
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** Reads `<min>:<max>:<namespace>.<name>`, as Gardener's fork has it; dots after the first belong to the name. */
+function nodesFrom(items: readonly string[], namespace: string): ReadonlyMap<string, GroupLimits> {
+  const nodes = new Map<string, GroupLimits>();
+  for (const item of items) {
+    const refuse = (why: string): never => {
+      throw new FlagError(`--nodes: ${JSON.stringify(item)} is not valid, ${why}`);
+    };
+    const [, min = '', max = '', of = '', name = ''] = /^(\d{1,10}):(\d{1,10}):([^.:]+)\.([^:]+)$/.exec(item) ?? [];
+    if (name === '')
+      return refuse('<min>:<max>:<namespace>.<MachineDeployment> is expected, such as 0:10:default.pool-a');
+    if (Number(max) > MAX_REPLICAS) refuse(`at most ${MAX_REPLICAS} machines are possible`);
+    if (Number(min) > Number(max)) refuse('the minimum is greater than the maximum');
+    if (of !== namespace) refuse(`this process serves namespace ${namespace} only, see --namespace`);
+    if (nodes.has(name)) refuse(`${name} is named twice`);
+    nodes.set(name, { min: Number(min), max: Number(max) });
+  }
+  return nodes;
+}
