@@ -119,8 +119,6 @@ export class CloudProvider implements Rpcs {
 
   async nodeGroupIncreaseSize({ id, delta }: RpcRequest<'nodeGroupIncreaseSize'>, call: RpcCall): Promise<Nothing> {
     const { group } = this.#require(id);
-    if (delta <= 0)
-      throw invalid(`delta is ${delta}, and must be greater than 0; nodes are deleted by NodeGroupDeleteNodes`);
     return done(call, await this.#deps.mutations.increase(group, delta, call));
   }
 
@@ -134,7 +132,6 @@ export class CloudProvider implements Rpcs {
     call: RpcCall,
   ): Promise<Nothing> {
     const { group } = this.#require(id);
-    if (delta >= 0) throw invalid(`delta is ${delta}, and must be less than 0; a group grows by NodeGroupIncreaseSize`);
     return done(call, await this.#deps.mutations.decrease(group, delta, call));
   }
 
@@ -213,8 +210,4 @@ function done(call: RpcCall, mutated: Mutated): Nothing {
 
 function unimplemented(why: string): ServerError {
   return new ServerError(Status.UNIMPLEMENTED, why);
-}
-
-function invalid(why: string): ServerError {
-  return new ServerError(Status.INVALID_ARGUMENT, why);
 }

@@ -23,7 +23,7 @@ import { NodeGroups } from './groups.ts';
 import { LearnedShapes } from './learned.ts';
 import { Membership } from './membership.ts';
 import { autoscalerMetrics } from './metrics.ts';
-import { noMutations } from './mutations.ts';
+import { mutations } from './mutations/index.ts';
 import { ownOptions } from './options.ts';
 import { RunningChanges } from './running-changes.ts';
 import { ReloadedCredentials, TlsFileError } from './tls.ts';
@@ -60,7 +60,7 @@ class AutoscalerPort implements Service {
 
   constructor(operator: Operator, config: AutoscalerConfig, { nodes }: Target) {
     const { caches, clock, registry } = operator;
-    const { targets } = operator.under(MANAGER_LEASE);
+    const { targets, writer } = operator.under(MANAGER_LEASE);
     const nodesOf = (machine: Machine): readonly Node[] => {
       const target = targets.of(machine);
       return target === undefined ? [] : nodeAccess(target, caches.machines).ofMachine(machine);
@@ -70,13 +70,15 @@ class AutoscalerPort implements Service {
     this.#config = config;
     this.#events = eventsAbout(machineDeployments, operator.recorder(MACHINE_DEPLOYMENT_EVENT_SOURCE));
     this.#groups = new NodeGroups({ deployments, namespace: operator.config.clusters.namespace, listed: config.nodes });
+    const membership = new Membership({ machines, machineSets, machineDeployments: deployments, nodes, nodesOf });
+    const deps = { machines, machineSets, machineDeployments: deployments, targets, clock, writer, membership };
     this.#provider = new CloudProvider({
       groups: this.#groups,
-      membership: new Membership({ machines, machineSets, machineDeployments: deployments, nodes, nodesOf }),
+      membership,
       machineDeployments: deployments,
       machineClasses: caches.classes,
       learned: this.#learned,
-      mutations: this.#changes.of(noMutations),
+      mutations: this.#changes.of(mutations({ ...deps, reader: operator.reader, recorder: this.#events })),
       catchUp: (signal) => operator.catchUp(signal),
       gpu: config,
       clock,

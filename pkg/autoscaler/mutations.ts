@@ -1,5 +1,3 @@
-import { ServerError, Status } from './rpc-error.ts';
-
 import type { ExternalGrpcNode } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import type { NodeGroup } from './groups.ts';
 
@@ -37,13 +35,4 @@ export interface Mutations {
 export function describeMutated({ before, after, machines }: Mutated): string {
   const size = before === after ? `size stays ${before}` : `size ${before} -> ${after}`;
   return machines.length === 0 ? size : `${size}, without ${machines.join(', ')}`;
-}
-
-/** Refuses everything. */
-export const noMutations: Mutations = { increase: refuse, delete: refuse, decrease: refuse };
-
-function refuse(): Promise<Mutated> {
-  return Promise.reject(
-    new ServerError(Status.UNIMPLEMENTED, 'this version of Machinist only tells of node groups; scale with kubectl'),
-  );
 }

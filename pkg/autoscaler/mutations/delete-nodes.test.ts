@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Status } from 'nice-grpc';
+import { Status } from '../rpc-error.ts';
 
 import { groupState, nodeGroup, type MemberFacts } from '../../../test/node-group.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';

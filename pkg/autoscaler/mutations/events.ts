@@ -1,4 +1,4 @@
-import { ServerError, Status } from 'nice-grpc';
+import { ServerError, Status } from '../rpc-error.ts';
 
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { ObjectEvent } from '../../controllers/replicas/events.ts';
