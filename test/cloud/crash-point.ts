@@ -72,6 +72,24 @@ export class CrashPoint {
   };
 }
 
+/** A life of a manager, as far as it concerns its crash point. */
+interface Hittable {
+  /** The n-th mutation; undefined when there were fewer. */
+  readonly hit: string | undefined;
+  readonly failure: string | undefined;
+  readonly mutations: number;
+}
+
+/**
+ * Has the n-th mutation of a life hit, or its last: how many there are differs a little from life to life. A life that had fewer, and so came
+ * to its end without a fault, is followed by another one.
+ */
+export async function hitAt<T extends Hittable>(n: number, live: (n: number) => Promise<T>): Promise<T> {
+  const life = await live(n);
+  const isTooShort = life.hit === undefined && life.failure === undefined && life.mutations < n;
+  return isTooShort ? await hitAt(life.mutations, live) : life;
+}
+
 /** What the code of a dead process is told, which nobody sees. */
 class DeadError extends Error {
   override readonly name = 'DeadError';
