@@ -13,8 +13,8 @@ const PATIENCE = { timeoutMs: 120_000 };
 const MACHINES = 8;
 const FLAGS = {
   'leader-elect': 'true',
-  'leader-elect-lease-duration': '15s',
-  'leader-elect-renew-deadline': '12s',
+  'leader-elect-lease-duration': '30s',
+  'leader-elect-renew-deadline': '25s',
 };
 
 let site: Site;

@@ -503,7 +503,7 @@ describe('requests', () => {
     await using throttled = new KubeSession(connect(), { url: proxy.url });
     proxy.inject({ matches: () => true, status: 429, retryAfterSeconds: 60 });
 
-    await expect(throttled.reader.list(secrets, { namespace: ns.name, timeoutMs: 3_000 })).rejects.toMatchObject({
+    await expect(throttled.reader.list(secrets, { namespace: ns.name, timeoutMs: 20_000 })).rejects.toMatchObject({
       reason: 'TooManyRequests',
       retryAfterMs: 60_000,
     });
