@@ -18,6 +18,17 @@ test('the sample Deployment and the lockfile are of the version of package.json'
   expect((JSON.parse(read('package-lock.json')) as { version: string }).version).toBe(version);
 });
 
+test('the sample Deployment is the one that the autoscaler of Gardener looks for: by its name, in the namespace of the Machines', () => {
+  const { metadata, spec } = parse(read('deploy/manifests/deployment.yaml')) as {
+    metadata: { name: string; namespace: string };
+    spec: { template: { spec: { containers: { name: string; args: string[] }[] } } };
+  };
+  const manager = spec.template.spec.containers.find(({ name }) => name === 'machinist');
+
+  expect(metadata.name).toBe('machine-controller-manager');
+  expect(manager?.args).toContain(`--namespace=${metadata.namespace}`);
+});
+
 test('the changelog begins with what is not released yet', () => {
   const [first] = [...read('CHANGELOG.md').matchAll(/^## (.+)$/gm)].map(([, title]) => title);
 

@@ -234,7 +234,7 @@ export class GardenerFork implements AsyncDisposable {
     for (;;) {
       const seen = cached();
       if (seen === undefined) return;
-      const object = structuredClone(seen) as T;
+      const object = structuredClone<T>(seen);
       change(object);
       await this.beforeUpdate();
       const { group, version, plural } = resource;
