@@ -130,7 +130,7 @@ export const BOUNDS: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/brake.ts',
-    from: 'await labelDeployment(deps.writer, deployment, signal);',
+    from: 'await deploymentFreeze.label(deps.writer, deployment, signal);',
     to: '',
     why: 'A MachineDeployment that created too much goes on when somebody takes its label away.',
     tests: ['pkg/controllers/replicas/release.test.ts'],

@@ -255,7 +255,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/creation/creation-timeout.ts',
-    from: "if ((observed.spec.providerID ?? '') === '') return undefined; // A VM",
+    from: "if (providerIDOf(observed) === '') return undefined; // A VM",
     to: '// A VM',
     why: 'A VM that came in the last moment is given up before it is recorded.',
     tests: ['pkg/controllers/machine/last-moment.test.ts'],

@@ -74,15 +74,15 @@ export const MACHINE_DELETION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/deletion/delete-vm.ts',
-    from: "errorCode === '' && (observed.spec?.providerID ?? '') === ''",
+    from: "errorCode === '' && providerIDOf(observed) === ''",
     to: "errorCode === ''",
     why: 'A Machine whose VM is recorded is let go without asking the provider.',
     tests: ['pkg/controllers/machine/last-moment.test.ts'],
   },
   {
     file: 'pkg/controllers/machine/deletion/delete-vm.ts',
-    from: "(observed.spec?.providerID ?? '') === '' && (observed.metadata.labels?.[NODE_LABEL] ?? '') === ''",
-    to: "(observed.spec?.providerID ?? '') === ''",
+    from: "providerIDOf(observed) === '' && nodeNameOf(observed) === ''",
+    to: "providerIDOf(observed) === ''",
     why: 'A Machine that has a Node is let go without asking the provider.',
     tests: ['pkg/controllers/machine/last-moment.test.ts'],
   },

@@ -2,7 +2,7 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import { keyOf } from '../../apis/meta.ts';
 import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
 import { reachedCreationLimit } from '../replicas/events.ts';
-import { freezeDeployment, labelDeployment, marksOfDeployment } from '../replicas/freeze-marks.ts';
+import { deploymentFreeze } from '../replicas/freeze-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import { rolloutLimitsOf } from '../replicas/limits.ts';
 
@@ -19,10 +19,10 @@ export async function applyBrake(
   const { replicas, surge } = rolloutLimitsOf(deployment.spec);
   deps.brake.observe(metadata.uid, replicas, replicas + surge);
   const spending = deps.brake.spending(metadata.uid);
-  const { isStopped, isLabelled } = marksOfDeployment(deployment);
+  const { isStopped, isLabelled } = deploymentFreeze.marksOf(deployment);
   if (isStopped) {
     if (isLabelled) return false;
-    await labelDeployment(deps.writer, deployment, signal);
+    await deploymentFreeze.label(deps.writer, deployment, signal);
     deps.log.warn(
       { key: keyOf(deployment) },
       'restored the freeze label of a machine deployment that created too much',
@@ -33,7 +33,7 @@ export async function applyBrake(
 
   const message = describeStop(`MachineDeployment ${metadata.name}`, spending);
   const cause = { reason: CREATION_LIMIT_REACHED, message } as const;
-  await freezeDeployment(deps.writer, deployment, cause, deps.clock.now(), signal);
+  await deploymentFreeze.freeze(deps.writer, deployment, cause, deps.clock.now(), signal);
   deps.recorder.event(reachedCreationLimit(deployment));
   deps.log.warn({ key: keyOf(deployment), ...spending }, 'froze a machine deployment that created too much');
   return true;

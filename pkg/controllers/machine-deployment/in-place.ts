@@ -1,10 +1,6 @@
 import { UPDATE_RESULT_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import {
-  CANDIDATE_FOR_UPDATE_LABEL,
-  NODE_LABEL,
-  SELECTED_FOR_UPDATE_LABEL,
-} from '../../apis/machine/v1alpha1/labels.ts';
-import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { nodeNameOf, phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../replicas/machine-state.ts';
@@ -43,7 +39,7 @@ export function withNodes(
   return machines
     .filter((machine) => !isTerminating(machine))
     .map((machine) => {
-      const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+      const name = nodeNameOf(machine);
       return { machine, node: name === '' ? undefined : nodeOf(machine, name) };
     });
 }

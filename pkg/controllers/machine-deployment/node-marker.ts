@@ -1,4 +1,4 @@
-import { NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { MINUTE_MS } from '../../clock/clock.ts';
@@ -163,7 +163,7 @@ export class NodeMarker {
 
   #missing(machine: Machine, marks: Marks): Work[] {
     const target = this.#deps.targets.of(machine);
-    const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+    const name = nodeNameOf(machine);
     const node = name === '' ? undefined : target?.nodes.get(name);
     if (target === undefined || node === undefined) return [];
     const isPreserved = (machine.status?.currentStatus?.preserveExpiryTime ?? '') !== '';

@@ -2,7 +2,7 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import { keyOf } from '../../apis/meta.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { releaseSet } from '../replicas/release.ts';
-import { isFreezeMarked, marksOfDeployment, marksOfSet, unfreezeDeployment } from '../replicas/freeze-marks.ts';
+import { isFreezeMarked, deploymentFreeze, setFreeze } from '../replicas/freeze-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 
 /**
@@ -15,11 +15,11 @@ export async function releaseDeployment(
   signal: AbortSignal,
 ): Promise<void> {
   const sets = deps.machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid);
-  for (const set of sets.filter((one) => isFreezeMarked(marksOfSet(one)))) {
+  for (const set of sets.filter((one) => isFreezeMarked(setFreeze.marksOf(one)))) {
     await releaseSet({ ...deps, recorder: deps.setRecorder }, set, signal);
   }
   deps.brake.forget(deployment.metadata.uid);
-  await unfreezeDeployment(deps.writer, deployment, signal);
-  if (!isFreezeMarked(marksOfDeployment(deployment))) return;
+  await deploymentFreeze.unfreeze(deps.writer, deployment, signal);
+  if (!isFreezeMarked(deploymentFreeze.marksOf(deployment))) return;
   deps.log.info({ key: keyOf(deployment) }, 'unfroze a machine deployment on request');
 }

@@ -1,6 +1,4 @@
-import { labelMatcher } from '../../apis/label-selector.ts';
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
   NODE_LABEL,
@@ -8,17 +6,14 @@ import {
   UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerOf, isBeingDeleted, keyOf, keyBeside } from '../../apis/meta.ts';
-import type { KubeObject } from '../../apis/meta.ts';
+import { controllerOf, isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import type { Informer } from '../../cache/lister.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Targets } from '../../targets/targets.ts';
-import type { Priority, Queue } from '../../workqueue/queue.ts';
+import type { Queue } from '../../workqueue/queue.ts';
 import { holdOf } from '../machines/replacement-hold.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
+import { ownerOf, ownersSelecting, priorityFor } from '../replicas/wake.ts';
 
 /**
  * Enqueues a MachineDeployment when it changes, when a set changes that it controls, controlled or could adopt, and when a
@@ -39,16 +34,10 @@ export function wakeMachineDeployments(
     const set = current ?? old;
     if (set === undefined) return;
     const priority = priorityFor(machineSets, isBeingDeleted(set));
-    const owners = [
-      ownerOf(machineDeployments, 'MachineDeployment', old),
-      ownerOf(machineDeployments, 'MachineDeployment', current),
-    ];
-    for (const key of new Set(owners.map((owner) => owner && keyOf(owner))))
-      if (key !== undefined) queue.add(key, priority);
-    if (current !== undefined && controllerOf(current) === undefined && !isBeingDeleted(current)) {
-      for (const deployment of deploymentsSelecting(machineDeployments, current))
-        queue.add(keyOf(deployment), priority);
-    }
+    const owners = [old, current].flatMap((one) => ownerOf(machineDeployments, 'MachineDeployment', one) ?? []);
+    const isOrphan = current !== undefined && controllerOf(current) === undefined && !isBeingDeleted(current);
+    const adopters = isOrphan ? ownersSelecting(machineDeployments, current) : [];
+    for (const deployment of new Set([...owners, ...adopters])) queue.add(keyOf(deployment), priority);
   });
   const wakeOwnerOf = (machine: Machine | undefined): void => {
     const set = ownerOf(machineSets, 'MachineSet', machine);
@@ -94,35 +83,4 @@ function isUpdatedAlike(old: Node, current: Node): boolean {
 function inPlaceReason({ status }: Machine | Node): string | undefined {
   const conditions: readonly { type: string; reason?: string }[] = status?.conditions ?? [];
   return conditions.find(({ type }) => type === 'InPlaceUpdate')?.reason;
-}
-
-/** The owner that controls `object`, if the cache shows it under that very UID. */
-function ownerOf<T extends KubeObject>(
-  owners: Informer<T>,
-  kind: string,
-  object: KubeObject | undefined,
-): T | undefined {
-  const reference = object && controllerOf(object);
-  if (object === undefined || reference?.kind !== kind || reference.apiVersion !== API_VERSION) return undefined;
-  const owner = owners.get(keyBeside(object, reference.name));
-  return owner?.metadata.uid === reference.uid ? owner : undefined;
-}
-
-function deploymentsSelecting(machineDeployments: Informer<MachineDeployment>, set: MachineSet): MachineDeployment[] {
-  return machineDeployments.list().filter(({ metadata, spec }) => {
-    if (metadata.namespace !== set.metadata.namespace) return false;
-    const { selector } = spec;
-    if (Object.keys(selector?.matchLabels ?? {}).length + (selector?.matchExpressions ?? []).length === 0) return false;
-    try {
-      return labelMatcher(selector)(set.metadata.labels);
-    } catch {
-      return false; // an invalid selector selects nothing; the condition tells of it
-    }
-  });
-}
-
-/** The first list must not delay what users do; deletions go first. */
-function priorityFor(informer: Informer<MachineDeployment> | Informer<MachineSet>, isDeletion: boolean): Priority {
-  if (isDeletion) return 'high';
-  return informer.hasSynced ? 'normal' : 'low';
 }

@@ -1,8 +1,7 @@
-import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { nodeNameOf, replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import {
   LAST_SCALER_CHANGE_ANNOTATION,
   MACHINE_FINALIZER,
-  NODE_LABEL,
   SCALE_UP_DISABLED_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
@@ -16,7 +15,7 @@ import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { machineSets } from '../../kube/resource.ts';
 import { requeue, stop } from '../../reconcile/result.ts';
 import type { StepResult } from '../../reconcile/result.ts';
-import { isUnfreezeRequested, marksOfSet } from '../replicas/freeze-marks.ts';
+import { isUnfreezeRequested, setFreeze } from '../replicas/freeze-marks.ts';
 import { preserveFailed } from './auto-preserve.ts';
 import { claimedMachines, claimMachines } from './claim.ts';
 import { isRolling, roomFor } from './creation-room.ts';
@@ -149,7 +148,7 @@ export class MachineSetController {
 
   #facts(set: MachineSet, machines: readonly Machine[]): Parameters<typeof planReplicas>[0] {
     const nowMs = this.#deps.clock.now();
-    const { isLabelled, isStopped } = marksOfSet(set);
+    const { isLabelled, isStopped } = setFreeze.marksOf(set);
     return {
       desired: replicasOf(set),
       machines,
@@ -164,7 +163,7 @@ export class MachineSetController {
   }
 
   #nodeOf(machine: Machine): Node | 'missing' | undefined {
-    const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+    const name = nodeNameOf(machine);
     if (name === '') return undefined;
     return this.#deps.targets.of(machine)?.nodes.get(name) ?? 'missing';
   }

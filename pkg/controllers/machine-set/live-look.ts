@@ -1,5 +1,6 @@
+import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { NODE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { SELECTED_FOR_UPDATE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { nodeAccess } from '../machines/node-access.ts';
 import { isHealthy } from '../machines/node-health.ts';
 import { belongsTo, ownNodeOf } from '../machines/node-owner.ts';
@@ -19,7 +20,7 @@ export async function hasRecovered(
   const target = targets.of(machine);
   if (target === undefined) return false;
   const access = nodeAccess(target, machines);
-  const named = machine.metadata.labels?.[NODE_LABEL] ?? '';
+  const named = nodeNameOf(machine);
   const names = new Set([named, ownNodeOf(machine, access)?.metadata.name ?? '']);
   for (const name of names) {
     // No look, no deletion: what this throws is thrown.

@@ -1,6 +1,6 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { keyOf } from '../../apis/meta.ts';
-import { freezeSet, labelSet, marksOfSet } from '../replicas/freeze-marks.ts';
+import { setFreeze } from '../replicas/freeze-marks.ts';
 import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
 import { deploymentOf } from './creation-room.ts';
 import { reachedCreationLimit } from '../replicas/events.ts';
@@ -15,17 +15,17 @@ export async function stopRunaway(
   set: MachineSet,
   signal: AbortSignal,
 ): Promise<void> {
-  const { isStopped, isLabelled } = marksOfSet(set);
+  const { isStopped, isLabelled } = setFreeze.marksOf(set);
   if (isStopped) {
     if (isLabelled) return;
-    await labelSet(deps.writer, set, signal);
+    await setFreeze.label(deps.writer, set, signal);
     deps.log.warn({ key: keyOf(set) }, 'restored the freeze label of a machine set that created too much');
     return;
   }
   const spending = deps.brake.spending(set.metadata.uid);
   if (!isSpent(spending) || deploymentOf(deps, set) !== undefined) return;
   const message = describeStop(`MachineSet ${set.metadata.name}`, spending);
-  await freezeSet(deps.writer, set, { reason: CREATION_LIMIT_REACHED, message }, deps.clock.now(), signal);
+  await setFreeze.freeze(deps.writer, set, { reason: CREATION_LIMIT_REACHED, message }, deps.clock.now(), signal);
   deps.recorder.event(reachedCreationLimit(set));
   deps.log.warn({ key: keyOf(set), ...spending }, 'froze a machine set that created too much');
 }

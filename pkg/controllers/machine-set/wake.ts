@@ -1,16 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
-import { labelMatcher } from '../../apis/label-selector.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerOf, isBeingDeleted, keyOf, keyBeside } from '../../apis/meta.ts';
+import { controllerOf, isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Caches } from '../../operator/caches.ts';
-import type { Priority, Queue } from '../../workqueue/queue.ts';
+import type { Queue } from '../../workqueue/queue.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { isStopped } from '../replicas/creation-brake.ts';
+import { ownerOf, ownersSelecting, priorityFor } from '../replicas/wake.ts';
 
 /**
  * Enqueues a set when it changes, when a Machine changes that it controls, controlled, or could adopt, and when its MachineDeployment
@@ -33,17 +32,15 @@ export function wakeMachineSets(
     const machine = current ?? old;
     if (machine === undefined) return;
     const priority = priorityFor(machines, isBeingDeleted(machine));
-    const keys = new Set(
-      [ownerKey(machineSets, old), ownerKey(machineSets, current)].filter((key) => key !== undefined),
-    );
-    for (const key of keys) queue.add(key, priority);
-    if (current === undefined) {
-      for (const key of keys) for (const sibling of siblingsOf(machineSets, key)) queue.add(sibling, 'normal');
+    const owners = [old, current].flatMap((one) => ownerOf(machineSets, 'MachineSet', one) ?? []);
+    for (const owner of new Set(owners)) {
+      queue.add(keyOf(owner), priority);
+      if (current === undefined) for (const sibling of siblingsOf(machineSets, owner)) queue.add(sibling, 'normal');
     }
 
     const isOrphan = current !== undefined && controllerOf(current) === undefined && !isBeingDeleted(current);
     if (isOrphan && mayBeAdoptedNow(old, current)) {
-      for (const set of setsSelecting(machineSets, current)) queue.add(keyOf(set), priority);
+      for (const set of ownersSelecting(machineSets, current)) queue.add(keyOf(set), priority);
     }
   });
 }
@@ -77,40 +74,12 @@ function mayBeAdoptedNow(old: Machine | undefined, current: Machine): boolean {
   );
 }
 
-function ownerKey(machineSets: Informer<MachineSet>, machine: Machine | undefined): string | undefined {
-  const reference = machine && controllerOf(machine);
-  if (machine === undefined || reference?.kind !== 'MachineSet' || reference.apiVersion !== API_VERSION)
-    return undefined;
-  const key = keyBeside(machine, reference.name);
-  return machineSets.get(key)?.metadata.uid === reference.uid ? key : undefined;
-}
-
 /** Other sets of the same MachineDeployment that want Machines: one that is gone may have made room for theirs. */
-function siblingsOf(machineSets: Informer<MachineSet>, key: string): string[] {
-  const set = machineSets.get(key);
-  const owner = set && controllerOf(set);
+function siblingsOf(machineSets: Informer<MachineSet>, set: MachineSet): string[] {
+  const owner = controllerOf(set);
   if (owner === undefined) return [];
   return machineSets
     .byIndex(CONTROLLER_INDEX, owner.uid)
     .filter((sibling) => sibling !== set && replicasOf(sibling) > 0)
     .map(keyOf);
-}
-
-function setsSelecting(machineSets: Informer<MachineSet>, machine: Machine): MachineSet[] {
-  return machineSets.list().filter(({ metadata, spec }) => {
-    if (metadata.namespace !== machine.metadata.namespace) return false;
-    const { selector } = spec;
-    if (Object.keys(selector?.matchLabels ?? {}).length + (selector?.matchExpressions ?? []).length === 0) return false;
-    try {
-      return labelMatcher(selector)(machine.metadata.labels);
-    } catch {
-      return false; // an invalid selector selects nothing; the set's condition tells of it
-    }
-  });
-}
-
-/** The first list must not delay what users do; deletions go first. */
-function priorityFor(informer: Informer<Machine> | Informer<MachineSet>, isDeletion: boolean): Priority {
-  if (isDeletion) return 'high';
-  return informer.hasSynced ? 'normal' : 'low';
 }

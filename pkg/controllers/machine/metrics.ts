@@ -1,10 +1,11 @@
+import { nodeNameOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { nameOf } from '../../metrics/object-labels.ts';
 import { Counter, Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import { DEPLOYMENT_NAME_LABEL, NODE_LABEL, ZONE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { DEPLOYMENT_NAME_LABEL, ZONE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 
 /** What the gauges of a Machine's state are read from, at each scrape. */
@@ -163,11 +164,11 @@ function infoOf(machine: Machine): Record<string, string> {
   return {
     ...nameOf(machine),
     createdAt: String(wholeSeconds(fromTimestamp(metadata.creationTimestamp) ?? 0)),
-    spec_provider_id: spec?.providerID ?? '',
+    spec_provider_id: providerIDOf({ spec }),
     spec_class_api_group: spec?.class?.apiGroup ?? '',
     spec_class_kind: spec?.class?.kind ?? '',
     spec_class_name: spec?.class?.name ?? '',
-    node_name: metadata.labels?.[NODE_LABEL] ?? '',
+    node_name: nodeNameOf({ metadata }),
   };
 }
 

@@ -1,4 +1,5 @@
-import { NODE_FINALIZER, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { NODE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../apis/wire.ts';
@@ -76,7 +77,7 @@ export function nodeAccess(target: Target, machines: KnownMachines): NodeAccess 
 
 function nodesOf(target: Target, machine: Machine, machines: KnownMachines): readonly Node[] {
   const { providerID = '' } = machine.spec;
-  const nodeName = machine.metadata.labels?.[NODE_LABEL] ?? '';
+  const nodeName = nodeNameOf(machine);
   const labelled = nodeName === '' ? undefined : target.nodes.get(nodeName);
   const found = new Map<string, Node>();
   if (labelled !== undefined) found.set(labelled.metadata.uid, labelled);

@@ -1,4 +1,4 @@
-import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { LastOperation, Machine, MachineStatus } from '../../apis/machine/v1alpha1/machine.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
@@ -42,7 +42,7 @@ export function isBeingCreated(machine: Pick<Machine, 'status'>): boolean {
  */
 export function wasNeverAsked({ spec, status }: Pick<Machine, 'spec' | 'status'>): boolean {
   const { type, state, errorCode } = status?.lastOperation ?? {};
-  return (spec?.providerID ?? '') === '' && type === 'Create' && state === 'Failed' && NEVER_ASKED.has(errorCode);
+  return providerIDOf({ spec }) === '' && type === 'Create' && state === 'Failed' && NEVER_ASKED.has(errorCode);
 }
 
 /**

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
-import { freezeDeployment, freezeSet, unfreezeDeployment, unfreezeSet } from './freeze-marks.ts';
+import { deploymentFreeze, setFreeze } from './freeze-marks.ts';
 
 const OTHER = { type: 'ReplicaFailure', status: 'True' } as const;
 const FROZEN = { type: 'Frozen', status: 'True' } as const;
@@ -17,7 +17,7 @@ describe('a freeze of a set', () => {
     const client = new MemoryClient();
     client.put(machineSets, set);
 
-    await freezeSet(client, set, CAUSE, 0, signal);
+    await setFreeze.freeze(client, set, CAUSE, 0, signal);
 
     expect(client.writes).toMatchObject([
       {
@@ -32,7 +32,7 @@ describe('a freeze of a set', () => {
   test('that was written half is completed', async () => {
     const client = new MemoryClient();
 
-    await freezeSet(
+    await setFreeze.freeze(
       client,
       machineSet((s) => void (s.status.machineSetCondition = [FROZEN])),
       CAUSE,
@@ -51,7 +51,7 @@ describe('a freeze of a set', () => {
     const frozen = machineSet((s) => void (s.status.machineSetCondition = before));
     client.put(machineSets, frozen);
 
-    await unfreezeSet(client, frozen, signal);
+    await setFreeze.unfreeze(client, frozen, signal);
 
     expect(client.writes).toMatchObject([
       { resourceVersion: '1', body: { status: { machineSetCondition: left } } },
@@ -65,9 +65,9 @@ test('a MachineDeployment is frozen and unfrozen in the same way', async () => {
   const deployment = machineDeployment((d) => void (d.status.conditions = [{ ...OTHER, type: 'Available' }]));
   client.put(machineDeployments, deployment);
 
-  await freezeDeployment(client, deployment, CAUSE, 0, signal);
+  await deploymentFreeze.freeze(client, deployment, CAUSE, 0, signal);
   const frozen = machineDeployment((d) => void (d.status.conditions = [{ ...OTHER, type: 'Available' }, FROZEN]));
-  await unfreezeDeployment(client, frozen, signal);
+  await deploymentFreeze.unfreeze(client, frozen, signal);
 
   expect(client.writes).toMatchObject([
     { resourceVersion: '1', body: { status: { conditions: [{ type: 'Available' }, { type: 'Frozen' }] } } },

@@ -1,11 +1,14 @@
 import { refOf } from '../../apis/meta.ts';
+import type { ConditionStatus } from '../../apis/machine/v1alpha1/phases.ts';
 import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import type { Writer } from '../../kube/client.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
+import type { Patch } from '../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import type { Resource } from '../../kube/resource.ts';
 import { CREATION_LIMIT_REACHED, isStopped } from './creation-brake.ts';
 
 /** What the API shows of a freeze; Machines are held back by the label alone. */
@@ -27,15 +30,6 @@ export interface FreezeCause {
   readonly message: string;
 }
 
-/** What a set shows. */
-export function marksOfSet({ metadata, status }: MachineSet): FreezeMarks {
-  return {
-    isLabelled: metadata.labels?.[FREEZE_LABEL] === FROZEN,
-    hasCondition: isFrozen(status?.machineSetCondition ?? []),
-    isStopped: isStopped(status?.machineSetCondition),
-  };
-}
-
 /** Whether any mark is there. */
 export function isFreezeMarked({ isLabelled, hasCondition }: FreezeMarks): boolean {
   return isLabelled || hasCondition;
@@ -46,121 +40,6 @@ export function freezeMessageOf({ status }: MachineSet): string | undefined {
   return status?.machineSetCondition?.find(({ type }) => type === 'Frozen')?.message;
 }
 
-/** What a MachineDeployment shows. */
-export function marksOfDeployment({ metadata, status }: MachineDeployment): FreezeMarks {
-  return {
-    isLabelled: metadata.labels?.[FREEZE_LABEL] === FROZEN,
-    hasCondition: isFrozen(status?.conditions ?? []),
-    isStopped: isStopped(status?.conditions),
-  };
-}
-
-/** Puts the marks on a set: the condition first, then the label. Both fail (409) on a set that has changed. */
-export async function freezeSet(
-  writer: Writer,
-  set: MachineSet,
-  cause: FreezeCause,
-  nowMs: number,
-  signal: AbortSignal,
-): Promise<void> {
-  const stored = set.status?.machineSetCondition ?? [];
-  const condition = { type: 'Frozen', status: 'True', lastTransitionTime: toTimestamp(nowMs), ...cause } as const;
-  const base = isSaid(stored, cause)
-    ? set
-    : await writer.patch(
-        'change',
-        machineSets,
-        refOf(set),
-        statusPatch(set, { machineSetCondition: [...stored.filter(isAnother), condition] }),
-        { signal },
-      );
-  await labelSet(writer, base, signal);
-}
-
-/** Puts the label on a set, which alone holds it back: its condition is there already. */
-export async function labelSet(writer: Writer, set: MachineSet, signal: AbortSignal): Promise<void> {
-  await writer.patch('change', machineSets, refOf(set), mergePatchIfUnchanged(set, FREEZE), { signal });
-}
-
-/** Takes the marks, and the annotation that asks for it, from a set: the condition first. */
-export async function unfreezeSet(writer: Writer, set: MachineSet, signal: AbortSignal): Promise<void> {
-  const stored = set.status?.machineSetCondition ?? [];
-  const others = stored.filter(isAnother);
-  const ref = refOf(set);
-  const base =
-    others.length === stored.length
-      ? set
-      : await writer.patch(
-          'change',
-          machineSets,
-          ref,
-          statusPatch(set, { machineSetCondition: others.length === 0 ? null : others }),
-          { signal },
-        );
-  await writer.patch('change', machineSets, ref, mergePatchIfUnchanged(base, UNFREEZE), { signal });
-}
-
-/** Puts the marks on a MachineDeployment, as freezeSet does. */
-export async function freezeDeployment(
-  writer: Writer,
-  deployment: MachineDeployment,
-  cause: FreezeCause,
-  nowMs: number,
-  signal: AbortSignal,
-): Promise<void> {
-  const stored = deployment.status?.conditions ?? [];
-  const now = toTimestamp(nowMs);
-  const condition = {
-    type: 'Frozen',
-    status: 'True',
-    lastUpdateTime: now,
-    lastTransitionTime: now,
-    ...cause,
-  } as const;
-  const base = isSaid(stored, cause)
-    ? deployment
-    : await writer.patch(
-        'change',
-        machineDeployments,
-        refOf(deployment),
-        statusPatch(deployment, { conditions: [...stored.filter(isAnother), condition] }),
-        { signal },
-      );
-  await labelDeployment(writer, base, signal);
-}
-
-/** Puts the label on a MachineDeployment, as labelSet does. */
-export async function labelDeployment(
-  writer: Writer,
-  deployment: MachineDeployment,
-  signal: AbortSignal,
-): Promise<void> {
-  const patch = mergePatchIfUnchanged(deployment, FREEZE);
-  await writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
-}
-
-/** Takes the marks and the annotation from a MachineDeployment. */
-export async function unfreezeDeployment(
-  writer: Writer,
-  deployment: MachineDeployment,
-  signal: AbortSignal,
-): Promise<void> {
-  const stored = deployment.status?.conditions ?? [];
-  const others = stored.filter(isAnother);
-  const ref = refOf(deployment);
-  const base =
-    others.length === stored.length
-      ? deployment
-      : await writer.patch(
-          'change',
-          machineDeployments,
-          ref,
-          statusPatch(deployment, { conditions: others.length === 0 ? null : others }),
-          { signal },
-        );
-  await writer.patch('change', machineDeployments, ref, mergePatchIfUnchanged(base, UNFREEZE), { signal });
-}
-
 /** Whether somebody asks for the object to be unfrozen; any value does. */
 export function isUnfreezeRequested({ metadata }: Pick<MachineSet, 'metadata'>): boolean {
   return metadata.annotations?.[UNFREEZE_ANNOTATION] !== undefined;
@@ -169,13 +48,85 @@ export function isUnfreezeRequested({ metadata }: Pick<MachineSet, 'metadata'>):
 const FREEZE = { metadata: { labels: { [FREEZE_LABEL]: FROZEN } } };
 const UNFREEZE = { metadata: { labels: { [FREEZE_LABEL]: null }, annotations: { [UNFREEZE_ANNOTATION]: null } } };
 
-/** A freeze that is there already is told anew only of what no number ends. */
-function isSaid(
-  conditions: readonly { readonly type: string; readonly reason?: string }[],
-  cause: FreezeCause,
-): boolean {
-  return cause.reason !== CREATION_LIMIT_REACHED && isFrozen(conditions);
+/** What both kinds of condition have in common. */
+interface Condition {
+  readonly type: string;
+  readonly status: ConditionStatus;
+  readonly reason?: string;
 }
+
+/** Where a kind keeps its conditions. */
+interface FreezeKind<T, C extends Condition> {
+  readonly resource: Resource<T & Freezable>;
+  readonly conditionsOf: (object: T) => readonly C[];
+  /** Condition `Frozen`. */
+  readonly frozen: (cause: FreezeCause, now: string) => C;
+  /** The patch that replaces all conditions. */
+  readonly replace: (object: T, conditions: C[] | null) => Patch;
+}
+
+type Freezable = MachineSet | MachineDeployment;
+
+/** Reads and writes the marks of one kind. Writes fail (409) on an object that has changed. */
+interface Freezing<T> {
+  /** What an object shows. */
+  readonly marksOf: (object: T) => FreezeMarks;
+  /** Puts the marks on an object: the condition first, then the label. */
+  readonly freeze: (writer: Writer, object: T, cause: FreezeCause, nowMs: number, signal: AbortSignal) => Promise<void>;
+  /** Puts the label on an object, which alone holds it back: its condition is there already. */
+  readonly label: (writer: Writer, object: T, signal: AbortSignal) => Promise<void>;
+  /** Takes the marks, and the annotation that asks for it, from an object: the condition first. */
+  readonly unfreeze: (writer: Writer, object: T, signal: AbortSignal) => Promise<void>;
+}
+
+function freezing<T extends Freezable, C extends Condition>(kind: FreezeKind<T, C>): Freezing<T> {
+  const { resource, conditionsOf, frozen, replace } = kind;
+  const send = (writer: Writer, object: T, patch: Patch, signal: AbortSignal): Promise<T> =>
+    writer.patch('change', resource, refOf(object), patch, { signal });
+  const label = async (writer: Writer, object: T, signal: AbortSignal): Promise<void> => {
+    await send(writer, object, mergePatchIfUnchanged<Freezable>(object, FREEZE), signal);
+  };
+  return {
+    marksOf: (object) => ({
+      isLabelled: object.metadata.labels?.[FREEZE_LABEL] === FROZEN,
+      hasCondition: isFrozen(conditionsOf(object)),
+      isStopped: isStopped(conditionsOf(object)),
+    }),
+    async freeze(writer, object, cause, nowMs, signal) {
+      const stored = conditionsOf(object);
+      // A freeze that is there already is reported anew only when no number ends it.
+      const isSaid = cause.reason !== CREATION_LIMIT_REACHED && isFrozen(stored);
+      const conditions = [...stored.filter(isAnother), frozen(cause, toTimestamp(nowMs))];
+      const base = isSaid ? object : await send(writer, object, replace(object, conditions), signal);
+      await label(writer, base, signal);
+    },
+    label,
+    async unfreeze(writer, object, signal) {
+      const others = conditionsOf(object).filter(isAnother);
+      const conditions = others.length === 0 ? null : others;
+      const base = isFrozen(conditionsOf(object))
+        ? await send(writer, object, replace(object, conditions), signal)
+        : object;
+      await send(writer, base, mergePatchIfUnchanged<Freezable>(base, UNFREEZE), signal);
+    },
+  };
+}
+
+/** Freezes MachineSets. */
+export const setFreeze: Freezing<MachineSet> = freezing({
+  resource: machineSets,
+  conditionsOf: ({ status }) => status?.machineSetCondition ?? [],
+  frozen: (cause, now) => ({ type: 'Frozen', status: 'True', lastTransitionTime: now, ...cause }),
+  replace: (set, machineSetCondition) => statusPatch(set, { machineSetCondition }),
+});
+
+/** Freezes MachineDeployments. */
+export const deploymentFreeze: Freezing<MachineDeployment> = freezing({
+  resource: machineDeployments,
+  conditionsOf: ({ status }) => status?.conditions ?? [],
+  frozen: (cause, now) => ({ type: 'Frozen', status: 'True', lastUpdateTime: now, lastTransitionTime: now, ...cause }),
+  replace: (deployment, conditions) => statusPatch(deployment, { conditions }),
+});
 
 function isAnother({ type }: { readonly type: string }): boolean {
   return type !== 'Frozen';

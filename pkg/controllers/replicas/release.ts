@@ -4,7 +4,7 @@ import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Writer } from '../../kube/client.ts';
 import type { Logger } from '../../log/logger.ts';
 import { unfrozeReleasedSet } from './freeze-events.ts';
-import { isFreezeMarked, marksOfSet, unfreezeSet } from './freeze-marks.ts';
+import { isFreezeMarked, setFreeze } from './freeze-marks.ts';
 import type { CreationBrake } from './creation-brake.ts';
 
 /** What a release is made with. */
@@ -22,8 +22,8 @@ export interface ReleaseDeps {
  */
 export async function releaseSet(deps: ReleaseDeps, set: MachineSet, signal: AbortSignal): Promise<void> {
   deps.brake.forget(set.metadata.uid);
-  await unfreezeSet(deps.writer, set, signal);
-  if (!isFreezeMarked(marksOfSet(set))) return;
+  await setFreeze.unfreeze(deps.writer, set, signal);
+  if (!isFreezeMarked(setFreeze.marksOf(set))) return;
   deps.recorder.event(unfrozeReleasedSet(set));
   deps.log.info({ key: keyOf(set) }, 'unfroze a machine set on request');
 }

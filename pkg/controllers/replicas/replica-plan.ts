@@ -1,5 +1,5 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { DEFAULT_PRIORITY, PRIORITY_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { isFailed, isJustUpdated, isTerminating } from './machine-state.ts';
@@ -84,7 +84,7 @@ export function planReplicas(facts: ReplicaFacts): ReplicaPlan {
  * has chosen it. An autoscaler drains what it chooses, by the list or by priority, and counts on it to go.
  */
 function mayBeTakenBack({ machine, reason }: Victim): boolean {
-  const hasVM = (machine.spec.providerID ?? '') !== '';
+  const hasVM = providerIDOf(machine) !== '';
   const isChosen = priorityOf(machine) < Number(DEFAULT_PRIORITY) || markedAtMs(machine) !== undefined;
   return reason === 'surplus' && hasVM && !isChosen && WORTH_KEEPING.has(phaseOf(machine));
 }

@@ -1,5 +1,4 @@
-import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import { NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { nodeNameOf, phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { BoundedMap } from '../../events/bounded-map.ts';
@@ -106,7 +105,7 @@ export class RemovedMachines implements CallNotes {
 
 /** One whose creation came to nothing, and whose deletion has begun. */
 function wasGivenUp(machine: Machine): boolean {
-  return isBeingDeleted(machine) && isBeingCreated(machine) && (machine.spec.providerID ?? '') === '';
+  return isBeingDeleted(machine) && isBeingCreated(machine) && providerIDOf(machine) === '';
 }
 
 /**
@@ -119,5 +118,5 @@ function neverHadVM(machine: Machine): boolean {
 }
 
 function knowsNoVM({ metadata, spec }: Machine): boolean {
-  return (spec.providerID ?? '') === '' && (metadata.labels?.[NODE_LABEL] ?? '') === '';
+  return providerIDOf({ spec }) === '' && nodeNameOf({ metadata }) === '';
 }

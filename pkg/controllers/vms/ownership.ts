@@ -1,3 +1,4 @@
+import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Capabilities, ListedMachine } from '../../driver/driver.ts';
 import { isBeingCreated } from '../machines/status.ts';
@@ -28,12 +29,12 @@ export interface MachinesByIdentity {
 
 /** Machines of one namespace. */
 export function identify(machines: readonly Machine[]): MachinesByIdentity {
-  const withID = machines.filter(({ spec }) => providerIDOf(spec) !== '');
-  const byProviderID = new Map(withID.map((machine) => [providerIDOf(machine.spec), machine]));
-  const shared = withID.filter((machine) => byProviderID.get(providerIDOf(machine.spec)) !== machine);
+  const withID = machines.filter((machine) => providerIDOf(machine) !== '');
+  const byProviderID = new Map(withID.map((machine) => [providerIDOf(machine), machine]));
+  const shared = withID.filter((machine) => byProviderID.get(providerIDOf(machine)) !== machine);
   return {
     byProviderID,
-    shared: new Set(shared.map(({ spec }) => providerIDOf(spec))),
+    shared: new Set(shared.map(providerIDOf)),
     byName: new Map(machines.map((machine) => [machine.metadata.name, machine])),
   };
 }
@@ -62,12 +63,8 @@ export function ownershipOf(
   const namesake = byName.get(vm.machineName);
   if (namesake === undefined) return 'none';
   if (isBeingCreated(namesake)) return 'in-creation';
-  const providerID = providerIDOf(namesake.spec);
+  const providerID = providerIDOf(namesake);
   if (shared.has(providerID)) return 'owned';
   if (providerID !== '') return listed.has(providerID) ? 'none' : 'other-id';
   return vm.machineUID === undefined || vm.machineUID === namesake.metadata.uid ? 'owned' : 'none';
-}
-
-function providerIDOf(spec: Machine['spec']): string {
-  return spec.providerID ?? '';
 }

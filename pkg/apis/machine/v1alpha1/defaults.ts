@@ -1,4 +1,5 @@
-import type { Machine, MachineTemplateSpec } from './machine.ts';
+import { NODE_LABEL } from './labels.ts';
+import type { Machine, MachineSpec, MachineTemplateSpec } from './machine.ts';
 import type { MachineDeployment } from './machine-deployment.ts';
 import type { MachineSet } from './machine-set.ts';
 import type { MachinePhase } from './phases.ts';
@@ -43,4 +44,14 @@ export function templateLabelsOf(template: MachineTemplateSpec | undefined): Rea
 /** The phase of a Machine; empty until a VM is confirmed. */
 export function phaseOf({ status }: Pick<Machine, 'status'>): MachinePhase | '' {
   return status?.currentStatus?.phase ?? '';
+}
+
+/** Name of the Node of a Machine, as its label says; empty without one. */
+export function nodeNameOf({ metadata }: Pick<Machine, 'metadata'>): string {
+  return metadata.labels?.[NODE_LABEL] ?? '';
+}
+
+/** Provider id of the VM of a Machine; empty until it is recorded. */
+export function providerIDOf({ spec }: { readonly spec?: Pick<MachineSpec, 'providerID'> | undefined }): string {
+  return spec?.providerID ?? '';
 }

@@ -1,5 +1,5 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { CREATION_SENT_ANNOTATION, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { wasNeverAsked } from '../../machines/status.ts';
 import type { MachineActivities } from './results.ts';
@@ -9,6 +9,6 @@ export function nothingWasAsked(activities: Pick<MachineActivities, 'get'>, obse
   const { metadata, spec, status } = observed;
   if (activities.get(metadata.uid, 'create') !== undefined) return false;
   if (metadata.annotations?.[CREATION_SENT_ANNOTATION] !== undefined) return false;
-  if ((metadata.labels?.[NODE_LABEL] ?? '') !== '' || (spec?.providerID ?? '') !== '') return false;
+  if (nodeNameOf({ metadata }) !== '' || providerIDOf({ spec }) !== '') return false;
   return wasNeverAsked(observed) || (phaseOf(observed) === '' && status?.lastOperation === undefined);
 }

@@ -1,4 +1,4 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, requeue, stop } from '../../../reconcile/result.ts';
@@ -70,13 +70,13 @@ async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefi
 function startOf({ activities, clock }: Deps, { machine, observed }: MachineContext): number | undefined {
   const created = fromTimestamp(machine.metadata.creationTimestamp);
   if (isBeingCreated(machine)) {
-    const initializingMs = (observed.spec.providerID ?? '') === '' ? undefined : initializingSinceMs(observed);
+    const initializingMs = providerIDOf(observed) === '' ? undefined : initializingSinceMs(observed);
     const recordingMs = refusedSinceMs(observed);
     if (initializingMs !== undefined) return initializingMs;
     if (recordingMs !== undefined) return recordingMs;
     const creation = activities.get(machine.metadata.uid, 'create');
     if (creation?.state !== 'done' || creation.result === undefined) return created;
-    if ((observed.spec.providerID ?? '') === '') return undefined;
+    if (providerIDOf(observed) === '') return undefined;
     // A VM that came in the last moment has the whole time to be initialized; Pending starts the time to join.
     return clock.now() - (clock.monotonicMs() - creation.settledAtMs);
   }

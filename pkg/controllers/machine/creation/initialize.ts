@@ -1,4 +1,4 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
@@ -46,7 +46,7 @@ export const initialize = (deps: Deps): MachineStep => ({
     if (progress.kind === 'waiting') return progress.result;
     // Told where a failure was told before; a life without trouble has no word of it.
     if (phaseOf(observed) === 'CrashLoopBackOff') {
-      pass.event('VMInitialized', `VM ${machine.spec.providerID ?? ''} was initialized.`);
+      pass.event('VMInitialized', `VM ${providerIDOf(machine)} was initialized.`);
     }
     pass.afterWrite(() => deps.metrics.initialized(machine, resolved.machineClass, progress.answer));
     return next;

@@ -1,6 +1,5 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { repeatableTimeoutMs, wholeTimeoutMs } from '../../../driver/deadlines.ts';
@@ -127,8 +126,8 @@ async function findVM(
   signal: AbortSignal,
 ): Promise<Launched | undefined> {
   const recorded = {
-    providerID: machine.spec.providerID ?? '',
-    nodeName: machine.metadata.labels?.[NODE_LABEL] ?? '',
+    providerID: providerIDOf(machine),
+    nodeName: nodeNameOf(machine),
     addresses: [],
     lastKnownState: undefined,
     needsInitialize: false,

@@ -1,4 +1,4 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { next, stop } from '../../../reconcile/result.ts';
 import { isBeingCreated } from '../../machines/status.ts';
 import type { MachineStep } from '../context.ts';
@@ -13,6 +13,6 @@ export const settled: MachineStep = {
   run({ machine }) {
     const phase = phaseOf(machine);
     if (phase === 'Failed' || phase === 'Terminating') return stop;
-    return isBeingCreated(machine) || (machine.spec.providerID ?? '') === '' ? next : stop;
+    return isBeingCreated(machine) || providerIDOf(machine) === '' ? next : stop;
   },
 };

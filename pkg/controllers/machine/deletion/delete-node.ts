@@ -1,4 +1,4 @@
-import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { Lister } from '../../../cache/lister.ts';
@@ -28,7 +28,7 @@ export const deleteNode = (deps: Deps): MachineStep => ({
     const isTakenOver = deletionStageOf(observed) === 'delete-node';
     if (isTakenOver && !(await deps.cursor.isStillOurs(ctx, signal))) return waitFor('the Machine as it is now');
     if (nodes !== undefined && deps.cursor.isNodeAbandoned(ctx)) {
-      const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+      const name = nodeNameOf(machine);
       if (name !== '') pass.event('NodeLeftBehind', `Node ${name} was not deleted: its cluster cannot be reached.`);
     } else if (nodes !== undefined) await remove(deps, ctx, nodes);
     // Nothing mirrors them any more.

@@ -1,6 +1,5 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Lister } from '../../../cache/lister.ts';
@@ -58,14 +57,14 @@ export const deleteVM = (deps: Deps): MachineStep => ({
  */
 export function wasNeverLaunched(observed: Machine): boolean {
   const { type, state, errorCode = '' } = observed.status?.lastOperation ?? {};
-  if (wasNeverAsked(observed) && (observed.metadata.labels?.[NODE_LABEL] ?? '') === '') return true;
+  if (wasNeverAsked(observed) && nodeNameOf(observed) === '') return true;
   return (
     phaseOf(observed) === '' &&
     type === 'Create' &&
     state === 'Failed' &&
     errorCode === '' &&
-    (observed.spec?.providerID ?? '') === '' &&
-    (observed.metadata.labels?.[NODE_LABEL] ?? '') === ''
+    providerIDOf(observed) === '' &&
+    nodeNameOf(observed) === ''
   );
 }
 
@@ -108,7 +107,7 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): D
  */
 async function mayShowInMs(deps: Deps, ctx: MachineContext, { driver }: ResolvedClass): Promise<number> {
   const waitMs = deps.unanswered.lookMs(ctx.machine);
-  if (waitMs === 0 || (ctx.machine.spec.providerID ?? '') !== '') return 0;
+  if (waitMs === 0 || providerIDOf(ctx.machine) !== '') return 0;
   const { idempotentCreate } = await driver.capabilities(ctx.signal).catch(() => ({ idempotentCreate: false }));
   return idempotentCreate ? 0 : waitMs;
 }
@@ -131,7 +130,7 @@ function textOfDeleted({ machines }: Deps, { observed, nodes }: MachineContext, 
   const isOwn = providerID !== '' && sharedWith(observed, machines, nodes) === undefined;
   const what = isOwn ? `VM ${providerID}` : `VM of name ${metadata.name}`;
   if (!found) return `The provider has no ${what}.`;
-  const wasTold = nodes === undefined || (metadata.labels?.[NODE_LABEL] ?? '') !== '';
+  const wasTold = nodes === undefined || nodeNameOf({ metadata }) !== '';
   return isOwn && wasTold ? `${what} was deleted.` : `No ${what} is left at the provider.`;
 }
 

@@ -1,4 +1,4 @@
-import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { VolumeAttachment } from '../../../apis/wire.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
@@ -83,7 +83,7 @@ function failed(deps: Own, ctx: MachineContext, { name, error }: { name: string;
   const sinceMs = deps.detaching.get(uid) ?? nowMs;
   deps.detaching.set(uid, sinceMs);
   const reason = error instanceof Error ? error.message : String(error);
-  const text = `Could not delete VolumeAttachment ${name} of Node ${machine.metadata.labels?.[NODE_LABEL] ?? ''}: ${reason}.`;
+  const text = `Could not delete VolumeAttachment ${name} of Node ${nodeNameOf(machine)}: ${reason}.`;
   log.warn({ err: error, attachment: name }, 'could not delete a VolumeAttachment');
   if (nowMs - sinceMs < deps.settings.pvDetachTimeoutMs) {
     if (deps.cursor.stay(ctx, 'detach-volumes', text)) pass.event('DetachFailed', text);

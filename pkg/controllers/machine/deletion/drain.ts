@@ -1,3 +1,4 @@
+import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { FORCE_DELETION_LABEL, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
@@ -41,7 +42,7 @@ export const drain = (deps: Deps): MachineStep => ({
     const node = nodes === undefined || deps.cursor.isNodeAbandoned(ctx) ? undefined : await nodeOf(deps, ctx, nodes);
     if (nodes === undefined || node === undefined) {
       deps.drains.end(ctx);
-      const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+      const name = nodeNameOf(machine);
       deps.cursor.advance(ctx, 'delete-vm', name === '' ? '' : `Node ${name} does not exist, so nothing is drained.`);
       return next;
     }

@@ -1,3 +1,4 @@
+import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { VirtualMachine } from '../../../driver/driver.ts';
 import type { DriverCode } from '../../../driver/error.ts';
@@ -38,7 +39,7 @@ export const findNode = (deps: Deps): MachineStep => ({
       );
       return next;
     }
-    const known = machine.metadata.labels?.[NODE_LABEL] ?? '';
+    const known = nodeNameOf(machine);
     const node = known === '' ? nodes.ofMachine(machine)[0] : undefined;
     if (node !== undefined) name(ctx, node.metadata.name);
     if (known !== '' || node !== undefined) {
@@ -80,7 +81,7 @@ function found(deps: Deps, ctx: MachineContext, told: Partial<VirtualMachine>): 
   const isRefused = deps.claims.takenBy(ctx, { providerID: '', nodeName: '', ...told }) !== undefined;
   const { nodeName, providerID } = isRefused ? {} : told;
   if (nodeName !== undefined && nodeName !== '') name(ctx, nodeName);
-  if ((machine.spec.providerID ?? '') === '' && providerID !== undefined && providerID !== '') {
+  if (providerIDOf(machine) === '' && providerID !== undefined && providerID !== '') {
     machine.spec.providerID = providerID;
   }
   pass.afterWrite(() => deps.activities.forget(machine.metadata.uid, 'status'));

@@ -1,4 +1,4 @@
-import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { goesWith, type KnownMachines } from '../../machines/node-owner.ts';
@@ -14,7 +14,7 @@ export async function nodesOf(
   nodes: NodeAccess,
 ): Promise<readonly Node[]> {
   const cached = nodes.ofMachine(machine);
-  const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+  const name = nodeNameOf(machine);
   if (cached.length > 0 || name === '' || nodes.get(name) !== undefined) return cached;
   const live = await nodes.read(name, signal);
   return live !== undefined && goesWith(live, machine, machines) ? [live] : [];

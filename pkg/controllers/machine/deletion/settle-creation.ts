@@ -1,3 +1,4 @@
+import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { ActivityKind } from '../../../activity/activity.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
@@ -67,7 +68,7 @@ function takeOver(deps: Deps, ctx: MachineContext, launched: Launched): void {
 }
 
 function adopt({ machine, nodes }: MachineContext, { providerID, nodeName, lastKnownState }: Launched): void {
-  if ((machine.spec.providerID ?? '') === '' && providerID !== '') machine.spec.providerID = providerID;
+  if (providerIDOf(machine) === '' && providerID !== '') machine.spec.providerID = providerID;
   if (lastKnownState !== undefined) machine.status.lastKnownState = lastKnownState;
   if (nodes === undefined || nodeName === '') return;
   machine.metadata.labels = { [NODE_LABEL]: nodeName, ...machine.metadata.labels };

@@ -1,4 +1,4 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { ConditionStatus } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
@@ -50,7 +50,7 @@ export function refusalSaidBy(machine: Machine): string | undefined {
   const { type, errorCode, description = '' } = status?.lastOperation ?? {};
   const isOpen =
     (errorCode === 'FinalizerRefused' && !isHeld(machine)) ||
-    (errorCode === 'RecordRefused' && (type === 'Delete' || (spec?.providerID ?? '') === ''));
+    (errorCode === 'RecordRefused' && (type === 'Delete' || providerIDOf({ spec }) === ''));
   return isOpen ? textOfStage(description) : undefined;
 }
 
@@ -88,7 +88,7 @@ function hasUnrecordedVM(machine: Machine): boolean {
 }
 
 function hasVM({ spec }: Machine): boolean {
-  return (spec?.providerID ?? '') !== '';
+  return providerIDOf({ spec }) !== '';
 }
 
 function hasJoined({ status }: Machine): boolean {

@@ -1,4 +1,4 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, isBeingDeleted } from '../../../apis/meta.ts';
@@ -38,7 +38,7 @@ function explainPhase(machine: Machine): Explanation {
     case 'Available':
       return explanation(
         'Available',
-        `VM ${vmOf(machine)} exists.`,
+        `VM ${providerIDOf(machine)} exists.`,
         undefined,
         'Nothing: there is no Node to wait for.',
       );
@@ -55,8 +55,8 @@ function explainPhase(machine: Machine): Explanation {
   }
 }
 
-function explainCreating({ spec }: Machine): Explanation {
-  return (spec?.providerID ?? '') === ''
+function explainCreating(machine: Machine): Explanation {
+  return providerIDOf(machine) === ''
     ? explanation(
         'Creating',
         'The provider is creating the VM.',
@@ -65,7 +65,7 @@ function explainCreating({ spec }: Machine): Explanation {
       )
     : explanation(
         'Initializing',
-        `VM ${spec?.providerID ?? ''} is being initialized.`,
+        `VM ${providerIDOf(machine)} is being initialized.`,
         'the VM to be initialized',
         'It joins as a Node.',
       );
@@ -127,7 +127,7 @@ function explainPending(machine: Machine): Explanation {
   if (conditions.length === 0) {
     return explanation(
       'WaitingForNode',
-      `VM ${vmOf(machine)} exists, ${its} has not joined yet.`,
+      `VM ${providerIDOf(machine)} exists, ${its} has not joined yet.`,
       `${its} to join`,
       'Its health is checked; if it does not join, the machine becomes Failed at the creation timeout.',
     );
@@ -300,10 +300,6 @@ function nodeOf({ metadata }: Machine): string {
 
 function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-function vmOf({ spec }: Machine): string {
-  return spec?.providerID ?? '';
 }
 
 function sinceOf(machine: Machine): number | undefined {

@@ -1,5 +1,5 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { NODE_LABEL, SELECTED_FOR_UPDATE_LABEL, UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { nodeNameOf, phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { SELECTED_FOR_UPDATE_LABEL, UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { textOfStage } from '../../machines/deletion-stage.ts';
@@ -15,7 +15,7 @@ export function explainInPlace(machine: Machine): Explanation | undefined {
     case 'InPlaceUpdating':
       return {
         reason: 'InPlaceUpdating',
-        message: `Node ${nodeOf(machine)} is drained and being updated.`,
+        message: `Node ${nodeNameOf(machine)} is drained and being updated.`,
         waitingFor: `label ${UPDATE_RESULT_LABEL} on the Node, from the agent that updates it`,
         nextStep: 'It becomes Running; if there is no result by the in-place update timeout, the update has failed.',
       };
@@ -23,14 +23,14 @@ export function explainInPlace(machine: Machine): Explanation | undefined {
       return {
         reason: 'InPlaceUpdateSuccessful',
         message: description,
-        waitingFor: `Node ${nodeOf(machine)} to become healthy`,
+        waitingFor: `Node ${nodeNameOf(machine)} to become healthy`,
         nextStep: atHealthTimeout(machine, 'It becomes Running'),
       };
     case 'InPlaceUpdateFailed':
       return {
         reason: 'InPlaceUpdateFailed',
         message: description,
-        waitingFor: `someone to repair Node ${nodeOf(machine)} and label it ${UPDATE_RESULT_LABEL}=successful`,
+        waitingFor: `someone to repair Node ${nodeNameOf(machine)} and label it ${UPDATE_RESULT_LABEL}=successful`,
         nextStep: atHealthTimeout(machine, 'It becomes Running'),
       };
     default:
@@ -41,7 +41,7 @@ export function explainInPlace(machine: Machine): Explanation | undefined {
 function explainRunning(machine: Machine): Explanation | undefined {
   const reason = machine.status?.conditions?.find(({ type }) => type === IN_PLACE_UPDATE)?.reason;
   const { type, description = '' } = machine.status?.lastOperation ?? {};
-  const node = nodeOf(machine);
+  const node = nodeNameOf(machine);
   if (reason === 'CandidateForUpdate') {
     return {
       reason,
@@ -63,7 +63,7 @@ function explainRunning(machine: Machine): Explanation | undefined {
 
 /** The Machine does not show whether its Node was given back to its pods: what is said holds before and after. */
 function explainUpdated(machine: Machine): Explanation {
-  const node = nodeOf(machine);
+  const node = nodeNameOf(machine);
   const owner = controllerOf(machine);
   return {
     reason: 'Running',
@@ -80,8 +80,4 @@ function atHealthTimeout({ spec }: Machine, otherwise: string): string {
   return spec?.disableHealthTimeout === true
     ? `${otherwise}; disableHealthTimeout keeps it until then.`
     : `${otherwise}; at the health timeout it becomes Failed and is replaced.`;
-}
-
-function nodeOf({ metadata }: Machine): string {
-  return metadata.labels?.[NODE_LABEL] ?? '';
 }

@@ -1,4 +1,4 @@
-import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { belongsTo, type KnownMachines } from '../../machines/node-owner.ts';
@@ -21,7 +21,7 @@ export async function lastLook(
   { machines, readMachine }: LastLookDeps,
   { machine, observed, nodes, signal }: MachineContext,
 ): Promise<LastLook> {
-  const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+  const name = nodeNameOf(machine);
   const [live, node] = await Promise.all([
     readMachine(observed, signal),
     name === '' ? undefined : nodes?.read(name, signal),

@@ -1,3 +1,4 @@
+import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { VirtualMachine } from '../../../driver/driver.ts';
 import type { Lister } from '../../../cache/lister.ts';
@@ -46,7 +47,7 @@ export function contradicts(told: VMIdentity, seen: Partial<VMIdentity>): boolea
 
 /** Whether a Machine other than this one may have a VM that it has not recorded. */
 function isAnyOpen(machines: readonly Machine[], { metadata: { uid } }: Machine): boolean {
-  return machines.some(({ metadata, spec }) => metadata.uid !== uid && (spec?.providerID ?? '') === '');
+  return machines.some(({ metadata, spec }) => metadata.uid !== uid && providerIDOf({ spec }) === '');
 }
 
 function resultOf(err: unknown): Partial<VirtualMachine> {

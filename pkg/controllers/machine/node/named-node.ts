@@ -1,4 +1,4 @@
-import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { belongsTo, type KnownMachines } from '../../machines/node-owner.ts';
 import type { MachineContext } from '../context.ts';
@@ -11,7 +11,7 @@ export type NamedNode = Node | 'missing' | undefined;
 
 /** That Node, from the cache. */
 export function namedNode({ machine, nodes }: MachineContext, machines: KnownMachines): NamedNode {
-  const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+  const name = nodeNameOf(machine);
   if (nodes === undefined || name === '') return undefined;
   const node = nodes.get(name);
   return node !== undefined && belongsTo(node, machine, machines) ? node : 'missing';

@@ -1,8 +1,8 @@
+import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { isDeepStrictEqual } from 'node:util';
 
 import {
   LAST_APPLIED_CAPACITY_ANNOTATION,
-  NODE_LABEL,
   NODE_SYNC_REFUSED_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
@@ -74,7 +74,7 @@ export const nodeSync = (collaborators: Deps): MachineStep => {
 
 async function reconcile(deps: Own, ctx: MachineContext): Promise<StepResult> {
   const { machine, nodes, pass, signal } = ctx;
-  const node = nodes?.get(machine.metadata.labels?.[NODE_LABEL] ?? '');
+  const node = nodes?.get(nodeNameOf(machine));
   if (nodes === undefined || node === undefined || isBeingDeleted(node) || isForeign(deps, ctx, node)) return next;
 
   const known = knownOf(deps, ctx, node);

@@ -1,9 +1,5 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import {
-  LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
-  NODE_LABEL,
-  PRESERVE_ANNOTATION,
-} from '../../../apis/machine/v1alpha1/labels.ts';
+import { nodeNameOf, phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { LAST_APPLIED_NODE_PRESERVE_ANNOTATION, PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
@@ -252,7 +248,7 @@ function takeOver({ machine }: MachineContext, node: Node): void {
 function reportIllegalValue(deps: Deps, { machine, pass, log }: MachineContext, node: NamedNode): void {
   const places: [string, string | undefined][] = [
     ['the Machine', machine.metadata.annotations?.[PRESERVE_ANNOTATION]],
-    [`Node ${machine.metadata.labels?.[NODE_LABEL] ?? ''}`, typeof node === 'object' ? requestOn(node) : undefined],
+    [`Node ${nodeNameOf(machine)}`, typeof node === 'object' ? requestOn(node) : undefined],
   ];
   for (const [where, value] of places) {
     if (value === undefined || isUnderstood(value)) continue;

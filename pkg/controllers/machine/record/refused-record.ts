@@ -1,4 +1,4 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
@@ -197,8 +197,8 @@ function asRecorded({ observed, machine }: MachineContext): MachineCopy {
 function describe({ observed, machine }: MachineContext, err: ApiError): string {
   const { providerID = '' } = machine.spec;
   const what =
-    providerID === (observed.spec?.providerID ?? '')
+    providerID === providerIDOf(observed)
       ? changesOf(observed, machine).join(', ')
-      : `VM ${providerID} with Node name ${machine.metadata.labels?.[NODE_LABEL] ?? ''}`;
+      : `VM ${providerID} with Node name ${nodeNameOf(machine)}`;
   return `${RECORD_REFUSED}${what}: ${reasonFor(err, machine.metadata.name)}`;
 }

@@ -1,3 +1,4 @@
+import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { Lister } from '../../../cache/lister.ts';
@@ -61,7 +62,7 @@ export class ForgottenMachines {
 
 function identitiesOf(machine: Machine): string[] {
   const { name } = machine.metadata;
-  return hasVM(machine) ? [name, machine.spec.providerID ?? ''] : [name];
+  return hasVM(machine) ? [name, providerIDOf(machine)] : [name];
 }
 
 function hasVM({ spec }: Machine): boolean {

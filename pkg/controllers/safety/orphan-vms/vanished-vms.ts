@@ -1,6 +1,5 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
 import { toTimestamp, type Clock } from '../../../clock/clock.ts';
 import { DriverError } from '../../../driver/error.ts';
@@ -64,7 +63,7 @@ export class VanishedVMs {
   /** Machines of `classKey` that had a VM when a look began: only those must be in its list. */
   settled(classKey: string): ReadonlyMap<string, string> {
     const known = this.#deps.machines.byIndex(CLASS_INDEX, classKey).filter(hasSettled);
-    return new Map(known.map(({ metadata, spec }) => [metadata.uid, spec.providerID ?? '']));
+    return new Map(known.map(({ metadata, spec }) => [metadata.uid, providerIDOf({ spec })]));
   }
 
   /** Looks at the Machines of one class; `before` is what `settled` said before the list. Returns who is under suspicion. */
@@ -78,7 +77,7 @@ export class VanishedVMs {
     const missing = this.#deps.machines
       .byIndex(CLASS_INDEX, list.key)
       .filter((machine) => hasSettled(machine) && before.get(machine.metadata.uid) === machine.spec.providerID)
-      .filter(({ spec }) => !listed.has(spec.providerID ?? ''))
+      .filter(({ spec }) => !listed.has(providerIDOf({ spec })))
       .slice(0, ASKED_A_ROUND);
     const suspects = await Promise.all(missing.map((machine) => this.#ask(list, machine, sight, signal)));
     return suspects.filter((uid) => uid !== undefined);
@@ -125,7 +124,7 @@ export class VanishedVMs {
   async #works(machine: Machine, signal: AbortSignal): Promise<boolean> {
     const { targets, settings } = this.#deps;
     const target = targets.of(machine);
-    const name = machine.metadata.labels?.[NODE_LABEL] ?? '';
+    const name = nodeNameOf(machine);
     if (target === undefined || name === '') return false;
     try {
       const { status } = await target.reader.get(nodes, { name }, { signal });
@@ -149,7 +148,7 @@ export class VanishedVMs {
     if (live.metadata.uid !== uid || !hasSettled(live) || live.spec.providerID !== spec.providerID) return;
 
     const failed = copyOf(live);
-    const text = `VM ${spec.providerID ?? ''} no longer exists: ${describeProof(proof)}`;
+    const text = `VM ${providerIDOf({ spec })} no longer exists: ${describeProof(proof)}`;
     beginPhase(failed, 'Failed', clock.now());
     setOperation(failed, { type: 'HealthCheck', state: 'Failed', description: text }, clock.now());
     const change = machineStatusChange(live, failed) ?? {};
@@ -182,5 +181,5 @@ const OTHERS: ReadonlySet<string> = new Set(['', 'Failed', 'Terminating']);
 /** Had its VM for certain, and is not on its way out. One whose VM is gone before it was set up fails to be set up forever. */
 function hasSettled(machine: Machine): boolean {
   if (isBeingDeleted(machine) || OTHERS.has(phaseOf(machine))) return false;
-  return (machine.spec.providerID ?? '') !== '';
+  return providerIDOf(machine) !== '';
 }

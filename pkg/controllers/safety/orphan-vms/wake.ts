@@ -1,3 +1,4 @@
+import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
@@ -48,7 +49,7 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
     const fields = fieldsOf(machine);
     if (departure === 'in-order') {
       log.info(fields, 'deleted the VM of a vanished machine');
-      ownerless.remove(machine.spec.providerID ?? '');
+      ownerless.remove(providerIDOf(machine));
       gone.addLate(remainsOf(machine));
       return;
     }
@@ -62,7 +63,7 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
     const fields = fieldsOf(old);
     switch (removed.record(old)) {
       case 'in-order':
-        ownerless.remove(old.spec.providerID ?? '');
+        ownerless.remove(providerIDOf(old));
         gone.add(remainsOf(old));
         return;
       case 'deleting':
@@ -82,5 +83,5 @@ function reportsSeveralVMs({ status }: Machine): boolean {
 }
 
 function fieldsOf(machine: Machine): { machine: string; providerID: string } {
-  return { machine: keyOf(machine), providerID: machine.spec.providerID ?? '' };
+  return { machine: keyOf(machine), providerID: providerIDOf(machine) };
 }

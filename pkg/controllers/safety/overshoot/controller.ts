@@ -11,15 +11,11 @@ import { frozeSet, unfrozeSmallSet } from '../../replicas/freeze-events.ts';
 import { machinesIn, ownerlessBySet } from './headcount.ts';
 import { overshootLimitsOf, type Margins } from './limits.ts';
 import {
-  freezeDeployment,
+  deploymentFreeze,
   freezeMessageOf,
-  freezeSet,
+  setFreeze,
   isFreezeMarked,
   isUnfreezeRequested,
-  marksOfDeployment,
-  marksOfSet,
-  unfreezeDeployment,
-  unfreezeSet,
 } from '../../replicas/freeze-marks.ts';
 import type { FreezeCause } from '../../replicas/freeze-marks.ts';
 import { decideOnDeployment, decideOnSet } from './freeze-decision.ts';
@@ -87,20 +83,20 @@ export class OvershootController {
     if (owners.some(isUnfreezeRequested)) return;
     const count = machinesIn(set, machines.byIndex(CONTROLLER_INDEX, uid)) + ownerless;
     const limits = overshootLimitsOf(set, this.#deploymentOf(set), margins);
-    const marks = marksOfSet(set);
+    const marks = setFreeze.marksOf(set);
     const isReleased = owners.some((one) => this.#releasedUntilMs.has(one.metadata.uid));
     const verdict = decideOnSet(count, limits, marks, isReleased);
     if (verdict === 'leave') return;
     const fields = { key: keyOf(set), machines: count - ownerless, ownerless, ...limits };
     if (verdict === 'unfreeze') {
-      await unfreezeSet(writer, set, signal);
+      await setFreeze.unfreeze(writer, set, signal);
       recorder.event(unfrozeSmallSet(set));
       log.info(fields, 'unfroze a machine set');
       return;
     }
     const without = ownerless === 0 ? '' : `, ${ownerless} of them VMs without a Machine`;
     const message = `The number of machines backing MachineSet: ${name} is ${count} >= ${limits.high} which is the Max-ScaleUp-Limit${without}; released at ${limits.low}`;
-    await freezeSet(writer, set, { reason: 'OverShootingReplicaCount', message }, clock.now(), signal);
+    await setFreeze.freeze(writer, set, { reason: 'OverShootingReplicaCount', message }, clock.now(), signal);
     if (!marks.isLabelled) recorder.event(frozeSet(set));
     log.warn(fields, 'froze a machine set that has too many machines');
   }
@@ -109,14 +105,14 @@ export class OvershootController {
     const { writer, clock, log } = this.#deps;
     if (isUnfreezeRequested(deployment)) return;
     const sets = this.#deps.machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid);
-    const verdict = decideOnDeployment(sets.map(marksOfSet), marksOfDeployment(deployment));
+    const verdict = decideOnDeployment(sets.map(setFreeze.marksOf), deploymentFreeze.marksOf(deployment));
     if (verdict === 'leave' || (verdict === 'freeze' && isBeingDeleted(deployment))) return;
     if (verdict === 'unfreeze') {
-      await unfreezeDeployment(writer, deployment, signal);
+      await deploymentFreeze.unfreeze(writer, deployment, signal);
       log.info({ key: keyOf(deployment) }, 'unfroze a machine deployment');
       return;
     }
-    const frozen = sets.find((set) => isFreezeMarked(marksOfSet(set)));
+    const frozen = sets.find((set) => isFreezeMarked(setFreeze.marksOf(set)));
     const why = frozen === undefined ? undefined : freezeMessageOf(frozen);
     const cause: FreezeCause =
       why === undefined
@@ -125,7 +121,7 @@ export class OvershootController {
             message: `MachineSet ${frozen?.metadata.name ?? ''} of this MachineDeployment is frozen`,
           }
         : { reason: 'OverShootingReplicaCount', message: why };
-    await freezeDeployment(writer, deployment, cause, clock.now(), signal);
+    await deploymentFreeze.freeze(writer, deployment, cause, clock.now(), signal);
     log.warn({ key: keyOf(deployment) }, 'froze the machine deployment of a frozen set');
   }
 

@@ -6,7 +6,7 @@ import { controllerOf } from '../../../apis/meta.ts';
 import type { Informer } from '../../../cache/lister.ts';
 import type { Caches } from '../../../operator/caches.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
-import { isUnfreezeRequested, marksOfDeployment, marksOfSet } from '../../replicas/freeze-marks.ts';
+import { isUnfreezeRequested, deploymentFreeze, setFreeze } from '../../replicas/freeze-marks.ts';
 import type { FreezeMarks } from '../../replicas/freeze-marks.ts';
 
 /** The one key of the loop. */
@@ -38,8 +38,8 @@ export function wakeOvershoot(
       else if (!isDeepStrictEqual(marksOf(old), marksOf(current))) gather();
     });
   };
-  wakeFor(machineSets, marksOfSet);
-  wakeFor(machineDeployments, marksOfDeployment);
+  wakeFor(machineSets, setFreeze.marksOf);
+  wakeFor(machineDeployments, deploymentFreeze.marksOf);
 }
 
 type Owner = Pick<MachineSet, 'metadata'>;

@@ -1,3 +1,4 @@
+import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import {
   MACHINE_NAME_LABEL,
   NODE_FINALIZER,
@@ -63,8 +64,8 @@ function identityOf({ metadata, spec }: Machine): string {
 
 function nodeNamesOf({ nodes }: Target, machine: Machine | undefined): string[] {
   if (machine === undefined) return [];
-  const label = machine.metadata.labels?.[NODE_LABEL] ?? '';
-  const providerID = machine.spec.providerID ?? '';
+  const label = nodeNameOf(machine);
+  const providerID = providerIDOf(machine);
   const ofVM = providerID === '' ? [] : nodes.byIndex('providerID', providerID);
   const shown = nodes.byIndex('machineName', machine.metadata.name);
   return [...(label === '' ? [] : [label]), ...[...ofVM, ...shown].map(({ metadata }) => metadata.name)];
