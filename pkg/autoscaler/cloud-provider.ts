@@ -18,7 +18,7 @@ import type { Membership } from './membership.ts';
 import type { GroupSizes } from './metrics.ts';
 import { describeMutated, type Mutated, type Mutations } from './mutations.ts';
 import { nodeBytes } from './node-bytes.ts';
-import { optionsReply, ownOptions } from './options.ts';
+import { optionsReply, type OwnOptions, ownOptions } from './options.ts';
 import { parsePlaceholder } from './placeholder.ts';
 import type { RpcCall, Rpcs } from './rpcs.ts';
 import { isTemplate, templateNode } from './template.ts';
@@ -58,6 +58,8 @@ const ERROR_CLASSES = { 'out-of-resources': 1, other: 99 } as const;
 /** What a cluster-autoscaler is told, from the caches, which show what was changed here before the watch does. */
 export class CloudProvider implements Rpcs {
   readonly #deps: CloudProviderDeps;
+  /** By the MachineDeployment as it is in the cache, which is never changed in place. */
+  readonly #options = new WeakMap<MachineDeployment, OwnOptions>();
 
   constructor(deps: CloudProviderDeps) {
     this.#deps = deps;
@@ -163,9 +165,16 @@ export class CloudProvider implements Rpcs {
   }
 
   nodeGroupGetOptions({ id, defaults }: RpcRequest<'nodeGroupGetOptions'>): RpcReply<'nodeGroupGetOptions'> {
-    const options = optionsReply(ownOptions(this.#require(id).deployment), defaults);
+    const options = optionsReply(this.#optionsOf(this.#require(id).deployment), defaults);
     if (options === undefined) throw unimplemented(`MachineDeployment ${id} has no settings of its own`);
     return { nodeGroupAutoscalingOptions: options };
+  }
+
+  /** Asked for five times for each Node in each loop. */
+  #optionsOf(deployment: MachineDeployment): OwnOptions {
+    const known = this.#options.get(deployment) ?? ownOptions(deployment);
+    this.#options.set(deployment, known);
+    return known;
   }
 
   #classOf(deployment: MachineDeployment): MachineClass | undefined {

@@ -160,6 +160,9 @@ function implementation(answer: Answer, clock: Clock): UntypedServiceImplementat
   return Object.fromEntries(METHODS.map(([method]) => [method, handler(method)]));
 }
 
+/** Made once: each call ends with it, also one that was answered. */
+const GONE = new Error('the client has given up, or its deadline has passed');
+
 function incoming(call: ServerUnaryCall<unknown, unknown>, clock: Clock): IncomingCall {
   const deadline = call.getDeadline();
   // gRPC counts by the host's clock, and ours follows the API server's: what is left is asked once, and counted down by ours.
@@ -167,7 +170,7 @@ function incoming(call: ServerUnaryCall<unknown, unknown>, clock: Clock): Incomi
   const leftMs = Number(deadline) - new Date().getTime();
   const sinceMs = clock.monotonicMs();
   const gone = new AbortController();
-  const end = (): void => gone.abort(new Error('the client has given up, or its deadline has passed'));
+  const end = (): void => gone.abort(GONE);
   if (call.cancelled) end();
   else call.on('cancelled', end);
   return {

@@ -118,6 +118,15 @@ describe('membership', () => {
     expect(found.nodeOf(gone)).toBeUndefined();
   });
 
+  test('a Node that has just joined is its Machine’s before it shows so', () => {
+    const young = machine((m) => {
+      m.metadata.labels = { [NODE_LABEL]: 'alone' };
+      m.spec.providerID = '';
+    });
+
+    expect(membership().nodeOf(young)?.metadata.name).toBe('alone');
+  });
+
   test('a set of the same name and another UID is not the owner', () => {
     const orphan = machine((m) => ownedBy(m, { metadata: { ...set.metadata, uid: 'earlier' } }));
 

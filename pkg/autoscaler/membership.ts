@@ -76,9 +76,13 @@ export class Membership {
       .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   }
 
-  /** The Node that a Machine has become; undefined when there is none. */
+  /** The Node that a Machine has become; undefined when there is none, or nobody can tell which of several. */
   nodeOf(machine: Machine): Node | undefined {
-    return ownNodeOf(machine, { ofMachine: this.#deps.nodesOf });
+    const own = ownNodeOf(machine, { ofMachine: this.#deps.nodesOf });
+    if (own !== undefined) return own;
+    // One that has just joined shows neither the name nor the VM of its Machine yet.
+    const [only, ...others] = this.#deps.nodesOf(machine);
+    return others.length === 0 ? only : undefined;
   }
 
   /** By provider id, else by name; a Node of that name and another VM is another Node. */

@@ -29,10 +29,16 @@ export interface StandInOptions {
   readonly stopMs?: number;
   /** Whether each Machine gets a Node. */
   readonly withNodes?: boolean;
+  /** Whether its Node has a providerID. */
+  readonly withProviderIDs?: boolean;
   /** Whether a Machine ever runs; all do unless told otherwise. */
   readonly comesUp?: (machine: Machine) => boolean;
   /** Whether a deleted Machine ever goes; all do unless told otherwise. */
   readonly goes?: (machine: Machine) => boolean;
+  /** Flags of the manager. */
+  readonly flags?: Readonly<Record<string, string>>;
+  /** Done before the first manager starts. */
+  readonly before?: (world: MachineSetWorld) => Promise<void>;
   /** The MachineDeployment controller does not run: its sets keep the sizes that they have. */
   readonly withoutDeployments?: boolean;
 }
@@ -80,6 +86,7 @@ export class MachineSetWorld implements AsyncDisposable {
       world.moments.push(momentOf(world.machines.list()));
       if (current !== undefined) world.#drive(current);
     });
+    await standIn.before?.(world);
     await world.startManager();
     return world;
   }
@@ -102,7 +109,7 @@ export class MachineSetWorld implements AsyncDisposable {
       connection: this.#connection,
       namespace: this.namespace.name,
       controllers: this.#standIn.withoutDeployments === true ? 'machine-set' : 'machine-set,machine-deployment',
-      flags: { 'autoscaler-scaledown-annotation-during-rollout': 'true' },
+      flags: { 'autoscaler-scaledown-annotation-during-rollout': 'true', ...this.#standIn.flags },
       hooks: { recorder: { record: (occurrence) => this.events.push(occurrence) }, ...hooks },
     });
   }
@@ -275,7 +282,8 @@ export class MachineSetWorld implements AsyncDisposable {
 
   async #addNode(machine: Machine): Promise<void> {
     const { name } = machine.metadata;
-    const node = { metadata: { name, labels: { world: this.namespace.name } } };
+    const spec = this.#standIn.withProviderIDs === true ? { providerID: `cloud:///${name}` } : {};
+    const node = { metadata: { name, labels: { world: this.namespace.name } }, spec };
     await this.user.writer.create('create', nodes, node);
     await this.#patchIfThere(machine, { metadata: { labels: { node: name } } });
   }

@@ -1,0 +1,244 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Channel, createChannel, createClient, Status } from 'nice-grpc';
+import { Agent, request } from 'undici';
+
+import {
+  LAST_SCALER_CHANGE_ANNOTATION,
+  NODE_GROUP_MAX_ANNOTATION,
+  NODE_GROUP_MIN_ANNOTATION,
+} from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Node } from '../../pkg/apis/wire.ts';
+import {
+  CloudProviderDefinition,
+  InstanceStatus_InstanceState as State,
+} from '../../pkg/autoscaler/gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
+import { leases, machineClasses, machineDeployments, nodes } from '../../pkg/kube/resource.ts';
+import { MANAGER_LEASE } from '../../pkg/leader/names.ts';
+import { machineClass } from '../builders.ts';
+import { connect } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { MachineSetWorld } from './machine-set-world.ts';
+
+const PATIENCE = { timeoutMs: 45_000 };
+const ANNOTATIONS = { [NODE_GROUP_MIN_ANNOTATION]: '0', [NODE_GROUP_MAX_ANNOTATION]: '5' };
+
+let directory: string;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'autoscaler-'));
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** A client as the cluster-autoscaler is one, on the socket of a manager. */
+class Autoscaler implements Disposable {
+  readonly #channel: Channel;
+  readonly calls;
+
+  constructor(path: string) {
+    this.#channel = createChannel(`unix://${path}`);
+    this.calls = createClient(CloudProviderDefinition, this.#channel);
+  }
+
+  [Symbol.dispose](): void {
+    this.#channel.close();
+  }
+}
+
+/** POSTs a Node as it was marshalled, in the envelope that the API server wants. */
+async function createFromBytes(bytes: Uint8Array): Promise<void> {
+  const { url, ca, adminToken } = connect();
+  const envelope = new BinaryWriter();
+  envelope.uint32(10).fork().uint32(10).string('v1').uint32(18).string('Node').join();
+  envelope.uint32(18).bytes(bytes);
+  const agent = new Agent({ connect: { ca } });
+  const answer = await request(new URL('/api/v1/nodes', url), {
+    dispatcher: agent,
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${adminToken}`,
+      'content-type': 'application/vnd.kubernetes.protobuf',
+      accept: 'application/json',
+    },
+    body: Buffer.concat([Buffer.from('k8s\0'), envelope.finish()]),
+  });
+  const text = await answer.body.text();
+  await agent.destroy();
+  expect({ status: answer.statusCode, text }).toMatchObject({ status: 201 });
+}
+
+describe("the autoscaler's port of a manager", () => {
+  test('answers about MachineDeployments as they are now, and changes them', async () => {
+    const path = join(directory, 'port');
+    await using world = await MachineSetWorld.start({
+      withNodes: true,
+      withProviderIDs: true,
+      flags: { 'autoscaler-grpc-address': `unix://${path}` },
+    });
+    using client = new Autoscaler(path);
+    const { calls } = client;
+    await eventually(() => calls.refresh({}), PATIENCE);
+    const id = 'd';
+    await world.createDeployment(2, ({ metadata }) => (metadata.annotations = ANNOTATIONS));
+    await eventually(() => expect(world.running()).toHaveLength(2), PATIENCE);
+    await calls.refresh({});
+
+    expect(await calls.nodeGroups({})).toMatchObject({ nodeGroups: [{ id, minSize: 0, maxSize: 5 }] });
+    expect(await calls.nodeGroupTargetSize({ id })).toEqual({ targetSize: 2 });
+    const [first = '', second = ''] = world
+      .running()
+      .map(({ metadata }) => metadata.name)
+      .toSorted();
+    const { instances } = await calls.nodeGroupNodes({ id });
+    expect(instances.map((one) => [one.id, one.status?.instanceState])).toEqual([
+      [`cloud:///${first}`, State.instanceRunning],
+      [`cloud:///${second}`, State.instanceRunning],
+    ]);
+    const node = { name: first, providerId: `cloud:///${first}` };
+    expect(await calls.nodeGroupForNode({ node })).toMatchObject({ nodeGroup: { id, minSize: 0, maxSize: 5 } });
+    expect(await calls.nodeGroupForNode({ node: { name: 'stranger', providerId: 'cloud:///x' } })).toMatchObject({
+      nodeGroup: { id: '' },
+    });
+
+    // What others change is seen from the next Refresh on; what is changed here, at once.
+    await world.patch(machineDeployments, id, { spec: { replicas: 3 } });
+    await calls.refresh({});
+    expect(await calls.nodeGroupTargetSize({ id })).toEqual({ targetSize: 3 });
+    await calls.nodeGroupIncreaseSize({ id, delta: 1 });
+    expect(await calls.nodeGroupTargetSize({ id })).toEqual({ targetSize: 4 });
+    expect((await calls.nodeGroupNodes({ id })).instances).toHaveLength(4);
+    await calls.nodeGroupDeleteNodes({ id, nodes: [node] });
+    expect(await calls.nodeGroupTargetSize({ id })).toEqual({ targetSize: 3 });
+    await eventually(() => {
+      expect(world.machines.list()).toHaveLength(3);
+      expect(world.running()).toHaveLength(3);
+    }, PATIENCE);
+    expect(world.running().map(({ metadata }) => metadata.name)).not.toContain(first);
+
+    const before = await world.get(machineDeployments, id);
+    await expect(calls.nodeGroupIncreaseSize({ id, delta: 9 })).rejects.toMatchObject({
+      code: Status.FAILED_PRECONDITION,
+    });
+    await expect(calls.nodeGroupIncreaseSize({ id, delta: -1 })).rejects.toMatchObject({
+      code: Status.INVALID_ARGUMENT,
+    });
+    await expect(calls.nodeGroupIncreaseSize({ id: 'other', delta: 1 })).rejects.toMatchObject({
+      code: Status.NOT_FOUND,
+      details: `there is no node group "other": MachineDeployment ${world.namespace.name}/other does not exist`,
+    });
+    expect((await world.get(machineDeployments, id)).spec).toEqual(before.spec);
+    expect(before.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]).toBeDefined();
+  });
+
+  test('tells templates that an API server reads, options, and which annotations it cannot obey', async () => {
+    const path = join(directory, 'templates');
+    await using world = await MachineSetWorld.start({
+      flags: { 'autoscaler-grpc-address': `unix://${path}`, nodes: '' },
+    });
+    using client = new Autoscaler(path);
+    const { calls } = client;
+    await eventually(() => calls.refresh({}), PATIENCE);
+    const id = 'd';
+    await world.createDeployment(0, ({ metadata, spec }) => {
+      metadata.annotations = { ...ANNOTATIONS, 'autoscaler.gardener.cloud/scale-down-unneeded-time': '1h' };
+      Object.assign(spec.template.spec ?? {}, {
+        nodeTemplate: {
+          metadata: { labels: { tier: 'db' }, annotations: { note: 'x' } },
+          spec: { taints: [{ key: 'dedicated', value: 'db', effect: 'NoSchedule' }] },
+        },
+      });
+    });
+    await calls.refresh({});
+    await expect(calls.nodeGroupTemplateNodeInfo({ id })).rejects.toMatchObject({
+      code: Status.UNIMPLEMENTED,
+      details: 'MachineClass c of MachineDeployment d does not exist',
+    });
+
+    const { metadata: _metadata, ...content } = machineClass((c) => {
+      c.nodeTemplate = { capacity: { cpu: 4, memory: '16Gi', gpu: 0 }, instanceType: 'm4', region: 'eu', zone: 'eu-1' };
+    });
+    await world.user.writer.create('create', machineClasses, {
+      ...content,
+      metadata: { name: 'c', namespace: world.namespace.name },
+    });
+    await calls.refresh({});
+    const template = await calls.nodeGroupTemplateNodeInfo({ id });
+    expect(template.embeddedNode).toEqual(template.nodeBytes);
+    await createFromBytes(template.nodeBytes);
+    const node: Node = await world.user.reader.get(nodes, { name: 'd-template' });
+    await world.user.writer.delete('destroy', nodes, { name: 'd-template' }, { uid: node.metadata.uid });
+    expect(node.metadata).toMatchObject({
+      annotations: { note: 'x' },
+      labels: { tier: 'db', 'node.kubernetes.io/instance-type': 'm4', 'kubernetes.io/arch': 'amd64' },
+    });
+    expect(node.spec?.taints).toContainEqual({ key: 'dedicated', value: 'db', effect: 'NoSchedule' });
+    expect(node.status).toMatchObject({
+      capacity: { cpu: '4', memory: '16Gi', pods: '110' },
+      allocatable: { cpu: '4', memory: '16Gi', pods: '110' },
+      nodeInfo: { operatingSystem: 'linux', architecture: 'amd64' },
+    });
+    expect(node.status?.conditions?.map(({ type, status }) => [type, status])).toContainEqual(['Ready', 'True']);
+
+    const minute = { seconds: 60n, nanos: 0 };
+    const defaults = { scaleDownUnneeded: minute, scaleDownUnready: minute, maxNodeProvision: minute };
+    expect(await calls.nodeGroupGetOptions({ id, defaults })).toMatchObject({
+      nodeGroupAutoscalingOptions: {
+        scaleDownUnneeded: { seconds: 3600n, nanos: 0 },
+        embeddedScaleDownUnneeded: { nanoseconds: 3_600_000_000_000n },
+        scaleDownUnready: minute,
+      },
+    });
+
+    await world.patch(machineDeployments, id, { metadata: { annotations: { [NODE_GROUP_MAX_ANNOTATION]: 'many' } } });
+    await calls.refresh({});
+    expect(await calls.nodeGroups({})).toEqual({ nodeGroups: [] });
+    await expect(calls.nodeGroupTargetSize({ id })).rejects.toMatchObject({
+      code: Status.NOT_FOUND,
+      details: expect.stringContaining('"many" is not valid, a whole number'),
+    });
+    await eventually(() =>
+      expect(world.events).toContainEqual(
+        expect.objectContaining({
+          reason: 'InvalidNodeGroup',
+          message: expect.stringContaining('"many" is not valid'),
+        }),
+      ),
+    );
+  });
+
+  test('of a manager that waits for its Lease says so, until it has it', async () => {
+    const path = join(directory, 'standby');
+    const flags = { 'autoscaler-grpc-address': `unix://${path}`, 'leader-elect': 'true' };
+    const before = async ({ user, namespace: { name } }: MachineSetWorld): Promise<void> => {
+      const now = `${new Date().toISOString().slice(0, -1)}000Z`;
+      const spec = {
+        holderIdentity: 'another',
+        leaseDurationSeconds: 3_600,
+        acquireTime: now,
+        renewTime: now,
+        leaseTransitions: 1,
+      };
+      await user.writer.create('create', leases, { metadata: { name: MANAGER_LEASE, namespace: name }, spec });
+    };
+    await using world = await MachineSetWorld.start({ flags, before });
+    using client = new Autoscaler(path);
+
+    const details = expect.stringContaining(`does not hold Lease ${world.namespace.name}/${MANAGER_LEASE}`);
+    await eventually(
+      () => expect(client.calls.nodeGroups({})).rejects.toMatchObject({ code: Status.UNAVAILABLE, details }),
+      PATIENCE,
+    );
+    const lease = await world.get(leases, MANAGER_LEASE);
+    await world.user.writer.delete(
+      'destroy',
+      leases,
+      { namespace: world.namespace.name, name: MANAGER_LEASE },
+      { uid: lease.metadata.uid },
+    );
+
+    await eventually(() => client.calls.refresh({}), PATIENCE);
+  });
+});
