@@ -9,7 +9,7 @@ import type { LedgerRun } from './ledger.ts';
 
 const START_DEADLINE_MS = 60_000;
 const STOP_DEADLINE_MS = 10_000;
-const POLL_MS = 20;
+const POLL_MS = 100;
 const TAIL_LINES = 12;
 const TAIL_BYTES = 16_384;
 
