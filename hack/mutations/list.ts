@@ -1,3 +1,4 @@
+import { AUTOSCALER } from './list/autoscaler.ts';
 import { BOUNDS } from './list/bounds.ts';
 import { DRIVER } from './list/driver.ts';
 import { GATE } from './list/gate.ts';
@@ -18,4 +19,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...GATE,
   ...DRIVER,
   ...BOUNDS,
+  ...AUTOSCALER,
 ];

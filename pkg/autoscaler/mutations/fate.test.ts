@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machineDeployment, type BuiltMachineDeployment } from '../../../test/builders.ts';
+import { TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { fateOf } from './fate.ts';
 
 const base = machineDeployment(({ metadata, spec }) => {
@@ -8,7 +9,7 @@ const base = machineDeployment(({ metadata, spec }) => {
   spec.replicas = 2;
 });
 
-test.each<{ title: string; now: (d: BuiltMachineDeployment) => void; want: string }>([
+test.each<{ title: string; now: (d: BuiltMachineDeployment) => void; entries?: string[]; want: string }>([
   { title: 'nothing has changed', now: () => undefined, want: 'open' },
   {
     title: 'the status has changed',
@@ -40,13 +41,31 @@ test.each<{ title: string; now: (d: BuiltMachineDeployment) => void; want: strin
     want: 'unknown',
   },
   {
+    title: 'it lists one of two names',
+    now: ({ metadata }) => {
+      Object.assign(metadata, { resourceVersion: '9', generation: 5 });
+      metadata.annotations[TRIGGER_DELETION_ANNOTATION] = 'x,a~t';
+    },
+    entries: ['a~t', 'b~t'],
+    want: 'unknown',
+  },
+  {
+    title: 'it lists both names',
+    now: ({ metadata }) => {
+      Object.assign(metadata, { resourceVersion: '9', generation: 5 });
+      metadata.annotations[TRIGGER_DELETION_ANNOTATION] = 'b~t,a~t';
+    },
+    entries: ['a~t', 'b~t'],
+    want: 'done',
+  },
+  {
     title: 'it is another one of the same name',
     now: ({ metadata }) => void (metadata.uid = 'another'),
     want: 'unknown',
   },
-])('a write to 4 whose answer did not come, when $title, is $want', ({ now, want }) => {
+])('a write to 4 whose answer did not come, when $title, is $want', ({ now, entries = [], want }) => {
   const changed = structuredClone(base);
   now(changed);
 
-  expect(fateOf({ base, replicas: 4 }, changed)).toBe(want);
+  expect(fateOf({ base, replicas: 4, entries }, changed)).toBe(want);
 });

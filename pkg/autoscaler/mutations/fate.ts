@@ -1,11 +1,13 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import { replicasOf } from './group-state.ts';
+import { listedIn, replicasOf } from './group-state.ts';
 
 /** A write whose answer did not come. */
 export interface Unanswered {
   /** What it followed from; it carried this version. */
   readonly base: MachineDeployment;
   readonly replicas: number;
+  /** What it added to the list of Machines that are to go. */
+  readonly entries: readonly string[];
 }
 
 /**
@@ -15,16 +17,19 @@ export interface Unanswered {
  * |---|---|
  * | nothing has changed                                       | open: it may still arrive. The same write again cannot happen twice, both carry one version |
  * | something has, but not the spec                           | missed: it did not happen, and cannot any more |
+ * | the Machines that it names are listed                     | done |
  * | one change of the spec, to the size that it asked for     | done: by this write, or as if by it |
  * | others                                                    | unknown |
  */
 export type Fate = 'open' | 'missed' | 'done' | 'unknown';
 
 /** Judges one write. */
-export function fateOf({ base, replicas }: Unanswered, now: MachineDeployment): Fate {
+export function fateOf({ base, replicas, entries }: Unanswered, now: MachineDeployment): Fate {
   if (now.metadata.uid !== base.metadata.uid) return 'unknown';
   if (now.metadata.resourceVersion === base.metadata.resourceVersion) return 'open';
   const changes = (now.metadata.generation ?? 0) - (base.metadata.generation ?? 0);
   if (changes === 0) return 'missed';
-  return changes === 1 && replicasOf(now) === replicas ? 'done' : 'unknown';
+  const listed = new Set(listedIn(now));
+  const isListed = entries.length > 0 && entries.every((entry) => listed.has(entry));
+  return isListed || (changes === 1 && replicasOf(now) === replicas) ? 'done' : 'unknown';
 }

@@ -259,6 +259,21 @@ describe('when it is not written', () => {
   });
 });
 
+test('what turns out to have been written is seen at once, as if it had been answered', async () => {
+  const scene = new Scene();
+  scene.deps.client.failures.push(LOST, CONFLICT);
+  const [deployment] = scene.deps.machineDeployments.list();
+  const answer = scene.delete('m-0');
+  scene.change(machineDeployments, deployment as BuiltMachineDeployment, ({ metadata, spec }) => {
+    Object.assign(metadata, { resourceVersion: '9', generation: 3 });
+    metadata.annotations[TRIGGER_DELETION_ANNOTATION] = `m-0~${NOW}`;
+    spec.replicas = 2;
+  });
+
+  await expect(answer).resolves.toEqual({ before: 3, after: 2, machines: ['m-0'] });
+  expect(scene.deps.machineDeployments.list()[0]?.spec.replicas).toBe(2);
+});
+
 test('Events say what an autoscaler has brought about, and what it was refused', async () => {
   const scene = new Scene();
 

@@ -75,10 +75,9 @@ export class GroupWrites {
       const now = await this.#read(wish, call, unanswered);
       if (now === undefined) continue;
       const fate = unanswered && settled(unanswered, now, wish);
-      if (unanswered !== undefined && fate === 'done') {
-        this.#deps.machineDeployments.wrote(now);
-        return unanswered.mutated;
-      }
+      // What has happened already must be seen by whoever asks next, as the answer to a write is.
+      if (unanswered !== undefined && fate !== 'open') this.#deps.machineDeployments.wrote(now);
+      if (unanswered !== undefined && fate === 'done') return unanswered.mutated;
       if (fate === 'missed') unanswered = undefined;
 
       const next = unanswered ?? (await this.#next(wish, now, call));
@@ -168,8 +167,6 @@ export class GroupWrites {
 
 /** A write, and what it is answered with. */
 interface Sent extends Unanswered {
-  /** `name~time` */
-  readonly entries: readonly string[];
   readonly time: string;
   readonly mutated: Mutated;
 }
