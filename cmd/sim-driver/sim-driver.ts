@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-import { InvalidArgumentError } from 'commander';
-import type { Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import type { Capabilities } from '../../pkg/driver/driver.ts';
@@ -17,8 +16,7 @@ import {
 } from '../../pkg/drivers/command.ts';
 import type { CommonOptions } from '../../pkg/drivers/command.ts';
 import { ControlServer } from '../../pkg/drivers/sim/control-server.ts';
-import { parseFaultRules } from '../../pkg/drivers/sim/faults.ts';
-import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
+import { parseFaultRules, type FaultRule } from '../../pkg/drivers/sim/faults.ts';
 import { DEFAULT_SETTINGS } from '../../pkg/drivers/sim/settings.ts';
 import { Simulation } from '../../pkg/drivers/sim/simulation.ts';
 import { createLogger } from '../../pkg/log/logger.ts';

@@ -1,5 +1,4 @@
-import { keyOf } from '../apis/meta.ts';
-import type { KubeObject } from '../apis/meta.ts';
+import { keyOf, type KubeObject } from '../apis/meta.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { ObjectIdentity } from '../kube/client.ts';
 import type { ListWatch, Selection } from '../kube/list-watch.ts';
@@ -7,14 +6,12 @@ import type { Resource } from '../kube/resource.ts';
 import type { Logger } from '../log/logger.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
 import type { ChangeHandler, Informer } from './lister.ts';
-import { listAll } from './pager.ts';
-import type { Listed } from './pager.ts';
+import { listAll, type Listed } from './pager.ts';
 import { describeSetBack, findSetBack, KnownHistory, type LastChange, samplesOf } from './known-history.ts';
 import { type Continuity, Reflector, type Sink } from './reflector.ts';
 import { compareResourceVersions } from './resource-version.ts';
 import type { Change, IndexFunctions } from './store.ts';
-import { deepFreeze, dropManagedFields, onlyMetadata } from './transform.ts';
-import type { Transform } from './transform.ts';
+import { deepFreeze, dropManagedFields, onlyMetadata, type Transform } from './transform.ts';
 import { Waiters } from '../clock/waiters.ts';
 import { WrittenStore } from './written.ts';
 
@@ -29,7 +26,7 @@ export interface InformerOptions<T extends KubeObject> {
   readonly indexes?: IndexFunctions<T> | undefined;
   /** Applied once to each object; `managedFields` are left out before. */
   readonly transform?: Transform<T> | undefined;
-  /** Outages what readers get: outside production, where it finds writers. */
+  /** Freezes what readers get: outside production, where it finds writers. */
   readonly freeze?: boolean | undefined;
   /** Told of every event, bookmark and list: the cluster answers. Must not throw. */
   readonly onAlive?: (() => void) | undefined;

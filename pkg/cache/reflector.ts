@@ -1,5 +1,4 @@
-import { keyOf } from '../apis/meta.ts';
-import type { KubeObject } from '../apis/meta.ts';
+import { keyOf, type KubeObject } from '../apis/meta.ts';
 import type { Clock } from '../clock/clock.ts';
 import { ApiError, isExpired } from '../kube/errors.ts';
 import { errorOfStatus, isSilence } from '../kube/failure.ts';
@@ -7,8 +6,7 @@ import type { ListWatch } from '../kube/list-watch.ts';
 import type { WatchEvent } from '../kube/watch.ts';
 import type { Logger } from '../log/logger.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
-import { listAll } from './pager.ts';
-import type { Listed } from './pager.ts';
+import { listAll, type Listed } from './pager.ts';
 import { ReconnectBackoff } from './reconnect-backoff.ts';
 
 /** Where a reflector delivers. */

@@ -1,5 +1,4 @@
-import { keyOf } from '../apis/meta.ts';
-import type { KubeObject } from '../apis/meta.ts';
+import { keyOf, type KubeObject } from '../apis/meta.ts';
 
 /** What happened to one object: added (old undefined), updated, deleted (current undefined). */
 export interface Change<T> {

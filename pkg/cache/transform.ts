@@ -20,7 +20,7 @@ export function onlyMetadata<T extends KubeObject>(object: T): T {
   return { metadata: object.metadata } as T;
 }
 
-/** Outages an object and all that hangs below it; a write then throws. */
+/** Freezes an object and all that hangs below it; a write then throws. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);

@@ -1,9 +1,7 @@
-import { keyOf } from '../apis/meta.ts';
-import type { KubeObject } from '../apis/meta.ts';
+import { keyOf, type KubeObject } from '../apis/meta.ts';
 import type { ObjectIdentity } from '../kube/client.ts';
 import { compareResourceVersions } from './resource-version.ts';
-import { Store } from './store.ts';
-import type { Change, IndexFunctions } from './store.ts';
+import { Store, type Change, type IndexFunctions } from './store.ts';
 
 /** One of our writes that the watch has not delivered yet; readers see its answer, or nothing if we deleted that since. */
 interface Pending<T> {

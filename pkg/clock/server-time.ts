@@ -1,5 +1,4 @@
-import { fromHTTPDate } from './clock.ts';
-import type { Clock } from './clock.ts';
+import { fromHTTPDate, type Clock } from './clock.ts';
 
 /** A clock whose wall time can be set; SystemClock. */
 export interface AnchoredClock extends Clock {

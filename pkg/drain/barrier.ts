@@ -1,9 +1,7 @@
 import type { Node, Taint } from '../apis/wire.ts';
-import { toTimestamp } from '../clock/clock.ts';
-import type { Clock } from '../clock/clock.ts';
+import { toTimestamp, type Clock } from '../clock/clock.ts';
 import { ApiError, isNotFound } from '../kube/errors.ts';
-import type { Patch } from '../kube/patch.ts';
-import { mergePatchIfUnchanged, strategicPatch } from '../kube/patch.ts';
+import { mergePatchIfUnchanged, strategicPatch, type Patch } from '../kube/patch.ts';
 import { nodes } from '../kube/resource.ts';
 import type { Barrier, DrainCondition, DrainRequest } from './drain.ts';
 import { cachedNode, readNode } from './node.ts';

@@ -1,5 +1,4 @@
-import { fromTimestamp } from '../clock/clock.ts';
-import type { Clock } from '../clock/clock.ts';
+import { fromTimestamp, type Clock } from '../clock/clock.ts';
 import { DeadlineError, untilAborted } from '../clock/deadline.ts';
 import type { Pod } from '../apis/wire.ts';
 import type { Logger } from '../log/logger.ts';
@@ -10,8 +9,7 @@ import type { Drain, DrainOutcome, DrainRequest } from './drain.ts';
 import { Evictor } from './evictor.ts';
 import type { DrainLimits } from './limits.ts';
 import { cachedNode, readNode } from './node.ts';
-import { NodePods } from './node-pods.ts';
-import type { PodSource } from './node-pods.ts';
+import { NodePods, type PodSource } from './node-pods.ts';
 import { createPodActions } from './pod-actions.ts';
 import { planDrain, toleratesBarrier } from './pods.ts';
 import { DrainTracker } from './drain-tracker.ts';

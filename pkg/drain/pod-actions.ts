@@ -3,8 +3,7 @@ import type { Pod } from '../apis/wire.ts';
 import { pods } from '../kube/resource.ts';
 import type { Target } from '../targets/targets.ts';
 import type { DrainLimits } from './limits.ts';
-import { answerIn } from './answer.ts';
-import type { PodAnswer } from './answer.ts';
+import { answerIn, type PodAnswer } from './answer.ts';
 
 /** What a drain does to pods. Each names the pod by UID: another pod of that name is never touched. */
 export interface PodActions {

@@ -6,8 +6,7 @@ import type { Evictor } from './evictor.ts';
 import type { PodFeed } from './node-pods.ts';
 import { graceMsOf } from './pods.ts';
 import type { DrainTracker } from './drain-tracker.ts';
-import { isAttached, isAttachedElsewhere } from './volumes.ts';
-import type { TrackedVolume, VolumeLookup } from './volumes.ts';
+import { isAttached, isAttachedElsewhere, type TrackedVolume, type VolumeLookup } from './volumes.ts';
 
 /** What a serial drain works with. */
 export interface SerialDrainParts {

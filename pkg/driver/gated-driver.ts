@@ -15,9 +15,8 @@ import type {
 import { DELETE_TIMEOUT_MS, READ_TIMEOUT_MS } from './deadlines.ts';
 import { DRIVER_CODES, DriverError } from './error.ts';
 import { FenceWatch } from './fence-watch.ts';
-import { OPERATIONS } from './operations.ts';
+import { OPERATIONS, type DriverOperation } from './operations.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
-import type { DriverOperation } from './operations.ts';
 import type { Obedience } from './obedience.ts';
 
 /** What controllers see of a driver. All calls throw DriverError; mutations also GateClosedError, before anything is sent. */

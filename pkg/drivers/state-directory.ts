@@ -2,8 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { hasErrno } from '../driver/errno.ts';
-import { identityOf, isAlive } from './process-identity.ts';
-import type { ProcessIdentity } from './process-identity.ts';
+import { identityOf, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** The directory is used by another driver that still runs. */
 export class StateDirectoryError extends Error {

@@ -38,7 +38,7 @@ export interface OutageDetectorParts {
   readonly metrics: GateMetrics;
   /** Time between probes while the cluster answers. */
   readonly periodMs: number;
-  /** Outage that outages, and greatest age of a proof of life. */
+  /** How long a cluster may fail to answer before an outage begins, and greatest age of a proof of life. */
   readonly timeoutMs: number;
   /** Called when an outage begins, is better understood, or ends. */
   readonly changed: (change: OutageChange) => void;
@@ -80,7 +80,7 @@ const SETTLED_WITHIN_MS = 5_000;
  * | failing | alive, time forgotten          | outage when the first failure is older than timeout  | 0.5 s, doubled to 2 s |
  * | outage  | caught up → alive, else outage | outage                                               | as failing            |
  *
- * One that shows that the cluster was set back to an earlier state outages it at once, and counts as a good one: everything is read
+ * One that shows that the cluster was set back to an earlier state begins an outage at once, and counts as a good one: everything is read
  * anew. A cluster that never answered is probed each second, and alive with the first good probe.
  */
 export class OutageDetector {
@@ -97,7 +97,7 @@ export class OutageDetector {
   #provenMs: number | undefined;
   /** A probe has succeeded before. */
   #hasAnswered = false;
-  /** Decides when it outages. */
+  /** Decides when an outage begins. */
   #firstFailureMs: number | undefined;
   /** What is told: an outage has begun before the probe that found it failed. Undefined like `#firstFailureMs`. */
   #silentSinceMs: number | undefined;

@@ -1,5 +1,4 @@
-import type { Clock } from '../clock/clock.ts';
-import { toTimestamp } from '../clock/clock.ts';
+import { toTimestamp, type Clock } from '../clock/clock.ts';
 import type { Cluster } from '../gate/gate.ts';
 import type { Check } from './checks.ts';
 

@@ -1,5 +1,4 @@
-import { controllerOf } from '../apis/meta.ts';
-import type { KubeObject } from '../apis/meta.ts';
+import { controllerOf, type KubeObject } from '../apis/meta.ts';
 
 /** Name of the index of Machines and MachineSets by who controls them. */
 export const CONTROLLER_INDEX = 'controller';

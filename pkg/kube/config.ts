@@ -7,8 +7,7 @@ import type { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 
 import { parseYaml } from '../apis/yaml.ts';
 import type { Clock } from '../clock/clock.ts';
-import { RefreshingEndpoint } from './endpoint.ts';
-import type { ConnectionSettings, Credentials, Endpoint } from './endpoint.ts';
+import { RefreshingEndpoint, type ConnectionSettings, type Credentials, type Endpoint } from './endpoint.ts';
 
 /** The flag value that names the service account of the pod. */
 export const IN_CLUSTER = 'inClusterConfig';

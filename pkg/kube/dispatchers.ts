@@ -1,7 +1,6 @@
 import { createSecureContext } from 'node:tls';
 
-import { Agent, ProxyAgent, Socks5ProxyAgent } from 'undici';
-import type { Dispatcher } from 'undici';
+import { Agent, ProxyAgent, Socks5ProxyAgent, type Dispatcher } from 'undici';
 
 import type { ConnectionSettings, Endpoint } from './endpoint.ts';
 import { startGuard } from './start-guard.ts';

@@ -1,7 +1,6 @@
 import type { Status } from '../apis/meta.ts';
 import { fromHTTPDate } from '../clock/clock.ts';
-import { ApiError } from './errors.ts';
-import type { ApiErrorReason } from './errors.ts';
+import { ApiError, type ApiErrorReason } from './errors.ts';
 
 /** Reasons of answers that carry no Status: those of proxies, and of the server's own overload filter. */
 const REASON_BY_CODE: Readonly<Record<number, ApiErrorReason>> = {

@@ -7,8 +7,7 @@ import { ApiError, isNotFound } from './errors.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
 import { MUTATE } from './mutate.ts';
 import type { Patch, PatchType } from './patch.ts';
-import { apiVersionOf, normalised, pods } from './resource.ts';
-import type { Resource } from './resource.ts';
+import { apiVersionOf, normalised, pods, type Resource } from './resource.ts';
 import type { GatedCall, Transport } from './transport.ts';
 
 /** Learns what our writes did before any watch tells; the caches. Must not throw. */

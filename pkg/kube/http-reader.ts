@@ -2,8 +2,7 @@ import type { KubeObject, List } from '../apis/meta.ts';
 import { addressOf, queryOf } from './address.ts';
 import { METADATA } from './list-watch.ts';
 import type { GetOptions, ListOptions, ObjectRef, Reader } from './client.ts';
-import { normalised, normalisedList } from './resource.ts';
-import type { Resource } from './resource.ts';
+import { normalised, normalisedList, type Resource } from './resource.ts';
 import type { Transport } from './transport.ts';
 
 /** Live reads of one cluster. */

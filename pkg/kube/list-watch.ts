@@ -1,11 +1,9 @@
 import type { KubeObject, List } from '../apis/meta.ts';
 import { addressOf, queryOf } from './address.ts';
 import type { CallOptions } from './client.ts';
-import { normalised, normalisedList, received, receivedList } from './resource.ts';
-import type { Resource } from './resource.ts';
+import { normalised, normalisedList, received, receivedList, type Resource } from './resource.ts';
 import type { Transport } from './transport.ts';
-import { jsonLines } from './watch.ts';
-import type { WatchEvent } from './watch.ts';
+import { jsonLines, type WatchEvent } from './watch.ts';
 
 /** Which objects of a resource, and how much of each. */
 export interface Selection {

@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram } from 'prom-client';
-import type { Registry } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
+
+import { declaring } from './declaring.ts';
 
 /** What one kind of long work shows when it is scraped. */
 export interface ActivityState {
@@ -23,6 +24,7 @@ export interface ActivityMetrics {
 
 /** Declares the metrics of long work in `registry`. */
 export function activityMetrics(registry: Registry): ActivityMetrics {
+  const { counter, histogram } = declaring(registry);
   const registers = [registry];
   let read: (() => readonly ActivityState[]) | undefined;
   const gauge = (name: string, help: string, value: (state: ActivityState) => number): Gauge<'kind'> =>
@@ -42,19 +44,16 @@ export function activityMetrics(registry: Registry): ActivityMetrics {
     'Age of the oldest long work that has not ended, waiting included.',
     (state) => state.oldestMs / 1_000,
   );
-  const ended = new Counter({
-    name: 'machinist_activities_total',
-    help: 'Long work that ended, by kind and how (done, failed, aborted).',
-    labelNames: ['kind', 'result'],
-    registers,
-  });
-  const duration = new Histogram({
-    name: 'machinist_activity_duration_seconds',
-    help: 'How long work took, from being asked for to its end.',
-    labelNames: ['kind'],
-    buckets: [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200],
-    registers,
-  });
+  const ended = counter(
+    'machinist_activities_total',
+    'Long work that ended, by kind and how (done, failed, aborted).',
+    ['kind', 'result'],
+  );
+  const duration = histogram(
+    'machinist_activity_duration_seconds',
+    'How long work took, from being asked for to its end.',
+    { labelNames: ['kind'], buckets: [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200] },
+  );
   return {
     track(states) {
       read = states;

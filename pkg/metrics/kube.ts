@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram } from 'prom-client';
-import type { Registry } from 'prom-client';
+import { Gauge, type Counter, type Histogram, type Registry } from 'prom-client';
+
+import { declaring } from './declaring.ts';
 
 /** Ten buckets from 1 ms, each twice the one before, as the original has. */
 const LATENCY_BUCKETS = Array.from({ length: 10 }, (_, i) => 0.001 * 2 ** i);
@@ -24,6 +25,7 @@ export interface KubeMetrics {
 
 /** Declares the metrics of pkg/kube and pkg/cache in `registry`. */
 export function kubeMetrics(registry: Registry): KubeMetrics {
+  const { counter, histogram } = declaring(registry);
   const registers = [registry];
   const ages = new Map<{ kind: string; cluster: string }, () => number>();
   const age = new Gauge({
@@ -38,43 +40,22 @@ export function kubeMetrics(registry: Registry): KubeMetrics {
   });
 
   return {
-    requests: new Counter({
-      name: 'rest_client_requests_total',
-      help: 'Number of HTTP requests, partitioned by status code, method, and host.',
-      labelNames: ['code', 'method', 'host'],
-      registers,
-    }),
-    latency: new Histogram({
-      name: 'rest_client_request_latency_seconds',
-      help: 'Request latency in seconds. Broken down by verb and URL.',
-      labelNames: ['verb', 'url'],
+    requests: counter(
+      'rest_client_requests_total',
+      'Number of HTTP requests, partitioned by status code, method, and host.',
+      ['code', 'method', 'host'],
+    ),
+    latency: histogram(
+      'rest_client_request_latency_seconds',
+      'Request latency in seconds. Broken down by verb and URL.',
+      { labelNames: ['verb', 'url'], buckets: LATENCY_BUCKETS },
+    ),
+    throttled: histogram('machinist_kube_throttle_wait_seconds', 'Seconds that a request waited for --kube-api-qps.', {
       buckets: LATENCY_BUCKETS,
-      registers,
     }),
-    throttled: new Histogram({
-      name: 'machinist_kube_throttle_wait_seconds',
-      help: 'Seconds that a request waited for --kube-api-qps.',
-      buckets: LATENCY_BUCKETS,
-      registers,
-    }),
-    lists: new Counter({
-      name: 'machinist_cache_lists_total',
-      help: 'Full lists that caches made, by reason.',
-      labelNames: ['kind', 'reason'],
-      registers,
-    }),
-    watches: new Counter({
-      name: 'machinist_cache_watches_total',
-      help: 'Watches that ended, by result.',
-      labelNames: ['kind', 'result'],
-      registers,
-    }),
-    handlerErrors: new Counter({
-      name: 'machinist_cache_handler_errors_total',
-      help: 'Handlers of cache changes that threw.',
-      labelNames: ['kind'],
-      registers,
-    }),
+    lists: counter('machinist_cache_lists_total', 'Full lists that caches made, by reason.', ['kind', 'reason']),
+    watches: counter('machinist_cache_watches_total', 'Watches that ended, by result.', ['kind', 'result']),
+    handlerErrors: counter('machinist_cache_handler_errors_total', 'Handlers of cache changes that threw.', ['kind']),
     watchAge(labels, ageSeconds) {
       const own = { ...labels };
       ages.set(own, ageSeconds);

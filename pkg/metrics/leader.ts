@@ -1,30 +1,19 @@
-import { Counter, Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
+
+import { declaring } from './declaring.ts';
 
 /** How an attempt to take or renew a Lease ended. */
 export type LeaseResult = 'ok' | 'conflict' | 'error';
 
-/** What is counted about leadership. */
-export interface LeaderMetrics {
-  readonly isLeader: Gauge<'lease'>;
-  readonly renewals: Counter<'lease' | 'result'>;
-}
-
 /** Declares the metrics of leader election in `registry`. */
-export function leaderMetrics(registry: Registry): LeaderMetrics {
-  const registers = [registry];
+export function leaderMetrics(registry: Registry) {
+  const { counter, gauge } = declaring(registry);
   return {
-    isLeader: new Gauge({
-      name: 'machinist_leader',
-      help: 'Whether this process holds the Lease: 1 it does, 0 it waits.',
-      labelNames: ['lease'],
-      registers,
-    }),
-    renewals: new Counter({
-      name: 'machinist_lease_renewals_total',
-      help: 'Attempts to take or renew the Lease, by result (ok, conflict, error).',
-      labelNames: ['lease', 'result'],
-      registers,
-    }),
+    isLeader: gauge('machinist_leader', 'Whether this process holds the Lease: 1 it does, 0 it waits.', ['lease']),
+    renewals: counter(
+      'machinist_lease_renewals_total',
+      'Attempts to take or renew the Lease, by result (ok, conflict, error).',
+      ['lease', 'result'],
+    ),
   };
 }

@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram } from 'prom-client';
-import type { Registry } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
+
+import { declaring } from './declaring.ts';
 
 /** What a queue shows when it is scraped. Ages are in milliseconds. */
 export interface QueueState {
@@ -32,34 +33,26 @@ const labelNames = ['name'] as const;
 
 /** Declares the workqueues' metrics in `registry`. */
 export function queueMetrics(registry: Registry): QueueMetrics {
-  const registers = [registry];
+  const { counter, histogram } = declaring(registry);
   const queues = new Map<string, () => QueueState>();
   declareStates(registry, queues);
-  const adds = new Counter({
-    name: 'mcm_workqueue_adds_total',
-    help: 'Keys added to a workqueue; a key that waits already is not counted again.',
+  const adds = counter(
+    'mcm_workqueue_adds_total',
+    'Keys added to a workqueue; a key that waits already is not counted again.',
     labelNames,
-    registers,
-  });
-  const retries = new Counter({
-    name: 'mcm_workqueue_retries_total',
-    help: 'Keys asked to be run again after a delay or after a failure.',
+  );
+  const retries = counter(
+    'mcm_workqueue_retries_total',
+    'Keys asked to be run again after a delay or after a failure.',
     labelNames,
-    registers,
-  });
-  const waited = new Histogram({
-    name: 'mcm_workqueue_queue_duration_seconds',
-    help: 'Time that a key waited for a worker.',
+  );
+  const waited = histogram('mcm_workqueue_queue_duration_seconds', 'Time that a key waited for a worker.', {
     labelNames,
     buckets: BUCKETS,
-    registers,
   });
-  const worked = new Histogram({
-    name: 'mcm_workqueue_work_duration_seconds',
-    help: 'Time that working on a key took.',
+  const worked = histogram('mcm_workqueue_work_duration_seconds', 'Time that working on a key took.', {
     labelNames,
     buckets: BUCKETS,
-    registers,
   });
   return {
     track(name, state) {

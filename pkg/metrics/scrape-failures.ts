@@ -1,5 +1,4 @@
-import { Counter } from 'prom-client';
-import type { Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 
 const NAME = 'mcm_misc_scrape_failure_total';
 /** The original's program that counts these kinds, whichever of ours does. */

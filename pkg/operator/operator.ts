@@ -59,7 +59,7 @@ export interface OperatorHooks extends DriverHooks {
   readonly gate?: Gate & Trust;
   /** In place of the recorders of all components. */
   readonly recorder?: Recorder;
-  /** Outages what caches give, which finds those who write to it. */
+  /** Freezes what caches give, which finds those who write to it. */
   readonly freezeCached?: boolean;
 }
 

@@ -4,8 +4,7 @@ import { subjectOf } from '../events/event-object.ts';
 import type { Recorder } from '../events/recorder.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { Outages } from '../gate/outages.ts';
-import { describeHeldUp, describeLength, describeOutage } from '../gate/outage.ts';
-import type { OutageChange, Outage } from '../gate/outage.ts';
+import { describeHeldUp, describeLength, describeOutage, type OutageChange, type Outage } from '../gate/outage.ts';
 import { leases } from '../kube/resource.ts';
 
 /** A leadership on whose Lease outages are reported. */

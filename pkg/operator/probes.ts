@@ -1,7 +1,5 @@
-import type { CachedKind } from '../cache/reach-present.ts';
-import { reachPresent } from '../cache/reach-present.ts';
-import type { ClusterContinuity } from '../cache/cluster-continuity.ts';
-import { unlessRefused } from '../cache/cluster-continuity.ts';
+import { reachPresent, type CachedKind } from '../cache/reach-present.ts';
+import { unlessRefused, type ClusterContinuity } from '../cache/cluster-continuity.ts';
 import { requireListedIsStored } from '../cache/known-history.ts';
 import type { ReflectedInformer } from '../cache/reflected-informer.ts';
 import type { KubeObject } from '../apis/meta.ts';

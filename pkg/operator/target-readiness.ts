@@ -1,5 +1,4 @@
-import { reachPresent } from '../cache/reach-present.ts';
-import type { CachedKind } from '../cache/reach-present.ts';
+import { reachPresent, type CachedKind } from '../cache/reach-present.ts';
 import type { Clock } from '../clock/clock.ts';
 import { untilAborted } from '../clock/deadline.ts';
 import type { Outages } from '../gate/outages.ts';

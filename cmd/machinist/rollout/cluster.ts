@@ -2,8 +2,7 @@ import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machi
 import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import { ReflectedInformer } from '../../../pkg/cache/reflected-informer.ts';
 import { SystemClock } from '../../../pkg/clock/system-clock.ts';
-import { CONTROL } from '../../../pkg/gate/gate.ts';
-import type { Gate } from '../../../pkg/gate/gate.ts';
+import { CONTROL, type Gate } from '../../../pkg/gate/gate.ts';
 import { ConfigError, loadEndpoint } from '../../../pkg/kube/config.ts';
 import { isConflict } from '../../../pkg/kube/errors.ts';
 import { GatedWriter } from '../../../pkg/kube/gated-writer.ts';

@@ -5,8 +5,7 @@ import { version } from '../version.ts';
 import { RolloutCluster } from './cluster.ts';
 import { failureText, RolloutError } from './error.ts';
 import { historyTable, revisionDetails, revisionsOf, undoOf } from './history.ts';
-import { rolloutStatus } from './status.ts';
-import type { RolloutStatus } from './status.ts';
+import { rolloutStatus, type RolloutStatus } from './status.ts';
 import { nameOf, quoted, shown } from './target.ts';
 
 /** What every subcommand takes. */

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import { keyOf } from '../../apis/meta.ts';
-import type { KubeObject } from '../../apis/meta.ts';
+import { keyOf, type KubeObject } from '../../apis/meta.ts';
 import type { Secret } from '../../apis/wire.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';

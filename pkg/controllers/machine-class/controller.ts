@@ -3,19 +3,16 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { MINUTE_MS } from '../../clock/clock.ts';
-import type { Clock } from '../../clock/clock.ts';
+import { MINUTE_MS, type Clock } from '../../clock/clock.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Writer } from '../../kube/client.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineClasses } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
-import { requeue, stop, waitFor } from '../../reconcile/result.ts';
-import type { StepResult } from '../../reconcile/result.ts';
+import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import { CLASS_INDEX } from '../../indexes/class-index.ts';
 import { inUse, releasedUnproven } from './events.ts';
-import { decideFinalizer } from './finalizer-decision.ts';
-import type { FinalizerDecision, VMsLeft } from './finalizer-decision.ts';
+import { decideFinalizer, type FinalizerDecision, type VMsLeft } from './finalizer-decision.ts';
 
 /** What the MachineClass controller is made of. */
 export interface MachineClassDeps {

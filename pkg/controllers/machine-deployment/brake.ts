@@ -7,7 +7,7 @@ import type { MachineDeploymentDeps } from './deps.ts';
 import { rolloutLimitsOf } from '../replicas/limits.ts';
 
 /**
- * Outages a MachineDeployment that has created more within a minute than anybody can want, by condition and label, and puts back a label
+ * Freezes a MachineDeployment that has created more within a minute than anybody can want, by condition and label, and puts back a label
  * that somebody took away; returns whether it did. Until its annotation releases it, neither it nor its sets create anything.
  */
 export async function applyBrake(

@@ -4,8 +4,7 @@ import type { KubeObject } from '../../apis/meta.ts';
 import type { EventType } from '../../events/correlator.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { reasonFor } from '../machines/node-refusal.ts';
-import { textOf } from '../replicas/events.ts';
-import type { ObjectEvent } from '../replicas/events.ts';
+import { textOf, type ObjectEvent } from '../replicas/events.ts';
 import type { RefusedNode } from './node-marker.ts';
 
 /** Source component of these Events, as in the original. */

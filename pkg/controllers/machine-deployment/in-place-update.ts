@@ -19,15 +19,13 @@ import {
   toSelect,
   withNodes,
 } from './in-place.ts';
-import { bothMarked } from './node-marker.ts';
-import type { Marked, NodeOfMachine } from './node-marker.ts';
+import { bothMarked, type Marked, type NodeOfMachine } from './node-marker.ts';
 import { releaseUpdatedNode, selectNode } from './rollout-node-marks.ts';
 import { resizeSets } from './resize.ts';
 import { shrinkOldSets } from './rolling.ts';
 import { createSet, finishRollout, mark, markNodesOfRollout, writeNodes } from './rollout.ts';
 import type { RolloutPass, RolloutResult } from './rollout.ts';
-import { EMPTY_SET } from './set-facts.ts';
-import type { Resizes, SetFacts } from './set-facts.ts';
+import { EMPTY_SET, type Resizes, type SetFacts } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 
 /** How many Machines are written at once. */

@@ -5,10 +5,8 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../replicas/machine-state.ts';
 import type { NodeOfMachine } from './node-marker.ts';
-import { byAge, sumOf } from './set-facts.ts';
-import type { Resizes, SetFacts } from './set-facts.ts';
-import { leastAvailable } from '../replicas/limits.ts';
-import type { RolloutLimits } from '../replicas/limits.ts';
+import { byAge, sumOf, type Resizes, type SetFacts } from './set-facts.ts';
+import { leastAvailable, type RolloutLimits } from '../replicas/limits.ts';
 
 /**
  * An update in place moves Machines from old sets to the new one instead of replacing them:

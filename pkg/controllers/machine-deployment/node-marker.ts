@@ -1,16 +1,14 @@
 import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import { MINUTE_MS } from '../../clock/clock.ts';
-import type { Clock } from '../../clock/clock.ts';
+import { MINUTE_MS, type Clock } from '../../clock/clock.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { isConflict, isNotFound } from '../../kube/errors.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Target, Targets } from '../../targets/targets.ts';
 import { Backoff } from '../../workqueue/backoff.ts';
 import { atOnce } from '../replicas/at-once.ts';
-import { markNode, missingNodeMarks } from './rollout-node-marks.ts';
-import type { Marks } from './rollout-node-marks.ts';
+import { markNode, missingNodeMarks, type Marks } from './rollout-node-marks.ts';
 
 /** How many Nodes are written at once, and at most in one pass: scaling must not wait behind a thousand Nodes. */
 const NODES_AT_ONCE = 20;

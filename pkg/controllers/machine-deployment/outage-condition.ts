@@ -1,8 +1,6 @@
 import type { MachineDeployment, MachineDeploymentCondition } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import { toTimestamp } from '../../clock/clock.ts';
-import type { Clock } from '../../clock/clock.ts';
-import { describeHeldUp } from '../../gate/outage.ts';
-import type { Outage } from '../../gate/outage.ts';
+import { toTimestamp, type Clock } from '../../clock/clock.ts';
+import { describeHeldUp, type Outage } from '../../gate/outage.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Writer } from '../../kube/client.ts';
 import { statusPatch } from '../../kube/patch.ts';

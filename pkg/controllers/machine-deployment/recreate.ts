@@ -1,5 +1,4 @@
-import { sumOf } from './set-facts.ts';
-import type { Resizes, SetFacts } from './set-facts.ts';
+import { sumOf, type Resizes, type SetFacts } from './set-facts.ts';
 
 /** What a Recreate does next. wait: Machines of old sets still exist. grow: the new set is made, or brought to its size. */
 export type RecreateStep =

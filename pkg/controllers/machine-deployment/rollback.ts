@@ -11,8 +11,7 @@ import { revisionNotFound, rolledBack, templateUnchanged } from './events.ts';
 import { isTaintNoted, noteTaint } from './rollout-node-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import { copiedAnnotations, revisionOf } from './revision.ts';
-import { mark } from './rollout.ts';
-import type { RolloutPass, RolloutResult } from './rollout.ts';
+import { mark, type RolloutPass, type RolloutResult } from './rollout.ts';
 
 /** The set of `revision`; of revision 0 the one before the last. */
 export function rollbackTarget(sets: readonly MachineSet[], revision: number): MachineSet | undefined {

@@ -1,8 +1,6 @@
-import { byAge, sumOf } from './set-facts.ts';
-import type { Resizes, SetFacts } from './set-facts.ts';
-import { leastAvailable } from '../replicas/limits.ts';
+import { byAge, sumOf, type Resizes, type SetFacts } from './set-facts.ts';
+import { leastAvailable, type RolloutLimits } from '../replicas/limits.ts';
 import { grownSize } from './size-rule.ts';
-import type { RolloutLimits } from '../replicas/limits.ts';
 
 /**
  * What the new set of a RollingUpdate should grow to, or shrink to when it is larger than desired. A frozen

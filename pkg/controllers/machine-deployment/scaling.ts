@@ -1,5 +1,4 @@
-import { byAge, sumOf } from './set-facts.ts';
-import type { Resizes, SetFacts } from './set-facts.ts';
+import { byAge, sumOf, type Resizes, type SetFacts } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 import type { RolloutLimits } from '../replicas/limits.ts';
 

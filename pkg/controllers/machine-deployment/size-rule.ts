@@ -1,6 +1,5 @@
 import type { RolloutLimits } from '../replicas/limits.ts';
-import { sumOf } from './set-facts.ts';
-import type { SetFacts } from './set-facts.ts';
+import { sumOf, type SetFacts } from './set-facts.ts';
 
 /**
  * The next size of the new set, so that all sets together stay within replicas plus surge; never smaller than it is.

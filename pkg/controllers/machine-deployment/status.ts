@@ -11,9 +11,7 @@ import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { MergePatch } from '../../kube/patch.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 import { REPLACEMENT_HELD, replacementHold } from '../machines/replacement-held-condition.ts';
-import { countMachines } from '../replicas/machine-state.ts';
-import type { MachineCounts } from '../replicas/machine-state.ts';
-import { LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
+import { countMachines, LISTED_FAILED_MACHINES, type MachineCounts } from '../replicas/machine-state.ts';
 import type { ProgressingUpdate } from './progressing-condition.ts';
 import { leastAvailable, rolloutLimitsOf } from '../replicas/limits.ts';
 

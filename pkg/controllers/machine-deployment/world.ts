@@ -5,13 +5,10 @@ import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { findNewSet, oldestFirst } from './new-set.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
-import { chosenIn, unacknowledged } from './scaler-handoff.ts';
-import type { Choice } from './scaler-handoff.ts';
+import { chosenIn, unacknowledged, type Choice } from './scaler-handoff.ts';
 import { claimsOn } from './set-claims.ts';
-import { factsOf } from './set-facts.ts';
-import type { SetFacts } from './set-facts.ts';
-import { rolloutLimitsOf } from '../replicas/limits.ts';
-import type { RolloutLimits } from '../replicas/limits.ts';
+import { factsOf, type SetFacts } from './set-facts.ts';
+import { rolloutLimitsOf, type RolloutLimits } from '../replicas/limits.ts';
 import type { OwnedSet } from './status.ts';
 
 /** A MachineDeployment and all that it owns, as the caches show it at one moment, our own writes included. */

@@ -8,8 +8,7 @@ import { controllerOf } from '../../apis/meta.ts';
 import { shortText } from '../../apis/short-text.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { MergePatch } from '../../kube/patch.ts';
-import { countMachines, isPreservedFailed } from '../replicas/machine-state.ts';
-import { LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
+import { countMachines, isPreservedFailed, LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 
 /** What a set's status is computed from. */

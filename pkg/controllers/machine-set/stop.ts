@@ -7,7 +7,7 @@ import { reachedCreationLimit } from '../replicas/events.ts';
 import type { MachineSetDeps } from './deps.ts';
 
 /**
- * Outages a set without a MachineDeployment that has created more within a minute than anybody can want, and puts back a label that
+ * Freezes a set without a MachineDeployment that has created more within a minute than anybody can want, and puts back a label that
  * somebody took away; a MachineDeployment is frozen by its own controller. Until its annotation releases it, it creates nothing.
  */
 export async function stopRunaway(

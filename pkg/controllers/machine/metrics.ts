@@ -1,8 +1,8 @@
+import { Gauge, type Registry } from 'prom-client';
+
 import { nodeNameOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { nameOf } from '../../metrics/object-labels.ts';
-import { Counter, Gauge } from 'prom-client';
-import type { Registry } from 'prom-client';
-
+import { declaring } from '../../metrics/declaring.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { DEPLOYMENT_NAME_LABEL, ZONE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
@@ -48,20 +48,18 @@ const CONDITION_VALUES: Readonly<Record<string, number>> = { True: 1, False: 0, 
  * Machines is read from `source` at each scrape, so that nothing is left of a Machine that is gone.
  */
 export function machineMetrics(registry: Registry, source: MachineSource): MachineMetrics {
+  const { counter, gauge } = declaring(registry);
   declareState(registry, source);
   const durations = declareDurations(registry);
-  const drains = new Gauge({
-    name: 'mcm_machine_drain_duration_seconds',
-    help: 'Duration of the last successful drain.',
-    labelNames: ['namespace', 'machine_deployment'],
-    registers: [registry],
-  });
-  const failedJoins = new Counter({
-    name: 'mcm_machine_num_failed_join',
-    help: 'Machines whose VM did not become a Node within the creation timeout.',
-    labelNames: MACHINE_LABELS,
-    registers: [registry],
-  });
+  const drains = gauge('mcm_machine_drain_duration_seconds', 'Duration of the last successful drain.', [
+    'namespace',
+    'machine_deployment',
+  ]);
+  const failedJoins = counter(
+    'mcm_machine_num_failed_join',
+    'Machines whose VM did not become a Node within the creation timeout.',
+    MACHINE_LABELS,
+  );
   return {
     ...durations,
     drained(machine, durationMs) {
@@ -83,12 +81,7 @@ type Durations = Pick<MachineMetrics, 'created' | 'initialized' | 'joined' | 'de
 
 function declareDurations(registry: Registry): Durations {
   const duration = (name: string, help: string): Durations[keyof Durations] => {
-    const gauge = new Gauge({
-      name: `mcm_machine_${name}_duration_seconds`,
-      help,
-      labelNames: MACHINE_LABELS,
-      registers: [registry],
-    });
+    const gauge = declaring(registry).gauge(`mcm_machine_${name}_duration_seconds`, help, MACHINE_LABELS);
     return (machine, machineClass, durationMs) => {
       const labels = labelsOf(machine, machineClass);
       if (labels !== undefined) gauge.set(labels, wholeSeconds(durationMs));

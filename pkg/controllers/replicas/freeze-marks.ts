@@ -5,10 +5,8 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import type { Writer } from '../../kube/client.ts';
-import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
-import type { Patch } from '../../kube/patch.ts';
-import { machineDeployments, machineSets } from '../../kube/resource.ts';
-import type { Resource } from '../../kube/resource.ts';
+import { mergePatchIfUnchanged, statusPatch, type Patch } from '../../kube/patch.ts';
+import { machineDeployments, machineSets, type Resource } from '../../kube/resource.ts';
 import { CREATION_LIMIT_REACHED, isStopped } from './creation-brake.ts';
 
 /** What the API shows of a freeze; Machines are held back by the label alone. */

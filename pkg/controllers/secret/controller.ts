@@ -1,12 +1,10 @@
 import { SECRET_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
-import { isBeingDeleted } from '../../apis/meta.ts';
-import type { KubeObject } from '../../apis/meta.ts';
+import { isBeingDeleted, type KubeObject } from '../../apis/meta.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Writer } from '../../kube/client.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { secrets } from '../../kube/resource.ts';
-import { stop } from '../../reconcile/result.ts';
-import type { StepResult } from '../../reconcile/result.ts';
+import { stop, type StepResult } from '../../reconcile/result.ts';
 import { SECRET_INDEX } from '../../indexes/secret-references.ts';
 
 /** What the Secret controller is made of. */

@@ -1,5 +1,4 @@
-import { Metadata, createClient } from 'nice-grpc';
-import type { CallOptions } from 'nice-grpc';
+import { Metadata, createClient, type CallOptions } from 'nice-grpc';
 
 import type { Clock } from '../../clock/clock.ts';
 import { untilAborted } from '../../clock/deadline.ts';

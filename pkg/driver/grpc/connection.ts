@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 import { ChannelCredentials, connectivityState } from '@grpc/grpc-js';
-import { createChannel, waitForChannelReady } from 'nice-grpc';
-import type { Channel, ChannelOptions } from 'nice-grpc';
+import { createChannel, waitForChannelReady, type Channel, type ChannelOptions } from 'nice-grpc';
 
 import type { DriverAddress, TlsFiles } from './address.ts';
 

@@ -1,6 +1,5 @@
 import { messageOf } from '../errno.ts';
-import { DRIVER_CODES, DriverError } from '../error.ts';
-import type { DriverCode } from '../error.ts';
+import { DRIVER_CODES, DriverError, type DriverCode } from '../error.ts';
 import type { Duration } from './gen/google/protobuf/duration.ts';
 import type { Code, DeepPartial, Failure, VirtualMachine } from './gen/machine/driver/v1/driver.ts';
 

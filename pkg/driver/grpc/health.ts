@@ -1,7 +1,6 @@
 import { on, EventEmitter } from 'node:events';
 
-import { ServerError, Status } from 'nice-grpc';
-import type { CallContext } from 'nice-grpc';
+import { ServerError, Status, type CallContext } from 'nice-grpc';
 
 import type {
   DeepPartial,

@@ -1,15 +1,13 @@
 import { readFileSync } from 'node:fs';
 
 import { ServerCredentials } from '@grpc/grpc-js';
-import { createServer } from 'nice-grpc';
-import type { Server } from 'nice-grpc';
+import { createServer, type Server } from 'nice-grpc';
 
 import type { Clock } from '../../clock/clock.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Driver } from '../driver.ts';
 import type { FencingGuard } from '../fencing.ts';
-import { requireProtected } from './address.ts';
-import type { DriverAddress, TlsFiles } from './address.ts';
+import { requireProtected, type DriverAddress, type TlsFiles } from './address.ts';
 import { HealthDefinition } from './gen/grpc/health/v1/health.ts';
 import { DriverServiceDefinition } from './gen/machine/driver/v1/driver.ts';
 import { HealthService } from './health.ts';

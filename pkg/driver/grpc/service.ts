@@ -1,5 +1,4 @@
-import { ServerError, Status } from 'nice-grpc';
-import type { CallContext } from 'nice-grpc';
+import { ServerError, Status, type CallContext } from 'nice-grpc';
 
 import type { Clock } from '../../clock/clock.ts';
 import type { Logger } from '../../log/logger.ts';

@@ -14,8 +14,7 @@ import type {
 import { messageOf } from '../../driver/errno.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { Logger } from '../../log/logger.ts';
-import { isVMOf, machineOf, notFound, onlyOne, requireMachineName } from '../machine-identity.ts';
-import type { MachineIdentity } from '../machine-identity.ts';
+import { isVMOf, machineOf, notFound, onlyOne, requireMachineName, type MachineIdentity } from '../machine-identity.ts';
 import { isAlive } from '../process-identity.ts';
 import { endKubelet, findKubelet, startKubelet } from './kubelet.ts';
 import { boundLog, LOG_FILE } from './log-files.ts';

@@ -1,6 +1,5 @@
 import { parseYaml, YamlError } from '../../apis/yaml.ts';
-import { fields, invalid, userDataOf } from '../spec-fields.ts';
-import type { Fields } from '../spec-fields.ts';
+import { fields, invalid, userDataOf, type Fields } from '../spec-fields.ts';
 
 /**
  * The user data of a local machine is the kubeconfig, as YAML or JSON, with which its kubelet asks for its own certificate:

@@ -1,6 +1,5 @@
 import type { Clock } from '../../clock/clock.ts';
-import { isVMOf } from '../machine-identity.ts';
-import type { MachineIdentity } from '../machine-identity.ts';
+import { isVMOf, type MachineIdentity } from '../machine-identity.ts';
 import type { Journal } from './journal.ts';
 import type { PlantedVM, SimVM } from './vm.ts';
 

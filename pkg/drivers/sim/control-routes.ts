@@ -1,6 +1,5 @@
 import { parseFaultRules } from './faults.ts';
-import { DEFAULT_SETTINGS } from './settings.ts';
-import type { Latencies, SimSettings } from './settings.ts';
+import { DEFAULT_SETTINGS, type Latencies, type SimSettings } from './settings.ts';
 import type { Simulation } from './simulation.ts';
 import type { PlantedVM } from './vm.ts';
 

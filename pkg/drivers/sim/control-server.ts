@@ -1,12 +1,10 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
 import { messageOf } from '../../driver/errno.ts';
 import { PrivateSocket } from '../../driver/grpc/private-socket.ts';
 import type { Logger } from '../../log/logger.ts';
-import { controlRoutes } from './control-routes.ts';
-import type { Route } from './control-routes.ts';
+import { controlRoutes, type Route } from './control-routes.ts';
 import type { Simulation } from './simulation.ts';
 
 /**

@@ -9,17 +9,13 @@ import type {
   VirtualMachine,
 } from '../../driver/driver.ts';
 import { DriverError } from '../../driver/error.ts';
-import { machineOf, notFound, onlyOne, requireMachineName } from '../machine-identity.ts';
-import type { MachineIdentity } from '../machine-identity.ts';
+import { machineOf, notFound, onlyOne, requireMachineName, type MachineIdentity } from '../machine-identity.ts';
 import { userDataOf } from '../spec-fields.ts';
 import type { SimCloud } from './cloud.ts';
-import { failureOf } from './faults.ts';
-import type { FaultRule, Faults, Method } from './faults.ts';
-import { parseProviderSpec } from './provider-spec.ts';
-import type { SimProviderSpec } from './provider-spec.ts';
+import { failureOf, type FaultRule, type Faults, type Method } from './faults.ts';
+import { parseProviderSpec, type SimProviderSpec } from './provider-spec.ts';
 import type { SimSettings } from './settings.ts';
-import { canonicalIDOf, otherIDOf } from './vm.ts';
-import type { SimVM } from './vm.ts';
+import { canonicalIDOf, otherIDOf, type SimVM } from './vm.ts';
 
 /** What the driver is built from. */
 export interface SimDriverParts {

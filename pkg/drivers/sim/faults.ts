@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 
-import { DRIVER_CODES, DriverError } from '../../driver/error.ts';
-import type { DriverCode } from '../../driver/error.ts';
+import { DRIVER_CODES, DriverError, type DriverCode } from '../../driver/error.ts';
 
 /** Methods that can go wrong. */
 export const METHODS = [

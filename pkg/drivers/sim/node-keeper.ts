@@ -1,15 +1,13 @@
 import PQueue from 'p-queue';
 
-import { fromTimestamp, toMicroTimestamp, toTimestamp } from '../../clock/clock.ts';
-import type { Clock } from '../../clock/clock.ts';
+import { fromTimestamp, toMicroTimestamp, toTimestamp, type Clock } from '../../clock/clock.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../../kube/errors.ts';
 import { mergePatch, strategicPatch } from '../../kube/patch.ts';
 import { leases, nodes } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { CloudEvent, SimCloud } from './cloud.ts';
-import { conditionsOf, nodeOf } from './node.ts';
-import type { NodeReadiness } from './node.ts';
+import { conditionsOf, nodeOf, type NodeReadiness } from './node.ts';
 import { canonicalIDOf, type SimVM } from './vm.ts';
 
 /** What the nodes of the simulated cloud need. */

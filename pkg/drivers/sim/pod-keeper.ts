@@ -1,6 +1,5 @@
 import type { Pod } from '../../apis/wire.ts';
-import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
-import type { Clock } from '../../clock/clock.ts';
+import { fromTimestamp, toTimestamp, type Clock } from '../../clock/clock.ts';
 import type { Writer } from '../../kube/client.ts';
 import { isConflict, isNotFound } from '../../kube/errors.ts';
 import type { ListWatch } from '../../kube/list-watch.ts';

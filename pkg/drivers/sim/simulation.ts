@@ -12,14 +12,12 @@ import type { Logger } from '../../log/logger.ts';
 import { StateDirectory } from '../state-directory.ts';
 import { SimCloud } from './cloud.ts';
 import { SimDriver } from './driver.ts';
-import { Faults } from './faults.ts';
-import type { FaultRule } from './faults.ts';
+import { Faults, type FaultRule } from './faults.ts';
 import { Journal } from './journal.ts';
 import { NodeKeeper } from './node-keeper.ts';
 import { openGate } from './open-gate.ts';
 import { PodKeeper } from './pod-keeper.ts';
-import { DEFAULT_SETTINGS } from './settings.ts';
-import type { SimSettings } from './settings.ts';
+import { DEFAULT_SETTINGS, type SimSettings } from './settings.ts';
 
 /** The cluster in which the VMs become Nodes. */
 export interface SimulatedCluster {

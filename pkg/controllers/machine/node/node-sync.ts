@@ -1,6 +1,6 @@
-import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { isDeepStrictEqual } from 'node:util';
 
+import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import {
   LAST_APPLIED_CAPACITY_ANNOTATION,
   NODE_SYNC_REFUSED_ANNOTATION,

@@ -1,15 +1,10 @@
-import { Counter, Gauge } from 'prom-client';
-import type { Registry } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
 
-/** What the loop over VMs finds and does. */
-export interface OrphanVMMetrics {
-  readonly orphanVMs: Counter<'result'>;
-  readonly heldOrphanVMs: Gauge;
-  readonly vanishedVMs: Counter;
-}
+import { declaring } from '../../../metrics/declaring.ts';
 
 /** Declares the metrics of the loop over VMs in `registry`; `ownerless` is read at each scrape. */
-export function orphanVMMetrics(registry: Registry, ownerless: () => number): OrphanVMMetrics {
+export function orphanVMMetrics(registry: Registry, ownerless: () => number) {
+  const { counter, gauge } = declaring(registry);
   const registers = [registry];
   void new Gauge({
     name: 'machinist_ownerless_vms',
@@ -20,21 +15,21 @@ export function orphanVMMetrics(registry: Registry, ownerless: () => number): Or
     },
   });
   return {
-    orphanVMs: new Counter({
-      name: 'machinist_orphan_vms_total',
-      help: 'VMs that were proved to be without a Machine, by what came of it (deleted, failed, dry-run).',
-      labelNames: ['result'],
-      registers,
-    }),
-    heldOrphanVMs: new Gauge({
-      name: 'machinist_orphan_vms_held',
-      help: 'VMs that were proved to be without a Machine and are not deleted, because there are too many of their MachineClass at once or a restore has forgotten their Machines.',
-      registers,
-    }),
-    vanishedVMs: new Counter({
-      name: 'machinist_vanished_vms_total',
-      help: 'Machines that failed because their VM was proved not to exist any more.',
-      registers,
-    }),
+    orphanVMs: counter(
+      'machinist_orphan_vms_total',
+      'VMs that were proved to be without a Machine, by what came of it (deleted, failed, dry-run).',
+      ['result'],
+    ),
+    heldOrphanVMs: gauge(
+      'machinist_orphan_vms_held',
+      'VMs that were proved to be without a Machine and are not deleted, because there are too many of their MachineClass at once or a restore has forgotten their Machines.',
+    ),
+    vanishedVMs: counter(
+      'machinist_vanished_vms_total',
+      'Machines that failed because their VM was proved not to exist any more.',
+    ),
   };
 }
+
+/** What the loop over VMs finds and does. */
+export type OrphanVMMetrics = ReturnType<typeof orphanVMMetrics>;

@@ -8,7 +8,7 @@ import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { OvershootController } from './controller.ts';
 import { wakeOvershoot } from './wake.ts';
 
-/** Outages MachineSets that have too many Machines. */
+/** Freezes MachineSets that have too many Machines. */
 export function overshoot(operator: Operator, deps: OwnerDeps, ownerless: OwnerlessVMs): Controller {
   const { safety } = operator.config;
   const controller = new OvershootController({

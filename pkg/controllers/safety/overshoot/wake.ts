@@ -6,8 +6,7 @@ import { controllerOf } from '../../../apis/meta.ts';
 import type { Informer } from '../../../cache/lister.ts';
 import type { Caches } from '../../../operator/caches.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
-import { isUnfreezeRequested, deploymentFreeze, setFreeze } from '../../replicas/freeze-marks.ts';
-import type { FreezeMarks } from '../../replicas/freeze-marks.ts';
+import { isUnfreezeRequested, deploymentFreeze, setFreeze, type FreezeMarks } from '../../replicas/freeze-marks.ts';
 
 /** The one key of the loop. */
 export const OVERSHOOT_KEY = 'overshooting';

@@ -1,15 +1,15 @@
-import { Counter } from 'prom-client';
-import type { Registry } from 'prom-client';
+import type { Counter, Registry } from 'prom-client';
+
+import { declaring } from '../../../metrics/declaring.ts';
 
 /** What the loop over Nodes does, by `action`. */
 export type UnmanagedNodeMetrics = Counter<'action'>;
 
 /** Declares the metrics of the loop over Nodes in `registry`. */
 export function unmanagedNodeMetrics(registry: Registry): UnmanagedNodeMetrics {
-  return new Counter({
-    name: 'machinist_unmanaged_nodes_total',
-    help: 'Nodes without a Machine by what was done: marked, unmarked when one has it again, removed because its machine is gone.',
-    labelNames: ['action'],
-    registers: [registry],
-  });
+  return declaring(registry).counter(
+    'machinist_unmanaged_nodes_total',
+    'Nodes without a Machine by what was done: marked, unmarked when one has it again, removed because its machine is gone.',
+    ['action'],
+  );
 }
