@@ -1,4 +1,5 @@
 import { AUTOSCALER } from './list/autoscaler.ts';
+import { AUTOSCALER_ANSWERS } from './list/autoscaler-answers.ts';
 import { BOUNDS } from './list/bounds.ts';
 import { DRIVER } from './list/driver.ts';
 import { GATE } from './list/gate.ts';
@@ -18,6 +19,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...SAFETY,
   ...GATE,
   ...DRIVER,
-  ...BOUNDS,
   ...AUTOSCALER,
+  ...AUTOSCALER_ANSWERS,
+  ...BOUNDS,
 ];

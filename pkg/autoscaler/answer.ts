@@ -2,6 +2,7 @@ import { ServerError, Status } from './rpc-error.ts';
 
 import type { Clock } from '../clock/clock.ts';
 import { GateClosedError } from '../gate/gate.ts';
+import { describeHeldUp, type Outage } from '../gate/outage.ts';
 import { ApiError, isRefusal } from '../kube/errors.ts';
 import type { LogFields, Logger } from '../log/logger.ts';
 import type { Answer, IncomingCall, Outcome, RpcName, RpcReply, RpcRequest } from './grpc-server.ts';
@@ -14,6 +15,20 @@ export interface Unavailable {
   readonly reason: string;
   /** Another process may answer them. */
   readonly isElsewhere: boolean;
+}
+
+/** Whether this process may answer, and if not, whether another one may. */
+export function whyUnavailable(facts: {
+  readonly lease: string;
+  readonly isLeading: boolean;
+  readonly outages: readonly Outage[];
+}): Unavailable | undefined {
+  const { lease, isLeading, outages } = facts;
+  if (!isLeading) {
+    const reason = `this process does not hold Lease ${lease}, or has just got it; connect again to find the one that does`;
+    return { reason, isElsewhere: true };
+  }
+  return outages.length === 0 ? undefined : { reason: describeHeldUp(outages), isElsewhere: false };
 }
 
 /** What calls are answered with. */

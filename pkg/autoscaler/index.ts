@@ -4,11 +4,12 @@ import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyBeside, keyOf } from '../apis/meta.ts';
 import type { Node } from '../apis/wire.ts';
+import { reachPresent } from '../cache/reach-present.ts';
 import type { AutoscalerConfig } from '../config/autoscaler.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../controllers/machine-deployment/events.ts';
 import { nodeAccess } from '../controllers/machines/node-access.ts';
 import { eventsAbout, type ObjectEvents } from '../events/event-sink.ts';
-import { describeHeldUp } from '../gate/outage.ts';
+import { CONTROL } from '../gate/gate.ts';
 import { machinesOfNode } from '../indexes/machines-of-node.ts';
 import { machineDeployments } from '../kube/resource.ts';
 import { MANAGER_LEASE } from '../leader/names.ts';
@@ -16,7 +17,7 @@ import type { Operator } from '../operator/operator.ts';
 import type { Service } from '../operator/service.ts';
 import { CannotStartError } from '../process/lifecycle.ts';
 import type { Target } from '../targets/targets.ts';
-import { answering, type Unavailable } from './answer.ts';
+import { answering, type Unavailable, whyUnavailable } from './answer.ts';
 import { CloudProvider } from './cloud-provider.ts';
 import { GrpcServer } from './grpc-server.ts';
 import { NodeGroups } from './groups.ts';
@@ -45,6 +46,7 @@ class AutoscalerPort implements Service {
   readonly name = "the autoscaler's port";
   readonly lease = MANAGER_LEASE;
   readonly #operator: Operator;
+  readonly #target: Target;
   readonly #config: AutoscalerConfig;
   readonly #groups: NodeGroups;
   readonly #learned = new LearnedShapes();
@@ -58,7 +60,8 @@ class AutoscalerPort implements Service {
   #server: GrpcServer | undefined;
   #works = false;
 
-  constructor(operator: Operator, config: AutoscalerConfig, { nodes }: Target) {
+  constructor(operator: Operator, config: AutoscalerConfig, ofTarget: Target) {
+    const { nodes } = ofTarget;
     const { caches, clock, registry } = operator;
     const { targets, writer } = operator.under(MANAGER_LEASE);
     const nodesOf = (machine: Machine): readonly Node[] => {
@@ -67,6 +70,7 @@ class AutoscalerPort implements Service {
     };
     const { machines, machineSets, machineDeployments: deployments } = caches;
     this.#operator = operator;
+    this.#target = ofTarget;
     this.#config = config;
     this.#events = eventsAbout(machineDeployments, operator.recorder(MACHINE_DEPLOYMENT_EVENT_SOURCE));
     this.#groups = new NodeGroups({ deployments, namespace: operator.config.clusters.namespace, listed: config.nodes });
@@ -79,7 +83,7 @@ class AutoscalerPort implements Service {
       machineClasses: caches.classes,
       learned: this.#learned,
       mutations: this.#changes.of(mutations({ ...deps, reader: operator.reader, recorder: this.#events })),
-      catchUp: (signal) => operator.catchUp(signal),
+      catchUp: (signal) => this.#catchUp(signal),
       gpu: config,
       clock,
     });
@@ -134,12 +138,20 @@ class AutoscalerPort implements Service {
 
   #unavailable(): Unavailable | undefined {
     const { config, outages } = this.#operator;
-    const lease = `${config.clusters.namespace}/${MANAGER_LEASE}`;
-    if (!this.#works || this.#operator.under(MANAGER_LEASE).gate.trustedForMs([]) <= 0) {
-      const reason = `this process does not hold Lease ${lease}, or has just got it; connect again to find the one that does`;
-      return { reason, isElsewhere: true };
-    }
-    return outages.length === 0 ? undefined : { reason: describeHeldUp(outages), isElsewhere: false };
+    const { gate } = this.#operator.under(MANAGER_LEASE);
+    const isLeading = this.#works && gate.trustedForMs([]) > 0;
+    return whyUnavailable({ lease: `${config.clusters.namespace}/${MANAGER_LEASE}`, isLeading, outages });
+  }
+
+  /**
+   * Resolves when a change would be admitted, so that no watch is broken, and MachineDeployments are known as the API server has them. There
+   * are few of them; all Machines and Nodes would have to be listed each time.
+   */
+  async #catchUp(signal: AbortSignal): Promise<void> {
+    const { caches } = this.#operator;
+    await this.#operator.under(MANAGER_LEASE).gate.admit('change', [CONTROL, this.#target.cluster], signal);
+    const kinds = caches.ofControl.kinds.filter(({ resource }) => resource.plural === machineDeployments.plural);
+    await reachPresent(kinds, signal);
   }
 
   #learnFrom(node: Node): void {

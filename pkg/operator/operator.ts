@@ -1,7 +1,6 @@
 import type { Registry } from 'prom-client';
 
 import type { Pod } from '../apis/wire.ts';
-import { reachPresent } from '../cache/reach-present.ts';
 import type { SystemClock } from '../clock/system-clock.ts';
 import type { Config } from '../config/config.ts';
 import { podsOnNode } from '../drain/node-pods.ts';
@@ -202,12 +201,6 @@ export class Operator {
     const leadership = makeLeadership(lease, this.recorder(lease), this.#leadershipOptions());
     this.#leaderships.set(lease, leadership);
     return leadership;
-  }
-
-  /** Resolves when all caches show what is true now; rejects with ApiError or the signal's reason. */
-  async catchUp(signal: AbortSignal): Promise<void> {
-    const kinds = this.caches.all.flatMap((cluster) => [...cluster.kinds]);
-    await reachPresent(kinds, signal);
   }
 
   /** Runs the process with these controllers and services to its end and resolves with the exit code. */

@@ -1,0 +1,103 @@
+import type { Mutation } from '../mutation.ts';
+
+/** What cluster-autoscalers are told, and who may call. */
+export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
+  {
+    file: 'pkg/autoscaler/answer.ts',
+    from: 'if (call.certificate === undefined) {',
+    to: 'if (call.certificate === null) {',
+    why: 'Whoever reaches the port may delete machines.',
+    tests: ['pkg/autoscaler/answer.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/answer.ts',
+    from: 'if (names.some((name) => clientNames.includes(name))) return undefined;',
+    to: 'if (names.length > 0) return undefined;',
+    why: 'Every certificate of the authority may delete machines.',
+    tests: ['pkg/autoscaler/answer.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/answer.ts',
+    from: 'if (!isLeading) {',
+    to: 'if (!isLeading && outages.length === 0) {',
+    why: 'A replica that stands by in an outage keeps its clients.',
+    tests: ['pkg/autoscaler/answer.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/running-changes.ts',
+    from: 'await Promise.allSettled(this.#running);',
+    to: '',
+    why: 'A Lease is released while a change of an autoscaler is under way.',
+    tests: ['pkg/autoscaler/answer.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/instances.ts',
+    from: 'const staying = machines.filter(({ machine }) => !isLeaving(machine, facts)).length;',
+    to: 'const staying = machines.length;',
+    why: 'A group shows fewer instances than its size, and the autoscaler sets the size back.',
+    tests: ['pkg/autoscaler/instances.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/instances.ts',
+    from: 'return isFailed(machine) && !isPreserved(machine, nowMs);',
+    to: 'return isFailed(machine);',
+    why: 'A preserved machine is shown as going.',
+    tests: ['pkg/autoscaler/instances.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/instances.ts',
+    from: "if (isLeaving(machine, facts)) return [{ id, state: 'deleting' }];",
+    to: '',
+    why: 'A machine that is going counts as one that runs.',
+    tests: ['pkg/autoscaler/instances.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/membership.ts',
+    from: "return providerId === '' || (named?.spec?.providerID ?? '') === '' ? named : undefined;",
+    to: 'return named;',
+    why: 'A VM is taken for another one whose Node has the same name.',
+    tests: ['pkg/autoscaler/membership.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/membership.ts',
+    from: 'return owner?.metadata.uid === reference?.uid ? owner : undefined;',
+    to: 'return owner;',
+    why: 'Machines belong to a set that was deleted and made anew under its name.',
+    tests: ['pkg/autoscaler/membership.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/options.ts',
+    from: 'if (defaults === undefined || own.thresholds.size + own.durationsNs.size === 0) return undefined;',
+    to: 'if (defaults === undefined) return undefined;',
+    why: 'Groups without settings lose what an autoscaler has no field for.',
+    tests: ['pkg/autoscaler/options.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/options.ts',
+    from: 'if (ns === undefined) return undefined;',
+    to: 'if (ns === undefined) continue;',
+    why: 'A duration that nobody said becomes 0, and new Nodes are deleted at once.',
+    tests: ['pkg/autoscaler/options.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/learned.ts',
+    from: 'if (!isReady(node) || createdMs <= (this.#changedMs.get(key) ?? -Infinity)) return;',
+    to: 'if (!isReady(node)) return;',
+    why: 'A class that was changed is known by a Node from before.',
+    tests: ['pkg/autoscaler/template.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/groups.ts',
+    from: 'if (isBeingDeleted(deployment)) return undefined;',
+    to: '',
+    why: 'An autoscaler scales a MachineDeployment that is being deleted.',
+    tests: ['pkg/autoscaler/groups.test.ts'],
+  },
+  {
+    file: 'pkg/config/autoscaler.ts',
+    from: "if (listen.kind === 'unix' || isLoopback(listen.host)) return;",
+    to: 'return;',
+    why: 'The port is served to a network in plain text.',
+    tests: ['pkg/config/autoscaler.test.ts'],
+  },
+];

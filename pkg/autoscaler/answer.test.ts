@@ -1,0 +1,109 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { GateClosedError } from '../gate/gate.ts';
+import { ApiError } from '../kube/errors.ts';
+import { errorFor, refusalOf, whyUnavailable } from './answer.ts';
+import { ServerError, Status } from './rpc-error.ts';
+import { RunningChanges } from './running-changes.ts';
+import { namesOf } from './tls.ts';
+
+const LEASE = 'ns/machine-controller-manager';
+
+describe('whether calls are answered', () => {
+  const outage = { cluster: 'target', sinceMs: 0, why: 'connect ECONNREFUSED' };
+
+  test.each([
+    { what: 'leads', isLeading: true, outages: [], want: undefined },
+    {
+      what: 'does not lead',
+      isLeading: false,
+      outages: [outage],
+      want: { isElsewhere: true, reason: expect.stringContaining(`does not hold Lease ${LEASE}`) },
+    },
+    {
+      what: 'leads in an outage',
+      isLeading: true,
+      outages: [outage],
+      want: { isElsewhere: false, reason: expect.stringContaining('API server of cluster "target" unreachable') },
+    },
+  ])('a process that $what', ({ isLeading, outages, want }) => {
+    expect(whyUnavailable({ lease: LEASE, isLeading, outages })).toEqual(want);
+  });
+});
+
+describe('what a client is told of an error', () => {
+  const { signal } = new AbortController();
+
+  test.each([
+    {
+      what: 'its own words',
+      err: new ServerError(Status.FAILED_PRECONDITION, 'at its maximum'),
+      want: { code: Status.FAILED_PRECONDITION, details: 'at its maximum' },
+    },
+    {
+      what: 'that the gate was closed',
+      err: new GateClosedError('fenced', undefined, 'leadership may have passed on'),
+      want: { code: Status.UNAVAILABLE, details: 'nothing was changed: leadership may have passed on' },
+    },
+    {
+      what: 'what an API server refused, and the remedy',
+      err: new ApiError(403, 'Forbidden', 'may not'),
+      want: {
+        code: Status.UNAVAILABLE,
+        details: 'the API server did not do what was asked: may not; apply deploy/rbac/',
+      },
+    },
+    { what: 'a fault', err: new TypeError('no size'), want: { code: Status.INTERNAL, details: 'no size' } },
+  ])('$what', ({ err, want }) => {
+    expect(errorFor(err, signal)).toMatchObject(want);
+  });
+
+  test('that its time was over', () => {
+    expect(errorFor(new Error('aborted'), AbortSignal.abort())).toMatchObject({ code: Status.DEADLINE_EXCEEDED });
+  });
+});
+
+describe('who may call', () => {
+  const certificate = (subject: object, subjectaltname?: string) => ({ subject, subjectaltname }) as never;
+
+  test.each([
+    { what: 'the common name', of: certificate({ CN: 'ca' }), code: undefined },
+    { what: 'a DNS name', of: certificate({ CN: 'x' }, 'DNS:a.b, DNS:ca'), code: undefined },
+    { what: 'a URI', of: certificate({}, 'URI:spiffe://a/ca, DNS:x'), code: undefined },
+    {
+      what: 'another name',
+      of: certificate({ CN: 'ca2' }, 'DNS:ca3, IP Address:10.0.0.1'),
+      code: Status.PERMISSION_DENIED,
+    },
+    { what: 'no name', of: certificate({}), code: Status.PERMISSION_DENIED },
+    { what: 'no certificate', of: undefined, code: Status.UNAUTHENTICATED },
+  ])('a client that shows $what: code $code', ({ of, code }) => {
+    expect(refusalOf({ certificate: of }, ['ca', 'spiffe://a/ca'])?.code).toBe(code);
+  });
+
+  test('anybody, where the address protects', () => {
+    expect(refusalOf({ certificate: undefined }, undefined)).toBeUndefined();
+  });
+
+  test('names are not found inside of quoted ones', () => {
+    expect(namesOf(certificate({}, 'DNS:"a, DNS:ca", DNS:b'))).toEqual(['a, DNS:ca', 'b']);
+  });
+});
+
+test('changes that run are waited for, and none begins any more', async () => {
+  const changes = new RunningChanges();
+  const done = Promise.withResolvers<{ before: number; after: number; machines: readonly string[] }>();
+  const increase = () => done.promise;
+  const mutations = changes.of({ increase, delete: increase, decrease: increase });
+  const group = { id: 'a', namespace: 'default', name: 'a', min: 0, max: 5 };
+  const call = { peer: 'test', signal: new AbortController().signal, leftMs: () => Infinity };
+  const order: string[] = [];
+
+  const running = mutations.increase(group, 1, call).then(() => order.push('changed'));
+  const closed = changes.close().then(() => order.push('closed'));
+  await expect(mutations.increase(group, 1, call)).rejects.toMatchObject({ code: Status.UNAVAILABLE });
+  done.resolve({ before: 1, after: 2, machines: [] });
+  await Promise.all([running, closed]);
+
+  expect(order).toEqual(['changed', 'closed']);
+});
