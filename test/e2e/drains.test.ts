@@ -32,7 +32,7 @@ describe('machines whose pods are guarded by budgets', () => {
       // A pod that came in the other's place at once would leave nothing to wait for.
       await says(installation, 'web', 'PodDisruptionBudget web allows no eviction now');
       const replaced = replaceWebPods(installation, stop.signal);
-      await says(installation, 'solo', 'PodDisruptionBudget solo allows no eviction ever');
+      await says(installation, 'solo', 'PodDisruptionBudget solo never allows an eviction');
       const guarded = await podsOf(installation, 'solo');
       await kubectl('label', 'machine', 'solo', 'force-deletion=true');
       await kubectl('wait', 'machine/solo', '--for=delete', DRAINED);
