@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
-import { compareQuantities, isQuantity, quantitiesEqual } from './quantity.ts';
+import { compareQuantities, isQuantity, quantitiesEqual, subtractQuantities } from './quantity.ts';
 
 describe('quantities by value', () => {
   test.each([
@@ -24,6 +24,16 @@ describe('quantities by value', () => {
     expect(compareQuantities(a, b)).toBe(order);
     expect(compareQuantities(b, a)).toBe(-order + 0);
     expect(quantitiesEqual(a, b)).toBe(order === 0);
+  });
+
+  test.each([
+    { a: '2', b: '80m', want: '1920m' },
+    { a: '4Gi', b: '1Gi', want: '3221225472' },
+    { a: '1', b: '2', want: '0' },
+    { a: '1', b: '1n', want: '999m' },
+    { a: 'many', b: '1', want: undefined },
+  ])('$a without $b is $want', ({ a, b, want }) => {
+    expect(subtractQuantities(a, b)).toBe(want);
   });
 
   test.each([

@@ -60,3 +60,13 @@ export function quantitiesEqual(a: string | number, b: string | number): boolean
   const order = compareQuantities(a, b);
   return order === undefined ? String(a) === String(b) : order === 0;
 }
+
+/** What is left of `a` without `b`, at least nothing, to the thousandth below; undefined when one of them is no quantity. */
+export function subtractQuantities(a: string | number, b: string | number): string | undefined {
+  const left = parse(a);
+  const right = parse(b);
+  if (left === undefined || right === undefined) return undefined;
+  const numerator = left.numerator * right.denominator - right.numerator * left.denominator;
+  const thousandths = numerator <= 0n ? 0n : (1_000n * numerator) / (left.denominator * right.denominator);
+  return thousandths % 1_000n === 0n ? String(thousandths / 1_000n) : `${thousandths}m`;
+}

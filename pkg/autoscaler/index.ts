@@ -123,6 +123,8 @@ class AutoscalerPort implements Service {
       log.warn({ key: name }, 'flag --nodes names a MachineDeployment that does not exist');
     }
     caches.machineDeployments.onChange((old, current) => this.#tell(old, current));
+    // Some were seen before their Machines and classes were.
+    for (const node of this.#target.nodes.list()) this.#learnFrom(node);
     this.#works = true;
   }
 

@@ -1,6 +1,7 @@
 import type { ClassNodeTemplate, MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
-import { isQuantity, quantitiesEqual } from '../apis/quantity.ts';
+import { RESERVED_RESOURCES_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
+import { isQuantity, quantitiesEqual, subtractQuantities } from '../apis/quantity.ts';
 import type { TemplateNode } from './node-bytes.ts';
 
 /** What real Nodes of a class were seen to have. */
@@ -43,6 +44,7 @@ export const SHARED_LABELS: readonly string[] = Object.values(PLACE_LABELS).flat
 
 /** Pods that a Node takes unless something else is known: the kubelet's default. */
 const DEFAULT_PODS = '110';
+const NOTHING: ReadonlyMap<string, string> = new Map();
 /** As the class spells GPUs, and as Nodes do. */
 const [CLASS_GPU, NODE_GPU] = ['gpu', 'nvidia.com/gpu'];
 
@@ -53,7 +55,9 @@ const [CLASS_GPU, NODE_GPU] = ['gpu', 'nvidia.com/gpu'];
 export function templateNode({ id, deployment, machineClass, learned }: TemplateFacts): TemplateNode | NoTemplate {
   const { template } = deployment.spec;
   const ofClass = machineClass?.nodeTemplate;
-  const said = ofClass === undefined ? undefined : saidBy(ofClass);
+  const reserved = reservedIn(machineClass);
+  if (typeof reserved === 'string' && learned === undefined) return { reason: reserved };
+  const said = ofClass && saidBy(ofClass, typeof reserved === 'string' ? NOTHING : reserved);
   const resources = learned ?? said;
   if (resources === undefined) return { reason: missing(deployment, machineClass) };
 
@@ -82,8 +86,21 @@ export function isTemplate(found: TemplateNode | NoTemplate): found is TemplateN
   return !('reason' in found);
 }
 
+/** What the class keeps from pods, by resource; a text says what is wrong with it. */
+function reservedIn(machineClass: MachineClass | undefined): ReadonlyMap<string, string> | string {
+  const text = machineClass?.metadata.annotations?.[RESERVED_RESOURCES_ANNOTATION];
+  if (text === undefined) return NOTHING;
+  const entries = text.split(',').map((entry) => /^\s*([^=\s]+)=(\S+)\s*$/.exec(entry) ?? []);
+  if (entries.every(([, key = '', quantity = '']) => key !== '' && isQuantity(quantity)))
+    return new Map(entries.map(([, key = '', quantity = '']) => [key, quantity]));
+  return (
+    `annotation ${RESERVED_RESOURCES_ANNOTATION} of MachineClass ${machineClass?.metadata.name}: ${JSON.stringify(text)} is not valid, ` +
+    'resources and quantities such as cpu=80m,memory=1Gi are expected'
+  );
+}
+
 /** What the class says: nothing when CPU or memory are missing. */
-function saidBy(ofClass: ClassNodeTemplate): LearnedShape | undefined {
+function saidBy(ofClass: ClassNodeTemplate, reserved: ReadonlyMap<string, string>): LearnedShape | undefined {
   const { capacity, virtualCapacity, instanceType, region, zone, architecture } = ofClass;
   const resources: Record<string, string> = { pods: DEFAULT_PODS };
   for (const [key, quantity] of Object.entries({ ...capacity, ...virtualCapacity })) {
@@ -97,7 +114,11 @@ function saidBy(ofClass: ClassNodeTemplate): LearnedShape | undefined {
     const value = values[what as keyof typeof values];
     return value ? keys.map((key) => [key, value] as const) : [];
   });
-  return { capacity: resources, allocatable: resources, labels: Object.fromEntries(labels) };
+  const allocatable = Object.entries(resources).map(([key, quantity]) => {
+    const kept = reserved.get(key);
+    return [key, kept === undefined ? quantity : (subtractQuantities(quantity, kept) ?? quantity)] as const;
+  });
+  return { capacity: resources, allocatable: Object.fromEntries(allocatable), labels: Object.fromEntries(labels) };
 }
 
 function missing({ metadata, spec }: MachineDeployment, machineClass: MachineClass | undefined): string {

@@ -17,9 +17,10 @@ import {
   CloudProviderDefinition,
   InstanceStatus_InstanceState as State,
 } from '../../pkg/autoscaler/gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
+import { statusPatch } from '../../pkg/kube/patch.ts';
 import { leases, machineClasses, machineDeployments, nodes } from '../../pkg/kube/resource.ts';
 import { MANAGER_LEASE } from '../../pkg/leader/names.ts';
-import { machineClass } from '../builders.ts';
+import { type BuiltMachineClass, machineClass } from '../builders.ts';
 import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
@@ -70,6 +71,13 @@ async function createFromBytes(bytes: Uint8Array): Promise<void> {
   expect({ status: answer.statusCode, text }).toMatchObject({ status: 201 });
 }
 
+/** The class of the world's Machines. */
+async function createClass(world: MachineSetWorld, change: (machineClass: BuiltMachineClass) => void): Promise<void> {
+  const { metadata: _metadata, ...content } = machineClass(change);
+  const metadata = { name: 'c', namespace: world.namespace.name };
+  await world.user.writer.create('create', machineClasses, { ...content, metadata });
+}
+
 describe("the autoscaler's port of a manager", () => {
   test('answers about MachineDeployments as they are now, and changes them', async () => {
     const path = join(directory, 'port');
@@ -92,16 +100,31 @@ describe("the autoscaler's port of a manager", () => {
       .running()
       .map(({ metadata }) => metadata.name)
       .toSorted();
-    const { instances } = await calls.nodeGroupNodes({ id });
-    expect(instances.map((one) => [one.id, one.status?.instanceState])).toEqual([
-      [`cloud:///${first}`, State.instanceRunning],
-      [`cloud:///${second}`, State.instanceRunning],
-    ]);
+    await eventually(async () => {
+      const { instances } = await calls.nodeGroupNodes({ id });
+      expect(instances.map((one) => [one.id, one.status?.instanceState])).toEqual([
+        [`cloud:///${first}`, State.instanceRunning],
+        [`cloud:///${second}`, State.instanceRunning],
+      ]);
+    }, PATIENCE);
     const node = { name: first, providerId: `cloud:///${first}` };
     expect(await calls.nodeGroupForNode({ node })).toMatchObject({ nodeGroup: { id, minSize: 0, maxSize: 5 } });
     expect(await calls.nodeGroupForNode({ node: { name: 'stranger', providerId: 'cloud:///x' } })).toMatchObject({
       nodeGroup: { id: '' },
     });
+
+    // A Node shows what the next one will have, although its class says nothing.
+    await createClass(world, (c) => delete (c as { nodeTemplate?: unknown }).nodeTemplate);
+    await expect(calls.nodeGroupTemplateNodeInfo({ id })).rejects.toMatchObject({ code: Status.UNIMPLEMENTED });
+    await world.setReady(first);
+    const ready = await world.user.reader.get(nodes, { name: first });
+    const capacity = { cpu: '4', memory: '16Gi' };
+    const status = statusPatch(ready, { capacity, allocatable: { ...capacity, cpu: '3900m' } });
+    await world.user.writer.patch('change', nodes, { name: first }, status);
+    await eventually(async () => {
+      const { nodeBytes } = await calls.nodeGroupTemplateNodeInfo({ id });
+      expect(Buffer.from(nodeBytes).includes('3900m')).toBe(true);
+    }, PATIENCE);
 
     // What others change is seen from the next Refresh on; what is changed here, at once.
     await world.patch(machineDeployments, id, { spec: { replicas: 3 } });
@@ -157,14 +180,10 @@ describe("the autoscaler's port of a manager", () => {
       details: 'MachineClass c of MachineDeployment d does not exist',
     });
 
-    const { metadata: _metadata, ...content } = machineClass((c) => {
+    await createClass(world, (c) => {
       c.nodeTemplate = { capacity: { cpu: 4, memory: '16Gi', gpu: 0 }, instanceType: 'm4', region: 'eu', zone: 'eu-1' };
     });
-    await world.user.writer.create('create', machineClasses, {
-      ...content,
-      metadata: { name: 'c', namespace: world.namespace.name },
-    });
-    await calls.refresh({});
+    await eventually(() => calls.nodeGroupTemplateNodeInfo({ id }), PATIENCE);
     const template = await calls.nodeGroupTemplateNodeInfo({ id });
     expect(template.embeddedNode).toEqual(template.nodeBytes);
     await createFromBytes(template.nodeBytes);

@@ -69,6 +69,8 @@ export const MAX_REPLACEMENTS_ANNOTATION = 'machine.sapcloud.io/max-replacements
 /** On MachineDeployments: the fewest and the most Machines that an autoscaler may choose; both make it a node group. */
 export const NODE_GROUP_MIN_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-min-size';
 export const NODE_GROUP_MAX_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-max-size';
+/** On MachineClasses: what of the capacity is kept from pods, such as `cpu=80m,memory=1Gi`; autoscalers are told the rest. */
+export const RESERVED_RESOURCES_ANNOTATION = 'machine.sapcloud.io/reserved-resources';
 /** On MachineSets and MachineDeployments: revision of the template. */
 export const REVISION_ANNOTATION = 'deployment.kubernetes.io/revision';
 /** On MachineSets: revisions held before, comma separated. */

@@ -1,0 +1,171 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { type BuiltMachine, machine, machineDeployment, machineSet, node } from '../../test/builders.ts';
+import { MemoryInformer } from '../../test/memory-informer.ts';
+import {
+  MACHINE_NAME_LABEL,
+  NODE_GROUP_MAX_ANNOTATION,
+  NODE_GROUP_MIN_ANNOTATION,
+} from '../apis/machine/v1alpha1/labels.ts';
+import type { KubeObject } from '../apis/meta.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { nodeAccess } from '../controllers/machines/node-access.ts';
+import { MACHINE_INDEXES, NODE_INDEXES } from '../indexes/machine-indexes.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../indexes/owner-index.ts';
+import { createRegistry } from '../metrics/registry.ts';
+import type { Target } from '../targets/targets.ts';
+import { CloudProvider } from './cloud-provider.ts';
+import { InstanceStatus_InstanceState as State } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
+import { NodeGroups } from './groups.ts';
+import { LearnedShapes } from './learned.ts';
+import { Membership } from './membership.ts';
+import { autoscalerMetrics } from './metrics.ts';
+import { Status } from './rpc-error.ts';
+
+const owned = <T extends KubeObject>(object: T, { metadata: { name, uid } }: KubeObject): T => {
+  object.metadata.ownerReferences = [{ apiVersion: 'v1', kind: 'Any', name, uid, controller: true }];
+  return object;
+};
+const pool = (name: string, annotations: Record<string, string>) =>
+  machineDeployment((d) => {
+    d.metadata.name = name;
+    d.metadata.annotations = annotations;
+    d.spec.replicas = 3;
+  });
+const LIMITS = { [NODE_GROUP_MIN_ANNOTATION]: '1', [NODE_GROUP_MAX_ANNOTATION]: '5' };
+const [group, other] = [pool('group', LIMITS), pool('other', {})];
+const [set, otherSet] = [group, other].map((d) => {
+  const named = machineSet((s) => {
+    s.metadata.name = `${d.metadata.name}-1`;
+  });
+  return owned(named, d);
+});
+const named = (name: string, of = set, change: (m: BuiltMachine) => void = () => undefined) => {
+  const built = machine((m) => {
+    m.metadata.name = name;
+    m.metadata.labels = {};
+    m.spec.providerID = `cloud:///${name}`;
+    change(m);
+  });
+  return of === undefined ? built : owned(built, of);
+};
+
+function provider(): CloudProvider {
+  const exhausted = named('exhausted', set, (m) => {
+    m.status.currentStatus.phase = 'CrashLoopBackOff';
+    m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode: 'ResourceExhausted', description: 'full' };
+  });
+  const denied = named('denied', set, (m) => {
+    m.status.currentStatus.phase = 'CrashLoopBackOff';
+    m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode: 'PermissionDenied', description: 'no' };
+  });
+  const machines = new MemoryInformer([named('running'), exhausted, denied, named('elsewhere', otherSet)], {
+    ...MACHINE_INDEXES,
+    [CONTROLLER_INDEX]: controllerIndex,
+  });
+  const nodes = new MemoryInformer(
+    [
+      node((n) => {
+        n.metadata.name = 'running';
+        n.metadata.labels = { [MACHINE_NAME_LABEL]: 'running' };
+        n.spec = { providerID: 'cloud:///running' };
+      }),
+    ],
+    NODE_INDEXES,
+  );
+  const machineDeployments = new MemoryInformer([group, other]);
+  const refuse = () => Promise.reject(new Error('nothing is changed here'));
+  return new CloudProvider({
+    groups: new NodeGroups({ deployments: machineDeployments, namespace: 'default', listed: new Map() }),
+    membership: new Membership({
+      machines,
+      machineSets: new MemoryInformer(
+        [set, otherSet].filter((s) => s !== undefined),
+        { [CONTROLLER_INDEX]: controllerIndex },
+      ),
+      machineDeployments,
+      nodes,
+      nodesOf: (m) => nodeAccess({ nodes } as unknown as Target, machines).ofMachine(m),
+    }),
+    machineDeployments,
+    machineClasses: { get: () => undefined, hasSynced: false },
+    learned: new LearnedShapes(),
+    mutations: { increase: refuse, delete: refuse, decrease: refuse },
+    catchUp: () => Promise.resolve(),
+    gpu: { gpuLabel: 'gpu', gpuTypes: ['t4'] },
+    clock: new FakeClock(),
+  });
+}
+
+describe('what an autoscaler is told', () => {
+  test('the instances of a group, with classes of errors as it numbers them', () => {
+    const of = (id: string, instanceState: State, errorInfo?: object) => ({ id, status: { instanceState, errorInfo } });
+    const error = (errorCode: string, errorMessage: string, instanceErrorClass: number) => ({
+      errorCode,
+      errorMessage,
+      instanceErrorClass,
+    });
+
+    expect(provider().nodeGroupNodes({ id: 'group' })).toEqual({
+      instances: [
+        of('requested://denied', State.instanceCreating, error('PermissionDenied', 'no', 99)),
+        of('requested://exhausted', State.instanceCreating, error('ResourceExhausted', 'full', 1)),
+        of('cloud:///running', State.instanceRunning),
+      ],
+    });
+  });
+
+  test.each([
+    { what: 'a Node of a group', node: { providerId: 'cloud:///running', name: 'running' }, want: 'group' },
+    { what: 'a placeholder', node: { providerId: 'requested://denied', name: 'requested://denied' }, want: 'group' },
+    { what: 'a replica without a Machine', node: { providerId: 'requested://group#0', name: 'x' }, want: 'group' },
+    { what: 'a replica of no group', node: { providerId: 'requested://other#0', name: 'x' }, want: '' },
+    {
+      what: 'a Machine whose MachineDeployment is no group',
+      node: { providerId: 'cloud:///elsewhere', name: 'x' },
+      want: '',
+    },
+    { what: 'a Node of nobody', node: { providerId: 'cloud:///x', name: 'x' }, want: '' },
+  ])('$what is in "$want"', ({ node: { providerId, name }, want }) => {
+    const found = provider().nodeGroupForNode({ node: { providerId, name, labels: {}, annotations: {} } });
+
+    expect(found).toMatchObject({ nodeGroup: { id: want, ...(want === '' ? {} : { minSize: 1, maxSize: 5 }) } });
+  });
+
+  test('what is not implemented, why', () => {
+    const unimplemented = (says: string) =>
+      expect.objectContaining({ code: Status.UNIMPLEMENTED, details: expect.stringContaining(says) });
+
+    expect(() => provider().pricingNodePrice()).toThrow(unimplemented('expander other than price'));
+    expect(() => provider().pricingPodPrice()).toThrow(unimplemented('expander other than price'));
+    expect(() => provider().nodeGroupGetOptions({ id: 'group', defaults: undefined })).toThrow(
+      unimplemented('no settings'),
+    );
+    expect(() => provider().nodeGroupTemplateNodeInfo({ id: 'group' })).toThrow(unimplemented('apply deploy/rbac'));
+  });
+
+  test('GPUs as the flags say', () => {
+    expect(provider().gPULabel()).toEqual({ label: 'gpu' });
+    expect(Object.keys(provider().getAvailableGPUTypes().gpuTypes ?? {})).toEqual(['t4']);
+  });
+
+  test('and metrics show the sizes of each group', async () => {
+    const registry = createRegistry();
+    autoscalerMetrics(registry, () => provider().sizes());
+
+    const text = await registry.metrics();
+
+    const size = (of: string, value: number): string =>
+      `machinist_autoscaler_node_group_size{namespace="default",group="group",of="${of}"} ${value}`;
+    for (const line of [
+      size('min', 1),
+      size('max', 5),
+      size('target', 3),
+      size('running', 1),
+      size('creating', 2),
+      size('deleting', 0),
+    ]) {
+      expect(text).toContain(line);
+    }
+  });
+});
