@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 
 import { describe, expect, test } from '@jest/globals';
 
+import { SECOND } from '../../test/durations.ts';
 import { machine } from '../../test/builders.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { ServerAheadError, SetBackError } from '../gate/outage.ts';
@@ -14,7 +15,6 @@ import { KnownHistory } from './known-history.ts';
 
 const signal = new AbortController().signal;
 
-const SECOND = 1_000;
 const forbidden = ({ plural }: { readonly plural: string }): ApiError =>
   new ApiError(403, 'Forbidden', `may not list ${plural}`);
 

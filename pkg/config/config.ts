@@ -41,9 +41,11 @@ export interface Config {
     readonly maxEvictRetries: number;
     readonly pvDetachTimeoutMs: number;
     readonly pvReattachTimeoutMs: number;
+    /** Node condition types that make a machine unhealthy unless `False`. */
     readonly nodeConditions: readonly string[];
     readonly bootstrapTokenExtraGroups: string;
     readonly resourceExhaustedRetryMs: number;
+    /** Share of a zone's machines beyond which their bad health is the zone's; see machines/zones.ts. */
     readonly zoneUnhealthyThreshold: number;
     readonly concurrency: number;
   };

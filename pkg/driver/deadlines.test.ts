@@ -1,9 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { MINUTE } from '../../test/durations.ts';
 import { isTimeout, repeatableTimeoutMs, wholeTimeoutMs } from './deadlines.ts';
 import { DriverError } from './error.ts';
-
-const MINUTE = 60_000;
 
 describe('a creation', () => {
   test.each([

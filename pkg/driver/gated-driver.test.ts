@@ -1,6 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
+import { MINUTE } from '../../test/durations.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { GateClosedError } from '../gate/gate.ts';
 import type { Admission, Gate, Intent } from '../gate/gate.ts';
@@ -11,7 +12,6 @@ import { GatedDriver } from './gated-driver.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
 import { Obedience } from './obedience.ts';
 
-const MINUTE = 60_000;
 const request = {
   machine: { metadata: { name: 'm-1', namespace: 'shoot' }, spec: {} },
   machineClass: { providerSpec: {} },

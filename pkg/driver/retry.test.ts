@@ -1,11 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { assert, constantFrom, double, nat, property } from 'fast-check';
 
+import { MINUTE, SECOND } from '../../test/durations.ts';
 import { DRIVER_CODES } from './error.ts';
 import { retryDelayMs, retryOf } from './retry.ts';
-
-const SECOND = 1_000;
-const MINUTE = 60_000;
 
 describe('retryOf', () => {
   test.each([

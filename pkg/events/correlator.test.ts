@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { MINUTE } from '../../test/durations.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { Correlator, type EventSubject, type Occurrence } from './correlator.ts';
 
-const MINUTE = 60_000;
 const machine = (name: string): EventSubject => ({
   apiVersion: 'machine.sapcloud.io/v1alpha1',
   kind: 'Machine',

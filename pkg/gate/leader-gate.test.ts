@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
+import { MINUTE, SECOND } from '../../test/durations.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { instantOf } from '../clock/host-clock.ts';
 import { silentLogger } from '../log/logger.ts';
@@ -13,8 +14,6 @@ import { CONTROL, GateClosedError } from './gate.ts';
 import { LeaderGate } from './leader-gate.ts';
 import type { OutageChange } from './outage.ts';
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
 const TIMEOUT = 30 * SECOND;
 const PERIOD = MINUTE;
 const never = new AbortController().signal;

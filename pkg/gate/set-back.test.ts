@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
+import { SECOND } from '../../test/durations.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../log/logger.ts';
 import { gateMetrics } from '../metrics/gate.ts';
@@ -11,7 +12,6 @@ import { CONTROL, GateClosedError } from './gate.ts';
 import { LeaderGate } from './leader-gate.ts';
 import { describeHeldUp, type OutageChange, type Outage, ServerAheadError, SetBackError } from './outage.ts';
 
-const SECOND = 1_000;
 const never = new AbortController().signal;
 
 /** A cluster that can be doubted and set back. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
+import { SECOND } from '../../test/durations.ts';
 import type { Lease } from '../apis/wire.ts';
 import {
   decide,
@@ -15,7 +16,6 @@ import {
 } from './lease.ts';
 import type { LeaseTiming, Observation } from './lease.ts';
 
-const SECOND = 1_000;
 const timing: LeaseTiming = { leaseDurationMs: 15 * SECOND, renewDeadlineMs: 10 * SECOND, retryPeriodMs: 2 * SECOND };
 const WALL = Date.parse('2026-01-01T00:00:00.123Z');
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
+import { MINUTE } from '../../test/durations.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { Expectations } from './expectations.ts';
 
-const MINUTE = 60_000;
 const none = (): boolean => false;
 
 describe('expectations', () => {

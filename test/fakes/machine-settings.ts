@@ -1,6 +1,5 @@
+import { MINUTE } from '../durations.ts';
 import type { MachineSettings } from '../../pkg/controllers/machines/settings.ts';
-
-const MINUTE = 60_000;
 
 /** The defaults of the flags. */
 export const SETTINGS: MachineSettings = {

@@ -1,3 +1,4 @@
+import { MINUTE } from '../durations.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../pkg/apis/meta.ts';
@@ -32,8 +33,6 @@ import { FakeDrain } from './drain.ts';
 import { FakeDriver } from './driver.ts';
 import { SETTINGS } from './machine-settings.ts';
 import { FakeNodes } from './nodes.ts';
-
-const MINUTE = 60_000;
 
 /** One pass, as a test sees it. */
 export interface PassSeen {

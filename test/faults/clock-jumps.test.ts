@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import { HOUR } from '../durations.ts';
 import type { Interceptor } from '../../pkg/gate/interceptor.ts';
 import { JumpingClock } from '../cloud/jumping-clock.ts';
 import { InProcessManager } from '../cloud/manager.ts';
@@ -8,7 +9,6 @@ import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
 import { eventually } from '../expect/eventually.ts';
 
-const HOUR_MS = 3_600_000;
 const PATIENCE = { timeoutMs: 120_000 };
 const MACHINES = 8;
 const FLAGS = {
@@ -58,7 +58,7 @@ test('a leader whose wall clock jumps forward sends nothing from that moment and
   await using cloud = await slow();
   await using pool = await Pool.create({ site, cloud, replicas: MACHINES });
 
-  const { leader, sentLate } = await whileItWorks(pool, cloud, HOUR_MS);
+  const { leader, sentLate } = await whileItWorks(pool, cloud, HOUR);
   expect(await leader.ended).toBe(1);
   await using next = await InProcessManager.start({ ...pool.access, flags: FLAGS });
   await pool.untilUp(MACHINES, PATIENCE);
@@ -72,7 +72,7 @@ test('a leader whose wall clock jumps back goes on', async () => {
   await using cloud = await slow();
   await using pool = await Pool.create({ site, cloud, replicas: MACHINES });
 
-  const { leader, sentLate } = await whileItWorks(pool, cloud, -HOUR_MS);
+  const { leader, sentLate } = await whileItWorks(pool, cloud, -HOUR);
   await pool.untilUp(MACHINES, PATIENCE);
 
   expect(await pool.leaders()).toEqual([leader.identity, leader.identity]);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { HOUR } from '../durations.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import { JumpingClock } from '../cloud/jumping-clock.ts';
 import type { FaultRow, Trial } from '../cloud/trial.ts';
@@ -10,7 +11,6 @@ import { eventually } from '../expect/eventually.ts';
  * more at rest.
  */
 
-const HOUR_MS = 3_600_000;
 const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
 const EVENTS_A_MINUTE = 10_000;
@@ -108,8 +108,8 @@ async function flood({ site: { api }, pool }: Trial, forMs: number, over: AbortS
 /** The clock of a host that was an hour behind when the process started, and still is. */
 function behind(): JumpingClock {
   const clock = new JumpingClock();
-  clock.offsetMs = -HOUR_MS;
-  clock.reanchor(clock.now() - HOUR_MS);
+  clock.offsetMs = -HOUR;
+  clock.reanchor(clock.now() - HOUR);
   return clock;
 }
 

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import PQueue from 'p-queue';
 
+import { HOUR } from '../durations.ts';
 import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { toTimestamp } from '../../pkg/clock/clock.ts';
 import { DRIVER_CODES, type DriverCode } from '../../pkg/driver/error.ts';
@@ -40,7 +41,6 @@ const LONG_ONLY: ReadonlySet<string> = new Set([
 ]);
 /** Rows at a time: they mostly wait. */
 const CONCURRENCY = IS_LONG ? 1 : 8;
-const HOUR_MS = 3_600_000;
 const TEST_MS = 7_200_000;
 
 const FAILURES = DRIVER_CODES.filter((code): code is DriverCode => !['OK', 'NotFound', 'Uninitialized'].includes(code));
@@ -175,7 +175,7 @@ const ROWS: readonly FaultRow[] = [
     async disturb({ cloud, pool }) {
       await pool.untilUp(MACHINES, { timeoutMs: 240_000 });
       // More at once than are deleted without being asked.
-      await pool.annotateClass({ [DELETE_ORPHAN_VMS_UNTIL_ANNOTATION]: toTimestamp(Date.now() + HOUR_MS) });
+      await pool.annotateClass({ [DELETE_ORPHAN_VMS_UNTIL_ANNOTATION]: toTimestamp(Date.now() + HOUR) });
       for (const vm of cloud.simulation.cloud.all()) {
         // Other names than the machines': two VMs of one name are what `doubled` looks for.
         cloud.simulation.cloud.create({
@@ -193,7 +193,7 @@ const ROWS: readonly FaultRow[] = [
     what: 'the wall clock jumps forward and back',
     run: { clock },
     async disturb() {
-      for (const offsetMs of [HOUR_MS, -HOUR_MS, 0]) {
+      for (const offsetMs of [HOUR, -HOUR, 0]) {
         clock.offsetMs = offsetMs;
         await sleep(500);
       }

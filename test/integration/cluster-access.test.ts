@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
+import { HOUR } from '../durations.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { CONTROL } from '../../pkg/gate/gate.ts';
 import { machines, nodes } from '../../pkg/kube/resource.ts';
@@ -13,8 +14,6 @@ import { openCluster } from '../../pkg/operator/clusters.ts';
 import type { ClusterAccess } from '../../pkg/operator/clusters.ts';
 import { connect } from '../env/environment.ts';
 import { httpProxyFor } from './kube-session.ts';
-
-const HOUR = 3_600_000;
 
 /** A way to the API server, or to the proxy at `url`, for a process whose clock is an hour slow. */
 async function accessOf(

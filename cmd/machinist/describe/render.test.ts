@@ -1,5 +1,6 @@
 import { describe as group, expect, test } from '@jest/globals';
 
+import { SECOND } from '../../../test/durations.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { machineConditions } from '../../../pkg/controllers/machine/explain/conditions.ts';
 import { hold, withHold } from '../../../pkg/controllers/machines/replacement-hold.ts';
@@ -9,7 +10,6 @@ import { humanDuration } from './human-duration.ts';
 import { render } from './render.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');
-const SECOND = 1_000;
 
 const unhealthy = machine((m) => {
   m.metadata.ownerReferences = [

@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine, machineClass, node, secret } from '../../../test/builders.ts';
-import { FakeWorld, type PassSeen } from '../../../test/fakes/machine-world.ts';
+import { MINUTE, SECOND } from '../../../test/durations.ts';
+import { machine, machineClass, node } from '../../../test/builders.ts';
+import type { FakeWorld, PassSeen } from '../../../test/fakes/machine-world.ts';
+import { newMachineWorld } from '../../../test/fakes/new-machine-world.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { CONTROL, GateClosedError, type Intent } from '../../gate/gate.ts';
@@ -20,27 +22,11 @@ import { mainPatch, writeRecord, writeStatus } from './record/write.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const NODE_FINALIZER = 'node.machine.sapcloud.io/machine-controller';
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
 const KEY = 'default/m-1';
 const NOT_READY = { type: 'Ready', status: 'Unknown' };
 
-function start(change: (m: ReturnType<typeof machine>) => void = () => undefined): FakeWorld {
-  const world = new FakeWorld();
-  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
-  world.classes.put(machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER] })));
-  world.secrets.put(secret((s) => Object.assign(s.data, { userData: Buffer.from('x').toString('base64') })));
-  world.machines.put(
-    machine((m) => {
-      m.metadata.finalizers = [FINALIZER];
-      m.metadata.labels = {};
-      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
-      m.status = {} as (typeof m)['status'];
-      change(m);
-    }),
-  );
-  return world;
-}
+const start = (change?: (m: ReturnType<typeof machine>) => void): FakeWorld =>
+  newMachineWorld(change && { machine: change });
 
 /** A machine that has been Unknown since the beginning, with an unhealthy Node. */
 function unhealthy(): FakeWorld {

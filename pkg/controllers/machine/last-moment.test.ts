@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { MINUTE } from '../../../test/durations.ts';
 import { machine, machineClass, node, secret, type BuiltMachine } from '../../../test/builders.ts';
 import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
@@ -13,7 +14,6 @@ import { wasNeverLaunched } from './deletion/delete-vm.ts';
 /** What happens to a machine in the moment in which something is about to be done about it. */
 const KEY = 'default/m-1';
 const BEGIN = '2026-01-01T00:00:00Z';
-const MINUTE = 60_000;
 
 function worldOf(change: (m: BuiltMachine) => void): FakeWorld {
   const world = new FakeWorld();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { MINUTE } from '../../../test/durations.ts';
 import { machine, machineClass, node, secret, type BuiltMachine } from '../../../test/builders.ts';
 import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 import {
@@ -22,7 +23,6 @@ import { MachineTokens } from './tokens/machine-tokens.ts';
  * the next one, which tests of whole lives hardly see, because they pass again anyway.
  */
 const KEY = 'default/m-1';
-const MINUTE = 60_000;
 const STAGES = { drain: 'Initiate node drain', detach: 'Delete Volume Attachments', vm: 'Initiate VM deletion' };
 const NOT_READY = { type: 'Ready', status: 'Unknown' };
 

@@ -1,25 +1,11 @@
 import { parseDuration } from '../../apis/duration.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Config } from '../../config/config.ts';
 import { effectiveEvictRetries } from '../../drain/drain.ts';
 
 /** The flags that the machine controller acts on; a Machine may override most of them. */
-export interface MachineSettings {
-  readonly creationTimeoutMs: number;
-  readonly healthTimeoutMs: number;
-  readonly drainTimeoutMs: number;
-  readonly inPlaceUpdateTimeoutMs: number;
-  readonly preserveTimeoutMs: number;
-  readonly maxEvictRetries: number;
-  readonly pvDetachTimeoutMs: number;
-  readonly pvReattachTimeoutMs: number;
-  /** Node condition types that make a machine unhealthy unless `False`. */
-  readonly nodeConditions: readonly string[];
-  readonly bootstrapTokenExtraGroups: string;
-  readonly resourceExhaustedRetryMs: number;
-  /** Share of a zone's machines beyond which their bad health is the zone's; see zones.ts. */
-  readonly zoneUnhealthyThreshold: number;
-}
+export type MachineSettings = Omit<Config['machine'], 'concurrency'>;
 
 /** How long a machine may take to get a VM, and again to join: annotation, then spec, then flag. */
 export function creationTimeoutMsOf({ metadata, spec }: Machine, settings: MachineSettings): number {

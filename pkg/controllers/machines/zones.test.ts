@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
+import { MINUTE } from '../../../test/durations.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
@@ -10,7 +11,6 @@ import type { Target } from '../../targets/targets.ts';
 import { machine, machineClass } from '../../../test/builders.ts';
 import { unhealthyTogether, zoneOf, zoneStates, type ZoneDeps } from './zones.ts';
 
-const MINUTE = 60_000;
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const ZONE = 'topology.kubernetes.io/zone';
 

@@ -1,30 +1,19 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine, machineClass, secret } from '../../../../test/builders.ts';
-import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { SECOND } from '../../../../test/durations.ts';
+import type { BuiltMachine } from '../../../../test/builders.ts';
+import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
 import type { MachineStep } from '../context.ts';
 
-const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const SENT_AT = 'machine.sapcloud.io/creation-sent-at';
-const SECOND = 1_000;
 const KEY = 'default/m-1';
 
 /** A new machine at a driver that may make a second VM when it is asked twice. */
 function start(): FakeWorld {
-  const world = new FakeWorld();
+  const world = newMachineWorld();
   world.driver.idempotentCreate = false;
-  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
-  world.classes.put(machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER] })));
-  world.secrets.put(secret((s) => Object.assign(s.data, { userData: Buffer.from('x').toString('base64') })));
-  world.machines.put(
-    machine((m) => {
-      m.metadata.finalizers = [FINALIZER];
-      m.metadata.labels = {};
-      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
-      m.status = {} as (typeof m)['status'];
-    }),
-  );
   return world;
 }
 
@@ -131,7 +120,7 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
     await killDuring(world);
     Object.assign(world.settings, { creationTimeoutMs: 60_000 * SECOND });
     world.clock.advance(60_121 * SECOND);
-    world.machines.put({ ...(world.machines.get(KEY) as ReturnType<typeof machine>), status: {} });
+    world.machines.put({ ...(world.machines.get(KEY) as BuiltMachine), status: {} });
     world.graceLeftMs = 1;
 
     await run(world);
@@ -155,7 +144,7 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
   test('keeps a deleted machine until its VM cannot show any more, also after a kill', async () => {
     const world = start();
     await killDuring(world);
-    const current = world.machines.get(KEY) as ReturnType<typeof machine>;
+    const current = world.machines.get(KEY) as BuiltMachine;
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     world.machines.put({ ...current, metadata: { ...current.metadata, deletionTimestamp, resourceVersion: '900' } });
     world.driver.failures['delete'] = Array.from({ length: 4 }, () => new DriverError('NotFound', 'no VM'));

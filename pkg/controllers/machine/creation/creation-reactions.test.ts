@@ -1,12 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine, machineClass, secret } from '../../../../test/builders.ts';
-import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
+import { SECOND } from '../../../../test/durations.ts';
+import type { FakeWorld, PassSeen } from '../../../../test/fakes/machine-world.ts';
+import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { DRIVER_CODES, DriverError, type DriverCode } from '../../../driver/error.ts';
 
-const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
-const SECOND = 1_000;
 const STATE = 'disk made';
 
 type Call = 'status' | 'create' | 'initialize';
@@ -50,20 +49,9 @@ const ROWS = Object.entries(TABLE).flatMap(([code, reactions]) =>
 );
 
 function start(): FakeWorld {
-  const world = new FakeWorld();
-  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
+  const world = newMachineWorld({ machine: (m) => Object.assign(m.status, { lastKnownState: STATE }) });
   world.driver.methods.add('InitializeMachine');
   Object.assign(world.settings, { creationTimeoutMs: Number.MAX_SAFE_INTEGER });
-  world.classes.put(machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER] })));
-  world.secrets.put(secret((s) => Object.assign(s.data, { userData: Buffer.from('x').toString('base64') })));
-  world.machines.put(
-    machine((m) => {
-      m.metadata.finalizers = [FINALIZER];
-      m.metadata.labels = {};
-      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
-      m.status = { lastKnownState: STATE } as (typeof m)['status'];
-    }),
-  );
   return world;
 }
 

@@ -1,30 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
-import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
+import { MINUTE } from '../../../../test/durations.ts';
+import { machine, machineClass, node } from '../../../../test/builders.ts';
+import type { FakeWorld, PassSeen } from '../../../../test/fakes/machine-world.ts';
+import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
-const MINUTE = 60_000;
 const KEY = 'default/m-1';
 
-function start(): FakeWorld {
-  const world = new FakeWorld();
-  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
-  provideClass(world);
-  provideUserData(world, 'token: <<BOOTSTRAP_TOKEN>>');
-  world.machines.put(
-    machine((m) => {
-      m.metadata.finalizers = [FINALIZER];
-      m.metadata.labels = {};
-      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
-      m.status = {} as (typeof m)['status'];
-    }),
-  );
-  return world;
-}
+const start = (): FakeWorld => newMachineWorld({ userData: 'token: <<BOOTSTRAP_TOKEN>>' });
 
 let versions = 1_000;
 /** Caches take no object of a version that they have. */
@@ -40,10 +27,6 @@ function provideClass(world: FakeWorld, change: (c: ReturnType<typeof machineCla
       change(c);
     }),
   );
-}
-
-function provideUserData(world: FakeWorld, text: string): void {
-  world.secrets.put(secret((s) => Object.assign(s.data, { userData: Buffer.from(text).toString('base64') })));
 }
 
 const vm = { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] };

@@ -1,43 +1,21 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
-import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { MINUTE, SECOND } from '../../../../test/durations.ts';
+import { type BuiltMachine, machineClass, node, secret } from '../../../../test/builders.ts';
+import type { FakeWorld, PassSeen } from '../../../../test/fakes/machine-world.ts';
+import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { ApiError } from '../../../kube/errors.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-
-function newMachine(change: (m: ReturnType<typeof machine>) => void = () => undefined): Machine {
-  return machine((m) => {
-    m.metadata.finalizers = [FINALIZER];
-    m.metadata.labels = {};
-    m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
-    m.status = {} as (typeof m)['status'];
-    change(m);
-  });
-}
 
 /** A world with a class that is ready for use and one new machine. */
-function start(change?: (m: ReturnType<typeof machine>) => void): FakeWorld {
-  const world = new FakeWorld();
-  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
-  world.classes.put(
-    machineClass((c) => {
-      c.metadata.finalizers = [FINALIZER];
-    }),
-  );
-  world.secrets.put(
-    secret((s) => {
-      s.data['userData'] = Buffer.from('token: <<BOOTSTRAP_TOKEN>> name: <<MACHINE_NAME>>').toString('base64');
-    }),
-  );
-  world.machines.put(newMachine(change));
-  return world;
-}
+const start = (change?: (m: BuiltMachine) => void): FakeWorld =>
+  newMachineWorld({
+    userData: 'token: <<BOOTSTRAP_TOKEN>> name: <<MACHINE_NAME>>',
+    ...(change && { machine: change }),
+  });
 
 /** Passes until nothing moves without an event from outside. */
 async function run(world: FakeWorld): Promise<PassSeen> {

@@ -1,29 +1,22 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine, machineClass, secret } from '../../../../test/builders.ts';
-import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { MINUTE } from '../../../../test/durations.ts';
+import { machineClass } from '../../../../test/builders.ts';
+import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { DriverError } from '../../../driver/error.ts';
 
 const KEY = 'default/m-1';
-const MINUTE = 60_000;
 
 /** A new machine of a class whose provider has no driver. */
 function start(provider = 'mars'): FakeWorld {
-  const world = new FakeWorld();
-  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
-  provide(world, provider, '1');
-  world.secrets.put(secret((s) => void (s.data['userData'] = '')));
-  world.machines.put(
-    machine((m) => {
-      m.metadata.finalizers = [MACHINE_FINALIZER];
-      m.metadata.labels = {};
-      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
-      m.status = {} as (typeof m)['status'];
-    }),
-  );
-  return world;
+  return newMachineWorld({
+    machineClass: (c) => {
+      c.provider = provider;
+      c.metadata.resourceVersion = '1';
+    },
+  });
 }
 
 function provide(world: FakeWorld, provider: string, resourceVersion: string): void {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { MINUTE, SECOND } from '../../../../test/durations.ts';
 import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
 import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
@@ -9,8 +10,6 @@ import { ApiError } from '../../../kube/errors.ts';
 import type { VolumeAttachment } from '../../../apis/wire.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
 const KEY = 'default/m-1';
 const READY = { type: 'Ready', status: 'True' };
 

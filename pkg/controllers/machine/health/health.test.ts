@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { MINUTE } from '../../../../test/durations.ts';
 import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
@@ -12,7 +13,6 @@ import { machineConditions } from '../explain/conditions.ts';
 import { explain } from '../explain/explain.ts';
 import { wasUnprotected } from '../node/lost-nodes.ts';
 
-const MINUTE = 60_000;
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const NODE_FINALIZER = 'node.machine.sapcloud.io/machine-controller';
 const READY = { type: 'Ready', status: 'True' };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { SECOND } from '../../../../test/durations.ts';
 import { machine, machineClass, secret } from '../../../../test/builders.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
@@ -8,7 +9,6 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { contradicts } from './confirmation.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
-const SECOND = 1_000;
 const NOT_FOUND = new DriverError('NotFound', 'no VM');
 
 /** The VM of a machine, whose Node has a name of its own. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
+import { SECOND } from '../../../../test/durations.ts';
 import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
 import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
@@ -10,7 +11,6 @@ import { IdentityClaims } from './identity-claims.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const NAME_LABEL = 'node.gardener.cloud/machine-name';
-const SECOND = 1_000;
 const KEY = 'default/m-1';
 /** What the driver says at first. */
 const THEIRS = { providerID: 'sim:///m-2', nodeName: 'm-2', addresses: [] };

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { MINUTE } from '../../../../test/durations.ts';
 import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { MACHINE_NAME_LABEL, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
-const MINUTE = 60_000;
 const READY = { type: 'Ready', status: 'True' };
 
 /** Ids of one VM: as its driver reports it, as its Node shows it, and of another VM of that cloud. */

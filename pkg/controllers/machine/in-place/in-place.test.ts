@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
+import { HOUR, MINUTE } from '../../../../test/durations.ts';
 import { KeptMachine } from '../../../../test/kept-machine.ts';
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
@@ -14,9 +15,6 @@ import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { replacementsUnderWay } from '../../machines/replacement.ts';
 import { explain } from '../explain/explain.ts';
-
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 
 const reasonOf = (kept: KeptMachine): string | undefined => kept.condition('InPlaceUpdate')?.reason;
 const reasons = ({ world }: KeptMachine): string[] => world.events.map(({ reason }) => reason);

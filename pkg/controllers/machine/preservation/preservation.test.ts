@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
+import { HOUR, MINUTE } from '../../../../test/durations.ts';
 import { KeptMachine } from '../../../../test/kept-machine.ts';
 import {
   FORCE_DRAIN_LABEL,
@@ -13,8 +14,6 @@ import {
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 const OWNER = { apiVersion: API_VERSION, kind: 'MachineSet', name: 'set-1', uid: 'set-uid', controller: true };
 
 const expiryOf = ({ machine }: KeptMachine): string | undefined =>

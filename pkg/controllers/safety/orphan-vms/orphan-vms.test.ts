@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { MINUTE } from '../../../../test/durations.ts';
 import { machine, machineClass } from '../../../../test/builders.ts';
 import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
@@ -12,7 +13,6 @@ import { identify, isOfNamespace, ownershipOf } from '../../vms/ownership.ts';
 import { survey } from './survey.ts';
 import { judgeTwin } from './twin.ts';
 
-const MINUTE_MS = 60_000;
 const signal = new AbortController().signal;
 
 function at(atMs: number): Look {
@@ -21,11 +21,11 @@ function at(atMs: number): Look {
 
 describe('evidence', () => {
   test('is a proof only when a second look, a grace later, shows the same', () => {
-    const evidence = new Evidence(MINUTE_MS);
+    const evidence = new Evidence(MINUTE);
 
     expect(evidence.see('vm', 'class', at(0))).toBeUndefined();
-    expect(evidence.see('vm', 'class', at(MINUTE_MS - 1))).toBeUndefined();
-    const proof = evidence.see('vm', 'class', at(MINUTE_MS));
+    expect(evidence.see('vm', 'class', at(MINUTE - 1))).toBeUndefined();
+    const proof = evidence.see('vm', 'class', at(MINUTE));
 
     expect(proof && describeProof(proof)).toBe(
       'seen at 00:00:00 among 4 VMs, before 3 Machines were read, and at 00:01:00 among 4, before 3: 60 s apart',
@@ -46,21 +46,21 @@ describe('evidence', () => {
     { what: 'a look in between did not show it', unseen: [], isKept: false },
     { what: 'its class could not be listed in between', unseen: ['class'], isKept: true },
   ])('$what: kept $isKept', ({ unseen, isKept }) => {
-    const evidence = new Evidence(MINUTE_MS);
+    const evidence = new Evidence(MINUTE);
     evidence.see('vm', 'class', at(0));
 
     evidence.keep(new Set(), new Set(unseen));
 
-    expect(evidence.see('vm', 'class', at(MINUTE_MS)) !== undefined).toBe(isKept);
+    expect(evidence.see('vm', 'class', at(MINUTE)) !== undefined).toBe(isKept);
   });
 
   test('from before an outage counts for nothing', () => {
-    const evidence = new Evidence(MINUTE_MS);
+    const evidence = new Evidence(MINUTE);
     evidence.see('vm', 'class', at(0));
 
     evidence.dropBefore(1);
 
-    expect(evidence.see('vm', 'class', at(MINUTE_MS))).toBeUndefined();
+    expect(evidence.see('vm', 'class', at(MINUTE))).toBeUndefined();
   });
 });
 
