@@ -9,7 +9,7 @@ const TIMEOUT_MS = 30_000;
 /** What a request may carry. */
 export interface ApiRequest {
   readonly method?: Dispatcher.HttpMethod;
-  /** Sent as JSON. */
+  /** Sent as JSON; bytes as they are. */
   readonly body?: unknown;
   readonly contentType?: string;
   readonly timeoutMs?: number;
@@ -47,7 +47,7 @@ export class Api {
       dispatcher: this.#agent,
       method: method ?? 'GET',
       headers: { ...this.#headers, ...type },
-      body: body === undefined ? null : JSON.stringify(body),
+      body: body === undefined ? null : body instanceof Uint8Array ? body : JSON.stringify(body),
       signal: AbortSignal.timeout(timeoutMs ?? TIMEOUT_MS),
     });
     const text = await response.body.text();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
-import { compareQuantities, isQuantity, quantitiesEqual, subtractQuantities } from './quantity.ts';
+import { compareQuantities, isQuantity, quantitiesEqual, quantityAsNumber, subtractQuantities } from './quantity.ts';
 
 describe('quantities by value', () => {
   test.each([
@@ -34,6 +34,16 @@ describe('quantities by value', () => {
     { a: 'many', b: '1', want: undefined },
   ])('$a without $b is $want', ({ a, b, want }) => {
     expect(subtractQuantities(a, b)).toBe(want);
+  });
+
+  test.each([
+    { quantity: '500m', number: 0.5 },
+    { quantity: '4Gi', number: 4 * 2 ** 30 },
+    { quantity: '2e3', number: 2_000 },
+    { quantity: '-1.5k', number: -1_500 },
+    { quantity: 'much', number: undefined },
+  ])('$quantity is the number $number', ({ quantity, number }) => {
+    expect(quantityAsNumber(quantity)).toBe(number);
   });
 
   test.each([

@@ -45,6 +45,12 @@ export function isQuantity(value: string | number): boolean {
   return parse(value) !== undefined;
 }
 
+/** The nearest number to a quantity, in base units (`500m` is 0.5, `1Ki` is 1024); undefined when it is none. */
+export function quantityAsNumber(quantity: string | number): number | undefined {
+  const exact = parse(quantity);
+  return exact === undefined ? undefined : Number(exact.numerator) / Number(exact.denominator);
+}
+
 /** Negative, zero or positive as `a` is less than, equal to or more than `b`; undefined when one of them is no quantity. */
 export function compareQuantities(a: string | number, b: string | number): number | undefined {
   const left = parse(a);

@@ -6,6 +6,8 @@ export interface DemoOptions {
   readonly machines: number;
   /** `local`: machines are kubelet processes; `sim`: a simulated cloud. */
   readonly driver: 'local' | 'sim';
+  /** Machines come and go with the pods that need them, by a model of the cluster-autoscaler. */
+  readonly autoscaler: boolean;
   /** Check the result and end, instead of waiting for Ctrl-C. */
   readonly once: boolean;
 }
@@ -17,12 +19,17 @@ const MAX_MACHINES = 500;
 export function demoCommand(): Command {
   return new Command('demo')
     .description('Start a real control plane on this machine, and watch machines come alive.')
-    .addOption(new Option('--machines <n>', 'number of machines to start with').default(3).argParser(parseMachines))
+    .addOption(
+      new Option('--machines <n>', 'number of machines to start with; with --autoscaler, how many there may be')
+        .default(3)
+        .argParser(parseMachines),
+    )
     .addOption(
       new Option('--driver <name>', 'local: machines are real kubelets; sim: a simulated cloud')
         .default('local')
         .choices(['local', 'sim']),
     )
+    .option('--autoscaler', 'start without machines, and play a cluster-autoscaler: pods become machines', false)
     .option('--once', 'check the result, remove everything, and end with exit code 0 or 1', false)
     .action(async (options: DemoOptions) => {
       const { demo } = await import('./demo.ts');

@@ -13,6 +13,7 @@ import { freePort } from '../../../hack/control-plane/ports.ts';
 import { SystemClock } from '../../../pkg/clock/system-clock.ts';
 import { loadEndpoint } from '../../../pkg/kube/config.ts';
 import { Transport } from '../../../pkg/kube/transport.ts';
+import { playAutoscaler, showAutoscaling } from './autoscale.ts';
 import type { DemoOptions } from './command.ts';
 import { keepControlPlane } from './keep-control-plane.ts';
 import { keepRunning, type KeepRunningOptions } from './keep-running.ts';
@@ -40,6 +41,8 @@ interface Running {
   readonly controlPlane: ControlPlane;
   readonly kubectl: string;
   readonly kubeconfig: string;
+  /** Folder of the sockets that programs listen on. */
+  readonly sockets: string;
   readonly stop: AbortController;
   readonly undo: (() => Promise<void>)[];
 }
@@ -111,10 +114,9 @@ async function runDemo(options: DemoOptions, stop: AbortController, undo: (() =>
   await startManager(running, await startDriver(running));
   await applyObjects(running);
 
-  say(`waiting for ${options.machines} machine(s):`);
   const watch = await watchMachines(running);
-  await watch.until((now) => areUp(now, options.machines), deadline(running, 'the machines did not come up'));
-  say('all machines are Running and their Nodes Ready');
+  if (options.autoscaler) await autoscale(running, watch);
+  else await awaitMachines(running, watch);
 
   if (options.once) return checkRemoval(running, watch);
   console.log(
@@ -123,9 +125,26 @@ async function runDemo(options: DemoOptions, stop: AbortController, undo: (() =>
       kubeconfig: path.relative(process.cwd(), running.kubeconfig),
       directory: path.relative(process.cwd(), running.place.directory),
       driver: options.driver,
+      autoscaler: options.autoscaler,
     }),
   );
   await watch.until(() => false, stop.signal);
+}
+
+async function awaitMachines(running: Running, watch: MachineWatch): Promise<void> {
+  const { machines } = running.options;
+  say(`waiting for ${machines} machine(s):`);
+  await watch.until((now) => areUp(now, machines), deadline(running, 'the machines did not come up'));
+  say('all machines are Running and their Nodes Ready');
+}
+
+async function autoscale(running: Running, watch: MachineWatch): Promise<void> {
+  const { controlPlane, options, undo } = running;
+  const api = controlPlane.connection.api();
+  undo.push(() => api.close());
+  undo.push(playAutoscaler({ api, address: socketAddress(running, 'autoscaler'), say }));
+  const signal = deadline(running, 'machines did not come and go');
+  await showAutoscaling({ api, watch, machines: options.machines, say, signal });
 }
 
 async function startCluster(
@@ -154,7 +173,8 @@ async function startCluster(
   say(`control plane ready at ${controlPlane.url}; admin kubeconfig: ${path.relative(process.cwd(), config)}`);
 
   const kubectl = programPath(controlPlane, 'kubectl');
-  const running = { options, place, controlPlane, kubectl, kubeconfig: config, stop, undo };
+  const sockets = makeSocketDirectory(undo);
+  const running = { options, place, controlPlane, kubectl, kubeconfig: config, sockets, stop, undo };
   await kubectlApply(running, ['-f', path.join(root, 'deploy/manifests/service-account.yaml')]);
   await kubectlApply(running, ['--server-side', '-f', path.join(root, 'crds'), '-f', path.join(root, 'deploy/rbac')]);
   return running;
@@ -163,12 +183,7 @@ async function startCluster(
 /** Starts the driver and returns its address. */
 async function startDriver(running: Running): Promise<string> {
   const { options, place, controlPlane } = running;
-  // A socket's path may have 107 characters only; a checkout may lie deeper than that.
-  const folder = mkdtempSync(path.join(tmpdir(), 'machinist-'));
-  running.undo.push(async () => rmSync(folder, { recursive: true, force: true }));
-  const sockets = openRun(folder);
-  running.undo.push(async () => sockets.endNow());
-  const address = `unix://${path.join(sockets.directory, 'driver.sock')}`;
+  const address = socketAddress(running, 'driver');
   const state = machinesDirectory(place.directory);
   const own = ['--address', address, '--state-directory', state];
   const args =
@@ -190,6 +205,19 @@ async function startDriver(running: Running): Promise<string> {
   return address;
 }
 
+/** A socket's path may have 107 characters only; a checkout may lie deeper than that. */
+function makeSocketDirectory(undo: (() => Promise<void>)[]): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'machinist-'));
+  undo.push(async () => rmSync(folder, { recursive: true, force: true }));
+  const sockets = openRun(folder);
+  undo.push(async () => sockets.endNow());
+  return sockets.directory;
+}
+
+function socketAddress({ sockets }: Running, name: 'driver' | 'autoscaler'): string {
+  return `unix://${path.join(sockets, `${name}.sock`)}`;
+}
+
 async function startManager(running: Running, driver: string): Promise<void> {
   const { options, controlPlane } = running;
   const own = await controlPlane.connection.kubeconfigFor({ user: MANAGER_USER });
@@ -204,6 +232,7 @@ async function startManager(running: Running, driver: string): Promise<void> {
     // Short, so that a machine killed at once is replaced while one watches.
     '--machine-safety-grace=10s',
     `--port=${port}`,
+    ...(options.autoscaler ? [`--autoscaler-grpc-address=${socketAddress(running, 'autoscaler')}`] : []),
   ]);
   say(`starting the manager and the ${options.driver} driver; metrics: http://127.0.0.1:${port}/metrics`);
 }
@@ -247,9 +276,9 @@ async function applyObjects(running: Running): Promise<void> {
     running,
     files.flatMap((file) => ['-f', file]),
   );
-  say(
-    `applied a Secret, two MachineClasses and the MachineDeployment "${WORKERS}" with ${running.options.machines} replica(s)`,
-  );
+  const { machines, autoscaler } = running.options;
+  const size = autoscaler ? `0 to ${machines}` : machines;
+  say(`applied a Secret, two MachineClasses and the MachineDeployment "${WORKERS}" with ${size} replica(s)`);
 }
 
 function isEmpty({ machines, nodes }: Snapshot): boolean {

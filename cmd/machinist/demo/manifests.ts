@@ -4,12 +4,16 @@ import path from 'node:path';
 import { stringify } from 'yaml';
 
 import { API_VERSION } from '../../../pkg/apis/machine/v1alpha1/group.ts';
+import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { DemoOptions } from './command.ts';
 
 /** Namespace of the demo's objects: the one of the shipped roles. */
 export const NAMESPACE = 'machinist';
 /** Name of the demo's MachineDeployment, and label value of its machines. */
 export const WORKERS = 'workers';
+
+/** The Deployment whose pods the autoscaled demo makes machines for. */
+export const WEB = { name: 'web', cpu: '300m', podsPerMachine: 3 };
 
 /** To be read and copied from: no anchors, no folded lines. */
 const PLAIN = { aliasDuplicateObjects: false, lineWidth: 0 };
@@ -27,7 +31,8 @@ export function writeManifests(directory: string, options: DemoOptions, userData
     write('secret.yaml', secret(userData)),
     write('class-a.yaml', machineClass('workers-a', options.driver)),
     write('class-b.yaml', machineClass('workers-b', options.driver)),
-    write('workers.yaml', machineDeployment(options.machines)),
+    write('workers.yaml', machineDeployment(options)),
+    ...(options.autoscaler ? [write('web.yaml', web())] : []),
   ];
   write('broken-class.yaml', {
     ...machineClass('workers-b', options.driver),
@@ -63,14 +68,16 @@ function machineClass(name: string, provider: DemoOptions['driver']): Record<str
   };
 }
 
-function machineDeployment(replicas: number): unknown {
+/** With the autoscaler, it begins without machines, and says by annotations how many there may be. */
+function machineDeployment({ machines, autoscaler }: DemoOptions): unknown {
   const labels = { demo: WORKERS };
+  const limits = { [NODE_GROUP_MIN_ANNOTATION]: '0', [NODE_GROUP_MAX_ANNOTATION]: String(machines) };
   return {
     apiVersion: API_VERSION,
     kind: 'MachineDeployment',
-    metadata: { name: WORKERS, namespace: NAMESPACE },
+    metadata: { name: WORKERS, namespace: NAMESPACE, ...(autoscaler ? { annotations: limits } : {}) },
     spec: {
-      replicas,
+      replicas: autoscaler ? 0 : machines,
       selector: { matchLabels: labels },
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       template: {
@@ -83,6 +90,25 @@ function machineDeployment(replicas: number): unknown {
           drainTimeout: '5m',
           nodeTemplate: { metadata: { labels: { 'demo.machinist/pool': WORKERS } } },
         },
+      },
+    },
+  };
+}
+
+/** Three of its pods fit on a machine of one core. */
+function web(): unknown {
+  const labels = { app: WEB.name };
+  const resources = { requests: { cpu: WEB.cpu, memory: '64Mi' } };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: WEB.name, namespace: 'default' },
+    spec: {
+      replicas: 0,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'web', image: 'web', resources }] },
       },
     },
   };

@@ -4,10 +4,17 @@ export interface DemoPlaces {
   readonly kubeconfig: string;
   readonly directory: string;
   readonly driver: 'local' | 'sim';
+  readonly autoscaler: boolean;
 }
 
+const MACHINES = '  k scale mcd workers --replicas=5        more machines; fewer with --replicas=2';
+const PODS = `  k -n default scale deployment web --replicas=9
+                                          pods become machines; fewer pods: idle machines leave
+  k get events --field-selector involvedObject.kind=MachineDeployment
+                                          what the autoscaler asked for, and what became of it`;
+
 /** The short list that the demo prints when its machines are up. */
-export function thingsToTry({ kubectl, kubeconfig, directory, driver }: DemoPlaces): string {
+export function thingsToTry({ kubectl, kubeconfig, directory, driver, autoscaler }: DemoPlaces): string {
   const killOne =
     driver === 'local'
       ? `
@@ -24,7 +31,7 @@ Things to try in another terminal, in the same folder:
   k describe mc --show-events             the story of each machine
   m describe machine $(k get mc -o name | head -1 | cut -d/ -f2)
                                           the same, explained: what it waits for, and what happens next
-  k scale mcd workers --replicas=5        more machines; fewer with --replicas=2
+${autoscaler ? PODS : MACHINES}
   k delete mc $(k get mc -o name | head -1 | cut -d/ -f2)
                                           drained, deleted, replaced${killOne}
   k patch mcd workers --type=merge -p '{"spec":{"template":{"spec":{"class":{"name":"workers-b"}}}}}'
