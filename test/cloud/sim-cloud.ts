@@ -27,6 +27,8 @@ export interface SimCloudOptions {
   readonly quota?: number;
   readonly faults?: readonly FaultRule[];
   readonly capabilities?: SimulationOptions['capabilities'];
+  /** Renew a Lease for each Node, where a kube-controller-manager watches over them. */
+  readonly nodeLeases?: boolean;
   /** Nodes register with provider ids of another form than the driver reports. */
   readonly otherNodeIDs?: boolean;
   /** Of the chances of faults. */
@@ -63,6 +65,7 @@ export class SimulatedCloud implements CloudConsole, AsyncDisposable {
     faults,
     capabilities,
     otherNodeIDs = false,
+    nodeLeases = false,
     seed = 'cloud',
     ...settings
   }: SimCloudOptions): Promise<SimulatedCloud> {
@@ -78,7 +81,7 @@ export class SimulatedCloud implements CloudConsole, AsyncDisposable {
         settings: settingsOf(settings),
         ...(faults === undefined ? {} : { faults }),
         ...(capabilities === undefined ? {} : { capabilities }),
-        cluster: { kubeconfig: site.driverKubeconfig, nodeLeases: false, podStopMs: 0, otherNodeIDs },
+        cluster: { kubeconfig: site.driverKubeconfig, nodeLeases, podStopMs: 0, otherNodeIDs },
       }),
     );
     const address = `unix://${join(directory, 'driver.sock')}`;

@@ -12,7 +12,7 @@ const MANAGER_USER = 'machinist';
 const SIM_DRIVER_USER = 'machinist-sim-driver';
 
 /** How the control plane is made. */
-export interface SiteOptions extends Pick<ControlPlaneOptions, 'extraArguments'> {
+export interface SiteOptions extends Pick<ControlPlaneOptions, 'extraArguments' | 'controllerManager'> {
   readonly crds?: CrdSet;
 }
 
@@ -33,9 +33,9 @@ export class Site implements AsyncDisposable {
     this.driverKubeconfig = driverKubeconfig;
   }
 
-  /** Without kube-controller-manager: nobody tidies up after the manager. */
+  /** Without kube-controller-manager, unless told otherwise: nobody tidies up after the manager. */
   static async open(options: SiteOptions = {}): Promise<Site> {
-    const plane = await privateControlPlane({ ...options, controllerManager: false });
+    const plane = await privateControlPlane({ controllerManager: false, ...options });
     const { connection } = plane;
     const site = new Site(
       plane,

@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { promisify } from 'node:util';
 
 import { type ControlPlane, startControlPlane } from '../../../hack/control-plane/control-plane.ts';
 import { ControlPlaneError, explainFileError } from '../../../hack/control-plane/error.ts';
@@ -17,6 +15,7 @@ import { playAutoscaler, showAutoscaling } from './autoscale.ts';
 import type { DemoOptions } from './command.ts';
 import { keepControlPlane } from './keep-control-plane.ts';
 import { keepRunning, type KeepRunningOptions } from './keep-running.ts';
+import { runKubectl } from './kubectl.ts';
 import { NAMESPACE, WORKERS, writeManifests } from './manifests.ts';
 import { DemoError, type DemoPlace, machinesDirectory, takePlace } from './place.ts';
 import { recordMachines } from './record-machines.ts';
@@ -172,11 +171,18 @@ async function startCluster(
   writeKubeconfig(config, { url, ca: connection.ca, identity: connection.admin, namespace: NAMESPACE });
   say(`control plane ready at ${controlPlane.url}; admin kubeconfig: ${path.relative(process.cwd(), config)}`);
 
-  const kubectl = programPath(controlPlane, 'kubectl');
+  const program = programPath(controlPlane, 'kubectl');
   const sockets = makeSocketDirectory(undo);
-  const running = { options, place, controlPlane, kubectl, kubeconfig: config, sockets, stop, undo };
-  await kubectlApply(running, ['-f', path.join(root, 'deploy/manifests/service-account.yaml')]);
-  await kubectlApply(running, ['--server-side', '-f', path.join(root, 'crds'), '-f', path.join(root, 'deploy/rbac')]);
+  const running = { options, place, controlPlane, kubectl: program, kubeconfig: config, sockets, stop, undo };
+  await kubectl(running, ['apply', '-f', path.join(root, 'deploy/manifests/service-account.yaml')]);
+  await kubectl(running, [
+    'apply',
+    '--server-side',
+    '-f',
+    path.join(root, 'crds'),
+    '-f',
+    path.join(root, 'deploy/rbac'),
+  ]);
   return running;
 }
 
@@ -272,10 +278,7 @@ async function applyObjects(running: Running): Promise<void> {
     identity: { token: '<<BOOTSTRAP_TOKEN>>' },
   });
   const files = writeManifests(running.place.directory, running.options, userData);
-  await kubectlApply(
-    running,
-    files.flatMap((file) => ['-f', file]),
-  );
+  await kubectl(running, ['apply', ...files.flatMap((file) => ['-f', file])]);
   const { machines, autoscaler } = running.options;
   const size = autoscaler ? `0 to ${machines}` : machines;
   say(`applied a Secret, two MachineClasses and the MachineDeployment "${WORKERS}" with ${size} replica(s)`);
@@ -288,7 +291,7 @@ function isEmpty({ machines, nodes }: Snapshot): boolean {
 /** The end of `--once`: everything that was made must go again, the Nodes included. */
 async function checkRemoval(running: Running, watch: MachineWatch): Promise<void> {
   say('deleting the MachineDeployment; every machine and Node must go…');
-  await kubectlRun(running, ['delete', 'machinedeployment', WORKERS, '--wait=false']);
+  await kubectl(running, ['delete', 'machinedeployment', WORKERS, '--wait=false']);
   await watch.until(isEmpty, deadline(running, 'the machines were not removed'));
   say('no machine and no Node is left');
 }
@@ -316,16 +319,7 @@ function programPath({ connection }: ControlPlane, name: 'kubectl' | 'kubemark')
   return program.path;
 }
 
-async function kubectlApply(running: Running, args: readonly string[]): Promise<void> {
-  await kubectlRun(running, ['apply', ...args]);
-}
-
-async function kubectlRun({ kubectl, kubeconfig: file, stop }: Running, args: readonly string[]): Promise<void> {
-  try {
-    await promisify(execFile)(kubectl, ['--kubeconfig', file, ...args], { signal: stop.signal });
-  } catch (err) {
-    stop.signal.throwIfAborted();
-    const said = err instanceof Error && 'stderr' in err ? String(err.stderr).trim() : String(err);
-    throw new DemoError(`kubectl ${args.join(' ')} failed: ${said}`, { cause: err });
-  }
+async function kubectl(running: Running, args: readonly string[]): Promise<void> {
+  const { kubectl: program, kubeconfig: file, stop } = running;
+  await runKubectl({ program, kubeconfig: file, signal: stop.signal }, args);
 }

@@ -1,0 +1,217 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { credentials } from '@grpc/grpc-js';
+
+import { Autoscaler, type Settings } from '../../hack/autoscaler/autoscaler.ts';
+import type { CloudProvider, NodeRef } from '../../hack/autoscaler/cloud-provider.ts';
+import { Cluster } from '../../hack/autoscaler/cluster.ts';
+import { GrpcProvider } from '../../hack/autoscaler/grpc-provider.ts';
+import { runLoops } from '../../hack/autoscaler/loops.ts';
+import { decodeNode } from '../../hack/autoscaler/node-bytes.ts';
+import { applyManifests, type Manifest } from '../../hack/control-plane/apply.ts';
+import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
+import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { grant } from '../integration/shipped-roles.ts';
+import { InProcessManager } from './manager.ts';
+import type { SimulatedCloud } from './sim-cloud.ts';
+import type { Site } from './site.ts';
+
+const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
+const WEB = 'web';
+/** So many of its pods fill a machine of the simulated cloud. */
+export const PODS_PER_MACHINE = 2;
+const LOOK_MS = 300;
+
+/** How many machines each group may have. */
+export type Limits = Readonly<Record<string, { readonly min: number; readonly max: number }>>;
+
+/** What the groups are made of. */
+export interface NodeGroupsOptions {
+  readonly site: Site;
+  readonly cloud: SimulatedCloud;
+  readonly groups: Limits;
+}
+
+/**
+ * MachineDeployments without machines that an autoscaler may scale, and a Deployment whose pods need machines, in a namespace of their own.
+ * The manager listens for the autoscaler on a socket.
+ */
+export class ScaledGroups implements AsyncDisposable {
+  readonly namespace = `t-${randomBytes(5).toString('hex')}`;
+  /** Everything that the autoscaler wanted to be deleted, by name of the node or id of the placeholder. */
+  readonly named = new Set<string>();
+  /** What the autoscaler did and met. */
+  readonly said: string[] = [];
+  readonly #options: NodeGroupsOptions;
+  readonly #directory: string;
+
+  private constructor(options: NodeGroupsOptions, directory: string) {
+    this.#options = options;
+    this.#directory = directory;
+  }
+
+  /** Creates the objects. */
+  static async create(options: NodeGroupsOptions): Promise<ScaledGroups> {
+    const groups = new ScaledGroups(options, await mkdtemp(join(tmpdir(), 'groups-')));
+    const { namespace } = groups;
+    const { api } = options.site;
+    await api.send('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
+    await grant(api, 'control', namespace);
+    await applyManifests(api, manifestsOf(namespace, options.groups));
+    return groups;
+  }
+
+  /** A manager that works for them. */
+  async manager(): Promise<InProcessManager> {
+    const { site, cloud } = this.#options;
+    return await InProcessManager.start({
+      kubeconfig: site.kubeconfig,
+      namespace: this.namespace,
+      driver: cloud.address,
+      flags: { 'machine-safety-grace': '0s', 'autoscaler-grpc-address': this.#address },
+    });
+  }
+
+  /** An autoscaler at work, and a scheduler, until it is disposed of. */
+  autoscaler(settings: Partial<Settings> = {}): AsyncDisposable {
+    const { api } = this.#options.site;
+    const grpc = new GrpcProvider({
+      address: this.#address,
+      credentials: credentials.createInsecure(),
+      decodeNode: (bytes) => decodeNode(api, bytes),
+    });
+    const stop = new AbortController();
+    const cluster = new Cluster(api, this.namespace);
+    const say = (line: string): void => void this.said.push(line);
+    const autoscaler = new Autoscaler({ provider: this.#recording(grpc), cluster, settings, say });
+    const onLost = (err: unknown): void => say(`loop lost: ${String(err)}`);
+    const loops = runLoops({ autoscaler, cluster, scanMs: LOOK_MS, signal: stop.signal, onLost });
+    return {
+      [Symbol.asyncDispose]: async () => {
+        stop.abort();
+        await loops;
+        await grpc[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  /** How many pods need a machine. */
+  async scalePods(replicas: number): Promise<void> {
+    const path = `/apis/apps/v1/namespaces/${this.namespace}/deployments/${WEB}`;
+    await this.#options.site.api.send('PATCH', path, { spec: { replicas } });
+  }
+
+  /** Waits until each group has so many machines, all running, and no VM is left over. */
+  async untilSizes(sizes: Readonly<Record<string, number>>): Promise<void> {
+    const total = Object.values(sizes).reduce((sum, size) => sum + size, 0);
+    await eventually(
+      async () => {
+        if (this.#options.cloud.simulation.cloud.size !== total) return false;
+        const machines = await this.#list<Machine>('machines');
+        if (machines.length !== total) return false;
+        if (machines.some(({ status }) => status?.currentStatus?.phase !== 'Running')) return false;
+        const deployments = await this.#list<MachineDeployment>('machinedeployments');
+        return deployments.every(({ metadata, spec }) => spec.replicas === (sizes[metadata.name] ?? 0));
+      },
+      {
+        timeoutMs: 150_000,
+        intervalMs: LOOK_MS,
+        describe: `sizes ${JSON.stringify(sizes)}; ${this.said.slice(-5).join('; ')}`,
+      },
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#options.site.api.request(`/api/v1/namespaces/${this.namespace}`, { method: 'DELETE' });
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  get #address(): string {
+    return `unix://${join(this.#directory, 'autoscaler.sock')}`;
+  }
+
+  async #list<T>(plural: string): Promise<readonly T[]> {
+    const { api } = this.#options.site;
+    return (await api.send<{ items: T[] }>('GET', `${GROUP}/namespaces/${this.namespace}/${plural}`)).items;
+  }
+
+  #recording(provider: CloudProvider): CloudProvider {
+    const record = (nodes: readonly NodeRef[]): void => nodes.forEach(({ name }) => this.named.add(name));
+    return new Proxy(provider, {
+      get: (target, key: keyof CloudProvider) => {
+        if (key !== 'deleteNodes') return (target[key] as (...args: never[]) => unknown).bind(target);
+        return (group: string, nodes: readonly NodeRef[]) => {
+          record(nodes);
+          return target.deleteNodes(group, nodes);
+        };
+      },
+    });
+  }
+}
+
+function manifestsOf(namespace: string, groups: Limits): Manifest[] {
+  const of = (name: string): { name: string; namespace: string } => ({ name, namespace });
+  const secretRef = of('user-data');
+  const labels = { app: WEB };
+  const resources = { requests: { cpu: '1900m', memory: '1Gi' } };
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: secretRef,
+      type: 'Opaque',
+      stringData: { userData: 'token: <<BOOTSTRAP_TOKEN>>' },
+    },
+    ...Object.entries(groups).flatMap(([name, { min, max }]) => [
+      {
+        apiVersion: API_VERSION,
+        kind: 'MachineClass',
+        metadata: of(name),
+        provider: 'sim',
+        providerSpec: { zone: name },
+        secretRef,
+        nodeTemplate: {
+          capacity: { cpu: '4', gpu: '0', memory: '16Gi' },
+          instanceType: 'sim',
+          region: 'sim',
+          zone: name,
+        },
+      },
+      {
+        apiVersion: API_VERSION,
+        kind: 'MachineDeployment',
+        metadata: {
+          ...of(name),
+          annotations: { [NODE_GROUP_MIN_ANNOTATION]: String(min), [NODE_GROUP_MAX_ANNOTATION]: String(max) },
+        },
+        spec: {
+          replicas: 0,
+          selector: { matchLabels: { group: name } },
+          template: {
+            metadata: { labels: { group: name } },
+            spec: { class: { kind: 'MachineClass', name } },
+          },
+        },
+      },
+    ]),
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: of(WEB),
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: { terminationGracePeriodSeconds: 0, containers: [{ name: 'web', image: 'web', resources }] },
+        },
+      },
+    },
+  ];
+}
