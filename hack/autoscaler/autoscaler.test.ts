@@ -59,5 +59,7 @@ describe('the model of the autoscaler', () => {
     expect(unneeded(nodes.slice(0, 2), 0.5)).toEqual(['a']);
     expect(unneeded(nodes, 0.3)).toEqual([]);
     expect(unneeded([{ ...nodes[0]!, pods: [] }], 0.5)).toEqual(['a']);
+    // The only pod would move to b, which therefore stays, although nothing runs there yet.
+    expect(unneeded([nodes[0]!, { ...nodes[1]!, pods: [] }, { ...nodes[2]!, pods: [] }], 0.5)).toEqual(['a', 'c']);
   });
 });

@@ -1,6 +1,6 @@
 import type { Node, Pod } from '../../pkg/apis/wire.ts';
 import { type CloudProvider, placeholder, refOf } from './cloud-provider.ts';
-import { type Cluster, isReady, occupied, pendingAmong, TO_BE_DELETED } from './cluster.ts';
+import { type Cluster, isReady, occupied, NOT_READY, pendingAmong, TO_BE_DELETED } from './cluster.ts';
 import { type Observation, Observer, type ObserverSettings } from './observer.ts';
 import { type Place, placeAll } from './placement.ts';
 import { resourcesOf } from './resources.ts';
@@ -54,7 +54,7 @@ export class Autoscaler {
     this.#provider = deps.provider;
     this.#cluster = deps.cluster;
     this.#settings = { ...QUICK, ...deps.settings };
-    this.#say = deps.say ?? ((): void => undefined);
+    this.#say = onceEach(deps.say ?? ((): void => undefined));
     this.#observer = new Observer(deps.provider, deps.cluster, this.#settings);
   }
 
@@ -210,6 +210,15 @@ export class Autoscaler {
   }
 }
 
+/** Does not say again what was said last. */
+function onceEach(say: (line: string) => void): (line: string) => void {
+  let last = '';
+  return (line) => {
+    if (line !== last) say(line);
+    last = line;
+  };
+}
+
 /** Pending pods that fit neither on nodes that are there nor on those that are coming. */
 function unscheduledAmong({ groups, nodes, pods }: Observation, templates: ReadonlyMap<string, Place>): readonly Pod[] {
   const present = nodes.filter(isReady).map((node) => occupied(node, pods).place);
@@ -227,9 +236,9 @@ function isRemovable({ metadata, spec }: Node): boolean {
   return !isDisabled && !isLeaving && metadata.deletionTimestamp === undefined;
 }
 
-/** A fresh node like this one: empty, under a name of its own, without the autoscaler's taint and cordon. */
+/** A fresh node like this one: empty, under a name of its own, without the taints that say what becomes of a node. */
 function templateOf({ metadata, spec, status }: Node, group: string): Place {
-  const taints = (spec?.taints ?? []).filter(({ key }) => key !== TO_BE_DELETED);
+  const taints = (spec?.taints ?? []).filter(({ key }) => key !== TO_BE_DELETED && key !== NOT_READY);
   const name = `template-node-for-${group}`;
   const labels = { ...metadata.labels, 'kubernetes.io/hostname': name };
   return { name, labels, taints, free: resourcesOf(status?.allocatable) };

@@ -5,7 +5,8 @@ import type { Occupied } from './scale-down.ts';
 
 /** The taint by which the autoscaler keeps pods off a node that it removes. */
 export const TO_BE_DELETED = 'ToBeDeletedByClusterAutoscaler';
-const NOT_READY = 'node.kubernetes.io/not-ready';
+/** The taint of a node that has just joined; the API server adds it to each new Node. */
+export const NOT_READY = 'node.kubernetes.io/not-ready';
 
 /** What the autoscaler, and the scheduler, see of a cluster and do in it, by an API server. */
 export class Cluster {

@@ -12,17 +12,19 @@ export interface Occupied {
 
 /**
  * Nodes that are not needed: less than `threshold` of their CPU and memory is requested, and all their pods would find a place on
- * nodes that stay. The autoscaler would remove them after they were so for a while. In the order given.
+ * nodes that stay; a node that would take such pods stays. In the order given.
  */
 export function unneeded(nodes: readonly Occupied[], threshold: number): readonly string[] {
   const going = new Set<string>();
+  const taking = new Set<string>();
   let stay = nodes.map((node) => node.place);
   for (const { place: candidate, allocatable, pods } of nodes) {
-    if (utilization(pods, allocatable) >= threshold) continue;
+    if (taking.has(candidate.name) || utilization(pods, allocatable) >= threshold) continue;
     const others = stay.filter(({ name }) => name !== candidate.name);
     const { placed, left } = placeAll(pods.filter(isMovable), others);
     if (left.length > 0) continue;
     going.add(candidate.name);
+    for (const name of placed.values()) taking.add(name);
     // What moves takes room that the next candidate's pods no longer find.
     stay = others.map((other) => {
       const coming = pods.filter(({ metadata }) => placed.get(metadata.uid) === other.name);

@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { credentials } from '@grpc/grpc-js';
 
 import { Autoscaler } from '../../../hack/autoscaler/autoscaler.ts';
-import { Cluster } from '../../../hack/autoscaler/cluster.ts';
+import { Cluster, pendingAmong } from '../../../hack/autoscaler/cluster.ts';
 import { GrpcProvider } from '../../../hack/autoscaler/grpc-provider.ts';
 import { runLoops } from '../../../hack/autoscaler/loops.ts';
 import { decodeNode } from '../../../hack/autoscaler/node-bytes.ts';
@@ -10,32 +12,56 @@ import { WEB } from './manifests.ts';
 import { areUp, type MachineWatch } from './watch-machines.ts';
 
 const SCAN_MS = 1_000;
+const LOOK_MS = 300;
 const DEPLOYMENT = `/apis/apps/v1/namespaces/default/deployments/${WEB.name}`;
 
 /** Says one line to whoever watches the demo. */
 type Say = (line: string) => void;
 
-/** Plays a cluster-autoscaler and a scheduler, and says what they do. The manager listens for it at `address`. Returns how to end it. */
-export function playAutoscaler({ api, address, say }: { api: Api; address: string; say: Say }): () => Promise<void> {
+/** What the autoscaler is played with. */
+export interface PlayOptions {
+  readonly api: Api;
+  /** Where the manager serves autoscalers. */
+  readonly address: string;
+  readonly say: Say;
+  /** Ends the wait for the manager. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Plays a cluster-autoscaler and a scheduler, and says what they do. Resolves, when the manager serves it, with how to end it; rejects
+ * with the signal's reason.
+ */
+export async function playAutoscaler({ api, address, say, signal }: PlayOptions): Promise<() => Promise<void>> {
   const stop = new AbortController();
-  const { signal } = stop;
   const tell = (line: string): void => say(`  autoscaler  ${line}`);
   const provider = new GrpcProvider({
     address,
     credentials: credentials.createInsecure(), // the socket is the owner's alone
     decodeNode: (bytes) => decodeNode(api, bytes),
   });
+  await untilServed(provider, signal);
   const cluster = new Cluster(api);
   const autoscaler = new Autoscaler({ provider, cluster, say: tell });
-  const onLost = (err: unknown): void => {
-    if (!signal.aborted) tell(err instanceof Error ? err.message : String(err));
-  };
-  const loops = runLoops({ autoscaler, cluster, scanMs: SCAN_MS, signal, onLost });
+  const onLost = (err: unknown): void => tell(`loop lost: ${err instanceof Error ? err.message : String(err)}`);
+  const loops = runLoops({ autoscaler, cluster, scanMs: SCAN_MS, signal: stop.signal, onLost });
   return async () => {
     stop.abort();
     await loops;
     await provider[Symbol.asyncDispose]();
   };
+}
+
+async function untilServed(provider: GrpcProvider, signal: AbortSignal): Promise<void> {
+  const isServed = (): Promise<boolean> =>
+    provider.refresh().then(
+      () => true,
+      () => false,
+    );
+  while (!(await isServed())) {
+    signal.throwIfAborted();
+    await sleep(LOOK_MS);
+  }
 }
 
 /** What is shown of it. */
@@ -60,10 +86,18 @@ export async function showAutoscaling({ api, watch, machines, say, signal }: Sho
   say(`Deployment "${WEB.name}" now asks for ${pods} pods of ${WEB.cpu} CPU each; no machine has room for them:`);
   await scale(pods);
   await watch.until((now) => areUp(now, machines), signal);
-  say(`${machines} machine(s) are up, with room for ${pods} pods`);
+  await untilBound(new Cluster(api), signal);
+  say(`${machines} machine(s) are up, and ${pods} pods are bound to them`);
 
   say(`Deployment "${WEB.name}" now asks for 1 pod; machines that are not needed leave:`);
   await scale(1);
   await watch.until((now) => areUp(now, 1), signal);
   say('one machine is left, for the one pod');
+}
+
+async function untilBound(cluster: Cluster, signal: AbortSignal): Promise<void> {
+  while (pendingAmong(await cluster.pods()).length > 0) {
+    signal.throwIfAborted();
+    await sleep(LOOK_MS);
+  }
 }

@@ -141,8 +141,8 @@ async function autoscale(running: Running, watch: MachineWatch): Promise<void> {
   const { controlPlane, options, undo } = running;
   const api = controlPlane.connection.api();
   undo.push(() => api.close());
-  undo.push(playAutoscaler({ api, address: socketAddress(running, 'autoscaler'), say }));
   const signal = deadline(running, 'machines did not come and go');
+  undo.push(await playAutoscaler({ api, address: socketAddress(running, 'autoscaler'), say, signal }));
   await showAutoscaling({ api, watch, machines: options.machines, say, signal });
 }
 
