@@ -27,6 +27,8 @@ const WEB = 'web';
 /** So many of its pods fill a machine of the simulated cloud. */
 export const PODS_PER_MACHINE = 2;
 const LOOK_MS = 300;
+/** Keeps pods off Nodes that another test has left. */
+const POOL_LABEL = 'test.machinist/pool';
 
 /** How many machines each group may have. */
 export type Limits = Readonly<Record<string, { readonly min: number; readonly max: number }>>;
@@ -50,6 +52,10 @@ export class ScaledGroups implements AsyncDisposable {
   readonly said: string[] = [];
   readonly #options: NodeGroupsOptions;
   readonly #directory: string;
+  /** Managers so far: one that was given up may listen for a while yet, so each has a socket of its own. */
+  #managers = 0;
+  /** Calls so far that change something. */
+  #mutations = 0;
 
   private constructor(options: NodeGroupsOptions, directory: string) {
     this.#options = options;
@@ -67,8 +73,9 @@ export class ScaledGroups implements AsyncDisposable {
     return groups;
   }
 
-  /** A manager that works for them. */
+  /** A manager that works for them; autoscalers that are made from now on call it. */
   async manager(): Promise<InProcessManager> {
+    this.#managers++;
     const { site, cloud } = this.#options;
     return await InProcessManager.start({
       kubeconfig: site.kubeconfig,
@@ -107,6 +114,16 @@ export class ScaledGroups implements AsyncDisposable {
     await this.#options.site.api.send('PATCH', path, { spec: { replicas } });
   }
 
+  /** Waits for the next call that changes something; resolves when it is sent, not when it is answered. */
+  async untilAsked(): Promise<void> {
+    const before = this.#mutations;
+    await eventually(() => this.#mutations > before, {
+      timeoutMs: 60_000,
+      intervalMs: 10,
+      describe: () => `the autoscaler to ask for something; ${this.said.slice(-12).join('; ')}`,
+    });
+  }
+
   /** Waits until each group has so many machines, all running, and no VM is left over. */
   async untilSizes(sizes: Readonly<Record<string, number>>): Promise<void> {
     const total = Object.values(sizes).reduce((sum, size) => sum + size, 0);
@@ -122,7 +139,7 @@ export class ScaledGroups implements AsyncDisposable {
       {
         timeoutMs: 150_000,
         intervalMs: LOOK_MS,
-        describe: `sizes ${JSON.stringify(sizes)}; ${this.said.slice(-5).join('; ')}`,
+        describe: () => `sizes ${JSON.stringify(sizes)}; ${this.said.slice(-12).join('; ')}`,
       },
     );
   }
@@ -133,7 +150,7 @@ export class ScaledGroups implements AsyncDisposable {
   }
 
   get #address(): string {
-    return `unix://${join(this.#directory, 'autoscaler.sock')}`;
+    return `unix://${join(this.#directory, `${this.#managers}.sock`)}`;
   }
 
   async #list<T>(plural: string): Promise<readonly T[]> {
@@ -142,18 +159,21 @@ export class ScaledGroups implements AsyncDisposable {
   }
 
   #recording(provider: CloudProvider): CloudProvider {
-    const record = (nodes: readonly NodeRef[]): void => nodes.forEach(({ name }) => this.named.add(name));
     return new Proxy(provider, {
-      get: (target, key: keyof CloudProvider) => {
-        if (key !== 'deleteNodes') return (target[key] as (...args: never[]) => unknown).bind(target);
-        return (group: string, nodes: readonly NodeRef[]) => {
-          record(nodes);
-          return target.deleteNodes(group, nodes);
+      get: (target, method: keyof CloudProvider) => {
+        const call = (target[method] as (...args: unknown[]) => Promise<unknown>).bind(target);
+        if (!MUTATIONS.has(method)) return call;
+        return (group: string, what: number | readonly NodeRef[]) => {
+          if (typeof what === 'object') for (const { name } of what) this.named.add(name);
+          this.#mutations++;
+          return call(group, what);
         };
       },
     });
   }
 }
+
+const MUTATIONS: ReadonlySet<keyof CloudProvider> = new Set(['increaseSize', 'decreaseTargetSize', 'deleteNodes']);
 
 function manifestsOf(namespace: string, groups: Limits): Manifest[] {
   const of = (name: string): { name: string; namespace: string } => ({ name, namespace });
@@ -193,9 +213,13 @@ function manifestsOf(namespace: string, groups: Limits): Manifest[] {
         spec: {
           replicas: 0,
           selector: { matchLabels: { group: name } },
+          strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
           template: {
             metadata: { labels: { group: name } },
-            spec: { class: { kind: 'MachineClass', name } },
+            spec: {
+              class: { kind: 'MachineClass', name },
+              nodeTemplate: { metadata: { labels: { [POOL_LABEL]: namespace } } },
+            },
           },
         },
       },
@@ -209,7 +233,11 @@ function manifestsOf(namespace: string, groups: Limits): Manifest[] {
         selector: { matchLabels: labels },
         template: {
           metadata: { labels },
-          spec: { terminationGracePeriodSeconds: 0, containers: [{ name: 'web', image: 'web', resources }] },
+          spec: {
+            nodeSelector: { [POOL_LABEL]: namespace },
+            terminationGracePeriodSeconds: 0,
+            containers: [{ name: 'web', image: 'web', resources }],
+          },
         },
       },
     },

@@ -116,6 +116,21 @@ describe('the demo', () => {
     expect(remains(temporary)).toEqual([]);
   });
 
+  test('shows with an autoscaler how pods become machines, and how only those leave that nobody needs', async () => {
+    await using program = demo('--once', '--autoscaler', '--machines', '2');
+
+    const { code, stdout, stderr } = await program.ended();
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('autoscaler  6 pod(s) pending: workers grows by 2 for 6 of them');
+    expect(stdout).toContain('2 machine(s) are up, and 6 pods are bound to them');
+    const chosen = /autoscaler +(workers-\S+): its deletion was accepted/.exec(stdout)?.[1];
+    const [first] = [...stdout.matchAll(/^ +[\d.]+ s +(workers-\S+) +Gone$/gm)].map(([, name]) => name);
+    expect(first).toBe(chosen);
+    expect(stdout).toContain('one machine is left, for the one pod');
+    expect(remains(temporary)).toEqual([]);
+  });
+
   test('checks itself with a simulated cloud, tells of the end of each machine, and ends with code 0', async () => {
     await using program = demo('--once', '--driver', 'sim', '--machines', '20');
 
