@@ -17,14 +17,14 @@ export interface Run {
 
 /**
  * What is run for these levels, and in which order: the unit level first, so that a plain mistake is seen at once, then all others
- * together, so that both cores of a small machine have work until the end. Two files at a time: faults bring servers and
- * processes of their own, and with four on two cores one in four whole runs met a Lease of a second that was not renewed in time.
+ * together, so that both cores of a small machine have work until the end. Their tests wait for half of their time: four files keep two
+ * cores busy, more would starve each other, since faults bring servers and processes of their own.
  */
 export function runsOf(levels: readonly Level[], cores: number = availableParallelism()): readonly Run[] {
   const withServer = levels.filter((level) => level !== 'unit');
   const runs: Run[] = [
     { levels: levels.filter((level) => level === 'unit'), needsControlPlane: false, workers: Math.max(1, cores) },
-    { levels: withServer, needsControlPlane: true, workers: 2 },
+    { levels: withServer, needsControlPlane: true, workers: 4 },
   ];
   return runs.filter((run) => run.levels.length > 0);
 }
