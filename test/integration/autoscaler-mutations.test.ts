@@ -1,7 +1,11 @@
 import { expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
+import { Status } from 'nice-grpc';
 
 import { TRIGGER_DELETION_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Mutated } from '../../pkg/autoscaler/mutations.ts';
 import { placeholderOf } from '../../pkg/autoscaler/placeholder.ts';
+import { refOf } from '../../pkg/apis/meta.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
 import type { Interceptor } from '../../pkg/gate/interceptor.ts';
 import { machineDeployments } from '../../pkg/kube/resource.ts';
@@ -128,3 +132,79 @@ test('what has not come is taken back by name, and what has come stays', async (
     expect(Object.keys(metadata.annotations ?? {})).not.toContain(TRIGGER_DELETION_ANNOTATION);
   }, PATIENCE);
 });
+
+/** What happens in one round, at the same time: the autoscaler and a person. */
+interface Round {
+  readonly autoscaler: 'increase' | 'decrease' | 'delete' | 'delete again';
+  readonly which: number;
+  readonly person: number;
+}
+
+const ROUND = {
+  autoscaler: fc.constantFrom<Round['autoscaler']>('increase', 'decrease', 'delete', 'delete again'),
+  which: fc.nat(20),
+};
+
+test.each([
+  { title: 'only raises', lowest: 0 },
+  { title: 'raises and lowers', lowest: -2 },
+])('an autoscaler, and a person who $title the size, take no Node that nobody has chosen', async ({ lowest }) => {
+  await using world = await MachineSetWorld.start({ withNodes: true, comesUp: () => false });
+  await using changer = new GroupChanger(connect(), world.namespace.name, losingAnswers());
+  const joined = new Set<string>();
+  await world.createDeployment(4);
+  const rounds = fc.record<Round>({ ...ROUND, person: fc.integer({ min: lowest, max: 1 }) });
+  const named = new Set<string>();
+  let [asked, lowered]: [string, number] = ['', 0];
+
+  for (const { autoscaler, which, person } of fc.sample(rounds, { numRuns: 15, seed: 20261122 })) {
+    // No VM starts while sizes change: as many of them as there are come now.
+    await converged(world, changer);
+    for (const machine of world.living().filter(({ metadata }) => !joined.has(metadata.name))) {
+      await eventually(() => world.bringUp(machine), PATIENCE);
+      joined.add(machine.metadata.name);
+    }
+    const alive = [...joined].filter((name) => !named.has(name));
+    if (autoscaler === 'delete') asked = alive[which % Math.max(1, alive.length)] ?? '';
+    const call = {
+      increase: () => changer.increase(2),
+      decrease: () => changer.decrease(-1),
+      delete: () => changer.delete(asked),
+      'delete again': () => changer.delete(asked),
+    }[autoscaler];
+    const refused = (err: { code: Status }): Pick<Mutated, 'machines'> => {
+      if (err.code !== Status.FAILED_PRECONDITION && err.code !== Status.ABORTED) throw err as unknown;
+      return { machines: [] };
+    };
+
+    const [{ machines }] = await Promise.all([call().catch(refused), scaleBy(world, person)]);
+    for (const name of machines) named.add(name);
+    lowered -= Math.min(0, person);
+  }
+
+  await converged(world, changer);
+  const left = world.living().map(({ metadata }) => metadata.name);
+  expect(left.filter((name) => named.has(name))).toEqual([]);
+  const unnamed = [...joined].filter((name) => !left.includes(name) && !named.has(name));
+  expect(unnamed.length).toBeLessThanOrEqual(lowered);
+});
+
+/** Waits until there are as many Machines as wanted, none is going, and the changer sees that. */
+async function converged(world: MachineSetWorld, changer: GroupChanger): Promise<void> {
+  await eventually(async () => {
+    const { metadata, spec } = await world.get(machineDeployments, 'd');
+    expect(Object.keys(metadata.annotations ?? {})).not.toContain(TRIGGER_DELETION_ANNOTATION);
+    expect(world.machines.list()).toHaveLength(spec.replicas ?? 0);
+    expect(world.living()).toHaveLength(spec.replicas ?? 0);
+    expect(changer.machines.list()).toHaveLength(spec.replicas ?? 0);
+  }, PATIENCE);
+}
+
+/** What `kubectl scale` does; a size below 0 is none. */
+async function scaleBy(world: MachineSetWorld, by: number): Promise<void> {
+  if (by === 0) return;
+  const deployment = await world.get(machineDeployments, 'd');
+  const replicas = Math.max(0, (deployment.spec.replicas ?? 0) + by);
+  const patch = { type: 'merge' as const, subresource: 'scale' as const, body: { spec: { replicas } } };
+  await world.user.writer.patch('change', machineDeployments, refOf(deployment), patch);
+}

@@ -10,7 +10,7 @@ import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
 import { toTimestamp } from '../../pkg/clock/clock.ts';
 import type { Occurrence } from '../../pkg/events/correlator.ts';
-import { ApiError, isConflict, isNotFound } from '../../pkg/kube/errors.ts';
+import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../pkg/kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
 import type { Resource } from '../../pkg/kube/resource.ts';
@@ -215,6 +215,14 @@ export class MachineSetWorld implements AsyncDisposable {
     await this.user.writer.patch('change', nodes, { name }, statusPatch(node, { conditions: [ready] }));
   }
 
+  /** Makes a Machine run, as its VM would. */
+  async bringUp(machine: Machine): Promise<void> {
+    if (this.#standIn.withNodes === true) await this.#addNode(machine);
+    const latest = await this.get(machines, machine.metadata.name);
+    if (isBeingDeleted(latest)) return;
+    await this.#setPhase(latest, 'Running', { type: 'Create', state: 'Successful' });
+  }
+
   /** Machines that live: nobody has asked for their deletion. */
   living(): Machine[] {
     return this.machines.list().filter((machine) => !isBeingDeleted(machine));
@@ -248,12 +256,7 @@ export class MachineSetWorld implements AsyncDisposable {
       return;
     }
     if (!comesUp(machine)) return;
-    this.#after(startMs, async () => {
-      if (withNodes) await this.#addNode(machine);
-      const latest = await this.get(machines, machine.metadata.name);
-      if (isBeingDeleted(latest)) return;
-      await this.#setPhase(latest, 'Running', { type: 'Create', state: 'Successful' });
-    });
+    this.#after(startMs, () => this.bringUp(machine));
   }
 
   #after(delayMs: number, run: () => Promise<void>): void {
@@ -284,7 +287,9 @@ export class MachineSetWorld implements AsyncDisposable {
     const { name } = machine.metadata;
     const spec = this.#standIn.withProviderIDs === true ? { providerID: `cloud:///${name}` } : {};
     const node = { metadata: { name, labels: { world: this.namespace.name } }, spec };
-    await this.user.writer.create('create', nodes, node);
+    await this.user.writer.create('create', nodes, node).catch((err: unknown) => {
+      if (!isAlreadyExists(err)) throw err; // brought up again, after a conflict
+    });
     await this.#patchIfThere(machine, { metadata: { labels: { node: name } } });
   }
 
