@@ -274,6 +274,22 @@ test('what turns out to have been written is seen at once, as if it had been ans
   expect(scene.deps.machineDeployments.list()[0]?.spec.replicas).toBe(2);
 });
 
+test('what was written and obeyed already, and not answered, is told as done', async () => {
+  const scene = new Scene();
+  const { client } = scene.deps;
+  const [deployment] = scene.deps.machineDeployments.list();
+  client.patch = () => {
+    scene.change(machineDeployments, deployment as BuiltMachineDeployment, ({ metadata, spec }) => {
+      Object.assign(metadata, { resourceVersion: '9', generation: 5 });
+      spec.replicas = 4;
+    });
+    scene.change(machines, scene.machine('m-0'), ({ metadata }) => void (metadata.deletionTimestamp = NOW));
+    return Promise.reject(LOST);
+  };
+
+  await expect(scene.delete('m-0')).resolves.toEqual({ before: 3, after: 2, machines: ['m-0'] });
+});
+
 test('Events say what an autoscaler has brought about, and what it was refused', async () => {
   const scene = new Scene();
 

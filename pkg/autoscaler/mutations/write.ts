@@ -16,7 +16,7 @@ import type { Caches } from '../../operator/caches.ts';
 import type { NodeGroup } from '../groups.ts';
 import type { Mutated, MutationCall } from '../mutations.ts';
 import { isRefusal, type Change, type Decision } from './decision.ts';
-import { fateOf, type Unanswered } from './fate.ts';
+import { fateOf, type Fate, type Unanswered } from './fate.ts';
 import { listedIn, replicasOf, type GroupState } from './group-state.ts';
 import { stateOf, type Sight } from './observe.ts';
 
@@ -71,6 +71,7 @@ export class GroupWrites {
 
   async #carryOut(wish: Wish, call: MutationCall): Promise<Mutated> {
     let unanswered: Sent | undefined;
+    let perhaps: Mutated | undefined;
     for (;;) {
       const now = await this.#read(wish, call, unanswered);
       if (now === undefined) continue;
@@ -78,10 +79,12 @@ export class GroupWrites {
       // What has happened already must be seen by whoever asks next, as the answer to a write is.
       if (unanswered !== undefined && fate !== 'open') this.#deps.machineDeployments.wrote(now);
       if (unanswered !== undefined && fate === 'done') return unanswered.mutated;
-      if (fate === 'missed') unanswered = undefined;
+      if (fate === 'unknown') perhaps = unanswered?.mutated;
+      if (fate !== 'open') unanswered = undefined;
 
       const next = unanswered ?? (await this.#next(wish, now, call));
-      if (isNothing(next.mutated)) return next.mutated;
+      // Nothing is left to do after a write of which nobody knows: it was that write.
+      if (isNothing(next.mutated)) return perhaps ?? next.mutated;
       try {
         await this.#send(next, wish, call);
         return next.mutated;
@@ -175,11 +178,10 @@ function isNothing({ before, after, machines: names }: Mutated): boolean {
   return before === after && names.length === 0;
 }
 
-/** What became of a write, where that can be known. */
-function settled(sent: Sent, now: MachineDeployment, { group, isRepeatable }: Wish): 'open' | 'missed' | 'done' {
+/** What became of a write. When that cannot be known, what may be repeated is decided about again, and nothing else is. */
+function settled(sent: Sent, now: MachineDeployment, { group, isRepeatable }: Wish): Fate {
   const fate = fateOf(sent, now);
-  if (fate !== 'unknown') return fate;
-  if (isRepeatable) return 'missed';
+  if (fate !== 'unknown' || isRepeatable) return fate;
   throw new ServerError(
     Status.ABORTED,
     `the API server has not answered whether it changed group ${group.id}, and somebody else has changed it since: read its size again`,
