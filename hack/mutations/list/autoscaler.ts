@@ -98,6 +98,13 @@ export const AUTOSCALER: readonly Mutation[] = [
     tests: WRITE,
   },
   {
+    file: 'pkg/autoscaler/mutations/write.ts',
+    from: 'return perhaps ?? next.mutated;',
+    to: 'return next.mutated;',
+    why: 'A deletion whose answer was lost is told of by no Event.',
+    tests: WRITE,
+  },
+  {
     file: 'pkg/autoscaler/mutations/fate.ts',
     from: "if (changes === 0) return 'missed';",
     to: '',
