@@ -103,7 +103,7 @@ export class Component {
   kill(signal: NodeJS.Signals): void {
     if (this.#child === undefined) return;
     if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') this.#isExpectedToEnd = true;
-    this.#child.ref(); // whoever waits for the end must not end first
+    this.#child.ref(); // anyone who waits for the end must not end first
     this.#child.kill(signal);
   }
 

@@ -84,7 +84,7 @@ export class Connection {
     return this.#write(name, { token });
   }
 
-  /** Requests as the admin, or as whoever `identity` says; undefined is nobody. The caller closes it. */
+  /** Requests as the admin, or as anyone who `identity` says; undefined is nobody. The caller closes it. */
   api(identity: Identity | 'anonymous' = { token: this.adminToken }): Api {
     return new Api({ url: this.url, ca: this.ca, ...(identity === 'anonymous' ? {} : { identity }) });
   }

@@ -9,7 +9,7 @@ import type { Activities, Activity, ActivityKind, ActivityOwner, ResultsByKind, 
 export type ActivityLimits = Readonly<Record<ActivityKind, number>>;
 
 /**
- * Work that loses nothing by being broken off: there is no answer to wait for, and whoever comes next takes it up where it stands.
+ * Work that loses nothing by being broken off: there is no answer to wait for, and anyone who comes next takes it up where it stands.
  * It does not hold up a process that stops.
  */
 const INTERRUPTIBLE: ReadonlySet<ActivityKind> = new Set(['drain']);

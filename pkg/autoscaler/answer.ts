@@ -34,7 +34,7 @@ export function whyUnavailable(facts: {
 /** What calls are answered with. */
 export interface AnswerDeps {
   readonly rpcs: Rpcs;
-  /** Names that clients may show; undefined where whoever can connect may call. */
+  /** Names that clients may show; undefined where anyone who can connect may call. */
   readonly clientNames: readonly string[] | undefined;
   /** Undefined: calls are answered. */
   readonly unavailable: () => Unavailable | undefined;

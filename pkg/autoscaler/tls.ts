@@ -27,7 +27,7 @@ export class TlsFileError extends Error {
 /**
  * A server's certificate and the authority of its clients, from files that may be replaced at any time: new connections use what is there, and what is
  * broken is told and not used. Clients without a certificate are let in, so that their calls can be told what is missing;
- * whoever answers calls must ask for one.
+ * anyone who answers calls must ask for one.
  */
 export class ReloadedCredentials extends ServerCredentials {
   readonly #options: TlsOptions;

@@ -302,7 +302,7 @@ export async function unlessRefused(read: Promise<void>): Promise<void> {
   }
 }
 
-/** A refusal that may be of one kind alone, unlike a 401, which is of whoever asks. */
+/** A refusal that may be of one kind alone, unlike a 401, which is of anyone who asks. */
 function isRefusalOfKind(err: unknown): err is ApiError {
   return ApiError.is(err, 'Forbidden', 'NotServed');
 }

@@ -99,7 +99,7 @@ function listenAddress(text: string): ListenAddress {
   return { kind: 'tcp', host, port };
 }
 
-/** Whoever can call it creates and deletes machines. */
+/** Anyone who can call it creates and deletes machines. */
 function refuseUnprotected(
   address: string,
   listen: ListenAddress,

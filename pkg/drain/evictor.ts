@@ -33,7 +33,7 @@ export type Asked = { readonly kind: 'leaving' } | { readonly kind: 'stays'; rea
 
 /**
  * Sends pods away one try at a time. Refusals by a budget count towards `maxEvictRetries`, except those by a misconfigured
- * one: such a pod leaves when its budget is mended, or is deleted by the forced drain after the deadline.
+ * one: such a pod leaves when its budget is fixed, or is deleted by the forced drain after the deadline.
  */
 export class Evictor {
   readonly #parts: EvictorParts;

@@ -87,7 +87,7 @@ export class FencingGuard {
   async #save(): Promise<void> {
     const store = this.#store;
     if (store === undefined) return;
-    // A failed write must not fail the next one; whoever asked for it gets the error.
+    // A failed write must not fail the next one; anyone who asked for it gets the error.
     this.#isDirty = false;
     const written = this.#written.catch(() => undefined).then(() => store.save([...this.#records.values()]));
     this.#written = written;

@@ -18,7 +18,7 @@ export interface ObedienceParts {
  * | it has obeyed                 | somebody who does not hold our Lease acts for the same cluster: two | it is told          |
  * |                               | control clusters, of which one is a copy                            |                     |
  *
- * A token that is raised is above all that the driver has seen, so whoever led before stays refused. In the second row nothing
+ * A token that is raised is above all that the driver has seen, so anyone who led before stays refused. In the second row nothing
  * is raised: two managers would outbid each other, and both act.
  */
 export class Obedience {

@@ -57,7 +57,7 @@ const NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$
 const LONGEST_NAME = 240;
 
 /**
- * Throws InvalidArgument unless the name is one that a Machine can have: whoever reaches the driver's socket names the
+ * Throws InvalidArgument unless the name is one that a Machine can have: anyone who reaches the driver's socket names the
  * machines, and names become paths and arguments of programs.
  */
 export function requireMachineName({ name }: MachineIdentity): void {

@@ -207,7 +207,7 @@ export class OutageDetector {
     return this.#provenMs !== undefined && nowMs - this.#provenMs < this.#parts.timeoutMs;
   }
 
-  /** One probe at a time; whoever needs one shares it. Never rejects. */
+  /** One probe at a time; anyone who needs one shares it. Never rejects. */
   #probeOnce(): Promise<boolean> {
     if (this.#stopping.signal.aborted) return Promise.resolve(false);
     this.#cancelNext?.();

@@ -18,7 +18,7 @@ export interface Held {
   readonly why: string | undefined;
 }
 
-/** One piece of held work, for whoever tries to set it free. */
+/** One piece of held work, for anyone who tries to set it free. */
 export interface WorkHold {
   /** An attempt failed; the work stays held. */
   failed(err: unknown): void;
@@ -40,7 +40,7 @@ const DOING: Readonly<Record<Prerequisite, (of: string) => string>> = {
 /** What drivers are waited for. */
 const OF_DRIVERS: ReadonlySet<Prerequisite> = new Set(['driver', 'obedience']);
 
-/** Everything in this process that waits before it works: whoever holds work back notes it here, so that it is seen. */
+/** Everything in this process that waits before it works: anyone who holds work back notes it here, so that it is seen. */
 export class HeldWork {
   readonly #clock: Clock;
   readonly #held = new Map<symbol, Held>();

@@ -45,18 +45,12 @@ export class GatedWriter implements Writer {
     object: New<T>,
     options: WriteOptions = {},
   ): Promise<T> {
-    const { namespace, name } = object.metadata;
-    const created = await this.#send<T>(
-      intent,
-      options,
-      {
-        method: 'POST',
-        verb: 'create',
-        address: addressOf(resource, { namespace }),
-        body: { apiVersion: apiVersionOf(resource), kind: resource.kind, ...object },
-      },
-      `POST ${resource.plural} ${nameOf(namespace, name)}`,
-    );
+    const created = await this.#send<T>(intent, options, object.metadata, {
+      method: 'POST',
+      verb: 'create',
+      address: addressOf(resource, { namespace: object.metadata.namespace }),
+      body: { apiVersion: apiVersionOf(resource), kind: resource.kind, ...object },
+    });
     this.#options.observer?.wrote(resource, normalised(resource, created));
     return created;
   }
@@ -69,19 +63,13 @@ export class GatedWriter implements Writer {
     options: WriteOptions = {},
   ): Promise<T> {
     const { type, body, subresource } = patch;
-    const address = addressOf(resource, { ...ref, subresource });
-    const patched = await this.#send<T>(
-      intent,
-      options,
-      {
-        method: 'PATCH',
-        verb: 'patch',
-        address,
-        contentType: CONTENT_TYPE[type],
-        body,
-      },
-      `PATCH ${address.label} ${nameOf(ref.namespace, ref.name)}`,
-    ).catch((err: unknown) => {
+    const patched = await this.#send<T>(intent, options, ref, {
+      method: 'PATCH',
+      verb: 'patch',
+      address: addressOf(resource, { ...ref, subresource }),
+      contentType: CONTENT_TYPE[type],
+      body,
+    }).catch((err: unknown) => {
       throw conflictOfUid(err);
     });
     // The scale subresource answers with a Scale, which is not the object.
@@ -98,17 +86,12 @@ export class GatedWriter implements Writer {
   ): Promise<T | undefined> {
     const { gracePeriodSeconds, propagationPolicy } = options;
     const gone: ObjectIdentity = { metadata: { ...ref, uid: preconditions.uid } };
-    const answer = await this.#send<T | Status>(
-      intent,
-      options,
-      {
-        method: 'DELETE',
-        verb: 'delete',
-        address: addressOf(resource, ref),
-        body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions, gracePeriodSeconds, propagationPolicy },
-      },
-      `DELETE ${resource.plural} ${nameOf(ref.namespace, ref.name)}`,
-    ).catch((err: unknown) => {
+    const answer = await this.#send<T | Status>(intent, options, ref, {
+      method: 'DELETE',
+      verb: 'delete',
+      address: addressOf(resource, ref),
+      body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions, gracePeriodSeconds, propagationPolicy },
+    }).catch((err: unknown) => {
       if (isNotFound(err)) this.#options.observer?.deleted(resource, gone);
       throw err;
     });
@@ -123,30 +106,21 @@ export class GatedWriter implements Writer {
   async evict(pod: Pod, options: WriteOptions & { readonly gracePeriodSeconds?: number } = {}): Promise<void> {
     const { name, namespace, uid } = pod.metadata;
     const { gracePeriodSeconds } = options;
-    await this.#send<Status>(
-      'destroy',
-      options,
-      {
-        method: 'POST',
-        verb: 'create',
-        address: addressOf(pods, { namespace, name, subresource: 'eviction' }),
-        body: {
-          apiVersion: 'policy/v1',
-          kind: 'Eviction',
-          metadata: { name, namespace },
-          deleteOptions: { preconditions: { uid }, gracePeriodSeconds },
-        },
-        retryTooManyRequests: 'never',
-      },
-      `POST pods/eviction ${nameOf(namespace, name)}`,
-    );
+    const deleteOptions = { preconditions: { uid }, gracePeriodSeconds };
+    await this.#send<Status>('destroy', options, pod.metadata, {
+      method: 'POST',
+      verb: 'create',
+      address: addressOf(pods, { namespace, name, subresource: 'eviction' }),
+      body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace }, deleteOptions },
+      retryTooManyRequests: 'never',
+    });
   }
 
   #send<T>(
     intent: Intent,
     { signal, timeoutMs, clusters = [] }: WriteOptions,
+    { namespace, name }: ObjectRef,
     call: Omit<GatedCall, 'admit'>,
-    text: string,
   ): Promise<T> {
     const { transport, gate, cluster, intercept } = this.#options;
     let admission: Admission | undefined;
@@ -156,7 +130,9 @@ export class GatedWriter implements Writer {
     };
     const admittedMs = (): number | undefined => admission?.leftMs?.();
     const send = (): Promise<T> => transport[MUTATE]<T>({ ...call, signal, timeoutMs, admit, admittedMs });
-    return intercept === undefined ? send() : intercept({ text }, send);
+    if (intercept === undefined) return send();
+    const key = namespace === undefined ? name : `${namespace}/${name}`;
+    return intercept({ text: `${call.method} ${call.address.label} ${key}` }, send);
   }
 
   /** A patch that takes the last finalizer of an object being deleted is answered with the object, which is gone then. */
@@ -184,8 +160,4 @@ function conflictOfUid(err: unknown): unknown {
   return isUid
     ? new ApiError(err.code, 'Conflict', err.message, { cause: err, ...(err.status && { status: err.status }) })
     : err;
-}
-
-function nameOf(namespace: string | undefined, name: string): string {
-  return namespace === undefined ? name : `${namespace}/${name}`;
 }

@@ -237,7 +237,7 @@ export class Transport {
     } catch (err) {
       if (err instanceof ApiError) throw err;
       if (isUntrustedServer(err)) this.#options.endpoint.refused();
-      // Whoever broke it off: that nothing came for so long tells about the connection.
+      // Anyone who broke it off: that nothing came for so long tells about the connection.
       const isSilent = clock.monotonicMs() - sentMs >= SILENT_MS;
       if (isSilent && dispatcher !== undefined) this.#dispatchers.renew(lane, dispatcher);
       if (deadline.expired || err instanceof NotStartedError) throw expired(call, clock.monotonicMs() - sentMs, err);

@@ -50,7 +50,7 @@ const REDACTED = [
 const lineLost = (): void => undefined;
 
 /**
- * The process's logger: one JSON object a line on `destination` (standard output unless told otherwise). Whoever reads that may
+ * The process's logger: one JSON object a line on `destination` (standard output unless told otherwise). Anyone who reads that may
  * go away (EPIPE): lines are lost then, and nothing else.
  */
 export function createLogger(level: LogLevel, destination: NodeJS.WritableStream = process.stdout): Logger {

@@ -239,7 +239,7 @@ export class ClusterCaches implements Member {
     await reader.list(resource, { ...scope, limit: 1, signal, timeoutMs: FIRST_LIST_TIMEOUT_MS });
   }
 
-  /** An unreachable server is waited for; a refusal that lasts is told, for somebody to mend. */
+  /** An unreachable server is waited for; a refusal that lasts is told, for someone to fix. */
   async #requireServed(cached: ProbedKind, hold: WorkHold, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     const { cluster } = this.#access;

@@ -14,7 +14,7 @@ import type { Transport } from '../kube/transport.ts';
  * That nothing is written to an API server and nothing is asked of a provider past the gate follows from who can get at what:
  *
  *  1. Only a few modules of the manager can open a connection at all (`fetch` and the like are lint errors in pkg/).
- *  2. A Transport reads for whoever holds it; to mutate takes a key that only the gated writer and the Lease client import, and it
+ *  2. A Transport reads for anyone who holds it; to mutate takes a key that only the gated writer and the Lease client import, and it
  *     refuses a mutation that is not admitted, unless it is of a Lease (test/integration/kube-client.test.ts).
  *  3. Only the operator can make a writer, a driver's connection or a gate, and hands them out behind interfaces that the
  *     raw ones do not fit.

@@ -41,7 +41,7 @@ export async function retryUntilDone<T>(
 
 /**
  * As `retryUntilDone`, for what a process cannot do without: when the server has refused it (401, 403, not served) for so long
- * that it is not just starting, rejects with the refusal, for a person to mend.
+ * that it is not just starting, rejects with the refusal, for someone to fix.
  */
 export async function retryUnlessRefused<T>(
   how: { readonly clock: Clock; readonly log: Logger; readonly hold?: WorkHold },

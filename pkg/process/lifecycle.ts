@@ -21,7 +21,7 @@ export interface HostProcess extends Pick<EventEmitter, 'on' | 'off'> {
   exit(code: number): void;
 }
 
-/** Why a member cannot start, told to the person who can mend it: the message says it all, so it is logged without a stack. */
+/** Why a member cannot start, told to the person who can fix it: the message says it all, so it is logged without a stack. */
 export class CannotStartError extends Error {
   override readonly name = 'CannotStartError';
 }

@@ -86,7 +86,7 @@ export class InProcessManager implements AsyncDisposable {
     return await this.#ended;
   }
 
-  /** Everything that runs is given up. Whoever calls it makes sure that nothing is mutated any more. */
+  /** Everything that runs is given up. Anyone who calls it makes sure that nothing is mutated any more. */
   async abandon(): Promise<void> {
     this.#host.emit('uncaughtException', new Error('the process has died'));
     await this.#ended;

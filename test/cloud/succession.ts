@@ -15,7 +15,7 @@ export class Succession implements AsyncDisposable {
   private constructor(crash: CrashPoint, first: InProcessManager, next: Start) {
     this.#first = first;
     this.failed = this.#follow(crash, next);
-    // Whoever does not wait for it is told by what does not happen then.
+    // Anyone who does not wait for it is told by what does not happen then.
     this.failed.catch(() => undefined);
   }
 

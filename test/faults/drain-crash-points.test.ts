@@ -11,7 +11,7 @@ import { Workload } from '../cloud/workload.ts';
 
 /*
  * The manager dies at every one of its mutations of a drain and a deletion, or loses its answer: two pods are evicted, a third one
- * with its volume, the VM goes, the Node goes; or the same by force. Whoever comes next ends it, in the same order.
+ * with its volume, the VM goes, the Node goes; or the same by force. Anyone who comes next ends it, in the same order.
  * MACHINIST_CRASH_POINTS=all walks every n; without it, a sample.
  */
 const EVERY = process.env['MACHINIST_CRASH_POINTS'] === 'all';

@@ -10,7 +10,7 @@ import { eventually } from '../expect/eventually.ts';
 
 const PATIENCE = { timeoutMs: 90_000 };
 const MACHINES = process.env['MACHINIST_FAULTS'] === 'long' ? 50 : 4;
-/** The loops look often and trust what they see at once; whoever is unhealthy is replaced soon. */
+/** The loops look often and trust what they see at once; anyone who is unhealthy is replaced soon. */
 const FLAGS = {
   'machine-safety-orphan-vms-period': '1s',
   'machine-safety-orphan-vms-grace': '1s',

@@ -364,7 +364,7 @@ describe('a look that nobody waits for', () => {
         warn: (_fields, message) => void warnings.push(message),
         child: () => log,
       };
-      // Whoever takes the finalizer away is to be faster than the controller, which gives it again.
+      // Anyone who takes the finalizer away is to be faster than the controller, which gives it again.
       const gone = Promise.withResolvers<void>();
       let stripped = '';
       const intercept: Interceptor = async ({ text }, send) => {

@@ -58,7 +58,7 @@ async function life(options: MachineWorldOptions): Promise<void> {
   const machine = await one.machine();
   expect(machine.metadata.uid).toBe(uid);
   expect(machine.status?.lastOperation?.state).toBe('Successful');
-  expect((await one.node()).spec?.unschedulable).toBe(true); // whoever selected it gives it back to its pods
+  expect((await one.node()).spec?.unschedulable).toBe(true); // anyone who selected it gives it back to its pods
   expect(world.cloud.cloud.all()).toHaveLength(1);
 }
 

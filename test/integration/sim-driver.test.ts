@@ -93,7 +93,7 @@ describe('the simulated cloud', () => {
     await start();
     const after = await Promise.all(names.map(create));
 
-    // Whoever got an answer finds the same VM; nobody got two.
+    // Anyone who got an answer finds the same VM; nobody got two.
     expect(before.map((id, i) => id ?? after[i])).toEqual(after);
     expect(new Set(after).size).toBe(40);
     expect((await control.vms()).length).toBe(40);

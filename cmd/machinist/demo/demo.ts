@@ -83,7 +83,7 @@ export async function demo(options: DemoOptions): Promise<number> {
   }
 }
 
-/** Whoever looks for the reason of a failure needs the logs of all programs; everything else of the demo goes. */
+/** Anyone who looks for the reason of a failure needs the logs of all programs; everything else of the demo goes. */
 function keepLogs(): void {
   const logs = path.join(root, '.demo', 'logs');
   if (!existsSync(logs) || readdirSync(logs).length === 0) return;

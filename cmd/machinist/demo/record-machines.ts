@@ -20,7 +20,7 @@ export function recordedMachines(stateDirectory: string): readonly LocalVM[] {
 
 /**
  * Keeps the kubelets of a state directory in `run`, from now on until the returned function is called: they outlive the driver
- * that started them, and must not outlive whoever `run` belongs to.
+ * that started them, and must not outlive anyone who `run` belongs to.
  */
 export function recordMachines(run: LedgerRun, stateDirectory: string): () => void {
   const recorded = new Set<number>();

@@ -40,7 +40,7 @@ ${autoscaler ? PODS : MACHINES}
   k apply -f ${directory}/manifests/broken-class.yaml
   k scale mcd workers --replicas=6        after the roll: the class is broken, new machines say why
   k apply -f ${directory}/manifests/class-b.yaml
-                                          mended: they come up, without a restart
+                                          fixed: they come up, without a restart
 
 Ctrl-C here removes everything.
 `;

@@ -8,7 +8,7 @@ import { controllerOf } from '../../../pkg/apis/meta.ts';
 import { RolloutError } from './error.ts';
 import { shown } from './target.ts';
 
-/** Why a revision was made, if whoever made it said so. */
+/** Why a revision was made, if anyone who made it said so. */
 const CHANGE_CAUSE_ANNOTATION = 'kubernetes.io/change-cause';
 
 /** One revision of a MachineDeployment: the set that has its template. */

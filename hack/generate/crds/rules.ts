@@ -167,7 +167,7 @@ function selectorKept(sameLabels: string, sound: string = SELECTOR_SOUND): Rule 
   };
 }
 
-/** Absent and empty are the same to whoever writes Go. */
+/** Absent and empty are the same to anyone who writes Go. */
 function sameOrBothEmpty(member: string): string {
   const [now, before] = [`self.selector.${member}`, `oldSelf.selector.${member}`];
   return (
@@ -189,7 +189,7 @@ export const SELECTOR_KEPT: Rule = selectorKept(
   `${SELECTOR_SOUND} && (${HASH_NOT_NAMED})`,
 );
 
-/** On the spec of a MachineSet: whoever adopts it adds the label that tells it from its siblings. */
+/** On the spec of a MachineSet: anyone who adopts it adds the label that tells it from its siblings. */
 export const SET_SELECTOR_KEPT: Rule = selectorKept(HASH_ADDED_AT_MOST);
 
 /** On whatever has a reference to a class at `path`: it names one. */

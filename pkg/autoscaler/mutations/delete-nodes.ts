@@ -78,7 +78,7 @@ function isToGo(name: string, { deployment, members, nowMs }: GroupState): boole
 
 /**
  * How many replicas without a Machine go. They have no names that last: that the first of those asked for is not lacking any more is
- * the same whoever asks, how often, and in which order.
+ * the same anyone who asks, how often, and in which order.
  */
 function takenBack(state: GroupState, asked: readonly Asked[]): number {
   const lowest = Math.min(...asked.flatMap((one) => (one.kind === 'missing' ? [one.index] : [])));

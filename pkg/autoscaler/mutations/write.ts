@@ -76,7 +76,7 @@ export class GroupWrites {
       const now = await this.#read(wish, call, unanswered);
       if (now === undefined) continue;
       const fate = unanswered && settled(unanswered, now, wish);
-      // What has happened already must be seen by whoever asks next, as the answer to a write is.
+      // What has happened already must be seen by anyone who asks next, as the answer to a write is.
       if (unanswered !== undefined && fate !== 'open') this.#deps.machineDeployments.wrote(now);
       if (unanswered !== undefined && fate === 'done') return unanswered.mutated;
       if (fate === 'unknown') perhaps = unanswered?.mutated;
@@ -120,7 +120,7 @@ export class GroupWrites {
   }
 
   /**
-   * A Machine that is to go is read from the API server, after its MachineDeployment: whoever took it off the list there did so because
+   * A Machine that is to go is read from the API server, after its MachineDeployment: anyone who took it off the list there did so because
    * it is on its way out, and named again it would cost another replica.
    */
   async #decide({ decide }: Wish, base: MachineDeployment, call: MutationCall): Promise<Change> {

@@ -30,7 +30,7 @@ export async function claimSets(deps: ClaimDeps, deployment: MachineDeployment, 
   for (const set of adopt) await patchSet(deps, set, adoptPatch(set, reference), signal);
 }
 
-/** Machines that go with it run on: whoever changed the selector, or the set's labels, may not have meant that. */
+/** Machines that go with it run on: anyone who changed the selector, or the set's labels, may not have meant that. */
 async function releaseSet(
   deps: ClaimDeps,
   deployment: MachineDeployment,

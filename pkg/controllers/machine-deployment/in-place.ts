@@ -20,7 +20,7 @@ import { leastAvailable, type RolloutLimits } from '../replicas/limits.ts';
  * | carries `update-result`, new set has room    | we take that label off, free the Node | done                             |
  * | failed, or no result in time                 | the machine controller                | Failed: deleted by its old set   |
  *
- * Each move is one write on the Machine; the sizes of both sets follow from where the Machines are, so that whoever takes over
+ * Each move is one write on the Machine; the sizes of both sets follow from where the Machines are, so that anyone who takes over
  * between any two writes goes on from there. Old sets do not refill (label `scale-up-disabled`): a Machine lost on the way is
  * made anew by the new set.
  */

@@ -18,7 +18,7 @@ import type { MachineDeploymentDeps } from './deps.ts';
 
 /** Makes the scheduler prefer Nodes of the new template. */
 const TAINT: Taint = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
-/** Keeps pods off a Node that was updated in place until whoever looks after its critical components takes it away. */
+/** Keeps pods off a Node that was updated in place until anyone who looks after its critical components takes it away. */
 const NOT_READY_TAINT: Taint = { key: CRITICAL_COMPONENTS_TAINT, effect: 'NoSchedule' };
 
 /** What a Node should carry because of a rollout; undefined leaves it alone. */

@@ -19,7 +19,7 @@ export function claimedMachines(deps: Pick<MachineSetDeps, 'machines'>, set: Mac
 
 /**
  * Adopts the Machines that `set` selects and nobody controls, and releases those that it controls and no longer selects.
- * Whoever is not adopted or released now is so by the retry: any error but "not found" is thrown.
+ * Anyone who is not adopted or released now is so by the retry: any error but "not found" is thrown.
  */
 export async function claimMachines(
   deps: Pick<MachineSetDeps, 'machines' | 'reader' | 'writer'>,

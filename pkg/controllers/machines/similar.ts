@@ -53,7 +53,7 @@ function whereTheyDiffer(a: Uint8Array, b: Uint8Array): [Uint8Array, Uint8Array]
 
 /**
  * Whether the Levenshtein distance, in bytes as the original counts, is less than `limit`. Only cells of the table are computed that lie
- * on a way of fewer edits: whoever is off the diagonal by `k` has needed `k` edits, and needs as many again to come back.
+ * on a way of fewer edits: anyone who is off the diagonal by `k` has needed `k` edits, and needs as many again to come back.
  */
 function isWithin(a: Uint8Array, b: Uint8Array, limit: number): ReturnType<typeof likeness> {
   const most = Math.ceil(limit) - 1;

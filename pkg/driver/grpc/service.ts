@@ -39,16 +39,10 @@ interface CallRequest {
  * driver is called, aborts `call.signal` at the deadline, and puts what the driver throws into `failure`.
  */
 export class DriverService implements wire.DriverServiceImplementation {
-  readonly #driver: Driver;
-  readonly #fencing: FencingGuard;
-  readonly #clock: Clock;
-  readonly #log: Logger;
+  readonly #parts: ServiceParts;
 
   constructor(parts: ServiceParts) {
-    this.#driver = parts.driver;
-    this.#fencing = parts.fencing;
-    this.#clock = parts.clock;
-    this.#log = parts.log;
+    this.#parts = parts;
   }
 
   async getCapabilities(
@@ -60,7 +54,7 @@ export class DriverService implements wire.DriverServiceImplementation {
       const message = `this driver speaks contract version ${CONTRACT_VERSION}, the caller offers ${offered}`;
       return { failure: toFailure(new DriverError('FailedPrecondition', message)) };
     }
-    return toCapabilities(await this.#driver.capabilities(context.signal));
+    return toCapabilities(await this.#parts.driver.capabilities(context.signal));
   }
 
   async createMachine(
@@ -68,7 +62,7 @@ export class DriverService implements wire.DriverServiceImplementation {
     context: CallContext,
   ): Promise<wire.DeepPartial<wire.CreateMachineResponse>> {
     return await this.#answer('CreateMachine', request, context, async (call) => {
-      const created = await this.#driver.createMachine(await this.#admitted(request, call), call);
+      const created = await this.#parts.driver.createMachine(await this.#admitted(request, call), call);
       return { vm: toVirtualMachine(created), lastKnownState: created.lastKnownState ?? '' };
     });
   }
@@ -78,7 +72,7 @@ export class DriverService implements wire.DriverServiceImplementation {
     context: CallContext,
   ): Promise<wire.DeepPartial<wire.InitializeMachineResponse>> {
     return await this.#answer('InitializeMachine', request, context, async (call) => {
-      const vm = await this.#driver.initializeMachine(await this.#admitted(request, call), call);
+      const vm = await this.#parts.driver.initializeMachine(await this.#admitted(request, call), call);
       return { vm: toVirtualMachine(vm) };
     });
   }
@@ -89,7 +83,7 @@ export class DriverService implements wire.DriverServiceImplementation {
   ): Promise<wire.DeepPartial<wire.GetMachineStatusResponse>> {
     return await this.#answer('GetMachineStatus', request, context, async (call) => ({
       vm: toVirtualMachine(
-        await this.#driver.getMachineStatus(
+        await this.#parts.driver.getMachineStatus(
           decoded(() => fromMachineRequest(request)),
           call,
         ),
@@ -102,7 +96,7 @@ export class DriverService implements wire.DriverServiceImplementation {
     context: CallContext,
   ): Promise<wire.DeepPartial<wire.DeleteMachineResponse>> {
     return await this.#answer('DeleteMachine', request, context, async (call) => {
-      const deleted = await this.#driver.deleteMachine(await this.#admitted(request, call), call);
+      const deleted = await this.#parts.driver.deleteMachine(await this.#admitted(request, call), call);
       return { lastKnownState: deleted.lastKnownState ?? '' };
     });
   }
@@ -112,7 +106,7 @@ export class DriverService implements wire.DriverServiceImplementation {
     context: CallContext,
   ): Promise<wire.DeepPartial<wire.ListMachinesResponse>> {
     return await this.#answer('ListMachines', request, context, async (call) => {
-      const machines = await this.#driver.listMachines(
+      const machines = await this.#parts.driver.listMachines(
         decoded(() => fromClassRequest(request)),
         call,
       );
@@ -126,7 +120,7 @@ export class DriverService implements wire.DriverServiceImplementation {
   ): Promise<wire.DeepPartial<wire.GetVolumeIDsResponse>> {
     return await this.#answer('GetVolumeIDs', request, context, async (call) => ({
       volumeIds: [
-        ...(await this.#driver.getVolumeIDs(
+        ...(await this.#parts.driver.getVolumeIDs(
           decoded(() => request.volumeSpecs.map(fromVolumeSpec)),
           call,
         )),
@@ -137,7 +131,7 @@ export class DriverService implements wire.DriverServiceImplementation {
   /** The request of a mutation, once its fencing token has been accepted. */
   async #admitted(request: wire.GetMachineStatusRequest, call: DriverCall): Promise<MachineRequest> {
     const decodedRequest = decoded(() => fromMachineRequest(request));
-    await this.#fencing.admit(call.cluster, request.machine?.namespace ?? '', call.fencingToken);
+    await this.#parts.fencing.admit(call.cluster, request.machine?.namespace ?? '', call.fencingToken);
     return decodedRequest;
   }
 
@@ -149,7 +143,7 @@ export class DriverService implements wire.DriverServiceImplementation {
   ): Promise<R | { failure: wire.DeepPartial<wire.Failure>; vm?: wire.DeepPartial<wire.VirtualMachine> }> {
     const deadline = new AbortController();
     const call = fromCall(request.call, AbortSignal.any([context.signal, deadline.signal]));
-    const cancel = this.#clock.schedule(call.timeoutMs, () => deadline.abort(new Error('deadline exceeded')));
+    const cancel = this.#parts.clock.schedule(call.timeoutMs, () => deadline.abort(new Error('deadline exceeded')));
     try {
       return await run(call);
     } catch (err) {
@@ -160,7 +154,7 @@ export class DriverService implements wire.DriverServiceImplementation {
           `${method} was stopped`,
         );
       }
-      if (!(err instanceof DriverError)) this.#log.error({ err, method }, 'driver threw an unexpected error');
+      if (!(err instanceof DriverError)) this.#parts.log.error({ err, method }, 'driver threw an unexpected error');
       return { failure: toFailure(err), ...vmOf(err) };
     } finally {
       cancel();

@@ -33,7 +33,7 @@ const LEASE_NAMESPACE = 'kube-node-lease';
 
 /**
  * Plays the kubelets: a running VM becomes a ready Node when its time to join has passed. A VM that is switched off or vanishes
- * makes its Node Unknown at once; a Node whose VM was deleted in order is left to whoever deletes Nodes. Without Leases it
+ * makes its Node Unknown at once; a Node whose VM was deleted in order is left to anyone who deletes Nodes. Without Leases it
  * writes nothing while nothing happens. With them, after an outage in which no Lease could be renewed, Nodes that were
  * called Unknown meanwhile say again that they are ready.
  */

@@ -147,7 +147,7 @@ describe('the creation timeout', () => {
 
     await runFor(world, 30);
 
-    // Nobody is asked for the VM of a machine that is given up, whatever is mended meanwhile.
+    // Nobody is asked for the VM of a machine that is given up, whatever is fixed meanwhile.
     expect(world.driver.calls.slice(calls)).toEqual([]);
     expect(world.writes).toBe(writes);
   });

@@ -17,7 +17,7 @@ export function isAt({ machine }: MachineContext, stage: DeletionStage): boolean
 }
 
 /**
- * Before something that cannot be undone its marker must have been written: whoever takes over then knows that it may have
+ * Before something that cannot be undone its marker must have been written: anyone who takes over then knows that it may have
  * happened. Returns the result that ends the pass while that is not so.
  */
 export function untilRecorded({ observed }: MachineContext, stage: DeletionStage): StepResult | undefined {

@@ -9,7 +9,7 @@ import { rivalFor, type VMIdentity } from './identity-claims.ts';
 
 /**
  * Throws when the driver tells something else of a VM that it has just said to have made: CreateMachine may have answered with the VM of
- * another machine in creation, of which no record tells yet. Whoever recorded that first would keep it from its owner, so that
+ * another machine in creation, of which no record tells yet. Anyone who recorded that first would keep it from its owner, so that
  * GetMachineStatus is asked before. When it says nothing (providers may be slow to show a VM), CreateMachine is believed.
  *
  * | other Machines                       | GetMachineStatus tells of           | CreateMachine is              |

@@ -68,7 +68,7 @@ export const inPlaceProgress = (deps: Deps): MachineStep => ({
   },
 });
 
-/** Whoever selects a Node by hand and forgets the other label waits for nothing. */
+/** Anyone who selects a Node by hand and forgets the other label waits for nothing. */
 function reportIgnoredSelection(
   deps: Deps,
   { machine, pass }: MachineContext,

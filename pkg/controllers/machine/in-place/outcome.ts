@@ -21,7 +21,7 @@ interface Deps {
 
 /**
  * Ends an update in place: by the result that the agent on the Node puts on it as a label, or by its timeout, counted from when
- * the Node was drained. A success also mends an update that had failed before. Never ends the pass.
+ * the Node was drained. A success also repairs an update that had failed before. Never ends the pass.
  *
  * | phase                                          | label `update-result` | becomes                                     |
  * |------------------------------------------------|-----------------------|---------------------------------------------|
@@ -58,7 +58,7 @@ export const inPlaceOutcome = (deps: Deps): MachineStep => ({
   },
 });
 
-/** Whether the machine is Failed because its update in place did: a healthy Node alone does not mend it. */
+/** Whether the machine is Failed because its update in place did: a healthy Node alone does not fix it. */
 export function hasFailedUpdate(machine: Pick<Machine, 'status'>): boolean {
   return phaseOf(machine) === 'Failed' && machine.status?.lastOperation?.type === 'InPlaceUpdate';
 }

@@ -49,7 +49,7 @@ export function inPlaceFacts(node: Node, phase: MachinePhase | ''): InPlaceFacts
 
 /**
  * What the condition should say next because of the Node's labels; undefined when nothing new. Between SelectedForUpdate and
- * ReadyForUpdate it goes on by the drain, not by labels. Success is told when the machine is Running again: whoever reads it
+ * ReadyForUpdate it goes on by the drain, not by labels. Success is told when the machine is Running again: anyone who reads it
  * gives the Node back to its pods.
  *
  * | labels                 | condition                                    | next               |

@@ -16,6 +16,7 @@ import { namedNode, type NamedNode } from '../node/named-node.ts';
 import { setCondition } from '../node/node-condition.ts';
 import {
   PRESERVATION_BARRIER,
+  type Emptiness,
   preservedCondition,
   releasedAnnotations,
   saysDrained,
@@ -45,7 +46,7 @@ interface Deps {
 
 /**
  * Preserves machines that are asked to be, and ends that. The expiry time comes first and is recorded before the Node is touched;
- * it goes last, after the Node is as before: whoever takes over in between goes on where it stands. Never ends the pass.
+ * it goes last, after the Node is as before: anyone who takes over in between goes on where it stands. Never ends the pass.
  *
  * | machine           | recorded       | Node                                                                                |
  * |-------------------|----------------|-------------------------------------------------------------------------------------|
@@ -85,8 +86,17 @@ async function preserve(deps: Deps, ctx: MachineContext, node: NamedNode, plan: 
   }
   pass.alsoAfter(expiryMs - deps.clock.now(), 'the preservation to end');
   if (nodes === undefined || typeof node !== 'object') return;
-  if (phaseOf(ctx.machine) === 'Failed') await empty(deps, ctx, nodes, node, plan, expiryMs);
-  else await keep(deps, ctx, nodes, node, plan, expiryMs);
+  const say = (emptiness: Emptiness): Promise<boolean> =>
+    setCondition(deps, ctx, nodes, node, preservedCondition(emptiness, plan.isAutomatic, expiryMs));
+  if (phaseOf(ctx.machine) === 'Failed') await empty(deps, ctx, { nodes, node, say });
+  else await keep(deps, ctx, { nodes, node, say });
+}
+
+/** The Node of a preserved machine, and what puts condition `Preserved` on it. */
+interface PreservedNode {
+  readonly nodes: NodeAccess;
+  readonly node: Node;
+  readonly say: (emptiness: Emptiness) => Promise<boolean>;
 }
 
 function begin({ settings, clock }: Deps, { machine, pass, log }: MachineContext, { isAutomatic }: Preserve): void {
@@ -103,29 +113,15 @@ function begin({ settings, clock }: Deps, { machine, pass, log }: MachineContext
 }
 
 /** The Node of a machine that has not failed goes on working. */
-async function keep(
-  deps: Deps,
-  ctx: MachineContext,
-  nodes: NodeAccess,
-  node: Node,
-  { isAutomatic }: Preserve,
-  expiryMs: number,
-): Promise<void> {
+async function keep(deps: Deps, ctx: MachineContext, { nodes, node, say }: PreservedNode): Promise<void> {
   deps.drains.end(ctx, 'preservation');
   await holdOffAutoscaler(ctx, nodes, node);
   if (phaseOf(ctx.machine) === 'Running') await untaint(ctx, nodes, node);
-  await setCondition(deps, ctx, nodes, node, preservedCondition('kept', isAutomatic, expiryMs));
+  await say('kept');
 }
 
 /** The Node of a failed machine is emptied, once, and left for people to look at. */
-async function empty(
-  deps: Deps,
-  ctx: MachineContext,
-  nodes: NodeAccess,
-  node: Node,
-  { isAutomatic }: Preserve,
-  expiryMs: number,
-): Promise<void> {
+async function empty(deps: Deps, ctx: MachineContext, { nodes, node, say }: PreservedNode): Promise<void> {
   const { machine, pass } = ctx;
   if (saysDrained(node)) {
     deps.drains.end(ctx, 'preservation');
@@ -137,16 +133,15 @@ async function empty(
   const drain = await deps.drains.advanceKept(ctx, { purpose: 'preservation', nodes, node, barrier, startMs });
   if (drain.kind === 'running') return;
   if (drain.kind === 'failed') {
-    await setCondition(deps, ctx, nodes, node, preservedCondition('not-drained', isAutomatic, expiryMs));
+    await say('not-drained');
     if (drain.isNews) pass.event('DrainFailed', drain.text);
     return;
   }
-  if (drain.kind === 'drained')
-    await setCondition(deps, ctx, nodes, node, preservedCondition('drained', isAutomatic, expiryMs));
+  if (drain.kind === 'drained') await say('drained');
   deps.drains.end(ctx, 'preservation');
 }
 
-/** Once: whoever takes the annotation away afterwards knows what he does. */
+/** Once: anyone who takes the annotation away afterwards knows what he does. */
 async function holdOffAutoscaler({ signal }: MachineContext, nodes: NodeAccess, node: Node): Promise<void> {
   const annotations = saysPreserved(node) ? undefined : scaleDownHold(node);
   if (annotations !== undefined) await nodes.patch(node, { metadata: { annotations } }, signal);
@@ -252,7 +247,7 @@ function reportIllegalValue(deps: Deps, { machine, pass, log }: MachineContext, 
   ];
   for (const [where, value] of places) {
     if (value === undefined || isUnderstood(value)) continue;
-    const text = `Annotation ${PRESERVE_ANNOTATION} of ${where} is ${JSON.stringify(value)} must be one of now, when-failed, false.`;
+    const text = `Annotation ${PRESERVE_ANNOTATION} of ${where} is ${JSON.stringify(value)}, but must be one of now, when-failed, false.`;
     if (!deps.news.isNews(machine.metadata.uid, text)) continue;
     pass.event('InvalidPreserveValue', text);
     log.warn({ where, value }, 'ignored an invalid preserve annotation');

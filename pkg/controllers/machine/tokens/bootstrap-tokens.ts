@@ -46,7 +46,7 @@ type Known =
   | { readonly state: 'gone' };
 
 /**
- * Bootstrap token Secrets in `kube-system`. The first id follows from the Machine's name, as the original's does, so that whoever
+ * Bootstrap token Secrets in `kube-system`. The first id follows from the Machine's name, as the original's does, so that anyone who
  * takes over finds the token and deletes it when the machine joins. Machines may share that id: the Secret is annotated with the
  * Machine's UID, and one that belongs to somebody else leads to ids that follow from the UID. What was found or made is
  * remembered, so that a machine that joins costs one POST and one DELETE.
@@ -99,7 +99,7 @@ export class BootstrapTokens {
       if (!isAlreadyExists(err)) throw err;
     }
     const taken = await read(target, tokenSecretName(id), signal);
-    // Gone again meanwhile: whoever deleted it may do so once more, the next id is as good.
+    // Gone again meanwhile: anyone who deleted it may do so once more, the next id is as good.
     return taken !== undefined && (isOurs(taken, machine) || isMadeFor(taken, machine)) ? taken : undefined;
   }
 

@@ -23,7 +23,7 @@ export interface OrphanVMsWakeDeps {
   readonly classes: Informer<MachineClass>;
   readonly queue: Queue;
   readonly controller: Pick<OrphanVMsController, 'hurry'>;
-  /** Whoever does not lead any more sees Machines go that its successor lets go. */
+  /** Anyone who does not lead any more sees Machines go that its successor lets go. */
   readonly trust: Pick<Trust, 'trustedForMs'>;
   readonly removed: RemovedMachines;
   readonly gone: GoneMachines;
