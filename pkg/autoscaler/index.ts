@@ -1,8 +1,10 @@
 import { ServerCredentials } from '@grpc/grpc-js';
 
+import { LEARNED_NODE_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
-import { keyBeside, keyOf } from '../apis/meta.ts';
+import { keyBeside, keyOf, refOf } from '../apis/meta.ts';
 import type { Node } from '../apis/wire.ts';
 import { reachPresent } from '../cache/reach-present.ts';
 import type { AutoscalerConfig } from '../config/autoscaler.ts';
@@ -11,7 +13,9 @@ import { nodeAccess } from '../controllers/machines/node-access.ts';
 import { eventsAbout, type ObjectEvents } from '../events/event-sink.ts';
 import { CONTROL } from '../gate/gate.ts';
 import { machinesOfNode } from '../indexes/machines-of-node.ts';
-import { machineDeployments } from '../kube/resource.ts';
+import { isRefusal } from '../kube/errors.ts';
+import { mergePatchIfUnchanged } from '../kube/patch.ts';
+import { machineClasses, machineDeployments } from '../kube/resource.ts';
 import { MANAGER_LEASE } from '../leader/names.ts';
 import type { Operator } from '../operator/operator.ts';
 import type { Service } from '../operator/service.ts';
@@ -55,6 +59,8 @@ class AutoscalerPort implements Service {
   readonly #events: ObjectEvents<MachineDeployment>;
   /** What was last told of a MachineDeployment, by key. */
   readonly #told = new Map<string, string>();
+  /** Classes that are being written to, or may not be, by key. */
+  readonly #storing = new Set<string>();
   readonly #metrics: ReturnType<typeof autoscalerMetrics>;
   #credentials: ReloadedCredentials | undefined;
   #server: GrpcServer | undefined;
@@ -123,9 +129,9 @@ class AutoscalerPort implements Service {
       log.warn({ key: name }, 'flag --nodes names a MachineDeployment that does not exist');
     }
     caches.machineDeployments.onChange((old, current) => this.#tell(old, current));
+    this.#works = true;
     // Some were seen before their Machines and classes were.
     for (const node of this.#target.nodes.list()) this.#learnFrom(node);
-    this.#works = true;
   }
 
   async end(): Promise<void> {
@@ -160,7 +166,29 @@ class AutoscalerPort implements Service {
     const { machines, classes } = this.#operator.caches;
     for (const machine of machinesOfNode(machines, node)) {
       const machineClass = classes.get(keyBeside(machine, machine.spec.class?.name ?? ''));
-      if (machineClass !== undefined) this.#learned.see(machine, node, machineClass);
+      if (machineClass === undefined) continue;
+      this.#learned.see(machine, node, machineClass);
+      void this.#store(machineClass);
+    }
+  }
+
+  /** Lets the next process know it too, once for each version of the class. Never rejects. */
+  async #store(machineClass: MachineClass): Promise<void> {
+    const text = this.#works ? this.#learned.toStore(machineClass) : undefined;
+    const key = keyOf(machineClass);
+    if (text === undefined || this.#storing.has(key)) return;
+    const { writer } = this.#operator.under(MANAGER_LEASE);
+    const patch = mergePatchIfUnchanged(machineClass, {
+      metadata: { annotations: { [LEARNED_NODE_ANNOTATION]: text } },
+    });
+    this.#storing.add(key);
+    try {
+      await this.#changes.run(() => writer.patch('change', machineClasses, refOf(machineClass), patch));
+      this.#storing.delete(key);
+    } catch (err) {
+      this.#operator.log.debug({ key, err }, 'could not store what Nodes of a class have');
+      // What may not be written is not tried again with each Node.
+      if (!isRefusal(err)) this.#storing.delete(key);
     }
   }
 

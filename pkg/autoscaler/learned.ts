@@ -1,9 +1,15 @@
+import { LEARNED_NODE_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf } from '../apis/meta.ts';
 import type { Node } from '../apis/wire.ts';
 import { fromTimestamp } from '../clock/clock.ts';
 import { INSTANCE_TYPE_LABEL, type LearnedShape, SHARED_LABELS } from './template.ts';
+
+/** What is stored of a class. */
+interface Stored extends LearnedShape {
+  readonly revision: string;
+}
 
 /** What is remembered of a class. */
 interface Memory {
@@ -43,10 +49,39 @@ export class LearnedShapes {
     else this.#changedMs.set(key, nowMs);
   }
 
+  /** What is remembered, or else what a process before stored. */
   of(machineClass: MachineClass): LearnedShape | undefined {
+    return this.#remembered(machineClass) ?? storedIn(machineClass);
+  }
+
+  /** The annotation that the class should get; undefined when nothing is remembered, or it has one of this version: Nodes differ a little, and are many. */
+  toStore(machineClass: MachineClass): string | undefined {
+    const shape = this.#remembered(machineClass);
+    if (shape === undefined || storedIn(machineClass) !== undefined) return undefined;
+    return JSON.stringify({ revision: revisionOf(machineClass), ...shape } satisfies Stored);
+  }
+
+  #remembered(machineClass: MachineClass): LearnedShape | undefined {
     const known = this.#memories.get(keyOf(machineClass));
     return known?.revision === revisionOf(machineClass) ? known.shape : undefined;
   }
+}
+
+/** Nothing of another version of the class, and nothing that nobody can read. */
+function storedIn(machineClass: MachineClass): LearnedShape | undefined {
+  const text = machineClass.metadata.annotations?.[LEARNED_NODE_ANNOTATION];
+  if (text === undefined) return undefined;
+  try {
+    const { revision, capacity, allocatable, labels } = JSON.parse(text) as Partial<Stored>;
+    if (revision !== revisionOf(machineClass)) return undefined;
+    return isTexts(capacity) && isTexts(allocatable) && isTexts(labels) ? { capacity, allocatable, labels } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isTexts(value: unknown): value is Readonly<Record<string, string>> {
+  return typeof value === 'object' && value !== null && Object.values(value).every((text) => typeof text === 'string');
 }
 
 /** What changes with what a class says, and not with its metadata. */

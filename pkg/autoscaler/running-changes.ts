@@ -10,9 +10,9 @@ export class RunningChanges {
   /** The same mutations, noted. */
   of(mutations: Mutations): Mutations {
     return {
-      increase: (...given) => this.#run(() => mutations.increase(...given)),
-      delete: (...given) => this.#run(() => mutations.delete(...given)),
-      decrease: (...given) => this.#run(() => mutations.decrease(...given)),
+      increase: (...given) => this.run(() => mutations.increase(...given)),
+      delete: (...given) => this.run(() => mutations.delete(...given)),
+      decrease: (...given) => this.run(() => mutations.decrease(...given)),
     };
   }
 
@@ -22,7 +22,8 @@ export class RunningChanges {
     await Promise.allSettled(this.#running);
   }
 
-  async #run<T>(begin: () => Promise<T>): Promise<T> {
+  /** Notes any other change. */
+  async run<T>(begin: () => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new ServerError(Status.UNAVAILABLE, 'this process is stopping; call again');
     const running = begin();
     this.#running.add(running);

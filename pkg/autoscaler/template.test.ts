@@ -245,6 +245,25 @@ describe('what was learned of a class', () => {
     expect(shapes.of(classOf())).toBeDefined();
   });
 
+  test('is stored once for each version of the class, and read by the next process', () => {
+    const shapes = new LearnedShapes();
+    expect(shapes.toStore(classOf())).toBeUndefined();
+    shapes.see(early, ready({ cpu: '2', memory: '14Gi' }), classOf());
+    const stored = (generation = 1, text = shapes.toStore(classOf()) ?? '') =>
+      classOf((c) => {
+        c.metadata.generation = generation;
+        c.metadata.annotations = { 'machine.sapcloud.io/learned-node': text };
+      });
+
+    expect(shapes.toStore(stored())).toBeUndefined();
+    expect(new LearnedShapes().of(stored())).toEqual(shapes.of(classOf()));
+    expect(new LearnedShapes().of(stored(2))).toBeUndefined();
+    const { uid } = classOf().metadata;
+    for (const text of ['{', 'null', '[]', `{"revision":"${uid}/1"}`, `{"revision":"${uid}/1","capacity":{"cpu":1}}`]) {
+      expect(new LearnedShapes().of(stored(1, text))).toBeUndefined();
+    }
+  });
+
   test.each([
     { what: 'is not ready', node: node((n) => (n.status.conditions = [{ type: 'Ready', status: 'Unknown' }])) },
     { what: 'does not say what it can allocate', node: ready({ cpu: '1' }) },

@@ -9,6 +9,7 @@ import { Agent, request } from 'undici';
 
 import {
   LAST_SCALER_CHANGE_ANNOTATION,
+  LEARNED_NODE_ANNOTATION,
   NODE_GROUP_MAX_ANNOTATION,
   NODE_GROUP_MIN_ANNOTATION,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
@@ -124,6 +125,8 @@ describe("the autoscaler's port of a manager", () => {
     await eventually(async () => {
       const { nodeBytes } = await calls.nodeGroupTemplateNodeInfo({ id });
       expect(Buffer.from(nodeBytes).includes('3900m')).toBe(true);
+      const { annotations } = (await world.get(machineClasses, 'c')).metadata;
+      expect(annotations?.[LEARNED_NODE_ANNOTATION]).toContain('3900m');
     }, PATIENCE);
 
     // What others change is seen from the next Refresh on; what is changed here, at once.

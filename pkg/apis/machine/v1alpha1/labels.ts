@@ -71,6 +71,8 @@ export const NODE_GROUP_MIN_ANNOTATION = 'machine.sapcloud.io/cluster-api-autosc
 export const NODE_GROUP_MAX_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-max-size';
 /** On MachineClasses: what of the capacity is kept from pods, such as `cpu=80m,memory=1Gi`; autoscalers are told the rest. */
 export const RESERVED_RESOURCES_ANNOTATION = 'machine.sapcloud.io/reserved-resources';
+/** On MachineClasses: what a ready Node of this very version of the class had, JSON; written once for each version, for autoscalers. */
+export const LEARNED_NODE_ANNOTATION = 'machine.sapcloud.io/learned-node';
 /** On MachineSets and MachineDeployments: revision of the template. */
 export const REVISION_ANNOTATION = 'deployment.kubernetes.io/revision';
 /** On MachineSets: revisions held before, comma separated. */
