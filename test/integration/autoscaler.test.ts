@@ -253,13 +253,8 @@ describe("the autoscaler's port of a manager", () => {
       () => expect(client.calls.nodeGroups({})).rejects.toMatchObject({ code: Status.UNAVAILABLE, details }),
       PATIENCE,
     );
-    const lease = await world.get(leases, MANAGER_LEASE);
-    await world.user.writer.delete(
-      'destroy',
-      leases,
-      { namespace: world.namespace.name, name: MANAGER_LEASE },
-      { uid: lease.metadata.uid },
-    );
+    // Released: one that is deleted would bind those who have seen it for its whole hour.
+    await world.patch(leases, MANAGER_LEASE, { spec: { holderIdentity: '', leaseDurationSeconds: 1 } });
 
     await eventually(() => client.calls.refresh({}), PATIENCE);
   });
