@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../clock/clock.ts';
 import type { DriverCode } from './error.ts';
 
 /**
@@ -18,7 +19,6 @@ export type RetriedCall = 'create' | 'initialize' | 'status' | 'status-of-delete
 
 const FIRST_MS = 5_000;
 const SHORT_MS = 5_000;
-const MINUTE_MS = 60_000;
 const MEDIUM_MS = 180_000;
 const LONG_MS = 600_000;
 const EXHAUSTED_FIRST_MS = 15_000;

@@ -83,7 +83,7 @@ describe('what is done retryUntilDone', () => {
 
     await expect(end).resolves.toBe('read');
     expect(before).toMatchObject({ warnings: 0, held: [{ work: 'machines', why: 'nodes is forbidden' }] });
-    expect(warnings).toEqual(['reading failed, and is tried again']);
+    expect(warnings).toEqual(['reading failed, retrying']);
     expect(held.list()).toEqual([]);
   });
 

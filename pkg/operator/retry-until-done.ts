@@ -33,7 +33,7 @@ export async function retryUntilDone<T>(
       if (!(err instanceof ApiError)) throw err;
       const ms = Math.max(backoff.next(), err.retryAfterMs ?? 0);
       const isTold = backoff.failures === FIRST_TOLD || backoff.failures % EACH_TOLD === 0;
-      log[isTold ? 'warn' : 'debug']({ err, ms, failures: backoff.failures }, `${what} failed, and is tried again`);
+      log[isTold ? 'warn' : 'debug']({ err, ms, failures: backoff.failures }, `${what} failed, retrying`);
       await clock.sleep(ms, signal);
     }
   }

@@ -152,7 +152,7 @@ describe('an API server that refuses at first what it grants later', () => {
         );
         expect(shown.text).toContain('is forbidden');
         expect(lines.map(({ level, message }) => `${level} ${message}`)).toContain(
-          'warn catching up with the target cluster failed, and is tried again',
+          'warn catching up with the target cluster failed, retrying',
         );
         return shown;
       }, PATIENCE);
