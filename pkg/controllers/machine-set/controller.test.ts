@@ -103,6 +103,41 @@ describe('a set looks again by itself', () => {
   });
 });
 
+test('a Failed machine is replaced in the pass that deletes it: in a rollout there is room for that only while it is seen going', async () => {
+  const deployment = machineDeployment();
+  const owners = [controllerReference(deployment, 'machine.sapcloud.io/v1alpha1', 'MachineDeployment')];
+  const current = set((s) => void (s.metadata.ownerReferences = owners));
+  const old = set((s) => Object.assign(s.metadata, { name: 'old', uid: 'old-uid', ownerReferences: owners }));
+  const others = Array.from({ length: 3 }, (_, n) =>
+    owned((m) =>
+      Object.assign(m.metadata, {
+        name: `old-${n}`,
+        uid: `old-${n}`,
+        deletionTimestamp: '2026-01-01T00:00:00Z',
+        ownerReferences: [controllerReference(old, 'machine.sapcloud.io/v1alpha1', 'MachineSet')],
+      }),
+    ),
+  );
+  const failed = owned((m) => void (m.status.currentStatus.phase = 'Failed'));
+  const deps = new MemorySetDeps([current, old], [failed, ...others]);
+  deps.machineDeployments.put(deployment);
+  // Nobody tells the cache of what is created: one attempt is enough.
+  deps.client.failures.push(undefined, new ApiError(403, 'Forbidden', 'exceeded quota'));
+  const remove = deps.client.delete.bind(deps.client);
+  deps.client.delete = async (...args) => {
+    const going = { resourceVersion: '2', deletionTimestamp: '2026-01-01T00:00:00Z' };
+    deps.machines.put(owned((m) => Object.assign(m.metadata, going)));
+    return await remove(...args);
+  };
+
+  const { writes } = await pass(deps);
+
+  expect(writes.filter((text) => /^(create|delete) /.test(text))).toEqual([
+    'delete machines/m-1',
+    'create machines/set-1-new-1',
+  ]);
+});
+
 describe('a Machine that could not be created', () => {
   test('is told in the status, and tried again', async () => {
     const deps = new MemorySetDeps([set()], []);

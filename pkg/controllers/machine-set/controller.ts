@@ -120,11 +120,12 @@ export class MachineSetController {
       const victims = plan.victims.slice(0, DELETIONS_A_PASS);
       const { recovered } = await scaleDown(this.#deps, set, victims, signal);
       if (recovered > 0) return { againMs: RECOVERY_LOOK_MS };
-      // A plan of failed Machines becomes a plan of creations as soon as their deletion has begun.
-      return { againMs: 0 };
     } catch (error) {
       return { error };
     }
+    // A plan of failed Machines becomes a plan of creations as soon as their deletion has begun, and it is carried out while they are
+    // seen going: in a rollout there may be no room any more for the replacement of one that is gone.
+    return this.#missing(key, set.metadata.uid) > 0 ? await this.#create(key, set, signal) : { againMs: 0 };
   }
 
   async #create(key: string, set: MachineSet, signal: AbortSignal): Promise<Managed> {
