@@ -93,14 +93,16 @@ describe('the shipped roles', () => {
     const api = connect().api();
     const files = ['control-manager', 'control-machine-controller', 'target-manager', 'sim-driver'] as const;
     for (const file of files) await grant(api, file, ns.name);
-    const manifests = readManifests(join(import.meta.dirname, '../../deploy/manifests'))
+    const manifests = ['manifests', 'autoscaler']
+      .flatMap((folder) => readManifests(join(import.meta.dirname, '../../deploy', folder)))
       .filter(({ kind }) => kind !== 'Namespace')
       .map((manifest) => ({ ...manifest, metadata: { ...manifest.metadata, namespace: ns.name } }));
 
     await applyManifests(api, manifests);
 
-    const deployment = await api.request(`/apis/apps/v1/namespaces/${ns.name}/deployments/machinist`);
+    const deployment = await api.request(`/apis/apps/v1/namespaces/${ns.name}/deployments/machine-controller-manager`);
+    const service = await api.request(`/api/v1/namespaces/${ns.name}/services/machinist-autoscaler`);
     await api.close();
-    expect(deployment.status).toBe(200);
+    expect([deployment.status, service.status]).toEqual([200, 200]);
   });
 });
