@@ -52,7 +52,7 @@ const FLAGS = {
   'machine-safety-orphan-vms-grace': '2s',
   'machine-safety-grace': '0s',
 };
-const PATIENCE = { timeoutMs: 240_000 };
+const PATIENCE = { timeoutMs: 600_000 };
 
 /** A pool, its cloud and its manager, while something goes wrong. */
 export class Trial {

@@ -70,7 +70,7 @@ async function setReadiness({ cloud, pool }: Trial, share: number, readiness: 'r
 /** Nodes are away for a while, once the machines are up. */
 function away(share: number): NonNullable<FaultRow['disturb']> {
   return async (trial, over) => {
-    await trial.pool.untilUp(MACHINES, { timeoutMs: 240_000 });
+    await trial.pool.untilUp(MACHINES, { timeoutMs: 600_000 });
     await setReadiness(trial, share, 'unknown');
     await sleep(AWAY_MS, undefined, { signal: over }).catch(() => undefined);
     await setReadiness(trial, 1, 'ready');
@@ -144,7 +144,7 @@ const ROWS: readonly FaultRow[] = [
   {
     what: 'a driver was upgraded and names every VM by another id',
     async disturb({ cloud, pool }, over) {
-      await pool.untilUp(MACHINES, { timeoutMs: 240_000 });
+      await pool.untilUp(MACHINES, { timeoutMs: 600_000 });
       cloud.setFaults([
         { method: 'ListMachines', effect: 'other-id' },
         { method: 'GetMachineStatus', effect: 'other-id' },
@@ -155,7 +155,7 @@ const ROWS: readonly FaultRow[] = [
   {
     what: "creations are answered with another machine's VM",
     async disturb({ cloud, pool }) {
-      await pool.untilUp(MACHINES, { timeoutMs: 240_000 });
+      await pool.untilUp(MACHINES, { timeoutMs: 600_000 });
       cloud.setFaults([{ method: 'CreateMachine', effect: 'other', times: 6 }]);
     },
   },
@@ -173,7 +173,7 @@ const ROWS: readonly FaultRow[] = [
     what: 'every machine gets a second VM behind our back',
     extraVMs: 2 * MACHINES,
     async disturb({ cloud, pool }) {
-      await pool.untilUp(MACHINES, { timeoutMs: 240_000 });
+      await pool.untilUp(MACHINES, { timeoutMs: 600_000 });
       // More at once than are deleted without being asked.
       await pool.annotateClass({ [DELETE_ORPHAN_VMS_UNTIL_ANNOTATION]: toTimestamp(Date.now() + HOUR) });
       for (const vm of cloud.simulation.cloud.all()) {
