@@ -12,7 +12,7 @@ interface Meaning {
 /** What users can do about each code. */
 const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
   Canceled: {
-    cause: 'The call was given up, for instance because the machine is being deleted.',
+    cause: 'The call was aborted, for instance because the machine is being deleted.',
     remedy: 'None: the VM is asked for by name before anything else happens.',
   },
   Unknown: { cause: 'The driver knows no better.', remedy: "Look into the driver's log." },

@@ -122,7 +122,7 @@ export async function compareLastChange(kind: HistoricKind, signal: AbortSignal)
     throw err;
   }
   throw new SetBackError(
-    `${resource.plural} "${name}" was ${lastChange.isDeletion ? 'deleted' : 'changed'} at resourceVersion ${resourceVersion}, of which the server knows nothing`,
+    `${resource.plural} "${name}" was ${lastChange.isDeletion ? 'deleted' : 'changed'} at resourceVersion ${resourceVersion}, which the server does not know`,
   );
 }
 
@@ -173,7 +173,7 @@ export async function requireStored(kind: HistoricKind, signal: AbortSignal): Pr
   if (found !== 'behind' || history.era !== era) return found === 'same' ? 'same' : 'unknown';
   const { name, resourceVersion, isDeletion } = lastChange;
   throw new SetBackError(
-    `${resource.plural} "${name}" was ${isDeletion ? 'deleted' : 'changed'} at resourceVersion ${resourceVersion}, of which etcd knows nothing`,
+    `${resource.plural} "${name}" was ${isDeletion ? 'deleted' : 'changed'} at resourceVersion ${resourceVersion}, which etcd does not know`,
   );
 }
 
@@ -184,7 +184,7 @@ export async function requireListedIsStored(
   signal: AbortSignal,
 ): Promise<void> {
   if ((await compareStored(kind, seen, signal)) !== 'behind') return;
-  throw new ServerAheadError(`lists show ${kind.resource.plural} "${seen.name}" otherwise than etcd`);
+  throw new ServerAheadError(`lists show ${kind.resource.plural} "${seen.name}" differently from etcd`);
 }
 
 /** As requireListedIsStored, of the object of the last change alone: before everything is listed in vain. */

@@ -207,7 +207,7 @@ function endOf(err: unknown, { operation, isMutation, signal, fenced }: Bounds):
   if (err instanceof DriverError && !err.unanswered && err.code !== 'Canceled') return err;
   const options = { unanswered: isMutation, cause: err };
   const what = OPERATIONS[operation];
-  if (signal.aborted) return new DriverError('Canceled', `${what} was given up`, options);
+  if (signal.aborted) return new DriverError('Canceled', `${what} was aborted`, options);
   if (fenced?.aborted === true) return new DriverError('Unavailable', `leadership ended during ${what}`, options);
   if (err instanceof DeadlineError) return new DriverError('Unavailable', err.message, { ...options, timedOut: true });
   return err;

@@ -189,7 +189,7 @@ describe('a cluster that was set back', () => {
 describe('a cluster that was set back while its API server went on', () => {
   test('keeps the outage, and says once what helps', async () => {
     const { clock, outages, cluster, changes, admit } = await start();
-    cluster.whileRead = () => Promise.reject(new ServerAheadError('lists show machines "m-1" otherwise than etcd'));
+    cluster.whileRead = () => Promise.reject(new ServerAheadError('lists show machines "m-1" differently from etcd'));
     cluster.showSetBack();
 
     await clock.advanceAsync(60 * SECOND);

@@ -215,7 +215,7 @@ export class GrpcDriver implements Driver {
       return await this.capabilities(signal);
     } catch (err) {
       if (err instanceof DriverError) throw err;
-      throw new DriverError('Canceled', `call was given up: ${messageOf(err)}`, { cause: err });
+      throw new DriverError('Canceled', `call was aborted: ${messageOf(err)}`, { cause: err });
     }
   }
 

@@ -23,7 +23,7 @@ export interface CallEnd {
 export function unansweredError(err: unknown, end: CallEnd): DriverError {
   const options = { unanswered: end.mutation, cause: err };
   if (end.signal.aborted)
-    return new DriverError('Canceled', `${end.method} was given up: ${messageOf(end.signal.reason)}`, options);
+    return new DriverError('Canceled', `${end.method} was aborted: ${messageOf(end.signal.reason)}`, options);
   if (end.timedOut)
     return new DriverError('Unavailable', `${end.method} was not answered in ${end.timeoutMs} ms`, {
       ...options,

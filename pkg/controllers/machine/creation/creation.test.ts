@@ -439,7 +439,7 @@ describe('a provider that fails', () => {
 
   test('is not blamed, nor asked again by events, for a call that we ended ourselves', async () => {
     const world = start();
-    world.driver.failures['create'] = [new DriverError('Canceled', 'CreateMachine was given up', { unanswered: true })];
+    world.driver.failures['create'] = [new DriverError('Canceled', 'CreateMachine was aborted', { unanswered: true })];
     for (let i = 0; i < 5; i++) await run(world);
 
     expect(world.machines.get('default/m-1')?.status).toEqual({});
