@@ -33,7 +33,6 @@ const OWNED_ANNOTATIONS = [
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
 ] as const;
 
-type Fields = Record<string, unknown>;
 type Values = Readonly<Record<string, string>>;
 
 type Written = Pick<MachineContext, 'observed' | 'machine' | 'pass' | 'signal' | 'nodes'>;
@@ -96,46 +95,46 @@ export function isRelease(before: Machine, after: Machine): boolean {
 }
 
 /**
- * The patch of what a pass changed outside of the status, of the fields that we own: label `node`, the priority, finalizers
- * and provider id; undefined when nothing did. Fails (409) on a Machine that has changed since it was read when the
- * finalizers changed, or when `strict`.
+ * The patch of what a pass changed outside of the status; undefined when nothing did. Fails (409) on a Machine that has changed since it was
+ * read when the finalizers changed, or when `strict`.
  */
 export function mainPatch(before: Machine, after: Machine, strict: boolean): Patch | undefined {
+  const change = mainChange(before, after);
+  const { finalizers, annotations } = change.metadata ?? {};
+  if (Object.keys(change).length === 0) return undefined;
+  // What a user asks for may change at any moment: only what was seen is taken away.
+  const requestChanged = PRESERVE_ANNOTATION in (annotations ?? {});
+  return finalizers !== undefined || requestChanged || strict
+    ? mergePatchIfUnchanged(before, change)
+    : mergePatch(before, change);
+}
+
+/** What a pass changed of the fields that we own outside of the status: label `node`, the annotations, finalizers and provider id. */
+function mainChange(before: Machine, after: Machine): MergePatch<Machine> {
   const metadata: MergePatch<ObjectMeta> = {};
-  const { labels, annotations, finalizers } = after.metadata;
+  const { labels, annotations, finalizers = [] } = after.metadata;
   if (labels?.[NODE_LABEL] !== before.metadata.labels?.[NODE_LABEL]) {
     metadata.labels = { [NODE_LABEL]: labels?.[NODE_LABEL] ?? null };
   }
   const annotated = changedOf(OWNED_ANNOTATIONS, before.metadata.annotations, annotations);
   if (annotated !== undefined) metadata.annotations = annotated;
-  const finalizersChanged = !isDeepStrictEqual(finalizers ?? [], before.metadata.finalizers ?? []);
-  if (finalizersChanged) metadata.finalizers = finalizers ?? [];
+  if (!isDeepStrictEqual(finalizers, before.metadata.finalizers ?? [])) metadata.finalizers = finalizers;
 
   const change: MergePatch<Machine> = {};
   if (Object.keys(metadata).length > 0) change.metadata = metadata;
   if (after.spec.providerID !== before.spec?.providerID) change.spec = { providerID: after.spec.providerID ?? null };
-  if (Object.keys(change).length === 0) return undefined;
-  // What a user asks for may change at any moment: only what was seen is taken away.
-  const requestChanged = annotated !== undefined && PRESERVE_ANNOTATION in annotated;
-  return finalizersChanged || requestChanged || strict
-    ? mergePatchIfUnchanged(before, change)
-    : mergePatch(before, change);
+  return change;
 }
 
 /** What a pass changed outside of the status, by name. */
 export function changesOf(before: Machine, after: Machine): readonly string[] {
-  const { metadata = {}, spec = {} } = (mainPatch(before, after, false)?.body ?? {}) as MainChange;
+  const { metadata, spec } = mainChange(before, after);
   return [
-    ...Object.keys(metadata.labels ?? {}).map((key) => `label ${key}`),
-    ...Object.keys(metadata.annotations ?? {}).map((key) => `annotation ${key}`),
-    ...('finalizers' in metadata ? [`finalizer ${MACHINE_FINALIZER}`] : []),
-    ...Object.keys(spec).map((key) => `field spec.${key}`),
+    ...Object.keys(metadata?.labels ?? {}).map((key) => `label ${key}`),
+    ...Object.keys(metadata?.annotations ?? {}).map((key) => `annotation ${key}`),
+    ...(metadata?.finalizers === undefined ? [] : [`finalizer ${MACHINE_FINALIZER}`]),
+    ...Object.keys(spec ?? {}).map((key) => `field spec.${key}`),
   ];
-}
-
-interface MainChange {
-  readonly metadata?: { readonly labels?: Fields; readonly annotations?: Fields; readonly finalizers?: unknown };
-  readonly spec?: Fields;
 }
 
 /** The owned keys that differ, null for those that went; undefined when none does. */
