@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { type BuiltMachine, machine, node } from '../../test/builders.ts';
-import { instancesOf, type MachineAndNode } from './instances.ts';
+import { creationError, instancesOf, MOST_PLACES, type MachineAndNode } from './instances.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
@@ -11,10 +11,12 @@ const built = (change: (m: BuiltMachine) => void = () => undefined): MachineAndN
     m.metadata.name = 'm';
     change(m);
   });
-const failedCreate = (errorCode: string) => (m: BuiltMachine) => {
-  m.status.currentStatus.phase = 'CrashLoopBackOff';
-  m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode, description: 'no quota' };
-};
+const failedCreate =
+  (errorCode: string, description = 'no quota') =>
+  (m: BuiltMachine) => {
+    m.status.currentStatus.phase = 'CrashLoopBackOff';
+    m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode, description };
+  };
 const ofNode = (providerID: string | undefined) =>
   node((n) => (n.spec = providerID === undefined ? {} : { providerID }));
 const failed = (m: BuiltMachine): void => void (m.status.currentStatus.phase = 'Failed');
@@ -96,6 +98,13 @@ describe('the instance of a Machine', () => {
     expect(one({ machine: of, node: its })).toEqual([want]);
   });
 
+  test('tells of a long error only its beginning', () => {
+    const { message = '' } = creationError(built(failedCreate('ResourceExhausted', 'no quota '.repeat(1_000)))) ?? {};
+
+    expect(message).toMatch(/^no quota no quota .*…$/);
+    expect(message).toHaveLength(1_024);
+  });
+
   test('that an autoscaler has chosen is going', () => {
     expect(one({ machine: built(), node: ofNode('cloud:///1') }, ['m'])).toEqual([
       { id: 'cloud:///1', state: 'deleting' },
@@ -121,6 +130,13 @@ describe('the instances of a group', () => {
       { id: 'requested://pool#0', state: 'creating' },
       { id: 'requested://pool#1', state: 'creating' },
     ]);
+  });
+
+  test('have places for as many as anybody waits for, however large a size somebody has typed', () => {
+    const found = instancesOf({ id: 'pool', replicas: 2_147_483_647, machines: [], chosen: new Set(), nowMs: NOW });
+
+    expect(found).toHaveLength(MOST_PLACES);
+    expect(found.at(-1)?.id).toBe('requested://pool#9999');
   });
 
   test('are never fewer than the group should have, and never of one id twice', () => {

@@ -3,6 +3,7 @@ import { phaseOf } from '../apis/machine/v1alpha1/defaults.ts';
 import type { Node } from '../apis/wire.ts';
 import { isFailed, isPreserved, isTerminating } from '../controllers/replicas/machine-state.ts';
 import type { DriverCode } from '../driver/error.ts';
+import { truncated } from '../events/combined-message.ts';
 import { missingPlaceholder, placeholderOf } from './placeholder.ts';
 
 /** How far an instance has come. */
@@ -39,6 +40,12 @@ export interface GroupFacts {
   readonly nowMs: number;
 }
 
+/**
+ * More places than anybody waits for. A size is what somebody typed, up to 2,147,483,647: as many places would be more than fits into memory,
+ * and into the 4 MiB that a client of gRPC takes.
+ */
+export const MOST_PLACES = 10_000;
+
 /** What trying again does not cure: somebody has to change a class, a permission or a quota. */
 const INCURABLE: ReadonlySet<string> = new Set<DriverCode>([
   'PermissionDenied',
@@ -51,7 +58,8 @@ const INCURABLE: ReadonlySet<string> = new Set<DriverCode>([
 ]);
 
 /**
- * The instances of a node group. There are never fewer that are not going than the group should have: an autoscaler would set its size back.
+ * The instances of a node group. There are never fewer that are not going than the group should have, but for more than MOST_PLACES that
+ * do not exist yet: an autoscaler would set its size back.
  *
  * | Machine                                            | id                | state    | error                                  |
  * |----------------------------------------------------|-------------------|----------|----------------------------------------|
@@ -66,7 +74,8 @@ const INCURABLE: ReadonlySet<string> = new Set<DriverCode>([
 export function instancesOf(facts: GroupFacts): readonly Instance[] {
   const { id, replicas, machines } = facts;
   const staying = machines.filter(({ machine }) => !isLeaving(machine, facts)).length;
-  const missing = Array.from({ length: Math.max(0, replicas - staying) }, (_, index): Instance => {
+  const places = Math.min(Math.max(0, replicas - staying), MOST_PLACES);
+  const missing = Array.from({ length: places }, (_, index): Instance => {
     return { id: missingPlaceholder(id, index), state: 'creating' };
   });
   return [...machines.flatMap((each) => instanceOf(each, facts)), ...missing];
@@ -89,8 +98,10 @@ function instanceOf({ machine, node }: MachineAndNode, facts: GroupFacts): Insta
 
 /** Why no VM is made, if it is known and worth going elsewhere for. */
 export function creationError(machine: Machine): InstanceError | undefined {
-  const { type, state, errorCode: code = '', description: message = '' } = machine.status?.lastOperation ?? {};
+  const { type, state, errorCode: code = '', description = '' } = machine.status?.lastOperation ?? {};
   if (type !== 'Create' || state !== 'Failed' || phaseOf(machine) === 'Failed') return undefined;
+  // A thousand Machines that fail with the same long text must not make the reply larger than a client takes.
+  const message = truncated(description);
   if (code === ('ResourceExhausted' satisfies DriverCode)) return { code, message, class: 'out-of-resources' };
   return INCURABLE.has(code) ? { code, message, class: 'other' } : undefined;
 }
