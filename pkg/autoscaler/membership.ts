@@ -85,11 +85,17 @@ export class Membership {
     return others.length === 0 ? only : undefined;
   }
 
-  /** By provider id, else by name; a Node of that name and another VM is another Node. */
+  /**
+   * By provider id, else by name; a Node of that name and another VM is another Node. Of several Nodes or Machines that claim one VM only the
+   * name can tell: anyone else of them may be well.
+   */
   #nodeNamed(providerId: string, name: string): Node | undefined {
-    const { nodes } = this.#deps;
+    const { nodes, machines } = this.#deps;
     const ofVM = providerId === '' ? [] : nodes.byIndex('providerID', providerId);
-    if (ofVM.length > 0) return ofVM.find(({ metadata }) => metadata.name === name) ?? ofVM[0];
+    if (ofVM.length > 0) {
+      const isOne = ofVM.length === 1 && machines.byIndex('providerID', providerId).length <= 1;
+      return ofVM.find(({ metadata }) => metadata.name === name) ?? (isOne ? ofVM[0] : undefined);
+    }
     const named = name === '' ? undefined : nodes.get(name);
     return providerId === '' || (named?.spec?.providerID ?? '') === '' ? named : undefined;
   }

@@ -119,6 +119,20 @@ export const AUTOSCALER: readonly Mutation[] = [
     tests: WRITE,
   },
   {
+    file: 'pkg/autoscaler/mutations/group-state.ts',
+    from: 'return isPreserved(machine, nowMs) || isPreservedFailed(machine);',
+    to: 'return isPreserved(machine, nowMs);',
+    why: 'A failed Machine that was preserved is named, taken off the list, and another one goes for the size.',
+    tests: DELETION,
+  },
+  {
+    file: 'pkg/autoscaler/membership.ts',
+    from: 'ofVM.length === 1 && machines.',
+    to: 'machines.',
+    why: 'Of two Nodes with one provider id any is deleted.',
+    tests: ['pkg/autoscaler/mutations/asked.test.ts'],
+  },
+  {
     file: 'pkg/autoscaler/membership.ts',
     from: 'if (ofVM.length > 1) return ofVM.find(({ metadata }) => metadata.labels?.[NODE_LABEL] === name);',
     to: '',

@@ -38,12 +38,16 @@ const deps = new MemoryDeps({
     of(other, 'foreign', 'node-foreign', 'sim:///foreign'),
     of(own, 'twin-1', 'node-twin-1', 'sim:///twin'),
     of(own, 'twin-2', 'node-twin-2', 'sim:///twin'),
+    of(own, 'double-1', 'node-double-1', 'cloud:///1'),
+    of(own, 'double-2', 'node-double-2', 'cloud:///2'),
   ],
   nodes: [
     nodeOf('node-joined', 'sim:///joined'),
     nodeOf('node-foreign', 'sim:///foreign'),
     nodeOf('stranger', 'sim:///x'),
     nodeOf('node-twin-1', 'sim:///twin'),
+    nodeOf('node-double-1', 'sim:///double'),
+    nodeOf('node-double-2', 'sim:///double'),
   ],
 });
 
@@ -69,8 +73,33 @@ test.each<{ title: string; named: NamedNode; want: object }>([
   },
   {
     title: 'a VM by its id',
-    named: { name: 'gone', providerId: 'sim:///twin' },
+    named: { name: 'sim:///joined', providerId: 'sim:///joined' },
+    want: found('joined'),
+  },
+  {
+    title: 'a Node by the name that its VM had before',
+    named: { name: 'before', providerId: 'sim:///joined' },
+    want: found('joined'),
+  },
+  {
+    title: 'one of two Machines of one VM',
+    named: { name: 'node-twin-1', providerId: 'sim:///twin' },
     want: found('twin-1'),
+  },
+  {
+    title: 'the one of two Machines of one VM whose Node vanished',
+    named: { name: 'node-twin-2', providerId: 'sim:///twin' },
+    want: found('twin-2'),
+  },
+  {
+    title: 'neither of two Machines of one VM',
+    named: { name: 'gone', providerId: 'sim:///twin' },
+    want: { kind: 'gone' },
+  },
+  {
+    title: 'neither of two Nodes of one VM',
+    named: { name: 'gone', providerId: 'sim:///double' },
+    want: { kind: 'gone' },
   },
   {
     title: 'a placeholder',

@@ -174,6 +174,15 @@ test.each<{ title: string; asked: Asked[]; list?: string; want: object }>([
   expect(decideDeletion(state, nodeGroup({ max: 9 }), asked)).toEqual(want);
 });
 
+test('a failed Machine that was preserved until now still has its replica: it would be taken off the list again', () => {
+  const expired = one(({ status }) => {
+    Object.assign(status.currentStatus, { phase: 'Failed', preserveExpiryTime: '2025-12-31T00:00:00Z' });
+  });
+  const state = groupState(3, [{ name: 'a' }, { name: 'b' }, expired]);
+
+  expect(decideDeletion(state, nodeGroup(), [missing(0), node('x')])).toEqual({ replicas: 3, machines: [] });
+});
+
 test.each<{ asked: Asked; want: RegExp }>([
   { asked: { node: 'n', kind: 'foreign' }, want: /node n is not of group deployment-1: ask for it in its own group/ },
   { asked: { node: 'n', kind: 'unmanaged' }, want: /node n is of no machine: delete it by hand/ },
