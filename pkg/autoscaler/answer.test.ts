@@ -1,9 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { GateClosedError } from '../gate/gate.ts';
 import { ApiError } from '../kube/errors.ts';
-import { errorFor, refusalOf, whyUnavailable } from './answer.ts';
+import { createRegistry } from '../metrics/registry.ts';
+import { silentLogger, type LogFields } from '../log/logger.ts';
+import { answering, errorFor, refusalOf, whyUnavailable } from './answer.ts';
+import { autoscalerMetrics } from './metrics.ts';
 import { ServerError, Status } from './rpc-error.ts';
+import type { Rpcs } from './rpcs.ts';
 import { RunningChanges } from './running-changes.ts';
 import { namesOf } from './tls.ts';
 
@@ -13,21 +18,30 @@ describe('whether calls are answered', () => {
   const outage = { cluster: 'target', sinceMs: 0, why: 'connect ECONNREFUSED' };
 
   test.each([
-    { what: 'leads', isLeading: true, outages: [], want: undefined },
+    { what: 'leads', works: true, trustedForMs: 1, outages: [], want: undefined },
     {
-      what: 'does not lead',
-      isLeading: false,
+      what: 'has not begun to lead',
+      works: false,
+      trustedForMs: 1,
       outages: [outage],
       want: { isElsewhere: true, reason: expect.stringContaining(`does not hold Lease ${LEASE}`) },
     },
     {
+      what: 'may have lost its Lease',
+      works: true,
+      trustedForMs: 0,
+      outages: [],
+      want: { isElsewhere: true, reason: expect.stringContaining(`does not hold Lease ${LEASE}`) },
+    },
+    {
       what: 'leads in an outage',
-      isLeading: true,
+      works: true,
+      trustedForMs: 1,
       outages: [outage],
       want: { isElsewhere: false, reason: expect.stringContaining('API server of cluster "target" unreachable') },
     },
-  ])('a process that $what', ({ isLeading, outages, want }) => {
-    expect(whyUnavailable({ lease: LEASE, isLeading, outages })).toEqual(want);
+  ])('a process that $what', ({ works, trustedForMs, outages, want }) => {
+    expect(whyUnavailable({ lease: LEASE, works, trustedForMs, outages })).toEqual(want);
   });
 });
 
@@ -87,6 +101,45 @@ describe('who may call', () => {
 
   test('names are not found inside of quoted ones', () => {
     expect(namesOf(certificate({}, 'DNS:"a, DNS:ca", DNS:b'))).toEqual(['a, DNS:ca', 'b']);
+  });
+});
+
+describe('the log', () => {
+  const lineOf = async (clientNames: readonly string[] | undefined, method: 'refresh' | 'nodeGroupIncreaseSize') => {
+    const lines: LogFields[] = [];
+    const note = (level: string) => (fields: LogFields, message: string) =>
+      void lines.push({ level, message, ...fields });
+    const clock = new FakeClock();
+    const answer = answering({
+      rpcs: { refresh: () => ({}), nodeGroupIncreaseSize: () => ({}) } as unknown as Rpcs,
+      clientNames,
+      unavailable: () => undefined,
+      drop: () => undefined,
+      metrics: autoscalerMetrics(createRegistry(), () => []),
+      clock,
+      log: { ...silentLogger, debug: note('debug'), info: note('info'), warn: note('warn') },
+    });
+    const { signal } = new AbortController();
+    const call = { address: '10.0.0.1:1', certificate: undefined, signal, leftMs: () => Infinity };
+    await answer(method, { id: 'pool', delta: 1 }, call);
+    return lines;
+  };
+
+  test.each([
+    { method: 'refresh', level: 'debug', message: 'answered a call of an autoscaler' },
+    { method: 'nodeGroupIncreaseSize', level: 'info', message: 'carried out a call of an autoscaler' },
+  ] as const)('has a line of level $level for $method', async ({ method, level, message }) => {
+    expect(await lineOf(undefined, method)).toEqual([
+      expect.objectContaining({ level, message, method, peer: '10.0.0.1:1', group: 'pool', code: 'OK' }),
+    ]);
+  });
+
+  test('says of one who may not call who it was, and nothing that they have sent', async () => {
+    const [line = {}, ...more] = await lineOf(['cluster-autoscaler'], 'nodeGroupIncreaseSize');
+
+    expect(line).toMatchObject({ level: 'warn', peer: '10.0.0.1:1', code: 'UNAUTHENTICATED' });
+    expect(Object.keys(line)).not.toContain('group');
+    expect(more).toEqual([]);
   });
 });
 

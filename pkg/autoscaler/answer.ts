@@ -20,11 +20,14 @@ export interface Unavailable {
 /** Whether this process may answer, and if not, whether another one may. */
 export function whyUnavailable(facts: {
   readonly lease: string;
-  readonly isLeading: boolean;
+  /** The work of the leadership has begun here, and has not ended. */
+  readonly works: boolean;
+  /** For how long this process may be sure yet that nobody else leads. */
+  readonly trustedForMs: number;
   readonly outages: readonly Outage[];
 }): Unavailable | undefined {
-  const { lease, isLeading, outages } = facts;
-  if (!isLeading) {
+  const { lease, works, trustedForMs, outages } = facts;
+  if (!works || trustedForMs <= 0) {
     const reason = `this process does not hold Lease ${lease}, or has just got it; connect again to find the one that does`;
     return { reason, isElsewhere: true };
   }
@@ -45,7 +48,7 @@ export interface AnswerDeps {
   readonly log: Logger;
 }
 
-/** Those that change something: each has a line in the log. */
+/** Those that change something: each has a line in the log at its usual level, the others at level debug. */
 const CHANGES: ReadonlySet<RpcName> = new Set([
   'nodeGroupIncreaseSize',
   'nodeGroupDeleteNodes',
@@ -92,11 +95,12 @@ export function answering(deps: AnswerDeps): Answer {
     const ms = clock.monotonicMs() - startMs;
     metrics.duration.observe({ method, code }, ms / 1_000);
     const isRefused = code === 'UNAUTHENTICATED' || code === 'PERMISSION_DENIED';
-    if (CHANGES.has(method) || isRefused) {
-      const fields = { peer: call.peer, method, ...askedFor(request), code, ms };
-      if ('code' in outcome) deps.log.warn({ ...fields, err: outcome.message }, 'refused a call of an autoscaler');
-      else deps.log.info({ ...fields, outcome: reports.join('; ') }, 'carried out a call of an autoscaler');
-    }
+    // What is asked by somebody who may not ask is as long as they like.
+    const fields = { peer: call.peer, method, ...(isRefused ? {} : askedFor(request)), code, ms };
+    const err = 'code' in outcome ? { err: outcome.message } : {};
+    if (!CHANGES.has(method) && !isRefused) deps.log.debug({ ...fields, ...err }, 'answered a call of an autoscaler');
+    else if ('code' in outcome) deps.log.warn({ ...fields, ...err }, 'refused a call of an autoscaler');
+    else deps.log.info({ ...fields, outcome: reports.join('; ') }, 'carried out a call of an autoscaler');
     return outcome;
   };
 }

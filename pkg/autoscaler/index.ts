@@ -104,7 +104,8 @@ class AutoscalerPort implements Service {
     const { clock, log } = this.#operator;
     const { listen, tls, clientNames } = this.#config;
     try {
-      this.#credentials = tls && (await ReloadedCredentials.load({ files: tls, clock, log }));
+      const onAuthority = (): void => this.#server?.drop();
+      this.#credentials = tls && (await ReloadedCredentials.load({ files: tls, clock, log, onAuthority }));
       const answer = answering({
         rpcs: this.#provider,
         clientNames: tls && clientNames,
@@ -147,8 +148,8 @@ class AutoscalerPort implements Service {
   #unavailable(): Unavailable | undefined {
     const { config, outages } = this.#operator;
     const { gate } = this.#operator.under(MANAGER_LEASE);
-    const isLeading = this.#works && gate.trustedForMs([]) > 0;
-    return whyUnavailable({ lease: `${config.clusters.namespace}/${MANAGER_LEASE}`, isLeading, outages });
+    const lease = `${config.clusters.namespace}/${MANAGER_LEASE}`;
+    return whyUnavailable({ lease, works: this.#works, trustedForMs: gate.trustedForMs([]), outages });
   }
 
   /**

@@ -17,6 +17,8 @@ export interface TlsOptions {
   readonly files: ServerTlsFiles;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Another authority counts: whoever is connected by the word of the former one has to connect anew. */
+  readonly onAuthority: () => void;
 }
 
 /** A certificate, key or authority that nobody can use; the message names the file. */
@@ -31,6 +33,8 @@ export class TlsFileError extends Error {
  */
 export class ReloadedCredentials extends ServerCredentials {
   readonly #options: TlsOptions;
+  /** By whose word connections are there. */
+  #authority: string;
   /** What was read last, whether it could be used or not. */
   #texts: readonly string[];
   #cancel: () => void = () => undefined;
@@ -39,6 +43,7 @@ export class ReloadedCredentials extends ServerCredentials {
     super({ requestCert: true, rejectUnauthorized: false }, contextOf(texts, options.files));
     this.#options = options;
     this.#texts = texts;
+    this.#authority = authorityIn(texts);
   }
 
   /** Rejects with TlsFileError when the files cannot be used. */
@@ -56,6 +61,8 @@ export class ReloadedCredentials extends ServerCredentials {
       if (texts.every((text, i) => text === this.#texts[i])) return;
       this.#texts = texts;
       this.updateSecureContextOptions(contextOf(texts, files));
+      if (authorityIn(texts) !== this.#authority) this.#options.onAuthority();
+      this.#authority = authorityIn(texts);
       log.info({ file: files.cert }, "took a new certificate for the autoscaler's port");
     } catch (err) {
       log.error(
@@ -106,6 +113,10 @@ function readAll(files: ServerTlsFiles): Promise<string[]> {
       }
     }),
   );
+}
+
+function authorityIn([, , ca = '']: readonly string[]): string {
+  return ca;
 }
 
 /** Throws TlsFileError unless all three can be used, and certificate and key belong together. */

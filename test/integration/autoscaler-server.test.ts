@@ -54,7 +54,8 @@ class Served implements AsyncDisposable {
   ): Promise<Served> {
     const served = new Served();
     const log = served.#logger();
-    if (tls !== undefined) served.credentials = await ReloadedCredentials.load({ files: tls, clock, log });
+    const onAuthority = (): void => served.server.drop();
+    if (tls !== undefined) served.credentials = await ReloadedCredentials.load({ files: tls, clock, log, onAuthority });
     const answer = answering({
       rpcs: served.#rpcs(),
       clientNames: tls && ['cluster-autoscaler'],
@@ -215,10 +216,31 @@ describe("the autoscaler's port with TLS", () => {
     ]);
   });
 
+  test('ends connections that a former authority let in', async () => {
+    const files = filesIn('authority');
+    await using served = await Served.start(LOOPBACK, files);
+    const client = served.client(await clientOf(pki, 'cluster-autoscaler'));
+    await client.refresh({});
+    await served.credentials?.reload();
+    await client.refresh({});
+    expect(served.refreshed).toHaveLength(2);
+
+    copyFileSync(other.ca, files.clientCA);
+    await served.credentials?.reload();
+
+    const refused = { code: Status.UNAUTHENTICATED };
+    await eventually(() => expect(client.refresh({})).rejects.toMatchObject(refused));
+  });
+
   test('does not start with files that cannot be used', async () => {
     const files = filesIn('unusable');
     const load = (changed: Partial<typeof files>) =>
-      ReloadedCredentials.load({ files: { ...files, ...changed }, clock, log: silentLogger });
+      ReloadedCredentials.load({
+        files: { ...files, ...changed },
+        clock,
+        log: silentLogger,
+        onAuthority: () => undefined,
+      });
 
     await expect(load({ key: other.serverKey })).rejects.toThrow(TlsFileError);
     await expect(load({ cert: join(directory, 'nowhere') })).rejects.toThrow('cannot be read');

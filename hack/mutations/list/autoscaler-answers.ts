@@ -18,9 +18,23 @@ export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
   },
   {
     file: 'pkg/autoscaler/answer.ts',
-    from: 'if (!isLeading) {',
-    to: 'if (!isLeading && outages.length === 0) {',
+    from: 'if (!works || trustedForMs <= 0) {',
+    to: 'if ((!works || trustedForMs <= 0) && outages.length === 0) {',
     why: 'A replica that stands by in an outage keeps its clients.',
+    tests: ['pkg/autoscaler/answer.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/answer.ts',
+    from: 'if (!works || trustedForMs <= 0) {',
+    to: 'if (!works) {',
+    why: 'A process that has lost its Lease goes on answering from caches that nobody keeps up to date.',
+    tests: ['pkg/autoscaler/answer.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/answer.ts',
+    from: '...(isRefused ? {} : askedFor(request))',
+    to: '...askedFor(request)',
+    why: 'Whoever reaches the port writes megabytes into the log.',
     tests: ['pkg/autoscaler/answer.test.ts'],
   },
   {
@@ -29,6 +43,13 @@ export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
     to: '',
     why: 'A Lease is released while a change of an autoscaler is under way.',
     tests: ['pkg/autoscaler/answer.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/instances.ts',
+    from: 'Math.min(Math.max(0, replicas - staying), MOST_PLACES)',
+    to: 'Math.max(0, Math.min(replicas - staying, 2 * MOST_PLACES))',
+    why: 'A size with a digit too many ends the manager for want of memory.',
+    tests: ['pkg/autoscaler/instances.test.ts'],
   },
   {
     file: 'pkg/autoscaler/instances.ts',
