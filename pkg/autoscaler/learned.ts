@@ -3,18 +3,20 @@ import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf } from '../apis/meta.ts';
 import type { Node } from '../apis/wire.ts';
-import { fromTimestamp } from '../clock/clock.ts';
+import { fromTimestamp, toTimestamp } from '../clock/clock.ts';
 import { INSTANCE_TYPE_LABEL, type LearnedShape, SHARED_LABELS } from './template.ts';
 
 /** What is stored of a class. */
 interface Stored extends LearnedShape {
   readonly revision: string;
+  /** When the Machine was created that it was learned from: one that is older may be of a version before. */
+  readonly created: string;
 }
 
 /** What is remembered of a class. */
 interface Memory {
   readonly revision: string;
-  /** When the Node was created that it was learned from. */
+  /** When the Machine was created that it was learned from. */
   readonly createdMs: number;
   readonly shape: LearnedShape;
 }
@@ -33,6 +35,8 @@ export class LearnedShapes {
     const key = keyOf(machineClass);
     const createdMs = fromTimestamp(machine.metadata.creationTimestamp) ?? 0;
     if (!isReady(node) || createdMs <= (this.#changedMs.get(key) ?? -Infinity)) return;
+    // After a restart nobody knows when the class was changed, but of which age a Machine of this version is.
+    if (createdMs < (fromTimestamp(storedIn(machineClass)?.created) ?? -Infinity)) return;
     const revision = revisionOf(machineClass);
     const known = this.#memories.get(key);
     if (known?.revision === revision && known.createdMs > createdMs) return;
@@ -51,30 +55,33 @@ export class LearnedShapes {
 
   /** What is remembered, or else what a process before stored. */
   of(machineClass: MachineClass): LearnedShape | undefined {
-    return this.#remembered(machineClass) ?? storedIn(machineClass);
+    const known = this.#remembered(machineClass)?.shape ?? storedIn(machineClass);
+    return known && { capacity: known.capacity, allocatable: known.allocatable, labels: known.labels };
   }
 
   /** The annotation that the class should get; undefined when nothing is remembered, or it has one of this version: Nodes differ a little, and are many. */
   toStore(machineClass: MachineClass): string | undefined {
-    const shape = this.#remembered(machineClass);
-    if (shape === undefined || storedIn(machineClass) !== undefined) return undefined;
-    return JSON.stringify({ revision: revisionOf(machineClass), ...shape } satisfies Stored);
+    const known = this.#remembered(machineClass);
+    if (known === undefined || storedIn(machineClass) !== undefined) return undefined;
+    const { revision, createdMs, shape } = known;
+    return JSON.stringify({ revision, created: toTimestamp(createdMs), ...shape } satisfies Stored);
   }
 
-  #remembered(machineClass: MachineClass): LearnedShape | undefined {
+  #remembered(machineClass: MachineClass): Memory | undefined {
     const known = this.#memories.get(keyOf(machineClass));
-    return known?.revision === revisionOf(machineClass) ? known.shape : undefined;
+    return known?.revision === revisionOf(machineClass) ? known : undefined;
   }
 }
 
 /** Nothing of another version of the class, and nothing that nobody can read. */
-function storedIn(machineClass: MachineClass): LearnedShape | undefined {
+function storedIn(machineClass: MachineClass): Stored | undefined {
   const text = machineClass.metadata.annotations?.[LEARNED_NODE_ANNOTATION];
   if (text === undefined) return undefined;
   try {
-    const { revision, capacity, allocatable, labels } = JSON.parse(text) as Partial<Stored>;
-    if (revision !== revisionOf(machineClass)) return undefined;
-    return isTexts(capacity) && isTexts(allocatable) && isTexts(labels) ? { capacity, allocatable, labels } : undefined;
+    const { revision, created, capacity, allocatable, labels } = JSON.parse(text) as Partial<Stored>;
+    if (revision !== revisionOf(machineClass) || typeof created !== 'string') return undefined;
+    if (!isTexts(capacity) || !isTexts(allocatable) || !isTexts(labels)) return undefined;
+    return { revision, created, capacity, allocatable, labels };
   } catch {
     return undefined;
   }

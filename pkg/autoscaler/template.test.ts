@@ -258,10 +258,24 @@ describe('what was learned of a class', () => {
     expect(shapes.toStore(stored())).toBeUndefined();
     expect(new LearnedShapes().of(stored())).toEqual(shapes.of(classOf()));
     expect(new LearnedShapes().of(stored(2))).toBeUndefined();
-    const { uid } = classOf().metadata;
-    for (const text of ['{', 'null', '[]', `{"revision":"${uid}/1"}`, `{"revision":"${uid}/1","capacity":{"cpu":1}}`]) {
+    const revision = `"revision":"${classOf().metadata.uid}/1"`;
+    const other = [`{${revision}}`, `{${revision},"created":1}`, `{${revision},"created":"","capacity":{"cpu":1}}`];
+    for (const text of ['{', 'null', '[]', ...other]) {
       expect(new LearnedShapes().of(stored(1, text))).toBeUndefined();
     }
+  });
+
+  test('and stored counts more, after a restart, than Machines from before', () => {
+    const shapes = new LearnedShapes();
+    shapes.see(late, ready({ cpu: '2', memory: '14Gi' }), classOf());
+    const text = shapes.toStore(classOf()) ?? '';
+    const stored = classOf((c) => void (c.metadata.annotations = { 'machine.sapcloud.io/learned-node': text }));
+    const restarted = new LearnedShapes();
+
+    restarted.see(early, ready({ cpu: '16', memory: '64Gi' }), stored);
+    expect(restarted.of(stored)).toMatchObject({ allocatable: { cpu: '2' } });
+    restarted.see(late, ready({ cpu: '3', memory: '14Gi' }), stored);
+    expect(restarted.of(stored)).toMatchObject({ allocatable: { cpu: '3' } });
   });
 
   test.each([

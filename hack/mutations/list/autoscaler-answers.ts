@@ -102,6 +102,13 @@ export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
   },
   {
     file: 'pkg/autoscaler/learned.ts',
+    from: 'if (createdMs < (fromTimestamp(storedIn(machineClass)?.created) ?? -Infinity)) return;',
+    to: '',
+    why: 'After a restart pods are promised what Machines of a version before have.',
+    tests: ['pkg/autoscaler/template.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/learned.ts',
     from: 'if (!isReady(node) || createdMs <= (this.#changedMs.get(key) ?? -Infinity)) return;',
     to: 'if (!isReady(node)) return;',
     why: 'A class that was changed is known by a Node from before.',
