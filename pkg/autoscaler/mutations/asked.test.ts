@@ -65,6 +65,7 @@ test.each<{ title: string; named: NamedNode; want: object }>([
     want: { kind: 'gone' },
   },
   { title: 'a Node of nobody', named: { name: 'stranger', providerId: 'sim:///x' }, want: { kind: 'unmanaged' } },
+  { title: 'nothing', named: { name: '', providerId: '' }, want: { kind: 'nameless' } },
   { title: 'no Node', named: { name: 'gone', providerId: 'sim:///gone' }, want: { kind: 'gone' } },
   {
     title: 'a Node of another group',

@@ -5,6 +5,7 @@ import type { Asked } from './delete-nodes.ts';
 
 /** Finds what a node stands for that is to be deleted from the group of this MachineDeployment. */
 export function askedFor(membership: Membership, { metadata }: MachineDeployment, named: NamedNode): Asked {
+  if (named.name === '' && named.providerId === '') return { node: '', kind: 'nameless' };
   const node = named.name === '' ? named.providerId : named.name;
   const placeholder = parsePlaceholder(named.providerId) ?? parsePlaceholder(named.name);
   if (placeholder?.kind === 'missing') {

@@ -185,6 +185,7 @@ test('a failed Machine that was preserved until now still has its replica: it wo
 
 test.each<{ asked: Asked; want: RegExp }>([
   { asked: { node: 'n', kind: 'foreign' }, want: /node n is not of group deployment-1: ask for it in its own group/ },
+  { asked: { node: '', kind: 'nameless' }, want: /a node has neither an id nor a name: give its providerID/ },
   { asked: { node: 'n', kind: 'unmanaged' }, want: /node n is of no machine: delete it by hand/ },
   { asked: placeholder('a'), want: /machine a has joined meanwhile: list the nodes of group deployment-1 again/ },
 ])('a refusal of $asked.kind says what to do', ({ asked, want }) => {

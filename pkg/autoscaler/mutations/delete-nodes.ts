@@ -10,6 +10,8 @@ export type Asked = { readonly node: string } & (
   | { readonly kind: 'missing'; readonly index: number }
   /** Of another group, or of a Machine without one. */
   | { readonly kind: 'foreign' }
+  /** It has neither id nor name. */
+  | { readonly kind: 'nameless' }
   /** A Node that no Machine has become. */
   | { readonly kind: 'unmanaged' }
   /** There is neither such a Machine nor such a Node: what was asked for is done. */
@@ -26,7 +28,7 @@ export type Asked = { readonly node: string } & (
  * | a Machine without Node, for which one has joined meanwhile     | FAILED_PRECONDITION: the autoscaler's list was old, the Machine is well |
  * | a Machine with a Node, while a rollout is on                   | FAILED_PRECONDITION: the rollout is about to replace it |
  * | a replica without a Machine, or with one that has failed       | taken back, with those that the group lacks beyond it |
- * | a Machine of another group, or a Node of no Machine            | INVALID_ARGUMENT |
+ * | a Machine of another group, a Node of no Machine, or nothing   | INVALID_ARGUMENT |
  *
  * A repetition finds nothing to do, also when it comes in parts or in another order.
  */
@@ -54,6 +56,7 @@ export function withLess(state: GroupState, group: NodeGroup, machines: readonly
 
 function refusalOf(asked: Asked, state: GroupState, group: NodeGroup): Refusal | undefined {
   const { kind, node } = asked;
+  if (kind === 'nameless') return invalid('a node has neither an id nor a name: give its providerID');
   if (kind === 'foreign') return invalid(`node ${node} is not of group ${group.id}: ask for it in its own group`);
   if (kind === 'unmanaged') return invalid(`node ${node} is of no machine: delete it by hand, or leave it alone`);
   if (kind !== 'machine' || !isToGo(asked.machine, state)) return undefined;
