@@ -67,7 +67,7 @@ export function refusalOf(
   if (call.certificate === undefined) {
     return new ServerError(
       Status.UNAUTHENTICATED,
-      'no client certificate that --autoscaler-tls-client-ca has signed: set cert, key and cacert in the cloud-config of the cluster-autoscaler',
+      'no client certificate that --autoscaler-tls-client-ca has signed and that has not expired: set cert, key and cacert in the cloud-config of the cluster-autoscaler',
     );
   }
   const names = namesOf(call.certificate);

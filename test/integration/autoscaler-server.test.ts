@@ -112,8 +112,13 @@ class Served implements AsyncDisposable {
   }
 }
 
-async function clientOf(authority: PkiFiles, user: string, serverCa = pki.ca): Promise<ChannelCredentials> {
-  const { certificate, key } = await issueClient(readCredential(authority.ca, authority.caKey), { user });
+async function clientOf(
+  authority: PkiFiles,
+  user: string,
+  { serverCa = pki.ca, lifetimeMs }: { serverCa?: string; lifetimeMs?: number } = {},
+): Promise<ChannelCredentials> {
+  const subject = { user, ...(lifetimeMs === undefined ? {} : { lifetimeMs }) };
+  const { certificate, key } = await issueClient(readCredential(authority.ca, authority.caKey), subject);
   return ChannelCredentials.createSsl(
     Buffer.from(readCredential(serverCa, pki.caKey).certificate),
     Buffer.from(key),
@@ -172,6 +177,12 @@ describe("the autoscaler's port with TLS", () => {
       says: 'no client certificate that --autoscaler-tls-client-ca has signed',
     },
     {
+      who: 'a certificate that has expired',
+      credentials: () => clientOf(pki, 'cluster-autoscaler', { lifetimeMs: -1_000 }),
+      code: Status.UNAUTHENTICATED,
+      says: 'and that has not expired',
+    },
+    {
       who: 'a certificate of another name',
       credentials: () => clientOf(pki, 'somebody'),
       code: Status.PERMISSION_DENIED,
@@ -193,7 +204,8 @@ describe("the autoscaler's port with TLS", () => {
   test('takes new files for new connections, and goes on with the old ones when the new are broken', async () => {
     const files = filesIn('reloaded');
     await using served = await Served.start(LOOPBACK, files);
-    const believing = async (ca: PkiFiles) => served.client(await clientOf(pki, 'cluster-autoscaler', ca.ca));
+    const believing = async (ca: PkiFiles) =>
+      served.client(await clientOf(pki, 'cluster-autoscaler', { serverCa: ca.ca }));
     await (await believing(pki)).refresh({});
 
     writeFileSync(files.cert, 'no certificate');
