@@ -119,6 +119,13 @@ export const AUTOSCALER: readonly Mutation[] = [
     tests: WRITE,
   },
   {
+    file: 'pkg/autoscaler/mutations/delete-nodes.ts',
+    from: 'return isRolling && [...members.values()]',
+    to: 'return false && [...members.values()]',
+    why: 'A rollout of type Recreate whose drains take long ends with as few machines as the group may have.',
+    tests: DELETION,
+  },
+  {
     file: 'pkg/autoscaler/mutations/group-state.ts',
     from: 'return isPreserved(machine, nowMs) || isPreservedFailed(machine);',
     to: 'return isPreserved(machine, nowMs);',

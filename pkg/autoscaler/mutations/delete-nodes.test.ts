@@ -174,6 +174,30 @@ test.each<{ title: string; asked: Asked[]; list?: string; want: object }>([
   expect(decideDeletion(state, nodeGroup({ max: 9 }), asked)).toEqual(want);
 });
 
+test.each([
+  {
+    title: 'and those before it are on their way out',
+    isRolling: true,
+    leaves: true,
+    asked: 0,
+    want: { code: FAILED_PRECONDITION },
+  },
+  { title: 'and it has come', isRolling: true, leaves: true, asked: 1, want: { replicas: 1, machines: [] } },
+  {
+    title: 'and nothing makes room for it',
+    isRolling: true,
+    leaves: false,
+    asked: 0,
+    want: { replicas: 0, machines: [] },
+  },
+  { title: 'of no rollout', isRolling: false, leaves: true, asked: 0, want: { replicas: 0, machines: [] } },
+])('a replica without a Machine, $title', ({ isRolling, leaves, asked, want }) => {
+  const leaving = one(({ metadata }) => void Object.assign(metadata, { deletionTimestamp: LATER }));
+  const state = groupState(1, leaves ? [leaving] : [], { isRolling });
+
+  expect(decideDeletion(state, nodeGroup({ min: 0 }), [missing(asked)])).toMatchObject(want);
+});
+
 test('a failed Machine that was preserved until now still has its replica: it would be taken off the list again', () => {
   const expired = one(({ status }) => {
     Object.assign(status.currentStatus, { phase: 'Failed', preserveExpiryTime: '2025-12-31T00:00:00Z' });

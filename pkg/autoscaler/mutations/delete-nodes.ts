@@ -27,6 +27,7 @@ export type Asked = { readonly node: string } & (
  * | a Machine that has failed, or is preserved                     | done: its set replaces it, or somebody looks at it |
  * | a Machine without Node, for which one has joined meanwhile     | FAILED_PRECONDITION: the autoscaler's list was old, the Machine is well |
  * | a Machine with a Node, while a rollout is on                   | FAILED_PRECONDITION: the rollout is about to replace it |
+ * | a replica whose Machine comes when those before it are gone    | FAILED_PRECONDITION: a rollout of type Recreate would end with fewer |
  * | a replica without a Machine, or with one that has failed       | taken back, with those that the group lacks beyond it |
  * | a Machine of another group, a Node of no Machine, or nothing   | INVALID_ARGUMENT |
  *
@@ -59,6 +60,11 @@ function refusalOf(asked: Asked, state: GroupState, group: NodeGroup): Refusal |
   if (kind === 'nameless') return invalid('a node has neither an id nor a name: give its providerID');
   if (kind === 'foreign') return invalid(`node ${node} is not of group ${group.id}: ask for it in its own group`);
   if (kind === 'unmanaged') return invalid(`node ${node} is of no machine: delete it by hand, or leave it alone`);
+  if (kind === 'missing' && asked.index < missingIn(state) && isMakingRoom(state)) {
+    return notNow(
+      `a rollout of group ${group.id} is on, which makes its machines when those before them are gone: wait until it is complete`,
+    );
+  }
   if (kind !== 'machine' || !isToGo(asked.machine, state)) return undefined;
   const { hasNode = false } = state.members.get(asked.machine) ?? {};
   if (asked.isPlaceholder && hasNode) {
@@ -70,6 +76,11 @@ function refusalOf(asked: Asked, state: GroupState, group: NodeGroup): Refusal |
     return notNow(`a rollout of group ${group.id} is on, which replaces its nodes: wait until it is complete`);
   }
   return undefined;
+}
+
+/** Machines of a rollout are on their way out, and others are to come for them: how long that takes is up to their drains. */
+function isMakingRoom({ isRolling, members }: GroupState): boolean {
+  return isRolling && [...members.values()].some(({ machine }) => isTerminating(machine));
 }
 
 /** Neither gone, nor on its way out, nor kept, nor about to be replaced. */
