@@ -73,6 +73,10 @@ describe("the flags of the autoscaler's port", () => {
       flags: { 'autoscaler-grpc-address': '0.0.0.0:1', ...TLS, 'autoscaler-client-name': '' },
       says: '--autoscaler-client-name: names nobody',
     },
+    {
+      flags: { 'autoscaler-grpc-address': '127.0.0.1:1', 'autoscaler-client-name': 'somebody' },
+      says: '--autoscaler-client-name: nobody shows a name in plain text',
+    },
     { flags: { nodes: '0:1:default.a' }, says: '--nodes: has no effect without --autoscaler-grpc-address' },
     { flags: TLS, says: '--autoscaler-tls-cert: has no effect without' },
     {

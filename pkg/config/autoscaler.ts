@@ -46,6 +46,9 @@ interface ValueReader {
   readonly list: (name: string) => readonly string[];
 }
 
+/** The name that clients show unless the user wants another. */
+export const DEFAULT_CLIENT_NAME = 'cluster-autoscaler';
+
 const ADDRESS = 'autoscaler-grpc-address';
 const TLS_FLAGS = ['autoscaler-tls-cert', 'autoscaler-tls-key', 'autoscaler-tls-client-ca'] as const;
 const MAX_REPLICAS = 2_147_483_647;
@@ -107,6 +110,10 @@ function refuseUnprotected(
   clientNames: readonly string[],
 ): void {
   if (tls === undefined) {
+    if (clientNames.join() !== DEFAULT_CLIENT_NAME)
+      throw new FlagError(
+        `--autoscaler-client-name: nobody shows a name in plain text, and anyone who can connect may call; set ${TLS_FLAGS.map((name) => `--${name}`).join(', ')} too, or remove this`,
+      );
     if (listen.kind === 'unix' || isLoopback(listen.host)) return;
     throw new FlagError(
       `--${ADDRESS}=${address}: whoever can call it deletes machines, so it needs ${TLS_FLAGS.map((name) => `--${name}`).join(', ')}; ` +

@@ -1,3 +1,5 @@
+import { DEFAULT_CLIENT_NAME } from './autoscaler.ts';
+
 /** The programs that take flags: the one-process layout, and the original's two. */
 export type Program = 'machinist run' | 'machine-controller-manager' | 'machine-controller';
 
@@ -353,7 +355,7 @@ export const FLAGS: readonly Flag[] = [
     {
       name: 'autoscaler-client-name',
       kind: 'list',
-      default: 'cluster-autoscaler',
+      default: DEFAULT_CLIENT_NAME,
       help: 'Names that the certificate of an autoscaler may show: its common name, or an alternative name (DNS, URI); may be repeated.',
     },
     {
