@@ -24,6 +24,7 @@ import { MANAGER_LEASE } from '../../pkg/leader/names.ts';
 import { type BuiltMachineClass, machineClass } from '../builders.ts';
 import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
+import { openGate } from './kube-session.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
 const PATIENCE = { timeoutMs: 45_000 };
@@ -257,5 +258,25 @@ describe("the autoscaler's port of a manager", () => {
     await world.patch(leases, MANAGER_LEASE, { spec: { holderIdentity: '', leaseDurationSeconds: 1 } });
 
     await eventually(() => client.calls.refresh({}), PATIENCE);
+  });
+
+  test('of a manager that cannot prove any more that it leads answers nothing, and says so', async () => {
+    const path = join(directory, 'unproven');
+    let trustedForMs = Number.POSITIVE_INFINITY;
+    await using world = await MachineSetWorld.start({ flags: { 'autoscaler-grpc-address': `unix://${path}` } });
+    await world.killManager();
+    const gate = { ...openGate, trustedForMs: () => trustedForMs, graceLeftMs: () => 0, blindMs: () => 0 };
+    await world.startManager({ gate });
+    using client = new Autoscaler(path);
+    await eventually(() => client.calls.refresh({}), PATIENCE);
+    await world.createDeployment(0, ({ metadata }) => (metadata.annotations = ANNOTATIONS));
+    await client.calls.refresh({});
+
+    trustedForMs = 0;
+
+    const error = { code: Status.UNAVAILABLE, details: expect.stringContaining('does not hold Lease') };
+    await expect(client.calls.nodeGroups({})).rejects.toMatchObject(error);
+    await expect(client.calls.nodeGroupIncreaseSize({ id: 'd', delta: 1 })).rejects.toMatchObject(error);
+    expect((await world.get(machineDeployments, 'd')).spec.replicas).toBe(0);
   });
 });
