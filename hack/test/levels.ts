@@ -17,14 +17,14 @@ export interface Run {
 
 /**
  * What is run for these levels, and in which order: the unit level first, so that a plain mistake is seen at once, then all others
- * together, so that both cores of a small machine have work until the end. Their tests wait for half of their time: four files keep two
- * cores busy, more would starve each other, since faults bring servers and processes of their own.
+ * together, so that both cores of a small machine have work until the end. Their tests wait for half of their time: three files keep two
+ * cores busy. Four do too, and take no less than the CPU time; what is left over is for a host that others share.
  */
 export function runsOf(levels: readonly Level[], cores: number = availableParallelism()): readonly Run[] {
   const withServer = levels.filter((level) => level !== 'unit');
   const runs: Run[] = [
     { levels: levels.filter((level) => level === 'unit'), needsControlPlane: false, workers: Math.max(1, cores) },
-    { levels: withServer, needsControlPlane: true, workers: 4 },
+    { levels: withServer, needsControlPlane: true, workers: 3 },
   ];
   return runs.filter((run) => run.levels.length > 0);
 }
