@@ -1,8 +1,9 @@
+import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import type { NodeGroup } from '../groups.ts';
 import { invalid, notNow, type Decision } from './decision.ts';
 import { withLess } from './delete-nodes.ts';
-import { fillingOf, isKept, missingIn, replicasOf, type GroupState, type Member } from './group-state.ts';
+import { fillingOf, isKept, missingIn, type GroupState, type Member } from './group-state.ts';
 
 /**
  * Takes back what was asked for and has not come: never a Machine with a Node, whatever the delta, because the autoscaler takes back a

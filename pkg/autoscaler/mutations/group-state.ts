@@ -1,3 +1,4 @@
+import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
@@ -19,11 +20,6 @@ export interface GroupState {
   /** Its Machines are being moved to another template. */
   readonly isRolling: boolean;
   readonly nowMs: number;
-}
-
-/** How many Machines the group should have. */
-export function replicasOf({ spec }: MachineDeployment): number {
-  return spec.replicas ?? 0;
 }
 
 /** The entries of the list of Machines that are to go: `name~time`, or a name. */

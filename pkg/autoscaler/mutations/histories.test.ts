@@ -12,6 +12,7 @@ import {
 } from '../../../test/builders.ts';
 import { MemoryDeps } from '../../../test/memory-deps.ts';
 import { membershipOf, nodeGroup } from '../../../test/node-group.ts';
+import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
@@ -23,7 +24,7 @@ import { controllerReference } from '../../reconcile/ownership.ts';
 import type { Mutations } from '../mutations.ts';
 import { missingPlaceholder, placeholderOf } from '../placeholder.ts';
 import type { ExternalGrpcNode } from '../gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
-import { listedIn, namesListed, replicasOf } from './group-state.ts';
+import { listedIn, namesListed } from './group-state.ts';
 import { mutations } from './index.ts';
 
 /** What can happen next; numbers choose among what is there. */

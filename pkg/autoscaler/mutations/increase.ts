@@ -1,7 +1,8 @@
+import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { NodeGroup } from '../groups.ts';
 import { aboveMaximum, invalid, notNow, type Decision } from './decision.ts';
-import { replicasOf, type GroupState } from './group-state.ts';
+import type { GroupState } from './group-state.ts';
 
 /** More Machines. All of them or none: the autoscaler counts on as many as it has asked for. */
 export function decideIncrease(

@@ -1,6 +1,7 @@
 import PQueue from 'p-queue';
 import { ServerError, Status } from '../rpc-error.ts';
 
+import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { LAST_SCALER_CHANGE_ANNOTATION, TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
@@ -17,7 +18,7 @@ import type { NodeGroup } from '../groups.ts';
 import type { Mutated, MutationCall } from '../mutations.ts';
 import { isRefusal, type Change, type Decision } from './decision.ts';
 import { fateOf, type Fate, type Unanswered } from './fate.ts';
-import { listedIn, replicasOf, type GroupState } from './group-state.ts';
+import { listedIn, type GroupState } from './group-state.ts';
 import { stateOf, type Sight } from './observe.ts';
 
 /** What decisions are written with. */
