@@ -1,6 +1,6 @@
 import type { Node, Pod } from '../../pkg/apis/wire.ts';
 import { type CloudProvider, placeholder, refOf } from './cloud-provider.ts';
-import { type Cluster, isReady, occupied, NOT_READY, pendingAmong, TO_BE_DELETED } from './cluster.ts';
+import { type Cluster, isUsable, occupied, NOT_READY, pendingAmong, TO_BE_DELETED } from './cluster.ts';
 import { type Observation, Observer, type ObserverSettings } from './observer.ts';
 import { type Place, placeAll } from './placement.ts';
 import { resourcesOf } from './resources.ts';
@@ -125,7 +125,7 @@ export class Autoscaler {
   async #templates({ groups }: Observation): Promise<ReadonlyMap<string, Place>> {
     const templates = new Map<string, Place>();
     for (const { group, nodes } of groups) {
-      const node = nodes.find(isReady) ?? (await this.#provider.template(group.id));
+      const node = nodes.find(isUsable) ?? (await this.#provider.template(group.id));
       if (node !== undefined) templates.set(group.id, templateOf(node, group.id));
     }
     return templates;
@@ -153,7 +153,7 @@ export class Autoscaler {
 
   #scaleDown({ groups, pods }: Observation, isGrowing: boolean): void {
     const { scaleDownUtilizationThreshold, scaleDownUnneededMs, scaleDownDelayAfterAddMs } = this.#settings;
-    const candidates = groups.flatMap(({ nodes }) => nodes.filter((node) => isReady(node) && isRemovable(node)));
+    const candidates = groups.flatMap(({ nodes }) => nodes.filter((node) => isUsable(node) && isRemovable(node)));
     const occupancies = candidates.map((node) => occupied(node, pods));
     const idle = unneeded(occupancies, scaleDownUtilizationThreshold);
     const ripe = this.#unneeded.observe(idle, scaleDownUnneededMs);
@@ -221,10 +221,10 @@ function onceEach(say: (line: string) => void): (line: string) => void {
 
 /** Pending pods that fit neither on nodes that are there nor on those that are coming. */
 function unscheduledAmong({ groups, nodes, pods }: Observation, templates: ReadonlyMap<string, Place>): readonly Pod[] {
-  const present = nodes.filter(isReady).map((node) => occupied(node, pods).place);
+  const present = nodes.filter(isUsable).map((node) => occupied(node, pods).place);
   const coming = groups.flatMap(({ group, targetSize, nodes: own }) => {
     const template = templates.get(group.id);
-    const count = template === undefined ? 0 : Math.max(0, targetSize - own.filter(isReady).length);
+    const count = template === undefined ? 0 : Math.max(0, targetSize - own.filter(isUsable).length);
     return Array.from({ length: count }, (_, i) => ({ ...template!, name: `coming-${group.id}-${i}` }));
   });
   return placeAll(pendingAmong(pods), [...present, ...coming]).left;

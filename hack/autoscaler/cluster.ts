@@ -1,4 +1,5 @@
 import type { Node, Pod } from '../../pkg/apis/wire.ts';
+import { isReady } from '../../pkg/controllers/machines/node-health.ts';
 import type { Api } from '../control-plane/api.ts';
 import { minus, plus, allocatableOf, requestsOf } from './resources.ts';
 import type { Occupied } from './scale-down.ts';
@@ -67,9 +68,8 @@ export class Cluster {
 }
 
 /** Ready as the autoscaler counts it: the condition says so, and the taint of a node that just joined is gone. */
-export function isReady({ status, spec }: Node): boolean {
-  const ready = status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True');
-  return ready === true && spec?.taints?.some(({ key }) => key === NOT_READY) !== true;
+export function isUsable(node: Node): boolean {
+  return isReady(node) && node.spec?.taints?.some(({ key }) => key === NOT_READY) !== true;
 }
 
 /** Pods that wait for a place. */

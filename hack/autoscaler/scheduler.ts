@@ -1,4 +1,4 @@
-import { type Cluster, isReady, occupied, pendingAmong } from './cluster.ts';
+import { type Cluster, isUsable, occupied, pendingAmong } from './cluster.ts';
 import { placeAll } from './placement.ts';
 
 /**
@@ -7,7 +7,7 @@ import { placeAll } from './placement.ts';
 export async function schedule(cluster: Cluster): Promise<number> {
   const [nodes, pods] = [await cluster.nodes(), await cluster.pods()];
   const pending = pendingAmong(pods);
-  const places = nodes.filter(isReady).map((node) => occupied(node, pods).place);
+  const places = nodes.filter(isUsable).map((node) => occupied(node, pods).place);
   const { placed, left } = placeAll(pending, places);
   for (const pod of pending) {
     const nodeName = placed.get(pod.metadata.uid);

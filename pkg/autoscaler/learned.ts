@@ -1,9 +1,10 @@
 import { LEARNED_NODE_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
-import { keyOf } from '../apis/meta.ts';
+import { isBeingDeleted, keyOf } from '../apis/meta.ts';
 import type { Node } from '../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../clock/clock.ts';
+import { isReady } from '../controllers/machines/node-health.ts';
 import { INSTANCE_TYPE_LABEL, type LearnedShape, SHARED_LABELS } from './template.ts';
 
 /** What is stored of a class. */
@@ -34,7 +35,7 @@ export class LearnedShapes {
   see(machine: Machine, node: Node, machineClass: MachineClass): void {
     const key = keyOf(machineClass);
     const createdMs = fromTimestamp(machine.metadata.creationTimestamp) ?? 0;
-    if (!isReady(node) || createdMs <= (this.#changedMs.get(key) ?? -Infinity)) return;
+    if (isBeingDeleted(node) || !isReady(node) || createdMs <= (this.#changedMs.get(key) ?? -Infinity)) return;
     // After a restart nobody knows when the class was changed, but of which age a Machine of this version is.
     if (createdMs < (fromTimestamp(storedIn(machineClass)?.created) ?? -Infinity)) return;
     const revision = revisionOf(machineClass);
@@ -94,11 +95,6 @@ function isTexts(value: unknown): value is Readonly<Record<string, string>> {
 /** What changes with what a class says, and not with its metadata. */
 function revisionOf({ metadata }: MachineClass): string {
   return `${metadata.uid}/${metadata.generation ?? 0}`;
-}
-
-function isReady({ metadata, status }: Node): boolean {
-  if (metadata.deletionTimestamp !== undefined) return false;
-  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
 }
 
 /** Nothing when the Node says too little, or is of another instance type than the class asks for now. */

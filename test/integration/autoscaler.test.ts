@@ -2,18 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Channel, createChannel, createClient, Status } from 'nice-grpc';
-import { Agent, request } from 'undici';
 
+import { decodeNode } from '../../hack/autoscaler/node-bytes.ts';
 import {
   LAST_SCALER_CHANGE_ANNOTATION,
   LEARNED_NODE_ANNOTATION,
   NODE_GROUP_MAX_ANNOTATION,
   NODE_GROUP_MIN_ANNOTATION,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
-import type { Node } from '../../pkg/apis/wire.ts';
 import {
   CloudProviderDefinition,
   InstanceStatus_InstanceState as State,
@@ -49,28 +47,6 @@ class Autoscaler implements Disposable {
   [Symbol.dispose](): void {
     this.#channel.close();
   }
-}
-
-/** POSTs a Node as it was marshalled, in the envelope that the API server wants. */
-async function createFromBytes(bytes: Uint8Array): Promise<void> {
-  const { url, ca, adminToken } = connect();
-  const envelope = new BinaryWriter();
-  envelope.uint32(10).fork().uint32(10).string('v1').uint32(18).string('Node').join();
-  envelope.uint32(18).bytes(bytes);
-  const agent = new Agent({ connect: { ca } });
-  const answer = await request(new URL('/api/v1/nodes', url), {
-    dispatcher: agent,
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${adminToken}`,
-      'content-type': 'application/vnd.kubernetes.protobuf',
-      accept: 'application/json',
-    },
-    body: Buffer.concat([Buffer.from('k8s\0'), envelope.finish()]),
-  });
-  const text = await answer.body.text();
-  await agent.destroy();
-  expect({ status: answer.statusCode, text }).toMatchObject({ status: 201 });
 }
 
 /** The class of the world's Machines. */
@@ -190,9 +166,9 @@ describe("the autoscaler's port of a manager", () => {
     await eventually(() => calls.nodeGroupTemplateNodeInfo({ id }), PATIENCE);
     const template = await calls.nodeGroupTemplateNodeInfo({ id });
     expect(template.embeddedNode).toEqual(template.nodeBytes);
-    await createFromBytes(template.nodeBytes);
-    const node: Node = await world.user.reader.get(nodes, { name: 'd-template' });
-    await world.user.writer.delete('destroy', nodes, { name: 'd-template' }, { uid: node.metadata.uid });
+    const api = connect().api();
+    const node = await decodeNode(api, template.nodeBytes);
+    await api.close();
     expect(node.metadata).toMatchObject({
       annotations: { note: 'x' },
       labels: { tier: 'db', 'node.kubernetes.io/instance-type': 'm4', 'kubernetes.io/arch': 'amd64' },

@@ -6,6 +6,7 @@ import { InformerSet } from '../../../pkg/cache/informers.ts';
 import { ReflectedInformer } from '../../../pkg/cache/reflected-informer.ts';
 import type { Clock } from '../../../pkg/clock/clock.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
+import { isReady } from '../../../pkg/controllers/machines/node-health.ts';
 import { HttpListWatch } from '../../../pkg/kube/list-watch.ts';
 import { machines, nodes, type Resource } from '../../../pkg/kube/resource.ts';
 import type { Transport } from '../../../pkg/kube/transport.ts';
@@ -87,11 +88,6 @@ export function areUp({ machines: all, nodes: known }: Snapshot, wanted: number)
         known.some((node) => node.metadata.name === machine.metadata.labels?.[NODE_LABEL] && isReady(node)),
     )
   );
-}
-
-/** Whether the Node's Ready condition is True. */
-export function isReady(node: Node): boolean {
-  return (node.status?.conditions ?? []).some((c) => c.type === 'Ready' && c.status === 'True');
 }
 
 /** The sentence must not change by itself as time passes, so it is explained as of no particular moment. */

@@ -109,8 +109,8 @@ export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
   },
   {
     file: 'pkg/autoscaler/learned.ts',
-    from: 'if (!isReady(node) || createdMs <= (this.#changedMs.get(key) ?? -Infinity)) return;',
-    to: 'if (!isReady(node)) return;',
+    from: 'if (isBeingDeleted(node) || !isReady(node) || createdMs <= (this.#changedMs.get(key) ?? -Infinity)) return;',
+    to: 'if (isBeingDeleted(node) || !isReady(node)) return;',
     why: 'A class that was changed is known by a Node from before.',
     tests: ['pkg/autoscaler/template.test.ts'],
   },
