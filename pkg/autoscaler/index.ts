@@ -94,9 +94,7 @@ class AutoscalerPort implements Service {
       clock,
     });
     this.#metrics = autoscalerMetrics(registry, () => (this.#works ? this.#provider.sizes() : []));
-    caches.classes.onChange((old, current) => {
-      if (old !== undefined) this.#learned.changed(old, current, clock.now());
-    });
+    caches.classes.onChange((old, current) => this.#learned.changed(old, current, clock.now()));
     nodes.onChange((_old, node) => node && this.#learnFrom(node));
   }
 

@@ -10,7 +10,7 @@ import { INSTANCE_TYPE_LABEL, type LearnedShape, SHARED_LABELS } from './templat
 /** What is stored of a class. */
 interface Stored extends LearnedShape {
   readonly revision: string;
-  /** When the Machine was created that it was learned from: one that is older may be of a version before. */
+  /** When the Machine was created that it was learned from: what is older may be of a version before. */
   readonly created: string;
 }
 
@@ -22,22 +22,26 @@ interface Memory {
   readonly shape: LearnedShape;
 }
 
+/** When this process first saw a version of a class. */
+interface FirstSight {
+  readonly revision: string;
+  readonly atMs: number;
+}
+
 /**
  * What Nodes of each MachineClass were seen to have: that of the newest ready one. It outlives the Nodes, and not a change of the class,
- * after which only Nodes that were created later count.
+ * after which only Nodes of Machines count that are certain to have been made of it as it is now.
  */
 export class LearnedShapes {
   readonly #memories = new Map<string, Memory>();
-  /** When a class was seen to change, by key. */
-  readonly #changedMs = new Map<string, number>();
+  /** By class. */
+  readonly #firstSights = new Map<string, FirstSight>();
 
   /** A Node was seen, which a Machine of this class has become. */
   see(machine: Machine, node: Node, machineClass: MachineClass): void {
     const key = keyOf(machineClass);
     const createdMs = fromTimestamp(machine.metadata.creationTimestamp) ?? 0;
-    if (isBeingDeleted(node) || !isReady(node) || createdMs <= (this.#changedMs.get(key) ?? -Infinity)) return;
-    // After a restart nobody knows when the class was changed, but of which age a Machine of this version is.
-    if (createdMs < (fromTimestamp(storedIn(machineClass)?.created) ?? -Infinity)) return;
+    if (isBeingDeleted(node) || !isReady(node) || !this.#isOfThisVersion(createdMs, machineClass)) return;
     const revision = revisionOf(machineClass);
     const known = this.#memories.get(key);
     if (known?.revision === revision && known.createdMs > createdMs) return;
@@ -45,13 +49,12 @@ export class LearnedShapes {
     if (shape !== undefined) this.#memories.set(key, { revision, createdMs, shape });
   }
 
-  /** A class was changed or deleted: Machines from before say nothing of it any more. */
-  changed(machineClass: MachineClass, current: MachineClass | undefined, nowMs: number): void {
-    const key = keyOf(machineClass);
-    if (current !== undefined && revisionOf(current) === revisionOf(machineClass)) return;
-    this.#memories.delete(key);
-    if (current === undefined) this.#changedMs.delete(key);
-    else this.#changedMs.set(key, nowMs);
+  /** A class was added, changed or deleted: what was known of another version of it is so no more. */
+  changed(old: MachineClass | undefined, current: MachineClass | undefined, nowMs: number): void {
+    if (old !== undefined && current !== undefined && revisionOf(old) === revisionOf(current)) return;
+    if (old !== undefined) this.#memories.delete(keyOf(old));
+    if (current !== undefined) this.#firstSights.set(keyOf(current), { revision: revisionOf(current), atMs: nowMs });
+    else if (old !== undefined) this.#firstSights.delete(keyOf(old));
   }
 
   /** What is remembered, or else what a process before stored. */
@@ -66,6 +69,19 @@ export class LearnedShapes {
     if (known === undefined || storedIn(machineClass) !== undefined) return undefined;
     const { revision, createdMs, shape } = known;
     return JSON.stringify({ revision, created: toTimestamp(createdMs), ...shape } satisfies Stored);
+  }
+
+  /**
+   * Whether a Machine of this age was made of the class as it is now. The API server does not tell when a class was changed: only that
+   * nobody has changed one of generation 1, which what was stored is of, and what this process has seen itself.
+   */
+  #isOfThisVersion(createdMs: number, machineClass: MachineClass): boolean {
+    const { generation, creationTimestamp } = machineClass.metadata;
+    const storedMs = fromTimestamp(storedIn(machineClass)?.created);
+    if (storedMs !== undefined) return createdMs >= storedMs;
+    if (generation === 1) return createdMs >= (fromTimestamp(creationTimestamp) ?? -Infinity);
+    const sight = this.#firstSights.get(keyOf(machineClass));
+    return sight?.revision === revisionOf(machineClass) && createdMs > sight.atMs;
   }
 
   #remembered(machineClass: MachineClass): Memory | undefined {

@@ -204,6 +204,7 @@ describe('what was learned of a class', () => {
       };
     });
   const created = (creationTimestamp: string) => machine((m) => (m.metadata.creationTimestamp = creationTimestamp));
+  const before = created('2025-12-31T23:00:00Z');
   const [early, late] = [created('2026-01-01T00:00:00Z'), created('2026-01-01T01:00:00Z')];
 
   test('is of the newest ready Node, without its own labels', () => {
@@ -230,6 +231,24 @@ describe('what was learned of a class', () => {
     expect(shapes.of(changed)).toBeUndefined();
     shapes.see(late, ready({ cpu: '3', memory: '15Gi' }), changed);
     expect(shapes.of(changed)).toMatchObject({ allocatable: { cpu: '3' } });
+  });
+
+  test.each([
+    { what: 'its only version', generation: 1, of: early, isLearned: true },
+    { what: 'its only version, of a class that had the name before', generation: 1, of: before, isLearned: false },
+    { what: 'a later version, which this process found there', generation: 2, of: early, isLearned: false },
+    { what: 'a later version, after this process found it there', generation: 2, of: late, isLearned: true },
+  ])('of a class with $what: $isLearned', ({ generation, of, isLearned }) => {
+    const shapes = new LearnedShapes();
+    const found = classOf((c) => {
+      c.metadata.creationTimestamp = '2026-01-01T00:00:00Z';
+      c.metadata.generation = generation;
+    });
+    shapes.changed(undefined, found, Date.parse('2026-01-01T00:30:00Z'));
+
+    shapes.see(of, ready({ cpu: '2', memory: '14Gi' }), found);
+
+    expect([shapes.of(found) !== undefined, shapes.toStore(found) !== undefined]).toEqual([isLearned, isLearned]);
   });
 
   test('outlives a change of the metadata of the class', () => {

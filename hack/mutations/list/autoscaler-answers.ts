@@ -102,16 +102,16 @@ export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
   },
   {
     file: 'pkg/autoscaler/learned.ts',
-    from: 'if (createdMs < (fromTimestamp(storedIn(machineClass)?.created) ?? -Infinity)) return;',
+    from: 'if (storedMs !== undefined) return createdMs >= storedMs;',
     to: '',
     why: 'After a restart pods are promised what Machines of a version before have.',
     tests: ['pkg/autoscaler/template.test.ts'],
   },
   {
     file: 'pkg/autoscaler/learned.ts',
-    from: 'if (isBeingDeleted(node) || !isReady(node) || createdMs <= (this.#changedMs.get(key) ?? -Infinity)) return;',
-    to: 'if (isBeingDeleted(node) || !isReady(node)) return;',
-    why: 'A class that was changed is known by a Node from before.',
+    from: 'return sight?.revision === revisionOf(machineClass) && createdMs > sight.atMs;',
+    to: 'return sight?.revision === revisionOf(machineClass);',
+    why: 'A class that was changed is known for good by a Node from before, also after a restart.',
     tests: ['pkg/autoscaler/template.test.ts'],
   },
   {
