@@ -1,7 +1,7 @@
 import { TRIGGER_DELETION_ANNOTATION } from '../pkg/apis/machine/v1alpha1/labels.ts';
 import type { NodeGroup } from '../pkg/autoscaler/groups.ts';
 import { Membership } from '../pkg/autoscaler/membership.ts';
-import type { GroupState, Member } from '../pkg/autoscaler/mutations/group-state.ts';
+import type { GroupState, Member, Rollout } from '../pkg/autoscaler/mutations/group-state.ts';
 import { nodeAccess } from '../pkg/controllers/machines/node-access.ts';
 import { machine, machineDeployment, type BuiltMachine } from './builders.ts';
 import type { MemoryDeps } from './memory-deps.ts';
@@ -22,7 +22,7 @@ export interface MemberFacts {
 export function groupState(
   replicas: number,
   members: readonly MemberFacts[],
-  { list, isRolling = false }: { readonly list?: string; readonly isRolling?: boolean } = {},
+  { list, rollout = 'none' }: { readonly list?: string; readonly rollout?: Rollout } = {},
 ): GroupState {
   const deployment = machineDeployment(({ metadata, spec }) => {
     spec.replicas = replicas;
@@ -39,7 +39,7 @@ export function groupState(
       hasNode,
     },
   ]);
-  return { deployment, members: new Map(entries), isRolling, nowMs: Date.parse('2026-01-01T00:00:00Z') };
+  return { deployment, members: new Map(entries), rollout, nowMs: Date.parse('2026-01-01T00:00:00Z') };
 }
 
 /** Whose a Node is, by what is in memory. */

@@ -120,7 +120,21 @@ export const AUTOSCALER: readonly Mutation[] = [
   },
   {
     file: 'pkg/autoscaler/mutations/delete-nodes.ts',
-    from: 'return isRolling && [...members.values()]',
+    from: "state.rollout === 'choosing'",
+    to: "state.rollout !== 'none'",
+    why: 'While one old machine cannot be deleted, Nodes are drained by the autoscaler in vain.',
+    tests: DELETION,
+  },
+  {
+    file: 'pkg/autoscaler/mutations/observe.ts',
+    from: 'size > 0 || living > 0',
+    to: 'size > 0',
+    why: 'A Node goes while a rollout has still to choose the Machines that it deletes.',
+    tests: ['pkg/autoscaler/mutations/observe.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/mutations/delete-nodes.ts',
+    from: "return rollout !== 'none' && [...members.values()]",
     to: 'return false && [...members.values()]',
     why: 'A rollout of type Recreate whose drains take long ends with as few machines as the group may have.',
     tests: DELETION,

@@ -5,6 +5,7 @@ import { groupState, nodeGroup, type MemberFacts } from '../../../test/node-grou
 import type { BuiltMachine } from '../../../test/builders.ts';
 import { isRefusal } from './decision.ts';
 import { decideDeletion, type Asked } from './delete-nodes.ts';
+import type { Rollout } from './group-state.ts';
 
 const { INVALID_ARGUMENT, FAILED_PRECONDITION } = Status;
 const LATER = '2026-01-02T00:00:00Z';
@@ -21,7 +22,7 @@ const placeholder = (name: string): Asked => ({
 const missing = (index: number): Asked => ({ node: `requested://deployment-1#${index}`, kind: 'missing', index });
 const one = (change: (m: BuiltMachine) => void): MemberFacts => ({ name: 'x', change });
 
-test.each<{ title: string; asked: Asked[]; want: object; also?: MemberFacts; list?: string; isRolling?: boolean }>([
+test.each<{ title: string; asked: Asked[]; want: object; also?: MemberFacts; list?: string; rollout?: Rollout }>([
   { title: 'one', asked: [node('a')], want: { replicas: 2, machines: ['a'] } },
   { title: 'two', asked: [node('a'), node('c')], want: { replicas: 1, machines: ['a', 'c'] } },
   { title: 'one twice', asked: [node('a'), node('a')], want: { replicas: 2, machines: ['a'] } },
@@ -90,21 +91,27 @@ test.each<{ title: string; asked: Asked[]; want: object; also?: MemberFacts; lis
   {
     title: 'one with a Node in a rollout',
     asked: [node('a')],
-    isRolling: true,
+    rollout: 'choosing',
     want: { code: FAILED_PRECONDITION },
+  },
+  {
+    title: 'one with a Node in a rollout that has chosen all that go',
+    asked: [node('a')],
+    rollout: 'emptying',
+    want: { replicas: 2, machines: ['a'] },
   },
   {
     title: 'one with a Node in a rollout that is listed',
     asked: [node('a')],
     list: 'a',
-    isRolling: true,
+    rollout: 'choosing',
     want: { replicas: 3, machines: [] },
   },
   {
     title: 'one without Node in a rollout',
     also: { name: 'x', hasNode: false },
     asked: [placeholder('x')],
-    isRolling: true,
+    rollout: 'choosing',
     want: { replicas: 2, machines: ['x'] },
   },
   {
@@ -127,9 +134,9 @@ test.each<{ title: string; asked: Asked[]; want: object; also?: MemberFacts; lis
     asked: [node('a'), node('b'), node('c')],
     want: { code: FAILED_PRECONDITION },
   },
-])('of a group of 1 to 5 with three Machines, goes $title', ({ asked, want, also, list, isRolling }) => {
+])('of a group of 1 to 5 with three Machines, goes $title', ({ asked, want, also, list, rollout = 'none' }) => {
   const members = also === undefined ? THREE : [...THREE.slice(1), also];
-  const options = { isRolling: isRolling ?? false, ...(list === undefined ? {} : { list }) };
+  const options = { rollout, ...(list === undefined ? {} : { list }) };
 
   expect(decideDeletion(groupState(3, members, options), nodeGroup(), asked)).toMatchObject(want);
 });
@@ -174,26 +181,33 @@ test.each<{ title: string; asked: Asked[]; list?: string; want: object }>([
   expect(decideDeletion(state, nodeGroup({ max: 9 }), asked)).toEqual(want);
 });
 
-test.each([
+test.each<{ title: string; rollout: Rollout; leaves: boolean; asked: number; want: object }>([
   {
     title: 'and those before it are on their way out',
-    isRolling: true,
+    rollout: 'choosing',
     leaves: true,
     asked: 0,
     want: { code: FAILED_PRECONDITION },
   },
-  { title: 'and it has come', isRolling: true, leaves: true, asked: 1, want: { replicas: 1, machines: [] } },
+  {
+    title: 'and they are the last',
+    rollout: 'emptying',
+    leaves: true,
+    asked: 0,
+    want: { code: FAILED_PRECONDITION },
+  },
+  { title: 'and it has come', rollout: 'choosing', leaves: true, asked: 1, want: { replicas: 1, machines: [] } },
   {
     title: 'and nothing makes room for it',
-    isRolling: true,
+    rollout: 'choosing',
     leaves: false,
     asked: 0,
     want: { replicas: 0, machines: [] },
   },
-  { title: 'of no rollout', isRolling: false, leaves: true, asked: 0, want: { replicas: 0, machines: [] } },
-])('a replica without a Machine, $title', ({ isRolling, leaves, asked, want }) => {
+  { title: 'of no rollout', rollout: 'none', leaves: true, asked: 0, want: { replicas: 0, machines: [] } },
+])('a replica without a Machine, $title', ({ rollout, leaves, asked, want }) => {
   const leaving = one(({ metadata }) => void Object.assign(metadata, { deletionTimestamp: LATER }));
-  const state = groupState(1, leaves ? [leaving] : [], { isRolling });
+  const state = groupState(1, leaves ? [leaving] : [], { rollout });
 
   expect(decideDeletion(state, nodeGroup({ min: 0 }), [missing(asked)])).toMatchObject(want);
 });

@@ -27,7 +27,7 @@ export type Asked = { readonly node: string } & (
  * | a Machine that is gone, on its way out, or listed already      | done: after an error the autoscaler would use its Node again |
  * | a Machine that has failed, or is preserved                     | done: its set replaces it, or somebody looks at it |
  * | a Machine without Node, for which one has joined meanwhile     | FAILED_PRECONDITION: the autoscaler's list was old, the Machine is well |
- * | a Machine with a Node, while a rollout is on                   | FAILED_PRECONDITION: the rollout is about to replace it |
+ * | a Machine with a Node, while a rollout has still to choose     | FAILED_PRECONDITION: the rollout is about to replace it, or others for it |
  * | a replica whose Machine comes when those before it are gone    | FAILED_PRECONDITION: a rollout of type Recreate would end with fewer |
  * | a replica without a Machine, or with one that has failed       | taken back, with those that the group lacks beyond it |
  * | a Machine of another group, a Node of no Machine, or nothing   | INVALID_ARGUMENT |
@@ -73,15 +73,17 @@ function refusalOf(asked: Asked, state: GroupState, group: NodeGroup): Refusal |
       `the node of machine ${asked.machine} has joined meanwhile: list the nodes of group ${group.id} again`,
     );
   }
-  if (!asked.isPlaceholder && state.isRolling) {
-    return notNow(`a rollout of group ${group.id} is on, which replaces its nodes: wait until it is complete`);
+  if (!asked.isPlaceholder && state.rollout === 'choosing') {
+    return notNow(
+      `a rollout of group ${group.id} is on, which replaces its nodes: wait until it has deleted the last of the old ones`,
+    );
   }
   return undefined;
 }
 
 /** Machines of a rollout are on their way out, and others are to come for them: how long that takes is up to their drains. */
-function isMakingRoom({ isRolling, members }: GroupState): boolean {
-  return isRolling && [...members.values()].some(({ machine }) => isTerminating(machine));
+function isMakingRoom({ rollout, members }: GroupState): boolean {
+  return rollout !== 'none' && [...members.values()].some(({ machine }) => isTerminating(machine));
 }
 
 /** Neither gone, nor on its way out, nor kept, nor about to be replaced. */

@@ -11,14 +11,19 @@ export interface Member {
   readonly hasNode: boolean;
 }
 
+/**
+ * How far the Machines of a group have been moved to another template. choosing: the rollout has still to choose which of them go.
+ * emptying: all that have to go are on their way out, and others may come when they are gone.
+ */
+export type Rollout = 'none' | 'choosing' | 'emptying';
+
 /** A group at one moment: what decisions are made from. */
 export interface GroupState {
   /** As the API server has it. */
   readonly deployment: MachineDeployment;
   /** Its Machines, by name. */
   readonly members: ReadonlyMap<string, Member>;
-  /** Its Machines are being moved to another template. */
-  readonly isRolling: boolean;
+  readonly rollout: Rollout;
   readonly nowMs: number;
 }
 

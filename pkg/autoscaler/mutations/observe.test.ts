@@ -21,20 +21,27 @@ const machineOf = (set: typeof newSet, change: (m: BuiltMachine) => void = () =>
     change(m);
   });
 
-describe('a rollout is on', () => {
+describe('a rollout', () => {
   const old = setOf('old', 1, 'class-0');
   const empty = setOf('old', 0, 'class-0');
+  const living = machineOf(empty);
+  const leaving = machineOf(empty, ({ metadata }) => {
+    Object.assign(metadata, { name: 'm-2', uid: 'm-2', deletionTimestamp: '2026-01-01T00:00:00Z' });
+  });
   test.each([
-    { title: 'all is of the template', sets: [newSet], machines: [], want: false },
-    { title: 'an old set is empty', sets: [newSet, empty], machines: [], want: false },
-    { title: 'an old set has a size', sets: [newSet, old], machines: [], want: true },
-    { title: 'an old set has a Machine', sets: [newSet, empty], machines: [machineOf(empty)], want: true },
-    { title: 'there is no set of the template yet', sets: [old], machines: [], want: true },
-    { title: 'it is paused', sets: [newSet, old], machines: [], isPaused: true, want: false },
+    { title: 'all is of the template', sets: [newSet], machines: [], want: 'none' },
+    { title: 'an old set is empty', sets: [newSet, empty], machines: [], want: 'none' },
+    { title: 'an old set has a size', sets: [newSet, old], machines: [], want: 'choosing' },
+    { title: 'a Machine of an old set is to go', sets: [newSet, empty], machines: [living], want: 'choosing' },
+    { title: 'one of two is on its way', sets: [newSet, empty], machines: [living, leaving], want: 'choosing' },
+    { title: 'the last is on its way', sets: [newSet, empty], machines: [leaving], want: 'emptying' },
+    { title: 'there is no set of the template yet', sets: [old], machines: [], want: 'choosing' },
+    { title: 'neither, and the last is on its way', sets: [empty], machines: [leaving], want: 'choosing' },
+    { title: 'it is paused', sets: [newSet, old], machines: [], isPaused: true, want: 'none' },
   ])('$want when $title', ({ sets, machines, isPaused, want }) => {
     const paused = { ...deployment, spec: { ...deployment.spec, paused: isPaused ?? false } };
 
-    expect(stateOf(new MemoryDeps({ sets, machines }), paused, new Map()).isRolling).toBe(want);
+    expect(stateOf(new MemoryDeps({ sets, machines }), paused, new Map()).rollout).toBe(want);
   });
 });
 

@@ -6,7 +6,7 @@ import { observeWorld, type World } from '../../controllers/machine-deployment/w
 import { nodeAccess } from '../../controllers/machines/node-access.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Targets } from '../../targets/targets.ts';
-import type { GroupState, Member } from './group-state.ts';
+import type { GroupState, Member, Rollout } from './group-state.ts';
 
 /** What groups are seen by. */
 export interface Sight extends Pick<Caches, 'machines' | 'machineSets'> {
@@ -24,17 +24,18 @@ export function stateOf(sight: Sight, deployment: MachineDeployment, live: LiveM
     .map((cached) => (live.has(cached.metadata.name) ? live.get(cached.metadata.name) : cached))
     .filter((machine) => machine !== undefined)
     .map((machine): [string, Member] => [machine.metadata.name, { machine, hasNode: hasNode(sight, machine) }]);
-  return { deployment, members: new Map(members), isRolling: isRolling(world), nowMs: sight.clock.now() };
+  return { deployment, members: new Map(members), rollout: rolloutOf(world), nowMs: sight.clock.now() };
 }
 
 function membersOf({ newSet, oldSets, machinesOf }: World): readonly Machine[] {
   return [...oldSets, ...(newSet === undefined ? [] : [newSet])].flatMap(machinesOf);
 }
 
-/** A paused one waits for a person, who may be long. */
-function isRolling({ deployment, newSet, oldSets, machinesOf }: World): boolean {
-  if (deployment.spec.paused === true) return false;
-  return oldSets.some((set) => (set.spec.replicas ?? 0) > 0 || machinesOf(set).length > 0) || newSet === undefined;
+/** A paused one waits for a person, who may be long. One whose last Machines are being deleted may wait as long for their drains. */
+function rolloutOf({ deployment, newSet, facts }: World): Rollout {
+  if (deployment.spec.paused === true) return 'none';
+  if (newSet === undefined || facts.oldSets.some(({ size, living }) => size > 0 || living > 0)) return 'choosing';
+  return facts.oldSets.some(({ existing }) => existing > 0) ? 'emptying' : 'none';
 }
 
 /** One that runs has a Node, even if the cache of Nodes does not show it yet. */
