@@ -1,4 +1,5 @@
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +7,9 @@ import { join } from 'node:path';
 import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Channel, createChannel, createClient, Status } from 'nice-grpc';
+import { parse } from 'yaml';
 
+import { parseManifests } from '../../hack/control-plane/apply.ts';
 import { createPki, issueClient, type PkiFiles, readCredential } from '../../hack/control-plane/pki.ts';
 import { answering, type Unavailable } from '../../pkg/autoscaler/answer.ts';
 import { CloudProviderDefinition } from '../../pkg/autoscaler/gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
@@ -34,6 +37,22 @@ beforeAll(async () => {
 });
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const AUTOSCALER = join(import.meta.dirname, '../../deploy/autoscaler');
+const CERTIFICATES = join(AUTOSCALER, 'certificates.sh');
+const SERVICE = join(AUTOSCALER, 'service.yaml');
+
+interface Service {
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly spec: { readonly ports: readonly [{ readonly port: number }] };
+}
+
+/** What the sample manifests give to the cluster-autoscaler. */
+function cloudConfig(): { readonly address: string } {
+  const manifests = parseManifests(readFileSync(join(AUTOSCALER, 'cluster-autoscaler.yaml'), 'utf8'));
+  const map = manifests.find(({ kind }) => kind === 'ConfigMap');
+  return parse((map as unknown as { data: { 'config.yaml': string } }).data['config.yaml']) as { address: string };
+}
 
 /** What the server was asked, and what it wrote into the log. */
 class Served implements AsyncDisposable {
@@ -71,8 +90,9 @@ class Served implements AsyncDisposable {
   }
 
   /** As the cluster-autoscaler calls it. */
-  client(credentials = ChannelCredentials.createInsecure()) {
-    const channel = createChannel(this.server.address, credentials);
+  client(credentials = ChannelCredentials.createInsecure(), serverName?: string) {
+    const options = serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName };
+    const channel = createChannel(this.server.address, credentials, options);
     this.#channels.push(channel);
     return createClient(CloudProviderDefinition, channel);
   }
@@ -242,6 +262,37 @@ describe("the autoscaler's port with TLS", () => {
 
     const refused = { code: Status.UNAUTHENTICATED };
     await eventually(() => expect(client.refresh({})).rejects.toMatchObject(refused));
+  });
+
+  test('takes the certificates that the documentation makes, also when they are made again', async () => {
+    const folder = join(directory, 'documented');
+    const make = (): unknown => execFileSync('sh', [CERTIFICATES, folder], { stdio: 'pipe' });
+    const read = (file: string): Buffer => readFileSync(join(folder, 'cluster-autoscaler', file));
+    const connect = (served: Served, serverName: string) =>
+      served.client(ChannelCredentials.createSsl(read('ca.crt'), read('tls.key'), read('tls.crt')), serverName);
+    make();
+    const own = (file: string): string => join(folder, 'machinist', file);
+    await using served = await Served.start(LOOPBACK, {
+      cert: own('tls.crt'),
+      key: own('tls.key'),
+      clientCA: own('ca.crt'),
+    });
+    const { metadata, spec } = parse(readFileSync(SERVICE, 'utf8')) as Service;
+    const host = `${metadata.name}.${metadata.namespace}.svc`;
+    const before = connect(served, host);
+    await before.refresh({});
+    const first = read('tls.crt');
+
+    make();
+    await served.credentials?.reload();
+
+    expect(read('tls.crt')).not.toEqual(first);
+    await before.refresh({});
+    await connect(served, host).refresh({});
+    await expect(connect(served, 'another.machinist.svc').refresh({})).rejects.toMatchObject({
+      code: Status.UNAVAILABLE,
+    });
+    expect(cloudConfig().address).toBe(`${host}:${spec.ports[0].port}`);
   });
 
   test('does not start with files that cannot be used', async () => {

@@ -1,11 +1,16 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
-import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
+import { applyManifests, parseManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import { connect, namespace } from '../env/environment.ts';
-import { allows, grant } from './shipped-roles.ts';
+import { eventually } from '../expect/eventually.ts';
+import { allows, grant, moveTo } from './shipped-roles.ts';
+
+const DEPLOY = join(import.meta.dirname, '../../deploy');
+const AUTOSCALER = join(DEPLOY, 'autoscaler');
 
 interface Attributes {
   readonly verb: string;
@@ -93,16 +98,101 @@ describe('the shipped roles', () => {
     const api = connect().api();
     const files = ['control-manager', 'control-machine-controller', 'target-manager', 'sim-driver'] as const;
     for (const file of files) await grant(api, file, ns.name);
-    const manifests = ['manifests', 'autoscaler']
-      .flatMap((folder) => readManifests(join(import.meta.dirname, '../../deploy', folder)))
-      .filter(({ kind }) => kind !== 'Namespace')
-      .map((manifest) => ({ ...manifest, metadata: { ...manifest.metadata, namespace: ns.name } }));
+    const manifests = readManifests(join(DEPLOY, 'manifests')).filter(({ kind }) => kind !== 'Namespace');
 
-    await applyManifests(api, manifests);
+    await applyManifests(
+      api,
+      [...manifests, ...readManifests(AUTOSCALER)].map((manifest) => moveTo(ns.name, manifest)),
+    );
 
-    const deployment = await api.request(`/apis/apps/v1/namespaces/${ns.name}/deployments/machine-controller-manager`);
-    const service = await api.request(`/api/v1/namespaces/${ns.name}/services/machinist-autoscaler`);
+    const path = `/apis/apps/v1/namespaces/${ns.name}/deployments/machine-controller-manager`;
+    const { status, body } = await api.request(path, {
+      method: 'PATCH',
+      contentType: 'application/json-patch+json',
+      body: JSON.parse(readFileSync(join(AUTOSCALER, 'machinist-port.patch'), 'utf8')),
+    });
     await api.close();
-    expect([deployment.status, service.status]).toEqual([200, 200]);
+    expect(status).toBe(200);
+    const [{ args, volumeMounts }] = (body as { spec: { template: { spec: { containers: [Container] } } } }).spec
+      .template.spec.containers;
+    const tls = { name: 'autoscaler-tls', mountPath: '/etc/autoscaler', readOnly: true };
+    expect(args.at(-1)).toBe(`--autoscaler-tls-client-ca=${tls.mountPath}/ca.crt`);
+    expect(volumeMounts).toContainEqual(tls);
+  });
+});
+
+interface Container {
+  readonly args: readonly string[];
+  readonly volumeMounts: readonly unknown[];
+}
+
+describe('the shipped roles of the cluster-autoscaler', () => {
+  const core = { group: '' };
+  const lease = { group: 'coordination.k8s.io', resource: 'leases', namespace: 'kube-system' };
+  const configMap = { ...core, resource: 'configmaps', namespace: 'kube-system' };
+  const questions: readonly (Attributes & { readonly allowed: boolean })[] = [
+    // What its informers read; the program does not begin to work before it has them all.
+    ...[
+      { ...core, resource: 'namespaces' },
+      { ...core, resource: 'nodes' },
+      { ...core, resource: 'persistentvolumeclaims' },
+      { ...core, resource: 'persistentvolumes' },
+      { ...core, resource: 'pods' },
+      { ...core, resource: 'replicationcontrollers' },
+      { ...core, resource: 'services' },
+      { group: 'apps', resource: 'daemonsets' },
+      { group: 'apps', resource: 'replicasets' },
+      { group: 'apps', resource: 'statefulsets' },
+      { group: 'batch', resource: 'jobs' },
+      { group: 'policy', resource: 'poddisruptionbudgets' },
+      { group: 'storage.k8s.io', resource: 'csidrivers' },
+      { group: 'storage.k8s.io', resource: 'csinodes' },
+      { group: 'storage.k8s.io', resource: 'csistoragecapacities' },
+      { group: 'storage.k8s.io', resource: 'storageclasses' },
+      { group: 'storage.k8s.io', resource: 'volumeattachments' },
+      { group: 'resource.k8s.io', resource: 'deviceclasses' },
+      { group: 'resource.k8s.io', resource: 'resourceclaims' },
+      { group: 'resource.k8s.io', resource: 'resourceslices' },
+    ].flatMap((read) => ['list', 'watch'].map((verb) => ({ ...read, verb, allowed: true }))),
+    { ...core, resource: 'nodes', verb: 'update', allowed: true },
+    { ...core, resource: 'nodes', verb: 'delete', allowed: false },
+    { ...core, resource: 'pods', verb: 'get', allowed: true },
+    { ...core, resource: 'pods', verb: 'delete', allowed: false },
+    { ...core, resource: 'pods', subresource: 'eviction', verb: 'create', namespace: 'default', allowed: true },
+    { ...core, resource: 'events', verb: 'create', namespace: 'default', allowed: true },
+    { ...core, resource: 'events', verb: 'patch', namespace: 'default', allowed: true },
+    { ...lease, verb: 'create', allowed: true },
+    { ...lease, name: 'cluster-autoscaler', verb: 'update', allowed: true },
+    { ...lease, name: 'kube-scheduler', verb: 'update', allowed: false },
+    { ...configMap, verb: 'create', allowed: true },
+    { ...configMap, name: 'cluster-autoscaler-status', verb: 'update', allowed: true },
+    { ...configMap, name: 'cluster-autoscaler-priority-expander', verb: 'watch', allowed: true },
+    { ...configMap, name: 'cluster-autoscaler-status', verb: 'delete', allowed: true },
+    { ...configMap, name: 'kubeadm-config', verb: 'get', allowed: false },
+    { ...core, resource: 'secrets', namespace: 'kube-system', verb: 'get', allowed: false },
+    { group: 'machine.sapcloud.io', resource: 'machines', namespace: 'default', verb: 'list', allowed: false },
+  ];
+
+  test('allow what it does, and nothing of Machinist', async () => {
+    await using ns = await namespace();
+    const api = connect().api();
+    const roles = parseManifests(readFileSync(join(AUTOSCALER, 'rbac.yaml'), 'utf8'));
+    await applyManifests(
+      api,
+      roles.map((manifest) => moveTo(ns.name, manifest)),
+    );
+    const user = `system:serviceaccount:${ns.name}:cluster-autoscaler`;
+    const review = async (each: Attributes & { readonly allowed: boolean }): Promise<readonly [string, boolean]> => {
+      const { allowed: _wanted, ...resourceAttributes } = each;
+      return [titled(each).what, await allows(api, { user, resourceAttributes })];
+    };
+
+    // The authorizer learns of roles a moment after they were stored.
+    await eventually(async () => {
+      const got = await Promise.all(questions.map(review));
+      expect(got).toEqual(questions.map((each) => [titled(each).what, each.allowed]));
+    });
+
+    await api.close();
   });
 });

@@ -38,9 +38,12 @@ export async function grant(api: Api, file: RoleFile, namespace: string, user = 
   });
 }
 
-function moveTo(namespace: string, manifest: Manifest): Manifest {
-  const { metadata } = manifest;
-  return metadata.namespace === MACHINIST ? { ...manifest, metadata: { ...metadata, namespace } } : manifest;
+/** For `namespace` what is for namespace `machinist`, also where it is a subject that lives there. */
+export function moveTo(namespace: string, manifest: Manifest & Partial<Binding>): Manifest {
+  const moved = <T extends { readonly namespace?: string }>(place: T): T =>
+    place.namespace === MACHINIST ? { ...place, namespace } : place;
+  const { metadata, subjects } = manifest;
+  return { ...manifest, metadata: moved(metadata), ...(subjects && { subjects: subjects.map(moved) }) };
 }
 
 function boundTo(user: string, manifest: Manifest & Partial<Binding>): Manifest {
@@ -52,7 +55,7 @@ function boundTo(user: string, manifest: Manifest & Partial<Binding>): Manifest 
 
 interface Binding {
   readonly roleRef: { readonly name: string };
-  readonly subjects: readonly { readonly kind: string; readonly name: string }[];
+  readonly subjects: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
 }
 
 interface Rule {
