@@ -16,6 +16,7 @@ const TIERS = [
   ['reconcile', 'targets', 'drivers', 'indexes'],
   ['drain'],
   ['process', 'config'],
+  ['preflight'],
   ['operator'],
   ['controllers'],
   ['autoscaler'],

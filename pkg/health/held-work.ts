@@ -3,7 +3,7 @@ import type { Cluster } from '../gate/gate.ts';
 import type { Check } from './checks.ts';
 
 /** What has to be done with a cluster, or with the driver of a provider, before work may begin, or go on. */
-export type Prerequisite = 'caches' | 'identity' | 'catch-up' | 'driver' | 'obedience';
+export type Prerequisite = 'permissions' | 'caches' | 'identity' | 'catch-up' | 'driver' | 'obedience';
 
 /** Work that does not begin, or go on, yet. */
 export interface Held {
@@ -30,6 +30,7 @@ export interface WorkHold {
 const EXCERPT = 300;
 
 const DOING: Readonly<Record<Prerequisite, (of: string) => string>> = {
+  permissions: (of) => `checking permissions in the ${of} cluster`,
   caches: (of) => `filling the caches of the ${of} cluster`,
   identity: (of) => `reading the identity of the ${of} cluster`,
   'catch-up': (of) => `catching up with the ${of} cluster`,

@@ -85,6 +85,15 @@ export const volumeAttachments = resource<VolumeAttachment>(
 );
 export const leases = resource<Lease>('coordination.k8s.io', 'v1', 'leases', 'Lease');
 
+/** Asked by POST, and not stored: what we may do. */
+export const selfSubjectAccessReviews = resource<KubeObject>(
+  'authorization.k8s.io',
+  'v1',
+  'selfsubjectaccessreviews',
+  'SelfSubjectAccessReview',
+  false,
+);
+
 /** `apiVersion` of a resource's objects. */
 export function apiVersionOf(r: Resource<KubeObject>): string {
   return r.group === '' ? r.version : `${r.group}/${r.version}`;

@@ -10,7 +10,7 @@ import type { Endpoint } from './endpoint.ts';
 import { ApiError } from './errors.ts';
 import { errorOfAnswer, errorOfFailure, isConnectionFailure, isUntrustedServer } from './failure.ts';
 import { MUTATE } from './mutate.ts';
-import { leases } from './resource.ts';
+import { leases, selfSubjectAccessReviews } from './resource.ts';
 import { NotStartedError } from './start-guard.ts';
 import { unlimited, type Throttle } from './throttle.ts';
 
@@ -54,6 +54,13 @@ export interface ReadCall extends Call {
   readonly method: 'GET';
   readonly verb: ReadVerb;
   readonly body?: undefined;
+  readonly admit?: undefined;
+}
+
+/** A question that is asked by POST; nothing is stored. */
+export interface ReviewCall extends Call {
+  readonly method: 'POST';
+  readonly verb: 'create';
   readonly admit?: undefined;
 }
 
@@ -104,6 +111,8 @@ export interface TransportOptions {
 
 /** What may be written past the gate. */
 const LEASES = leases.plural;
+/** What is asked by POST. */
+const REVIEWS = selfSubjectAccessReviews.plural;
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 const MAX_RETRIES = 10;
@@ -142,6 +151,12 @@ export class Transport {
    */
   async request<T>(call: ReadCall): Promise<T> {
     if ((call.method as string) !== 'GET') throw new TypeError(`${call.method as string} is no read`);
+    return this.#request<T>(call);
+  }
+
+  /** As `request`, for a question that is asked by POST. */
+  async review<T>(call: ReviewCall): Promise<T> {
+    if (call.address.label !== REVIEWS) throw new TypeError(`${call.method} ${call.address.path} is no review`);
     return this.#request<T>(call);
   }
 

@@ -21,7 +21,7 @@ export function heldWorkMetrics(registry: Registry, list: () => readonly Held[])
   };
   void new Gauge({
     name: 'machinist_work_held',
-    help: '1 for work that does not begin, or go on: the Lease it would be done under (or process), and what it waits for (caches, identity, catch-up, driver, obedience) of which cluster or provider; no value otherwise.',
+    help: '1 for work that does not begin, or go on: the Lease it would be done under (or process), and what it waits for (permissions, caches, identity, catch-up, driver, obedience) of which cluster or provider; no value otherwise.',
     labelNames: LABELS,
     registers: [registry],
     collect() {

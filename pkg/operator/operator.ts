@@ -20,12 +20,14 @@ import type { LeaseThread } from '../leader/lease-thread.ts';
 import type { Logger } from '../log/logger.ts';
 import { heldWorkMetrics } from '../metrics/held-work.ts';
 import { createRegistry } from '../metrics/registry.ts';
+import { permissionsOf } from '../preflight/permissions.ts';
 import { underLease } from '../process/leadership.ts';
 import { type HostProcess, Lifecycle, type Member } from '../process/lifecycle.ts';
 import type { Controller } from '../reconcile/controller.ts';
 import { Caches } from './caches.ts';
 import { ClusterIdentity } from './cluster-identity.ts';
 import { type Clusters, openClusters, writerTo } from './clusters.ts';
+import { DriverGreetings } from './driver-greetings.ts';
 import type { DriverHooks } from './drivers.ts';
 import { type ElectionOptions, type GateOptions, makeLeaseThread, reportingGate } from './election.ts';
 import { type Leadership, type LeadershipOptions, makeLeadership, type OwnLeadership } from './leadership.ts';
@@ -33,6 +35,7 @@ import { connectionsMember, healthMember, probesMember, recorderMember } from '.
 import { operatorMetrics, type OperatorMetrics } from './metrics.ts';
 import { OutageReports } from './outage-reports.ts';
 import type { Service } from './service.ts';
+import { StartCheck } from './start-check.ts';
 import { Work } from './work.ts';
 
 /** What a process is built from. */
@@ -215,11 +218,31 @@ export class Operator {
     lifecycle.add(connectionsMember(this.#clusters, this.#thread, { ...this.#options, leases }));
     lifecycle.add(healthMember({ ...health, clock, log }));
     lifecycle.add(probesMember(this.#clusters, caches, this.#outages));
-    lifecycle.add(...caches.all, ...(callsDrivers ? [this.#identity] : []));
+    lifecycle.add(
+      this.#startCheck(callsDrivers),
+      ...caches.all,
+      ...(callsDrivers
+        ? [this.#identity, new DriverGreetings({ drivers: this.under(MACHINE_LEASE).drivers.all(), clock, log })]
+        : []),
+    );
     lifecycle.add(...[...this.#recorders].map(([component, recorder]) => recorderMember(component, recorder)));
     lifecycle.add(...services);
     lifecycle.add(...leaderships.map((leadership) => this.#memberOf(leadership, { controllers, services }, reports)));
     return lifecycle.run();
+  }
+
+  #startCheck(callsDrivers: boolean): StartCheck {
+    const { config, clock, log } = this;
+    const clusters = this.#clusters;
+    const permissions = permissionsOf({
+      leases: config.leases,
+      isElected: config.leader.enabled,
+      hasTarget: clusters.target !== undefined,
+      callsDrivers,
+      isAutoscaled: config.autoscaler !== undefined,
+      namespace: config.clusters.namespace,
+    });
+    return new StartCheck({ clusters, permissions, clock, log, outages: this.#outages, held: this.#held });
   }
 
   #memberOf(leadership: OwnLeadership, all: LeaseWork, reports: OutageReports): Member {

@@ -241,6 +241,49 @@ describe('an API server that refuses at first what it grants later', () => {
   );
 
   test(
+    'keeps a process that may not take its Lease from leading, which ends with one line that names the file',
+    async () => {
+      await grant(site.api, 'control-identity', 'default', user);
+      await grant(site.api, 'control', pool.namespace, user);
+      await grant(site.api, 'target', 'default', user);
+      const role = `${RBAC}/namespaces/${pool.namespace}/roles/machinist-control`;
+      const { body } = await site.api.request(role);
+      const { rules } = body as { rules: readonly Rule[] };
+      const path = `/rules/${rules.findIndex(({ verbs }) => verbs.includes('update'))}`;
+      await site.api.request(role, {
+        method: 'PATCH',
+        contentType: 'application/json-patch+json',
+        body: [{ op: 'remove', path }],
+      });
+      const { namespace } = pool;
+      const update = { group: 'coordination.k8s.io', resource: 'leases', name: 'machine-controller', verb: 'update' };
+      const mayUpdate = (): Promise<boolean> =>
+        allows(site.api, { user, resourceAttributes: { ...update, namespace } });
+      await eventually(async () => !(await mayUpdate()), PATIENCE);
+      const { log, lines } = recordingLog();
+      await using manager = await InProcessManager.start({
+        ...pool.access,
+        log,
+        flags: { 'control-kubeconfig': await site.kubeconfigThrough(site.plane.url, user), 'leader-elect': 'true' },
+      });
+      const code = await manager.ended;
+
+      expect(code).toBe(1);
+      expect(lines.filter(({ level }) => level === 'error')).toEqual([
+        {
+          level: 'error',
+          message: 'could not start',
+          err: expect.stringMatching(
+            /does not let us get, update, watch leases\.coordination\.k8s\.io machine-controller-manager .*: apply deploy\/rbac\/control\.yaml$/,
+          ),
+        },
+      ]);
+      expect(lines.map(({ message }) => message)).not.toContain('became leader');
+    },
+    TEST_MS,
+  );
+
+  test(
     'and a driver that cannot be reached is told everywhere, too, until it can',
     async () => {
       const { log, lines } = recordingLog();

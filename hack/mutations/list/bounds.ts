@@ -821,4 +821,25 @@ export const BOUNDS: readonly Mutation[] = [
     why: 'Each new token breaks the connection over which the Lease is renewed.',
     tests: ['pkg/leader/relayed-endpoint.test.ts'],
   },
+  {
+    file: 'pkg/operator/start-check.ts',
+    from: 'if (needed.length > 0) throw',
+    to: 'if (needed.length > 99) throw',
+    why: 'A process that may not do its work takes the Lease from one that may.',
+    tests: ['pkg/operator/start-check.test.ts'],
+  },
+  {
+    file: 'pkg/operator/start-check.ts',
+    from: 'if (isWaitedFor) throw err;',
+    to: 'throw err;',
+    why: 'What a target refuses after its outage is no longer told.',
+    tests: ['pkg/operator/start-check.test.ts'],
+  },
+  {
+    file: 'pkg/preflight/permissions.ts',
+    from: 'other?.lost !== undefined || other === undefined',
+    to: 'true',
+    why: 'What nothing works without is only told, where a part of the work needs it too.',
+    tests: ['pkg/preflight/permissions.test.ts'],
+  },
 ];

@@ -1,0 +1,60 @@
+import { ReconnectBackoff } from '../cache/reconnect-backoff.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { MachineDriver } from '../driver/gated-driver.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Member } from '../process/lifecycle.ts';
+
+/** A driver that was not there at the start is asked so often at least. */
+const LONGEST_PAUSE_MS = 10_000;
+
+/** What is asked of a driver. */
+type Greeted = Pick<MachineDriver, 'capabilities' | 'provider'>;
+
+/** Whom to ask. */
+export interface DriverGreetingsOptions {
+  readonly drivers: readonly Greeted[];
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Asks each driver who it is before the process leads, so that one that cannot be reached, or speaks another contract, is told by a
+ * process that stands by too. Nobody waits for an answer: the connection itself tells and shows what is wrong, until it is right once.
+ */
+export class DriverGreetings implements Member {
+  readonly name = 'greetings of drivers';
+  readonly #options: DriverGreetingsOptions;
+  readonly #stopping = new AbortController();
+  #running: readonly Promise<void>[] = [];
+
+  constructor(options: DriverGreetingsOptions) {
+    this.#options = options;
+  }
+
+  start(): Promise<void> {
+    this.#running = this.#options.drivers.map((driver) => this.#greet(driver));
+    return Promise.resolve();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('the process is stopping'));
+    await Promise.all(this.#running);
+  }
+
+  /** Never rejects. */
+  async #greet(driver: Greeted): Promise<void> {
+    const { clock, log } = this.#options;
+    const { signal } = this.#stopping;
+    const backoff = new ReconnectBackoff(clock, { longestMs: LONGEST_PAUSE_MS });
+    while (!signal.aborted) {
+      try {
+        await driver.capabilities(signal);
+        return;
+      } catch (err) {
+        if (signal.aborted) return;
+        log.debug({ provider: driver.provider, err }, 'driver did not answer');
+        await clock.sleep(backoff.next(), signal).catch(() => undefined);
+      }
+    }
+  }
+}

@@ -1,0 +1,163 @@
+import { GROUP, VERSION } from '../apis/machine/v1alpha1/group.ts';
+import type { Clock } from '../clock/clock.ts';
+import { CONTROL } from '../gate/gate.ts';
+import type { Outages } from '../gate/outages.ts';
+import type { HeldWork } from '../health/held-work.ts';
+import { AccessReviewer } from '../kube/access-review.ts';
+import { ApiError, isRefusal, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
+import { readSchemas } from '../kube/open-api.ts';
+import type { Logger } from '../log/logger.ts';
+import { describeUnknown, type Schema, unknownFields } from '../preflight/known-fields.ts';
+import { describeMissing, type Permission } from '../preflight/permissions.ts';
+import { refusedOf } from '../preflight/refused.ts';
+import { CannotStartError, type Member } from '../process/lifecycle.ts';
+import type { ClusterAccess, Clusters } from './clusters.ts';
+import { retryUnlessRefused } from './retry-until-done.ts';
+import { untilOutage } from './target-readiness.ts';
+
+/** What a start is checked with. */
+export interface StartCheckOptions {
+  readonly clusters: Clusters;
+  readonly permissions: readonly Permission[];
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly outages: Outages;
+  readonly held: HeldWork;
+}
+
+/** What is missing and not needed is looked at again so often. */
+const LOOK_AGAIN_MS = 300_000;
+/** For one question; an API server that is down is asked again. */
+const QUESTION_TIMEOUT_MS = 10_000;
+
+/**
+ * Looks, before the process applies for a Lease, whether it may do its work, and whether the control cluster stores all of it.
+ *
+ * | what is missing                          | what happens                                                                   |
+ * |------------------------------------------|--------------------------------------------------------------------------------|
+ * | what nothing works without               | asked again for 10 s, then the process ends with one line: CannotStartError    |
+ * | what only a part of the work needs       | told in one line after 10 s, and when it was granted; the process goes on      |
+ * | an answer of the control cluster         | waited for                                                                     |
+ * | an answer of a target that has an outage | nobody waits: it is asked on and on, and whatever is missing then is only told |
+ * | the right to ask, or the API for it      | told; the caches find out for themselves what they may read                    |
+ */
+export class StartCheck implements Member {
+  readonly name = 'start checks';
+  readonly #options: StartCheckOptions;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>[] = [];
+
+  constructor(options: StartCheckOptions) {
+    this.#options = options;
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    const { control, target } = this.#options.clusters;
+    const isOne = target === control;
+    const checks = [this.#startOn(control, this.#permissionsIn(isOne ? ['control', 'target'] : ['control']), signal)];
+    if (target !== undefined && !isOne) checks.push(this.#startOn(target, this.#permissionsIn(['target']), signal));
+    await Promise.all(checks);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('the process is stopping'));
+    await Promise.all(this.#running);
+  }
+
+  #permissionsIn(roles: readonly string[]): readonly Permission[] {
+    return this.#options.permissions.filter(({ cluster }) => roles.includes(cluster));
+  }
+
+  async #startOn(access: ClusterAccess, permissions: readonly Permission[], signal: AbortSignal): Promise<void> {
+    const { outages } = this.#options;
+    const { cluster } = access;
+    let isWaitedFor = true;
+    const checked = this.#require(access, permissions, AbortSignal.any([signal, this.#stopping.signal])).catch(
+      (err: unknown) => {
+        if (isWaitedFor) throw err;
+        return permissions; // told below, if they are still missing
+      },
+    );
+    this.#running.push(this.#follow(access, checked));
+    await (cluster === CONTROL ? checked : Promise.race([checked, untilOutage(outages, cluster)]));
+    isWaitedFor = false;
+  }
+
+  /** What goes on when nobody waits any more; never rejects. */
+  async #follow(access: ClusterAccess, checked: Promise<readonly Permission[]>): Promise<void> {
+    const [outcome] = await Promise.allSettled([checked]);
+    if (outcome.status === 'rejected') return; // the start has failed of it
+    if (access.cluster === CONTROL) await this.#lookAtFields(access);
+    await this.#tellUntilGranted(access, outcome.value);
+  }
+
+  /** Resolves with what is missing and not needed. Throws CannotStartError, and the signal's reason. */
+  async #require(
+    { cluster, transport }: ClusterAccess,
+    permissions: readonly Permission[],
+    signal: AbortSignal,
+  ): Promise<readonly Permission[]> {
+    const { clock, log, held } = this.#options;
+    const reviewer = new AccessReviewer(transport);
+    const hold = held.hold({ work: 'process', waitsFor: 'permissions', of: cluster });
+    let missing = permissions;
+    let hasAnswered = false;
+    try {
+      await retryUnlessRefused(
+        { clock, log, hold },
+        `checking permissions in the ${cluster} cluster`,
+        async (s) => {
+          hasAnswered = false;
+          // What was granted once is not asked again: roles that are being applied do not come and go.
+          missing = await refusedOf(reviewer, missing, { signal: s, timeoutMs: QUESTION_TIMEOUT_MS });
+          hasAnswered = true;
+          const needed = missing.filter(({ lost }) => lost === undefined);
+          if (needed.length > 0) throw new ApiError(403, 'Forbidden', describeMissing(needed));
+        },
+        signal,
+      );
+      return missing;
+    } catch (err) {
+      hold.release();
+      if (!isRefusal(err)) throw err;
+      if (hasAnswered) throw new CannotStartError(describeMissing(missing), { cause: err });
+      log.warn({ cluster, err: err.message }, 'could not check permissions');
+      return [];
+    }
+  }
+
+  /** Never rejects. */
+  async #tellUntilGranted({ cluster, transport }: ClusterAccess, permissions: readonly Permission[]): Promise<void> {
+    const { clock, log } = this.#options;
+    const { signal } = this.#stopping;
+    const reviewer = new AccessReviewer(transport);
+    let missing = permissions;
+    let told = '';
+    for (let pauseMs = REFUSAL_PATIENCE_MS; !signal.aborted && missing.length > 0; pauseMs = LOOK_AGAIN_MS) {
+      try {
+        await clock.sleep(pauseMs, signal);
+        missing = await refusedOf(reviewer, missing, { signal, timeoutMs: QUESTION_TIMEOUT_MS });
+      } catch (err) {
+        if (!signal.aborted) log.debug({ cluster, err }, 'could not check permissions');
+        continue;
+      }
+      const text = describeMissing(missing);
+      if (missing.length > 0 && text !== told) log.warn({ cluster, err: text }, 'permissions are missing');
+      if (missing.length === 0 && told !== '') log.info({ cluster }, 'permissions were granted');
+      told = text;
+    }
+  }
+
+  /** Fields that the control cluster drops are told: objects work without them. */
+  async #lookAtFields({ cluster, transport }: ClusterAccess): Promise<void> {
+    const { log } = this.#options;
+    const { signal } = this.#stopping;
+    try {
+      const schemas = await readSchemas(transport, { group: GROUP, version: VERSION }, { signal });
+      const unknown = unknownFields((kind) => schemas.get(kind) as Schema | undefined);
+      if (unknown.length > 0) log.warn({ cluster, err: describeUnknown(unknown) }, 'fields are not stored');
+    } catch (err) {
+      if (!signal.aborted) log.debug({ cluster, err }, 'could not read which fields are stored');
+    }
+  }
+}

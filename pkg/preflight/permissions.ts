@@ -1,0 +1,239 @@
+import { GROUP } from '../apis/machine/v1alpha1/group.ts';
+import type { AccessAttributes } from '../kube/access-review.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+
+/** Which of the two clusters of a process; both may be one. */
+export type ClusterRole = 'control' | 'target';
+
+/** What a process may have to be allowed. */
+export interface Permission {
+  readonly cluster: ClusterRole;
+  readonly attributes: AccessAttributes;
+  /** The shipped file that grants it. */
+  readonly file: string;
+  /** What does not work without it; undefined: nothing does. */
+  readonly lost: string | undefined;
+}
+
+/** What is run, as far as permissions go. */
+export interface Workload {
+  /** Those under which its controllers work. */
+  readonly leases: ReadonlySet<string>;
+  /** Whether the Leases are fought for. */
+  readonly isElected: boolean;
+  readonly hasTarget: boolean;
+  readonly callsDrivers: boolean;
+  readonly isAutoscaled: boolean;
+  /** Of the Machines. */
+  readonly namespace: string;
+}
+
+interface Rule {
+  readonly cluster: ClusterRole;
+  readonly group: string;
+  /** A subresource follows a slash. */
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly namespace?: string | undefined;
+  readonly name?: string;
+  readonly file: string;
+  readonly lost?: string;
+}
+
+const READ = ['get', 'list', 'watch'];
+const TARGET = 'deploy/rbac/target.yaml';
+
+/**
+ * What a process is to be allowed: what the shipped files grant for its layout. What it cannot do anything without keeps it from
+ * leading; the rest is told, as roles that others wrote may lack it.
+ */
+export function permissionsOf(workload: Workload): readonly Permission[] {
+  const { leases, hasTarget } = workload;
+  const file =
+    leases.size > 1 ? 'control' : leases.has(MANAGER_LEASE) ? 'control-manager' : 'control-machine-controller';
+  const control = `deploy/rbac/${file}.yaml`;
+  const rules = [
+    ...(leases.has(MANAGER_LEASE) ? managerRules(control, workload) : []),
+    ...(leases.has(MACHINE_LEASE) ? machineRules(control, workload) : []),
+    ...commonRules(control, workload),
+    ...(hasTarget ? targetRules(leases) : []),
+  ];
+  return withoutTwins(rules.flatMap(expand));
+}
+
+function managerRules(file: string, { namespace, isAutoscaled }: Workload): readonly Rule[] {
+  const ours = { cluster: 'control', group: GROUP, namespace, file } as const;
+  return [
+    { ...ours, resources: ['machinedeployments'], verbs: [...READ, 'patch'] },
+    { ...ours, resources: ['machinesets', 'machines'], verbs: [...READ, 'create', 'patch', 'delete'] },
+    {
+      ...ours,
+      resources: ['machinedeployments/status', 'machinesets/status', 'machines/status'],
+      verbs: ['patch'],
+    },
+    ...(isAutoscaled
+      ? [
+          {
+            ...ours,
+            resources: ['machineclasses'],
+            verbs: [...READ, 'patch'],
+            lost: 'autoscalers are not told what new Nodes would look like',
+          },
+        ]
+      : []),
+  ];
+}
+
+function machineRules(file: string, { namespace, callsDrivers }: Workload): readonly Rule[] {
+  const ours = { cluster: 'control', group: GROUP, namespace, file } as const;
+  return [
+    { ...ours, resources: ['machines'], verbs: [...READ, 'patch'] },
+    { ...ours, resources: ['machines'], verbs: ['delete'], lost: 'the Machine of a deleted Node stays' },
+    { ...ours, resources: ['machines/status'], verbs: ['patch'] },
+    {
+      ...ours,
+      resources: ['machinesets', 'machinedeployments'],
+      verbs: READ,
+      lost: 'machines are replaced one at a time',
+    },
+    { ...ours, resources: ['machineclasses'], verbs: READ },
+    { ...ours, resources: ['machineclasses'], verbs: ['patch'], lost: 'a class can be deleted while Machines use it' },
+    { ...ours, group: '', resources: ['secrets'], verbs: READ },
+    {
+      ...ours,
+      group: '',
+      resources: ['secrets'],
+      verbs: ['patch'],
+      lost: 'a Secret can be deleted while a class uses it',
+    },
+    ...(callsDrivers
+      ? [
+          {
+            cluster: 'control',
+            group: '',
+            resources: ['namespaces'],
+            verbs: ['get'],
+            name: 'kube-system',
+            file: 'deploy/rbac/control-identity.yaml',
+          } as const,
+        ]
+      : []),
+  ];
+}
+
+function commonRules(file: string, { leases, isElected, namespace }: Workload): readonly Rule[] {
+  const own = { cluster: 'control', namespace, file } as const;
+  const events = {
+    ...own,
+    group: '',
+    resources: ['events'],
+    verbs: ['create', 'patch'],
+    lost: 'Events are not written',
+  };
+  if (!isElected) return [events];
+  const lease = { ...own, group: 'coordination.k8s.io', resources: ['leases'] };
+  return [
+    events,
+    { ...lease, verbs: ['create'] },
+    ...[...leases].flatMap((name) => [
+      { ...lease, name, verbs: ['get', 'update'] },
+      { ...lease, name, verbs: ['watch'], lost: 'a Lease that was given up is taken seconds later' },
+    ]),
+  ];
+}
+
+function targetRules(leases: ReadonlySet<string>): readonly Rule[] {
+  const core = { cluster: 'target', group: '', file: TARGET } as const;
+  const nodes = { ...core, resources: ['nodes'] };
+  if (!leases.has(MACHINE_LEASE)) {
+    const file = 'deploy/rbac/target-manager.yaml';
+    return [
+      { ...nodes, file, verbs: READ },
+      { ...nodes, file, verbs: ['patch'], lost: 'labels, annotations and taints of templates do not reach Nodes' },
+    ];
+  }
+  const volumes = { ...core, group: 'storage.k8s.io', resources: ['volumeattachments'] };
+  return [
+    { ...nodes, verbs: READ },
+    { ...nodes, verbs: ['patch'], lost: 'Nodes cannot be cordoned, labelled or tainted, so that nothing is drained' },
+    { ...nodes, verbs: ['delete'], lost: 'Nodes of deleted Machines stay' },
+    { ...core, resources: ['nodes/status'], verbs: ['patch'], lost: 'Nodes do not show conditions of ours' },
+    { ...core, resources: ['pods'], verbs: [...READ, 'delete'], lost: 'Nodes cannot be drained' },
+    { ...core, resources: ['pods/eviction'], verbs: ['create'], lost: 'Nodes cannot be drained' },
+    {
+      ...core,
+      group: 'policy',
+      resources: ['poddisruptionbudgets'],
+      verbs: ['list'],
+      lost: 'it is not told which budget blocks a drain',
+    },
+    {
+      ...core,
+      resources: ['persistentvolumeclaims', 'persistentvolumes'],
+      verbs: ['get'],
+      lost: 'pods with volumes cannot be drained',
+    },
+    { ...volumes, verbs: READ },
+    { ...volumes, verbs: ['delete'], lost: 'volumes stay attached after a forced drain' },
+    {
+      ...core,
+      namespace: 'kube-system',
+      resources: ['secrets'],
+      verbs: ['get', 'create', 'patch', 'delete'],
+      lost: 'machines whose user data asks for a bootstrap token are not created',
+    },
+  ];
+}
+
+function expand({ cluster, group, namespace, name, resources, verbs, file, lost }: Rule): readonly Permission[] {
+  return resources.flatMap((path) => {
+    const [resource = '', subresource] = path.split('/');
+    return verbs.map((verb) => ({
+      cluster,
+      attributes: { verb, group, resource, subresource, namespace, name },
+      file,
+      lost,
+    }));
+  });
+}
+
+/** Each once; of two, the one that nothing works without. */
+function withoutTwins(permissions: readonly Permission[]): readonly Permission[] {
+  const byWhat = new Map<string, Permission>();
+  for (const permission of permissions) {
+    const what = JSON.stringify([permission.cluster, permission.attributes]);
+    const other = byWhat.get(what);
+    if (other?.lost !== undefined || other === undefined) byWhat.set(what, permission);
+  }
+  return [...byWhat.values()];
+}
+
+/** Resources that one line names. */
+const MOST_NAMED = 6;
+
+/** What to apply, and what for, in one line: `the control cluster does not let us create leases.coordination.k8s.io …: apply FILE`. */
+export function describeMissing(missing: readonly Permission[]): string {
+  const byFile = Map.groupBy(missing, ({ cluster, file }) => `${cluster} ${file}`);
+  return [...byFile.values()].map(describeFile).join('; ');
+}
+
+function describeFile(missing: readonly Permission[]): string {
+  const [{ cluster, file } = { cluster: '', file: '' }] = missing;
+  const byWhere = [...Map.groupBy(missing, ({ attributes }) => whereOf(attributes))];
+  const named = byWhere
+    .slice(0, MOST_NAMED)
+    .map(([where, some]) => `${[...new Set(some.map(({ attributes: { verb } }) => verb))].join(', ')} ${where}`);
+  const more = byWhere.length > MOST_NAMED ? `, and ${byWhere.length - MOST_NAMED} more` : '';
+  const lost = [...new Set(missing.flatMap((one) => one.lost ?? []))];
+  const without =
+    lost.length === 0 || missing.some((one) => one.lost === undefined) ? '' : ` (without: ${lost.join('; ')})`;
+  return `the ${cluster} cluster does not let us ${named.join('; ')}${more}: apply ${file}${without}`;
+}
+
+/** `machines/status.machine.sapcloud.io in namespace x`. */
+function whereOf({ group, resource, subresource, namespace, name }: AccessAttributes): string {
+  const path = subresource === undefined ? resource : `${resource}/${subresource}`;
+  const object = name === undefined ? '' : ` ${name}`;
+  const scope = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  return `${path}.${group === '' ? 'core' : group}${object}${scope}`;
+}
