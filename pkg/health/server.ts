@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 
 import type { Logger } from '../log/logger.ts';
+import { expose } from '../metrics/exposition.ts';
 import type { Checks, Readiness } from './checks.ts';
 
 /** What the server shows, and where. */
@@ -80,7 +81,7 @@ export class HealthServer {
     response.end(request.method === 'HEAD' ? undefined : body);
   }
 
-  async #answer({ method, url = '/' }: IncomingMessage): Promise<Answer> {
+  async #answer({ method, url = '/', headers }: IncomingMessage): Promise<Answer> {
     if (method !== 'GET' && method !== 'HEAD') return { status: 405, type: PLAIN, body: 'method not allowed\n' };
     const [path = '/', query] = url.split('?', 2);
     switch (path) {
@@ -95,7 +96,7 @@ export class HealthServer {
         };
       }
       case '/metrics':
-        return { status: 200, type: this.#parts.registry.contentType, body: await this.#parts.registry.metrics() };
+        return { status: 200, ...(await expose(this.#parts.registry, headers.accept)) };
       case '/configz':
         return { status: 200, type: 'application/json', body: '{}' };
       default:

@@ -14,8 +14,8 @@ async function serve(checks = new Checks(), registry = new Registry()) {
   const server = new HealthServer({ address: '127.0.0.1', port: 0, checks, registry, log: silentLogger });
   servers.push(server);
   const port = await server.start();
-  const get = async (path: string, method = 'GET') => {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method });
+  const get = async (path: string, method = 'GET', accept = '*/*') => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { accept } });
     return { status: answer.status, type: answer.headers.get('content-type'), body: await answer.text() };
   };
   return { port, get };
@@ -65,6 +65,15 @@ describe('the health server', () => {
     const { get } = await serve(checks);
 
     expect((await get('/readyz')).body).toBe('[-] broken failed: oops\n[+] fine ok\nreadyz check failed\n');
+  });
+
+  test.each([
+    { accept: 'application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1', type: 'application/openmetrics-text' },
+    { accept: 'application/json', type: 'text/plain; version=0.0.4' },
+  ])('serves the metrics to who accepts $accept as $type', async ({ accept, type }) => {
+    const { get } = await serve();
+
+    expect((await get('/metrics', 'GET', accept)).type).toContain(type);
   });
 
   test('serves the metrics as Prometheus text', async () => {

@@ -1,0 +1,50 @@
+import { Registry } from 'prom-client';
+
+/** What a scrape is answered with. */
+export interface Exposition {
+  readonly type: string;
+  readonly body: string;
+}
+
+const OPEN_METRICS = 'application/openmetrics-text';
+
+/**
+ * The metrics in the text format 0.0.4, whatever else `accept` asks for, as every reader of the original understands it; in OpenMetrics
+ * only for who names it, and likes nothing better that we have.
+ */
+export async function expose(registry: Registry, accept = ''): Promise<Exposition> {
+  const text = await registry.metrics();
+  if (!prefersOpenMetrics(accept)) return { type: Registry.PROMETHEUS_CONTENT_TYPE, body: text };
+  return { type: Registry.OPENMETRICS_CONTENT_TYPE, body: toOpenMetrics(text) };
+}
+
+/** Whether an Accept header names OpenMetrics, at least as welcome as plain text. */
+export function prefersOpenMetrics(accept: string): boolean {
+  const weights = new Map<string, number>();
+  for (const range of accept.toLowerCase().split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
+    const q = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
+    const weight = q === undefined ? 1 : Number(q);
+    if (Number.isFinite(weight)) weights.set(type, Math.max(weights.get(type) ?? 0, weight));
+  }
+  const wanted = weights.get(OPEN_METRICS) ?? 0;
+  return wanted > 0 && wanted >= (weights.get('text/plain') ?? 0);
+}
+
+/**
+ * The same in OpenMetrics 1.0, which differs in what is said of a family: a counter is called without `_total`, one whose samples do not
+ * end so cannot be called a counter, and quotes in help are escaped. There are no empty lines, and there is an end.
+ */
+export function toOpenMetrics(text: string): string {
+  const lines = text.split('\n').filter((line) => line !== '');
+  const counters = new Set(lines.flatMap((line) => /^# TYPE (\S+) counter$/.exec(line)?.[1] ?? []));
+  const told = lines.map((line) => {
+    const [, keyword = '', name = '', rest = ''] = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line) ?? [];
+    if (keyword === '') return line;
+    const isCounter = counters.has(name);
+    const family = isCounter ? name.replace(/_total$/, '') : name;
+    if (keyword === 'HELP') return `# HELP ${family} ${rest.replaceAll('"', '\\"')}`;
+    return `# TYPE ${family} ${isCounter && family === name ? 'unknown' : rest}`;
+  });
+  return `${told.join('\n')}\n# EOF\n`;
+}
