@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client';
 
 import { autoscalerMetrics } from '../../pkg/autoscaler/metrics.ts';
 import { activityMetrics } from '../../pkg/metrics/activity.ts';
+import { buildInfo } from '../../pkg/metrics/build.ts';
 import { clockMetrics } from '../../pkg/metrics/clock.ts';
 import { driverMetrics } from '../../pkg/metrics/driver.ts';
 import { eventMetrics } from '../../pkg/metrics/events.ts';
@@ -11,7 +12,10 @@ import { kubeMetrics } from '../../pkg/metrics/kube.ts';
 import { leaderMetrics } from '../../pkg/metrics/leader.ts';
 import { machineDeploymentMetrics } from '../../pkg/controllers/machine-deployment/metrics.ts';
 import { machineSetMetrics } from '../../pkg/controllers/machine-set/metrics.ts';
+import { rolloutMetrics } from '../../pkg/controllers/machine-deployment/rollout-metrics.ts';
 import { machineMetrics } from '../../pkg/controllers/machine/metrics.ts';
+import { poolMetrics } from '../../pkg/controllers/machine/pool-metrics.ts';
+import { waitMetrics } from '../../pkg/controllers/machine/wait-metrics.ts';
 import { replacementMetrics } from '../../pkg/controllers/machine/replacement-metrics.ts';
 import { queueMetrics } from '../../pkg/metrics/queue.ts';
 import { reconcileMetrics } from '../../pkg/metrics/reconcile.ts';
@@ -26,8 +30,78 @@ Generated from the declarations in \`pkg\`.
 
 Served at \`/metrics\` in the Prometheus text format. Names that begin with \`mcm_\` and \`rest_client_\` are the original's, with its labels; those that
 begin with \`machinist_\` are ours. The usual \`process_*\` and \`nodejs_*\` metrics come on top. Gauges about objects are read from the caches at each
-scrape: the series of a deleted object are gone with it.
+scrape: the series of a deleted object are gone with it. Every process shows what its own caches hold, leading or not: over several replicas take the
+maximum, not the sum. What is counted, and histograms, are of the process that did the work: take the sum of their rates.
+
+The answer is the text format 0.0.4, whatever else a client accepts; one that asks for \`application/openmetrics-text\` and does not prefer plain text
+gets OpenMetrics 1.0. There a counter of the original whose name does not end in \`_total\` is of type \`unknown\`.
 `;
+
+const CARDINALITY = `
+## How many series
+
+A metric has at most as many series as its labels have values together; a histogram has one for each bucket, and two more. The values of each label are
+bounded by:
+
+`;
+
+const A_NAME = 'one for each object of the kind that the metric is about';
+const A_MACHINE = 'one for each Machine';
+const FIXED = 'a fixed list';
+
+/** What bounds the values of each label; one that is missing here may not be declared. */
+const BOUNDS: Readonly<Record<string, string>> = {
+  action: FIXED,
+  binary: 'one',
+  call: FIXED,
+  cluster: 'the control cluster and the target',
+  code: 'HTTP status codes, or those of gRPC',
+  condition: 'types of conditions; those of a Machine are the conditions of its Node',
+  controller: FIXED,
+  createdAt: 'one for each object',
+  error_code: 'the codes of machine errors, 18',
+  failed_machine_last_operation_machine_operation_type: FIXED,
+  failed_machine_last_operation_state: FIXED,
+  failed_machine_name: 'at most 100 for each MachineSet or MachineDeployment',
+  failed_machine_owner_ref: 'as failed_machine_name',
+  failed_machine_provider_id: 'as failed_machine_name',
+  fate: FIXED,
+  forced: 'true, false',
+  group: 'one for each node group that autoscalers see',
+  host: 'one for each API server',
+  instance_type: 'those that MachineClasses name',
+  intent: FIXED,
+  kind: FIXED,
+  lease: 'at most two',
+  machine_class: 'one for each MachineClass',
+  machine_deployment: 'one for each MachineDeployment',
+  method: FIXED,
+  name: `${A_NAME}, or one for each workqueue`,
+  namespace: 'one: a process looks after one namespace',
+  node_name: A_MACHINE,
+  nodejs: 'one',
+  of: 'clusters and providers, or a fixed list',
+  operation: 'the calls of drivers, 6',
+  phase: 'the phases of a Machine',
+  program: 'one',
+  provider: 'one for each driver, and one for each provider that MachineClasses name',
+  reason: FIXED,
+  result: FIXED,
+  spec_class_api_group: 'one or two',
+  spec_class_kind: 'one or two',
+  spec_class_name: 'one for each MachineClass',
+  spec_machine_class_api_group: 'one or two',
+  spec_machine_class_kind: 'one or two',
+  spec_machine_class_name: 'one for each MachineClass',
+  spec_provider_id: A_MACHINE,
+  spec_strategy_type: FIXED,
+  url: 'one for each kind of request: namespaces and names are left open',
+  verb: FIXED,
+  version: 'one',
+  waits_for: FIXED,
+  work: 'the Leases, and process',
+  zone: 'those of the machines',
+};
 
 /** What of a metric the reference shows; prom-client does not declare \`labelNames\`. */
 interface Described {
@@ -43,7 +117,7 @@ export async function metricsReference(): Promise<string> {
   declareAll(registry);
   const described = registry.getMetricsAsArray() as unknown as readonly Described[];
   const rows = described
-    .filter(({ name }) => /^(mcm|rest_client|machinist)_/.test(name))
+    .filter(isOurs)
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .map(({ name, type, labelNames = [], help }) => [
       `\`${name}\``,
@@ -51,7 +125,25 @@ export async function metricsReference(): Promise<string> {
       labelNames.map((label) => `\`${label}\``).join(', ') || '–',
       help,
     ]);
-  return `${INTRODUCTION}\n${await table(['metric', 'type', 'labels', 'meaning'], rows)}`;
+  const metrics = await table(['metric', 'type', 'labels', 'meaning'], rows);
+  return `${INTRODUCTION}\n${metrics}${CARDINALITY}${await table(['label', 'values'], boundsOf(described))}`;
+}
+
+/** Throws for a label of which nobody has said what bounds it, and for one that no metric has. */
+function boundsOf(described: readonly Described[]): string[][] {
+  const labels = new Set(described.filter(isOurs).flatMap(({ labelNames = [] }) => labelNames));
+  const bounded = Object.keys(BOUNDS);
+  const differing = [
+    ...[...labels].filter((label) => !(label in BOUNDS)),
+    ...bounded.filter((label) => !labels.has(label)),
+  ];
+  if (differing.length > 0) throw new Error(`labels without metric, or without a bound in BOUNDS: ${differing.join()}`);
+  return [...labels].toSorted().map((label) => [`\`${label}\``, BOUNDS[label] ?? '']);
+}
+
+/** Declared in pkg; the rest are those of every Node.js process. */
+function isOurs({ name }: Described): boolean {
+  return /^(mcm|rest_client|machinist)_/.test(name);
 }
 
 function declareAll(registry: Registry): void {
@@ -71,9 +163,17 @@ function declareAll(registry: Registry): void {
   machineDeploymentMetrics(registry, () => []);
   machineSetMetrics(registry, () => []);
   machineMetrics(registry, { list: () => [] });
+  const none = { list: () => [], get: () => undefined };
+  const clock = { now: () => 0 };
+  rolloutMetrics(registry, { machineDeployments: none, machineSets: none, clock });
+  poolMetrics(registry, { machines: none, machineSets: none, clock });
+  waitMetrics(registry, { waits: () => NOTHING_WAITS, classes: none, clock });
+  buildInfo(registry, { version: '', program: '' });
   replacementMetrics(registry, { held: () => [], zones: () => [] }, []);
   orphanVMMetrics(registry, () => 0);
   unmanagedNodeMetrics(registry);
   heldWorkMetrics(registry, () => []);
   autoscalerMetrics(registry, () => []);
 }
+
+const NOTHING_WAITS = { drains: { blocked: () => [] }, retries: { held: () => [], isExhausted: () => false } };

@@ -433,6 +433,10 @@ describe('an outage', () => {
     expect(text).toContain('machinist_cluster_outage{cluster="target"} 1');
     expect(text).toContain('machinist_cluster_outage{cluster="control"} 0');
     expect(text).toContain('mcm_machine_controller_frozen 1');
+    expect(text).toContain('machinist_cluster_outage_reason{cluster="target",reason="unreachable"} 1');
+    expect(text).toContain('machinist_cluster_outage_reason{cluster="target",reason="set-back"} 0');
+    expect(text).toContain('machinist_cluster_outage_reason{cluster="control",reason="unreachable"} 0');
+    expect(afterwards).toContain('machinist_cluster_outage_reason{cluster="target",reason="unreachable"} 0');
     const times = text.split('\n').filter((line) => line.startsWith('machinist_cluster_outage_since'));
     expect(times).toEqual([`machinist_cluster_outage_since_timestamp_seconds{cluster="target"} ${since}`]);
     expect(afterwards).not.toContain('machinist_cluster_outage_since_timestamp_seconds{');

@@ -3,7 +3,15 @@ import { untilAborted, withDeadline } from '../clock/deadline.ts';
 import type { Logger } from '../log/logger.ts';
 import type { GateMetrics } from '../metrics/gate.ts';
 import type { Cluster } from './gate.ts';
-import { describeOutage, type OutageChange, type Outage, ServerAheadError, SetBackError } from './outage.ts';
+import {
+  describeOutage,
+  type OutageChange,
+  type Outage,
+  OUTAGE_REASONS,
+  outageReasonOf,
+  ServerAheadError,
+  SetBackError,
+} from './outage.ts';
 import { BlindTimes } from './blind-times.ts';
 
 /** A cluster that is watched for being alive. */
@@ -112,7 +120,7 @@ export class OutageDetector {
   constructor(probed: ProbedCluster, parts: OutageDetectorParts) {
     this.#probed = probed;
     this.#parts = parts;
-    parts.metrics.outage.set({ cluster: probed.cluster }, 0);
+    showOutage(parts.metrics, probed.cluster, undefined);
     parts.metrics.setBacks.inc({ cluster: probed.cluster }, 0);
     probed.listen?.({ doubted: () => this.#doubted(), setBack: (why) => this.#setBack(why) });
   }
@@ -336,9 +344,7 @@ export class OutageDetector {
   #changed(outage: Outage, isOver: boolean, lastedMs: number): void {
     const { changed, log, metrics } = this.#parts;
     const { cluster } = this.#probed;
-    metrics.outage.set({ cluster }, isOver ? 0 : 1);
-    if (!isOver) metrics.outageSince.set({ cluster }, outage.sinceMs / 1_000);
-    else metrics.outageSince.remove({ cluster });
+    showOutage(metrics, cluster, isOver ? undefined : outage);
     try {
       changed({ ...outage, isOver, lastedMs });
     } catch (err) {
@@ -363,4 +369,15 @@ export class OutageDetector {
 /** Which cluster, since when and why, as log fields. */
 function logged({ cluster, sinceMs, why }: Outage): { cluster: Cluster; since: string; why: string } {
   return { cluster, since: toTimestamp(sinceMs), why };
+}
+
+/** Shows in the metrics whether, since when and why a cluster has an outage. */
+function showOutage(metrics: GateMetrics, cluster: Cluster, outage: Outage | undefined): void {
+  metrics.outage.set({ cluster }, outage === undefined ? 0 : 1);
+  for (const reason of OUTAGE_REASONS) {
+    const isIt = outage !== undefined && outageReasonOf(outage) === reason;
+    metrics.outageReason.set({ cluster, reason }, isIt ? 1 : 0);
+  }
+  if (outage === undefined) metrics.outageSince.remove({ cluster });
+  else metrics.outageSince.set({ cluster }, outage.sinceMs / 1_000);
 }

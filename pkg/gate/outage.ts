@@ -17,6 +17,15 @@ export interface Outage {
   readonly isServerAhead?: true;
 }
 
+/** What an outage can be because of, for metrics. */
+export const OUTAGE_REASONS = ['unreachable', 'set-back', 'server-ahead'] as const;
+
+/** Which of them it is. */
+export function outageReasonOf({ isSetBack, isServerAhead }: Outage): (typeof OUTAGE_REASONS)[number] {
+  if (isServerAhead) return 'server-ahead';
+  return isSetBack ? 'set-back' : 'unreachable';
+}
+
 /** A cluster no longer knows what it has shown before. What caches hold is then partly of a history that never happened. */
 export class SetBackError extends Error {
   override readonly name = 'SetBackError';

@@ -3,7 +3,7 @@ import type { Logger } from '../log/logger.ts';
 import type { GateMetrics } from '../metrics/gate.ts';
 import { OutageDetector, type ClusterState, type ProbedCluster } from './outage-detector.ts';
 import type { Cluster } from './gate.ts';
-import type { OutageChange, Outage } from './outage.ts';
+import { OUTAGE_REASONS, type OutageChange, type Outage } from './outage.ts';
 import type { Interval } from './blind-times.ts';
 
 /** Called when an outage begins, is better understood, or ends. */
@@ -50,6 +50,7 @@ export class Outages {
     this.#clusters.delete(cluster);
     this.#parts.metrics.outage.remove({ cluster });
     this.#parts.metrics.outageSince.remove({ cluster });
+    for (const reason of OUTAGE_REASONS) this.#parts.metrics.outageReason.remove({ cluster, reason });
     this.#parts.metrics.setBacks.remove({ cluster });
     this.#showOutages();
     await detector?.stop();

@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 
 import { declaring } from './declaring.ts';
 
-/** Declares the metrics of calls to drivers in `registry`. */
+/** Declares the metrics of drivers in `registry`. */
 export function driverMetrics(registry: Registry) {
   const { counter, gauge, histogram } = declaring(registry);
   return {
@@ -16,6 +16,11 @@ export function driverMetrics(registry: Registry) {
       'Calls to the driver that failed, by the number of the machine code.',
       ['provider', 'operation', 'error_code'],
     ),
+    up: gauge(
+      'machinist_driver_up',
+      'Whether the last attempt to get to know the driver succeeded: 1 or 0; no value before the first.',
+      ['provider'],
+    ),
     running: gauge('mcm_cloud_api_driver_requests_running', 'Calls to the driver that have not been answered yet.', [
       'provider',
       'operation',
@@ -23,5 +28,5 @@ export function driverMetrics(registry: Registry) {
   };
 }
 
-/** Metrics of calls to drivers. Names and labels are those that the original's provider binaries share. */
+/** Metrics of drivers; of their calls under the names and labels that the original's provider binaries share. */
 export type DriverMetrics = ReturnType<typeof driverMetrics>;

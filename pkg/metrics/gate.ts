@@ -20,6 +20,11 @@ export function gateMetrics(registry: Registry) {
       'When a cluster with an outage gave its last sign of life (without any: when the first probe was sent), in seconds since the epoch; no value without an outage. The log and /readyz?verbose say why.',
       ['cluster'],
     ),
+    outageReason: gauge(
+      'machinist_cluster_outage_reason',
+      'Why changes that concern this cluster are stopped: 1 for the reason (unreachable, set-back, server-ahead), 0 for the others.',
+      ['cluster', 'reason'],
+    ),
     setBacks: counter(
       'machinist_cluster_set_back_total',
       'How often a cluster turned out to have been set back to an earlier state: its etcd was restored from a backup.',

@@ -3,6 +3,7 @@ import type { ProviderAddress } from '../config/config.ts';
 import { concernedClusters } from '../driver/concerned-clusters.ts';
 import type { Driver } from '../driver/driver.ts';
 import { ConfiguredDrivers, type Drivers } from '../driver/drivers.ts';
+import type { DriverError } from '../driver/error.ts';
 import { GatedDriver } from '../driver/gated-driver.ts';
 import { isProtected, parseDriverAddress } from '../driver/grpc/address.ts';
 import { GrpcDriver } from '../driver/grpc/client.ts';
@@ -85,7 +86,11 @@ function open(
     );
   }
   const show = showHeld(options, provider, 'driver', 'could not connect to driver, retrying');
-  const driver = new GrpcDriver({ address, clock, log, greeted: (err) => show(err?.detail) });
+  const greeted = (err: DriverError | undefined): void => {
+    options.metrics.up.set({ provider }, err === undefined ? 1 : 0);
+    show(err?.detail);
+  };
+  const driver = new GrpcDriver({ address, clock, log, greeted });
   return { driver, close: () => driver.close() };
 }
 

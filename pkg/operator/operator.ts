@@ -18,6 +18,7 @@ import type { RequestRecord } from '../kube/transport.ts';
 import { MACHINE_LEASE } from '../leader/names.ts';
 import type { LeaseThread } from '../leader/lease-thread.ts';
 import type { Logger } from '../log/logger.ts';
+import { buildInfo } from '../metrics/build.ts';
 import { heldWorkMetrics } from '../metrics/held-work.ts';
 import { createRegistry } from '../metrics/registry.ts';
 import { permissionsOf } from '../preflight/permissions.ts';
@@ -131,6 +132,7 @@ export class Operator {
     const { config, clock, env, log, hooks } = options;
     const registry = createRegistry();
     const metrics = operatorMetrics(registry);
+    buildInfo(registry, { version: options.version, program: config.program });
     const clusters = await openClusters(config.clusters, {
       userAgent: userAgentOf(options),
       env,

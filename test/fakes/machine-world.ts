@@ -69,6 +69,8 @@ export class FakeWorld {
   /** What the next deletions of tokens fail with. */
   readonly tokenFailures: Error[] = [];
   readonly measured: string[] = [];
+  /** Why machines failed, as counted. */
+  readonly failures: string[] = [];
   readonly events: MachineEvent[] = [];
   readonly liveMachines = new Map<string, Machine | undefined>();
   activities: ActivityRegistry<ActivityResults>;
@@ -241,6 +243,7 @@ export class FakeWorld {
       joined: note('joined'),
       deleted: note('deleted'),
       drained: note('drained'),
+      failed: (reason) => void this.failures.push(reason),
       failedToJoin: note('failedToJoin'),
     };
   }

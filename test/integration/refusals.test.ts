@@ -292,6 +292,7 @@ describe('an API server that refuses at first what it grants later', () => {
       const held = (): Promise<number> => manager.metric('machinist_work_held', 'waits_for="driver",of="sim"');
       await eventually(async () => (await held()) === 1, PATIENCE);
       const away = await readinessOf(manager);
+      const upAway = await manager.metric('machinist_driver_up', 'provider="sim"');
 
       await symlink(pool.access.driver.replace('unix://', ''), socket);
       await pool.untilUp(2);
@@ -302,6 +303,7 @@ describe('an API server that refuses at first what it grants later', () => {
       );
       expect(lines.filter(({ message }) => message === 'could not connect to driver, retrying')).toHaveLength(1);
       expect(await held()).toBe(0);
+      expect([upAway, await manager.metric('machinist_driver_up', 'provider="sim"')]).toEqual([0, 1]);
     },
     TEST_MS,
   );

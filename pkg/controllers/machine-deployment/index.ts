@@ -9,14 +9,16 @@ import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import { MachineDeploymentController } from './controller.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from './events.ts';
 import { OutageCondition } from './outage-condition.ts';
+import { rolloutMetrics } from './rollout-metrics.ts';
 import { wakeMachineDeployments } from './wake.ts';
 
 /** Keeps the MachineSets of a MachineDeployment, and rolls its Machines from one to the next. */
 export function machineDeployment(operator: Operator, deps: OwnerDeps): Controller {
-  const { registry, config } = operator;
-  const { machineDeployments, targets } = deps;
+  const { registry, config, clock } = operator;
+  const { machineDeployments, machineSets, targets } = deps;
   const recorder = operator.recorder(MACHINE_DEPLOYMENT_EVENT_SOURCE);
   machineDeploymentMetrics(registry, () => machineDeployments.list());
+  rolloutMetrics(registry, { machineDeployments, machineSets, clock });
   const controller = new MachineDeploymentController({
     ...deps,
     recorder: eventsAbout(deploymentResource, recorder),

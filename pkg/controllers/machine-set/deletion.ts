@@ -32,7 +32,7 @@ export async function finishSetDeletion(
   if (claimed.length > 0) {
     const living = claimed.filter((machine) => !isBeingDeleted(machine));
     await atOnce(DELETIONS_A_PASS, living.slice(0, DELETIONS_A_PASS), (machine) =>
-      deleteMachine(deps, set, machine, signal),
+      deleteMachine(deps, set, { machine, reason: 'owner' }, signal),
     );
     return living.length > DELETIONS_A_PASS ? requeue(0, 'its machines to go') : waitFor('its machines to go');
   }

@@ -1,16 +1,23 @@
 import { Counter, type Registry } from 'prom-client';
 
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { declaring } from '../../metrics/declaring.ts';
 import { nameOf, seconds } from '../../metrics/object-labels.ts';
 import { NAMED, ownerGauges, type ObjectValue } from '../../metrics/owner-gauges.ts';
 import { objectGauges } from '../../metrics/object-gauges.ts';
 import { scrapeFailures } from '../../metrics/scrape-failures.ts';
+import type { VictimReason } from '../replicas/replica-plan.ts';
 
 /** What MachineSets are counted by. The other metrics of this area are read from the cache at each scrape. */
 export interface MachineSetMetrics {
   /** Machines deleted because their health check had failed for too long. */
   readonly staleMachines: Counter;
+  readonly created: Counter;
+  readonly deleted: Counter<'reason'>;
 }
+
+/** Why a MachineSet deletes a Machine: see Victim; owner: the set itself is being deleted. */
+export type DeletionReason = VictimReason | 'owner';
 
 /** Gauges with labels NAMED, by what is read from a set; undefined leaves the series out. */
 const VALUES: readonly ObjectValue<MachineSet>[] = [
@@ -46,7 +53,14 @@ export function machineSetMetrics(registry: Registry, list: () => readonly Machi
     conditionsOf: ({ status }) => status?.machineSetCondition ?? [],
     failedMachinesOf: ({ status }) => status?.failedMachines ?? [],
   });
+  const { counter } = declaring(registry);
   return {
+    created: counter('machinist_machines_created_total', 'Machines that MachineSets created.'),
+    deleted: counter(
+      'machinist_machines_deleted_total',
+      'Machines that MachineSets deleted, by why: failed, to be replaced; surplus; marked, as the autoscaler asked for; owner, because their MachineSet goes.',
+      ['reason'],
+    ),
     staleMachines: new Counter({
       name: 'mcm_machine_stale_machines_total',
       help: 'Machines deleted because their health check had failed for too long.',

@@ -31,6 +31,7 @@ describe('a Failed machine', () => {
 
     expect(await scaleDown(deps, SET, [{ machine: failed, reason: 'failed' }], signal)).toEqual({ recovered: 1 });
     expect(deps.client.writes).toEqual([]);
+    expect((await deps.metrics.deleted.get()).values).toEqual([]);
   });
 
   test('whose Node is gone is deleted', async () => {
@@ -38,6 +39,7 @@ describe('a Failed machine', () => {
 
     expect(await scaleDown(deps, SET, [{ machine: failed, reason: 'failed' }], signal)).toEqual({ recovered: 0 });
     expect(deps.client.writes).toHaveLength(1);
+    expect((await deps.metrics.deleted.get()).values).toMatchObject([{ labels: { reason: 'failed' }, value: 1 }]);
   });
 
   test("that names another machine's Node goes with its own", async () => {

@@ -10,6 +10,7 @@ import { deletedMachine, failedToDelete } from '../replicas/events.ts';
 import { hasRecovered } from './live-look.ts';
 import { isFailed } from '../replicas/machine-state.ts';
 import type { MachineSetDeps } from './deps.ts';
+import type { DeletionReason } from './metrics.ts';
 import type { Victim } from '../replicas/replica-plan.ts';
 
 /** A pass deletes at most so many Machines, all at once; then the plan is made anew, because replicas may have risen. */
@@ -43,7 +44,7 @@ export async function scaleDown(
       deps.log.info({ machine: keyOf(machine) }, 'kept a failed machine whose node works again');
       return;
     }
-    await deleteMachine(deps, set, machine, signal);
+    await deleteMachine(deps, set, { machine, reason }, signal);
   });
   return { recovered };
 }
@@ -52,7 +53,7 @@ export async function scaleDown(
 export async function deleteMachine(
   deps: ScaleDownDeps,
   set: MachineSet,
-  machine: Machine,
+  { machine, reason }: { readonly machine: Machine; readonly reason: DeletionReason },
   signal: AbortSignal,
 ): Promise<void> {
   const { name, uid, resourceVersion } = machine.metadata;
@@ -71,5 +72,6 @@ export async function deleteMachine(
     throw err;
   }
   deps.recorder.event(deletedMachine(set, name));
+  deps.metrics.deleted.inc({ reason });
   if (isFailed(machine) && machine.status?.lastOperation?.type === 'HealthCheck') deps.metrics.staleMachines.inc();
 }

@@ -61,6 +61,7 @@ describe('a POST that failed', () => {
 
     expect(await create(deps, 20)).toBe(failure);
     expect(deps.client.writes).toHaveLength(3);
+    expect((await deps.metrics.created.get()).values).toMatchObject([{ value: 1 }]);
   });
 
   test.each([

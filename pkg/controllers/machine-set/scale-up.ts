@@ -25,7 +25,15 @@ export interface ScaleUp {
 
 type ScaleUpDeps = Pick<
   MachineSetDeps,
-  'machines' | 'machineDeployments' | 'reader' | 'writer' | 'expectations' | 'brake' | 'recorder' | 'newSuffix'
+  | 'machines'
+  | 'machineDeployments'
+  | 'reader'
+  | 'writer'
+  | 'expectations'
+  | 'brake'
+  | 'recorder'
+  | 'metrics'
+  | 'newSuffix'
 >;
 
 /**
@@ -66,6 +74,7 @@ async function createOne(deps: ScaleUpDeps, round: ScaleUp, name: string): Promi
   deps.expectations.settled(owner, name);
   deps.brake.createdMachine(brakedOwner(deps, set));
   deps.recorder.event(createdMachine(set, name));
+  deps.metrics.created.inc();
 }
 
 /** The name is taken: by our own POST whose answer we never got, or by a stranger; then another name is tried. */
@@ -85,6 +94,7 @@ async function takeExisting(deps: ScaleUpDeps, round: ScaleUp, name: string): Pr
   if (live === undefined) return; // made by us, and deleted by somebody meanwhile
   deps.machines.wrote(live);
   deps.recorder.event(createdMachine(set, name));
+  deps.metrics.created.inc();
 }
 
 /** Whether the server surely did not, and will not, create anything. Everything else may have happened. */

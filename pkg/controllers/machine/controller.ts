@@ -68,6 +68,11 @@ export class MachineController {
     this.#steps.lostNodes.noteGone(machine, node);
   }
 
+  /** What keeps machines from going on, for metrics. */
+  get waits(): Pick<MachineSteps, 'drains' | 'retries'> {
+    return this.#steps;
+  }
+
   /** Drops what was remembered of a Machine that is gone. */
   forget({ metadata: { uid } }: Machine): void {
     this.#steps.forget(uid);

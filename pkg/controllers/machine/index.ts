@@ -19,6 +19,8 @@ import type { ReplacementPace } from '../machines/pace.ts';
 import { zoneStates } from '../machines/zones.ts';
 import type { ActivityResults } from './calls/results.ts';
 import { MachineController } from './controller.ts';
+import { poolMetrics } from './pool-metrics.ts';
+import { waitMetrics } from './wait-metrics.ts';
 import { wakeMachines, wakeMachinesOfClasses } from './wake.ts';
 
 /** What the machine controller shares with others. */
@@ -36,7 +38,7 @@ const ACTIVITY_LIMITS = { create: 200, initialize: 200, status: 200, delete: 200
 /** Makes a VM of each Machine, looks after it, and deletes it. */
 export function machine(operator: Operator, share: MachineShare): Controller {
   const { clock, log, registry, metrics, config, reader } = operator;
-  const { machines, classes } = operator.caches;
+  const { machines, machineSets, classes } = operator.caches;
   const { writer, targets, gate } = operator.under(MACHINE_LEASE);
   const limits = ACTIVITY_LIMITS;
   const activities = new ActivityRegistry<ActivityResults>({ clock, log, metrics: metrics.activity, limits });
@@ -70,6 +72,8 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     },
     HOLD_KINDS,
   );
+  poolMetrics(registry, { machines, machineSets, clock });
+  waitMetrics(registry, { waits: () => controller.waits, classes, clock });
   const nodes = targets.all().map((target) => target.nodes);
   return {
     name: 'machine',

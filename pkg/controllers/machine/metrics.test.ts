@@ -83,7 +83,7 @@ describe('metrics of machines', () => {
     metrics.initialized(named(), machineClass(), 2_000);
     metrics.joined(named(), machineClass(), 3_000);
     metrics.deleted(named(), machineClass(), 4_000);
-    metrics.drained(named(), 5_000);
+    metrics.drained(named(), 5_000, true);
     metrics.failedToJoin(named(), machineClass());
 
     const text = await registry.metrics();
@@ -93,6 +93,10 @@ describe('metrics of machines', () => {
     expect(text).toContain(`mcm_machine_delete_duration_seconds${labels} 4`);
     expect(text).toContain('mcm_machine_drain_duration_seconds{namespace="default",machine_deployment="pool-1"} 5');
     expect(text).toContain(`mcm_machine_num_failed_join${labels} 1`);
+    expect(text).toContain('machinist_machine_creation_duration_seconds_sum{provider="sim"} 1.9');
+    expect(text).toContain('machinist_machine_join_duration_seconds_bucket{le="5",provider="sim"} 1');
+    expect(text).toContain('machinist_machine_deletion_duration_seconds_bucket{le="1",provider="sim"} 0');
+    expect(text).toContain('machinist_machine_drain_duration_seconds_sum{forced="true"} 5');
   });
 
   test('do not fail for a class without node template, nor without class', async () => {
@@ -106,10 +110,19 @@ describe('metrics of machines', () => {
     expect(await registry.metrics()).toContain('instance_type="",zone="z-1"} 1');
   });
 
-  test('have no series for a Machine without the name of its MachineDeployment', async () => {
+  test('count failures by their reason', async () => {
+    const { registry, metrics } = start();
+    metrics.failed('stale-node');
+
+    expect(await registry.metrics()).toContain('machinist_machines_failed_total{reason="stale-node"} 1');
+  });
+
+  test('have no series of the original for a Machine without the name of its MachineDeployment', async () => {
     const { registry, metrics } = start();
     metrics.created(machine(), machineClass(), 1_000);
 
-    expect(await registry.metrics()).not.toContain('mcm_machine_create_duration_seconds{');
+    const text = await registry.metrics();
+    expect(text).not.toContain('mcm_machine_create_duration_seconds{');
+    expect(text).toContain('machinist_machine_creation_duration_seconds_count{provider="sim"} 1');
   });
 });

@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client';
+import { Gauge, type Histogram, type Registry } from 'prom-client';
 
 import { nodeNameOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { nameOf } from '../../metrics/object-labels.ts';
@@ -7,6 +7,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { DEPLOYMENT_NAME_LABEL, ZONE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
+import type { FailureReason } from './failure/fail.ts';
 
 /** What the gauges of a Machine's state are read from, at each scrape. */
 export interface MachineSource {
@@ -23,8 +24,10 @@ export interface MachineMetrics {
   joined(machine: Machine, machineClass: MachineClass | undefined, durationMs: number): void;
   /** A VM was deleted, so long after that was asked for. */
   deleted(machine: Machine, machineClass: MachineClass | undefined, durationMs: number): void;
-  /** A Node was drained. */
-  drained(machine: Machine, durationMs: number): void;
+  /** A Node was drained; by force: pods were deleted instead of evicted. */
+  drained(machine: Machine, durationMs: number, isForced: boolean): void;
+  /** A machine failed. */
+  failed(reason: FailureReason): void;
   /** A VM did not become a Node in time. */
   failedToJoin(machine: Machine, machineClass: MachineClass | undefined): void;
 }
@@ -41,16 +44,29 @@ const PHASE_VALUES: Readonly<Record<string, number>> = {
   Pending: 0,
   Running: 1,
 };
+/** Seconds: from what a simulated cloud takes to the longest drain. */
+const BUCKETS = [1, 5, 15, 30, 60, 120, 300, 600, 1_200, 3_600, 7_200, 21_600];
 const CONDITION_VALUES: Readonly<Record<string, number>> = { True: 1, False: 0, Unknown: 2 };
 
 /**
- * Declares the machine controller's metrics in `registry`: names, labels and values of the original. What tells of single
+ * Declares the machine controller's metrics in `registry`: the original's by its names, labels and values; where it keeps the last
+ * duration only, a histogram of all beside it. What tells of single
  * Machines is read from `source` at each scrape, so that nothing is left of a Machine that is gone.
  */
 export function machineMetrics(registry: Registry, source: MachineSource): MachineMetrics {
-  const { counter, gauge } = declaring(registry);
+  const { counter, gauge, histogram } = declaring(registry);
   declareState(registry, source);
   const durations = declareDurations(registry);
+  const allDrains = histogram(
+    'machinist_machine_drain_duration_seconds',
+    'How long drains of Nodes took, by whether pods were deleted in the end instead of evicted.',
+    { labelNames: ['forced'], buckets: BUCKETS },
+  );
+  const failures = counter(
+    'machinist_machines_failed_total',
+    'Machines that failed, by why: health-timeout, creation-timeout, stale-node (the VM has the name of another Node). Those whose VM vanished are counted by machinist_vanished_vms_total.',
+    ['reason'],
+  );
   const drains = gauge('mcm_machine_drain_duration_seconds', 'Duration of the last successful drain.', [
     'namespace',
     'machine_deployment',
@@ -62,7 +78,9 @@ export function machineMetrics(registry: Registry, source: MachineSource): Machi
   );
   return {
     ...durations,
-    drained(machine, durationMs) {
+    failed: (reason) => failures.inc({ reason }),
+    drained(machine, durationMs, isForced) {
+      allDrains.observe({ forced: String(isForced) }, durationMs / 1_000);
       const deployment = machine.metadata.labels?.[DEPLOYMENT_NAME_LABEL];
       if (deployment === undefined) return;
       drains.set(
@@ -80,18 +98,34 @@ export function machineMetrics(registry: Registry, source: MachineSource): Machi
 type Durations = Pick<MachineMetrics, 'created' | 'initialized' | 'joined' | 'deleted'>;
 
 function declareDurations(registry: Registry): Durations {
-  const duration = (name: string, help: string): Durations[keyof Durations] => {
-    const gauge = declaring(registry).gauge(`mcm_machine_${name}_duration_seconds`, help, MACHINE_LABELS);
+  const { gauge: declareGauge, histogram } = declaring(registry);
+  const duration = (name: string, help: string, all?: Histogram<'provider'>): Durations[keyof Durations] => {
+    const gauge = declareGauge(`mcm_machine_${name}_duration_seconds`, help, MACHINE_LABELS);
     return (machine, machineClass, durationMs) => {
+      all?.observe({ provider: machineClass?.provider ?? '' }, durationMs / 1_000);
       const labels = labelsOf(machine, machineClass);
       if (labels !== undefined) gauge.set(labels, wholeSeconds(durationMs));
     };
   };
+  const every = (name: string, help: string): Histogram<'provider'> =>
+    histogram(`machinist_machine_${name}_duration_seconds`, help, { labelNames: ['provider'], buckets: BUCKETS });
   return {
-    created: duration('create', 'Time from the creation of the last Machine until its VM was created.'),
+    created: duration(
+      'create',
+      'Time from the creation of the last Machine until its VM was created.',
+      every('creation', 'Time from the creation of Machines until their VM was created.'),
+    ),
     initialized: duration('initialize', 'Duration of the last InitializeMachine.'),
-    joined: duration('join', 'Time from the creation of the last Machine until it was Running.'),
-    deleted: duration('delete', 'Time from the deletion of the last Machine until its VM was deleted.'),
+    joined: duration(
+      'join',
+      'Time from the creation of the last Machine until it was Running.',
+      every('join', 'Time from the creation of Machines until they were Running.'),
+    ),
+    deleted: duration(
+      'delete',
+      'Time from the deletion of the last Machine until its VM was deleted.',
+      every('deletion', 'Time from the deletion of Machines until their VM was deleted.'),
+    ),
   };
 }
 

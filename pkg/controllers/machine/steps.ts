@@ -86,6 +86,8 @@ export interface MachineSteps {
   /** The end of a machine. The stage in its status says which step has something to do. */
   readonly deletion: readonly MachineStep[];
   readonly lostNodes: LostNodes;
+  readonly drains: Pick<Drains, 'blocked'>;
+  readonly retries: Pick<Retries, 'held' | 'isExhausted'>;
   /** The Machine is gone. */
   forget(uid: string): void;
 }
@@ -95,7 +97,8 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const { resourceExhaustedRetryMs } = deps.settings;
   const resolveClass = classResolver(deps);
   const news = new News();
-  const calls = new DriverCalls({ ...deps, retries: new Retries({ ...deps, resourceExhaustedRetryMs }) });
+  const retries = new Retries({ ...deps, resourceExhaustedRetryMs });
+  const calls = new DriverCalls({ ...deps, retries });
   const unanswered = new UnansweredCreations(deps);
   const tokens = new MachineTokens(deps);
   const claims = new IdentityClaims(deps);
@@ -145,5 +148,5 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const forget = (uid: string): void => {
     for (const one of [...shared, ...creation, ...deletion]) one.forget?.(uid);
   };
-  return { creation, deletion, lostNodes, forget };
+  return { creation, deletion, lostNodes, drains, retries, forget };
 }

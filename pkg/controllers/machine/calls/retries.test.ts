@@ -42,6 +42,29 @@ describe('repeating a failed call', () => {
     expect(counts).toEqual([1, 2, 0, 1]);
   });
 
+  test('is held, and told with its class, until it may be made', () => {
+    const { clock, retries } = start();
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    retries.postpone(input({ machineUID: 'm-2' }), 60_000);
+    const held = retries.held();
+    clock.advance(5_000);
+
+    expect(held).toEqual([{ call: 'create', classUID: 'class-1' }]);
+    expect(retries.held()).toEqual([]);
+    expect(retries.isExhausted('class-1')).toBe(false);
+  });
+
+  test('for want of something that its class shares shows on the class, until a machine of it gets a VM', () => {
+    const { clock, retries } = start();
+    retries.failed(input(), new DriverError('ResourceExhausted', 'x'));
+    clock.advance(600_000);
+    const before = retries.isExhausted('class-1');
+    retries.succeeded(input({ machineUID: 'm-2' }));
+
+    expect(before).toBe(true);
+    expect(retries.isExhausted('class-1')).toBe(false);
+  });
+
   test('starts over after a success', () => {
     const { retries } = start();
     retries.failed(input(), new DriverError('Internal', 'x'));

@@ -28,6 +28,12 @@ export interface CallFailure {
   readonly isOwn: boolean;
 }
 
+/** A failed call that waits to be repeated. */
+export interface HeldRetry {
+  readonly call: RetriedCall;
+  readonly classUID: string;
+}
+
 /** A call that failed, and when it may be made again. */
 interface Attempt {
   readonly failures: number;
@@ -36,6 +42,7 @@ interface Attempt {
   /** Monotonic. */
   readonly notBeforeMs: number;
   readonly fingerprint: string;
+  readonly classUID: string;
   readonly error: DriverError | undefined;
 }
 
@@ -136,6 +143,21 @@ export class Retries {
     });
   }
 
+  /** Calls that failed and may not be repeated yet, each with the class of its machine. */
+  held(): readonly HeldRetry[] {
+    const nowMs = this.#clock.monotonicMs();
+    return [...this.#attempts.values()].flatMap((calls) =>
+      [...calls].flatMap(([call, { failures, notBeforeMs, classUID }]) =>
+        failures > 0 && notBeforeMs > nowMs ? [{ call, classUID }] : [],
+      ),
+    );
+  }
+
+  /** Whether the provider of a class is out of something, as far as anybody knows. */
+  isExhausted(classUID: string): boolean {
+    return this.#exhausted.has(classUID);
+  }
+
   /** The Machine is gone. */
   forget(machineUID: string): void {
     this.#attempts.delete(machineUID);
@@ -151,12 +173,12 @@ export class Retries {
   }
 
   #remember(
-    { machineUID, call, fingerprint }: CallInput,
+    { machineUID, call, fingerprint, classUID }: CallInput,
     attempt: Pick<Attempt, 'failures' | 'timeouts' | 'error'>,
     waitMs: number,
   ): void {
     const attempts = this.#attempts.get(machineUID) ?? new Map<RetriedCall, Attempt>();
-    attempts.set(call, { ...attempt, fingerprint, notBeforeMs: this.#clock.monotonicMs() + waitMs });
+    attempts.set(call, { ...attempt, fingerprint, classUID, notBeforeMs: this.#clock.monotonicMs() + waitMs });
     this.#attempts.set(machineUID, attempts);
   }
 

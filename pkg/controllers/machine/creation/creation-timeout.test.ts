@@ -131,6 +131,7 @@ describe('the creation timeout', () => {
     const { machine: seen } = await runFor(world, 4);
 
     expect(seen.status?.currentStatus?.phase).toBe('Failed');
+    expect(world.failures).toEqual(['creation-timeout']);
     expect(seen.status?.lastOperation).toMatchObject({ state: 'Failed' });
     expect(seen.status?.lastOperation?.description).toContain(says);
     expect(world.events.map(({ reason }) => reason)).toContain('CreationTimeout');

@@ -19,7 +19,7 @@ interface Deps extends FailDeps, LastLookDeps {
   readonly classes: Pick<Lister<MachineClass>, 'get'>;
   readonly activities: Pick<MachineActivities, 'get'>;
   readonly trust: Trust;
-  readonly metrics: Pick<MachineMetrics, 'failedToJoin'>;
+  readonly metrics: Pick<MachineMetrics, 'failed' | 'failedToJoin'>;
 }
 
 /**
@@ -48,7 +48,7 @@ export const creationTimeout = (deps: Deps): MachineStep => ({
     }
     const doubt = await doubtOf(deps, ctx);
     if (doubt !== undefined) return requeue(CATCH_UP_MS, doubt);
-    await becomeFailed(deps, ctx);
+    await becomeFailed(deps, ctx, 'creation-timeout');
     explainFailure(deps, ctx, startMs, timeoutMs);
     return stop;
   },

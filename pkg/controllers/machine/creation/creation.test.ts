@@ -580,6 +580,7 @@ describe('a VM with the name of an old Node', () => {
     expect(seen.status?.currentStatus?.phase).toBe(phase);
     expect(seen.spec.providerID).toBe('sim:///m-1');
     if (phase === 'Pending') return;
+    expect(world.failures).toEqual(['stale-node']);
     expect(seen.status?.lastOperation?.description).toBe('VM using old node obj');
     expect(seen.metadata.labels).toEqual({});
   });

@@ -31,7 +31,7 @@ export const staleNode = (deps: Deps): MachineStep => ({
 
     const node = await nodes.read(nodeName, signal);
     if (node === undefined || !isStale(node, launched, ctx)) return next;
-    await becomeFailed(deps, ctx);
+    await becomeFailed(deps, ctx, 'stale-node');
     machine.spec.providerID = providerID;
     setOperation(machine, { type: 'Create', state: 'Failed', description: 'VM using old node obj' }, deps.clock.now());
     pass.event('StaleNode', `VM ${providerID} uses the name of pre-existing Node ${nodeName}; abandoning the VM.`);

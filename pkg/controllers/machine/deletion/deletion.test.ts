@@ -606,6 +606,21 @@ describe('a drain', () => {
     expect(world.writes).toBe(writes + 2);
     expect(world.events.map(({ reason }) => reason)).toEqual(['DrainBlocked']);
     expect(world.events[0]?.message).toBe(`${text} ${end}`);
+    expect(world.steps.drains.blocked()).toEqual([
+      { reason: 'disruption-budget', forceAtMs: Date.parse('2026-01-01T02:00:00Z') },
+    ]);
+  });
+
+  test('that is forced is to be forced no more; one that has ended is not blocked', async () => {
+    const world = start((m) => void (m.metadata.labels['force-deletion'] = 'True'));
+    await run(world);
+    world.drains.report(progress);
+    const forced = world.steps.drains.blocked();
+    world.drains.end({ kind: 'drained' });
+    await run(world);
+
+    expect(forced).toEqual([{ reason: 'disruption-budget', forceAtMs: undefined }]);
+    expect(world.steps.drains.blocked()).toEqual([]);
   });
 
   test('tells another reason soon, as another Event', async () => {

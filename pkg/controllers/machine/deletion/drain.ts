@@ -100,7 +100,7 @@ function follow(deps: Deps, ctx: MachineContext, state: DrainState): StepResult 
     case 'drained': {
       const { isForced: byForce, tookMs } = state;
       pass.event('Drained', `The Node was drained ${byForce ? 'by force ' : ''}in ${Math.round(tookMs / 1_000)} s.`);
-      pass.afterWrite(() => deps.metrics.drained(machine, tookMs));
+      pass.afterWrite(() => deps.metrics.drained(machine, tookMs, byForce));
       deps.cursor.advance(
         ctx,
         byForce ? 'detach-volumes' : 'delete-vm',

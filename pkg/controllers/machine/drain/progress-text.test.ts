@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { BlockedPod } from '../../../drain/drain.ts';
-import { describeProgress, isHeldUp, reasonOf } from './progress-text.ts';
+import { blockOf, describeProgress, isHeldUp, reasonOf } from './progress-text.ts';
 
 const of = (pod: string, reason: BlockedPod['reason'], detail = ''): BlockedPod => ({ pod, reason, detail });
 
@@ -72,4 +72,10 @@ describe('the reason of a wait', () => {
     expect(reasonOf(progress)).toBe(reason);
     expect(isHeldUp(progress)).toBe(held);
   });
+});
+
+test('of several things that hold a drain up, the one that is told first counts', () => {
+  const blocked = [of('a', 'turn'), of('b', 'error', 'x'), of('c', 'disruption-budget', 'y')];
+
+  expect(blockOf({ remainingPods: 3, blocked })).toBe('disruption-budget');
 });

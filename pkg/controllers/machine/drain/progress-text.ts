@@ -78,6 +78,11 @@ export function reasonOf({ blocked }: DrainProgress): string {
 }
 
 /** Whether somebody has to do something before the drain goes on. */
-export function isHeldUp({ blocked }: DrainProgress): boolean {
-  return blocked.some(({ reason }) => REASONS[reason].isBlock);
+export function isHeldUp(progress: DrainProgress): boolean {
+  return blockOf(progress) !== undefined;
+}
+
+/** The most important of what somebody has to do something about before the drain goes on. */
+export function blockOf({ blocked }: DrainProgress): BlockedPod['reason'] | undefined {
+  return mostImportant(blocked).find(({ reason }) => REASONS[reason].isBlock)?.reason;
 }

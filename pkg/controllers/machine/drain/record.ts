@@ -19,6 +19,8 @@ export interface DrainRecord {
   /** What was told of it last on the Machine, and when (monotonic). */
   reportedReason?: string;
   reportedMs?: number;
+  /** When pods that are left are deleted, by wall time. */
+  deadlineMs?: number;
   /** It was aborted, because a forced one takes its place. */
   isSuperseded: boolean;
   /** How often it has failed so far. */

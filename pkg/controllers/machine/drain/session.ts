@@ -1,7 +1,7 @@
 import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { MachineMetrics } from '../metrics.ts';
-import type { Drain, DrainOutcome } from '../../../drain/drain.ts';
+import type { BlockedPod, Drain, DrainOutcome } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import type { ResolveClass } from '../calls/class-resolution.ts';
@@ -9,7 +9,7 @@ import type { MachineContext } from '../context.ts';
 import type { News } from '../news.ts';
 import { forceReasonOf, type ForceDeps } from './force.ts';
 import { deadlineOf, describeForce, requestOf, type DrainPlan } from './plan.ts';
-import { describeProgress, reasonOf } from './progress-text.ts';
+import { blockOf, describeProgress, reasonOf } from './progress-text.ts';
 import type { DrainPurpose, DrainRecord, ForceReason } from './record.ts';
 import { noteProgress, PROGRESS_MS, reportBlock } from './report.ts';
 
@@ -52,6 +52,13 @@ export interface DrainsDeps extends ForceDeps {
   readonly metrics: Pick<MachineMetrics, 'drained'>;
 }
 
+/** A drain that does not go on by itself. */
+export interface BlockedDrain {
+  readonly reason: BlockedPod['reason'];
+  /** When its pods are deleted instead of evicted, by wall time; undefined when they are already. */
+  readonly forceAtMs: number | undefined;
+}
+
 /** The drains of the Nodes of machines: one session serves deletion, in-place update and preservation. */
 export class Drains {
   readonly #deps: DrainsDeps;
@@ -60,6 +67,14 @@ export class Drains {
 
   constructor(deps: DrainsDeps) {
     this.#deps = deps;
+  }
+
+  /** The drains that wait for somebody to do something. */
+  blocked(): readonly BlockedDrain[] {
+    return [...this.#records.values()].flatMap(({ progress, force, deadlineMs }) => {
+      const reason = progress === undefined ? undefined : blockOf(progress);
+      return reason === undefined ? [] : [{ reason, forceAtMs: force === undefined ? deadlineMs : undefined }];
+    });
   }
 
   /** The Machine is gone. */
@@ -119,7 +134,7 @@ export class Drains {
         'Drained',
         `The Node was drained ${how}in ${Math.round(state.tookMs / 1_000)} s; the machine is kept.`,
       );
-      pass.afterWrite(() => this.#deps.metrics.drained(machine, state.tookMs));
+      pass.afterWrite(() => this.#deps.metrics.drained(machine, state.tookMs, state.isForced));
     }
     return state;
   }
@@ -158,7 +173,9 @@ export class Drains {
     waitingFor = 'the pods to leave',
   ): Running {
     ctx.pass.alsoAfter(PROGRESS_MS, waitingFor);
-    return { kind: 'running', record, deadlineMs: deadlineOf(this.#deps, ctx, plan), waitingFor };
+    const deadlineMs = deadlineOf(this.#deps, ctx, plan);
+    if (record !== undefined) record.deadlineMs = deadlineMs;
+    return { kind: 'running', record, deadlineMs, waitingFor };
   }
 
   #superseded(ctx: MachineContext, plan: DrainPlan, record: DrainRecord): Running {

@@ -98,7 +98,7 @@ async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Prom
   if (facts !== undefined) pace.begin(facts);
 
   const type = failedOperationOf(machine);
-  await becomeFailed(deps, ctx);
+  await becomeFailed(deps, ctx, 'health-timeout');
   const description = `Machine ${machine.metadata.name} health checks failing since last ${formatDuration(timeoutMs)}, changing MachineState to Failed. ${withHold(machine.status.lastOperation?.description ?? '', undefined)}`;
   setOperation(machine, { type, state: 'Failed', description }, clock.now());
   const what = type === 'InPlaceUpdate' ? 'updated after all' : 'healthy';

@@ -176,6 +176,7 @@ describe('the health timeout', () => {
       lastOperation: { type: 'HealthCheck', state: 'Failed' },
     });
     expect(events.map(({ reason }) => reason)).toEqual(['HealthTimeout']);
+    expect(world.failures).toEqual(['health-timeout']);
     expect(writes).toEqual(['status']);
   });
 

@@ -114,6 +114,7 @@ class World {
       brake: new OrphanBrake({ recorder, metrics, forgotten, clock, log: silentLogger, isDryRun: false }),
       forgotten,
       recorder,
+      metrics,
       vanished: { settled: () => new Map(), examine: () => Promise.resolve([]) },
       missingVMs: new Evidence(GRACE_MS),
       orphans: new Evidence(GRACE_MS),
@@ -144,6 +145,13 @@ class World {
     return (await this.registry.getSingleMetric('machinist_orphan_vms_held')?.get())?.values[0]?.value ?? -1;
   }
 
+  /** When everything was looked at for the last time; undefined before. */
+  async lastLookMs(): Promise<number | undefined> {
+    const gauge = this.registry.getSingleMetric('machinist_orphan_vms_last_look_timestamp_seconds');
+    const seconds = (await gauge?.get())?.values[0]?.value;
+    return seconds === undefined ? undefined : seconds * 1_000;
+  }
+
   /** Looks, each a grace after the one before, until the VM is deleted; resolves with how many it took. */
   async looksUntilDeleted(): Promise<number> {
     for (let looks = 1; looks < 10; looks++) {
@@ -168,6 +176,18 @@ test('a VM that no Machine has is deleted by its provider id alone, with the sec
   expect(world.provider.deleted).toEqual([
     { metadata: { name: 'm-1', namespace: 'default' }, spec: { providerID: 'sim:///m-1' } },
   ]);
+});
+
+test('a look counts as one only when all classes could be listed', async () => {
+  const world = new World();
+  world.provider.listed = FAILURE;
+  await world.look();
+  const before = await world.lastLookMs();
+  world.provider.listed = [VM];
+  await world.look();
+
+  expect(before).toBeUndefined();
+  expect(await world.lastLookMs()).toBe(world.clock.now());
 });
 
 test('a VM that has got a Machine since the last look is not deleted', async () => {

@@ -16,6 +16,7 @@ import type { OrphanBrake } from './brake.ts';
 import type { Collection, Collector } from './collector.ts';
 import { mismatchedIDs } from './events.ts';
 import type { Evidence, Look } from './evidence.ts';
+import type { OrphanVMMetrics } from './metrics.ts';
 import type { ForgottenMachines } from './forgotten.ts';
 import { identify, ownershipOf } from '../../vms/ownership.ts';
 import { type ClassAccess, type Survey, survey, type SurveyDeps } from './survey.ts';
@@ -29,6 +30,7 @@ export interface OrphanVMsDeps extends SurveyDeps {
   readonly brake: Pick<OrphanBrake, 'admit'>;
   readonly forgotten: Pick<ForgottenMachines, 'exist'>;
   readonly recorder: ObjectEvents<MachineClass>;
+  readonly metrics: Pick<OrphanVMMetrics, 'lastLook'>;
   readonly vanished: Pick<VanishedVMs, 'examine' | 'settled'>;
   /** Shared with `vanished`. */
   readonly missingVMs: Evidence;
@@ -91,7 +93,8 @@ export class OrphanVMsController {
 
   /** One look; resolves with the time until the next one. */
   async #look(nowMs: number, signal: AbortSignal): Promise<number> {
-    const { classes, vanished, removed, forgotten, clock, periodMs, graceMs, orphans, missingVMs } = this.#deps;
+    const { classes, vanished, removed, forgotten, clock, periodMs, graceMs, orphans, missingVMs, metrics } =
+      this.#deps;
     // Before the first request: who vanishes or gets a VM from now on is judged by the next look.
     const missed = removed.drainMissed();
     const departed = [...missed, ...removed.deleting()];
@@ -119,6 +122,7 @@ export class OrphanVMsController {
     // Who has the name of one that vanished counts before it.
     this.#judgeVMs(seen, vms, [...departed, ...seen.machines], sight, unseen);
     await this.#judgeMachines(seen, new Set(vms.keys()), settled, sight, unseen, signal);
+    if (unseen.size === 0) metrics.lastLook.set(clock.now() / 1_000);
 
     if (orphans.size + missingVMs.size + departed.length > 0) return Math.min(graceMs, periodMs);
     return unseen.size > 0 ? Math.min(FAILED_RETRY_MS, periodMs) : periodMs;

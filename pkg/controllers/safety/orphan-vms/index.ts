@@ -92,6 +92,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     brake: new OrphanBrake({ ...told, forgotten, clock }),
     forgotten,
     recorder,
+    metrics,
     vanished,
     missingVMs,
     orphans: new Evidence(graceMs),

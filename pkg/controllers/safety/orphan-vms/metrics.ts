@@ -14,7 +14,13 @@ export function orphanVMMetrics(registry: Registry, ownerless: () => number) {
       this.set(ownerless());
     },
   });
+  const lastLook = gauge(
+    'machinist_orphan_vms_last_look_timestamp_seconds',
+    'When the VMs of all MachineClasses were last compared with the Machines, in seconds since the epoch; no value before the first time.',
+  );
+  lastLook.remove(); // a gauge without labels begins with 0, which would be long ago
   return {
+    lastLook,
     orphanVMs: counter(
       'machinist_orphan_vms_total',
       'VMs that were proved to be without a Machine, by what came of it (deleted, failed, dry-run).',

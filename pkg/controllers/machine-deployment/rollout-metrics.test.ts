@@ -1,0 +1,89 @@
+import { expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+
+import { machineDeployment, machineSet } from '../../../test/builders.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { toTimestamp } from '../../clock/clock.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
+import { rolloutMetrics } from './rollout-metrics.ts';
+
+/** What a process shows of its MachineDeployments. */
+class World {
+  readonly clock = new FakeClock();
+  deployments: MachineDeployment[] = [];
+  sets: MachineSet[] = [];
+  readonly #registry = new Registry();
+
+  constructor() {
+    rolloutMetrics(this.#registry, {
+      machineDeployments: { list: () => this.deployments },
+      machineSets: { list: () => this.sets },
+      clock: this.clock,
+    });
+  }
+
+  /** Makes a set, now. */
+  make(name: string, revision: number): void {
+    const set = machineSet((s) => {
+      s.metadata.name = name;
+      s.metadata.creationTimestamp = toTimestamp(this.clock.now());
+      s.metadata.annotations = { 'deployment.kubernetes.io/revision': String(revision) };
+      s.metadata.ownerReferences = [controllerReference(machineDeployment(), API_VERSION, 'MachineDeployment')];
+    });
+    this.sets = [...this.sets, set];
+  }
+
+  rolls(isRolling: boolean): void {
+    this.deployments = [machineDeployment((d) => void (d.status.updatedReplicas = isRolling ? 0 : 1))];
+  }
+
+  async value(name: string): Promise<number | undefined> {
+    const gauge = this.#registry.getSingleMetric(`machinist_machine_deployment_${name}`);
+    return (await gauge?.get())?.values[0]?.value;
+  }
+
+  age(): Promise<number | undefined> {
+    return this.value('rollout_age_seconds');
+  }
+}
+
+test('a rollout is as old as the newest MachineSet, also for a process that has not seen its beginning', async () => {
+  const world = new World();
+  world.make('first', 1);
+  world.clock.advance(3_600_000);
+  world.make('second', 2);
+  world.clock.advance(60_000);
+  world.rolls(true);
+  const during = await world.age();
+  world.rolls(false);
+
+  expect(during).toBe(60);
+  expect(await world.age()).toBe(0);
+});
+
+test('a rollout back to an earlier MachineSet began after the last look without one', async () => {
+  const world = new World();
+  world.make('first', 3);
+  world.clock.advance(3_600_000);
+  world.rolls(false);
+  await world.age();
+  world.rolls(true);
+  world.clock.advance(30_000);
+  const during = await world.age();
+  world.deployments = [];
+
+  expect(during).toBe(30);
+  expect(await world.age()).toBeUndefined();
+});
+
+test('the label shows a freeze', async () => {
+  const world = new World();
+  world.rolls(false);
+  const before = await world.value('frozen');
+  world.deployments = [machineDeployment((d) => void (d.metadata.labels = { freeze: 'True' }))];
+
+  expect([before, await world.value('frozen')]).toEqual([0, 1]);
+});

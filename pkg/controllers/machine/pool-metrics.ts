@@ -1,0 +1,56 @@
+import type { Registry } from 'prom-client';
+
+import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { DEPLOYMENT_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { controllerOf, keyBeside } from '../../apis/meta.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { Clock } from '../../clock/clock.ts';
+import { seenGauge } from '../../metrics/seen-gauge.ts';
+import { isPreserved } from '../replicas/machine-state.ts';
+
+/** What the gauges are read from, at each scrape. */
+export interface PoolSource {
+  readonly machines: Pick<Lister<Machine>, 'list'>;
+  readonly machineSets: Pick<Lister<MachineSet>, 'get'>;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+const LABELS = ['namespace', 'machine_deployment'] as const;
+type Pool = Record<(typeof LABELS)[number], string>;
+
+/** Declares in `registry` how many machines each MachineDeployment has. */
+export function poolMetrics(registry: Registry, { machines, machineSets, clock }: PoolSource): void {
+  const poolOf = (machine: Machine): Pool => ({
+    namespace: machine.metadata.namespace ?? '',
+    machine_deployment: deploymentOf(machine, machineSets),
+  });
+  seenGauge(
+    registry,
+    'machinist_machines',
+    'Machines of a MachineDeployment by phase; one that is new has none.',
+    [...LABELS, 'phase'],
+    () => machines.list().map((machine) => ({ ...poolOf(machine), phase: phaseOf(machine) })),
+  );
+  seenGauge(
+    registry,
+    'machinist_machines_preserved',
+    'Machines of a MachineDeployment that are preserved.',
+    LABELS,
+    () =>
+      machines
+        .list()
+        .filter((machine) => isPreserved(machine, clock.now()))
+        .map(poolOf),
+  );
+}
+
+/** By owner references; by label where MachineSets are not read. Empty for a machine of no MachineDeployment. */
+function deploymentOf(machine: Machine, machineSets: PoolSource['machineSets']): string {
+  const owner = controllerOf(machine);
+  const set = owner?.kind === 'MachineSet' ? machineSets.get(keyBeside(machine, owner.name)) : undefined;
+  const deployment = set === undefined ? undefined : controllerOf(set);
+  if (deployment?.kind === 'MachineDeployment') return deployment.name;
+  return machine.metadata.labels?.[DEPLOYMENT_NAME_LABEL] ?? '';
+}

@@ -1,0 +1,75 @@
+import { Gauge, type Registry } from 'prom-client';
+
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { Clock } from '../../clock/clock.ts';
+import { seenGauge } from '../../metrics/seen-gauge.ts';
+import type { MachineController } from './controller.ts';
+
+/** What the gauges are read from, at each scrape. */
+export interface WaitSource {
+  readonly waits: () => MachineController['waits'];
+  readonly classes: Pick<Lister<MachineClass>, 'list'>;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+const CLASS = ['namespace', 'machine_class'] as const;
+
+/** Declares in `registry` what machines wait for that somebody may have to do something about: blocked drains, and failed calls. */
+export function waitMetrics(registry: Registry, { waits, classes, clock }: WaitSource): void {
+  seenGauge(
+    registry,
+    'machinist_drains_blocked',
+    'Drains that do not go on by themselves, each by its most important reason: misconfigured-disruption-budget, disruption-budget, error, terminating.',
+    ['reason'],
+    () =>
+      waits()
+        .drains.blocked()
+        .map(({ reason }) => ({ reason })),
+  );
+  void new Gauge({
+    name: 'machinist_drains_blocked_next_force_seconds',
+    help: 'Time until pods of the first of the blocked drains are deleted instead of evicted, by reason; no value when none is to be.',
+    labelNames: ['reason'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      const next = new Map<string, number>();
+      for (const { reason, forceAtMs } of waits().drains.blocked()) {
+        if (forceAtMs !== undefined) next.set(reason, Math.min(forceAtMs, next.get(reason) ?? Infinity));
+      }
+      for (const [reason, atMs] of next) this.set({ reason }, Math.max(0, atMs - clock.now()) / 1_000);
+    },
+  });
+  seenGauge(
+    registry,
+    'machinist_driver_retries_held',
+    'Calls of drivers that failed and may not be repeated yet, by MachineClass and call (create, initialize, status, status-of-deleted, delete).',
+    [...CLASS, 'call'],
+    () => {
+      const byUID = new Map(classes.list().map((one) => [one.metadata.uid, labelsOf(one)]));
+      return waits()
+        .retries.held()
+        .flatMap(({ classUID, call }) => {
+          const labels = byUID.get(classUID);
+          return labels === undefined ? [] : [{ ...labels, call }];
+        });
+    },
+  );
+  void new Gauge({
+    name: 'machinist_machine_class_exhausted',
+    help: 'Whether the provider of a MachineClass is out of something (ResourceExhausted), so that none of its machines is created before one succeeds: 1 or 0.',
+    labelNames: CLASS,
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const one of classes.list()) {
+        this.set(labelsOf(one), waits().retries.isExhausted(one.metadata.uid) ? 1 : 0);
+      }
+    },
+  });
+}
+
+function labelsOf({ metadata }: MachineClass): Record<(typeof CLASS)[number], string> {
+  return { namespace: metadata.namespace ?? '', machine_class: metadata.name };
+}

@@ -1,0 +1,14 @@
+import type { Registry } from 'prom-client';
+
+import { declaring } from './declaring.ts';
+
+/** Shows in `registry` what runs; nothing of it changes while the process lives. */
+export function buildInfo(registry: Registry, { version, program }: { version: string; program: string }): void {
+  declaring(registry)
+    .gauge(
+      'machinist_build_info',
+      'Version of this program, its name, and the Node.js that runs it; the value is always 1.',
+      ['version', 'program', 'nodejs'],
+    )
+    .set({ version, program, nodejs: process.versions.node }, 1);
+}
