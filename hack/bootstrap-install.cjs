@@ -14,7 +14,7 @@ const DISK_FULL = 'The disk is full: free about 1 GB where this checkout lies, t
 
 /** Program of each command, run by the pinned Node. */
 const programs = {
-  demo: ['cmd/machinist/main.ts', 'demo'],
+  demo: ['cmd/demo/main.ts'],
   machinist: ['cmd/machinist/main.ts'],
   test: ['hack/test/main.ts'],
   check: ['hack/check/main.ts'],

@@ -1,13 +1,7 @@
-import { Command, CommanderError } from 'commander';
+import { Command } from 'commander';
 
-import {
-  exitCodeOf,
-  HELP_HINT,
-  normalizeFlags,
-  type ParsedCommandLine,
-  withFlags,
-} from '../../pkg/config/command-line.ts';
-import { demoCommand } from './demo/command.ts';
+import { HELP_HINT, type ParsedCommandLine, withFlags } from '../../pkg/config/command-line.ts';
+import { parseCommand } from '../parse-command.ts';
 import { describeCommand } from './describe/command.ts';
 import { rolloutCommand } from './rollout/command.ts';
 import { withNegations } from './rollout/target.ts';
@@ -22,7 +16,6 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .exitOverride();
 
   withFlags(program.command('run').description('Run the controllers.'), 'machinist run', run);
-  program.addCommand(demoCommand().copyInheritedSettings(program));
   const rollout = rolloutCommand().copyInheritedSettings(program);
   for (const subcommand of rollout.commands) subcommand.copyInheritedSettings(program);
   program.addCommand(rollout);
@@ -30,7 +23,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   for (const subcommand of describe.commands) subcommand.copyInheritedSettings(program);
   program.addCommand(describe);
 
-  await parse(program, argv[0] === 'rollout' ? withNegations(argv) : argv);
+  await parseCommand(program, argv[0] === 'rollout' ? withNegations(argv) : argv);
 }
 
 /** Runs one of the original's programs: flags without a subcommand. */
@@ -38,20 +31,11 @@ export async function runProgram(
   name: 'machine-controller-manager' | 'machine-controller',
   argv: readonly string[],
 ): Promise<void> {
-  await parse(withFlags(new Command(name).version(version(), '--version').exitOverride(), name, run), argv);
+  await parseCommand(withFlags(new Command(name).version(version(), '--version').exitOverride(), name, run), argv);
 }
 
 /** The controllers are loaded when the command line has been understood, so that help and mistakes are answered at once. */
 async function run(parsed: ParsedCommandLine): Promise<void> {
   const manager = await import('./run.ts');
   await manager.run(parsed);
-}
-
-async function parse(program: Command, argv: readonly string[]): Promise<void> {
-  try {
-    await program.parseAsync(normalizeFlags(argv), { from: 'user' });
-  } catch (err) {
-    if (!(err instanceof CommanderError)) throw err;
-    process.exitCode = exitCodeOf(err);
-  }
 }

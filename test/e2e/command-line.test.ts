@@ -45,17 +45,17 @@ describe('the command line', () => {
     },
     { command: 'machinist', args: ['run', '--driver=local=/tmp/socket'], says: '--driver: "local=/tmp/socket"' },
     {
-      command: 'machinist',
-      args: ['demo', '--machines', '0'],
+      command: 'demo',
+      args: ['--machines', '0'],
       says: "option '--machines <n>' argument '0' is invalid",
     },
     {
-      command: 'machinist',
-      args: ['demo', '--machines', 'x'],
+      command: 'demo',
+      args: ['--machines', 'x'],
       says: "option '--machines <n>' argument 'x' is invalid",
     },
-    { command: 'machinist', args: ['demo', '--driver', 'x'], says: 'Allowed choices are local, sim.' },
-    { command: 'machinist', args: ['demo', '--forever'], says: "unknown option '--forever'" },
+    { command: 'demo', args: ['--driver', 'x'], says: 'Allowed choices are local, sim.' },
+    { command: 'demo', args: ['--forever'], says: "unknown option '--forever'" },
     { command: MANAGER, args: ['--nope'], says: "unknown option '--nope'" },
     { command: MACHINE, args: ['--port', 'http'], says: '--port: "http"' },
   ])('refuses $command $args with code 2, and says why', async ({ command, args, says }) => {

@@ -30,7 +30,7 @@ describe('the demo', () => {
     for (const folder of [temporary, state]) rmSync(folder, { recursive: true, force: true });
   });
   const demo = (...args: readonly string[]): Program =>
-    new Program('machinist', ['demo', ...args], { env: { TMPDIR: temporary, XDG_STATE_HOME: state } });
+    new Program('demo', [...args], { env: { TMPDIR: temporary, XDG_STATE_HOME: state } });
 
   test('shows three kubelets and ends with code 0 when Ctrl-C is pressed; nothing is left', async () => {
     await using program = demo();
@@ -81,7 +81,7 @@ describe('the demo', () => {
   test('says in one sentence what cannot be written, and leaves nothing behind', async () => {
     const file = join(temporary, 'file');
     writeFileSync(file, '');
-    await using program = new Program('machinist', ['demo'], { env: { TMPDIR: temporary, XDG_STATE_HOME: file } });
+    await using program = new Program('demo', [], { env: { TMPDIR: temporary, XDG_STATE_HOME: file } });
 
     const { code, stderr } = await program.ended();
     rmSync(file);

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 
-import { recordedMachines, recordMachines } from '../../cmd/machinist/demo/record-machines.ts';
+import { recordedMachines, recordMachines } from '../../cmd/demo/record-machines.ts';
 import type { LedgerRun } from '../../hack/control-plane/ledger.ts';
 import { endAll } from '../../pkg/drivers/local/end-all.ts';
 import type { LocalVM } from '../../pkg/drivers/local/vm.ts';

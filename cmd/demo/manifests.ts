@@ -3,8 +3,8 @@ import path from 'node:path';
 
 import { stringify } from 'yaml';
 
-import { API_VERSION } from '../../../pkg/apis/machine/v1alpha1/group.ts';
-import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
+import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { DemoOptions } from './command.ts';
 
 /** Namespace of the demo's objects: the one of the shipped roles. */

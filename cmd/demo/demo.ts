@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 
-import { type ControlPlane, startControlPlane } from '../../../hack/control-plane/control-plane.ts';
-import { ControlPlaneError, explainFileError } from '../../../hack/control-plane/error.ts';
-import { kubeconfig, writeKubeconfig } from '../../../hack/control-plane/kubeconfig.ts';
-import { openRun } from '../../../hack/control-plane/ledger.ts';
-import { freePort } from '../../../hack/control-plane/ports.ts';
-import { SystemClock } from '../../../pkg/clock/system-clock.ts';
-import { loadEndpoint } from '../../../pkg/kube/config.ts';
-import { Transport } from '../../../pkg/kube/transport.ts';
+import { type ControlPlane, startControlPlane } from '../../hack/control-plane/control-plane.ts';
+import { ControlPlaneError, explainFileError } from '../../hack/control-plane/error.ts';
+import { kubeconfig, writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
+import { openRun } from '../../hack/control-plane/ledger.ts';
+import { freePort } from '../../hack/control-plane/ports.ts';
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { loadEndpoint } from '../../pkg/kube/config.ts';
+import { Transport } from '../../pkg/kube/transport.ts';
 import { playAutoscaler, showAutoscaling } from './autoscale.ts';
 import type { DemoOptions } from './command.ts';
 import { keepControlPlane } from './keep-control-plane.ts';
@@ -22,7 +22,7 @@ import { recordMachines } from './record-machines.ts';
 import { thingsToTry } from './things-to-try.ts';
 import { areUp, MachineWatch, type Snapshot } from './watch-machines.ts';
 
-const root = path.resolve(import.meta.dirname, '../../..');
+const root = path.resolve(import.meta.dirname, '../..');
 /** How long machines may take to come up, or to go, before `--once` calls it a failure. */
 const PATIENCE_MS = 5 * 60_000;
 const KEEP_ALIVE_MS = 3_600_000;
@@ -202,7 +202,7 @@ async function startDriver(running: Running): Promise<string> {
           '--node-leases',
         ];
   if (options.driver === 'local') {
-    const { endAll } = await import('../../../pkg/drivers/local/end-all.ts');
+    const { endAll } = await import('../../pkg/drivers/local/end-all.ts');
     running.undo.push(async () => void (await endAll(state)));
     const endRecording = recordMachines(place.run, state);
     running.undo.push(async () => endRecording());

@@ -15,9 +15,9 @@ export interface DemoOptions {
 /** A kubelet needs some 80 MB: more of them than this do not fit on a usual machine. */
 const MAX_MACHINES = 500;
 
-/** The subcommand `demo`. It is loaded only when used: the image of the manager does not carry what it needs. */
+/** The program of `npm run demo`. What it needs is loaded when its command line has been understood. */
 export function demoCommand(): Command {
-  return new Command('demo')
+  return new Command('npm run demo --')
     .description('Start a real control plane on this machine, and watch machines come alive.')
     .addOption(
       new Option('--machines <n>', 'number of machines to start with; with --autoscaler, how many there may be')

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 
-import type { LedgerRun } from '../../../hack/control-plane/ledger.ts';
+import type { LedgerRun } from '../../hack/control-plane/ledger.ts';
 
 const STOP_DEADLINE_MS = 30_000;
 

@@ -1,16 +1,16 @@
-import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
-import { NODE_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
-import type { KubeObject } from '../../../pkg/apis/meta.ts';
-import type { Node } from '../../../pkg/apis/wire.ts';
-import { InformerSet } from '../../../pkg/cache/informers.ts';
-import { ReflectedInformer } from '../../../pkg/cache/reflected-informer.ts';
-import type { Clock } from '../../../pkg/clock/clock.ts';
-import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
-import { isReady } from '../../../pkg/controllers/machines/node-health.ts';
-import { HttpListWatch } from '../../../pkg/kube/list-watch.ts';
-import { machines, nodes, type Resource } from '../../../pkg/kube/resource.ts';
-import type { Transport } from '../../../pkg/kube/transport.ts';
-import { silentLogger } from '../../../pkg/log/logger.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import { NODE_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { KubeObject } from '../../pkg/apis/meta.ts';
+import type { Node } from '../../pkg/apis/wire.ts';
+import { InformerSet } from '../../pkg/cache/informers.ts';
+import { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
+import type { Clock } from '../../pkg/clock/clock.ts';
+import { explain } from '../../pkg/controllers/machine/explain/explain.ts';
+import { isReady } from '../../pkg/controllers/machines/node-health.ts';
+import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
+import { machines, nodes, type Resource } from '../../pkg/kube/resource.ts';
+import type { Transport } from '../../pkg/kube/transport.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
 import { NAMESPACE } from './manifests.ts';
 
 /** Machines and Nodes at one moment. */

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { credentials } from '@grpc/grpc-js';
 
-import { Autoscaler } from '../../../hack/autoscaler/autoscaler.ts';
-import { Cluster, pendingAmong } from '../../../hack/autoscaler/cluster.ts';
-import { GrpcProvider } from '../../../hack/autoscaler/grpc-provider.ts';
-import { runLoops } from '../../../hack/autoscaler/loops.ts';
-import { decodeNode } from '../../../hack/autoscaler/node-bytes.ts';
-import type { Api } from '../../../hack/control-plane/api.ts';
+import { Autoscaler } from '../../hack/autoscaler/autoscaler.ts';
+import { Cluster, pendingAmong } from '../../hack/autoscaler/cluster.ts';
+import { GrpcProvider } from '../../hack/autoscaler/grpc-provider.ts';
+import { runLoops } from '../../hack/autoscaler/loops.ts';
+import { decodeNode } from '../../hack/autoscaler/node-bytes.ts';
+import type { Api } from '../../hack/control-plane/api.ts';
 import { WEB } from './manifests.ts';
 import { areUp, type MachineWatch } from './watch-machines.ts';
 

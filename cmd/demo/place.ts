@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 
-import { cleanUpDeadRuns, type LedgerRun, openRun } from '../../../hack/control-plane/ledger.ts';
-import { endAll } from '../../../pkg/drivers/local/end-all.ts';
+import { cleanUpDeadRuns, type LedgerRun, openRun } from '../../hack/control-plane/ledger.ts';
+import { endAll } from '../../pkg/drivers/local/end-all.ts';
 
 /** Why the demo cannot begin; one sentence with the remedy. */
 export class DemoError extends Error {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { Component } from '../../../hack/control-plane/component.ts';
-import type { ControlPlane } from '../../../hack/control-plane/control-plane.ts';
-import { messageOf } from '../../../hack/control-plane/errno.ts';
+import type { Component } from '../../hack/control-plane/component.ts';
+import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
+import { messageOf } from '../../hack/control-plane/errno.ts';
 import { type KeepRunningOptions, PAUSE_MS, tailOf } from './keep-running.ts';
 
 /**

@@ -1,0 +1,5 @@
+import { HELP_HINT } from '../../pkg/config/command-line.ts';
+import { parseCommand } from '../parse-command.ts';
+import { demoCommand } from './command.ts';
+
+await parseCommand(demoCommand().showHelpAfterError(HELP_HINT).exitOverride(), process.argv.slice(2));
