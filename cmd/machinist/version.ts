@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Version from package.json, which lies two folders up in a checkout and three in dist. */
+/** Version from package.json, which lies two folders up in a checkout, and one up from the chunks of a bundle. */
 export function version(): string {
-  for (const up of ['../..', '../../..']) {
+  for (const up of ['..', '../..']) {
     try {
       const parsed: unknown = JSON.parse(readFileSync(path.resolve(import.meta.dirname, up, 'package.json'), 'utf8'));
       if (typeof parsed === 'object' && parsed !== null && 'version' in parsed) return String(parsed.version);

@@ -1,6 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 /** The real programs that the demo and the tests run. `kubemark` is the kubelet over an in-memory container runtime. */
 export type ProgramName = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kubemark' | 'kubectl';
@@ -52,13 +51,9 @@ export function programSpec(name: ProgramName): ProgramSpec {
   return spec;
 }
 
-/** Folder of the Go module that pins a program. The modules are not compiled, so dist/ uses those of the source tree. */
+/** Folder of the Go module that pins a program. */
 export function moduleDirectory(spec: ProgramSpec): string {
-  const here = dirname(fileURLToPath(import.meta.url));
-  const candidates = [join(here, spec.module), join(here, '../../../hack/control-plane', spec.module)];
-  const found = candidates.find((folder) => existsSync(join(folder, 'go.mod')));
-  if (found === undefined) throw new Error(`finding go.mod of ${spec.module}: looked in ${candidates.join(', ')}`);
-  return found;
+  return join(import.meta.dirname, spec.module);
 }
 
 /** The version that this project pins, without the leading v: go.mod is the only place where it is written. */

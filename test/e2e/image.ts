@@ -1,46 +1,81 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
+import { stagesOf } from '../../hack/image/dockerfile.ts';
 import { type Installation, ROOT } from './program.ts';
 
+/** Where the Dockerfile puts a program's bundle. */
+const APP = '/app';
+
 /**
- * The files of the image, laid out in a folder as the Dockerfile does it: compiled programs, package.json, and of the packages
- * only those that production needs. A container engine is not needed.
+ * The files of the images, laid out in folders by the steps of the Dockerfile, one folder a stage. No container engine is needed:
+ * packages are those of the checkout, and the files of the base images are left out.
  */
 export class Image implements Installation, AsyncDisposable {
   readonly folder: string;
   readonly extension = 'js';
+  readonly #stage: string;
 
-  private constructor(folder: string) {
+  private constructor(folder: string, stage: string) {
     this.folder = folder;
+    this.#stage = stage;
   }
 
   get root(): string {
-    return join(this.folder, 'dist');
+    return join(this.folder, this.#stage, APP);
   }
 
-  /** Compiles the programs. */
-  static async build(): Promise<Image> {
+  /** Takes every step of the Dockerfile up to the end of `stage`. Throws Error for a step that it does not know. */
+  static async build(stage: string): Promise<Image> {
     const folder = await mkdtemp(join(tmpdir(), 'machinist-image-'));
-    const compiler = join(ROOT, 'node_modules/.bin/tsc');
-    const project = join(ROOT, 'tsconfig.build.json');
-    await promisify(execFile)(compiler, ['-p', project, '--outDir', join(folder, 'dist')]);
-    await cp(join(ROOT, 'package.json'), join(folder, 'package.json'));
-    const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
-      dependencies: Record<string, string>;
-    };
-    for (const name of Object.keys(dependencies)) {
-      const link = join(folder, 'node_modules', name);
-      await mkdir(dirname(link), { recursive: true });
-      await symlink(join(ROOT, 'node_modules', name), link);
+    for (const { name, steps } of stagesOf(await readFile(join(ROOT, 'Dockerfile'), 'utf8'))) {
+      let directory = '/';
+      const inside = (path: string): string => join(folder, name, resolve(directory, path));
+      for (const step of steps) {
+        if (step.name === 'WORKDIR') directory = step.text;
+        await mkdir(inside('.'), { recursive: true });
+        if (step.name === 'COPY') await copy(folder, inside, step.text.split(' '));
+        if (step.name === 'RUN') await runIn(inside('.'), step.text);
+        if (!KNOWN.has(step.name)) throw new Error(`${step.name} ${step.text}: a step that this test does not know`);
+      }
     }
-    return new Image(folder);
+    return new Image(folder, stage);
+  }
+
+  /** All files, by their path in the image. */
+  async files(): Promise<string[]> {
+    const entries = await readdir(this.root, { recursive: true, withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name).slice(this.root.length + 1));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.folder, { recursive: true });
   }
+}
+
+const KNOWN = new Set(['WORKDIR', 'COPY', 'RUN', 'ENV', 'USER', 'ENTRYPOINT', 'CMD']);
+
+/** COPY from the checkout, or from another stage. */
+async function copy(folder: string, inside: (path: string) => string, words: readonly string[]): Promise<void> {
+  const [, stage] = /^--from=(.*)$/.exec(words[0] ?? '') ?? [];
+  const sources = words.slice(stage === undefined ? 0 : 1, -1);
+  const to = inside(words.at(-1) ?? '');
+  for (const source of sources) {
+    const from = stage === undefined ? join(ROOT, source) : join(folder, stage, source);
+    await cp(from, sources.length > 1 ? join(to, source) : to, { recursive: true });
+  }
+}
+
+/** RUN; what `npm ci` would install lies in the checkout. */
+async function runIn(directory: string, command: string): Promise<void> {
+  if (command.startsWith('npm ci ')) {
+    await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+    return;
+  }
+  await promisify(execFile)('sh', ['-c', command], { cwd: directory });
 }

@@ -1,7 +1,10 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
+import packageJson from '../../package.json' with { type: 'json' };
 import { freePort } from '../../hack/control-plane/ports.ts';
 import { leases } from '../../pkg/kube/resource.ts';
 import { connect, namespace } from '../env/environment.ts';
@@ -10,7 +13,7 @@ import { KubeSession } from '../integration/kube-session.ts';
 import { grant, type RoleFile } from '../integration/shipped-roles.ts';
 import { Image } from './image.ts';
 import { errorsIn, flagsOf } from './manager-command.ts';
-import { type Installation, Program, SOURCES } from './program.ts';
+import { Program, SOURCES } from './program.ts';
 
 const MANAGER = 'machine-controller-manager';
 const MACHINE = 'machine-controller';
@@ -26,15 +29,15 @@ const LEADERS: readonly { command: string; roles: readonly RoleFile[]; takes: re
 const GRACE_MS = 30_000;
 const BUILD_MS = 60_000;
 
-describe.each(['its sources', 'its image'])('a manager that runs from %s', (from) => {
-  let installation: Installation = SOURCES;
-  beforeAll(async () => {
-    if (from === 'its image') installation = await Image.build();
-  }, BUILD_MS);
-  afterAll(async () => {
-    if (installation instanceof Image) await installation[Symbol.asyncDispose]();
-  });
+let image: Image;
+beforeAll(async () => {
+  image = await Image.build('manager');
+}, BUILD_MS);
+afterAll(async () => {
+  await image[Symbol.asyncDispose]();
+});
 
+describe.each(['its sources', 'its image'])('a manager that runs from %s', (from) => {
   test.each(LEADERS)(
     '($command) takes its own Leases, and on SIGTERM ends soon with code 0 and gives them up',
     async ({ command, roles, takes }) => {
@@ -56,7 +59,7 @@ describe.each(['its sources', 'its image'])('a manager that runs from %s', (from
           '--address=127.0.0.1',
           `--port=${await freePort()}`,
         ]),
-        { installation },
+        { installation: from === 'its image' ? image : SOURCES },
       );
       await eventually(async () => expect(Object.keys(await holders()).toSorted()).toEqual(takes), {
         timeoutMs: 90_000,
@@ -76,4 +79,49 @@ describe.each(['its sources', 'its image'])('a manager that runs from %s', (from
       expect(Object.values(await holders())).toEqual(takes.map(() => ''));
     },
   );
+});
+
+describe('the image of the manager', () => {
+  test('holds its programs, what they load, and what went into them by name, version and licence: nothing else', async () => {
+    const files = await image.files();
+
+    expect(files.filter((file) => !file.startsWith('chunks/')).toSorted()).toEqual([
+      'LICENSES.txt',
+      'cmd/machine-controller-manager/main.js',
+      'cmd/machine-controller/main.js',
+      'cmd/machinist/main.js',
+      'package.json',
+      'sbom.cdx.json',
+    ]);
+    const sources = await Promise.all(files.map((file) => readFile(join(image.root, file), 'utf8')));
+    expect(files.filter((_, at) => /hack\/control-plane|cmd\/demo|node_modules\/jest/.test(sources[at] ?? ''))).toEqual(
+      [],
+    );
+    const { components } = JSON.parse(await readFile(join(image.root, 'sbom.cdx.json'), 'utf8')) as {
+      components: { name: string; version: string; licenses?: unknown[] }[];
+    };
+    const licences = await readFile(join(image.root, 'LICENSES.txt'), 'utf8');
+    expect(components.map(({ name }) => name)).toEqual(expect.arrayContaining(['undici', '@grpc/grpc-js', 'pino']));
+    expect(components.map(({ name }) => name)).not.toContain('esbuild');
+    expect(components.filter(({ name, version }) => !licences.includes(`${name} ${version}: `))).toEqual([]);
+  });
+
+  test('is not written to by a program that runs in it', async () => {
+    const before = await image.files();
+
+    const { code, stdout } = await Program.run('machinist', ['--version'], { installation: image });
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${packageJson.version}\n` });
+    expect(await image.files()).toEqual(before);
+  });
+});
+
+test('the image of the simulated cloud explains its flags', async () => {
+  await using cloud = await Image.build('sim-driver');
+
+  const { code, stdout } = await Program.run('sim-driver', ['--help'], { installation: cloud });
+
+  expect(code).toBe(0);
+  expect(stdout).toContain('--control <address>');
+  expect(await cloud.files()).not.toContain('chunks/lease-thread-main.js');
 });

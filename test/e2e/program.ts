@@ -55,8 +55,8 @@ export class Program implements AsyncDisposable {
   }
 
   /** Runs a command to its end. */
-  static async run(command: string, args: readonly string[]): Promise<Ending> {
-    await using program = new Program(command, args);
+  static async run(command: string, args: readonly string[], options: ProgramOptions = {}): Promise<Ending> {
+    await using program = new Program(command, args, options);
     return await program.ended();
   }
 

@@ -1,0 +1,65 @@
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+
+import { build, type Metafile, type Plugin } from 'esbuild';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+/** The thread of the Leases is started by its file, which lies beside the module that starts it. */
+const STARTS_LEASE_THREAD = 'pkg/leader/lease-thread.ts';
+const LEASE_THREAD = { in: 'pkg/leader/lease-thread-main.ts', out: 'chunks/lease-thread-main' };
+/** Packages in CommonJS ask for Node's modules by `require`. */
+const REQUIRE = `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`;
+
+/**
+ * Writes programs to `folder` as JavaScript that needs no node_modules: `cmd/<program>/main.js`, and `chunks` with what they share or load
+ * later. Names are kept as they are, so that stack traces can be read. Returns the folders
+ * of the packages that went in, from the root of the checkout.
+ */
+export async function bundle(programs: readonly string[], folder: string): Promise<string[]> {
+  const { metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: [
+      ...programs.map((program) => ({ in: `cmd/${program}/main.ts`, out: `cmd/${program}/main` })),
+      LEASE_THREAD,
+    ],
+    outdir: folder,
+    chunkNames: 'chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    keepNames: true,
+    metafile: true,
+    legalComments: 'none',
+    banner: { js: REQUIRE },
+    plugins: [WITHOUT_GENERATED_CLIENTS],
+    logLevel: 'warning',
+  });
+  const isStarted = Object.values(metafile.outputs).some(({ inputs }) => STARTS_LEASE_THREAD in inputs);
+  if (!isStarted) await rm(path.join(folder, `${LEASE_THREAD.out}.js`));
+  return packagesIn(metafile);
+}
+
+/** What pkg/kube/config.ts leaves out of client-node when it loads it from node_modules. */
+const WITHOUT_GENERATED_CLIENTS: Plugin = {
+  name: 'without-generated-clients',
+  setup(bundler) {
+    bundler.onResolve({ filter: /^\.\/gen\/index\.js$/ }, ({ importer }) =>
+      importer.endsWith('/@kubernetes/client-node/dist/config.js')
+        ? { path: 'generated-clients', namespace: 'left-out' }
+        : undefined,
+    );
+    bundler.onLoad({ filter: /.*/, namespace: 'left-out' }, () => ({
+      contents:
+        'export class ServerConfiguration {}; export function createConfiguration() { throw new Error("not loaded"); }',
+    }));
+  },
+};
+
+/** Folders of the packages of which at least one file has anything left in the outputs. */
+function packagesIn({ outputs }: Metafile): string[] {
+  const files = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
+  const folders = files.flatMap((file) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
+  return [...new Set(folders)].toSorted();
+}

@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+import packageJson from '../../package.json' with { type: 'json' };
+import { bundle } from './bundle.ts';
+import { licencesOf, readPackage } from './licences.ts';
+import { type Bill, reduceTo } from './sbom.ts';
+
+/*
+ * `main.ts <folder> <program>…`: what an image of these programs of cmd/ holds, without anything around it. Beside the programs lie
+ * package.json with the version, the licences of the packages that went in, and their list (CycloneDX).
+ */
+const ROOT = path.resolve(import.meta.dirname, '../..');
+
+const [folder, ...programs] = process.argv.slice(2);
+if (folder === undefined || programs.length === 0)
+  throw new Error('usage: node hack/image/main.ts <folder> <program>…');
+
+await rm(folder, { recursive: true, force: true });
+const folders = await bundle(programs, path.resolve(folder));
+const packages = await Promise.all(folders.map((one) => readPackage(path.join(ROOT, one))));
+const { name, version, license } = packageJson;
+const write = (file: string, text: string): Promise<void> => writeFile(path.join(folder, file), text);
+await Promise.all([
+  write('package.json', `${JSON.stringify({ name, version, license, type: 'module' })}\n`),
+  write('LICENSES.txt', licencesOf(packages)),
+  write('sbom.cdx.json', `${JSON.stringify(reduceTo(packages, await billOfMaterials(), name), undefined, 2)}\n`),
+]);
+console.log(`wrote ${programs.join(', ')} with ${packages.length} packages to ${folder}`);
+
+/** Of all packages that the lockfile names. */
+async function billOfMaterials(): Promise<Bill> {
+  const { stdout } = await promisify(execFile)('npm', ['sbom', '--package-lock-only', '--sbom-format=cyclonedx'], {
+    cwd: ROOT,
+    maxBuffer: 64e6,
+  });
+  return JSON.parse(stdout) as Bill; // CycloneDX, by its flag
+}
