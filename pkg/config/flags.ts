@@ -177,7 +177,7 @@ export const FLAGS: readonly Flag[] = [
       kind: 'bool',
       default: 'true',
       programs: SETS,
-      help: 'Keep the cluster-autoscaler from removing Nodes of a MachineDeployment while it rolls.',
+      help: 'Keep the cluster-autoscaler from removing Nodes of a MachineDeployment while it rolls, and Nodes that have just replaced others.',
     },
   ]),
   ...section('Safety', MACHINES, [

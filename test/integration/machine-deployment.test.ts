@@ -224,6 +224,22 @@ describe('a machine deployment', () => {
     await eventually(async () => expect(await world.list(machineSets)).toHaveLength(2));
     expect((await world.get(machineDeployments, 'd')).status?.collisionCount).toBe(1);
   });
+
+  test('keeps the autoscaler from the node of a machine that has come in place of a failed one', async () => {
+    const goes = ({ status }: Machine): boolean => status?.currentStatus?.phase !== 'Failed';
+    await using world = await MachineSetWorld.start({ goes, withNodes: true });
+    await world.createDeployment(2);
+    await complete(world, 2);
+    const before = world.running().map(({ metadata }) => metadata.name);
+    await world.setPhase(before[0] ?? '', 'Failed');
+
+    await eventually(async () => {
+      const list = (await world.user.reader.list(nodes, { labelSelector: `world=${world.namespace.name}` })).items;
+      const held = list.filter(({ metadata }) => metadata.annotations?.[HELD] === 'true');
+      expect(list).toHaveLength(3);
+      expect(held.map(({ metadata }) => before.includes(metadata.name))).toEqual([false]);
+    });
+  });
 });
 
 describe('a rolling update', () => {

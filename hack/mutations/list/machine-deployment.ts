@@ -271,6 +271,27 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/rollout-node-marks.ts',
+    from: "const isHeld = annotations[SCALE_DOWN_DISABLED] === 'true';",
+    to: "const isHeld = annotations[SCALE_DOWN_DISABLED] === 'true' && annotations[SCALE_DOWN_DISABLED_BY_US] === 'true';",
+    why: 'The end of a rollout lets the autoscaler take a Node that somebody keeps.',
+    tests: ['pkg/controllers/machine-deployment/rollout-node-marks.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/rollout.ts',
+    from: 'pass.replacements.has(metadata.uid)',
+    to: 'pass.replacements.size < 0 && metadata.uid === pass.world.deployment.metadata.uid',
+    why: 'The Node of a Machine that has just replaced another is offered to the autoscaler at once.',
+    tests: ['pkg/controllers/machine-deployment/controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/replacements.ts',
+    from: "isTerminating(machine) && nodeNameOf(machine) !== '' && markedAtMs(machine) === undefined",
+    to: "isTerminating(machine) && nodeNameOf(machine) !== ''",
+    why: 'What comes while Nodes go that the autoscaler has chosen cannot be scaled down for as long.',
+    tests: ['pkg/controllers/machine-deployment/replacements.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/rollout-node-marks.ts',
     from: '(marks.holdScaleDown === false && isOurs && !isPreserved)',
     to: '(marks.holdScaleDown === false && isOurs)',
     why: 'The end of a rollout lets the autoscaler take preserved machines.',

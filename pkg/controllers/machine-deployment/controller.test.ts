@@ -2,15 +2,22 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachineDeployment } from '../../../test/builders.ts';
 import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
-import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  MACHINE_FINALIZER,
+  REVISION_ANNOTATION,
+  SCALE_DOWN_DISABLED_ANNOTATION,
+  SCALE_DOWN_DISABLED_BY_US_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { toTimestamp } from '../../clock/clock.ts';
+import { MINUTE_MS, toTimestamp } from '../../clock/clock.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { MachineDeploymentController } from './controller.ts';
+import { GRACE_MS } from './replacements.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
 const KEY = 'default/deployment-1';
+const HOLD = { [SCALE_DOWN_DISABLED_ANNOTATION]: 'true', [SCALE_DOWN_DISABLED_BY_US_ANNOTATION]: 'true' };
 const signal = new AbortController().signal;
 
 function deployment(change?: (d: BuiltMachineDeployment) => void): BuiltMachineDeployment {
@@ -123,6 +130,39 @@ describe('a rollout', () => {
 
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 31_000 });
   });
+});
+
+test('the Node of a Machine that came in place of another is kept from the autoscaler, and let go some time after', async () => {
+  const owner = deployment((d) => {
+    d.metadata.annotations[REVISION_ANNOTATION] = '2';
+    d.status = { replicas: 2, updatedReplicas: 2, availableReplicas: 2, observedGeneration: 1 };
+    d.spec.replicas = 2;
+  });
+  const set = noted(setOf(owner, 'now', false, 2), 2);
+  const [old, other, come] = ['old', 'other', 'come'].map((name) => machineOf(set, name));
+  if (old === undefined || other === undefined || come === undefined) throw new Error('three were asked for');
+  for (const { metadata } of [old, other, come]) metadata.uid = metadata.name;
+  old.metadata.deletionTimestamp = come.metadata.creationTimestamp = '2026-01-01T01:00:00Z';
+  const nodes = [old, other, come].map(({ metadata }) => node((n) => void (n.metadata.name = metadata.name)));
+  const deps = new MemoryDeploymentDeps(owner, { sets: [set], machines: [old, other, come], nodes });
+  deps.holdsScaleDownDuringRollout = true;
+  const controller = new MachineDeploymentController(deps);
+
+  await controller.reconcile(KEY, signal);
+  expect(deps.targetClient.writes).toMatchObject([{ what: 'nodes/come', body: { metadata: { annotations: HOLD } } }]);
+
+  const held = node((n) => Object.assign(n.metadata, { name: 'come', resourceVersion: '2', annotations: HOLD }));
+  deps.nodes.put(held);
+  deps.machines.remove('default/old');
+  await controller.reconcile(KEY, signal);
+  deps.clock.advance(MINUTE_MS);
+  expect(await controller.reconcile(KEY, signal)).toMatchObject({ afterMs: GRACE_MS - MINUTE_MS });
+  expect(deps.targetClient.writes).toHaveLength(1);
+
+  deps.clock.advance(GRACE_MS - MINUTE_MS);
+  await controller.reconcile(KEY, signal);
+  const none = Object.fromEntries(Object.keys(HOLD).map((key) => [key, null]));
+  expect(deps.targetClient.writes[1]).toMatchObject({ what: 'nodes/come', body: { metadata: { annotations: none } } });
 });
 
 /** The set, as it was told of the present size. */

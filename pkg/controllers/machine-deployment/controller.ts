@@ -1,5 +1,7 @@
 import { revisionHistoryLimitOf, rollbackRevisionOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER, REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { MachineDeployment, MachineDeploymentStatus } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { describeFieldErrors, validateMachineDeployment } from '../../apis/machine/v1alpha1/validation.ts';
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
@@ -24,9 +26,10 @@ import type { MachineDeploymentDeps } from './deps.ts';
 import { beginningOf, deadlineLookMs, pauseProgress, progressOf } from './progressing-condition.ts';
 import type { ProgressingUpdate } from './progressing-condition.ts';
 import { releaseDeployment } from './release.ts';
+import { Replacements } from './replacements.ts';
 import { resizeSets } from './resize.ts';
 import { rollBack } from './rollback.ts';
-import { createSet, recreate, rollingUpdate, type RolloutPass, type RolloutResult } from './rollout.ts';
+import { createSet, mark, recreate, rollingUpdate, type RolloutPass, type RolloutResult } from './rollout.ts';
 import { takeHandoff, type TakenHandoff } from './scaler-handoff.ts';
 import { isScalingEvent, scale, replaceNamed, type ScalingFacts } from './scaling.ts';
 import { EMPTY_SET, type SetFacts } from './set-facts.ts';
@@ -54,10 +57,12 @@ export class MachineDeploymentController {
   readonly #deps: MachineDeploymentDeps;
   readonly #pace: StatusPace;
   readonly #marker: NodeMarker;
+  readonly #replacements: Replacements;
 
   constructor(deps: MachineDeploymentDeps) {
     this.#deps = deps;
     this.#marker = new NodeMarker(deps);
+    this.#replacements = new Replacements(deps);
     this.#pace = new StatusPace(deps.clock);
   }
 
@@ -66,6 +71,7 @@ export class MachineDeploymentController {
     const cached = this.#deps.machineDeployments.get(key);
     if (cached === undefined) {
       this.#pace.forget(key);
+      this.#replacements.forget(key);
       return stop;
     }
     if (isBeingDeleted(cached)) return this.#delete(key, cached, signal);
@@ -81,10 +87,11 @@ export class MachineDeploymentController {
     await claimSets(this.#deps, deployment, signal);
     await labelAdoptedSets(this.#deps, deployment, signal);
     const marked = await this.#withHandoff(deployment, signal);
+    const replacements = this.#seeReplacements(key, deployment);
     const acted = marked.isAll
-      ? await this.#act(await this.#withNewSetInStep(marked.deployment, signal), signal)
+      ? await this.#act(await this.#withNewSetInStep(marked.deployment, signal), replacements, signal)
       : { isRollout: false, again: true };
-    return this.#report(key, deployment, acted, signal);
+    return this.#report(key, deployment, await this.#holdReplacements(deployment, acted, replacements, signal), signal);
   }
 
   async #withFinalizer(deployment: MachineDeployment, signal: AbortSignal): Promise<MachineDeployment> {
@@ -128,9 +135,36 @@ export class MachineDeploymentController {
     return observeWorld(this.#deps, patched);
   }
 
-  async #act(world: World, signal: AbortSignal): Promise<Acted> {
+  #seeReplacements(key: string, deployment: MachineDeployment): ReadonlySet<string> {
+    const sets = claimedSets(this.#deps, deployment);
+    const machinesOf = ({ metadata }: MachineSet): readonly Machine[] =>
+      this.#deps.machines.byIndex(CONTROLLER_INDEX, metadata.uid);
+    return this.#replacements.see(key, sets.map(machinesOf));
+  }
+
+  /** Nodes of Machines that have come in place of others are kept from the autoscaler. What is urgent was done before. */
+  async #holdReplacements(
+    deployment: MachineDeployment,
+    acted: Acted,
+    replacements: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<Acted> {
+    if (!this.#deps.holdsScaleDownDuringRollout || replacements.size === 0) return acted;
+    const world = observeWorld(this.#deps, deployment);
+    const held = claimedSets(this.#deps, deployment)
+      .flatMap(world.machinesOf)
+      .filter(({ metadata }) => replacements.has(metadata.uid));
+    try {
+      const pass = { deps: this.#deps, marker: this.#marker, world, signal };
+      return (await mark(pass, held, { holdScaleDown: true })).hasMore ? { ...acted, again: true } : acted;
+    } catch (error) {
+      return { ...acted, error: acted.error ?? error };
+    }
+  }
+
+  async #act(world: World, replacements: ReadonlySet<string>, signal: AbortSignal): Promise<Acted> {
     const { deployment } = world;
-    const pass: RolloutPass = { deps: this.#deps, marker: this.#marker, world, signal };
+    const pass: RolloutPass = { deps: this.#deps, marker: this.#marker, world, signal, replacements };
     const isPaused = deployment.spec.paused === true;
     if (!isPaused && rollbackRevisionOf(deployment) !== undefined) return this.#rollBack(pass);
     const facts = scalingFactsOf(world);
@@ -190,7 +224,8 @@ export class MachineDeploymentController {
     const lookMs = outcome.isRollout
       ? deadlineLookMs(deployment, deployment.status ?? {}, this.#deps.clock.now())
       : undefined;
-    const waits = [RESYNC_MS, lookMs, statusWaitMs, this.#marker.dueInMs(key), outcome.again === true ? 0 : undefined];
+    const dueMs = [this.#marker.dueInMs(key), this.#replacements.dueInMs(key)];
+    const waits = [RESYNC_MS, lookMs, statusWaitMs, ...dueMs, outcome.again === true ? 0 : undefined];
     return requeue(Math.min(...waits.filter((ms) => ms !== undefined)), 'changes of its machine sets');
   }
 

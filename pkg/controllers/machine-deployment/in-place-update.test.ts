@@ -76,7 +76,7 @@ function scene({ old, now, nowSize, updated = [], moved = [], unavailable = 1, i
   /** One pass, with the time that its retries take. */
   const run = async () => {
     const { signal } = new AbortController();
-    const pass = inPlaceUpdate({ deps, marker, world: deps.world(deployment), signal });
+    const pass = inPlaceUpdate({ deps, marker, world: deps.world(deployment), signal, replacements: new Set() });
     const [result] = await Promise.all([pass, deps.clock.advanceAsync(1_000)]);
     return result;
   };

@@ -12,7 +12,7 @@ test.each([
   { title: 'has the taint', annotations: [], tainted: true, marks: { taint: true }, want: undefined },
   { title: 'loses the taint', annotations: [], tainted: true, marks: { taint: false }, want: { taint: false } },
   { title: 'is held', annotations: [], marks: { holdScaleDown: true }, want: { holdScaleDown: true } },
-  { title: 'is held by a user', annotations: [HELD], marks: { holdScaleDown: true }, want: { holdScaleDown: true } },
+  { title: 'is held by a user', annotations: [HELD], marks: { holdScaleDown: true }, want: undefined },
   { title: 'is held by us', annotations: [HELD, HELD_BY_US], marks: { holdScaleDown: true }, want: undefined },
   {
     title: 'is let go',

@@ -33,7 +33,8 @@ export interface Marks {
 export function missingNodeMarks(node: Node, marks: Marks, isPreserved: boolean): Marks | undefined {
   const taint = marks.taint !== undefined && marks.taint !== hasTaint(node) ? { taint: marks.taint } : {};
   const annotations = node.metadata.annotations ?? {};
-  const isHeld = annotations[SCALE_DOWN_DISABLED] === 'true' && annotations[SCALE_DOWN_DISABLED_BY_US] === 'true';
+  // Whoever holds it: what is not ours must be there afterwards.
+  const isHeld = annotations[SCALE_DOWN_DISABLED] === 'true';
   const isOurs = annotations[SCALE_DOWN_DISABLED_BY_US] !== undefined;
   const changesHold =
     (marks.holdScaleDown === true && !isHeld) || (marks.holdScaleDown === false && isOurs && !isPreserved);

@@ -11,6 +11,7 @@ import { NodeMarker } from './node-marker.ts';
 import { finishRollout, markNodesOfRollout, rollingUpdate } from './rollout.ts';
 
 const never = new AbortController().signal;
+const NONE: ReadonlySet<string> = new Set();
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
 const owner = machineDeployment((d) => void (d.spec.replicas = 2));
 
@@ -52,6 +53,7 @@ function scene(
     marker: new NodeMarker(deps),
     world: deps.world(deployment),
     signal: never,
+    replacements: NONE,
   });
   const sizes = (): string[] =>
     deps.client.writes.flatMap(({ what, body }) => {
@@ -103,7 +105,7 @@ describe('a rolling update', () => {
     });
     deps.holdsScaleDownDuringRollout = true;
     deps.targetClient.failures.push(...names.map(() => new ApiError(403, 'Forbidden', 'no')));
-    const pass = { deps, marker: new NodeMarker(deps), world: deps.world(owner), signal: never };
+    const pass = { deps, marker: new NodeMarker(deps), world: deps.world(owner), signal: never, replacements: NONE };
 
     await markNodesOfRollout(pass, { taint: false });
 

@@ -23,6 +23,8 @@ export interface RolloutPass {
   readonly marker: NodeMarker;
   readonly world: World;
   readonly signal: AbortSignal;
+  /** UIDs of Machines that have come in place of others. */
+  readonly replacements: ReadonlySet<string>;
 }
 
 /** What writing to Nodes needs of a pass. */
@@ -137,7 +139,12 @@ export async function finishRollout(pass: RolloutPass): Promise<RolloutResult> {
   if (newSet === undefined || !isComplete(deployment, deployment.status ?? {})) return {};
 
   const release = deps.holdsScaleDownDuringRollout ? { holdScaleDown: false } : {};
-  const { hasMore, isDone } = await mark(pass, world.machinesOf(newSet), { taint: false, ...release });
+  const isReplacement = ({ metadata }: Machine): boolean => pass.replacements.has(metadata.uid);
+  const [others, kept] = [false, true].map((is) => world.machinesOf(newSet).filter((one) => isReplacement(one) === is));
+  const { hasMore, isDone } = bothMarked(
+    await mark(pass, others ?? [], { taint: false, ...release }),
+    await mark(pass, kept ?? [], { taint: false }),
+  );
   if (isDone && isTaintNoted(newSet)) await noteTaint(deps, newSet, false, signal);
   await cleanUpSets(deps, oldSets.map(world.owned), revisionHistoryLimitOf(deployment), signal);
   return hasMore ? { again: true } : {};
