@@ -164,8 +164,24 @@ describe('what an autoscaler is told', () => {
       size('running', 1),
       size('creating', 2),
       size('deleting', 0),
+      size('synthetic', 0),
     ]) {
       expect(text).toContain(line);
     }
+  });
+
+  test('and count replicas without a Machine by themselves', async () => {
+    const registry = createRegistry();
+    const limits = { id: 'g', namespace: 'default', name: 'g', min: 0, max: 5 };
+    const instances = ['requested://m', 'requested://g#0', 'requested://g#1'].map((id) => ({
+      id,
+      state: 'creating' as const,
+    }));
+    autoscalerMetrics(registry, () => [{ group: limits, target: 3, instances }]);
+
+    const text = await registry.metrics();
+
+    expect(text).toContain('group="g",of="creating"} 1');
+    expect(text).toContain('group="g",of="synthetic"} 2');
   });
 });

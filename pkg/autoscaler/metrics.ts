@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 
 import type { NodeGroup } from './groups.ts';
 import type { Instance, InstanceState } from './instances.ts';
+import { parsePlaceholder } from './placeholder.ts';
 
 /** What of a node group is shown. */
 export interface GroupSizes {
@@ -24,7 +25,7 @@ export function autoscalerMetrics(registry: Registry, groups: () => readonly Gro
   const registers = [registry];
   void new Gauge({
     name: 'machinist_autoscaler_node_group_size',
-    help: 'Size of a node group: its limits (min, max), the desired machines (target), and the machines that run, are created and are deleted.',
+    help: 'Size of a node group: its limits (min, max), the desired machines (target), the machines that run, are created and are deleted, and the replicas without a machine (synthetic).',
     labelNames: ['namespace', 'group', 'of'],
     registers,
     collect() {
@@ -35,7 +36,9 @@ export function autoscalerMetrics(registry: Registry, groups: () => readonly Gro
         count('min', group.min);
         count('max', group.max);
         count('target', target);
-        for (const state of STATES) count(state, instances.filter((instance) => instance.state === state).length);
+        const machines = instances.filter(({ id }) => parsePlaceholder(id)?.kind !== 'missing');
+        for (const state of STATES) count(state, machines.filter((machine) => machine.state === state).length);
+        count('synthetic', instances.length - machines.length);
       }
     },
   });
