@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { HELP_HINT, type ParsedCommandLine, withFlags } from '../../pkg/config/command-line.ts';
 import { parseCommand } from '../parse-command.ts';
 import { describeCommand } from './describe/command.ts';
+import { preflightCommand } from './preflight/command.ts';
 import { rolloutCommand } from './rollout/command.ts';
 import { withNegations } from './rollout/target.ts';
 import { version } from './version.ts';
@@ -16,6 +17,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .exitOverride();
 
   withFlags(program.command('run').description('Run the controllers.'), 'machinist run', run);
+  program.addCommand(preflightCommand().copyInheritedSettings(program));
   const rollout = rolloutCommand().copyInheritedSettings(program);
   for (const subcommand of rollout.commands) subcommand.copyInheritedSettings(program);
   program.addCommand(rollout);

@@ -92,3 +92,16 @@ export class RefreshingEndpoint implements Endpoint {
     return this.#current;
   }
 }
+
+/** The same API server, asked in the name of `user`; a service account is `system:serviceaccount:NAMESPACE:NAME`. */
+export function impersonating(endpoint: Endpoint, user: string): Endpoint {
+  return {
+    url: endpoint.url,
+    namespace: endpoint.namespace,
+    async credentials() {
+      const { headers, connection } = await endpoint.credentials();
+      return { headers: { ...headers, 'Impersonate-User': user }, connection };
+    },
+    refused: () => endpoint.refused(),
+  };
+}

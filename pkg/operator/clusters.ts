@@ -7,7 +7,7 @@ import { addressOf } from '../kube/address.ts';
 import type { Config } from '../config/config.ts';
 import type { Writer } from '../kube/client.ts';
 import { loadEndpoint } from '../kube/config.ts';
-import type { Endpoint } from '../kube/endpoint.ts';
+import { type Endpoint, impersonating } from '../kube/endpoint.ts';
 import { isNotFound } from '../kube/errors.ts';
 import { GatedWriter, type WriteObserver } from '../kube/gated-writer.ts';
 import { HttpReader } from '../kube/http-reader.ts';
@@ -52,6 +52,8 @@ export interface ClustersOptions {
   readonly log: Logger;
   readonly metrics: KubeMetrics;
   readonly clockMetrics: ClockMetrics;
+  /** Whom to be to the API servers; ourselves unless told otherwise. */
+  readonly impersonate?: string | undefined;
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
 }
 
@@ -101,7 +103,8 @@ export function writerTo(
  */
 export async function openCluster(options: ClusterOptions): Promise<ClusterAccess> {
   const { cluster, clock, log, metrics, probe } = options;
-  const endpoint = await loadEndpoint({ kubeconfig: options.kubeconfig, clock, env: options.env });
+  const own = await loadEndpoint({ kubeconfig: options.kubeconfig, clock, env: options.env });
+  const endpoint = options.impersonate === undefined ? own : impersonating(own, options.impersonate);
   const serverTime =
     cluster === CONTROL
       ? new ServerTime({

@@ -211,23 +211,45 @@ function withoutTwins(permissions: readonly Permission[]): readonly Permission[]
 /** Resources that one line names. */
 const MOST_NAMED = 6;
 
-/** What to apply, and what for, in one line: `the control cluster does not let us create leases.coordination.k8s.io …: apply FILE`. */
-export function describeMissing(missing: readonly Permission[]): string {
-  const byFile = Map.groupBy(missing, ({ cluster, file }) => `${cluster} ${file}`);
-  return [...byFile.values()].map(describeFile).join('; ');
+/** What is missing of one shipped file. */
+export interface MissingGrants {
+  readonly cluster: ClusterRole;
+  readonly file: string;
+  /** `create, patch machines.machine.sapcloud.io in namespace x; …`. */
+  readonly what: string;
+  /** What does not work without it; empty: nothing does. */
+  readonly lost: readonly string[];
 }
 
-function describeFile(missing: readonly Permission[]): string {
-  const [{ cluster, file } = { cluster: '', file: '' }] = missing;
+/** What to apply, and what for, by cluster and file. */
+export function missingByFile(missing: readonly Permission[]): readonly MissingGrants[] {
+  const byFile = Map.groupBy(missing, ({ cluster, file }) => `${cluster} ${file}`);
+  return [...byFile.values()].flatMap((ofFile) => {
+    const [first] = ofFile;
+    if (first === undefined) return [];
+    const isNeeded = ofFile.some(({ lost }) => lost === undefined);
+    const lost = isNeeded ? [] : [...new Set(ofFile.flatMap((one) => one.lost ?? []))];
+    return [{ cluster: first.cluster, file: first.file, what: describeWhat(ofFile), lost }];
+  });
+}
+
+/** What is missing in one line: `the control cluster does not let us create leases.coordination.k8s.io …: apply FILE`. */
+export function describeMissing(missing: readonly Permission[]): string {
+  return missingByFile(missing)
+    .map(({ cluster, file, what, lost }) => {
+      const without = lost.length === 0 ? '' : ` (without: ${lost.join('; ')})`;
+      return `the ${cluster} cluster does not let us ${what}: apply ${file}${without}`;
+    })
+    .join('; ');
+}
+
+function describeWhat(missing: readonly Permission[]): string {
   const byWhere = [...Map.groupBy(missing, ({ attributes }) => whereOf(attributes))];
   const named = byWhere
     .slice(0, MOST_NAMED)
     .map(([where, some]) => `${[...new Set(some.map(({ attributes: { verb } }) => verb))].join(', ')} ${where}`);
   const more = byWhere.length > MOST_NAMED ? `, and ${byWhere.length - MOST_NAMED} more` : '';
-  const lost = [...new Set(missing.flatMap((one) => one.lost ?? []))];
-  const without =
-    lost.length === 0 || missing.some((one) => one.lost === undefined) ? '' : ` (without: ${lost.join('; ')})`;
-  return `the ${cluster} cluster does not let us ${named.join('; ')}${more}: apply ${file}${without}`;
+  return `${named.join('; ')}${more}`;
 }
 
 /** `machines/status.machine.sapcloud.io in namespace x`. */

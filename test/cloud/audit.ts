@@ -2,12 +2,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Mutations only, without bodies; Events have no consequences. */
+/** Mutations only, without bodies; Events have no consequences, and reviews are questions. */
 const POLICY = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted, Panic]
 rules:
-  - { level: None, resources: [{ group: "", resources: [events] }] }
+  - { level: None, resources: [{ group: "", resources: [events] }, { group: authorization.k8s.io }] }
   - { level: Metadata, verbs: [create, update, patch, delete, deletecollection] }
 `;
 

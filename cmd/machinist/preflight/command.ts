@@ -1,0 +1,27 @@
+import { Command, Option } from 'commander';
+
+import { withFlags } from '../../../pkg/config/command-line.ts';
+
+/** What `preflight` takes besides the flags of `machinist run`. */
+export interface PreflightOptions {
+  /** In whose name it is asked; undefined: of the kubeconfig's user. */
+  readonly as?: string;
+  readonly output: 'text' | 'json';
+}
+
+/** The subcommand `preflight`: what a start with these flags would find missing. Its work is loaded only when it is run. */
+export function preflightCommand(): Command {
+  const command = new Command('preflight')
+    .description('Check, from anywhere, what "machinist run" with the same flags would need, and say what is missing.')
+    .addOption(
+      new Option(
+        '--as <user>',
+        'check for this user, such as system:serviceaccount:machinist:machinist, in whose name everything is asked',
+      ),
+    )
+    .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'));
+  return withFlags(command, 'machinist run', async ({ config }) => {
+    const { preflight } = await import('./preflight.ts');
+    process.exitCode = await preflight(config, command.opts<PreflightOptions>());
+  });
+}

@@ -1,0 +1,224 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
+import type { Lease } from '../../../pkg/apis/wire.ts';
+import type { Permission } from '../../../pkg/preflight/permissions.ts';
+import {
+  classFindings,
+  clockFinding,
+  clusterFinding,
+  driverFinding,
+  exitCodeOf,
+  fieldFindings,
+  type Finding,
+  type Found,
+  kindFindings,
+  leaseFinding,
+  permissionFindings,
+  skewMsOf,
+} from './findings.ts';
+import { render, renderJSON } from './render.ts';
+
+const error = { error: 'connection refused' };
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+
+const lease = (holderIdentity: string, agoMs: number): Found<Lease> => ({
+  value: {
+    metadata: { name: 'machine-controller' },
+    spec: { holderIdentity, leaseDurationSeconds: 15, renewTime: new Date(NOW - agoMs).toISOString() },
+  } as Lease,
+});
+const permission = (file: string, lost?: string): Permission => ({
+  cluster: 'control',
+  attributes: { verb: 'patch', group: '', resource: 'secrets', namespace: 'x' },
+  file: `deploy/rbac/${file}.yaml`,
+  lost,
+});
+const classOf = (provider: string | undefined, secret: string): Found<readonly MachineClass[]> => ({
+  value: [
+    {
+      metadata: { name: 'c', namespace: 'x' },
+      providerSpec: {},
+      secretRef: { name: secret, namespace: 'x' },
+      ...(provider === undefined ? {} : { provider }),
+    } as MachineClass,
+  ],
+});
+const served = (plurals: readonly string[], versions = ['v1alpha1']) => ({ value: { plurals, versions } });
+const ALL = ['machines', 'machines/status', 'machinesets', 'machinedeployments', 'machineclasses'];
+
+describe('what preflight finds', () => {
+  const rows: readonly {
+    what: string;
+    found: Finding | readonly Finding[];
+    want: readonly string[];
+    remedy?: RegExp;
+  }[] = [
+    {
+      what: 'a cluster that answers',
+      found: clusterFinding('control', 'https://a', { value: 'v1.34.0' }),
+      want: ['ok'],
+    },
+    {
+      what: 'one that does not',
+      found: clusterFinding('target', 'https://a', error),
+      want: ['fail'],
+      remedy: /--target-kubeconfig/,
+    },
+    { what: 'clocks that agree', found: clockFinding(-4_000), want: ['ok'] },
+    { what: 'clocks that do not', found: clockFinding(5_001), want: ['warn'], remedy: /NTP/ },
+    { what: 'all kinds', found: kindFindings(served(ALL)), want: ['ok'] },
+    {
+      what: 'a kind that is not served',
+      found: kindFindings(served(ALL.filter((plural) => plural !== 'machinesets'))),
+      want: ['fail'],
+      remedy: /crds\/machine\.sapcloud\.io_machinesets\.yaml/,
+    },
+    {
+      what: 'another version',
+      found: kindFindings(served(ALL, ['v1alpha1', 'v1'])),
+      want: ['warn', 'ok'],
+      remedy: /version/,
+    },
+    { what: 'kinds that nobody tells', found: kindFindings(error), want: ['fail'], remedy: /crds/ },
+    { what: 'all fields', found: fieldFindings({ value: [] }), want: ['ok'] },
+    {
+      what: 'a field that is dropped',
+      found: fieldFindings({ value: [{ kind: 'Machine', plural: 'machines', path: 'a.b', lost: 'x' }] }),
+      want: ['warn'],
+      remedy: /crds\/machine\.sapcloud\.io_machines\.yaml/,
+    },
+    { what: 'fields that nobody tells', found: fieldFindings(error), want: ['warn'], remedy: /openapi/ },
+    { what: 'all permissions', found: permissionFindings('control', 'me', { value: [] }), want: ['ok'] },
+    {
+      what: 'permissions that are missing, by file',
+      found: permissionFindings('control', 'me', { value: [permission('control'), permission('target', 'drains')] }),
+      want: ['fail', 'warn'],
+      remedy: /kubectl apply -f deploy\/rbac\/(control|target)\.yaml/,
+    },
+    {
+      what: 'somebody who may not impersonate',
+      found: permissionFindings('control', 'me', error),
+      want: ['fail'],
+      remedy: /may impersonate me/,
+    },
+    {
+      what: 'somebody who may not ask',
+      found: permissionFindings('control', undefined, error),
+      want: ['fail'],
+      remedy: /basic-user/,
+    },
+    { what: 'a Lease that is not there yet', found: leaseFinding('l', { value: undefined }, NOW), want: ['ok'] },
+    { what: 'a Lease that was given up', found: leaseFinding('l', lease('', 99_000), NOW), want: ['ok'] },
+    { what: 'a Lease that is held', found: leaseFinding('l', lease('me', 14_000), NOW), want: ['ok'] },
+    {
+      what: 'a Lease that ran out',
+      found: leaseFinding('l', lease('me', 60_000), NOW),
+      want: ['warn'],
+      remedy: /holder/,
+    },
+    {
+      what: 'a Lease that may not be read',
+      found: leaseFinding('l', error, NOW),
+      want: ['warn'],
+      remedy: /permissions/,
+    },
+    {
+      what: 'a driver',
+      found: driverFinding('aws', 'unix:///d', {
+        value: { contractVersion: 'v1', name: 'd', idempotentCreate: true, listScope: 'class', methods: new Set() },
+      }),
+      want: ['ok'],
+    },
+    { what: 'no driver', found: driverFinding('aws', 'unix:///d', error), want: ['fail'], remedy: /unix:\/\/\/d/ },
+    {
+      what: 'a class that has all it needs',
+      found: classFindings(classOf('aws', 's'), new Map([['x/s', { value: true }]]), ['aws']),
+      want: ['ok'],
+    },
+    {
+      what: 'a class without its Secret',
+      found: classFindings(classOf('aws', 's'), new Map([['x/s', { value: false }]]), ['aws']),
+      want: ['fail'],
+      remedy: /secretRef/,
+    },
+    {
+      what: 'a class whose Secret may not be looked for',
+      found: classFindings(classOf('aws', 's'), new Map([['x/s', error]]), []),
+      want: ['warn'],
+      remedy: /permissions/,
+    },
+    {
+      what: 'a class of another provider',
+      found: classFindings(classOf('gcp', ''), new Map(), ['aws']),
+      want: ['fail'],
+      remedy: /--driver=gcp/,
+    },
+    {
+      what: 'a class without provider, of the only driver',
+      found: classFindings(classOf(undefined, ''), new Map(), ['aws']),
+      want: ['ok'],
+    },
+    {
+      what: 'a class without provider, of one of two',
+      found: classFindings(classOf(undefined, ''), new Map(), ['aws', 'gcp']),
+      want: ['fail'],
+      remedy: /--driver=PROVIDER/,
+    },
+    {
+      what: 'a class where no driver was named',
+      found: classFindings(classOf('gcp', ''), new Map(), []),
+      want: ['ok'],
+    },
+    {
+      what: 'classes that may not be listed',
+      found: classFindings(error, new Map(), []),
+      want: ['warn'],
+      remedy: /permissions/,
+    },
+  ];
+  test.each(rows)('of $what is $want, with a remedy', ({ found, want, remedy }) => {
+    const findings: readonly Finding[] = Array.isArray(found) ? found : [found as Finding];
+
+    expect(findings.map(({ status }) => status)).toEqual(want);
+    const told = findings.flatMap((finding) => (finding.status === 'ok' ? [] : [finding.remedy]));
+    expect(told).toEqual(told.map(() => expect.stringMatching(remedy ?? /^never$/)));
+    expect(findings.filter(({ status }) => status === 'ok').map((finding) => finding.remedy)).not.toContain(
+      expect.anything(),
+    );
+  });
+
+  test.each([
+    { what: 'the same second', serverMs: 10_000, sentMs: 10_200, receivedMs: 10_900, skew: 0 },
+    { what: 'an answer under way', serverMs: 10_000, sentMs: 8_000, receivedMs: 12_000, skew: 0 },
+    { what: 'a clock that is behind', serverMs: 20_000, sentMs: 10_000, receivedMs: 10_100, skew: 9_900 },
+    { what: 'a clock that is ahead', serverMs: 10_000, sentMs: 20_000, receivedMs: 20_100, skew: -9_000 },
+  ])('of $what is a skew of $skew ms', ({ skew, ...answer }) => {
+    expect(skewMsOf(answer)).toBe(skew);
+  });
+
+  test.each([
+    { statuses: [], code: 0 },
+    { statuses: ['ok', 'warn'], code: 0 },
+    { statuses: ['ok', 'fail', 'warn'], code: 1 },
+  ] as const)('$statuses ends with $code', ({ statuses, code }) => {
+    expect(exitCodeOf(statuses.map((status) => ({ check: 'kinds', status, detail: '' })))).toBe(code);
+  });
+
+  test('is a table with remedies, or JSON', () => {
+    const findings: readonly Finding[] = [
+      { check: 'cluster', status: 'ok', detail: 'answers' },
+      { check: 'permissions', status: 'fail', detail: 'may not', remedy: 'apply' },
+    ];
+
+    expect(render(findings)).toBe(
+      [
+        'OK    cluster      answers',
+        'FAIL  permissions  may not',
+        '                   → apply',
+        '1 passed, 0 warnings, 1 failed',
+      ].join('\n'),
+    );
+    expect(JSON.parse(renderJSON(findings))).toEqual({ passed: 1, warnings: 0, failed: 1, findings });
+  });
+});

@@ -1,0 +1,264 @@
+import { GROUP, VERSION } from '../../../pkg/apis/machine/v1alpha1/group.ts';
+import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
+import type { Lease } from '../../../pkg/apis/wire.ts';
+import { fromTimestamp } from '../../../pkg/clock/clock.ts';
+import type { Capabilities } from '../../../pkg/driver/driver.ts';
+import { secretIndex } from '../../../pkg/indexes/secret-references.ts';
+import type { NeededField } from '../../../pkg/preflight/known-fields.ts';
+import { missingByFile, type Permission } from '../../../pkg/preflight/permissions.ts';
+import { humanDuration } from '../describe/human-duration.ts';
+
+/** One thing that was looked at. `fail`: a process could not start, or not do its work; `warn`: a part of it. */
+export interface Finding {
+  readonly check: 'cluster' | 'clock' | 'kinds' | 'fields' | 'permissions' | 'leases' | 'drivers' | 'classes';
+  readonly status: 'ok' | 'warn' | 'fail';
+  readonly detail: string;
+  /** What to do about it. */
+  readonly remedy?: string;
+}
+
+/** What was asked, or why it could not be found out. */
+export type Found<T> = { readonly value: T } | { readonly error: string };
+
+/** Whether a cluster answers. */
+export function clusterFinding(cluster: string, server: string, version: Found<string>): Finding {
+  if ('value' in version) {
+    return { check: 'cluster', status: 'ok', detail: `${cluster}: ${server}, Kubernetes ${version.value}` };
+  }
+  return {
+    check: 'cluster',
+    status: 'fail',
+    detail: `${cluster}: ${server} cannot be asked: ${version.error}`,
+    remedy: `check --${cluster}-kubeconfig, its credentials and the network${version.error.includes('impersonate') ? ', and who may impersonate whom' : ''}`,
+  };
+}
+
+/** An answer of the API server, by our own wall clock; its own time has whole seconds. */
+export interface DatedAnswer {
+  readonly serverMs: number;
+  readonly sentMs: number;
+  readonly receivedMs: number;
+}
+
+const TOLERATED_SKEW_MS = 5_000;
+
+/** How far our clock is from the API server's, as far as one answer proves; positive: ours is behind. */
+export function skewMsOf({ serverMs, sentMs, receivedMs }: DatedAnswer): number {
+  const lowMs = serverMs - receivedMs;
+  const highMs = serverMs + 1_000 - sentMs;
+  return lowMs > 0 ? lowMs : Math.min(highMs, 0);
+}
+
+/** The clock of this host, which is that of the process only where it would run. */
+export function clockFinding(skewMs: number): Finding {
+  const apart = `${(Math.abs(skewMs) / 1_000).toFixed(1)} s`;
+  if (Math.abs(skewMs) <= TOLERATED_SKEW_MS) {
+    return {
+      check: 'clock',
+      status: 'ok',
+      detail: `this host and the API server differ by less than ${Math.ceil((Math.abs(skewMs) + 1) / 1_000)} s`,
+    };
+  }
+  return {
+    check: 'clock',
+    status: 'warn',
+    detail: `the clock of this host is ${apart} ${skewMs > 0 ? 'behind' : 'ahead of'} the API server's`,
+    remedy: 'set the clocks by NTP; a process follows that of the control cluster, but certificates and logs do not',
+  };
+}
+
+const OUR_KINDS = ['machines', 'machinesets', 'machinedeployments', 'machineclasses'];
+
+/** Which of our kinds are served, and in which other versions. */
+export function kindFindings(
+  served: Found<{ readonly plurals: readonly string[]; readonly versions: readonly string[] }>,
+): Finding[] {
+  if ('error' in served) {
+    return [
+      {
+        check: 'kinds',
+        status: 'fail',
+        detail: `could not be found out: ${served.error}`,
+        remedy: 'kubectl apply --server-side -f crds/',
+      },
+    ];
+  }
+  const { plurals, versions } = served.value;
+  const missing = OUR_KINDS.filter((plural) => !plurals.includes(plural));
+  const others = versions.filter((version) => version !== VERSION);
+  return [
+    ...missing.map((plural): Finding => ({
+      check: 'kinds',
+      status: 'fail',
+      detail: `${plural}.${GROUP}/${VERSION} is not served`,
+      remedy: `kubectl apply --server-side -f crds/machine.sapcloud.io_${plural}.yaml`,
+    })),
+    ...others.map((version): Finding => ({
+      check: 'kinds',
+      status: 'warn',
+      detail: `${GROUP}/${version} is served too, which is not looked at`,
+      remedy: 'store no objects of that version',
+    })),
+    ...(missing.length === 0
+      ? [{ check: 'kinds', status: 'ok', detail: `${OUR_KINDS.join(', ')} of ${GROUP}/${VERSION} are served` } as const]
+      : []),
+  ];
+}
+
+/** Fields that the definitions of the cluster drop. */
+export function fieldFindings(unknown: Found<readonly NeededField[]>): Finding[] {
+  if ('error' in unknown) {
+    return [
+      {
+        check: 'fields',
+        status: 'warn',
+        detail: `could not be found out: ${unknown.error}`,
+        remedy: 'let everybody read /openapi/v3 (system:discovery)',
+      },
+    ];
+  }
+  if (unknown.value.length === 0)
+    return [{ check: 'fields', status: 'ok', detail: 'every field that is needed is stored' }];
+  return unknown.value.map(({ kind, plural, path, lost }) => ({
+    check: 'fields',
+    status: 'warn',
+    detail: `${path} of ${kind} is not stored: ${lost}`,
+    remedy: `kubectl apply --server-side -f crds/machine.sapcloud.io_${plural}.yaml`,
+  }));
+}
+
+/** What `user` is not allowed; undefined: whoever asks. */
+export function permissionFindings(
+  cluster: string,
+  user: string | undefined,
+  missing: Found<readonly Permission[]>,
+): Finding[] {
+  const who = user ?? 'the user of the kubeconfig';
+  if ('error' in missing) {
+    const remedy =
+      user === undefined
+        ? 'let it create selfsubjectaccessreviews.authorization.k8s.io (system:basic-user)'
+        : `ask as somebody who may impersonate ${user}`;
+    return [
+      { check: 'permissions', status: 'fail', detail: `${cluster}: could not be found out: ${missing.error}`, remedy },
+    ];
+  }
+  if (missing.value.length === 0)
+    return [{ check: 'permissions', status: 'ok', detail: `${cluster}: ${who} may do everything that is needed` }];
+  return missingByFile(missing.value).map(({ file, what, lost }) => ({
+    check: 'permissions',
+    status: lost.length === 0 ? 'fail' : 'warn',
+    detail: `${cluster}: ${who} may not ${what}${lost.length === 0 ? '' : ` (without: ${lost.join('; ')})`}`,
+    remedy: `kubectl apply -f ${file}, with its namespace and subjects made yours`,
+  }));
+}
+
+/** Who holds a Lease; that nobody does is as good, before the first start. */
+export function leaseFinding(name: string, found: Found<Lease | undefined>, nowMs: number): Finding {
+  if ('error' in found) {
+    return {
+      check: 'leases',
+      status: 'warn',
+      detail: `${name}: could not be read: ${found.error}`,
+      remedy: 'see permissions',
+    };
+  }
+  const { holderIdentity = '', renewTime, leaseDurationSeconds = 0 } = found.value?.spec ?? {};
+  if (holderIdentity === '') return { check: 'leases', status: 'ok', detail: `${name}: nobody holds it` };
+  const agoMs = nowMs - (fromTimestamp(renewTime) ?? nowMs);
+  const held = `${name}: held by ${holderIdentity}, renewed ${humanDuration(Math.max(0, agoMs))} ago`;
+  if (agoMs <= leaseDurationSeconds * 1_000 + TOLERATED_SKEW_MS) return { check: 'leases', status: 'ok', detail: held };
+  return {
+    check: 'leases',
+    status: 'warn',
+    detail: `${held}, longer than it lasts (${leaseDurationSeconds} s): nobody leads`,
+    remedy: 'look why its holder ended; the next process that is started takes it',
+  };
+}
+
+/** Whether the driver of a provider can be used. */
+export function driverFinding(provider: string, address: string, found: Found<Capabilities>): Finding {
+  if ('error' in found) {
+    return {
+      check: 'drivers',
+      status: 'fail',
+      detail: `${provider}: ${found.error}`,
+      remedy: `start the driver at ${address}; one beside the manager can be reached only from there: leave --driver out elsewhere`,
+    };
+  }
+  const { name, contractVersion, methods } = found.value;
+  return {
+    check: 'drivers',
+    status: 'ok',
+    detail: `${provider}: ${name}, contract ${contractVersion}, ${[...methods].join(', ')}`,
+  };
+}
+
+/** What there is of the Secrets that classes name, by `namespace/name`. */
+export type SecretStates = ReadonlyMap<string, Found<boolean>>;
+
+/** Whether each class has its driver and its Secrets; `providers` is empty where no drivers are named. */
+export function classFindings(
+  classes: Found<readonly MachineClass[]>,
+  secrets: SecretStates,
+  providers: readonly string[],
+): Finding[] {
+  if ('error' in classes) {
+    return [
+      {
+        check: 'classes',
+        status: 'warn',
+        detail: `could not be listed: ${classes.error}`,
+        remedy: 'see kinds and permissions',
+      },
+    ];
+  }
+  const findings = classes.value.flatMap((machineClass) => [
+    ...secretIndex(machineClass).flatMap((key) => secretFindings(machineClass.metadata.name, key, secrets.get(key))),
+    ...providerFindings(machineClass, providers),
+  ]);
+  if (findings.length > 0) return findings;
+  return [{ check: 'classes', status: 'ok', detail: `${classes.value.length} classes, their Secrets are there` }];
+}
+
+function secretFindings(name: string, key: string, found: Found<boolean> | undefined): Finding[] {
+  if (found === undefined || ('value' in found && found.value)) return [];
+  if ('error' in found) {
+    return [
+      {
+        check: 'classes',
+        status: 'warn',
+        detail: `${name}: Secret ${key} could not be looked for: ${found.error}`,
+        remedy: 'see permissions',
+      },
+    ];
+  }
+  return [
+    {
+      check: 'classes',
+      status: 'fail',
+      detail: `${name}: Secret ${key} does not exist, so that no machine of the class can be created or deleted`,
+      remedy: `create it, or correct secretRef and credentialsSecretRef of MachineClass ${name}`,
+    },
+  ];
+}
+
+function providerFindings(
+  { metadata: { name }, provider = '' }: MachineClass,
+  providers: readonly string[],
+): Finding[] {
+  if (providers.length === 0 || providers.includes(provider) || (provider === '' && providers.length === 1)) return [];
+  return [
+    {
+      check: 'classes',
+      status: 'fail',
+      detail: `${name}: no driver is configured for its provider ${JSON.stringify(provider)}`,
+      remedy: `name it with --driver=${provider || 'PROVIDER'}=ADDRESS, or correct provider of MachineClass ${name}`,
+    },
+  ];
+}
+
+/** 1 when a process could not start or do its work, else 0. */
+export function exitCodeOf(findings: readonly Finding[]): number {
+  return findings.some(({ status }) => status === 'fail') ? 1 : 0;
+}

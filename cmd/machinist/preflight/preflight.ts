@@ -1,0 +1,243 @@
+import { GROUP, VERSION } from '../../../pkg/apis/machine/v1alpha1/group.ts';
+import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
+import type { Lease } from '../../../pkg/apis/wire.ts';
+import { fromHTTPDate } from '../../../pkg/clock/clock.ts';
+import { keepAliveDuring } from '../../../pkg/clock/keep-alive.ts';
+import { SystemClock } from '../../../pkg/clock/system-clock.ts';
+import type { Config, ProviderAddress } from '../../../pkg/config/config.ts';
+import { parseDriverAddress } from '../../../pkg/driver/grpc/address.ts';
+import { DriverError } from '../../../pkg/driver/error.ts';
+import { GrpcDriver } from '../../../pkg/driver/grpc/client.ts';
+import { secretIndex } from '../../../pkg/indexes/secret-references.ts';
+import { AccessReviewer } from '../../../pkg/kube/access-review.ts';
+import { ConfigError } from '../../../pkg/kube/config.ts';
+import { ApiError } from '../../../pkg/kube/errors.ts';
+import { readSchemas } from '../../../pkg/kube/open-api.ts';
+import { leases, machineClasses, secrets } from '../../../pkg/kube/resource.ts';
+import type { RequestRecord, Transport } from '../../../pkg/kube/transport.ts';
+import { silentLogger } from '../../../pkg/log/logger.ts';
+import { clockMetrics } from '../../../pkg/metrics/clock.ts';
+import { kubeMetrics } from '../../../pkg/metrics/kube.ts';
+import { createRegistry } from '../../../pkg/metrics/registry.ts';
+import { type ClusterAccess, type Clusters, openClusters } from '../../../pkg/operator/clusters.ts';
+import { type Schema, unknownFields } from '../../../pkg/preflight/known-fields.ts';
+import { type Permission, permissionsOf } from '../../../pkg/preflight/permissions.ts';
+import { refusedOf } from '../../../pkg/preflight/refused.ts';
+import { MACHINE_LEASE } from '../../../pkg/leader/names.ts';
+import { version } from '../version.ts';
+import type { PreflightOptions } from './command.ts';
+import {
+  classFindings,
+  clockFinding,
+  clusterFinding,
+  type DatedAnswer,
+  driverFinding,
+  exitCodeOf,
+  fieldFindings,
+  type Finding,
+  type Found,
+  kindFindings,
+  leaseFinding,
+  permissionFindings,
+  skewMsOf,
+} from './findings.ts';
+import { render, renderJSON } from './render.ts';
+
+/** For each answer of a server. */
+const TIMEOUT_MS = 10_000;
+
+/**
+ * Prints what a process with these flags would find. Resolves with the exit code: 1 when it could not start, or not do its work,
+ * or when a kubeconfig cannot be used, which is then said in one line on standard error.
+ */
+export async function preflight(config: Config, { as, output }: PreflightOptions): Promise<number> {
+  try {
+    const findings = await keepAliveDuring(() => look(config, as));
+    console.log((output === 'json' ? renderJSON : render)(findings));
+    return exitCodeOf(findings);
+  } catch (err) {
+    if (!(err instanceof ConfigError)) throw err;
+    console.error(`error: ${err.message}`);
+    return 1;
+  }
+}
+
+async function look(config: Config, as: string | undefined): Promise<readonly Finding[]> {
+  const clock = new SystemClock();
+  const registry = createRegistry();
+  const answers: DatedAnswer[] = [];
+  const onRequest = ({ date, sentMs, receivedMs }: RequestRecord): void => {
+    const serverMs = fromHTTPDate(date);
+    const toWallMs = clock.hostWallMs() - clock.monotonicMs();
+    if (serverMs !== undefined)
+      answers.push({ serverMs, sentMs: sentMs + toWallMs, receivedMs: receivedMs + toWallMs });
+  };
+  const clusters = await openClusters(config.clusters, {
+    userAgent: `machinist/${version()} preflight`,
+    env: process.env,
+    ...config.api,
+    clock,
+    log: silentLogger,
+    metrics: kubeMetrics(registry),
+    clockMetrics: clockMetrics(registry),
+    impersonate: as,
+    onRequest,
+  });
+  try {
+    const { control, target } = clusters;
+    const ofControl = await lookAtControl(clusters, config, { as, answers, clock });
+    const ofTarget =
+      target === undefined || target === control
+        ? []
+        : await lookAt(target, () => permissionsIn(target, as, neededIn(['target'], clusters, config)));
+    const ofDrivers = await Promise.all(config.drivers.map((driver) => lookAtDriver(driver, clock)));
+    return [...ofControl, ...ofTarget, ...ofDrivers];
+  } finally {
+    for (const access of new Set([clusters.control, clusters.target])) await access?.transport.close();
+  }
+}
+
+/** What a cluster says, and `more` when it answers at all. */
+async function lookAt(
+  { cluster, server, transport }: ClusterAccess,
+  more: () => Promise<readonly Finding[]>,
+): Promise<readonly Finding[]> {
+  const answer = await find(() => read<{ gitVersion?: string }>(transport, '/version'));
+  const found = 'value' in answer ? { value: String(answer.value.gitVersion) } : answer;
+  const finding = clusterFinding(cluster, server, found);
+  return 'value' in found ? [finding, ...(await more())] : [finding];
+}
+
+interface Circumstances {
+  readonly as: string | undefined;
+  readonly answers: readonly DatedAnswer[];
+  readonly clock: SystemClock;
+}
+
+async function lookAtControl(
+  clusters: Clusters,
+  config: Config,
+  { as, answers, clock }: Circumstances,
+): Promise<readonly Finding[]> {
+  const { control, target } = clusters;
+  const { transport, reader } = control;
+  const { namespace } = config.clusters;
+  const limits = { timeoutMs: TIMEOUT_MS };
+  return await lookAt(control, async () => {
+    const [first] = answers;
+    const served = await find(() => servedKinds(transport));
+    const unknown = await find(async () => {
+      const schemas = await readSchemas(transport, { group: GROUP, version: VERSION }, limits);
+      return unknownFields((kind) => schemas.get(kind) as Schema | undefined);
+    });
+    const roles = target === control ? (['control', 'target'] as const) : (['control'] as const);
+    const allowed = await permissionsIn(control, as, neededIn(roles, clusters, config));
+    const names = config.leader.enabled ? [...config.leases] : [];
+    const ofLeases = await Promise.all(
+      names.map(async (name) => {
+        const found = await find(() => unlessAbsent<Lease>(reader.get(leases, { namespace, name }, limits)));
+        return leaseFinding(name, found, clock.now());
+      }),
+    );
+    const hasKinds = 'value' in served && served.value.plurals.includes(machineClasses.plural);
+    return [
+      ...(first === undefined ? [] : [clockFinding(skewMsOf(first))]),
+      ...kindFindings(served),
+      ...(hasKinds ? fieldFindings(unknown) : []),
+      ...allowed,
+      ...ofLeases,
+      ...(hasKinds && config.leases.has(MACHINE_LEASE) ? await lookAtClasses(control, config) : []),
+    ];
+  });
+}
+
+async function lookAtClasses({ reader }: ClusterAccess, { clusters, drivers }: Config): Promise<readonly Finding[]> {
+  const limits = { timeoutMs: TIMEOUT_MS };
+  const classes = await find<readonly MachineClass[]>(
+    async () => (await reader.list(machineClasses, { namespace: clusters.namespace, ...limits })).items,
+  );
+  const keys = new Set('value' in classes ? classes.value.flatMap(secretIndex) : []);
+  const states = new Map<string, Found<boolean>>();
+  for (const key of keys) {
+    const [namespace = '', name = ''] = key.split('/');
+    // Without their content, which is nobody's business here.
+    const get = () => unlessAbsent(reader.get(secrets, { namespace, name }, { metadataOnly: true, ...limits }));
+    states.set(key, await find(async () => (await get()) !== undefined));
+  }
+  return classFindings(
+    classes,
+    states,
+    drivers.map(({ provider }) => provider),
+  );
+}
+
+function neededIn(roles: readonly string[], clusters: Clusters, config: Config): readonly Permission[] {
+  const all = permissionsOf({
+    leases: config.leases,
+    isElected: config.leader.enabled,
+    hasTarget: clusters.target !== undefined,
+    // A driver that cannot be reached from here need not be named, and runs there all the same.
+    callsDrivers: config.leases.has(MACHINE_LEASE),
+    isAutoscaled: config.autoscaler !== undefined,
+    namespace: config.clusters.namespace,
+  });
+  return all.filter(({ cluster }) => roles.includes(cluster));
+}
+
+async function permissionsIn(
+  { cluster, transport }: ClusterAccess,
+  as: string | undefined,
+  permissions: readonly Permission[],
+): Promise<readonly Finding[]> {
+  const reviewer = new AccessReviewer(transport);
+  return permissionFindings(cluster, as, await find(() => refusedOf(reviewer, permissions, { timeoutMs: TIMEOUT_MS })));
+}
+
+async function servedKinds(transport: Transport): Promise<{ plurals: string[]; versions: string[] }> {
+  const group = await unlessAbsent(
+    read<{ versions?: readonly { readonly version: string }[] }>(transport, `/apis/${GROUP}`),
+  );
+  const list = await unlessAbsent(
+    read<{ resources?: readonly { readonly name: string }[] }>(transport, `/apis/${GROUP}/${VERSION}`),
+  );
+  return {
+    plurals: (list?.resources ?? []).map(({ name }) => name),
+    versions: (group?.versions ?? []).map((one) => one.version),
+  };
+}
+
+async function lookAtDriver({ provider, address }: ProviderAddress, clock: SystemClock): Promise<Finding> {
+  const found = await find(async () => {
+    const driver = new GrpcDriver({ address: parseDriverAddress(address), clock, log: silentLogger });
+    try {
+      return await driver.capabilities(AbortSignal.timeout(2 * TIMEOUT_MS));
+    } finally {
+      await driver.close();
+    }
+  });
+  return driverFinding(provider, address, found);
+}
+
+function read<T>(transport: Transport, path: string): Promise<T> {
+  const address = { path, template: path, label: 'discovery' };
+  return transport.request<T>({ method: 'GET', verb: 'get', address, timeoutMs: TIMEOUT_MS });
+}
+
+async function unlessAbsent<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (err) {
+    if (ApiError.is(err, 'NotFound', 'NotServed')) return undefined;
+    throw err;
+  }
+}
+
+/** What was found, or the text of what came instead. */
+async function find<T>(ask: () => Promise<T>): Promise<Found<T>> {
+  try {
+    return { value: await ask() };
+  } catch (err) {
+    if (err instanceof DriverError) return { error: err.detail };
+    return { error: err instanceof Error ? err.message : String(err) };
+  }
+}
