@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import { warmCompileCache } from './compile-cache.ts';
 import { LEVELS, type Run, runsOf } from './levels.ts';
+import { bundlePrograms } from './programs.ts';
 import { sumUp } from './summary.ts';
 
 /**
@@ -24,17 +24,20 @@ async function main(argv: readonly string[]): Promise<number> {
   const runs = runsOf(named.length === 0 ? LEVELS : named);
   const jestArguments = argv.slice(named.length);
 
-  if (runs.some(({ needsControlPlane }) => needsControlPlane)) {
-    const code = await run([path.join(root, 'hack/control-plane/build.ts')], {});
-    if (code !== 0) return code;
-    await warmCompileCache();
-  }
-
   const directory = mkdtempSync(path.join(tmpdir(), 'machinist-tests-'));
   const summary = path.join(directory, 'summary');
+  const programs = path.join(directory, 'programs');
   try {
+    if (runs.some(({ needsControlPlane }) => needsControlPlane)) {
+      const code = await run([path.join(root, 'hack/control-plane/build.ts')], {});
+      if (code !== 0) return code;
+      await bundlePrograms(programs);
+    }
     const codes: number[] = [];
-    for (const one of runs) codes.push(await runLevels(one, jestArguments, summary));
+    for (const one of runs)
+      codes.push(
+        await runLevels(one, jestArguments, { MACHINIST_TEST_SUMMARY: summary, MACHINIST_TEST_PROGRAMS: programs }),
+      );
     const total = sumUp(readFileSync(summary, { encoding: 'utf8', flag: 'a+' }));
     console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
     return codes.every((code) => code === 0) && total.passed > 0 ? 0 : 1;
@@ -43,7 +46,11 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-async function runLevels({ levels, workers }: Run, jestArguments: readonly string[], summary: string): Promise<number> {
+async function runLevels(
+  { levels, workers }: Run,
+  jestArguments: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<number> {
   console.log(`\n# ${levels.join(', ')} tests`);
   return run(
     [
@@ -56,7 +63,7 @@ async function runLevels({ levels, workers }: Run, jestArguments: readonly strin
       `--maxWorkers=${workers}`,
       ...jestArguments,
     ],
-    { ...FRUGAL, MACHINIST_TEST_SUMMARY: summary },
+    { ...FRUGAL, ...env },
   );
 }
 

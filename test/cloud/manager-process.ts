@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { resolve } from 'node:path';
 
+import { programFile } from '../processes/program-file.ts';
 import { flagsOf, type RunOptions } from './manager.ts';
 
 /** As deployed: without it V8 holds on to garbage that looks like a leak. */
 const LEAN = '--max-semi-space-size=2';
-const MAIN = resolve(import.meta.dirname, '../../cmd/machinist/main.ts');
 
 /** How it is run. */
 export interface ManagerProcessOptions extends Omit<RunOptions, 'hooks' | 'log'> {
@@ -30,7 +29,8 @@ export class ManagerProcess implements AsyncDisposable {
     const { heapMB } = options;
     const flags = [...(await flagsOf(options))].map(([name, value]) => `--${name}=${value}`);
     const node = [LEAN, ...(heapMB === undefined ? [] : [`--max-old-space-size=${heapMB}`])];
-    const child = spawn(process.execPath, [...node, MAIN, 'run', ...flags], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const { file, env } = programFile('machinist');
+    const child = spawn(process.execPath, [...node, file, 'run', ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     return new ManagerProcess(child);
   }
 

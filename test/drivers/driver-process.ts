@@ -2,9 +2,8 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { resolve } from 'node:path';
 
-const ROOT = resolve(import.meta.dirname, '../..');
+import { programFile } from '../processes/program-file.ts';
 
 /** A driver's command, running as its own process. */
 export class DriverProcess implements AsyncDisposable {
@@ -18,9 +17,8 @@ export class DriverProcess implements AsyncDisposable {
 
   /** Resolves when the driver says that it serves; rejects, with what it printed, when it ends before. */
   static async start(command: 'sim-driver' | 'local-driver', args: readonly string[]): Promise<DriverProcess> {
-    const child = spawn(process.execPath, [`${ROOT}/cmd/${command}/main.ts`, ...args], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const { file, env } = programFile(command);
+    const child = spawn(process.execPath, [file, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     const output: string[] = [];
     const serving = new Promise<void>((resolve_, reject) => {
       for (const stream of [child.stdout, child.stderr]) {
