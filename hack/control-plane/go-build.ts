@@ -100,6 +100,7 @@ function buildArgs(spec: ProgramSpec, out: string): string[] {
     '-mod=readonly',
     '-trimpath',
     '-buildvcs=false',
+    ...(spec.tags === undefined ? [] : [`-tags=${spec.tags.join(',')}`]),
     '-ldflags',
     linkFlags(spec),
     '-o',

@@ -8,6 +8,7 @@ describe('versions of programs', () => {
   test.each([
     { output: 'Kubernetes v1.36.3', version: '1.36.3' },
     { output: 'etcd Version: 3.6.16\nGit SHA: none\nGo Version: go1.26.8', version: '3.6.16' },
+    { output: 'prometheus, version 3.13.5 (branch: HEAD, revision: non-git)', version: '3.13.5' },
     { output: 'Client Version: v1.34.2-rc.0\nKustomize Version: v5.8.1', version: '1.34.2' },
     { output: 'go version 1.26 linux/amd64', version: '1.26' },
     { output: 'no version here', version: undefined },
@@ -31,6 +32,14 @@ describe('versions of programs', () => {
 
     expect(version).toMatch(/^\d+\.\d+\.\d+$/);
     expect(isAtLeast(version, spec.oldest)).toBe(true);
+  });
+
+  test('Prometheus is called by its release, not by the version of its module', () => {
+    const spec = programSpec('promtool');
+    const goMod = readFileSync(`${moduleDirectory(spec)}/go.mod`, 'utf8');
+    const [, minor, patch] = /prometheus\/prometheus v0\.3(\d\d)\.(\d+)/.exec(goMod) ?? [];
+
+    expect(pinnedVersion(spec)).toBe(`3.${Number(minor)}.${patch}`);
   });
 
   test('the staging modules of Kubernetes are replaced by the same minor and patch', () => {

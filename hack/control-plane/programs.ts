@@ -2,17 +2,20 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The real programs that the demo and the tests run. `kubemark` is the kubelet over an in-memory container runtime. */
-export type ProgramName = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kubemark' | 'kubectl';
+export type ProgramName =
+  'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kubemark' | 'kubectl' | 'prometheus' | 'promtool';
 
 /** Where a program comes from and how to tell its version. */
 export interface ProgramSpec {
   readonly name: ProgramName;
   /** Folder of the Go module that pins it, beside this file. */
-  readonly module: 'etcd' | 'kubernetes';
+  readonly module: 'etcd' | 'kubernetes' | 'prometheus';
   /** Module whose version in that go.mod is the program's version. */
   readonly goModule: string;
   /** What `go build` is given. */
   readonly goPackage: string;
+  /** Build tags. */
+  readonly tags?: readonly string[];
   /** Arguments that make it print its version. */
   readonly versionArgs: readonly string[];
   /** Oldest version that may be taken from elsewhere, as [major, minor]. */
@@ -25,6 +28,23 @@ function kubernetes(name: ProgramName, buildTakes: string, versionArgs = ['--ver
   const goModule = 'k8s.io/kubernetes';
   const goPackage = `${goModule}/cmd/${name}`;
   return { name, module: 'kubernetes', goModule, goPackage, versionArgs, oldest: [1, 34], buildTakes };
+}
+
+/** Without the clients of all clouds, which would tell it what to scrape. */
+function prometheus(name: ProgramName, buildTakes: string): ProgramSpec {
+  const goModule = 'github.com/prometheus/prometheus';
+  const goPackage = `${goModule}/cmd/${name}`;
+  const tags = ['remove_all_sd'];
+  return {
+    name,
+    module: 'prometheus',
+    goModule,
+    goPackage,
+    tags,
+    versionArgs: ['--version'],
+    oldest: [3, 0],
+    buildTakes,
+  };
 }
 
 /** Every program, in the order in which a cold machine builds them: what takes longest first. */
@@ -42,6 +62,8 @@ export const PROGRAMS: readonly ProgramSpec[] = [
   kubernetes('kubemark', 'about 1 min'),
   kubernetes('kube-controller-manager', 'about 30 s'),
   kubernetes('kubectl', 'about 30 s', ['version', '--client']),
+  prometheus('promtool', 'about 2 min'),
+  prometheus('prometheus', 'about 1 min'),
 ];
 
 /** The specification of one program. */
@@ -67,7 +89,13 @@ export function pinnedVersion(spec: ProgramSpec): string {
   );
   const version = words.find(([path]) => path === spec.goModule)?.[1]?.replace(/^v/, '');
   if (version === undefined) throw new Error(`finding the version of ${spec.goModule} in go.mod`);
-  return version;
+  return spec.module === 'prometheus' ? releaseOfPrometheus(version) : version;
+}
+
+/** Its module is not at its major version: v0.313.5 is release 3.13.5. */
+function releaseOfPrometheus(version: string): string {
+  const [, release = 0, patch = 0] = version.split('.').map(Number);
+  return `${Math.floor(release / 100)}.${release % 100}.${patch}`;
 }
 
 /** The first version number in a program's own words: "Kubernetes v1.36.3" → 1.36.3; undefined when there is none. */

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { InProcessManager } from '../cloud/manager.ts';
+import { Pool } from '../cloud/pool.ts';
+import { SimulatedCloud } from '../cloud/sim-cloud.ts';
+import { Site } from '../cloud/site.ts';
+import { Prometheus, promtool } from '../env/prometheus.ts';
+import { eventually } from '../expect/eventually.ts';
+
+const PATIENCE = { timeoutMs: 60_000, intervalMs: 500 };
+/** The loop over VMs looks often, so that there is something to see. */
+const FLAGS = {
+  'leader-elect': 'true',
+  'machine-safety-orphan-vms-period': '2s',
+  'machine-safety-orphan-vms-grace': '2s',
+};
+
+const stack = new AsyncDisposableStack();
+let manager: InProcessManager;
+let prometheus: Prometheus;
+
+/** A manager that has rolled two machines, and still leads. */
+beforeAll(async () => {
+  const site = stack.use(await Site.open());
+  const cloud = stack.use(await SimulatedCloud.start({ site }));
+  const pool = stack.use(await Pool.create({ site, cloud, replicas: 2 }));
+  manager = stack.use(await InProcessManager.start({ ...pool.access, flags: FLAGS }));
+  prometheus = stack.use(await Prometheus.start({ targets: [new URL(manager.url).host] }));
+  await pool.untilUp(2);
+  await pool.roll('2');
+  await pool.untilUp(2);
+});
+
+afterAll(async () => {
+  await stack.disposeAsync();
+});
+
+test.each([
+  { query: 'up{job="machinist"}', values: [1] },
+  { query: 'machinist_build_info{version="test",program="machinist run"}', values: [1] },
+  { query: 'machinist_leader', values: [1, 1] },
+  { query: 'machinist_driver_up{provider="sim"}', values: [1] },
+  { query: 'machinist_machines{machine_deployment="pool",phase="Running"}', values: [2] },
+  { query: 'mcm_machine_deployment_status_available_replicas{name="pool"}', values: [2] },
+  { query: 'machinist_machines_created_total', values: [4] },
+  { query: 'machinist_machines_deleted_total{reason="surplus"}', values: [2] },
+  { query: 'machinist_machine_join_duration_seconds_count{provider="sim"}', values: [4] },
+  { query: 'machinist_machine_drain_duration_seconds_count{forced="false"}', values: [2] },
+  { query: 'machinist_machine_deletion_duration_seconds_bucket{provider="sim",le="+Inf"}', values: [2] },
+  { query: 'machinist_machine_deployment_rollout_age_seconds{name="pool"}', values: [0] },
+  { query: 'sum(machinist_cluster_outage_reason)', values: [0] },
+  { query: 'time() - machinist_orphan_vms_last_look_timestamp_seconds < bool 60', values: [1] },
+])('Prometheus answers $query with $values', async ({ query, values }) => {
+  await eventually(async () => {
+    expect((await prometheus.query(query)).map(({ value }) => value)).toEqual(values);
+  }, PATIENCE);
+});
+
+/** What promtool says of names that are the original's, or those of every Node.js process; none of ours may be here. */
+const GIVEN = [
+  ...['info', 'deployment_info', 'set_info'].map(
+    (name) => `mcm_machine_${name} label names should be written in 'snake_case' not 'camelCase'`,
+  ),
+  ...['mcm_machine', 'mcm_machine_deployment', 'mcm_machine_set'].map(
+    (kind) => `${kind}_items_total non-counter metrics should not have "_total" suffix`,
+  ),
+  ...['handles', 'requests', 'resources'].map(
+    (what) => `nodejs_active_${what}_total non-counter metrics should not have "_total" suffix`,
+  ),
+];
+
+test("promtool finds nothing wrong with the metrics, but for the original's names", async () => {
+  const text = await (await fetch(`${manager.url}/metrics`)).text();
+
+  const { output } = await promtool(['check', 'metrics'], text);
+
+  expect([...new Set(output.trim().split('\n'))].toSorted()).toEqual(GIVEN.toSorted());
+});
