@@ -26,6 +26,7 @@ import { CloudProvider } from './cloud-provider.ts';
 import { GrpcServer } from './grpc-server.ts';
 import { NodeGroups } from './groups.ts';
 import { LearnedShapes } from './learned.ts';
+import { MachineControllers } from './machine-controllers.ts';
 import { Membership } from './membership.ts';
 import { autoscalerMetrics } from './metrics.ts';
 import { mutations } from './mutations/index.ts';
@@ -55,6 +56,8 @@ class AutoscalerPort implements Service {
   readonly #groups: NodeGroups;
   readonly #learned = new LearnedShapes();
   readonly #provider: CloudProvider;
+  /** Undefined without leader election: a Lease that is there nobody may have renewed for years. */
+  readonly #machineControllers: MachineControllers | undefined;
   readonly #changes = new RunningChanges();
   readonly #events: ObjectEvents<MachineDeployment>;
   /** What was last told of a MachineDeployment, by key. */
@@ -79,7 +82,15 @@ class AutoscalerPort implements Service {
     this.#target = ofTarget;
     this.#config = config;
     this.#events = eventsAbout(machineDeployments, operator.recorder(MACHINE_DEPLOYMENT_EVENT_SOURCE));
-    this.#groups = new NodeGroups({ deployments, namespace: operator.config.clusters.namespace, listed: config.nodes });
+    const { leader, clusters } = operator.config;
+    if (leader.enabled) {
+      this.#machineControllers = new MachineControllers({
+        reader: operator.reader,
+        namespace: clusters.namespace,
+        clock,
+      });
+    }
+    this.#groups = new NodeGroups({ deployments, namespace: clusters.namespace, listed: config.nodes });
     const membership = new Membership({ machines, machineSets, machineDeployments: deployments, nodes, nodesOf });
     const deps = { machines, machineSets, machineDeployments: deployments, targets, clock, writer, membership };
     this.#provider = new CloudProvider({
@@ -151,14 +162,14 @@ class AutoscalerPort implements Service {
   }
 
   /**
-   * Resolves when a change would be admitted, so that no watch is broken, and MachineDeployments are known as the API server has them. There
-   * are few of them; all Machines and Nodes would have to be listed each time.
+   * Resolves when a change would be admitted, so that no watch is broken, MachineDeployments are known as the API server has them, and
+   * somebody works on Machines. There are few MachineDeployments; all Machines and Nodes would have to be listed each time.
    */
   async #catchUp(signal: AbortSignal): Promise<void> {
     const { caches } = this.#operator;
     await this.#operator.under(MANAGER_LEASE).gate.admit('change', [CONTROL, this.#target.cluster], signal);
     const kinds = caches.ofControl.kinds.filter(({ resource }) => resource.plural === machineDeployments.plural);
-    await reachPresent(kinds, signal);
+    await Promise.all([reachPresent(kinds, signal), this.#machineControllers?.check(signal)]);
   }
 
   #learnFrom(node: Node): void {

@@ -61,8 +61,16 @@ export function permissionsOf(workload: Workload): readonly Permission[] {
   return withoutTwins(rules.flatMap(expand));
 }
 
-function managerRules(file: string, { namespace, isAutoscaled }: Workload): readonly Rule[] {
+function managerRules(file: string, { namespace, isAutoscaled, isElected }: Workload): readonly Rule[] {
   const ours = { cluster: 'control', group: GROUP, namespace, file } as const;
+  const lifeOfMachineControllers: Rule = {
+    ...ours,
+    group: 'coordination.k8s.io',
+    resources: ['leases'],
+    verbs: ['get'],
+    name: MACHINE_LEASE,
+    lost: 'autoscalers are refused, because nobody knows whether machine controllers work',
+  };
   return [
     { ...ours, resources: ['machinedeployments'], verbs: [...READ, 'patch'] },
     { ...ours, resources: ['machinesets', 'machines'], verbs: [...READ, 'create', 'patch', 'delete'] },
@@ -79,6 +87,7 @@ function managerRules(file: string, { namespace, isAutoscaled }: Workload): read
             verbs: [...READ, 'patch'],
             lost: 'autoscalers are not told what new Nodes would look like',
           },
+          ...(isElected ? [lifeOfMachineControllers] : []),
         ]
       : []),
   ];

@@ -18,7 +18,7 @@ import {
 } from '../../pkg/autoscaler/gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import { statusPatch } from '../../pkg/kube/patch.ts';
 import { leases, machineClasses, machineDeployments, nodes } from '../../pkg/kube/resource.ts';
-import { MANAGER_LEASE } from '../../pkg/leader/names.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../../pkg/leader/names.ts';
 import { type BuiltMachineClass, machineClass } from '../builders.ts';
 import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -233,6 +233,16 @@ describe("the autoscaler's port of a manager", () => {
     // Released: one that is deleted would bind those who have seen it for its whole hour.
     await world.patch(leases, MANAGER_LEASE, { spec: { holderIdentity: '', leaseDurationSeconds: 1 } });
 
+    await eventually(() => client.calls.refresh({}), PATIENCE);
+
+    // Who may be in another process: the machine controllers.
+    const metadata = { name: MACHINE_LEASE, namespace: world.namespace.name };
+    await world.user.writer.create('create', leases, { metadata, spec: { holderIdentity: '' } });
+    await expect(client.calls.refresh({})).rejects.toMatchObject({
+      code: Status.UNAVAILABLE,
+      details: expect.stringContaining(`nobody works under Lease ${world.namespace.name}/${MACHINE_LEASE}`),
+    });
+    await world.patch(leases, MACHINE_LEASE, { spec: { holderIdentity: 'another', leaseDurationSeconds: 3_600 } });
     await eventually(() => client.calls.refresh({}), PATIENCE);
   });
 

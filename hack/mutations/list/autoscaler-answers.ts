@@ -38,6 +38,13 @@ export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
     tests: ['pkg/autoscaler/answer.test.ts'],
   },
   {
+    file: 'pkg/autoscaler/machine-controllers.ts',
+    from: 'if (clock.monotonicMs() < this.#seen.heldUntilMs) return;',
+    to: "if (this.#seen.lease?.spec?.holderIdentity !== '') return;",
+    why: 'While the machine controllers are dead the autoscaler collects deletions that all happen at once when they are back.',
+    tests: ['pkg/autoscaler/machine-controllers.test.ts'],
+  },
+  {
     file: 'pkg/autoscaler/running-changes.ts',
     from: 'await Promise.allSettled(this.#running);',
     to: '',
