@@ -11,12 +11,12 @@ import { controllers } from '../../pkg/controllers/index.ts';
 import { Operator } from '../../pkg/operator/operator.ts';
 import { version } from './version.ts';
 
-/** From this verbosity on each pass is logged. */
+/** From this verbosity on each pass is logged, and stacks of errors. */
 const DEBUG_VERBOSITY = 4;
 
 /** Runs the controllers until the process is told to stop, and ends it with the exit code. */
 export async function run({ config, warnings }: ParsedCommandLine): Promise<void> {
-  const log = createLogger(config.verbosity >= DEBUG_VERBOSITY ? 'debug' : 'info');
+  const log = createLogger(config.verbosity >= DEBUG_VERBOSITY ? 'debug' : 'info', { format: config.logFormat });
   for (const warning of warnings) log.warn({ warning }, 'adjusted a flag');
   try {
     const identity = `${hostname()}_${randomBytes(4).toString('hex')}`;
@@ -25,8 +25,9 @@ export async function run({ config, warnings }: ParsedCommandLine): Promise<void
     const operator = await Operator.open({ config, identity, version: version(), env, clock, log, host: process });
     process.exit(await operator.run(controllers(operator), autoscaler(operator)));
   } catch (err) {
-    if (!(err instanceof ConfigError) && !(err instanceof DriverAddressError)) throw err;
-    log.error({ err: err.message }, 'could not start');
+    // What somebody can fix says it all; of anything else, a bug, the class helps too, and with --v=4 the stack.
+    const isMeant = err instanceof ConfigError || err instanceof DriverAddressError;
+    log.error({ err: isMeant ? err.message : err }, 'could not start');
     process.exit(1);
   }
 }

@@ -32,7 +32,7 @@ test('names cluster and kind once in each line of its log', async () => {
     watch: refused,
     answeredSince: () => Promise.resolve(),
   };
-  const log = createLogger('debug', output);
+  const log = createLogger('debug', { destination: output });
   const informer = new ReflectedInformer({ source, clock: new FakeClock(), log, cluster: 'control' });
 
   await informer.run(ended.signal);

@@ -1,6 +1,7 @@
 import { type AutoscalerConfig, autoscalerFrom } from './autoscaler.ts';
 import { defaultOf, type Flag, FLAGS, type Program } from './flags.ts';
 import { leasesOf, refuseSplitLeases } from './lease-groups.ts';
+import type { LogFormat } from '../log/logger.ts';
 import { FlagError, type FlagValue, parseValue } from './value.ts';
 
 /** Names of the controllers that `--controllers` picks from. */
@@ -75,6 +76,7 @@ export interface Config {
   readonly autoscaler: AutoscalerConfig | undefined;
   readonly api: { readonly qps: number; readonly burst: number };
   readonly verbosity: number;
+  readonly logFormat: LogFormat;
 }
 
 /** A provider and where its driver listens. */
@@ -151,6 +153,7 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
     autoscaler: autoscalerOf(program, read, leases),
     api: { qps: number('kube-api-qps'), burst: number('kube-api-burst') },
     verbosity: number('v'),
+    logFormat: text('log-format') === 'text' ? 'text' : 'json',
   };
   refuseContradictions(config, (name) => shown(program, typed, name));
   return Object.freeze(config);

@@ -452,7 +452,14 @@ export const FLAGS: readonly Flag[] = [
       name: 'v',
       kind: 'int',
       default: '0',
-      help: 'Verbosity: 4 and more log each pass.',
+      help: 'Verbosity: 4 and more log each pass, and the stacks of errors.',
+    },
+    {
+      name: 'log-format',
+      kind: 'string',
+      default: 'json',
+      oneOf: ['json', 'text'],
+      help: 'How log lines look: json for programs, text for people.',
     },
     {
       name: 'vmodule',

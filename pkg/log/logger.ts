@@ -1,5 +1,7 @@
 import { pino } from 'pino';
 
+import { textLine } from './text-line.ts';
+
 /** The fields that log lines may carry; the same word means the same thing everywhere. */
 export interface LogFields {
   controller?: string | undefined;
@@ -49,11 +51,23 @@ const REDACTED = [
 /** That a line cannot be written must not end the process: to log that would be the next such line, without end. */
 const lineLost = (): void => undefined;
 
+/** How lines look: JSON for programs, text for people. */
+export type LogFormat = 'json' | 'text';
+
+/** Where lines go, and how they look. */
+export interface LogOutput {
+  /** Standard output unless told otherwise. */
+  readonly destination?: NodeJS.WritableStream;
+  /** JSON unless told otherwise. */
+  readonly format?: LogFormat;
+}
+
 /**
- * The process's logger: one JSON object a line on `destination` (standard output unless told otherwise). Anyone who reads that may
- * go away (EPIPE): lines are lost then, and nothing else.
+ * The process's logger: one line for each message. An error is its message, class and code; its stack is written at level debug only.
+ * Anyone who reads the lines may go away (EPIPE): they are lost then, and nothing else.
  */
-export function createLogger(level: LogLevel, destination: NodeJS.WritableStream = process.stdout): Logger {
+export function createLogger(level: LogLevel, output: LogOutput = {}): Logger {
+  const { destination = process.stdout, format = 'json' } = output;
   if (!destination.listeners('error').includes(lineLost)) destination.on('error', lineLost);
   return pino(
     {
@@ -61,11 +75,27 @@ export function createLogger(level: LogLevel, destination: NodeJS.WritableStream
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      serializers: { ms: (ms: unknown) => (typeof ms === 'number' ? Math.round(ms) : ms) },
+      serializers: {
+        ms: (ms: unknown) => (typeof ms === 'number' ? Math.round(ms) : ms),
+        err: (err: unknown) => loggedError(err, level === 'debug'),
+      },
       redact: { paths: REDACTED, censor: '[redacted]' },
     },
-    destination,
+    format === 'json' ? destination : { write: (line: string) => void destination.write(textLine(line)) },
   );
+}
+
+/** What is written of an error: nothing but its own words, as others may hang anything on it. */
+function loggedError(err: unknown, withStack: boolean): unknown {
+  if (typeof err !== 'object' || err === null || !('message' in err)) return err;
+  const { name, message, code, stack, cause } = err as Error & { code?: unknown };
+  const because = cause instanceof Error && !message.includes(cause.message) ? `: ${cause.message}` : '';
+  return {
+    type: name,
+    message: `${message}${because}`,
+    ...(typeof code === 'string' || typeof code === 'number' ? { code: String(code) } : {}),
+    ...(withStack ? { stack } : {}),
+  };
 }
 
 /** A logger that says nothing, for tests and optional parts. */

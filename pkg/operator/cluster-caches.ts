@@ -70,6 +70,8 @@ export class ClusterCaches implements Member {
   /** Those that were found readable: they run, or are about to. */
   readonly #used = new Set<CacheMember>();
   readonly #running: Promise<unknown>[] = [];
+  /** That the cluster does not answer was said, once for all of its kinds. */
+  #isToldUnreachable = false;
 
   constructor(access: ClusterAccess, options: ClusterCachesOptions) {
     this.name = `caches of ${access.cluster}`;
@@ -250,7 +252,8 @@ export class ClusterCaches implements Member {
         s.throwIfAborted();
         if (isRefusal(err)) throw err;
         hold.failed(err);
-        log.warn({ cluster, err }, 'cluster not reachable yet');
+        log[this.#isToldUnreachable ? 'debug' : 'warn']({ cluster, err }, 'cluster not reachable yet');
+        this.#isToldUnreachable = true;
       }
     };
     try {

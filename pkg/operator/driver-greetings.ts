@@ -4,8 +4,8 @@ import type { MachineDriver } from '../driver/gated-driver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Member } from '../process/lifecycle.ts';
 
-/** A driver that was not there at the start is asked so often at least. */
-const LONGEST_PAUSE_MS = 10_000;
+/** A driver is looked at so often; while it is connected, no call is needed for that. */
+const LOOK_EACH_MS = 10_000;
 
 /** What is asked of a driver. */
 type Greeted = Pick<MachineDriver, 'capabilities' | 'provider'>;
@@ -18,8 +18,9 @@ export interface DriverGreetingsOptions {
 }
 
 /**
- * Asks each driver who it is before the process leads, so that one that cannot be reached, or speaks another contract, is told by a
- * process that stands by too. Nobody waits for an answer: the connection itself tells and shows what is wrong, until it is right once.
+ * Asks each driver who it is before the process leads, and again whenever its connection was lost, so that one that cannot be reached, or
+ * speaks another contract, is told, and that it is back, by a process that stands by, or has nothing to ask it, too. Nobody waits for an
+ * answer: the connection itself tells and shows what is wrong.
  */
 export class DriverGreetings implements Member {
   readonly name = 'greetings of drivers';
@@ -45,16 +46,17 @@ export class DriverGreetings implements Member {
   async #greet(driver: Greeted): Promise<void> {
     const { clock, log } = this.#options;
     const { signal } = this.#stopping;
-    const backoff = new ReconnectBackoff(clock, { longestMs: LONGEST_PAUSE_MS });
+    const backoff = new ReconnectBackoff(clock, { longestMs: LOOK_EACH_MS });
     while (!signal.aborted) {
+      let pauseMs = LOOK_EACH_MS;
       try {
         await driver.capabilities(signal);
-        return;
+        backoff.reached();
       } catch (err) {
-        if (signal.aborted) return;
         log.debug({ provider: driver.provider, err }, 'driver did not answer');
-        await clock.sleep(backoff.next(), signal).catch(() => undefined);
+        pauseMs = backoff.next();
       }
+      await clock.sleep(pauseMs, signal).catch(() => undefined);
     }
   }
 }

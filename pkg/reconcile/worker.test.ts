@@ -93,21 +93,21 @@ describe('a pass', () => {
       err: new ApiError(0, 'Unreachable', 'x'),
       want: { kind: 'retry', maxMs: 3_000 },
       result: 'api_error',
-      level: 'error',
+      level: 'warn',
     },
     {
       what: 'an API error',
       err: new ApiError(500, 'InternalError', 'x'),
       want: { kind: 'retry' },
       result: 'api_error',
-      level: 'error',
+      level: 'warn',
     },
     {
       what: 'a driver error',
       err: new DriverError('Unavailable', 'x'),
       want: { kind: 'retry' },
       result: 'driver_error',
-      level: 'error',
+      level: 'warn',
     },
     { what: 'a bug', err: new TypeError('x'), want: { kind: 'retry' }, result: 'bug', level: 'error' },
   ])('that meets $what ends as $result, the third time at level $level', async ({ err, want, result, level }) => {
@@ -122,16 +122,16 @@ describe('a pass', () => {
     );
   });
 
-  test('failures are quiet before the third in a row', async () => {
+  test('of failures in a row the third is told, and each tenth', async () => {
     const { run, lines } = workerOf(throwing(new Error('x')));
 
-    await run(0);
-    await run(1);
+    for (let before = 0; before < 20; before++) await run(before);
 
-    expect(lines.map((line) => line.level)).toEqual(['debug', 'debug']);
+    const told = lines.flatMap(({ level, fields }) => (level === 'debug' ? [] : [fields['failures']]));
+    expect(told).toEqual([3, 10, 20]);
   });
 
-  test('a bug is logged with its stack, a known error with its code only', async () => {
+  test('a bug is logged as what it is, a known error with its code only', async () => {
     const bug = new TypeError('x is undefined');
     const { run, lines } = workerOf(throwing(bug));
     const known = workerOf(throwing(new ApiError(403, 'Forbidden', 'not allowed')));

@@ -6,6 +6,7 @@ import { DriverError } from '../driver/error.ts';
 import { GateClosedError } from '../gate/gate.ts';
 import { ApiError, isConflict } from '../kube/errors.ts';
 import type { LogFields, Logger } from '../log/logger.ts';
+import { isTold } from '../log/told.ts';
 import type { PassResult, ReconcileMetrics } from '../metrics/reconcile.ts';
 import type { Outcome, Run } from '../workqueue/keyed-queue.ts';
 import type { StepResult } from './result.ts';
@@ -34,8 +35,8 @@ const OUTAGE_RETRY_MS = 5_000;
 const LONGEST_CONFLICT_RETRY_MS = 1_000;
 /** The server comes back at any moment; when it does not, the gate closes soon. */
 const LONGEST_UNREACHABLE_RETRY_MS = 3_000;
-/** From this failure in a row on, somebody should look. */
-const LOUD_FROM_FAILURE = 3;
+/** A first failure is mostly healed by the second attempt. */
+const FIRST_TOLD = 3;
 
 /**
  * Turns queue items into passes: gives each an id, a deadline and a logger, counts how it ended and says when the key runs
@@ -49,8 +50,8 @@ const LOUD_FROM_FAILURE = 3;
  * | GateClosedError fenced, shutdown    | never (the process is ending)     | debug                                     |
  * | ApiError Conflict                   | after a back-off of at most 1 s   | debug                                     |
  * | ApiError Unreachable                | after a back-off of at most 3 s   | as below                                  |
- * | deadline, ApiError, DriverError     | after a back-off                  | debug, from the third in a row on error   |
- * | anything else: a bug                | after a back-off                  | the same, with stack                      |
+ * | deadline, ApiError, DriverError     | after a back-off                  | debug; warn: the third in a row, each 10th |
+ * | anything else: a bug                | after a back-off                  | debug; error: the same                    |
  */
 export class Worker {
   readonly #parts: WorkerParts;
@@ -101,9 +102,8 @@ export class Worker {
     }
     const result = familyOf(err);
     const what: LogFields = result === 'bug' ? { err } : { reason: (err as Error).message, code: codeOf(err) };
-    const fields = { ...what, failures };
-    if (failures < LOUD_FROM_FAILURE) log.debug(fields, 'pass failed');
-    else log.error(fields, 'pass failed');
+    const level = result === 'bug' ? 'error' : 'warn';
+    log[failures >= FIRST_TOLD && isTold(failures) ? level : 'debug']({ ...what, failures }, 'pass failed');
     // No failure of the object: a connection that comes and goes must not keep it waiting for longer than an outage would.
     const isUnreachable = ApiError.is(err, 'Unreachable');
     return {

@@ -26,7 +26,7 @@ import { copyOf } from '../../pkg/controllers/machines/status.ts';
 import type { Cluster, GateClosedError } from '../../pkg/gate/gate.ts';
 import type { Outage } from '../../pkg/gate/outage.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
+import { type LogFields, silentLogger } from '../../pkg/log/logger.ts';
 import type { MachineMetrics } from '../../pkg/controllers/machine/metrics.ts';
 import type { StepResult } from '../../pkg/reconcile/result.ts';
 import { FakeDrain } from './drain.ts';
@@ -49,6 +49,8 @@ export interface PassSeen {
  * and the clusters do as told.
  */
 export class FakeWorld {
+  /** What passes have warned of. */
+  readonly warnings: { readonly message: string; readonly fields: LogFields }[] = [];
   readonly clock = new FakeClock();
   readonly pace = new ReplacementPace({ clock: this.clock });
   readonly machines = new Store<Machine>(MACHINE_INDEXES);
@@ -158,7 +160,7 @@ export class FakeWorld {
       observed,
       machine: copyOf(observed),
       signal: new AbortController().signal,
-      log: silentLogger,
+      log: { ...silentLogger, warn: (fields, message) => void this.warnings.push({ message, fields }) },
       pass,
       nodes: this.hasTarget ? this.nodes : undefined,
     };

@@ -64,7 +64,7 @@ async function startProgram(
   const program = await InProcessManager.start({
     ...pool.access,
     kubeconfig,
-    log: createLogger('info', lines),
+    log: createLogger('info', { destination: lines }),
     flags: { controllers, 'machine-safety-grace': '0s' },
   });
   return Object.assign(program, { logged: () => text });

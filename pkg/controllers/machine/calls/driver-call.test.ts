@@ -69,6 +69,24 @@ describe.each(KINDS)('a call of kind %s', (kind) => {
     expect([atFirst, seen.sent]).toEqual([1, 2]);
   });
 
+  test('is told in the words of the provider at the first failure, the third and each tenth, with the next attempt', async () => {
+    const { world, pass } = start(kind, () => Promise.reject(new DriverError('Internal', 'out of order')));
+
+    for (let i = 0; i < 12; i++) {
+      await pass();
+      await pass();
+      world.clock.advance(3_600_000);
+    }
+
+    const told = world.warnings;
+    expect(told.map(({ fields }) => fields['attempt'])).toEqual([1, 3, 10]);
+    expect(told[0]).toMatchObject({
+      message: 'driver call failed, retrying',
+      fields: { call: kind, provider: 'sim', code: 'Internal', err: 'out of order', ms: expect.any(Number) },
+    });
+    expect(told.map(({ fields }) => Number(fields['ms']))).not.toContain(0);
+  });
+
   test('comes back for its next attempt by itself', async () => {
     const { pass } = start(kind, () => Promise.reject(new DriverError('Internal', 'no')));
     await pass();

@@ -1,6 +1,7 @@
 import { DriverError } from '../../../driver/error.ts';
 import { retryOf, type RetriedCall } from '../../../driver/retry.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
+import { isTold } from '../../../log/told.ts';
 import { requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineCopy } from '../../machines/status.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
@@ -82,7 +83,7 @@ export class DriverCalls {
     }
     this.#activities.forget(uid, kind);
     // `answer` is undefined only for one that failed.
-    return waiting(this.#failed(call, input, 'error' in activity ? activity.error : undefined));
+    return waiting(this.#failed(ctx, call, input, 'error' in activity ? activity.error : undefined));
   }
 
   /** Takes an answer back that cannot be true, as a failure of the call; returns what ends the pass. */
@@ -93,7 +94,7 @@ export class DriverCalls {
     waitingFor: string,
   ): StepResult {
     const input = inputOf(ctx, call.resolved, call.kind);
-    this.#retries.failed(input, error);
+    this.#note(ctx, call, input, error);
     this.#activities.forget(ctx.machine.metadata.uid, call.kind);
     this.#show(call, input);
     return requeue(this.#retries.waitMs(input), waitingFor);
@@ -136,7 +137,7 @@ export class DriverCalls {
     return waitFor(waitingFor.answer);
   }
 
-  #failed<K extends CallKind>(call: DriverCall<K>, input: CallInput, error: unknown): StepResult {
+  #failed<K extends CallKind>(ctx: MachineContext, call: DriverCall<K>, input: CallInput, error: unknown): StepResult {
     call.ended?.(error);
     if (error instanceof StaleCallError) return waitFor('the Machine as it is now');
     if (wasGivenUp(error)) {
@@ -149,9 +150,24 @@ export class DriverCalls {
       this.#retries.postpone(input, GIVEN_UP_RETRY_MS);
       throw error;
     }
-    this.#retries.failed(input, error);
+    this.#note(ctx, call, input, error);
     this.#show(call, input);
     return requeue(this.#retries.waitMs(input), call.waitingFor.attempt);
+  }
+
+  /** Remembers a failure, and says so in the provider's words. */
+  #note(
+    { log }: MachineContext,
+    { kind, resolved }: Pick<DriverCall<CallKind>, 'kind' | 'resolved'>,
+    input: CallInput,
+    error: DriverError,
+  ): void {
+    this.#retries.failed(input, error);
+    const attempt = this.#retries.failuresOf(input);
+    const { code, detail } = error;
+    const { provider } = resolved.driver;
+    const fields = { call: kind, provider, code, err: detail, attempt, ms: this.#retries.waitMs(input) };
+    log[isTold(attempt) ? 'warn' : 'debug'](fields, 'driver call failed, retrying');
   }
 
   #show<K extends CallKind>(call: Pick<DriverCall<K>, 'show'>, input: CallInput): void {

@@ -95,6 +95,11 @@ export class Retries {
     return error === undefined ? undefined : { error, isOwn: attempt !== undefined };
   }
 
+  /** How often in a row the call has failed. */
+  failuresOf(input: CallInput): number {
+    return this.#current(input)?.failures ?? 0;
+  }
+
   /** How often in a row the call had no answer in its time. */
   timeoutsOf(input: CallInput): number {
     return this.#current(input)?.timeouts ?? 0;
