@@ -103,19 +103,24 @@ const BOUNDS: Readonly<Record<string, string>> = {
   zone: 'those of the machines',
 };
 
-/** What of a metric the reference shows; prom-client does not declare \`labelNames\`. */
-interface Described {
+/** What of a metric the reference shows; prom-client does not declare `labelNames`. */
+export interface Described {
   readonly name: string;
   readonly help: string;
   readonly type: string;
   readonly labelNames?: readonly string[];
 }
 
-/** docs/reference/metrics.md, from the declarations. */
-export async function metricsReference(): Promise<string> {
+/** Every metric that a process can show, those of Node.js included. */
+export function describedMetrics(): readonly Described[] {
   const registry = createRegistry();
   declareAll(registry);
-  const described = registry.getMetricsAsArray() as unknown as readonly Described[];
+  return registry.getMetricsAsArray() as unknown as readonly Described[];
+}
+
+/** docs/reference/metrics.md, from the declarations. */
+export async function metricsReference(): Promise<string> {
+  const described = describedMetrics();
   const rows = described
     .filter(isOurs)
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))

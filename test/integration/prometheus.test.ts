@@ -1,3 +1,5 @@
+import { join, resolve } from 'node:path';
+
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { InProcessManager } from '../cloud/manager.ts';
@@ -8,6 +10,9 @@ import { Prometheus, promtool } from '../env/prometheus.ts';
 import { eventually } from '../expect/eventually.ts';
 
 const PATIENCE = { timeoutMs: 60_000, intervalMs: 500 };
+const MONITORING = resolve(import.meta.dirname, '../../deploy/monitoring');
+const ALERTS = join(MONITORING, 'alerts.yaml');
+const CRITICAL = ['MachinistClusterOutage', 'MachinistNoLeader', 'MachinistDriverDown'];
 /** The loop over VMs looks often, so that there is something to see. */
 const FLAGS = {
   'leader-elect': 'true',
@@ -25,7 +30,7 @@ beforeAll(async () => {
   const cloud = stack.use(await SimulatedCloud.start({ site }));
   const pool = stack.use(await Pool.create({ site, cloud, replicas: 2 }));
   manager = stack.use(await InProcessManager.start({ ...pool.access, flags: FLAGS }));
-  prometheus = stack.use(await Prometheus.start({ targets: [new URL(manager.url).host] }));
+  prometheus = stack.use(await Prometheus.start({ targets: [new URL(manager.url).host], rules: ALERTS }));
   await pool.untilUp(2);
   await pool.roll('2');
   await pool.untilUp(2);
@@ -53,6 +58,25 @@ test.each([
 ])('Prometheus answers $query with $values', async ({ query, values }) => {
   await eventually(async () => {
     expect((await prometheus.query(query)).map(({ value }) => value)).toEqual(values);
+  }, PATIENCE);
+});
+
+test('promtool finds nothing wrong with the alerts, and each fires when it should, and not before', async () => {
+  const checked = await promtool(['check', 'rules', '--lint=all', '--lint-fatal', ALERTS]);
+  const tested = await promtool(['test', 'rules', join(MONITORING, 'alerts.test.yaml')]);
+
+  expect(checked).toMatchObject({ code: 0 });
+  expect(tested).toMatchObject({ code: 0 });
+});
+
+test('Prometheus evaluates every alert; a manager that works raises none that is critical', async () => {
+  await eventually(async () => {
+    const rules = await prometheus.rules();
+    const raised = rules.filter(({ state }) => state !== 'inactive').map(({ name }) => name);
+
+    expect(rules.length).toBeGreaterThanOrEqual(14);
+    expect(rules.filter(({ health }) => health !== 'ok')).toEqual([]);
+    expect(raised.filter((name) => CRITICAL.includes(name))).toEqual([]);
   }, PATIENCE);
 });
 
