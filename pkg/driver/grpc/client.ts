@@ -30,6 +30,7 @@ import {
   toVolumeSpec,
 } from './messages.ts';
 import { unansweredError } from './transport-error.ts';
+import { withoutSecrets } from '../without-secrets.ts';
 
 /** How long GetCapabilities, and with it the first contact of a connection, may take. */
 const HELLO_TIMEOUT_MS = 10_000;
@@ -37,6 +38,7 @@ const HELLO_TIMEOUT_MS = 10_000;
 const RESTART_MS = 2_000;
 /** VMs asked for in one page. */
 const PAGE_SIZE = 500;
+const NO_SECRETS = { secretData: {} };
 /** A driver whose pages never end is broken; this many hold 5 million VMs. */
 const MAX_PAGES = 10_000;
 
@@ -80,7 +82,7 @@ export class GrpcDriver implements Driver {
   }
 
   async createMachine(request: MachineRequest, call: DriverCall): Promise<CreatedMachine> {
-    const response = await this.#call('CreateMachine', true, call, (options) =>
+    const response = await this.#call('CreateMachine', true, request, call, (options) =>
       this.#client.createMachine(toMachineRequest(request, call), options),
     );
     const lastKnownState = response.lastKnownState === '' ? undefined : response.lastKnownState;
@@ -89,7 +91,7 @@ export class GrpcDriver implements Driver {
 
   async initializeMachine(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
     await this.#requireMethod('InitializeMachine', call.signal);
-    const response = await this.#call('InitializeMachine', true, call, (options) =>
+    const response = await this.#call('InitializeMachine', true, request, call, (options) =>
       this.#client.initializeMachine(toMachineRequest(request, call), options),
     );
     // The result is for logs only: the VM was known before.
@@ -99,14 +101,14 @@ export class GrpcDriver implements Driver {
   }
 
   async getMachineStatus(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
-    const response = await this.#call('GetMachineStatus', false, call, (options) =>
+    const response = await this.#call('GetMachineStatus', false, request, call, (options) =>
       this.#client.getMachineStatus(toMachineRequest(request, call), options),
     );
     return existing('GetMachineStatus', response.vm);
   }
 
   async deleteMachine(request: MachineRequest, call: DriverCall): Promise<{ lastKnownState: string | undefined }> {
-    const response = await this.#call('DeleteMachine', true, call, (options) =>
+    const response = await this.#call('DeleteMachine', true, request, call, (options) =>
       this.#client.deleteMachine(toMachineRequest(request, call), options),
     );
     return { lastKnownState: response.lastKnownState === '' ? undefined : response.lastKnownState };
@@ -118,7 +120,7 @@ export class GrpcDriver implements Driver {
     const machines: ListedMachine[] = [];
     let pageToken = '';
     for (let pages = 0; pages < MAX_PAGES; pages++) {
-      const response = await this.#call('ListMachines', false, call, (options) =>
+      const response = await this.#call('ListMachines', false, request, call, (options) =>
         this.#client.listMachines({ ...base, pageToken }, options),
       );
       machines.push(...response.machines.map(fromListedMachine));
@@ -130,7 +132,7 @@ export class GrpcDriver implements Driver {
 
   async getVolumeIDs(pvSpecs: readonly unknown[], call: DriverCall): Promise<readonly string[]> {
     await this.#requireMethod('GetVolumeIDs', call.signal);
-    const response = await this.#call('GetVolumeIDs', false, call, (options) =>
+    const response = await this.#call('GetVolumeIDs', false, NO_SECRETS, call, (options) =>
       this.#client.getVolumeIDs({ call: toCall(call), volumeSpecs: pvSpecs.map(toVolumeSpec) }, options),
     );
     return response.volumeIds;
@@ -141,16 +143,19 @@ export class GrpcDriver implements Driver {
     await Promise.resolve();
   }
 
-  /** One call, after the connection's capabilities are known. Throws DriverError. */
+  /** One call, after the connection's capabilities are known. Throws DriverError, which repeats nothing of the Secret. */
   async #call<R extends { failure: Failure | undefined; vm?: WireVM | undefined }>(
     method: string,
     mutation: boolean,
+    { secretData }: Pick<MachineRequest, 'secretData'>,
     call: DriverCall,
     send: (options: CallOptions) => Promise<R>,
   ): Promise<R> {
     await this.#greet(call.signal);
-    const response = await this.#send(method, mutation, call.signal, call.timeoutMs, send);
-    if (response.failure !== undefined) throw fromFailure(response.failure, response.vm);
+    const hide = (text: string): string => withoutSecrets(text, secretData);
+    const response = await this.#send(method, mutation, call.signal, call.timeoutMs, send, hide);
+    const { failure } = response;
+    if (failure !== undefined) throw fromFailure({ ...failure, message: hide(failure.message) }, response.vm);
     return response;
   }
 
@@ -160,6 +165,7 @@ export class GrpcDriver implements Driver {
     signal: AbortSignal,
     timeoutMs: number,
     send: (options: CallOptions) => Promise<R>,
+    hide?: (text: string) => string,
   ): Promise<R> {
     const deadline = new AbortController();
     const cancel = this.#clock.schedule(timeoutMs, () => deadline.abort());
@@ -167,7 +173,7 @@ export class GrpcDriver implements Driver {
       const metadata = Metadata({ 'grpc-timeout': toGrpcTimeout(timeoutMs) });
       return await send({ metadata, signal: AbortSignal.any([signal, deadline.signal]) });
     } catch (err) {
-      throw unansweredError(err, { method, mutation, signal, timedOut: deadline.signal.aborted, timeoutMs });
+      throw unansweredError(err, { method, mutation, signal, timedOut: deadline.signal.aborted, timeoutMs, hide });
     } finally {
       cancel();
     }

@@ -13,6 +13,8 @@ export interface CallEnd {
   /** True when our own deadline passed. */
   readonly timedOut: boolean;
   readonly timeoutMs: number;
+  /** Takes out of a foreign text what must not be shown. */
+  readonly hide?: ((text: string) => string) | undefined;
 }
 
 /**
@@ -21,7 +23,9 @@ export interface CallEnd {
  * taken over, and what the caller asked for itself is Canceled.
  */
 export function unansweredError(err: unknown, end: CallEnd): DriverError {
-  const options = { unanswered: end.mutation, cause: err };
+  const { hide = (text: string): string => text } = end;
+  // Not as a cause: whoever answers may quote what it was sent, and causes are logged.
+  const options = { unanswered: end.mutation };
   if (end.signal.aborted)
     return new DriverError('Canceled', `${end.method} was aborted: ${messageOf(end.signal.reason)}`, options);
   if (end.timedOut)
@@ -30,8 +34,11 @@ export function unansweredError(err: unknown, end: CallEnd): DriverError {
       timedOut: true,
     });
   if (!(err instanceof ClientError))
-    return new DriverError('Unavailable', `${end.method} failed: ${messageOf(err)}`, options);
-  if (err.code === Status.UNIMPLEMENTED)
-    return new DriverError('Unimplemented', `${end.method}: ${err.details}`, { cause: err });
-  return new DriverError('Unavailable', `${end.method} was not answered: ${Status[err.code]}: ${err.details}`, options);
+    return new DriverError('Unavailable', `${end.method} failed: ${hide(messageOf(err))}`, options);
+  if (err.code === Status.UNIMPLEMENTED) return new DriverError('Unimplemented', `${end.method}: ${hide(err.details)}`);
+  return new DriverError(
+    'Unavailable',
+    `${end.method} was not answered: ${Status[err.code]}: ${hide(err.details)}`,
+    options,
+  );
 }

@@ -1,0 +1,45 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { withoutSecrets } from './without-secrets.ts';
+
+const TOKEN = 'abcdef.0123456789abcdef';
+const KEY = '-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END KEY-----\n';
+const secretData = {
+  userData: Buffer.from(`#cloud-config\ntoken: "${TOKEN}"\nserver: https://api.example.org:443/\n`),
+  password: Buffer.from('s3cr3t/p&ss'),
+  region: Buffer.from('eu-central-1'),
+  insecure: Buffer.from('true'),
+  key: Buffer.from(KEY),
+};
+
+describe('a text of a provider', () => {
+  test.each([
+    { what: 'a password', text: 'login with s3cr3t/p&ss failed', want: 'login with [redacted] failed' },
+    { what: 'a password in base64', text: `got ${btoa('s3cr3t/p&ss')}`, want: 'got [redacted]' },
+    { what: 'a password in a URL', text: 'GET /?p=s3cr3t%2Fp%26ss', want: 'GET /?p=[redacted]' },
+    { what: 'a token in user data', text: `bad token '${TOKEN}'`, want: "bad token '[redacted]'" },
+    { what: 'a key', text: `bad key ${KEY.trim()}`, want: 'bad key [redacted]' },
+    { what: 'a line of a key', text: 'near MIIEvQIBADANBgkqhkiG9w0BAQEFAASC', want: 'near [redacted]' },
+    {
+      what: 'a key in JSON',
+      text: JSON.stringify({ KEY }),
+      want: String.raw`{"KEY":"-----BEGIN KEY-----\n[redacted]\n-----END KEY-----\n"}`,
+    },
+    { what: 'nothing of it', text: 'no capacity in eu-central-1: true', want: 'no capacity in eu-central-1: true' },
+    {
+      what: 'an address',
+      text: 'GET https://api.example.org:443/ failed',
+      want: 'GET https://api.example.org:443/ failed',
+    },
+  ])('that repeats $what does not show it', ({ text, want }) => {
+    expect(withoutSecrets(text, secretData)).toBe(want);
+  });
+
+  test('that is far too long is searched no longer than is kept of it', () => {
+    const text = withoutSecrets(`${'x'.repeat(1_000_000)} ${TOKEN}`, secretData);
+
+    expect(text.length).toBeLessThan(20_000);
+    expect(text).not.toContain(TOKEN);
+    expect(text).toMatch(/\[redacted\]$/);
+  });
+});
