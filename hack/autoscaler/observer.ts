@@ -38,15 +38,16 @@ export class Observer {
     this.#settings = settings;
   }
 
-  /** Rejects when a size is refused, as the autoscaler loses its loop then. */
-  async observe(): Promise<Observation> {
+  /** `isGrowing` are groups whose instances are asked for anew. Rejects when a size is refused: the autoscaler loses its loop then. */
+  async observe(nowMs: number, isGrowing: (group: string) => boolean): Promise<Observation> {
     const [nodes, pods] = [await this.#cluster.nodes(), await this.#cluster.pods()];
     const members = await this.#members(nodes);
     const groups: Observed[] = [];
     for (const group of await this.#provider.nodeGroups()) {
       const targetSize = await this.#provider.targetSize(group.id);
       const own = members.get(group.id) ?? [];
-      const instances = await this.#instancesOf(group.id, targetSize > own.length);
+      const isAsked = targetSize > own.length && isGrowing(group.id);
+      const instances = await this.#instancesOf(group.id, isAsked, nowMs);
       groups.push({ group, targetSize, nodes: own, instances });
     }
     return { groups, nodes, pods };
@@ -69,11 +70,10 @@ export class Observer {
     return members;
   }
 
-  async #instancesOf(group: string, isGrowing: boolean): Promise<readonly Instance[]> {
-    const nowMs = performance.now();
+  async #instancesOf(group: string, isAsked: boolean, nowMs: number): Promise<readonly Instance[]> {
     const cached = this.#instances.get(group);
     const isBelieved = cached !== undefined && nowMs - cached.atMs < this.#settings.instanceCacheMs;
-    if (isBelieved && !isGrowing) return cached.listed;
+    if (isBelieved && !isAsked) return cached.listed;
     const listed = await this.#provider.nodes(group);
     this.#instances.set(group, { listed, atMs: nowMs });
     return listed;

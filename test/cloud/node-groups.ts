@@ -46,16 +46,18 @@ export interface NodeGroupsOptions {
  */
 export class ScaledGroups implements AsyncDisposable {
   readonly namespace = `t-${randomBytes(5).toString('hex')}`;
-  /** Everything that the autoscaler wanted to be deleted, by name of the node or id of the placeholder. */
-  readonly named = new Set<string>();
   /** What the autoscaler did and met. */
   readonly said: string[] = [];
+  /** Calls of autoscalers that change something: by how many, or which nodes are to go, by name or id of the placeholder. */
+  readonly asked: { readonly method: string; readonly group: string; readonly by: number | readonly string[] }[] = [];
+  /** Whether the answer to every second of these calls gets lost, after the manager has obeyed or refused. */
+  losesAnswers = false;
+  /** How far the clock of autoscalers is ahead. */
+  skippedMs = 0;
   readonly #options: NodeGroupsOptions;
   readonly #directory: string;
   /** Managers so far: one that was given up may listen for a while yet, so each has a socket of its own. */
   #managers = 0;
-  /** Calls so far that change something. */
-  #mutations = 0;
 
   private constructor(options: NodeGroupsOptions, directory: string) {
     this.#options = options;
@@ -71,6 +73,11 @@ export class ScaledGroups implements AsyncDisposable {
     await grant(api, 'control', namespace);
     await applyManifests(api, manifestsOf(namespace, options.groups));
     return groups;
+  }
+
+  /** Everything that autoscalers wanted to be deleted, each as often as they did. */
+  get named(): readonly string[] {
+    return this.asked.flatMap(({ by }) => (typeof by === 'number' ? [] : by));
   }
 
   /** A manager that works for them; autoscalers that are made from now on call it. */
@@ -96,7 +103,13 @@ export class ScaledGroups implements AsyncDisposable {
     const stop = new AbortController();
     const cluster = new Cluster(api, this.namespace);
     const say = (line: string): void => void this.said.push(line);
-    const autoscaler = new Autoscaler({ provider: this.#recording(grpc), cluster, settings, say });
+    const autoscaler = new Autoscaler({
+      provider: this.#recording(grpc),
+      cluster,
+      settings,
+      say,
+      nowMs: () => performance.now() + this.skippedMs,
+    });
     const onLost = (err: unknown): void => say(`loop lost: ${String(err)}`);
     const loops = runLoops({ autoscaler, cluster, scanMs: LOOK_MS, signal: stop.signal, onLost });
     return {
@@ -108,6 +121,12 @@ export class ScaledGroups implements AsyncDisposable {
     };
   }
 
+  /** What `kubectl scale` does. */
+  async scaleGroup(name: string, replicas: number): Promise<void> {
+    const path = `${GROUP}/namespaces/${this.namespace}/machinedeployments/${name}`;
+    await this.#options.site.api.send('PATCH', path, { spec: { replicas } });
+  }
+
   /** How many pods need a machine. */
   async scalePods(replicas: number): Promise<void> {
     const path = `/apis/apps/v1/namespaces/${this.namespace}/deployments/${WEB}`;
@@ -116,12 +135,33 @@ export class ScaledGroups implements AsyncDisposable {
 
   /** Waits for the next call that changes something; resolves when it is sent, not when it is answered. */
   async untilAsked(): Promise<void> {
-    const before = this.#mutations;
-    await eventually(() => this.#mutations > before, {
+    const before = this.asked.length;
+    await eventually(() => this.asked.length > before, {
       timeoutMs: 60_000,
       intervalMs: 10,
       describe: () => `the autoscaler to ask for something; ${this.said.slice(-12).join('; ')}`,
     });
+  }
+
+  /** Waits until so many machines run, whatever becomes of others. */
+  async untilRunning(count: number): Promise<void> {
+    await eventually(
+      async () => {
+        const machines = await this.#list<Machine>('machines');
+        return machines.filter(({ status }) => status?.currentStatus?.phase === 'Running').length === count;
+      },
+      {
+        timeoutMs: 150_000,
+        intervalMs: LOOK_MS,
+        describe: () => `${count} running machines; ${this.said.slice(-12).join('; ')}`,
+      },
+    );
+  }
+
+  /** How many machines a group is to have. */
+  async sizeOf(name: string): Promise<number | undefined> {
+    const deployments = await this.#list<MachineDeployment>('machinedeployments');
+    return deployments.find(({ metadata }) => metadata.name === name)?.spec.replicas;
   }
 
   /** Waits until each group has so many machines, all running, and no VM is left over. */
@@ -163,10 +203,12 @@ export class ScaledGroups implements AsyncDisposable {
       get: (target, method: keyof CloudProvider) => {
         const call = (target[method] as (...args: unknown[]) => Promise<unknown>).bind(target);
         if (!MUTATIONS.has(method)) return call;
-        return (group: string, what: number | readonly NodeRef[]) => {
-          if (typeof what === 'object') for (const { name } of what) this.named.add(name);
-          this.#mutations++;
-          return call(group, what);
+        return async (group: string, what: number | readonly NodeRef[]) => {
+          this.asked.push({ method, group, by: typeof what === 'number' ? what : what.map(({ name }) => name) });
+          const isLost = this.losesAnswers && this.asked.length % 2 === 1;
+          const answer = await call(group, what);
+          if (isLost) throw new Error(`the answer to ${method} is lost`);
+          return answer;
         };
       },
     });

@@ -1,8 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
+import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
 import { PODS_PER_MACHINE, ScaledGroups } from '../cloud/node-groups.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
+import { eventually } from '../expect/eventually.ts';
+
+/*
+ * Each test has groups of its own names: VMs of two clouds have the same ids otherwise, and Nodes of one are taken for those of the other.
+ */
+const PATIENCE = { timeoutMs: 90_000 };
+const HOUR_MS = 3_600_000;
+/** Waits for nodes until the test skips that time. */
+const UNTIL_SKIPPED = { maxNodeProvisionMs: HOUR_MS, nodeGroupBackoffMs: 100 * HOUR_MS };
+/** A creation that may yet succeed: the autoscaler waits. */
+const NOT_NOW = {
+  method: 'CreateMachine',
+  effect: 'fail',
+  code: 'Unavailable',
+  retryAfterMs: HOUR_MS,
+} as const satisfies FaultRule;
 
 /*
  * The main job, driven by a model of the cluster-autoscaler: which VMs were made, and which were deleted. No VM may go that the
@@ -39,7 +56,7 @@ describe('an autoscaler', () => {
     await groups.untilSizes({ workers: 0 });
 
     expect(shrunk).toHaveLength(15);
-    expect(goneFrom(cloud).filter((name) => !groups.named.has(name))).toEqual([]);
+    expect(goneFrom(cloud).filter((name) => !groups.named.includes(name))).toEqual([]);
     expect(cloud.created).toHaveLength(20);
     expect([...cloud.doubled]).toEqual([]);
   });
@@ -78,8 +95,111 @@ describe('an autoscaler', () => {
       await groups.untilSizes({ workers: size });
     }
 
-    expect(goneFrom(cloud).filter((name) => !groups.named.has(name))).toEqual([]);
+    expect(goneFrom(cloud).filter((name) => !groups.named.includes(name))).toEqual([]);
     expect([...cloud.doubled]).toEqual([]);
+  });
+
+  test('takes back the whole of an increase of which a part has come, and what has come stays', async () => {
+    await using cloud = await SimulatedCloud.start({ site, nodeLeases: true });
+    await using groups = await ScaledGroups.create({ site, cloud, groups: { partly: { min: 0, max: 6 } } });
+    await using _manager = await groups.manager();
+    await using _autoscaler = groups.autoscaler(UNTIL_SKIPPED);
+    cloud.simulation.faults.set([{ ...NOT_NOW, times: 2 }]);
+
+    await groups.scalePods(6 * PODS_PER_MACHINE);
+    await groups.untilRunning(4);
+    cloud.simulation.faults.set([NOT_NOW]);
+    groups.skippedMs = 2 * HOUR_MS;
+    await groups.untilSizes({ partly: 4 });
+
+    expect(groups.asked).toContainEqual({ method: 'decreaseTargetSize', group: 'partly', by: -6 });
+    expect(cloud.created).toHaveLength(4);
+    expect(cloud.deleted).toBe(0);
+  });
+
+  test('whose list of instances is old takes back what a person has added, and no machine that has joined', async () => {
+    await using cloud = await SimulatedCloud.start({ site, nodeLeases: true });
+    await using groups = await ScaledGroups.create({ site, cloud, groups: { added: { min: 0, max: 6 } } });
+    await using _manager = await groups.manager();
+    await using _autoscaler = groups.autoscaler({ ...UNTIL_SKIPPED, instanceCacheMs: Infinity });
+    await groups.scalePods(2 * PODS_PER_MACHINE);
+    await groups.untilSizes({ added: 2 });
+    cloud.simulation.faults.set([NOT_NOW]);
+
+    await groups.scaleGroup('added', 4);
+    await eventually(() => {
+      groups.skippedMs += 2 * HOUR_MS;
+      expect(groups.asked).toContainEqual({ method: 'decreaseTargetSize', group: 'added', by: -2 });
+    }, PATIENCE);
+    await groups.untilSizes({ added: 2 });
+
+    expect(cloud.deleted).toBe(0);
+  });
+
+  test('that does not get every second answer asks again, and is obeyed once', async () => {
+    await using cloud = await SimulatedCloud.start({ site, nodeLeases: true });
+    await using groups = await ScaledGroups.create({ site, cloud, groups: { unheard: { min: 2, max: 6 } } });
+    await using _manager = await groups.manager();
+    await using _autoscaler = groups.autoscaler({ nodeGroupBackoffMs: 1_000 });
+    groups.losesAnswers = true;
+
+    await groups.scalePods(6 * PODS_PER_MACHINE);
+    await groups.untilSizes({ unheard: 6 });
+    await groups.scalePods(0);
+    await groups.untilSizes({ unheard: 2 });
+
+    expect(groups.said.join('\n')).toMatch(/stays: Error: the answer to deleteNodes is lost/);
+    expect(goneFrom(cloud).filter((name) => !groups.named.includes(name))).toEqual([]);
+    expect(cloud.created).toHaveLength(6);
+  });
+
+  test('that starts anew while machines go chooses them again, which costs no other', async () => {
+    const faults = [
+      { method: 'DeleteMachine', effect: 'fail', code: 'Unavailable', retryAfterMs: 500 } as const, // until the end of the test
+    ];
+    await using cloud = await SimulatedCloud.start({ site, nodeLeases: true, faults });
+    await using groups = await ScaledGroups.create({ site, cloud, groups: { chosen: { min: 0, max: 4 } } });
+    await using _manager = await groups.manager();
+    {
+      await using _before = groups.autoscaler();
+      await groups.scalePods(4 * PODS_PER_MACHINE);
+      await groups.untilRunning(4);
+      await groups.scalePods(0);
+      await eventually(() => expect(new Set(groups.named).size).toBe(4), PATIENCE);
+    }
+    const before = groups.named.length;
+    await groups.scaleGroup('chosen', 2);
+
+    await using _after = groups.autoscaler();
+    const isAgain = (name: string): boolean => groups.named.slice(0, before).includes(name);
+    await eventually(() => expect(groups.named.slice(before).some(isAgain)).toBe(true), PATIENCE);
+    cloud.simulation.faults.set([]);
+    await groups.untilSizes({ chosen: 0 });
+
+    expect(goneFrom(cloud).filter((name) => !groups.named.includes(name))).toEqual([]);
+  });
+
+  test('keeps asking for the deletion of what could not be created, also at the minimum, and others serve the pods', async () => {
+    const faults = [
+      { method: 'CreateMachine', effect: 'fail', code: 'ResourceExhausted', machines: 'a-none-.*' } as const,
+    ];
+    await using cloud = await SimulatedCloud.start({ site, nodeLeases: true, faults });
+    const limits = { 'a-none': { min: 1, max: 5 }, 'b-other': { min: 0, max: 5 } };
+    await using groups = await ScaledGroups.create({ site, cloud, groups: limits });
+    await using _manager = await groups.manager();
+    await groups.scaleGroup('a-none', 1);
+    await using _autoscaler = groups.autoscaler(UNTIL_SKIPPED);
+    await eventually(() => {
+      const refused = groups.said.filter((line) => /a-none: .*FAILED_PRECONDITION.*minimum/.test(line));
+      expect(refused.length).toBeGreaterThan(1);
+    }, PATIENCE);
+
+    await groups.scalePods(3 * PODS_PER_MACHINE);
+    await groups.untilRunning(3);
+
+    expect(cloud.created.every(({ machineName }) => machineName.startsWith('b-other-'))).toBe(true);
+    expect(cloud.created).toHaveLength(3);
+    expect(await groups.sizeOf('a-none')).toBe(1);
   });
 });
 
