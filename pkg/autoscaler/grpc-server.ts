@@ -150,7 +150,12 @@ function implementation(answer: Answer, clock: Clock): UntypedServiceImplementat
     (method: RpcName) =>
     (call: ServerUnaryCall<RpcRequest<RpcName>, unknown>, send: sendUnaryData<unknown>): void => {
       const reply = async (): Promise<void> => {
-        const outcome = await answer(method, call.request as never, incoming(call, clock));
+        const gone = new AbortController();
+        const end = (): void => gone.abort(GONE);
+        if (call.cancelled) end();
+        else call.on('cancelled', end);
+        const outcome = await answer(method, call.request as never, incoming(call, gone.signal, clock));
+        call.off('cancelled', end); // which each call ends with, also one that was answered
         if ('reply' in outcome) send(null, outcome.reply);
         // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- both libraries number codes alike
         else send({ code: outcome.code, details: outcome.message });
@@ -160,23 +165,18 @@ function implementation(answer: Answer, clock: Clock): UntypedServiceImplementat
   return Object.fromEntries(METHODS.map(([method]) => [method, handler(method)]));
 }
 
-/** Made once: each call ends with it, also one that was answered. */
 const GONE = new Error('the client has given up, or its deadline has passed');
 
-function incoming(call: ServerUnaryCall<unknown, unknown>, clock: Clock): IncomingCall {
+function incoming(call: ServerUnaryCall<unknown, unknown>, signal: AbortSignal, clock: Clock): IncomingCall {
   const deadline = call.getDeadline();
   // gRPC counts by the host's clock, and ours follows the API server's: what is left is asked once, and counted down by ours.
   // oxlint-disable-next-line no-restricted-globals
   const leftMs = Number(deadline) - new Date().getTime();
   const sinceMs = clock.monotonicMs();
-  const gone = new AbortController();
-  const end = (): void => gone.abort(GONE);
-  if (call.cancelled) end();
-  else call.on('cancelled', end);
   return {
     address: call.getPeer(),
     certificate: call.getAuthContext().sslPeerCertificate,
-    signal: gone.signal,
+    signal,
     leftMs: () => leftMs - (clock.monotonicMs() - sinceMs),
   };
 }

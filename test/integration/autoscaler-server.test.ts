@@ -382,4 +382,18 @@ describe("the autoscaler's port", () => {
     expect(await ended).toMatchObject({ name: 'AbortError' });
     expect(await gone.promise).toBe(Infinity);
   });
+
+  test('takes nobody who was answered for one who has gone', async () => {
+    await using served = await Served.start();
+    const client = served.client();
+    const signals: AbortSignal[] = [];
+    served.grown = (signal) => {
+      signals.push(signal);
+      return Promise.resolve();
+    };
+
+    for (let i = 0; i < 3; i++) await client.nodeGroupIncreaseSize({ id: 'pool', delta: 1 });
+
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, false]);
+  });
 });
