@@ -31,7 +31,7 @@ const logs = mkdtempSync(path.join(tmpdir(), 'machinist-bench-'));
 
 await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
 const api = plane.connection.api();
-const manifests = readManifests(path.join(root, 'deploy/manifests'));
+const manifests = readManifests(path.join(root, 'deploy/base'));
 await applyManifests(
   api,
   manifests.filter(({ kind }) => kind === 'Namespace'),

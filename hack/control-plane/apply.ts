@@ -19,9 +19,9 @@ export interface Manifest {
   readonly [field: string]: unknown;
 }
 
-/** All objects of the YAML files in a folder (by file name), or of one file's text. */
+/** All objects of the YAML files in a folder, by file name; what kustomize makes of them is left out. */
 export function readManifests(folder: string): Manifest[] {
-  const files = readdirSync(folder).filter((name) => /\.ya?ml$/.test(name));
+  const files = readdirSync(folder).filter((name) => /\.ya?ml$/.test(name) && name !== 'kustomization.yaml');
   return files.toSorted().flatMap((name) => parseManifests(readFileSync(join(folder, name), 'utf8')));
 }
 

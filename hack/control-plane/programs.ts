@@ -3,13 +3,13 @@ import { join } from 'node:path';
 
 /** The real programs that the demo and the tests run. `kubemark` is the kubelet over an in-memory container runtime. */
 export type ProgramName =
-  'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kubemark' | 'kubectl' | 'prometheus' | 'promtool';
+  'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kubemark' | 'kubectl' | 'prometheus' | 'promtool' | 'helm';
 
 /** Where a program comes from and how to tell its version. */
 export interface ProgramSpec {
   readonly name: ProgramName;
   /** Folder of the Go module that pins it, beside this file. */
-  readonly module: 'etcd' | 'kubernetes' | 'prometheus';
+  readonly module: 'etcd' | 'kubernetes' | 'prometheus' | 'helm';
   /** Module whose version in that go.mod is the program's version. */
   readonly goModule: string;
   /** What `go build` is given. */
@@ -64,6 +64,15 @@ export const PROGRAMS: readonly ProgramSpec[] = [
   kubernetes('kubectl', 'about 30 s', ['version', '--client']),
   prometheus('promtool', 'about 2 min'),
   prometheus('prometheus', 'about 1 min'),
+  {
+    name: 'helm',
+    module: 'helm',
+    goModule: 'helm.sh/helm/v4',
+    goPackage: 'helm.sh/helm/v4/cmd/helm',
+    versionArgs: ['version', '--short'],
+    oldest: [3, 14],
+    buildTakes: 'about 3 min',
+  },
 ];
 
 /** The specification of one program. */

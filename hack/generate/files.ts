@@ -3,6 +3,7 @@ import { contractFiles } from './contracts.ts';
 import { crdFiles } from './crds/all.ts';
 import { errorCodesReference } from './error-codes-reference.ts';
 import { flagsReference } from './flags-reference.ts';
+import { kustomizeRoles } from './kustomize-roles.ts';
 import { metricsReference } from './metrics-reference.ts';
 
 /** All generated files of the project: path from its root → text. */
@@ -10,6 +11,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ...crdFiles(),
     ...(await contractFiles()),
+    ...(await kustomizeRoles()),
     ['docs/reference/api.md', await apiReference()],
     ['docs/reference/error-codes.md', await errorCodesReference()],
     ['docs/reference/flags.md', await flagsReference()],

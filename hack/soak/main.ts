@@ -73,7 +73,7 @@ async function rest(life: Life): Promise<void> {
 await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
 const { connection } = plane;
 const api = connection.api();
-const manifests = readManifests(path.join(root, 'deploy/manifests'));
+const manifests = readManifests(path.join(root, 'deploy/base'));
 await applyManifests(
   api,
   manifests.filter(({ kind }) => kind === 'Namespace'),

@@ -1,0 +1,268 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { Command } from 'commander';
+
+import packageJson from '../../package.json' with { type: 'json' };
+import { resolveProgram } from '../../hack/control-plane/binaries.ts';
+import { applyManifests, type Manifest, parseManifests } from '../../hack/control-plane/apply.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import { normalizeFlags, withFlags } from '../../pkg/config/command-line.ts';
+import type { Config } from '../../pkg/config/config.ts';
+import type { Program as FlagsOf } from '../../pkg/config/flags.ts';
+import { InProcessManager } from '../cloud/manager.ts';
+import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
+import { Site } from '../cloud/site.ts';
+import { connect, namespace } from '../env/environment.ts';
+import { kustomize } from '../env/kustomize.ts';
+import { Program } from '../e2e/program.ts';
+import { eventually } from '../expect/eventually.ts';
+import { moveTo } from './shipped-roles.ts';
+
+/*
+ * What deploy/ ships for an installation: the layouts of kustomize and the chart of Helm, which render the same objects; the API server
+ * takes them, and the programs their arguments.
+ */
+const ROOT = resolve(import.meta.dirname, '../..');
+const CHART = join(ROOT, 'deploy/helm/machinist');
+const SIM = {
+  component: 'deploy/drivers/sim',
+  provider: 'sim',
+  image: 'machinist-sim-driver:0.1.0',
+  args: ['--kubeconfig=inClusterConfig'],
+};
+const EXAMPLE = { component: 'deploy/drivers/example', provider: 'example', image: 'example-driver:latest', args: [] };
+const CASES = [
+  { layout: 'one-process', with: 'no driver' },
+  { layout: 'split', with: 'no driver' },
+  { layout: 'beside-provider', with: 'no driver' },
+  { layout: 'one-process', with: 'the simulated cloud', driver: SIM },
+  { layout: 'split', with: 'a driver of ones own', driver: EXAMPLE },
+] as const;
+
+/** The containers with a program of ours, in order. */
+const PROGRAMS_OF: Readonly<
+  Record<(typeof CASES)[number]['layout'], readonly { container: string; program: FlagsOf; folder?: string }[]>
+> = {
+  'one-process': [{ container: 'machinist', program: 'machinist run' }],
+  split: [
+    { container: 'machine-controller', program: 'machine-controller', folder: 'machine-controller' },
+    {
+      container: 'machine-controller-manager',
+      program: 'machine-controller-manager',
+      folder: 'machine-controller-manager',
+    },
+  ],
+  'beside-provider': [
+    {
+      container: 'machine-controller-manager',
+      program: 'machine-controller-manager',
+      folder: 'machine-controller-manager',
+    },
+  ],
+};
+
+let helm: string;
+beforeAll(async () => {
+  ({ path: helm } = await resolveProgram('helm'));
+});
+
+async function runHelm(...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(helm, args, { maxBuffer: 16e6 });
+  return stdout;
+}
+
+async function template(...args: string[]): Promise<Manifest[]> {
+  return parseManifests(await runHelm('template', 'machinist', CHART, '--namespace=machinist', ...args));
+}
+
+/** By what they are called, so that order does not matter. */
+function byName(manifests: readonly Manifest[]): Record<string, Manifest> {
+  const named = manifests.map((manifest) => [`${manifest.kind} ${manifest.metadata.name}`, manifest] as const);
+  expect(new Set(named.map(([name]) => name)).size).toBe(manifests.length);
+  return Object.fromEntries(named);
+}
+
+describe.each(CASES)('layout $layout with $with', (shipped) => {
+  const { layout } = shipped;
+  const driver = 'driver' in shipped ? shipped.driver : undefined;
+  let manifests: Manifest[];
+  beforeAll(async () => {
+    manifests = await kustomize([`deploy/layouts/${layout}`], driver === undefined ? [] : [driver.component]);
+  });
+
+  test('is the same from kustomize and from Helm, which leaves the namespace to its user', async () => {
+    const values = {
+      layout,
+      drivers: driver === undefined ? [] : [{ provider: driver.provider, image: driver.image, args: driver.args }],
+      rbac: { simDriver: driver === SIM },
+    };
+    const sets = Object.entries(values).map(([name, value]) => `--set-json=${name}=${JSON.stringify(value)}`);
+
+    expect(byName(await template(...sets))).toEqual(byName(manifests.filter(({ kind }) => kind !== 'Namespace')));
+  });
+
+  test('is taken by the API server down to the last field', async () => {
+    await using own = await namespace();
+    const moved = manifests.filter(({ kind }) => kind !== 'Namespace').map((manifest) => moveTo(own.name, manifest));
+
+    const said = await apply(moved);
+
+    expect(said.filter((line) => !/(created|configured|unchanged|applied) \(server dry run\)$/.test(line))).toEqual([]);
+    expect(said).toHaveLength(moved.length);
+  });
+
+  test('starts programs that are in the image, with arguments that they take, on the ports that are probed', () => {
+    const containers = containersOf(manifests).filter(({ image }) => image === `machinist:${packageJson.version}`);
+
+    expect(containers.map(({ name }) => name)).toEqual(PROGRAMS_OF[layout].map(({ container }) => container));
+    for (const [at, { program, folder }] of PROGRAMS_OF[layout].entries()) {
+      const { command, args = [], ports, livenessProbe, readinessProbe, securityContext } = containers[at] as Container;
+      expect(command).toEqual(folder === undefined ? undefined : ['/nodejs/bin/node', `/app/cmd/${folder}/main.js`]);
+      const config = configOf(program, args);
+      expect(config.clusters.namespace).toBe('machinist');
+      expect(config.drivers.map(({ provider }) => provider)).toEqual(
+        driver === undefined || program === 'machine-controller-manager' ? [] : [driver.provider],
+      );
+      expect(ports).toEqual([{ name: livenessProbe.httpGet.port, containerPort: config.server.port }]);
+      expect(readinessProbe.httpGet.port).toBe(livenessProbe.httpGet.port);
+      expect(securityContext).toMatchObject({ readOnlyRootFilesystem: true, allowPrivilegeEscalation: false });
+    }
+  });
+});
+
+test('a driver of the simulated cloud is started with flags that it knows', async () => {
+  const manifests = await kustomize(['deploy/layouts/one-process'], [SIM.component]);
+  const [, { args = [] }] = containersOf(manifests) as [Container, Container];
+
+  const { code, stderr, stdout } = await Program.run('sim-driver', args);
+
+  // It is no pod: that is all that it finds wrong.
+  expect({ code, said: stdout + stderr }).toEqual({ code: 1, said: expect.stringContaining('service account') });
+});
+
+test('the chart gives what deploy/autoscaler gives: the port, its certificates, and a way to it', async () => {
+  const plain = await kustomize(
+    ['deploy/layouts/one-process'],
+    [],
+    readFileSync(join(ROOT, 'deploy/autoscaler/machinist-port.patch'), 'utf8'),
+  );
+  const port = parseManifests(readFileSync(join(ROOT, 'deploy/autoscaler/service.yaml'), 'utf8'));
+
+  expect(byName(await template('--set=autoscaler.enabled=true'))).toEqual(
+    byName([...plain, ...port].filter(({ kind }) => kind !== 'Namespace')),
+  );
+});
+
+test('the chart serves the namespace of its release, with roles for that namespace only', async () => {
+  const text = await runHelm('template', 'machinist', CHART, '--namespace=machines');
+
+  expect(text).toContain('--namespace=machines');
+  expect(text).not.toMatch(/namespace[:=] ?machinist/);
+});
+
+test('the chart scrapes every process, for who has the operator of Prometheus', async () => {
+  const rendered = await template('--set=serviceMonitor.enabled=true,layout=split');
+
+  const { spec } = rendered.find(({ kind }) => kind === 'ServiceMonitor') as unknown as {
+    spec: { endpoints: { port: string }[]; selector: { matchLabels: Record<string, string> } };
+  };
+  const service = rendered.find(({ kind }) => kind === 'Service') as unknown as {
+    metadata: { labels: Record<string, string> };
+    spec: { ports: { name: string }[] };
+  };
+  expect(spec.endpoints.map(({ port }) => port)).toEqual(service.spec.ports.map(({ name }) => name));
+  expect(service.metadata.labels).toMatchObject(spec.selector.matchLabels);
+});
+
+test('helm finds nothing wrong with the chart', async () => {
+  expect(await runHelm('lint', '--strict', CHART)).toContain('1 chart(s) linted, 0 chart(s) failed');
+});
+
+test.each([
+  { wrong: 'layout=two', says: "at '/layout': value must be one of" },
+  { wrong: 'replica=3', says: "additional properties 'replica' not allowed" },
+  { wrong: 'args[0]=-v4', says: "at '/args/0'" },
+  { wrong: 'drivers[0].provider=sim', says: "at '/drivers/0': missing property 'image'" },
+  {
+    wrong: 'layout=beside-provider,drivers[0].provider=sim,drivers[0].image=x',
+    says: 'drivers: layout beside-provider calls no driver',
+  },
+  { wrong: 'machineControllerArgs[0]=--v=4', says: 'machineControllerArgs: only layout split' },
+])('the chart refuses $wrong, and says which value is wrong', async ({ wrong, says }) => {
+  await expect(template(`--set=${wrong}`)).rejects.toThrow(says);
+});
+
+test('the example for the simulated cloud makes two machines', async () => {
+  await using site = await Site.open();
+  await using cloud = await SimulatedCloud.start({ site, latencyMs: QUICK });
+  const path = '/apis/machine.sapcloud.io/v1alpha1/namespaces/machinist/machines';
+  const examples = ['deploy/base/service-account.yaml', 'deploy/rbac/control.yaml', 'deploy/examples/sim.yaml'];
+  await applyManifests(
+    site.api,
+    examples.flatMap((file) => parseManifests(readFileSync(join(ROOT, file), 'utf8'))),
+  );
+  await using _manager = await InProcessManager.start({
+    kubeconfig: site.kubeconfig,
+    namespace: 'machinist',
+    driver: cloud.address,
+  });
+
+  await eventually(
+    async () => {
+      const { items } = await site.api.send<{ items: Machine[] }>('GET', path);
+      expect(items.map(({ status }) => status?.currentStatus?.phase)).toEqual(['Running', 'Running']);
+    },
+    { timeoutMs: 120_000, intervalMs: 200 },
+  );
+  expect(cloud.created.map(({ zone }) => zone)).toEqual(['eu-1a', 'eu-1a']);
+});
+
+/** What of a container is looked at. */
+interface Container {
+  readonly name: string;
+  readonly image: string;
+  readonly command?: readonly string[];
+  readonly args?: readonly string[];
+  readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+  readonly livenessProbe: { readonly httpGet: { readonly port: string } };
+  readonly readinessProbe: { readonly httpGet: { readonly port: string } };
+  readonly securityContext: object;
+}
+
+function containersOf(manifests: readonly Manifest[]): Container[] {
+  const [deployment, ...others] = manifests.filter(({ kind }) => kind === 'Deployment');
+  expect(others).toEqual([]);
+  return (deployment as unknown as { spec: { template: { spec: { containers: Container[] } } } }).spec.template.spec
+    .containers;
+}
+
+/** Asks the API server what it would do with all of them; a line for each. Throws with its words when it refuses one. */
+async function apply(manifests: readonly Manifest[]): Promise<string[]> {
+  const kubectl = promisify(execFile)((await resolveProgram('kubectl')).path, [
+    `--kubeconfig=${connect().kubeconfig}`,
+    'apply',
+    '--dry-run=server',
+    '--validate=strict',
+    '-f',
+    '-',
+  ]);
+  kubectl.child.stdin?.end(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests }));
+  return (await kubectl).stdout.trim().split('\n');
+}
+
+/** What `program` makes of its arguments. */
+function configOf(program: FlagsOf, args: readonly string[]): Config {
+  let config: Config | undefined;
+  const command = withFlags(new Command(program).exitOverride(), program, (parsed) => {
+    expect(parsed.warnings).toEqual([]);
+    ({ config } = parsed);
+    return Promise.resolve();
+  });
+  command.parse(normalizeFlags(program === 'machinist run' ? args.slice(1) : args), { from: 'user' });
+  if (config === undefined) throw new Error(`${program} did not run`);
+  return config;
+}
