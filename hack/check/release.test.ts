@@ -8,17 +8,18 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
 const { version } = JSON.parse(read('package.json')) as { version: string };
 
-test('the sample Deployment and the lockfile are of the version of package.json', () => {
+test('the Deployment, the chart and the lockfile are of the version of package.json', () => {
   const deployment = parse(read('deploy/base/deployment.yaml')) as {
     spec: { template: { spec: { containers: { name: string; image: string }[] } } };
   };
   const manager = deployment.spec.template.spec.containers.find(({ name }) => name === 'machinist');
 
   expect(manager?.image).toBe(`machinist:${version}`);
+  expect(parse(read('deploy/helm/machinist/Chart.yaml'))).toMatchObject({ version, appVersion: version });
   expect((JSON.parse(read('package-lock.json')) as { version: string }).version).toBe(version);
 });
 
-test('the sample Deployment is the one that the autoscaler of Gardener looks for: by its name, in the namespace of the Machines', () => {
+test('the Deployment is the one that the autoscaler of Gardener looks for: by its name, in the namespace of the Machines', () => {
   const { metadata, spec } = parse(read('deploy/base/deployment.yaml')) as {
     metadata: { name: string; namespace: string };
     spec: { template: { spec: { containers: { name: string; args: string[] }[] } } };
