@@ -1,3 +1,4 @@
+import { MAX_REPLICAS } from '../apis/machine/v1alpha1/defaults.ts';
 import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { isBeingDeleted, keyOf } from '../apis/meta.ts';
@@ -104,7 +105,7 @@ function limitsIn(annotations: Readonly<Record<string, string>>): GroupLimits | 
     return `${min === undefined ? 'the first' : 'the second'} is missing; set both, or remove both`;
   for (const value of [min, max]) {
     if (!isCount(value))
-      return `${JSON.stringify(value)} is not valid, a whole number from 0 to 2147483647 is expected`;
+      return `${JSON.stringify(value)} is not valid, a whole number from 0 to ${MAX_REPLICAS} is expected`;
   }
   if (Number(min) > Number(max))
     return `the minimum ${min} is greater than the maximum ${max}; raise one or lower the other`;
@@ -113,7 +114,7 @@ function limitsIn(annotations: Readonly<Record<string, string>>): GroupLimits | 
 
 /** Whether a text is a number of Machines, as `spec.replicas` can hold it. */
 function isCount(text: string): boolean {
-  return /^\d{1,10}$/.test(text) && Number(text) <= 2_147_483_647;
+  return /^\d{1,10}$/.test(text) && Number(text) <= MAX_REPLICAS;
 }
 
 function isFault(found: NodeGroup | GroupFault): found is GroupFault {

@@ -58,7 +58,7 @@ const nodeOf = (name: string, providerID: string | undefined, shows?: string) =>
     n.spec = providerID === undefined ? {} : { providerID };
   });
 
-function membership(): Membership {
+function membership(sets = [set]): Membership {
   const machines = new MemoryInformer([joined, creating, gone, stranger], {
     ...MACHINE_INDEXES,
     [CONTROLLER_INDEX]: controllerIndex,
@@ -73,7 +73,7 @@ function membership(): Membership {
   );
   return new Membership({
     machines,
-    machineSets: new MemoryInformer([set], { [CONTROLLER_INDEX]: controllerIndex }),
+    machineSets: new MemoryInformer(sets, { [CONTROLLER_INDEX]: controllerIndex }),
     machineDeployments: new MemoryInformer([deployment]),
     nodes,
     nodesOf: (m) => nodeAccess({ nodes } as unknown as Target, machines).ofMachine(m),
@@ -116,6 +116,12 @@ describe('membership', () => {
     expect(found.deploymentOf(stranger)).toBeUndefined();
     expect(found.nodeOf(joined)?.metadata.name).toBe('node-1');
     expect(found.nodeOf(gone)).toBeUndefined();
+  });
+
+  test('and not those of a set that it selects no more, which decisions leave out too', () => {
+    const released = { ...set, metadata: { ...set.metadata, labels: { pool: 'another' } } };
+
+    expect(membership([released]).machinesOf(deployment)).toEqual([]);
   });
 
   test('a Node that has just joined is its Machine’s before it shows so', () => {

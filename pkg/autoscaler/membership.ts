@@ -6,9 +6,9 @@ import { controllerOf, keyBeside } from '../apis/meta.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Node } from '../apis/wire.ts';
 import type { Lister } from '../cache/lister.ts';
+import { ownedMachines } from '../controllers/machine-deployment/world.ts';
 import { belongsTo, ownNodeOf } from '../controllers/machines/node-owner.ts';
 import { machinesOfNode } from '../indexes/machines-of-node.ts';
-import { CONTROLLER_INDEX } from '../indexes/owner-index.ts';
 import { parsePlaceholder } from './placeholder.ts';
 
 /** What of a Node, or of an instance without one, a client tells. */
@@ -69,11 +69,7 @@ export class Membership {
 
   /** All Machines of a MachineDeployment, by name. */
   machinesOf(deployment: MachineDeployment): readonly Machine[] {
-    const { machines, machineSets } = this.#deps;
-    return machineSets
-      .byIndex(CONTROLLER_INDEX, deployment.metadata.uid)
-      .flatMap((set) => machines.byIndex(CONTROLLER_INDEX, set.metadata.uid))
-      .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    return ownedMachines(this.#deps, deployment).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   }
 
   /** The Node that a Machine has become; undefined when there is none, or nobody can tell which of several. */

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 
+import { MAX_REPLICAS } from '../apis/machine/v1alpha1/defaults.ts';
 import { MANAGER_LEASE } from '../leader/names.ts';
 import { FlagError } from './value.ts';
 
@@ -51,7 +52,6 @@ export const DEFAULT_CLIENT_NAME = 'cluster-autoscaler';
 
 const ADDRESS = 'autoscaler-grpc-address';
 const TLS_FLAGS = ['autoscaler-tls-cert', 'autoscaler-tls-key', 'autoscaler-tls-client-ca'] as const;
-const MAX_REPLICAS = 2_147_483_647;
 
 /** Reads the flags of the autoscaler's port; undefined when there is none. Throws FlagError for what would not work, or not safely. */
 export function autoscalerFrom(

@@ -1,8 +1,9 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { namesListed } from '../../controllers/machine-deployment/scaler-handoff.ts';
 import { isTerminating } from '../../controllers/replicas/machine-state.ts';
 import type { NodeGroup } from '../groups.ts';
 import { belowMinimum, invalid, notNow, type Decision, type Refusal } from './decision.ts';
-import { failedFor, isKept, isReplaced, missingIn, namesListed, type GroupState } from './group-state.ts';
+import { failedFor, isKept, isReplaced, missingIn, type GroupState } from './group-state.ts';
 
 /** What a node that the autoscaler wants gone stands for; `node` is what the autoscaler calls it. */
 export type Asked = { readonly node: string } & (

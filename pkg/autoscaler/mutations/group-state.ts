@@ -1,7 +1,7 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import { TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { namesListed } from '../../controllers/machine-deployment/scaler-handoff.ts';
 import { isFailed, isPreserved, isPreservedFailed, isTerminating } from '../../controllers/replicas/machine-state.ts';
 
 /** A Machine of a group. */
@@ -25,20 +25,6 @@ export interface GroupState {
   readonly members: ReadonlyMap<string, Member>;
   readonly rollout: Rollout;
   readonly nowMs: number;
-}
-
-/** The entries of the list of Machines that are to go: `name~time`, or a name. */
-export function listedIn({ metadata }: MachineDeployment): readonly string[] {
-  const text = metadata.annotations?.[TRIGGER_DELETION_ANNOTATION] ?? '';
-  return text
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '');
-}
-
-/** Names of the Machines that are to go. */
-export function namesListed(deployment: MachineDeployment): ReadonlySet<string> {
-  return new Set(listedIn(deployment).map((entry) => entry.split('~')[0] ?? ''));
 }
 
 /** The Machines that fill replicas: those that are neither on their way out, nor listed as to go, nor about to be replaced. */

@@ -20,11 +20,11 @@ import type { CallOptions, ObjectRef, Writer } from '../../kube/client.ts';
 import { ApiError } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
 import type { Resource } from '../../kube/resource.ts';
+import { listedIn, nameIn, namesListed } from '../../controllers/machine-deployment/scaler-handoff.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import type { Mutations } from '../mutations.ts';
 import { missingPlaceholder, placeholderOf } from '../placeholder.ts';
 import type { ExternalGrpcNode } from '../gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
-import { listedIn, namesListed } from './group-state.ts';
 import { mutations } from './index.ts';
 
 /** What can happen next; numbers choose among what is there. */
@@ -404,7 +404,7 @@ class History {
   /** What is on its way out leaves the list. */
   #prune(): void {
     const going = (entry: string): boolean => {
-      const found = this.#machines.get(entry.split('~')[0] ?? '');
+      const found = this.#machines.get(nameIn(entry));
       return found === undefined || found.metadata.deletionTimestamp !== undefined;
     };
     const left = listedIn(this.#server).filter((entry) => !going(entry));

@@ -2,7 +2,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Clock } from '../../clock/clock.ts';
-import { observeWorld, type World } from '../../controllers/machine-deployment/world.ts';
+import { observeWorld, ownedMachines, type World } from '../../controllers/machine-deployment/world.ts';
 import { nodeAccess } from '../../controllers/machines/node-access.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Targets } from '../../targets/targets.ts';
@@ -20,15 +20,11 @@ export type LiveMachines = ReadonlyMap<string, Machine | undefined>;
 /** A group as the caches show it, but for what was read from the API server. */
 export function stateOf(sight: Sight, deployment: MachineDeployment, live: LiveMachines): GroupState {
   const world = observeWorld(sight, deployment);
-  const members = membersOf(world)
+  const members = ownedMachines(sight, deployment)
     .map((cached) => (live.has(cached.metadata.name) ? live.get(cached.metadata.name) : cached))
     .filter((machine) => machine !== undefined)
     .map((machine): [string, Member] => [machine.metadata.name, { machine, hasNode: hasNode(sight, machine) }]);
   return { deployment, members: new Map(members), rollout: rolloutOf(world), nowMs: sight.clock.now() };
-}
-
-function membersOf({ newSet, oldSets, machinesOf }: World): readonly Machine[] {
-  return [...oldSets, ...(newSet === undefined ? [] : [newSet])].flatMap(machinesOf);
 }
 
 /** A paused one waits for a person, who may be long. One whose last Machines are being deleted may wait as long for their drains. */

@@ -7,6 +7,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyBeside } from '../../apis/meta.ts';
 import { toTimestamp } from '../../clock/clock.ts';
+import { listedIn, nameIn } from '../../controllers/machine-deployment/scaler-handoff.ts';
 import { atOnce } from '../../controllers/replicas/at-once.ts';
 import { concernedTargets } from '../../controllers/replicas/concerned-targets.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
@@ -18,7 +19,7 @@ import type { NodeGroup } from '../groups.ts';
 import type { Mutated, MutationCall } from '../mutations.ts';
 import { isRefusal, type Change, type Decision } from './decision.ts';
 import { fateOf, type Fate, type Unanswered } from './fate.ts';
-import { listedIn, type GroupState } from './group-state.ts';
+import type { GroupState } from './group-state.ts';
 import { stateOf, type Sight } from './observe.ts';
 
 /** What decisions are written with. */
@@ -158,7 +159,7 @@ export class GroupWrites {
       ...(entries.length === 0 ? {} : { metadata: { annotations } }),
       spec: { replicas },
     });
-    const going = entries.map((entry) => cached.get(keyBeside(base, entry.split('~')[0] ?? '')));
+    const going = entries.map((entry) => cached.get(keyBeside(base, nameIn(entry))));
     const clusters = concernedTargets(
       targets,
       going.filter((machine) => machine !== undefined),

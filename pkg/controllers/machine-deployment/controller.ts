@@ -35,7 +35,7 @@ import { isScalingEvent, scale, replaceNamed, type ScalingFacts } from './scalin
 import { EMPTY_SET, type SetFacts } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 import { machineDeploymentStatusChange, statusOf } from './status.ts';
-import { claimedSets, observeWorld, type World } from './world.ts';
+import { claimedSets, observeWorld, ownedMachines, type World } from './world.ts';
 
 /** Without events a MachineDeployment is looked at again after this time, in case one was missed; the look writes nothing. */
 const RESYNC_MS = 10 * MINUTE_MS;
@@ -111,7 +111,7 @@ export class MachineDeploymentController {
   /** The Machines that an autoscaler has chosen are marked before any set shrinks. */
   async #withHandoff(deployment: MachineDeployment, signal: AbortSignal): Promise<TakenHandoff> {
     const sets = claimedSets(this.#deps, deployment);
-    const machines = sets.flatMap((set) => this.#deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid));
+    const machines = ownedMachines(this.#deps, deployment);
     return takeHandoff(this.#deps, deployment, { sets, machines }, this.#deps.clock.now(), signal);
   }
 
@@ -151,9 +151,7 @@ export class MachineDeploymentController {
   ): Promise<Acted> {
     if (!this.#deps.holdsScaleDownDuringRollout || replacements.size === 0) return acted;
     const world = observeWorld(this.#deps, deployment);
-    const held = claimedSets(this.#deps, deployment)
-      .flatMap(world.machinesOf)
-      .filter(({ metadata }) => replacements.has(metadata.uid));
+    const held = ownedMachines(this.#deps, deployment).filter(({ metadata }) => replacements.has(metadata.uid));
     try {
       const pass = { deps: this.#deps, marker: this.#marker, world, signal };
       return (await mark(pass, held, { holdScaleDown: true })).hasMore ? { ...acted, again: true } : acted;

@@ -46,6 +46,22 @@ export interface TakenHandoff {
   readonly isAll: boolean;
 }
 
+/** The entries of the autoscaler's list of Machines that are to go: `name~time`, or a name. */
+export function listedIn({ metadata }: MachineDeployment): readonly string[] {
+  const entries = (metadata.annotations?.[TRIGGER_DELETION_ANNOTATION] ?? '').split(',');
+  return entries.map((entry) => entry.trim()).filter((entry) => entry !== '');
+}
+
+/** The Machine that an entry of the list names. */
+export function nameIn(entry: string): string {
+  return entry.split('~')[0] ?? '';
+}
+
+/** Names of the Machines on the list, whether there are such or not. */
+export function namesListed(deployment: MachineDeployment): ReadonlySet<string> {
+  return new Set(listedIn(deployment).map(nameIn));
+}
+
 /**
  * Reads the list of Machines that an autoscaler wants gone: `name~time`, or a bare name from older ones, which is given the
  * time of the last change of replicas, or now. Entries that make no sense, or whose Machine is not one of `owned`, is on its
@@ -64,8 +80,8 @@ export function readHandoff(
   const scalerTime = fromTimestamp(changed) === undefined ? undefined : changed;
   const timeOfBare = scalerTime ?? toTimestamp(nowMs);
 
-  const entries = text.split(',').map((entry) => entry.trim());
-  const hasBare = entries.some((entry) => entry !== '' && !entry.includes('~'));
+  const entries = listedIn(deployment);
+  const hasBare = entries.some((entry) => !entry.includes('~'));
   const named = entries
     .map((entry) => (entry.includes('~') ? entry : `${entry}~${timeOfBare}`))
     .map((entry) => choiceOf(entry, owned))

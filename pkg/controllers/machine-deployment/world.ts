@@ -2,6 +2,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Lister } from '../../cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { findNewSet, oldestFirst } from './new-set.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
@@ -57,9 +58,18 @@ export function observeWorld(
   };
 }
 
+/** The Machines of those sets. */
+export function ownedMachines(
+  deps: { readonly machineSets: Lister<MachineSet>; readonly machines: Lister<Machine> },
+  deployment: MachineDeployment,
+): readonly Machine[] {
+  const sets = claimedSets(deps, deployment);
+  return sets.flatMap(({ metadata }) => deps.machines.byIndex(CONTROLLER_INDEX, metadata.uid));
+}
+
 /** The sets that `deployment` controls and selects; nothing is adopted or released. */
 export function claimedSets(
-  { machineSets }: Pick<MachineDeploymentDeps, 'machineSets'>,
+  { machineSets }: { readonly machineSets: Lister<MachineSet> },
   deployment: MachineDeployment,
 ): readonly MachineSet[] {
   return claimsOn(deployment, machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid)).claimed;

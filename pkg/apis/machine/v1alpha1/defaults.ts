@@ -8,6 +8,9 @@ import type { MachinePhase } from './phases.ts';
 
 type Specified<T extends { spec: unknown }> = { readonly spec?: Readonly<T['spec']> | undefined };
 
+/** The largest number of Machines that `spec.replicas` can hold. */
+export const MAX_REPLICAS = 2_147_483_647;
+
 /** How many Machines there should be: absent and negative count as 0. */
 export function replicasOf({ spec }: Specified<MachineSet> | Specified<MachineDeployment>): number {
   return Math.max(0, spec?.replicas ?? 0);
