@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 
+import { dashboardQueries } from '../../test/env/dashboard.ts';
 import { describedMetrics } from '../generate/metrics-reference.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -48,7 +49,7 @@ function unknownIn(query: string): string[] {
     const labels = [...matchers.matchAll(/(\w+)\s*[=!]/g)].map(([, label = '']) => label);
     return labels.filter((label) => !ADDED.includes(label) && KNOWN.get(name)?.has(label) !== true);
   });
-  const grouped = [...bare.matchAll(/\b(?:by|on|ignoring|without)\s*\(([^)]*)\)/g)].flatMap(([, labels = '']) =>
+  const grouped = [...bare.matchAll(/\b(?:by|on|ignoring|without)\s*\(([^)]+)\)/g)].flatMap(([, labels = '']) =>
     labels.split(',').map((label) => label.trim()),
   );
   return [
@@ -127,5 +128,13 @@ test.each([...PAGES, 'docs/operations/monitoring.md', 'docs/operations/running.m
 
     const unknown = code.filter((text) => text.match(METRIC) !== null).flatMap(unknownIn);
     expect(unknown.filter((name) => !names.includes(name))).toEqual([]);
+  },
+);
+
+test.each(dashboardQueries({ job: '', __rate_interval: '5m' }))(
+  'panel "$panel" of the dashboard asks for metrics and labels that there are: $expression',
+  ({ expression }) => {
+    expect(unknownIn(expression)).toEqual([]);
+    expect(expression).not.toContain('$');
   },
 );

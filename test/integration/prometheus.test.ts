@@ -6,6 +6,7 @@ import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
+import { dashboardQueries } from '../env/dashboard.ts';
 import { Prometheus, promtool } from '../env/prometheus.ts';
 import { eventually } from '../expect/eventually.ts';
 
@@ -24,16 +25,17 @@ const stack = new AsyncDisposableStack();
 let manager: InProcessManager;
 let prometheus: Prometheus;
 
-/** A manager that has rolled two machines, and still leads. */
+/** A manager that has rolled two machines, and now asks for one more than the provider has. */
 beforeAll(async () => {
   const site = stack.use(await Site.open());
-  const cloud = stack.use(await SimulatedCloud.start({ site }));
+  const cloud = stack.use(await SimulatedCloud.start({ site, quota: 3 }));
   const pool = stack.use(await Pool.create({ site, cloud, replicas: 2 }));
   manager = stack.use(await InProcessManager.start({ ...pool.access, flags: FLAGS }));
   prometheus = stack.use(await Prometheus.start({ targets: [new URL(manager.url).host], rules: ALERTS }));
   await pool.untilUp(2);
   await pool.roll('2');
   await pool.untilUp(2);
+  await pool.scale(4);
 });
 
 afterAll(async () => {
@@ -45,14 +47,16 @@ test.each([
   { query: 'machinist_build_info{version="test",program="machinist run"}', values: [1] },
   { query: 'machinist_leader', values: [1, 1] },
   { query: 'machinist_driver_up{provider="sim"}', values: [1] },
-  { query: 'machinist_machines{machine_deployment="pool",phase="Running"}', values: [2] },
-  { query: 'mcm_machine_deployment_status_available_replicas{name="pool"}', values: [2] },
-  { query: 'machinist_machines_created_total', values: [4] },
+  { query: 'machinist_machines{machine_deployment="pool",phase="Running"}', values: [3] },
+  { query: 'mcm_machine_deployment_status_available_replicas{name="pool"}', values: [3] },
+  { query: 'machinist_machines_created_total', values: [6] },
   { query: 'machinist_machines_deleted_total{reason="surplus"}', values: [2] },
-  { query: 'machinist_machine_join_duration_seconds_count{provider="sim"}', values: [4] },
+  { query: 'machinist_machine_join_duration_seconds_count{provider="sim"}', values: [5] },
   { query: 'machinist_machine_drain_duration_seconds_count{forced="false"}', values: [2] },
   { query: 'machinist_machine_deletion_duration_seconds_bucket{provider="sim",le="+Inf"}', values: [2] },
   { query: 'machinist_machine_deployment_rollout_age_seconds{name="pool"}', values: [0] },
+  { query: 'machinist_machine_class_exhausted{machine_class="pool"}', values: [1] },
+  { query: 'machinist_driver_retries_held{machine_class="pool",call="create"}', values: [1] },
   { query: 'sum(machinist_cluster_outage_reason)', values: [0] },
   { query: 'time() - machinist_orphan_vms_last_look_timestamp_seconds < bool 60', values: [1] },
 ])('Prometheus answers $query with $values', async ({ query, values }) => {
@@ -60,6 +64,29 @@ test.each([
     expect((await prometheus.query(query)).map(({ value }) => value)).toEqual(values);
   }, PATIENCE);
 });
+
+/** What does not happen to this manager; panels show 0 instead. */
+const NOT_HERE = [
+  'machinist_autoscaler_node_group_size',
+  'machinist_drains_blocked',
+  'machinist_drains_blocked_next_force_seconds',
+  'machinist_gate_refusals_total',
+  'machinist_machines_failed_total',
+  'machinist_machines_preserved',
+  'machinist_orphan_vms_total',
+  'machinist_work_held',
+];
+
+test.each(dashboardQueries({ job: 'machinist', __rate_interval: '30s' }))(
+  'panel "$panel" of the dashboard has data: $expression',
+  async ({ expression }) => {
+    const shown = NOT_HERE.some((name) => expression.includes(`${name}{`))
+      ? expression
+      : expression.replace(' or on() vector(0)', '');
+
+    await eventually(async () => expect(await prometheus.query(shown)).not.toEqual([]), PATIENCE);
+  },
+);
 
 test('promtool finds nothing wrong with the alerts, and each fires when it should, and not before', async () => {
   const checked = await promtool(['check', 'rules', '--lint=all', '--lint-fatal', ALERTS]);
