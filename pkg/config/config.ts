@@ -71,7 +71,7 @@ export interface Config {
     readonly renewDeadlineMs: number;
     readonly retryPeriodMs: number;
   };
-  readonly server: { readonly address: string; readonly port: number };
+  readonly server: { readonly address: string; readonly port: number; readonly profiling: boolean };
   /** Undefined: no autoscaler is served. */
   readonly autoscaler: AutoscalerConfig | undefined;
   readonly api: { readonly qps: number; readonly burst: number };
@@ -149,7 +149,7 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
       renewDeadlineMs: number('leader-elect-renew-deadline'),
       retryPeriodMs: number('leader-elect-retry-period'),
     },
-    server: { address: text('address'), port: number('port') },
+    server: { address: text('address'), port: number('port'), profiling: bool('profiling') },
     autoscaler: autoscalerOf(program, read, leases),
     api: { qps: number('kube-api-qps'), burst: number('kube-api-burst') },
     verbosity: number('v'),

@@ -316,8 +316,7 @@ export const FLAGS: readonly Flag[] = [
       name: 'profiling',
       kind: 'bool',
       default: 'false',
-      unused: true,
-      help: "Accepted; profiles are taken with Node's own tools.",
+      help: 'Serve profiles of the process under /debug/, on loopback only; a heap snapshot holds credentials.',
     },
     {
       name: 'contention-profiling',

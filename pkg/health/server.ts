@@ -1,11 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 
 import type { Registry } from 'prom-client';
 
 import type { Logger } from '../log/logger.ts';
 import { expose } from '../metrics/exposition.ts';
-import type { Checks, Readiness } from './checks.ts';
+import type { Checks } from './checks.ts';
+import { probePage, type ProbeName } from './probe-page.ts';
+import { isLocalCaller, isProfileKind, type Profiles, secondsOf } from './profiles.ts';
 
 /** What the server shows, and where. */
 export interface HealthServerParts {
@@ -13,8 +17,13 @@ export interface HealthServerParts {
   readonly address: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** Of a process that lives; a restart would help where one fails. */
+  readonly live: Checks;
+  /** Of one that is ready. */
   readonly checks: Checks;
   readonly registry: Registry;
+  /** Undefined: none are taken. */
+  readonly profiles?: Profiles | undefined;
   readonly log: Logger;
 }
 
@@ -26,24 +35,33 @@ export class HealthServerError extends Error {
 interface Answer {
   readonly status: number;
   readonly type: string;
-  readonly body: string;
+  readonly body: string | Readable;
+  readonly fileName?: string;
 }
 
 const PLAIN = 'text/plain; charset=utf-8';
 
+const NOT_FOUND: Answer = { status: 404, type: PLAIN, body: 'not found\n' };
+/** Longest time until a request has arrived. */
+const REQUEST_TIMEOUT_MS = 15_000;
+
 /**
- * One port for probes and metrics, as in the original, plain HTTP: /healthz (200 from the start on), /readyz (?verbose lists
- * the checks), /metrics, /configz (an empty object). Profiling is not served. It runs before and without leadership.
+ * One port for probes and metrics, as in the original, plain HTTP: /livez, /healthz and /readyz (probe-page.ts), /metrics, /configz (an
+ * empty object), and on loopback profiles under /debug/. It runs before and without leadership. Whatever reaches it writes nothing into
+ * the log: that would be for anyone to fill.
  */
 export class HealthServer {
   readonly #parts: HealthServerParts;
   readonly #server: Server;
+  /** End the profiles that are being taken. */
+  readonly #leaving = new Set<() => void>();
 
   constructor(parts: HealthServerParts) {
     this.#parts = parts;
     this.#server = createServer((request, response) => void this.#serve(request, response));
     this.#server.keepAliveTimeout = 5_000;
     this.#server.headersTimeout = 10_000;
+    this.#server.requestTimeout = REQUEST_TIMEOUT_MS;
   }
 
   /** Listens; resolves with the port. Throws HealthServerError that names the flag to change. */
@@ -61,6 +79,7 @@ export class HealthServer {
   /** Answers what was asked, closes idle connections, then all. */
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
+    for (const leave of this.#leaving) leave();
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
       this.#server.closeIdleConnections();
@@ -68,51 +87,91 @@ export class HealthServer {
     });
   }
 
+  /** Never rejects. */
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let answer: Answer;
     try {
-      answer = await this.#answer(request);
+      const { status, type, body, fileName } = await this.#answer(request, response);
+      response.statusCode = status;
+      response.setHeader('content-type', type);
+      if (fileName !== undefined) response.setHeader('content-disposition', `attachment; filename="${fileName}"`);
+      if (typeof body !== 'string') return await pipeline(body, response);
+      response.setHeader('content-length', Buffer.byteLength(body));
+      response.end(request.method === 'HEAD' ? undefined : body);
     } catch (err) {
-      this.#parts.log.error({ err }, 'health request failed');
-      answer = { status: 500, type: PLAIN, body: 'internal error\n' };
+      // Mostly a caller that has gone meanwhile.
+      this.#parts.log.debug({ err }, 'health request failed');
+      if (!response.headersSent) response.writeHead(500, { 'content-type': PLAIN });
+      response.end();
     }
-    const { status, type, body } = answer;
-    response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) });
-    response.end(request.method === 'HEAD' ? undefined : body);
   }
 
-  async #answer({ method, url = '/', headers }: IncomingMessage): Promise<Answer> {
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<Answer> {
+    const { method, url = '/', headers } = request;
     if (method !== 'GET' && method !== 'HEAD') return { status: 405, type: PLAIN, body: 'method not allowed\n' };
-    const [path = '/', query] = url.split('?', 2);
-    switch (path) {
-      case '/healthz':
-        return { status: 200, type: PLAIN, body: 'OK' };
-      case '/readyz': {
-        const readiness = this.#parts.checks.run();
-        return {
-          status: readiness.ok ? 200 : 503,
-          type: PLAIN,
-          body: show(readiness, new URLSearchParams(query).has('verbose')),
-        };
-      }
-      case '/metrics':
-        return { status: 200, ...(await expose(this.#parts.registry, headers.accept)) };
-      case '/configz':
-        return { status: 200, type: 'application/json', body: '{}' };
+    const [path = '/', search] = url.split('?', 2);
+    const [, first = '', rest] = /^\/([^/]+)(?:\/(.+))?$/.exec(path) ?? [];
+    const query = new URLSearchParams(search);
+    switch (first) {
+      case 'livez':
+      case 'healthz':
+      case 'readyz':
+        return this.#probe(first, rest, query);
+      case 'debug':
+        return await this.#profile(rest, query, request, response);
+      case 'metrics':
+        return rest === undefined
+          ? { status: 200, ...(await expose(this.#parts.registry, headers.accept)) }
+          : NOT_FOUND;
+      case 'configz':
+        return rest === undefined ? { status: 200, type: 'application/json', body: '{}' } : NOT_FOUND;
       default:
-        return { status: 404, type: PLAIN, body: 'not found\n' };
+        return NOT_FOUND;
+    }
+  }
+
+  #probe(probe: ProbeName, rest: string | undefined, query: URLSearchParams): Answer {
+    const { live, checks } = this.#parts;
+    const only = rest === undefined ? undefined : decoded(rest);
+    return { type: PLAIN, ...probePage(probe, probe === 'readyz' ? checks : live, { only, query }) };
+  }
+
+  async #profile(
+    kind: string | undefined,
+    query: URLSearchParams,
+    { method, socket, headers }: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<Answer> {
+    const { profiles } = this.#parts;
+    if (profiles === undefined || kind === undefined || !isProfileKind(kind) || method !== 'GET') return NOT_FOUND;
+    const { remoteAddress, localAddress } = socket;
+    if (!isLocalCaller({ remoteAddress, localAddress, headers })) {
+      return {
+        status: 403,
+        type: PLAIN,
+        body: 'profiles are taken from loopback only, such as by kubectl port-forward\n',
+      };
+    }
+    const gone = new AbortController();
+    const leave = (): void => gone.abort(new Error('the caller went away'));
+    response.once('close', leave);
+    this.#leaving.add(leave);
+    try {
+      const profile = await profiles.take(kind, secondsOf(query), gone.signal);
+      if (profile === undefined) return { status: 409, type: PLAIN, body: 'another profile is being taken\n' };
+      return { status: 200, type: 'application/octet-stream', body: profile.content, fileName: profile.fileName };
+    } finally {
+      this.#leaving.delete(leave);
     }
   }
 }
 
-/** In the form of the API server's own /readyz; failures are listed also without `verbose`. */
-function show({ ok, checks }: Readiness, verbose: boolean): string {
-  if (ok && !verbose) return 'ok';
-  const lines = checks.map(({ name, ok: passes, detail }) => {
-    const more = detail === undefined ? '' : `: ${detail}`;
-    return passes ? `[+] ${name} ok${more}` : `[-] ${name} failed${more}`;
-  });
-  return `${[...lines, ok ? 'readyz check passed' : 'readyz check failed'].join('\n')}\n`;
+/** A name in a path; of what cannot be decoded, as it stands. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function explain(err: Error, address: string, port: number): HealthServerError {

@@ -6,6 +6,7 @@ import type { EventRecorder } from '../events/recorder.ts';
 import type { Outages } from '../gate/outages.ts';
 import { Checks, cachesSynced, clustersReachable, leadership as leadershipCheck } from '../health/checks.ts';
 import { type HeldWork, workBegun } from '../health/held-work.ts';
+import { Profiles } from '../health/profiles.ts';
 import { HealthServer, HealthServerError } from '../health/server.ts';
 import type { LeaseThread } from '../leader/lease-thread.ts';
 import type { LogFields, Logger } from '../log/logger.ts';
@@ -75,7 +76,11 @@ export function healthMember(options: HealthOptions): Member {
     ),
   );
   for (const { lease, elector } of leaderships) if (elector !== undefined) checks.add(leadershipCheck(lease, elector));
-  const server = new HealthServer({ ...options.server, checks, registry, log });
+  const live = new Checks();
+  live.add({ name: 'ping', check: () => ({ ok: true }) });
+  const { address, port, profiling } = options.server;
+  const profiles = profiling ? new Profiles(clock) : undefined;
+  const server = new HealthServer({ address, port, live, checks, registry, profiles, log });
   return {
     name: 'health server',
     async start() {

@@ -1,8 +1,15 @@
+import { connect as open } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Gauge, Registry } from 'prom-client';
 
-import { silentLogger } from '../../pkg/log/logger.ts';
+import { silentLogger, type Logger } from '../../pkg/log/logger.ts';
+import { freePort } from '../../hack/control-plane/ports.ts';
 import { Checks } from '../../pkg/health/checks.ts';
+import { Program } from '../e2e/program.ts';
+import { connect } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
 import { HealthServer } from '../../pkg/health/server.ts';
 
 const servers: HealthServer[] = [];
@@ -10,8 +17,10 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop();
 });
 
-async function serve(checks = new Checks(), registry = new Registry()) {
-  const server = new HealthServer({ address: '127.0.0.1', port: 0, checks, registry, log: silentLogger });
+async function serve(checks = new Checks(), registry = new Registry(), log: Logger = silentLogger) {
+  const live = new Checks();
+  live.add({ name: 'ping', check: () => ({ ok: true }) });
+  const server = new HealthServer({ address: '127.0.0.1', port: 0, live, checks, registry, log });
   servers.push(server);
   const port = await server.start();
   const get = async (path: string, method = 'GET', accept = '*/*') => {
@@ -34,7 +43,13 @@ describe('the health server', () => {
     { path: '/healthz', status: 200, body: 'OK' },
     { path: '/readyz', status: 200, body: 'ok' },
     { path: '/configz', status: 200, body: '{}' },
+    { path: '/livez', status: 200, body: 'ok' },
+    { path: '/livez?verbose', status: 200, body: '[+] ping ok\nlivez check passed\n' },
+    { path: '/livez/ping', status: 200, body: 'ok' },
+    { path: '/livez/%', status: 404, body: 'no such check\n' },
+    { path: '/metrics/x', status: 404, body: 'not found\n' },
     { path: '/debug/pprof/', status: 404, body: 'not found\n' },
+    { path: '/debug/profile', status: 404, body: 'not found\n' },
     { path: '/', status: 404, body: 'not found\n' },
     { path: '//', status: 404, body: 'not found\n' },
     { path: '///readyz', status: 404, body: 'not found\n' },
@@ -100,6 +115,7 @@ describe('the health server', () => {
     const second = new HealthServer({
       address: '127.0.0.1',
       port,
+      live: new Checks(),
       checks: new Checks(),
       registry: new Registry(),
       log: silentLogger,
@@ -110,3 +126,107 @@ describe('the health server', () => {
     );
   });
 });
+
+/** What a server sends to anyone who writes `bytes` to its port, and then nothing more. */
+async function answerTo(port: number, bytes: string, isCut: boolean): Promise<string> {
+  const socket = open({ host: '127.0.0.1', port });
+  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  let answer = '';
+  socket.on('error', () => undefined);
+  socket.on('data', (data) => (answer += data.toString('latin1')));
+  socket.write(Buffer.from(bytes, 'latin1'));
+  if (isCut) {
+    await sleep(20);
+    socket.resetAndDestroy();
+  } else socket.end();
+  await ended;
+  return answer;
+}
+
+describe('whatever reaches the port of the health server', () => {
+  const host = 'Host: localhost\r\n';
+  test.each([
+    { what: 'no path', bytes: `GET // HTTP/1.1\r\n${host}\r\n`, status: '404' },
+    {
+      what: 'a path that cannot be decoded',
+      bytes: `GET /readyz/%ff%?exclude=% HTTP/1.1\r\n${host}\r\n`,
+      status: '404',
+    },
+    { what: 'an address that is none', bytes: `GET http://[::1/ HTTP/1.1\r\n${host}\r\n`, status: '404' },
+    { what: 'no host', bytes: 'GET /livez HTTP/1.1\r\n\r\n', status: '400' },
+    { what: 'a host that is none', bytes: 'GET /livez HTTP/1.1\r\nHost: a b\0\r\n\r\n', status: '400' },
+    { what: 'a host of another', bytes: 'GET /livez HTTP/1.1\r\nHost: ///\r\n\r\n', status: '200' },
+    { what: 'half a request', bytes: 'GET /readyz HT', status: '400' },
+    { what: 'a request that is broken off', bytes: 'GET /readyz HTTP/1.1\r\nHo', isCut: true, status: '' },
+    {
+      what: 'an answer that nobody reads',
+      bytes: `GET /metrics HTTP/1.1\r\n${host}\r\n`,
+      isCut: true,
+      status: undefined,
+    },
+    { what: 'a proxy request', bytes: `CONNECT a:1 HTTP/1.1\r\n${host}\r\n`, status: '' },
+    {
+      what: 'a web socket',
+      bytes: `GET / HTTP/1.1\r\n${host}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+      status: '404',
+    },
+    { what: 'headers without end', bytes: `GET / HTTP/1.1\r\n${host}X: ${'x'.repeat(100_000)}\r\n\r\n`, status: '431' },
+    { what: 'TLS', bytes: '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', status: '400' },
+    { what: 'something else', bytes: '\r\n\r\nSSH-2.0-x\r\n', status: '400' },
+  ])('writes nothing into the log: $what', async ({ bytes, isCut = false, status }) => {
+    const lines: string[] = [];
+    const note = (_fields: object, message: string): void => void lines.push(message);
+    const { port, get } = await serve(new Checks(), new Registry(), {
+      ...silentLogger,
+      error: note,
+      warn: note,
+      info: note,
+    });
+
+    const answer = await answerTo(port, bytes, isCut);
+    const after = await get('/livez');
+
+    const seen = /^HTTP\/1\.1 (\d+) /.exec(answer)?.[1] ?? '';
+    expect(seen).toBe(status ?? seen);
+    expect(after.status).toBe(200);
+    expect(lines).toEqual([]);
+  });
+});
+
+test('with --profiling, profiles are given to who asks from loopback by a local name, in the formats of Chrome DevTools', async () => {
+  const port = await freePort();
+  await using program = new Program('machinist', [
+    'run',
+    '--profiling',
+    `--port=${port}`,
+    '--address=127.0.0.1',
+    `--target-kubeconfig=${connect().kubeconfig}`,
+    '--leader-elect=false',
+    '--namespace=nowhere',
+    '--controllers=secret',
+  ]);
+  const get = async (path: string): Promise<{ status: number; name: string | null; body: string }> => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+    return { status: answer.status, name: answer.headers.get('content-disposition'), body: await answer.text() };
+  };
+  await eventually(async () => expect((await get('/livez')).status).toBe(200), { timeoutMs: 60_000 });
+
+  const cpu = await get('/debug/profile?seconds=1');
+  const allocations = await get('/debug/allocations?seconds=1');
+  const heap = await get('/debug/heap');
+  const other = await get('/debug/other');
+  const foreign = await answerTo(port, 'GET /debug/heap HTTP/1.1\r\nHost: evil.example\r\n\r\n', false);
+
+  expect([cpu.status, allocations.status, heap.status, other.status]).toEqual([200, 200, 200, 404]);
+  expect([cpu.name, allocations.name, heap.name]).toEqual([
+    'attachment; filename="machinist.cpuprofile"',
+    'attachment; filename="machinist.heapprofile"',
+    'attachment; filename="machinist.heapsnapshot"',
+  ]);
+  const samples = (JSON.parse(cpu.body) as { samples: readonly number[] }).samples;
+  expect(samples.length).toBeGreaterThan(10);
+  expect(JSON.parse(allocations.body)).toMatchObject({ head: { children: expect.any(Array) } });
+  expect(JSON.parse(heap.body)).toMatchObject({ snapshot: { meta: { node_fields: expect.any(Array) } } });
+  expect(foreign).toMatch(/^HTTP\/1\.1 403 /);
+  expect(program.stdout).not.toContain('"level":"error"');
+}, 180_000);

@@ -842,4 +842,18 @@ export const BOUNDS: readonly Mutation[] = [
     why: 'What nothing works without is only told, where a part of the work needs it too.',
     tests: ['pkg/preflight/permissions.test.ts'],
   },
+  {
+    file: 'pkg/health/profiles.ts',
+    from: '!isLoopback(remoteAddress) || !isLoopback(localAddress)',
+    to: '!isLoopback(remoteAddress)',
+    why: 'A proxy of the pod hands heap snapshots, and the credentials in them, to anyone.',
+    tests: ['pkg/health/profiles.test.ts'],
+  },
+  {
+    file: 'pkg/health/probe-page.ts',
+    from: 'result.ok || excluded.has(result.name)',
+    to: 'result.ok || excluded.size > 0',
+    why: 'A probe that excludes one check passes whatever the others say.',
+    tests: ['pkg/health/probe-page.test.ts'],
+  },
 ];
