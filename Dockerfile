@@ -23,6 +23,6 @@ COPY --from=build /src/dist/manager ./
 # A small young generation: the default of this V8 holds on to 100 MB of it once hundreds of machines come at a time.
 ENV NODE_OPTIONS="--max-semi-space-size=2"
 USER 65532:65532
-# Gardener's layout starts the others: /nodejs/bin/node /app/cmd/machine-controller-manager/main.js, and machine-controller.
+# Deployments of the original start ./machine-controller-manager or ./machine-controller: they are there too.
 ENTRYPOINT ["/nodejs/bin/node", "/app/cmd/machinist/main.js"]
 CMD ["run"]

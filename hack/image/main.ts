@@ -22,13 +22,20 @@ await rm(folder, { recursive: true, force: true });
 const folders = await bundle(programs, path.resolve(folder));
 const packages = await Promise.all(folders.map((one) => readPackage(path.join(ROOT, one))));
 const { name, version, license } = packageJson;
-const write = (file: string, text: string): Promise<void> => writeFile(path.join(folder, file), text);
+const write = (file: string, text: string, mode = 0o644): Promise<void> =>
+  writeFile(path.join(folder, file), text, { mode });
 await Promise.all([
+  ...programs.map((program) => write(program, launcherOf(program), 0o755)),
   write('package.json', `${JSON.stringify({ name, version, license, type: 'module' })}\n`),
   write('LICENSES.txt', licencesOf(packages)),
   write('sbom.cdx.json', `${JSON.stringify(reduceTo(packages, await billOfMaterials(), name), undefined, 2)}\n`),
 ]);
 console.log(`wrote ${programs.join(', ')} with ${packages.length} packages to ${folder}`);
+
+/** Starts a program by its name alone, as manifests of the original do: `./machine-controller-manager`, without a shell. */
+function launcherOf(program: string): string {
+  return `#!/nodejs/bin/node\nimport './cmd/${program}/main.js';\n`;
+}
 
 /** Of all packages that the lockfile names. */
 async function billOfMaterials(): Promise<Bill> {

@@ -1,6 +1,8 @@
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
@@ -90,6 +92,9 @@ describe('the image of the manager', () => {
       'cmd/machine-controller-manager/main.js',
       'cmd/machine-controller/main.js',
       'cmd/machinist/main.js',
+      'machine-controller',
+      'machine-controller-manager',
+      'machinist',
       'package.json',
       'sbom.cdx.json',
     ]);
@@ -114,6 +119,19 @@ describe('the image of the manager', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${packageJson.version}\n` });
     expect(await image.files()).toEqual(before);
   });
+
+  test.each(['machinist', 'machine-controller-manager', 'machine-controller'])(
+    'starts ./%s, as Deployments of the original do, without a shell',
+    async (program) => {
+      const file = join(image.root, program);
+
+      const { stdout } = await promisify(execFile)(process.execPath, [file, '--version']);
+
+      expect(stdout).toBe(`${packageJson.version}\n`);
+      expect(await readFile(file, 'utf8')).toMatch(/^#!\/nodejs\/bin\/node\n/);
+      expect((await stat(file)).mode & 0o777).toBe(0o755);
+    },
+  );
 });
 
 test('the image of the simulated cloud explains its flags', async () => {
