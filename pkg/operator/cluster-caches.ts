@@ -1,3 +1,4 @@
+import { GROUP } from '../apis/machine/v1alpha1/group.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { MemberContinuity } from '../cache/cluster-continuity.ts';
 import { KnownHistory } from '../cache/known-history.ts';
@@ -278,6 +279,10 @@ function pathOf({ resource: { group, plural } }: Pick<ProbedKind, 'resource'>): 
 
 /** Which cluster refuses what, and what would help. */
 function describeRefusal(cluster: Cluster, cached: Pick<ProbedKind, 'resource'>, err: ApiError): string {
-  if (err.reason === 'NotServed') return `the ${cluster} cluster does not serve ${pathOf(cached)}: apply crds/`;
+  const { group, plural } = cached.resource;
+  if (err.reason === 'NotServed') {
+    const remedy = group === GROUP ? `apply crds/${group}_${plural}.yaml` : 'is it an API server?';
+    return `the ${cluster} cluster does not serve ${pathOf(cached)}: ${remedy}`;
+  }
   return `the ${cluster} cluster does not let us read ${pathOf(cached)}: apply deploy/rbac/ (${err.message})`;
 }

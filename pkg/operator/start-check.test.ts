@@ -150,7 +150,7 @@ describe('a start', () => {
 
   test('waits for a control cluster that does not answer for as long as it takes', async () => {
     const answers: Record<string, boolean | ApiError> = { patch: new ApiError(0, 'Unreachable', 'connection refused') };
-    const { clock, outcome } = start([needed], answers);
+    const { clock, lines, outcome } = start([needed], answers);
     await clock.advanceAsync(3_600_000);
     const during = outcome();
     answers['patch'] = true;
@@ -158,6 +158,8 @@ describe('a start', () => {
 
     expect(during).toBe('waiting');
     expect(outcome()).toBe('started');
+    // Others tell of the cluster.
+    expect(lines).toEqual([]);
   });
 
   test('does not wait for a target that has an outage, and only tells what is missing when it answers', async () => {

@@ -6,7 +6,7 @@ import type { HeldWork } from '../health/held-work.ts';
 import { AccessReviewer } from '../kube/access-review.ts';
 import { ApiError, isRefusal, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
 import { readSchemas } from '../kube/open-api.ts';
-import type { Logger } from '../log/logger.ts';
+import { type Logger, silentLogger } from '../log/logger.ts';
 import { describeUnknown, type Schema, unknownFields } from '../preflight/known-fields.ts';
 import { describeMissing, type Permission } from '../preflight/permissions.ts';
 import { refusedOf } from '../preflight/refused.ts';
@@ -99,12 +99,14 @@ export class StartCheck implements Member {
   ): Promise<readonly Permission[]> {
     const { clock, log, held } = this.#options;
     const reviewer = new AccessReviewer(transport);
+    // That a cluster does not answer is told by its caches and its outage; what is missing, at the end.
+    const quiet: Logger = { ...silentLogger, debug: (fields, message) => log.debug(fields, message) };
     const hold = held.hold({ work: 'process', waitsFor: 'permissions', of: cluster });
     let missing = permissions;
     let hasAnswered = false;
     try {
       await retryUnlessRefused(
-        { clock, log, hold },
+        { clock, log: quiet, hold },
         `checking permissions in the ${cluster} cluster`,
         async (s) => {
           hasAnswered = false;
