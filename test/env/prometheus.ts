@@ -10,7 +10,7 @@ import { freePort } from '../../hack/control-plane/ports.ts';
 
 /** What a Prometheus is told. */
 export interface PrometheusOptions {
-  /** `host:port` of whom to scrape, each second. */
+  /** `host:port` of whom to scrape, every two seconds: an answer may take as long, on a host that others share. */
   readonly targets: readonly string[];
   /** Path of a file of rules. */
   readonly rules?: string;
@@ -51,7 +51,7 @@ export class Prometheus implements AsyncDisposable {
     writeFileSync(
       config,
       JSON.stringify({
-        global: { scrape_interval: '1s', evaluation_interval: '1s' },
+        global: { scrape_interval: '2s', evaluation_interval: '2s' },
         scrape_configs: [{ job_name: 'machinist', honor_labels: true, static_configs: [{ targets }] }],
         ...(rules === undefined ? {} : { rule_files: [rules] }),
       }),
