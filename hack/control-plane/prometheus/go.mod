@@ -1,5 +1,6 @@
 // Prometheus and promtool for the tests, pinned: `go build github.com/prometheus/prometheus/cmd/promtool` in this folder builds
-// that very version (v0.313.5 of the module is Prometheus 3.13.5).
+// that very version (v0.313.5 of the module is Prometheus 3.13.5). v0.316.0 asks for Go
+// 1.26.7, the other modules here for 1.26.0.
 module machinist/hack/control-plane/prometheus
 
 go 1.26.0
