@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Command } from 'commander';
+import { parse } from 'yaml';
 
 import packageJson from '../../package.json' with { type: 'json' };
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
@@ -164,8 +165,10 @@ test('the chart serves the namespace of its release, with roles for that namespa
   expect(text).not.toMatch(/namespace[:=] ?machinist/);
 });
 
-test('the chart scrapes every process, for who has the operator of Prometheus', async () => {
-  const rendered = await template('--set=serviceMonitor.enabled=true,layout=split');
+test('the chart brings scraping, alerts and dashboard for who has the operator of Prometheus', async () => {
+  const rendered = await template(
+    '--set=serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboard.enabled=true,layout=split',
+  );
 
   const { spec } = rendered.find(({ kind }) => kind === 'ServiceMonitor') as unknown as {
     spec: { endpoints: { port: string }[]; selector: { matchLabels: Record<string, string> } };
@@ -176,6 +179,12 @@ test('the chart scrapes every process, for who has the operator of Prometheus', 
   };
   expect(spec.endpoints.map(({ port }) => port)).toEqual(service.spec.ports.map(({ name }) => name));
   expect(service.metadata.labels).toMatchObject(spec.selector.matchLabels);
+  const rule = rendered.find(({ kind }) => kind === 'PrometheusRule');
+  expect(rule?.['spec']).toEqual(parse(readFileSync(join(ROOT, 'deploy/monitoring/alerts.yaml'), 'utf8')));
+  const dashboard = rendered.find(({ metadata }) => metadata.name === 'machinist-dashboard') as unknown as {
+    data: Record<string, string>;
+  };
+  expect(dashboard.data['machinist.json']).toBe(readFileSync(join(ROOT, 'deploy/monitoring/dashboard.json'), 'utf8'));
 });
 
 test('helm finds nothing wrong with the chart', async () => {
