@@ -82,8 +82,13 @@ export async function showAutoscaling({ api, watch, machines, say, signal }: Sho
   const pods = machines * WEB.podsPerMachine;
   const scale = (replicas: number): Promise<unknown> => api.send('PATCH', DEPLOYMENT, { spec: { replicas } });
 
-  say(`there is no machine; the autoscaler may make up to ${machines}`);
-  say(`Deployment "${WEB.name}" now asks for ${pods} pods of ${WEB.cpu} CPU each; no machine has room for them:`);
+  say(
+    'a model of the cluster-autoscaler calls the manager over gRPC, as the program does; it is quicker to let machines go',
+  );
+  say(
+    `there is no machine; MachineDeployment "workers" may have up to ${machines}, with room for ${WEB.podsPerMachine} pods each`,
+  );
+  say(`Deployment "${WEB.name}" now asks for ${pods} pods of ${WEB.cpu} CPU each, and no machine has room for them:`);
   await scale(pods);
   await watch.until((now) => areUp(now, machines), signal);
   await untilBound(new Cluster(api), signal);

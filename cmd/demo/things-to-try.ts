@@ -8,10 +8,16 @@ export interface DemoPlaces {
 }
 
 const MACHINES = '  k scale mcd workers --replicas=5        more machines; fewer with --replicas=2';
-const PODS = `  k -n default scale deployment web --replicas=9
-                                          pods become machines; fewer pods: idle machines leave
+const PODS = `  k -n default scale deployment web --replicas=6
+                                          pods become machines; fewer pods: idle machines leave, as they do
+                                          when you give "workers" more than pods need
   k get events --field-selector involvedObject.kind=MachineDeployment
                                           what the autoscaler asked for, and what became of it`;
+
+const MORE_MACHINES = `  k scale mcd workers --replicas=6        after the roll: the class is broken, new machines say why`;
+const MORE_PODS = `  k -n default scale deployment web --replicas=9
+                                          after the roll: the class is broken; the autoscaler takes back what
+                                          cannot be created, and tries again a while later`;
 
 /** The short list that the demo prints when its machines are up. */
 export function thingsToTry({ kubectl, kubeconfig, directory, driver, autoscaler }: DemoPlaces): string {
@@ -38,7 +44,7 @@ ${autoscaler ? PODS : MACHINES}
                                           rolled to another class, one machine at a time
   m rollout status workers                follows it; also: history, undo, pause, resume, restart
   k apply -f ${directory}/manifests/broken-class.yaml
-  k scale mcd workers --replicas=6        after the roll: the class is broken, new machines say why
+${autoscaler ? MORE_PODS : MORE_MACHINES}
   k apply -f ${directory}/manifests/class-b.yaml
                                           fixed: they come up, without a restart
 

@@ -122,6 +122,7 @@ describe('the demo', () => {
     const { code, stdout, stderr } = await program.ended();
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('a model of the cluster-autoscaler calls the manager over gRPC');
     expect(stdout).toContain('autoscaler  6 pod(s) pending: workers grows by 2 for 6 of them');
     expect(stdout).toContain('2 machine(s) are up, and 6 pods are bound to them');
     const chosen = /autoscaler +(workers-\S+): its deletion was accepted/.exec(stdout)?.[1];
