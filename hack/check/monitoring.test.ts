@@ -27,7 +27,9 @@ interface RuleTest {
 const { groups } = parse(read('deploy/monitoring/alerts.yaml')) as { groups: { rules: Alert[] }[] };
 const ALERTS = groups.flatMap(({ rules }) => rules);
 const { tests: TESTS } = parse(read('deploy/monitoring/alerts.test.yaml')) as { tests: RuleTest[] };
-const PAGES = readdirSync(path.join(ROOT, 'docs/runbooks')).map((file) => `docs/runbooks/${file}`);
+const pagesIn = (folder: string): string[] => readdirSync(path.join(ROOT, folder)).map((file) => `${folder}/${file}`);
+const PAGES = pagesIn('docs/runbooks');
+const OPERATIONS = pagesIn('docs/operations');
 
 /** Labels by the name of the metric; histograms also by the names of their series. */
 const KNOWN = new Map(
@@ -119,17 +121,14 @@ test('what the tests of alerts feed in is what a process shows', () => {
   expect(series.filter((one) => !one.startsWith('up{')).flatMap(unknownIn)).toEqual([]);
 });
 
-test.each([...PAGES, 'docs/operations/monitoring.md', 'docs/operations/running.md'])(
-  '%s names metrics that there are',
-  (page) => {
-    // Of a histogram a page may name what it is, not only its series.
-    const names = describedMetrics().map(({ name }) => name);
-    const code = [...read(page).matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
+test.each([...PAGES, ...OPERATIONS])('%s names metrics that there are', (page) => {
+  // Of a histogram a page may name what it is, not only its series.
+  const names = describedMetrics().map(({ name }) => name);
+  const code = [...read(page).matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
 
-    const unknown = code.filter((text) => text.match(METRIC) !== null).flatMap(unknownIn);
-    expect(unknown.filter((name) => !names.includes(name))).toEqual([]);
-  },
-);
+  const unknown = code.filter((text) => text.match(METRIC) !== null).flatMap(unknownIn);
+  expect(unknown.filter((name) => !names.includes(name))).toEqual([]);
+});
 
 test.each(dashboardQueries({ job: '', __rate_interval: '5m' }))(
   'panel "$panel" of the dashboard asks for metrics and labels that there are: $expression',
