@@ -40,6 +40,15 @@ describe('node groups', () => {
     expect(found.get('a')).toMatchObject({ min: 1, max: 3 });
   });
 
+  test('a MachineDeployment that was stored without a spec is none, and says why', () => {
+    const found = pool('a', { [MIN]: '0', [MAX]: '5' });
+    delete (found as { spec?: unknown }).spec;
+
+    expect(groups([found]).list()).toEqual([]);
+    expect(groups([found], { a: { min: 0, max: 5 } }).list()).toEqual([]);
+    expect(groups([found]).whyNot('a')).toContain('spec is missing');
+  });
+
   test.each([
     { why: 'is being deleted', found: pool('a', { [MIN]: '0', [MAX]: '5' }, true) },
     { why: 'has a maximum of 0', found: pool('a', { [MIN]: '0', [MAX]: '0' }) },

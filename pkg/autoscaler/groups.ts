@@ -30,7 +30,7 @@ const KEYS = `annotations ${NODE_GROUP_MIN_ANNOTATION} and ${NODE_GROUP_MAX_ANNO
 
 /**
  * The node groups: MachineDeployments of one namespace with limits, from flag `--nodes` or from their annotations. One that does not exist, is being
- * deleted, or has a maximum of 0 is none. Read from the cache each time, so nothing is ever stale.
+ * deleted, has no spec, or has a maximum of 0 is none. Read from the cache each time, so nothing is ever stale.
  */
 export class NodeGroups {
   readonly #options: NodeGroupsOptions;
@@ -94,6 +94,8 @@ function groupOf(
   const limits = listed.get(name) ?? limitsIn(annotations);
   if (limits === undefined) return undefined;
   if (typeof limits === 'string') return { fault: `${KEYS}: ${limits}` };
+  const { spec }: { readonly spec?: unknown } = deployment;
+  if (spec === undefined) return { fault: 'spec is missing; say which Machines it makes' };
   return limits.max === 0 ? undefined : { id: name, namespace, name, ...limits };
 }
 

@@ -1,5 +1,6 @@
 import { ServerCredentials } from '@grpc/grpc-js';
 
+import { classNameOf } from '../apis/machine/v1alpha1/defaults.ts';
 import { LEARNED_NODE_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
@@ -175,7 +176,7 @@ class AutoscalerPort implements Service {
   #learnFrom(node: Node): void {
     const { machines, classes } = this.#operator.caches;
     for (const machine of machinesOfNode(machines, node)) {
-      const machineClass = classes.get(keyBeside(machine, machine.spec.class?.name ?? ''));
+      const machineClass = classes.get(keyBeside(machine, classNameOf(machine)));
       if (machineClass === undefined) continue;
       this.#learned.see(machine, node, machineClass);
       void this.#store(machineClass);

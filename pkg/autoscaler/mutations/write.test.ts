@@ -259,6 +259,22 @@ describe('when it is not written', () => {
   });
 });
 
+test('a client that waits for ever does not keep a call from its end', async () => {
+  const scene = new Scene();
+  const { client, clock } = scene.deps;
+  let tries = 0;
+  client.patch = () => {
+    clock.advance(10_000);
+    tries += 1;
+    return Promise.reject(tries < 10 ? LOST : new Error('it was tried too often'));
+  };
+
+  await expect(scene.mutations.increase(GROUP, 1, scene.call)).rejects.toMatchObject({
+    code: Status.DEADLINE_EXCEEDED,
+    details: expect.stringContaining('has not answered in time'),
+  });
+});
+
 test('what turns out to have been written is seen at once, as if it had been answered', async () => {
   const scene = new Scene();
   scene.deps.client.failures.push(LOST, CONFLICT);

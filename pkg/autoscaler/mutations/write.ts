@@ -6,7 +6,7 @@ import { LAST_SCALER_CHANGE_ANNOTATION, TRIGGER_DELETION_ANNOTATION } from '../.
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyBeside } from '../../apis/meta.ts';
-import { toTimestamp } from '../../clock/clock.ts';
+import { type Clock, toTimestamp } from '../../clock/clock.ts';
 import { listedIn, nameIn } from '../../controllers/machine-deployment/scaler-handoff.ts';
 import { atOnce } from '../../controllers/replicas/at-once.ts';
 import { concernedTargets } from '../../controllers/replicas/concerned-targets.ts';
@@ -40,7 +40,7 @@ export interface Wish {
 
 /** An answer must still reach the client when nothing more is tried. */
 const ANSWER_MS = 500;
-/** Without a deadline of the client. */
+/** No call takes longer, whatever the client's deadline is: who gives the Lease up waits for those that run. */
 const LONGEST_MS = 30_000;
 /** Between looks at what has become of a write, while the API server cannot be asked. */
 const LOOK_AGAIN_MS = 100;
@@ -60,7 +60,8 @@ export class GroupWrites {
   }
 
   /** Does what is wanted, once, or throws a ServerError that says why not. */
-  async carryOut(wish: Wish, call: MutationCall): Promise<Mutated> {
+  async carryOut(wish: Wish, given: MutationCall): Promise<Mutated> {
+    const call = bounded(given, this.#deps.clock);
     const key = `${wish.group.namespace}/${wish.group.name}`;
     const turns = this.#turns.get(key) ?? new PQueue({ concurrency: 1 });
     this.#turns.set(key, turns);
@@ -190,9 +191,15 @@ function settled(sent: Sent, now: MachineDeployment, { group, isRepeatable }: Wi
   );
 }
 
+/** The same call, which ends at last also when its client waits for ever. */
+function bounded(call: MutationCall, clock: Clock): MutationCall {
+  const untilMs = clock.monotonicMs() + LONGEST_MS;
+  return { ...call, leftMs: () => Math.min(call.leftMs(), untilMs - clock.monotonicMs()) };
+}
+
 /** For how long the next request may take: after one that hangs there must be time to look what became of it. */
 function timeLeft(call: MutationCall, sent: Sent | undefined): number {
-  const leftMs = Math.min(call.leftMs(), LONGEST_MS) - ANSWER_MS;
+  const leftMs = call.leftMs() - ANSWER_MS;
   if (leftMs > 0) return leftMs / 2;
   throw new ServerError(
     Status.DEADLINE_EXCEEDED,

@@ -1,4 +1,4 @@
-import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { nodeNameOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
@@ -76,7 +76,7 @@ export function nodeAccess(target: Target, machines: KnownMachines): NodeAccess 
 }
 
 function nodesOf(target: Target, machine: Machine, machines: KnownMachines): readonly Node[] {
-  const { providerID = '' } = machine.spec;
+  const providerID = providerIDOf(machine);
   const nodeName = nodeNameOf(machine);
   const labelled = nodeName === '' ? undefined : target.nodes.get(nodeName);
   const found = new Map<string, Node>();

@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { machine, machineDeployment, machineSet } from '../../../../test/builders.ts';
 import {
   autoPreserveMaxOf,
+  classNameOf,
   phaseOf,
   progressDeadlineMsOf,
   replicasOf,
@@ -27,6 +28,15 @@ test.each([
   expect(replicasOf(deployment({ replicas }))).toBe(want);
   expect(replicasOf(machineSet((s) => Object.assign(s.spec, { replicas })))).toBe(want);
   expect(autoPreserveMaxOf(deployment({ autoPreserveFailedMachineMax: replicas }))).toBe(want);
+});
+
+test.each([
+  { spec: { class: { name: 'c' } }, want: 'c' },
+  { spec: { class: {} }, want: '' },
+  { spec: {}, want: '' },
+  { spec: undefined, want: '' },
+])('a Machine of spec $spec has class "$want"', ({ spec, want }) => {
+  expect(classNameOf({ spec })).toBe(want);
 });
 
 test('a set without spec has no replicas', () => {

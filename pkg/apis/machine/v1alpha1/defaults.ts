@@ -54,6 +54,11 @@ export function nodeNameOf({ metadata }: Pick<Machine, 'metadata'>): string {
   return metadata.labels?.[NODE_LABEL] ?? '';
 }
 
+/** Name of the MachineClass of a Machine; empty without one. */
+export function classNameOf({ spec }: { readonly spec?: Pick<MachineSpec, 'class'> | undefined }): string {
+  return spec?.class?.name ?? '';
+}
+
 /** Provider id of the VM of a Machine; empty until it is recorded. */
 export function providerIDOf({ spec }: { readonly spec?: Pick<MachineSpec, 'providerID'> | undefined }): string {
   return spec?.providerID ?? '';

@@ -1,0 +1,84 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { BROKEN_OBJECTS } from '../../test/broken-objects.ts';
+import { machine, machineDeployment, machineSet } from '../../test/builders.ts';
+import { MemoryDeps } from '../../test/memory-deps.ts';
+import { membershipOf, nodeGroup } from '../../test/node-group.ts';
+import { API_VERSION } from '../apis/machine/v1alpha1/group.ts';
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
+import { controllerReference } from '../reconcile/ownership.ts';
+import { CloudProvider } from './cloud-provider.ts';
+import { NodeGroups } from './groups.ts';
+import { LearnedShapes } from './learned.ts';
+import { mutations } from './mutations/index.ts';
+import { ServerError } from './rpc-error.ts';
+
+const call = { peer: 'x', signal: new AbortController().signal, leftMs: () => Infinity, report: () => undefined };
+
+const broken = (kind: string) => BROKEN_OBJECTS.filter(({ object }) => object.kind === kind);
+
+/** What is asked about a group of this MachineDeployment, with one Machine. */
+function asked(deployment: MachineDeployment, member: Machine): readonly (() => unknown)[] {
+  const set = machineSet(({ metadata }) => {
+    metadata.ownerReferences = [controllerReference(deployment, API_VERSION, 'MachineDeployment')];
+  });
+  const owner = [controllerReference(set, API_VERSION, 'MachineSet')];
+  const owned = { ...member, metadata: { ...member.metadata, ownerReferences: owner } };
+  const deps = new MemoryDeps({ deployments: [deployment], sets: [set], machines: [owned] });
+  const membership = membershipOf(deps);
+  const { machineDeployments, machineSets, machines, reader, writer, targets, clock } = deps;
+  const seen = { machineDeployments, machineSets, machines, reader, writer, targets, clock };
+  const { name } = deployment.metadata;
+  const provider = new CloudProvider({
+    groups: new NodeGroups({
+      deployments: machineDeployments,
+      namespace: 'default',
+      listed: new Map([[name, nodeGroup()]]),
+    }),
+    membership,
+    machineDeployments,
+    machineClasses: { get: () => undefined, hasSynced: true },
+    learned: new LearnedShapes(),
+    mutations: mutations({ ...seen, membership, recorder: { event: () => undefined } }),
+    catchUp: () => Promise.resolve(),
+    gpu: { gpuLabel: '', gpuTypes: [] },
+    clock,
+  });
+  const node = { providerId: '', name: member.metadata.name, labels: {}, annotations: {} };
+  return [
+    () => provider.sizes(),
+    () => provider.nodeGroups(),
+    () => provider.nodeGroupForNode({ node }),
+    () => provider.nodeGroupTargetSize({ id: name }),
+    () => provider.nodeGroupNodes({ id: name }),
+    () => provider.nodeGroupTemplateNodeInfo({ id: name }),
+    () => provider.nodeGroupGetOptions({ id: name, defaults: undefined }),
+    () => provider.nodeGroupIncreaseSize({ id: name, delta: 1 }, call),
+    () => provider.nodeGroupDeleteNodes({ id: name, nodes: [node] }, call),
+    () => provider.nodeGroupDecreaseTargetSize({ id: name, delta: -1 }, call),
+  ];
+}
+
+/** Errors that tell the client nothing: one of them about one group ends its loop for all. */
+async function faults(questions: readonly (() => unknown)[]): Promise<readonly unknown[]> {
+  const errors: unknown[] = [];
+  for (const question of questions) {
+    try {
+      await question();
+    } catch (err) {
+      if (!(err instanceof ServerError)) errors.push(err);
+    }
+  }
+  return errors;
+}
+
+describe('an autoscaler gets an answer about what the CRDs of the original store', () => {
+  test.each(broken('MachineDeployment'))('a MachineDeployment: $what', async ({ object }) => {
+    expect(await faults(asked(object as MachineDeployment, machine()))).toEqual([]);
+  });
+
+  test.each(broken('Machine'))('a Machine: $what', async ({ object }) => {
+    expect(await faults(asked(machineDeployment(), object as Machine))).toEqual([]);
+  });
+});
