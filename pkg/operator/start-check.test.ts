@@ -180,8 +180,12 @@ describe('a start', () => {
     expect(outcome()).toBe('started');
   });
 
-  test('goes on where it may not ask what it may do', async () => {
-    const { clock, lines, outcome } = start([needed], { patch: new ApiError(404, 'NotServed', 'server answered 404') });
+  test.each([
+    new ApiError(404, 'NotServed', 'server answered 404'),
+    new ApiError(405, 'MethodNotAllowed', 'reads only'),
+    new ApiError(500, 'InternalError', 'no authorizer'),
+  ])('goes on where it cannot ask what it may do: $message', async (err) => {
+    const { clock, lines, outcome } = start([needed], { patch: err });
     await clock.advanceAsync(30_000);
 
     expect(outcome()).toBe('started');

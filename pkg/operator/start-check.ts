@@ -9,7 +9,7 @@ import { readSchemas } from '../kube/open-api.ts';
 import { type Logger, silentLogger } from '../log/logger.ts';
 import { describeUnknown, type Schema, unknownFields } from '../preflight/known-fields.ts';
 import { describeMissing, type Permission } from '../preflight/permissions.ts';
-import { refusedOf } from '../preflight/refused.ts';
+import { refusedOf, review } from '../preflight/refused.ts';
 import { CannotStartError, type Member } from '../process/lifecycle.ts';
 import type { ClusterAccess, Clusters } from './clusters.ts';
 import { retryUnlessRefused } from './retry-until-done.ts';
@@ -28,7 +28,7 @@ export interface StartCheckOptions {
 /** What is missing and not needed is looked at again so often. */
 const LOOK_AGAIN_MS = 300_000;
 /** For one question; an API server that is down is asked again. */
-const QUESTION_TIMEOUT_MS = 10_000;
+const QUESTION_TIMEOUT_MS = 5_000;
 
 /**
  * Looks, before the process applies for a Lease, whether it may do its work, and whether the control cluster stores all of it.
@@ -111,7 +111,9 @@ export class StartCheck implements Member {
         async (s) => {
           hasAnswered = false;
           // What was granted once is not asked again: roles that are being applied do not come and go.
-          missing = await refusedOf(reviewer, missing, { signal: s, timeoutMs: QUESTION_TIMEOUT_MS });
+          const found = await review(reviewer, missing, { signal: s, timeoutMs: QUESTION_TIMEOUT_MS });
+          missing = [...found.refused, ...found.unanswered];
+          if (found.unanswered.length > 0) throw refusalOf(found.error);
           hasAnswered = true;
           const needed = missing.filter(({ lost }) => lost === undefined);
           if (needed.length > 0) throw new ApiError(403, 'Forbidden', describeMissing(needed));
@@ -162,4 +164,11 @@ export class StartCheck implements Member {
       if (!signal.aborted) log.debug({ cluster, err }, 'could not read which fields are stored');
     }
   }
+}
+
+/** A server that answers anything, but no review, refuses it: it is not waited for as one that is down. */
+function refusalOf(err: unknown): unknown {
+  return err instanceof ApiError && err.code > 0
+    ? new ApiError(err.code, 'Forbidden', err.message, { cause: err })
+    : err;
 }

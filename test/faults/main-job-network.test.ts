@@ -106,11 +106,14 @@ async function withNetwork({ what, upMs, state, faultMs }: NetworkRow): Promise<
   return outcome;
 }
 
+/** Events have no consequences, reviews are questions. */
+const NO_MUTATIONS: ReadonlySet<string> = new Set(['events', 'selfsubjectaccessreviews']);
+
 async function withServer({ what, n, fault }: ServerRow): Promise<Outcome> {
   await using proxy = await httpProxyFor(site.plane.connection);
   let count = 0;
   const isHit: Fault['matches'] = ({ verb, resource }) =>
-    ['create', 'patch', 'delete'].includes(verb) && resource !== 'events' && ++count % n === 0;
+    ['create', 'patch', 'delete'].includes(verb) && !NO_MUTATIONS.has(resource) && ++count % n === 0;
   proxy.inject({ matches: isHit, ...fault });
   return await liveBehind(what, proxy.url);
 }
