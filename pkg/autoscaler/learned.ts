@@ -1,11 +1,12 @@
 import { LEARNED_NODE_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
-import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
+import type { ClassNodeTemplate, MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../apis/meta.ts';
+import { isQuantity, quantitiesEqual } from '../apis/quantity.ts';
 import type { Node } from '../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../clock/clock.ts';
 import { isReady } from '../controllers/machines/node-health.ts';
-import { INSTANCE_TYPE_LABEL, type LearnedShape, SHARED_LABELS } from './template.ts';
+import { CLASS_GPU, INSTANCE_TYPE_LABEL, type LearnedShape, SHARED_LABELS } from './template.ts';
 
 /** What is stored of a class. */
 interface Stored extends LearnedShape {
@@ -113,14 +114,37 @@ function revisionOf({ metadata }: MachineClass): string {
   return `${metadata.uid}/${metadata.generation ?? 0}`;
 }
 
-/** Nothing when the Node says too little, or is of another instance type than the class asks for now. */
+/**
+ * Nothing when the Node says too little, or is of another instance type than the class asks for now. A Node is ready before its device
+ * plugins are, and after a restart of its kubelet shows none of their devices: without those that the class says it has, pods that
+ * want one would wait for ever.
+ */
 function shapeOf({ metadata, status }: Node, { nodeTemplate }: MachineClass): LearnedShape | undefined {
   const { capacity, allocatable } = status ?? {};
   if (capacity === undefined || allocatable?.['cpu'] === undefined || allocatable['memory'] === undefined)
     return undefined;
+  if (lacksDevices(allocatable, nodeTemplate)) return undefined;
   const labels = Object.entries(metadata.labels ?? {}).filter(([key]) => SHARED_LABELS.includes(key));
   const instanceType = metadata.labels?.[INSTANCE_TYPE_LABEL];
   const wanted = nodeTemplate?.instanceType || undefined;
   if (instanceType !== undefined && wanted !== undefined && instanceType !== wanted) return undefined;
   return { capacity, allocatable, labels: Object.fromEntries(labels) };
+}
+
+/** Which resource the GPUs of a class are depends on their plugin. */
+function lacksDevices(allocatable: Readonly<Record<string, string>>, ofClass: ClassNodeTemplate | undefined): boolean {
+  const devices = new Set(Object.keys(allocatable).filter((key) => isDevice(key) && isSome(allocatable[key])));
+  const wanted = Object.entries({ ...ofClass?.capacity, ...ofClass?.virtualCapacity })
+    .filter(([, quantity]) => isSome(quantity))
+    .map(([key]) => key);
+  return wanted.some((key) => (key === CLASS_GPU ? devices.size === 0 : isDevice(key) && !devices.has(key)));
+}
+
+/** Whether a resource is one that others than the kubelet tell of. */
+function isDevice(key: string): boolean {
+  return key.includes('/');
+}
+
+function isSome(quantity: string | number = 0): boolean {
+  return isQuantity(quantity) && !quantitiesEqual(quantity, 0);
 }

@@ -194,13 +194,16 @@ describe('the template of a group', () => {
 });
 
 describe('what was learned of a class', () => {
-  const ready = (allocatable: Record<string, string>, instanceType?: string) =>
+  const DEVICES = { 'nvidia.com/gpu': '1', 'example.com/fuse': '10' };
+  const ready = (resources: Record<string, string>, instanceType?: string) =>
+    withDevices(resources, DEVICES, instanceType);
+  const withDevices = (resources: Record<string, string>, devices: Record<string, string>, instanceType?: string) =>
     node((n) => {
       n.metadata.labels = { tier: 'db', ...(instanceType && { 'node.kubernetes.io/instance-type': instanceType }) };
       n.status = {
         conditions: [{ type: 'Ready', status: 'True' }],
         capacity: { cpu: '4', memory: '16Gi' },
-        allocatable,
+        allocatable: { ...resources, ...devices },
       };
     });
   const created = (creationTimestamp: string) => machine((m) => (m.metadata.creationTimestamp = creationTimestamp));
@@ -215,7 +218,7 @@ describe('what was learned of a class', () => {
 
     expect(shapes.of(classOf())).toEqual({
       capacity: { cpu: '4', memory: '16Gi' },
-      allocatable: { cpu: '3', memory: '15Gi' },
+      allocatable: { cpu: '3', memory: '15Gi', ...DEVICES },
       labels: { 'node.kubernetes.io/instance-type': 'm4' },
     });
   });
@@ -298,9 +301,26 @@ describe('what was learned of a class', () => {
   });
 
   test.each([
+    { of: 'other GPUs', capacity: { gpu: 1 }, devices: { 'amd.com/gpu': '2' } },
+    { of: 'no GPU, as the class says', capacity: { gpu: '0' }, devices: {} },
+  ])('comes from a Node with $of', ({ capacity, devices }) => {
+    const shapes = new LearnedShapes();
+    const found = classOf((c) => {
+      c.nodeTemplate.capacity = { cpu: 1, memory: '1Gi', ...capacity };
+      delete c.nodeTemplate.virtualCapacity;
+    });
+
+    shapes.see(early, withDevices({ cpu: '1', memory: '1Gi' }, devices), found);
+
+    expect(shapes.of(found)).toMatchObject({ allocatable: devices });
+  });
+
+  test.each([
     { what: 'is not ready', node: node((n) => (n.status.conditions = [{ type: 'Ready', status: 'Unknown' }])) },
     { what: 'does not say what it can allocate', node: ready({ cpu: '1' }) },
     { what: 'is of another instance type', node: ready({ cpu: '1', memory: '1Gi' }, 'm8') },
+    { what: 'has no GPU yet', node: withDevices({ cpu: '1', memory: '1Gi' }, { 'nvidia.com/gpu': '0' }) },
+    { what: 'lacks a device', node: withDevices({ cpu: '1', memory: '1Gi' }, { 'nvidia.com/gpu': '1' }) },
   ])('does not come from a Node that $what', ({ node: of }) => {
     const shapes = new LearnedShapes();
 

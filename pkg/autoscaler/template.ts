@@ -46,7 +46,8 @@ export const SHARED_LABELS: readonly string[] = Object.values(PLACE_LABELS).flat
 const DEFAULT_PODS = '110';
 const NOTHING: ReadonlyMap<string, string> = new Map();
 /** As the class spells GPUs, and as Nodes do. */
-const [CLASS_GPU, NODE_GPU] = ['gpu', 'nvidia.com/gpu'];
+export const CLASS_GPU = 'gpu';
+const NODE_GPU = 'nvidia.com/gpu';
 
 /**
  * What the next Node of a group will look like. Labels and taints are those that its Machines ask for; resources are what Nodes of the class

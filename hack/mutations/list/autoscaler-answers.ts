@@ -109,6 +109,13 @@ export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
   },
   {
     file: 'pkg/autoscaler/learned.ts',
+    from: 'if (lacksDevices(allocatable, nodeTemplate)) return undefined;',
+    to: '',
+    why: 'A group with GPUs stays empty for good, for its first Node was ready before its GPU was.',
+    tests: ['pkg/autoscaler/template.test.ts'],
+  },
+  {
+    file: 'pkg/autoscaler/learned.ts',
     from: 'if (storedMs !== undefined) return createdMs >= storedMs;',
     to: '',
     why: 'After a restart pods are promised what Machines of a version before have.',
