@@ -124,7 +124,7 @@ test('what the tests of alerts feed in is what a process shows', () => {
 test.each([...PAGES, ...OPERATIONS])('%s names metrics that there are', (page) => {
   // Of a histogram a page may name what it is, not only its series.
   const names = describedMetrics().map(({ name }) => name);
-  const code = [...read(page).matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
+  const code = [...read(page).matchAll(/(?<!`)`([^`]+)`(?!`)/g)].map(([, text = '']) => text);
 
   const unknown = code.filter((text) => text.match(METRIC) !== null).flatMap(unknownIn);
   expect(unknown.filter((name) => !names.includes(name))).toEqual([]);

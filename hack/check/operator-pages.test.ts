@@ -16,7 +16,8 @@ const PAGES = globSync('docs/{concepts,operations,runbooks}/*.md', { cwd: ROOT }
 
 /** Flags of programs that are not ours: kubectl, helm, docker, the cluster-autoscaler and its fork. */
 const OTHERS_FLAGS = [
-  'all dry-run field-selector for force-conflicts from-file overwrite patch-file previous replicas server-side sort-by type',
+  'all dry-run field-selector for force-conflicts from-file overwrite patch-file previous replicas server-side show-managed-fields',
+  'sort-by type',
   'create-namespace reuse-values set skip-crds target values',
   'enable-provisioning-requests expander kubeconfig max-node-provision-time max-node-startup-time skip-nodes-with-',
 ].flatMap((line) => line.split(' '));
