@@ -277,7 +277,8 @@ describe("the autoscaler's port with TLS", () => {
       key: own('tls.key'),
       clientCA: own('ca.crt'),
     });
-    const { metadata, spec } = parse(readFileSync(SERVICE, 'utf8')) as Service;
+    const manifests = parseManifests(readFileSync(SERVICE, 'utf8'));
+    const { metadata, spec } = manifests.find(({ kind }) => kind === 'Service') as unknown as Service;
     const host = `${metadata.name}.${metadata.namespace}.svc`;
     const before = connect(served, host);
     await before.refresh({});
