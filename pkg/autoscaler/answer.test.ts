@@ -67,6 +67,14 @@ describe('what a client is told of an error', () => {
         details: 'the API server did not do what was asked: may not; apply deploy/rbac/',
       },
     },
+    {
+      what: 'what a webhook refused, which no permission helps against',
+      err: new ApiError(403, 'Forbidden', 'admission webhook "w" denied the request: no'),
+      want: {
+        code: Status.UNAVAILABLE,
+        details: 'the API server did not do what was asked: admission webhook "w" denied the request: no',
+      },
+    },
     { what: 'a fault', err: new TypeError('no size'), want: { code: Status.INTERNAL, details: 'no size' } },
   ])('$what', ({ err, want }) => {
     expect(errorFor(err, signal)).toMatchObject(want);

@@ -138,7 +138,9 @@ export function errorFor(err: unknown, signal: AbortSignal): ServerError {
       'the client waits no longer; raise grpc_timeout in its cloud-config',
     );
   if (err instanceof ApiError) {
-    const remedy = isRefusal(err) ? '; apply deploy/rbac/' : '';
+    // Webhooks and admission policies refuse in the words of missing permissions.
+    const isPermission = isRefusal(err) && !/ denied (the )?request/.test(err.message);
+    const remedy = isPermission ? '; apply deploy/rbac/' : '';
     return new ServerError(Status.UNAVAILABLE, `the API server did not do what was asked: ${err.message}${remedy}`);
   }
   return new ServerError(Status.INTERNAL, err instanceof Error ? err.message : String(err));

@@ -2,7 +2,10 @@ import { ServerError, Status } from '../rpc-error.ts';
 
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { ObjectEvent } from '../../controllers/replicas/events.ts';
+import { ApiError, isTooManyRequests, mayHaveHappened } from '../../kube/errors.ts';
 import { describeMutated, type Mutated } from '../mutations.ts';
+
+const REFUSALS: ReadonlySet<Status> = new Set([Status.INVALID_ARGUMENT, Status.FAILED_PRECONDITION]);
 
 /** An autoscaler made a group smaller; `peer` says which. */
 export function scaleDownAccepted(
@@ -24,9 +27,9 @@ export function scaleDownRefused(object: MachineDeployment, peer: string, why: s
   };
 }
 
-/** Whether it was refused for what was asked, and not for want of an answer. */
-export function isRefused(err: unknown): err is ServerError {
-  return (
-    err instanceof ServerError && (err.code === Status.INVALID_ARGUMENT || err.code === Status.FAILED_PRECONDITION)
-  );
+/** Why it was refused: for what was asked, or by the API server or a webhook of it; undefined when only an answer is wanting. */
+export function whyRefused(err: unknown): string | undefined {
+  if (err instanceof ServerError) return REFUSALS.has(err.code) ? err.details : undefined;
+  const message = err instanceof ApiError ? err.message : undefined;
+  return mayHaveHappened(err) || isTooManyRequests(err) ? undefined : message;
 }

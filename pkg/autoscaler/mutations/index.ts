@@ -6,7 +6,7 @@ import type { Mutated, MutationCall, Mutations } from '../mutations.ts';
 import { askedFor } from './asked.ts';
 import { decideDecrease } from './decrease.ts';
 import { decideDeletion } from './delete-nodes.ts';
-import { isRefused, scaleDownAccepted, scaleDownRefused } from './events.ts';
+import { scaleDownAccepted, scaleDownRefused, whyRefused } from './events.ts';
 import { decideIncrease } from './increase.ts';
 import { GroupWrites, type Wish, type WriteDeps } from './write.ts';
 
@@ -61,9 +61,8 @@ async function told(
     }
     return mutated;
   } catch (err) {
-    if (deployment !== undefined && isRefused(err)) {
-      recorder.event(scaleDownRefused(deployment, call.peer, err.details));
-    }
+    const why = whyRefused(err);
+    if (deployment !== undefined && why !== undefined) recorder.event(scaleDownRefused(deployment, call.peer, why));
     throw err;
   }
 }

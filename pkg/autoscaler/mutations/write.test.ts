@@ -14,6 +14,7 @@ import { membershipOf, nodeGroup } from '../../../test/node-group.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { LAST_SCALER_CHANGE_ANNOTATION, TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
+import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machineDeployments, machines } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
@@ -259,6 +260,16 @@ describe('when it is not written', () => {
   });
 });
 
+test('as far as anybody knows, and the gate has closed since, nobody is told that nothing was changed', async () => {
+  const scene = new Scene();
+  scene.deps.client.failures.push(LOST, new GateClosedError('fenced', undefined, 'leadership may have passed on'));
+
+  await expect(scene.mutations.increase(GROUP, 1, scene.call)).rejects.toMatchObject({
+    code: Status.UNAVAILABLE,
+    details: expect.stringMatching(/has not answered whether it changed group .*leadership may have passed on/),
+  });
+});
+
 test('a client that waits for ever does not keep a call from its end', async () => {
   const scene = new Scene();
   const { client, clock } = scene.deps;
@@ -304,6 +315,28 @@ test('what was written and obeyed already, and not answered, is told as done', a
   };
 
   await expect(scene.delete('m-0')).resolves.toEqual({ before: 3, after: 2, machines: ['m-0'] });
+});
+
+test.each([
+  {
+    what: 'a webhook refuses',
+    err: new ApiError(403, 'Forbidden', 'admission webhook "w" denied the request: no'),
+    told: 1,
+  },
+  {
+    what: 'a rule of the API server refuses',
+    err: new ApiError(422, 'Invalid', 'spec.replicas: Invalid value'),
+    told: 1,
+  },
+  { what: 'the API server has too much to do for', err: new ApiError(429, 'TooManyRequests', 'later'), told: 0 },
+])('what $what is told of by $told Events', async ({ err, told }) => {
+  const scene = new Scene();
+  scene.deps.client.failures.push(err);
+
+  await expect(scene.delete('m-0')).rejects.toBe(err);
+
+  const message = `Refused to scale down for autoscaler ca.example: ${err.message}`;
+  expect(scene.told).toEqual(told === 0 ? [] : [{ reason: 'ScaleDownRefused', message }]);
 });
 
 test('Events say what an autoscaler has brought about, and what it was refused', async () => {

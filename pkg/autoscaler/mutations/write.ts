@@ -93,7 +93,7 @@ export class GroupWrites {
         return next.mutated;
       } catch (err) {
         if (isConflict(err)) continue;
-        if (!mayHaveHappened(err)) throw err;
+        if (!mayHaveHappened(err)) throw unanswered === undefined ? err : unknown(wish, err);
         unanswered = next;
       }
     }
@@ -179,6 +179,15 @@ interface Sent extends Unanswered {
 
 function isNothing({ before, after, machines: names }: Mutated): boolean {
   return before === after && names.length === 0;
+}
+
+/** The same write was not let through again, and the first may arrive yet: nobody may be told that nothing was changed. */
+function unknown({ group }: Wish, err: unknown): ServerError {
+  const why = err instanceof Error ? err.message : String(err);
+  return new ServerError(
+    Status.UNAVAILABLE,
+    `the API server has not answered whether it changed group ${group.id}, and cannot be asked again now (${why}): read its size again`,
+  );
 }
 
 /** What became of a write. When that cannot be known, what may be repeated is decided about again, and nothing else is. */
