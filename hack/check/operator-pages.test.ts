@@ -17,7 +17,7 @@ const PAGES = globSync('docs/{concepts,operations,runbooks}/*.md', { cwd: ROOT }
 /** Flags of programs that are not ours: kubectl, helm, docker, the cluster-autoscaler and its fork. */
 const OTHERS_FLAGS = [
   'all dry-run field-selector for force-conflicts from-file overwrite patch-file previous replicas server-side show-managed-fields',
-  'sort-by type',
+  'sort-by type wait help',
   'create-namespace reuse-values set skip-crds target values',
   'enable-provisioning-requests expander kubeconfig max-node-provision-time max-node-startup-time skip-nodes-with-',
 ].flatMap((line) => line.split(' '));
@@ -41,7 +41,7 @@ const OTHERS_KEYS = [
 
 /** Words of several capitals that are no names of ours: other kinds, a kind that is not served, reasons of the cluster-autoscaler. */
 const OTHERS_WORDS = [
-  'ConfigMap DaemonSet PodDisruptionBudgets PrometheusRule CustomResourceDefinition RoleBindings DevTools',
+  'ConfigMap DaemonSet PodDisruptionBudgets PrometheusRule CustomResourceDefinition ReplicaSet RoleBindings DevTools',
   'AWSMachineClass NotTriggerScaleUp TriggeredScaleUp',
 ].flatMap((line) => line.split(' '));
 
