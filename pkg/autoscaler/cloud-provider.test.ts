@@ -6,6 +6,7 @@ import {
   MACHINE_NAME_LABEL,
   NODE_GROUP_MAX_ANNOTATION,
   NODE_GROUP_MIN_ANNOTATION,
+  TRIGGER_DELETION_ANNOTATION,
 } from '../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
@@ -50,7 +51,7 @@ const named = (name: string, of = set, change: (m: BuiltMachine) => void = () =>
   return of === undefined ? built : owned(built, of);
 };
 
-function provider(): CloudProvider {
+function provider(list?: string): CloudProvider {
   const exhausted = named('exhausted', set, (m) => {
     m.status.currentStatus.phase = 'CrashLoopBackOff';
     m.status.lastOperation = { type: 'Create', state: 'Failed', errorCode: 'ResourceExhausted', description: 'full' };
@@ -73,7 +74,9 @@ function provider(): CloudProvider {
     ],
     NODE_INDEXES,
   );
-  const machineDeployments = new MemoryInformer([group, other]);
+  const listing = structuredClone(group);
+  if (list !== undefined) listing.metadata.annotations[TRIGGER_DELETION_ANNOTATION] = list;
+  const machineDeployments = new MemoryInformer([listing, other]);
   const refuse = () => Promise.reject(new Error('nothing is changed here'));
   return new CloudProvider({
     groups: new NodeGroups({ deployments: machineDeployments, namespace: 'default', listed: new Map() }),
@@ -113,6 +116,17 @@ describe('what an autoscaler is told', () => {
         of('cloud:///running', State.instanceRunning),
       ],
     });
+  });
+
+  test('that what is listed to go is going, and that another is missing for it', () => {
+    const { instances } = provider('running~2026-01-01T00:00:00Z').nodeGroupNodes({ id: 'group' });
+
+    expect(instances?.map(({ id, status }) => [id, status?.instanceState])).toEqual([
+      ['requested://denied', State.instanceCreating],
+      ['requested://exhausted', State.instanceCreating],
+      ['cloud:///running', State.instanceDeleting],
+      ['requested://group#0', State.instanceCreating],
+    ]);
   });
 
   test.each([

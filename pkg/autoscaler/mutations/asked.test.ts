@@ -148,3 +148,11 @@ test.each([
 
   expect(askedFor(membershipOf(twins), deployment, { name, providerId: 'sim:///twin' })).toMatchObject(want);
 });
+
+test('of a group that was deleted and made anew under the same name the Machines of the first are foreign', () => {
+  const anew = machineDeployment(({ metadata }) => void (metadata.uid = 'anew'));
+
+  const asked = askedFor(membershipOf(deps), anew, { name: 'node-joined', providerId: 'sim:///joined' });
+
+  expect(asked).toEqual({ node: 'node-joined', kind: 'foreign' });
+});
