@@ -22,6 +22,7 @@ import type { ListenAddress } from '../../pkg/config/autoscaler.ts';
 import { silentLogger, type LogFields, type Logger } from '../../pkg/log/logger.ts';
 import { createRegistry } from '../../pkg/metrics/registry.ts';
 import { eventually } from '../expect/eventually.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
 
 const LOOPBACK: ListenAddress = { kind: 'tcp', host: '127.0.0.1', port: 0 };
 const clock = new SystemClock();
@@ -246,6 +247,23 @@ describe("the autoscaler's port with TLS", () => {
       [expect.stringContaining('kept the old one'), `${files.key} is not the key of ${files.cert}`],
       ["took a new certificate for the autoscaler's port", undefined],
     ]);
+  });
+
+  test('looks for new files by itself, again and again', async () => {
+    const files = filesIn('watched');
+    const fake = new FakeClock();
+    let taken = 0;
+    const onAuthority = (): void => void (taken += 1);
+    const credentials = await ReloadedCredentials.load({ files, clock: fake, log: silentLogger, onAuthority });
+
+    for (const [i, ca] of [other.ca, pki.ca].entries()) {
+      copyFileSync(ca, files.clientCA);
+      await eventually(() => {
+        fake.advance(10_000);
+        expect(taken).toBe(i + 1);
+      });
+    }
+    credentials.stop();
   });
 
   test('ends connections that a former authority let in', async () => {
