@@ -174,7 +174,7 @@ async function startCluster(
   const program = programPath(controlPlane, 'kubectl');
   const sockets = makeSocketDirectory(undo);
   const running = { options, place, controlPlane, kubectl: program, kubeconfig: config, sockets, stop, undo };
-  await kubectl(running, ['apply', '-f', path.join(root, 'deploy/base/service-account.yaml')]);
+  await kubectl(running, ['apply', '-f', path.join(root, 'deploy/namespace.yaml')]);
   await kubectl(running, [
     'apply',
     '--server-side',

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -31,11 +31,7 @@ const logs = mkdtempSync(path.join(tmpdir(), 'machinist-bench-'));
 
 await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
 const api = plane.connection.api();
-const manifests = readManifests(path.join(root, 'deploy/base'));
-await applyManifests(
-  api,
-  manifests.filter(({ kind }) => kind === 'Namespace'),
-);
+await applyManifests(api, parseManifests(readFileSync(path.join(root, 'deploy/namespace.yaml'), 'utf8')));
 await applyManifests(api, readManifests(path.join(root, 'crds')));
 await applyManifests(api, readManifests(path.join(root, 'deploy/rbac')));
 const address = `unix://${path.join(logs, 'driver.sock')}`;

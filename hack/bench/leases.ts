@@ -45,11 +45,7 @@ process.env['LOOP_DELAY_FILE'] = delayFile;
 await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
 const { url, ca, admin } = plane.connection;
 const api = plane.connection.api();
-const manifests = readManifests(path.join(root, 'deploy/base'));
-await applyManifests(
-  api,
-  manifests.filter(({ kind }) => kind === 'Namespace'),
-);
+await applyManifests(api, parseManifests(readFileSync(path.join(root, 'deploy/namespace.yaml'), 'utf8')));
 await applyManifests(api, readManifests(path.join(root, 'crds')));
 await applyManifests(api, readManifests(path.join(root, 'deploy/rbac')));
 await applyManifests(api, parseManifests(WORKLOAD));

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -36,11 +36,7 @@ function launchWith(flags: string): Launch {
 
 await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
 const api = plane.connection.api();
-const manifests = readManifests(path.join(root, 'deploy/base'));
-await applyManifests(
-  api,
-  manifests.filter(({ kind }) => kind === 'Namespace'),
-);
+await applyManifests(api, parseManifests(readFileSync(path.join(root, 'deploy/namespace.yaml'), 'utf8')));
 await applyManifests(api, readManifests(path.join(root, 'crds')));
 await applyManifests(api, readManifests(path.join(root, 'deploy/rbac')));
 const sockets = mkdtempSync(path.join(tmpdir(), 'machinist-bench-'));

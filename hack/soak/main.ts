@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -73,11 +73,7 @@ async function rest(life: Life): Promise<void> {
 await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
 const { connection } = plane;
 const api = connection.api();
-const manifests = readManifests(path.join(root, 'deploy/base'));
-await applyManifests(
-  api,
-  manifests.filter(({ kind }) => kind === 'Namespace'),
-);
+await applyManifests(api, parseManifests(readFileSync(path.join(root, 'deploy/namespace.yaml'), 'utf8')));
 await applyManifests(api, readManifests(path.join(root, 'crds')));
 await applyManifests(api, readManifests(path.join(root, 'deploy/rbac')));
 const sockets = mkdtempSync(path.join(tmpdir(), 'machinist-soak-'));

@@ -120,7 +120,11 @@ export class Installation implements AsyncDisposable {
   async #install({ layout = 'one', crds }: InstallationOptions): Promise<void> {
     const { programs, roles } = LAYOUTS[layout];
     await applyCrds(this.plane.connection, crds);
-    const files = ['deploy/base/service-account.yaml', ...roles.map((role) => `deploy/rbac/${role}.yaml`)];
+    const files = [
+      'deploy/namespace.yaml',
+      'deploy/base/service-account.yaml',
+      ...roles.map((role) => `deploy/rbac/${role}.yaml`),
+    ];
     const api = this.plane.connection.api();
     await applyManifests(
       api,

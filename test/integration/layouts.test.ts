@@ -95,7 +95,7 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
     manifests = await kustomize([`deploy/layouts/${layout}`], driver === undefined ? [] : [driver.component]);
   });
 
-  test('is the same from kustomize and from Helm, which leaves the namespace to its user', async () => {
+  test('is the same from kustomize and from Helm', async () => {
     const values = {
       layout,
       drivers: driver === undefined ? [] : [{ provider: driver.provider, image: driver.image, args: driver.args }],
@@ -103,12 +103,16 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
     };
     const sets = Object.entries(values).map(([name, value]) => `--set-json=${name}=${JSON.stringify(value)}`);
 
-    expect(byName(await template(...sets))).toEqual(byName(manifests.filter(({ kind }) => kind !== 'Namespace')));
+    expect(byName(await template(...sets))).toEqual(byName(manifests));
+  });
+
+  test('holds no namespace, whose deletion would delete all Machines', () => {
+    expect(manifests.filter(({ kind }) => kind === 'Namespace')).toEqual([]);
   });
 
   test('is taken by the API server down to the last field', async () => {
     await using own = await namespace();
-    const moved = manifests.filter(({ kind }) => kind !== 'Namespace').map((manifest) => moveTo(own.name, manifest));
+    const moved = manifests.map((manifest) => moveTo(own.name, manifest));
 
     const said = await apply(moved);
 
@@ -153,9 +157,7 @@ test('the chart gives what deploy/autoscaler gives: the port, its certificates, 
   );
   const port = parseManifests(readFileSync(join(ROOT, 'deploy/autoscaler/service.yaml'), 'utf8'));
 
-  expect(byName(await template('--set=autoscaler.enabled=true'))).toEqual(
-    byName([...plain, ...port].filter(({ kind }) => kind !== 'Namespace')),
-  );
+  expect(byName(await template('--set=autoscaler.enabled=true'))).toEqual(byName([...plain, ...port]));
 });
 
 test('the chart serves the namespace of its release, with roles for that namespace only', async () => {
@@ -209,7 +211,7 @@ test('the example for the simulated cloud makes two machines', async () => {
   await using site = await Site.open();
   await using cloud = await SimulatedCloud.start({ site, latencyMs: QUICK });
   const path = '/apis/machine.sapcloud.io/v1alpha1/namespaces/machinist/machines';
-  const examples = ['deploy/base/service-account.yaml', 'deploy/rbac/control.yaml', 'deploy/examples/sim.yaml'];
+  const examples = ['deploy/namespace.yaml', 'deploy/rbac/control.yaml', 'deploy/examples/sim.yaml'];
   await applyManifests(
     site.api,
     examples.flatMap((file) => parseManifests(readFileSync(join(ROOT, file), 'utf8'))),

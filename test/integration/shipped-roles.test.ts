@@ -98,7 +98,7 @@ describe('the shipped roles', () => {
     const api = connect().api();
     const files = ['control-manager', 'control-machine-controller', 'target-manager', 'sim-driver'] as const;
     for (const file of files) await grant(api, file, ns.name);
-    const manifests = readManifests(join(DEPLOY, 'base')).filter(({ kind }) => kind !== 'Namespace');
+    const manifests = readManifests(join(DEPLOY, 'base'));
 
     await applyManifests(
       api,
