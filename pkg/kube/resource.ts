@@ -94,6 +94,15 @@ export const selfSubjectAccessReviews = resource<KubeObject>(
   false,
 );
 
+/** Asked by POST, and not stored: all that we may do in a namespace. */
+export const selfSubjectRulesReviews = resource<KubeObject>(
+  'authorization.k8s.io',
+  'v1',
+  'selfsubjectrulesreviews',
+  'SelfSubjectRulesReview',
+  false,
+);
+
 /** `apiVersion` of a resource's objects. */
 export function apiVersionOf(r: Resource<KubeObject>): string {
   return r.group === '' ? r.version : `${r.group}/${r.version}`;

@@ -10,7 +10,7 @@ import type { Endpoint } from './endpoint.ts';
 import { ApiError } from './errors.ts';
 import { errorOfAnswer, errorOfFailure, isConnectionFailure, isUntrustedServer } from './failure.ts';
 import { MUTATE } from './mutate.ts';
-import { leases, selfSubjectAccessReviews } from './resource.ts';
+import { leases, selfSubjectAccessReviews, selfSubjectRulesReviews } from './resource.ts';
 import { NotStartedError } from './start-guard.ts';
 import { unlimited, type Throttle } from './throttle.ts';
 
@@ -112,7 +112,7 @@ export interface TransportOptions {
 /** What may be written past the gate. */
 const LEASES = leases.plural;
 /** What is asked by POST. */
-const REVIEWS = selfSubjectAccessReviews.plural;
+const REVIEWS: ReadonlySet<string> = new Set([selfSubjectAccessReviews.plural, selfSubjectRulesReviews.plural]);
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 const MAX_RETRIES = 10;
@@ -156,7 +156,7 @@ export class Transport {
 
   /** As `request`, for a question that is asked by POST. */
   async review<T>(call: ReviewCall): Promise<T> {
-    if (call.address.label !== REVIEWS) throw new TypeError(`${call.method} ${call.address.path} is no review`);
+    if (!REVIEWS.has(call.address.label)) throw new TypeError(`${call.method} ${call.address.path} is no review`);
     return this.#request<T>(call);
   }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 
 import { parseManifests, type Manifest } from '../../hack/control-plane/apply.ts';
-import type { AccessAttributes } from '../kube/access-review.ts';
+import type { AccessAttributes } from '../kube/access-rules.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
 import { describeMissing, type Permission, permissionsOf, type Workload } from './permissions.ts';
 

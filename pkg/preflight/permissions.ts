@@ -1,5 +1,5 @@
 import { GROUP } from '../apis/machine/v1alpha1/group.ts';
-import type { AccessAttributes } from '../kube/access-review.ts';
+import type { AccessAttributes } from '../kube/access-rules.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
 
 /** Which of the two clusters of a process; both may be one. */

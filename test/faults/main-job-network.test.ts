@@ -107,7 +107,7 @@ async function withNetwork({ what, upMs, state, faultMs }: NetworkRow): Promise<
 }
 
 /** Events have no consequences, reviews are questions. */
-const NO_MUTATIONS: ReadonlySet<string> = new Set(['events', 'selfsubjectaccessreviews']);
+const NO_MUTATIONS: ReadonlySet<string> = new Set(['events', 'selfsubjectaccessreviews', 'selfsubjectrulesreviews']);
 
 async function withServer({ what, n, fault }: ServerRow): Promise<Outcome> {
   await using proxy = await httpProxyFor(site.plane.connection);

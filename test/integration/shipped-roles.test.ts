@@ -5,9 +5,13 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests } from '../../hack/control-plane/apply.ts';
+import { AccessReviewer } from '../../pkg/kube/access-review.ts';
+import { permissionsOf } from '../../pkg/preflight/permissions.ts';
+import { review } from '../../pkg/preflight/refused.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
-import { allows, grant, moveTo } from './shipped-roles.ts';
+import { KubeSession } from './kube-session.ts';
+import { allows, asMachinist, grant, moveTo } from './shipped-roles.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 const AUTOSCALER = join(DEPLOY, 'autoscaler');
@@ -92,6 +96,29 @@ describe('the shipped roles', () => {
       expect(got).toBe(allowed);
     },
   );
+
+  test('are all that a process needs, as three lists of the API server say: nothing is asked one by one', async () => {
+    await using ns = await namespace();
+    const connection = connect();
+    const api = connection.api();
+    for (const file of ['control', 'control-identity', 'target'] as const) await grant(api, file, ns.name);
+    await api.close();
+    await using session = new KubeSession(connection, { transport: { endpoint: await asMachinist(connection) } });
+    const permissions = permissionsOf({
+      leases: new Set(['machine-controller', 'machine-controller-manager']),
+      isElected: true,
+      hasTarget: true,
+      callsDrivers: true,
+      isAutoscaled: true,
+      namespace: ns.name,
+    });
+
+    const { refused, unanswered } = await review(new AccessReviewer(session.transport), permissions);
+
+    expect({ refused, unanswered }).toEqual({ refused: [], unanswered: [] });
+    expect(permissions.length).toBeGreaterThan(50);
+    expect(session.requests.map(({ resource }) => resource)).toEqual(Array(3).fill('selfsubjectrulesreviews'));
+  });
 
   test('and the sample manifests are what the API server takes, down to the last field', async () => {
     await using ns = await namespace();
