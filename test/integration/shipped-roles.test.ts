@@ -209,14 +209,14 @@ describe('the shipped roles of the cluster-autoscaler', () => {
       roles.map((manifest) => moveTo(ns.name, manifest)),
     );
     const user = `system:serviceaccount:${ns.name}:cluster-autoscaler`;
-    const review = async (each: Attributes & { readonly allowed: boolean }): Promise<readonly [string, boolean]> => {
+    const answer = async (each: Attributes & { readonly allowed: boolean }): Promise<readonly [string, boolean]> => {
       const { allowed: _wanted, ...resourceAttributes } = each;
       return [titled(each).what, await allows(api, { user, resourceAttributes })];
     };
 
     // The authorizer learns of roles a moment after they were stored.
     await eventually(async () => {
-      const got = await Promise.all(questions.map(review));
+      const got = await Promise.all(questions.map(answer));
       expect(got).toEqual(questions.map((each) => [titled(each).what, each.allowed]));
     });
 
