@@ -603,6 +603,20 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/calls/retries.ts',
+    from: 'const closedFromMs = known === undefined ? nowMs : nowMs + TRYING_MS;',
+    to: 'const closedFromMs = nowMs;',
+    why: 'One machine that meets an exhausted pool again and again keeps all others of its class from trying.',
+    tests: ['pkg/controllers/machine/calls/retries.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/calls/retries.ts',
+    from: 'const closedFromMs = tries < TRIES ? known.closedFromMs : nowMs;',
+    to: 'const { closedFromMs } = known;',
+    why: 'A provider without capacity is asked by hundreds of machines after each wait.',
+    tests: ['pkg/controllers/machine/calls/retries.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/calls/retries.ts',
     from: 'return attempt?.fingerprint === input.fingerprint ? attempt : undefined;',
     to: 'return attempt;',
     why: 'A class that was corrected is not tried again at once.',

@@ -145,15 +145,19 @@ function mulberry32(seed: number): () => number {
   };
 }
 
-/** How long it takes until all machines have a VM if a share of the creations, by seed, is answered with ResourceExhausted. */
-function timeToCreate(machines: number, share: number, seed: number): number {
+/**
+ * How long it takes until all machines have a VM if a share of the creations, by seed, is answered with ResourceExhausted. `atATime`: how many
+ * of those that may try do so before the answers of the others are known.
+ */
+function timeToCreate(machines: number, share: number, seed: number, atATime = Infinity): number {
   const random = mulberry32(seed);
   const clock = new FakeClock();
   const retries = new Retries({ clock, resourceExhaustedRetryMs: 600_000, random });
   const waiting = new Set(Array.from({ length: machines }, (_unused, i) => String(i)));
   const startedMs = clock.monotonicMs();
   while (waiting.size > 0) {
-    const asked = [...waiting].filter((machineUID) => retries.waitMs(input({ machineUID })) === 0);
+    const mayTry = [...waiting].filter((machineUID) => retries.waitMs(input({ machineUID })) === 0);
+    const asked = mayTry.slice(0, atATime);
     clock.advance(200);
     for (const machineUID of asked) {
       if (random() < share) {
@@ -168,6 +172,8 @@ function timeToCreate(machines: number, share: number, seed: number): number {
 }
 
 describe('ResourceExhausted', () => {
+  /** How long others may try after the first that failed again. */
+  const TRYING_MS = 2_000;
   const exhausted = new DriverError('ResourceExhausted', 'no quota');
   const other = input({ machineUID: 'm-2' });
 
@@ -194,8 +200,37 @@ describe('ResourceExhausted', () => {
     retries.failed(input(), exhausted);
     clock.advance(15_000);
     retries.failed(other, exhausted);
+    clock.advance(TRYING_MS);
 
-    expect(retries.waitMs(input({ machineUID: 'm-3' }))).toBe(30_000);
+    expect(retries.waitMs(input({ machineUID: 'm-3' }))).toBe(30_000 - TRYING_MS);
+  });
+
+  test('lets others try after a wait, as one machine that has bad luck does not speak for its class', () => {
+    const { clock, retries } = start();
+    retries.failed(input(), exhausted);
+    clock.advance(15_000);
+    retries.failed(other, exhausted);
+
+    expect(retries.waitMs(other)).toBe(15_000);
+    expect(retries.waitMs(input({ machineUID: 'm-3' }))).toBe(0);
+    clock.advance(TRYING_MS - 1);
+    expect(retries.waitMs(input({ machineUID: 'm-3' }))).toBe(0);
+    clock.advance(1);
+    expect(retries.waitMs(input({ machineUID: 'm-3' }))).toBe(30_000 - TRYING_MS);
+  });
+
+  test('lets no more than eight machines try in vain after a wait', () => {
+    const { clock, retries } = start();
+    retries.failed(input(), exhausted);
+    clock.advance(15_000);
+    const failed = Array.from({ length: 7 }, (_unused, i) => `n-${i}`);
+    for (const machineUID of failed) retries.failed(input({ machineUID }), exhausted);
+
+    const before = retries.waitMs(other);
+    retries.failed(input({ machineUID: 'n-8' }), exhausted);
+
+    expect(before).toBe(0);
+    expect(retries.waitMs(other)).toBe(30_000);
   });
 
   test('that another process has recorded makes all machines of the class wait for the rest of the time', () => {
@@ -243,9 +278,10 @@ describe('ResourceExhausted', () => {
     retries.succeeded(other);
     const waits = [1, 2, 3, 4, 5].map(() => {
       retries.failed(input(), exhausted);
+      clock.advance(TRYING_MS);
       const waitMs = retries.waitMs(input({ machineUID: 'm-3' }));
       clock.advance(waitMs);
-      return waitMs;
+      return TRYING_MS + waitMs;
     });
 
     expect(waits).toEqual([5_000, 10_000, 20_000, 40_000, 80_000]);
@@ -258,6 +294,15 @@ describe('ResourceExhausted', () => {
 
     expect(tookMs[100]).toBeLessThan(25_000);
     expect(tookMs[190]).toBeLessThan(60_000);
+  });
+
+  test('of half of the creations costs 20 machines that try one after the other minutes, not half an hour', () => {
+    const tookMs = Array.from({ length: 200 }, (_unused, seed) => timeToCreate(20, 0.5, seed, 1)).toSorted(
+      (a, b) => a - b,
+    );
+
+    expect(tookMs[100]).toBeLessThan(90_000);
+    expect(tookMs[190]).toBeLessThan(240_000);
   });
 
   test('is forgotten with its machine', () => {
