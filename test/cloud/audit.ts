@@ -2,14 +2,25 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Mutations only, without bodies; Events have no consequences, and reviews are questions. */
-const POLICY = `apiVersion: audit.k8s.io/v1
+/** What is noted, each without bodies. */
+const RULES = {
+  /** Mutations only: Events have no consequences, and reviews are questions. */
+  mutations: `  - { level: None, resources: [{ group: "", resources: [events] }, { group: authorization.k8s.io }] }
+  - { level: Metadata, verbs: [create, update, patch, delete, deletecollection] }
+`,
+  /** All requests for objects. */
+  everything: `  - { level: None, nonResourceURLs: ["*"] }
+  - { level: Metadata }
+`,
+};
+
+function policyOf(what: keyof typeof RULES): string {
+  return `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted, Panic]
 rules:
-  - { level: None, resources: [{ group: "", resources: [events] }, { group: authorization.k8s.io }] }
-  - { level: Metadata, verbs: [create, update, patch, delete, deletecollection] }
-`;
+${RULES[what]}`;
+}
 
 /** One mutation that the API server has answered. */
 export interface AuditedMutation {
@@ -22,20 +33,31 @@ export interface AuditedMutation {
   readonly groups: readonly string[];
 }
 
+/** One request for objects that the API server has answered. */
+export interface AuditedRequest {
+  readonly user: string;
+  readonly verb: string;
+  readonly group: string;
+  /** With the subresource after a slash. */
+  readonly resource: string;
+  readonly code: number;
+}
+
 interface AuditLine {
+  readonly objectRef?: { readonly apiGroup?: string; readonly resource?: string; readonly subresource?: string };
   readonly verb: string;
   readonly requestURI: string;
   readonly responseStatus?: { readonly code?: number };
   readonly requestReceivedTimestamp: string;
-  readonly user: { readonly groups?: readonly string[] };
+  readonly user: { readonly username?: string; readonly groups?: readonly string[] };
 }
 
-/** What an API server notes of all mutations: who changed what, and when. */
+/** What an API server notes: who asked for what, and when. */
 export class Audit implements Disposable {
   readonly #directory = mkdtempSync(join(tmpdir(), 'machinist-audit-'));
 
-  constructor() {
-    writeFileSync(join(this.#directory, 'policy.yaml'), POLICY);
+  constructor(what: keyof typeof RULES = 'mutations') {
+    writeFileSync(join(this.#directory, 'policy.yaml'), policyOf(what));
   }
 
   /** For kube-apiserver. */
@@ -45,21 +67,31 @@ export class Audit implements Disposable {
 
   /** All mutations so far, in the order of their answers. */
   mutations(): readonly AuditedMutation[] {
-    const lines = readFileSync(this.#log, 'utf8').split('\n').slice(0, -1); // the last one may not be whole
-    return lines.map((line) => {
-      const { verb, requestURI, responseStatus, requestReceivedTimestamp, user } = JSON.parse(line) as AuditLine; // the server's
-      return {
-        verb,
-        uri: requestURI,
-        code: responseStatus?.code ?? 0,
-        receivedMs: Date.parse(requestReceivedTimestamp),
-        groups: user.groups ?? [],
-      };
+    return this.#lines().map(({ verb, requestURI, responseStatus, requestReceivedTimestamp, user }) => ({
+      verb,
+      uri: requestURI,
+      code: responseStatus?.code ?? 0,
+      receivedMs: Date.parse(requestReceivedTimestamp),
+      groups: user.groups ?? [],
+    }));
+  }
+
+  /** All requests for objects so far, in the order of their answers; of an audit of everything. */
+  requests(): readonly AuditedRequest[] {
+    return this.#lines().map(({ verb, responseStatus, user, objectRef = {} }) => {
+      const { apiGroup: group = '', resource = '', subresource } = objectRef;
+      const path = subresource === undefined ? resource : `${resource}/${subresource}`;
+      return { user: user.username ?? '', verb, group, resource: path, code: responseStatus?.code ?? 0 };
     });
   }
 
   [Symbol.dispose](): void {
     rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  #lines(): readonly AuditLine[] {
+    const lines = readFileSync(this.#log, 'utf8').split('\n').slice(0, -1); // the last one may not be whole
+    return lines.map((line) => JSON.parse(line) as AuditLine); // the server's
   }
 
   get #log(): string {
