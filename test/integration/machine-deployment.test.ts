@@ -231,6 +231,9 @@ describe('a machine deployment', () => {
     await world.createDeployment(2);
     await complete(world, 2);
     const before = world.running().map(({ metadata }) => metadata.name);
+    // Who came first is told by seconds.
+    const youngestMs = Math.max(...world.running().map(({ metadata }) => Date.parse(metadata.creationTimestamp)));
+    await eventually(() => Date.now() >= youngestMs + 1_000, { describe: 'another second' });
     await world.setPhase(before[0] ?? '', 'Failed');
 
     await eventually(async () => {
