@@ -68,6 +68,7 @@ describe("the autoscaler's port of a manager", () => {
     const { calls } = client;
     await eventually(() => calls.refresh({}), PATIENCE);
     const id = 'd';
+    await createClass(world, (c) => delete (c as { nodeTemplate?: unknown }).nodeTemplate);
     await world.createDeployment(2, ({ metadata }) => (metadata.annotations = ANNOTATIONS));
     await eventually(() => expect(world.running()).toHaveLength(2), PATIENCE);
     await calls.refresh({});
@@ -92,7 +93,6 @@ describe("the autoscaler's port of a manager", () => {
     });
 
     // A Node shows what the next one will have, although its class says nothing.
-    await createClass(world, (c) => delete (c as { nodeTemplate?: unknown }).nodeTemplate);
     await expect(calls.nodeGroupTemplateNodeInfo({ id })).rejects.toMatchObject({ code: Status.UNIMPLEMENTED });
     await world.setReady(first);
     const ready = await world.user.reader.get(nodes, { name: first });
