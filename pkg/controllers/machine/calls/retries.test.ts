@@ -211,7 +211,7 @@ describe('ResourceExhausted', () => {
     clock.advance(15_000);
     retries.failed(other, exhausted);
 
-    expect(retries.waitMs(other)).toBe(15_000);
+    expect(retries.waitMs(other)).toBe(30_000);
     expect(retries.waitMs(input({ machineUID: 'm-3' }))).toBe(0);
     clock.advance(TRYING_MS - 1);
     expect(retries.waitMs(input({ machineUID: 'm-3' }))).toBe(0);

@@ -96,8 +96,10 @@ export class Retries {
     const nowMs = this.#clock.monotonicMs();
     const attempt = this.#current(input);
     const exhaustion = this.#exhaustionFor(input);
-    const opensAtMs = exhaustion === undefined || nowMs < exhaustion.closedFromMs ? 0 : exhaustion.notBeforeMs;
-    return Math.max(0, (attempt?.notBeforeMs ?? 0) - nowMs, opensAtMs - nowMs);
+    const ownMs = Math.max(0, (attempt?.notBeforeMs ?? 0) - nowMs);
+    // Who has just tried in vain waits with its class, whoever else may try.
+    const mayTry = exhaustion === undefined || (nowMs < exhaustion.closedFromMs && ownMs === 0);
+    return mayTry ? ownMs : Math.max(ownMs, exhaustion.notBeforeMs - nowMs);
   }
 
   /** Why the call must wait, if this process knows: its own last failure, or one that it shares with its class. */
