@@ -16,7 +16,7 @@ import {
   CloudProviderDefinition,
   InstanceStatus_InstanceState as State,
 } from '../../pkg/autoscaler/gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
-import { statusPatch } from '../../pkg/kube/patch.ts';
+import { strategicPatch } from '../../pkg/kube/patch.ts';
 import { leases, machineClasses, machineDeployments, nodes } from '../../pkg/kube/resource.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../../pkg/leader/names.ts';
 import { type BuiltMachineClass, machineClass } from '../builders.ts';
@@ -97,7 +97,8 @@ describe("the autoscaler's port of a manager", () => {
     await world.setReady(first);
     const ready = await world.user.reader.get(nodes, { name: first });
     const capacity = { cpu: '4', memory: '16Gi' };
-    const status = statusPatch(ready, { capacity, allocatable: { ...capacity, cpu: '3900m' } });
+    const change = { status: { capacity, allocatable: { ...capacity, cpu: '3900m' } } };
+    const status = strategicPatch(ready, change, 'status');
     await world.user.writer.patch('change', nodes, { name: first }, status);
     await eventually(async () => {
       const { nodeBytes } = await calls.nodeGroupTemplateNodeInfo({ id });

@@ -11,7 +11,7 @@ import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
 import { toTimestamp } from '../../pkg/clock/clock.ts';
 import type { Occurrence } from '../../pkg/events/correlator.ts';
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../pkg/kube/errors.ts';
-import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../pkg/kube/patch.ts';
+import { mergePatch, mergePatchIfUnchanged, statusPatch, strategicPatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
 import type { Resource } from '../../pkg/kube/resource.ts';
 import { connect, namespace } from '../env/environment.ts';
@@ -212,7 +212,9 @@ export class MachineSetWorld implements AsyncDisposable {
       lastHeartbeatTime: now,
       lastTransitionTime: now,
     };
-    await this.user.writer.patch('change', nodes, { name }, statusPatch(node, { conditions: [ready] }));
+    // Others write Nodes too.
+    const patch = strategicPatch(node, { status: { conditions: [ready] } }, 'status');
+    await this.user.writer.patch('change', nodes, { name }, patch);
   }
 
   /** Makes a Machine run, as its VM would. */
