@@ -4,7 +4,7 @@ import path from 'node:path';
 const ROOT = path.resolve(import.meta.dirname, '../..');
 
 /** Which files of deploy/rbac each folder of deploy needs, when the control cluster is the target as well. */
-export const ROLES_OF = {
+const ROLES_OF = {
   'layouts/one-process': ['control', 'control-identity', 'target'],
   'layouts/split': ['control-manager', 'control-machine-controller', 'control-identity', 'target-manager', 'target'],
   'layouts/beside-provider': ['control-manager', 'target-manager'],

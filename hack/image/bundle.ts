@@ -3,6 +3,8 @@ import path from 'node:path';
 
 import { build, type Metafile, type Plugin } from 'esbuild';
 
+import { isGeneratedClients, NO_GENERATED_CLIENTS } from '../../pkg/kube/generated-clients.ts';
+
 const ROOT = path.resolve(import.meta.dirname, '../..');
 /** The thread of the Leases is started by its file, which lies beside the module that starts it. */
 const STARTS_LEASE_THREAD = 'pkg/leader/lease-thread.ts';
@@ -12,8 +14,8 @@ const REQUIRE = `import { createRequire as requireOf } from 'node:module'; const
 
 /**
  * Writes programs to `folder` as JavaScript that needs no node_modules: `cmd/<program>/main.js`, and `chunks` with what they share or load
- * later. Names are kept as they are, so that stack traces can be read. Returns the folders
- * of the packages that went in, from the root of the checkout.
+ * later. Names are kept as they are, so that stack traces can be read. Returns the folders of the packages that went in, from the root of
+ * the checkout.
  */
 export async function bundle(programs: readonly string[], folder: string): Promise<string[]> {
   const { metafile } = await build({
@@ -41,19 +43,13 @@ export async function bundle(programs: readonly string[], folder: string): Promi
   return packagesIn(metafile);
 }
 
-/** What pkg/kube/config.ts leaves out of client-node when it loads it from node_modules. */
 const WITHOUT_GENERATED_CLIENTS: Plugin = {
   name: 'without-generated-clients',
   setup(bundler) {
-    bundler.onResolve({ filter: /^\.\/gen\/index\.js$/ }, ({ importer }) =>
-      importer.endsWith('/@kubernetes/client-node/dist/config.js')
-        ? { path: 'generated-clients', namespace: 'left-out' }
-        : undefined,
+    bundler.onResolve({ filter: /^\.\/gen\/index\.js$/ }, ({ path: specifier, importer }) =>
+      isGeneratedClients(specifier, importer) ? { path: 'generated-clients', namespace: 'left-out' } : undefined,
     );
-    bundler.onLoad({ filter: /.*/, namespace: 'left-out' }, () => ({
-      contents:
-        'export class ServerConfiguration {}; export function createConfiguration() { throw new Error("not loaded"); }',
-    }));
+    bundler.onLoad({ filter: /.*/, namespace: 'left-out' }, () => ({ contents: NO_GENERATED_CLIENTS }));
   },
 };
 

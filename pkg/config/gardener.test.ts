@@ -1,8 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { Command } from 'commander';
 
-import { normalizeFlags, type ParsedCommandLine, withFlags } from './command-line.ts';
-import type { Program } from './flags.ts';
+import { parseFlags } from '../../test/parse-flags.ts';
 
 /*
  * The arguments that Gardener gives to the two programs of the original, word for word: an installation that has these Deployments changes
@@ -51,14 +49,6 @@ const SIDECAR = [
   '--v=3',
 ];
 
-async function parse(program: Program, argv: readonly string[]): Promise<ParsedCommandLine> {
-  let parsed: ParsedCommandLine | undefined;
-  const command = withFlags(new Command(program).exitOverride(), program, async (line) => void (parsed = line));
-  await command.parseAsync(normalizeFlags(argv), { from: 'user' });
-  if (parsed === undefined) throw new Error('the action did not run');
-  return parsed;
-}
-
 const CLUSTERS = {
   controlKubeconfig: 'inClusterConfig',
   targetKubeconfig: KUBECONFIG,
@@ -66,7 +56,7 @@ const CLUSTERS = {
 };
 
 test('the arguments of Gardener for the manager are taken as they are, all of them with effect', async () => {
-  const { config, warnings } = await parse('machine-controller-manager', MANAGER);
+  const { config, warnings } = await parseFlags('machine-controller-manager', MANAGER);
 
   expect(warnings).toEqual([]);
   expect(config.clusters).toMatchObject(CLUSTERS);
@@ -80,7 +70,7 @@ test('the arguments of Gardener for the manager are taken as they are, all of th
 });
 
 test('the arguments of older Gardeners are taken too, and what they no longer do is said', async () => {
-  const { config, warnings } = await parse('machine-controller-manager', OLDER_MANAGER);
+  const { config, warnings } = await parseFlags('machine-controller-manager', OLDER_MANAGER);
 
   expect(config.clusters).toMatchObject(CLUSTERS);
   expect(warnings).toEqual([
@@ -90,7 +80,7 @@ test('the arguments of older Gardeners are taken too, and what they no longer do
 });
 
 test('the arguments of Gardener for the sidecar are taken as they are, all of them with effect', async () => {
-  const { config, warnings } = await parse('machine-controller', SIDECAR);
+  const { config, warnings } = await parseFlags('machine-controller', SIDECAR);
 
   expect(warnings).toEqual([]);
   expect(config.clusters).toMatchObject(CLUSTERS);

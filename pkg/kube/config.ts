@@ -8,6 +8,7 @@ import type { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 import { parseYaml } from '../apis/yaml.ts';
 import type { Clock } from '../clock/clock.ts';
 import { RefreshingEndpoint, type ConnectionSettings, type Credentials, type Endpoint } from './endpoint.ts';
+import { isGeneratedClients, NO_GENERATED_CLIENTS } from './generated-clients.ts';
 
 /** The flag value that names the service account of the pod. */
 export const IN_CLUSTER = 'inClusterConfig';
@@ -172,10 +173,6 @@ function pem(material: unknown): string {
   return Buffer.isBuffer(material) ? material.toString('utf8') : (material as string);
 }
 
-const NO_GENERATED_CLIENTS = `data:text/javascript,${encodeURIComponent(
-  'export class ServerConfiguration {}; export function createConfiguration() { throw new Error("not loaded"); }',
-)}`;
-
 /**
  * client-node's KubeConfig without its generated clients and models. They cost 42 MB (127 MB against 85 MB with undici)
  * and serve only `makeApiClient`, which is never called here.
@@ -195,10 +192,9 @@ function leaveOutGeneratedClients(): ReturnType<typeof registerHooks> | undefine
   try {
     return registerHooks({
       resolve(specifier, context, nextResolve) {
-        const isGenerated =
-          specifier === './gen/index.js' && context.parentURL?.endsWith('/@kubernetes/client-node/dist/config.js');
-        if (isGenerated) return { url: NO_GENERATED_CLIENTS, format: 'module', shortCircuit: true };
-        return nextResolve(specifier, context);
+        if (!isGeneratedClients(specifier, context.parentURL)) return nextResolve(specifier, context);
+        const url = `data:text/javascript,${encodeURIComponent(NO_GENERATED_CLIENTS)}`;
+        return { url, format: 'module', shortCircuit: true };
       },
     });
   } catch {

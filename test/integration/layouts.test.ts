@@ -4,15 +4,12 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { Command } from 'commander';
 import { parse } from 'yaml';
 
 import packageJson from '../../package.json' with { type: 'json' };
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import { applyManifests, type Manifest, parseManifests } from '../../hack/control-plane/apply.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
-import { normalizeFlags, withFlags } from '../../pkg/config/command-line.ts';
-import type { Config } from '../../pkg/config/config.ts';
 import type { Program as FlagsOf } from '../../pkg/config/flags.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
@@ -21,6 +18,7 @@ import { connect, namespace } from '../env/environment.ts';
 import { kustomize } from '../env/kustomize.ts';
 import { Program } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
+import { parseFlags } from '../parse-flags.ts';
 import { moveTo } from './shipped-roles.ts';
 
 /*
@@ -120,14 +118,15 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
     expect(said).toHaveLength(moved.length);
   });
 
-  test('starts programs that are in the image, with arguments that they take, on the ports that are probed', () => {
+  test('starts programs that are in the image, with arguments that they take, on the ports that are probed', async () => {
     const containers = containersOf(manifests).filter(({ image }) => image === `machinist:${packageJson.version}`);
 
     expect(containers.map(({ name }) => name)).toEqual(PROGRAMS_OF[layout].map(({ container }) => container));
     for (const [at, { program, folder }] of PROGRAMS_OF[layout].entries()) {
       const { command, args = [], ports, livenessProbe, readinessProbe, securityContext } = containers[at] as Container;
       expect(command).toEqual(folder === undefined ? undefined : ['/nodejs/bin/node', `/app/cmd/${folder}/main.js`]);
-      const config = configOf(program, args);
+      const { config, warnings } = await parseFlags(program, program === 'machinist run' ? args.slice(1) : args);
+      expect(warnings).toEqual([]);
       expect(config.clusters.namespace).toBe('machinist');
       expect(config.drivers.map(({ provider }) => provider)).toEqual(
         driver === undefined || program === 'machine-controller-manager' ? [] : [driver.provider],
@@ -263,17 +262,4 @@ async function apply(manifests: readonly Manifest[]): Promise<string[]> {
   ]);
   kubectl.child.stdin?.end(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests }));
   return (await kubectl).stdout.trim().split('\n');
-}
-
-/** What `program` makes of its arguments. */
-function configOf(program: FlagsOf, args: readonly string[]): Config {
-  let config: Config | undefined;
-  const command = withFlags(new Command(program).exitOverride(), program, (parsed) => {
-    expect(parsed.warnings).toEqual([]);
-    ({ config } = parsed);
-    return Promise.resolve();
-  });
-  command.parse(normalizeFlags(program === 'machinist run' ? args.slice(1) : args), { from: 'user' });
-  if (config === undefined) throw new Error(`${program} did not run`);
-  return config;
 }
