@@ -221,7 +221,7 @@ export class Operator {
     lifecycle.add(healthMember({ ...health, clock, log }));
     lifecycle.add(probesMember(this.#clusters, caches, this.#outages));
     lifecycle.add(
-      this.#startCheck(callsDrivers),
+      this.#startCheck(),
       ...caches.all,
       ...(callsDrivers
         ? [this.#identity, new DriverGreetings({ drivers: this.under(MACHINE_LEASE).drivers.all(), clock, log })]
@@ -233,14 +233,15 @@ export class Operator {
     return lifecycle.run();
   }
 
-  #startCheck(callsDrivers: boolean): StartCheck {
+  #startCheck(): StartCheck {
     const { config, clock, log } = this;
     const clusters = this.#clusters;
     const permissions = permissionsOf({
       leases: config.leases,
       isElected: config.leader.enabled,
       hasTarget: clusters.target !== undefined,
-      callsDrivers,
+      // The identity of the cluster is read by a member of its own, which says what it is for.
+      callsDrivers: false,
       isAutoscaled: config.autoscaler !== undefined,
       namespace: config.clusters.namespace,
     });
