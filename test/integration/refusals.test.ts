@@ -215,17 +215,22 @@ describe('an API server that refuses at first what it grants later', () => {
     TEST_MS,
   );
 
+  /** A process that applies for its Leases as the user, until it ends by itself. */
+  async function runToItsEnd(): Promise<{ readonly code: number; readonly lines: readonly Line[] }> {
+    const { log, lines } = recordingLog();
+    await using manager = await InProcessManager.start({
+      ...pool.access,
+      log,
+      flags: { 'control-kubeconfig': await site.kubeconfigThrough(site.plane.url, user), 'leader-elect': 'true' },
+    });
+    return { code: await manager.ended, lines };
+  }
+
   test(
     'keeps a process that may not read the identity of the cluster from leading, which ends with one line that says what to apply',
     async () => {
       await grant(site.api, 'control', pool.namespace, user);
-      const { log, lines } = recordingLog();
-      await using manager = await InProcessManager.start({
-        ...pool.access,
-        log,
-        flags: { 'control-kubeconfig': await site.kubeconfigThrough(site.plane.url, user), 'leader-elect': 'true' },
-      });
-      const code = await manager.ended;
+      const { code, lines } = await runToItsEnd();
 
       expect(code).toBe(1);
       expect(lines.filter(({ level }) => level === 'error')).toEqual([
@@ -260,13 +265,7 @@ describe('an API server that refuses at first what it grants later', () => {
       const mayUpdate = (): Promise<boolean> =>
         allows(site.api, { user, resourceAttributes: { ...update, namespace } });
       await eventually(async () => !(await mayUpdate()), PATIENCE);
-      const { log, lines } = recordingLog();
-      await using manager = await InProcessManager.start({
-        ...pool.access,
-        log,
-        flags: { 'control-kubeconfig': await site.kubeconfigThrough(site.plane.url, user), 'leader-elect': 'true' },
-      });
-      const code = await manager.ended;
+      const { code, lines } = await runToItsEnd();
 
       expect(code).toBe(1);
       expect(lines.filter(({ level }) => level === 'error')).toEqual([
