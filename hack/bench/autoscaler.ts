@@ -64,6 +64,7 @@ async function measure(): Promise<void> {
       clientNames: undefined,
       unavailable: () => undefined,
       drop: () => undefined,
+      roleFile: 'deploy/rbac/control.yaml',
       metrics: autoscalerMetrics(createRegistry(), () => []),
       clock,
       log: silentLogger,

@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client';
 
 import { autoscalerMetrics } from '../../pkg/autoscaler/metrics.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
 import { activityMetrics } from '../../pkg/metrics/activity.ts';
 import { buildInfo } from '../../pkg/metrics/build.ts';
 import { clockMetrics } from '../../pkg/metrics/clock.ts';
@@ -9,6 +10,7 @@ import { eventMetrics } from '../../pkg/metrics/events.ts';
 import { gateMetrics } from '../../pkg/metrics/gate.ts';
 import { heldWorkMetrics } from '../../pkg/metrics/held-work.ts';
 import { kubeMetrics } from '../../pkg/metrics/kube.ts';
+import { metricFailures } from '../../pkg/metrics/metric-failures.ts';
 import { leaderMetrics } from '../../pkg/metrics/leader.ts';
 import { machineDeploymentMetrics } from '../../pkg/controllers/machine-deployment/metrics.ts';
 import { machineSetMetrics } from '../../pkg/controllers/machine-set/metrics.ts';
@@ -35,6 +37,8 @@ maximum, not the sum. What is counted, and histograms, are of the process that d
 
 The answer is the text format 0.0.4, whatever else a client accepts; one that asks for \`application/openmetrics-text\` and does not prefer plain text
 gets OpenMetrics 1.0. There a counter of the original whose name does not end in \`_total\` is of type \`unknown\`.
+
+A metric that cannot be read is left out of the answer, counted by \`machinist_scrape_failures_total\` from the next scrape on, and told in the log once.
 `;
 
 const CARDINALITY = `
@@ -76,6 +80,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   machine_class: 'one for each MachineClass',
   machine_deployment: 'one for each MachineDeployment',
   method: FIXED,
+  metric: 'one for each metric that could not be read',
   name: `${A_NAME}, or one for each workqueue`,
   namespace: 'one: a process looks after one namespace',
   node_name: A_MACHINE,
@@ -178,6 +183,7 @@ function declareAll(registry: Registry): void {
   orphanVMMetrics(registry, () => 0);
   unmanagedNodeMetrics(registry);
   heldWorkMetrics(registry, () => []);
+  metricFailures(registry, silentLogger);
   autoscalerMetrics(registry, () => []);
 }
 

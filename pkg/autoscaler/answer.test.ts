@@ -64,7 +64,7 @@ describe('what a client is told of an error', () => {
       err: new ApiError(403, 'Forbidden', 'may not'),
       want: {
         code: Status.UNAVAILABLE,
-        details: 'the API server did not do what was asked: may not; apply deploy/rbac/',
+        details: 'the API server did not do what was asked: may not; apply deploy/rbac/control.yaml',
       },
     },
     {
@@ -77,11 +77,11 @@ describe('what a client is told of an error', () => {
     },
     { what: 'a fault', err: new TypeError('no size'), want: { code: Status.INTERNAL, details: 'no size' } },
   ])('$what', ({ err, want }) => {
-    expect(errorFor(err, signal)).toMatchObject(want);
+    expect(errorFor(err, signal, 'deploy/rbac/control.yaml')).toMatchObject(want);
   });
 
   test('that its time was over', () => {
-    expect(errorFor(new Error('aborted'), AbortSignal.abort())).toMatchObject({ code: Status.DEADLINE_EXCEEDED });
+    expect(errorFor(new Error('aborted'), AbortSignal.abort(), '')).toMatchObject({ code: Status.DEADLINE_EXCEEDED });
   });
 });
 
@@ -123,6 +123,7 @@ describe('the log', () => {
       clientNames,
       unavailable: () => undefined,
       drop: () => undefined,
+      roleFile: 'deploy/rbac/control.yaml',
       metrics: autoscalerMetrics(createRegistry(), () => []),
       clock,
       log: { ...silentLogger, debug: note('debug'), info: note('info'), warn: note('warn') },

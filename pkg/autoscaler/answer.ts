@@ -43,6 +43,8 @@ export interface AnswerDeps {
   readonly unavailable: () => Unavailable | undefined;
   /** Tells clients to connect to another process. */
   readonly drop: () => void;
+  /** The shipped file that grants what is changed. */
+  readonly roleFile: string;
   readonly metrics: AutoscalerMetrics;
   readonly clock: Clock;
   readonly log: Logger;
@@ -122,14 +124,14 @@ async function outcomeOf<M extends RpcName>(
     const rpc = deps.rpcs[method] as (r: RpcRequest<M>, c: RpcCall) => RpcReply<M> | Promise<RpcReply<M>>;
     return { reply: await rpc.call(deps.rpcs, request, call) };
   } catch (err) {
-    const { code, details } = errorFor(err, call.signal);
+    const { code, details } = errorFor(err, call.signal, deps.roleFile);
     if (code === Status.INTERNAL) deps.log.error({ method, err }, 'failed to answer an autoscaler');
     return { code, message: details };
   }
 }
 
-/** What a client is told of an error. */
-export function errorFor(err: unknown, signal: AbortSignal): ServerError {
+/** What a client is told of an error; `roleFile` grants what the API server may refuse. */
+export function errorFor(err: unknown, signal: AbortSignal, roleFile: string): ServerError {
   if (err instanceof ServerError) return err;
   if (err instanceof GateClosedError) return new ServerError(Status.UNAVAILABLE, `nothing was changed: ${err.message}`);
   if (signal.aborted)
@@ -140,7 +142,7 @@ export function errorFor(err: unknown, signal: AbortSignal): ServerError {
   if (err instanceof ApiError) {
     // Webhooks and admission policies refuse in the words of missing permissions.
     const isPermission = isRefusal(err) && !/ denied (the )?request/.test(err.message);
-    const remedy = isPermission ? '; apply deploy/rbac/' : '';
+    const remedy = isPermission ? `; apply ${roleFile}` : '';
     return new ServerError(Status.UNAVAILABLE, `the API server did not do what was asked: ${err.message}${remedy}`);
   }
   return new ServerError(Status.INTERNAL, err instanceof Error ? err.message : String(err));

@@ -20,6 +20,7 @@ import { machineClasses, machineDeployments } from '../kube/resource.ts';
 import { MANAGER_LEASE } from '../leader/names.ts';
 import type { Operator } from '../operator/operator.ts';
 import type { Service } from '../operator/service.ts';
+import { roleFiles } from '../preflight/permissions.ts';
 import { CannotStartError } from '../process/lifecycle.ts';
 import type { Target } from '../targets/targets.ts';
 import { answering, type Unavailable, whyUnavailable } from './answer.ts';
@@ -121,6 +122,7 @@ class AutoscalerPort implements Service {
         clientNames: tls && clientNames,
         unavailable: () => this.#unavailable(),
         drop: () => this.#server?.drop(),
+        roleFile: roleFiles(this.#operator.config.leases).control,
         metrics: this.#metrics,
         clock,
         log,

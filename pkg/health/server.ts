@@ -7,6 +7,7 @@ import type { Registry } from 'prom-client';
 
 import type { Logger } from '../log/logger.ts';
 import { expose } from '../metrics/exposition.ts';
+import { metricFailures, type MetricFailures } from '../metrics/metric-failures.ts';
 import type { Checks } from './checks.ts';
 import { probePage, type ProbeName } from './probe-page.ts';
 import { isLocalCaller, isProfileKind, type Profiles, secondsOf } from './profiles.ts';
@@ -48,16 +49,18 @@ const REQUEST_TIMEOUT_MS = 15_000;
 /**
  * One port for probes and metrics, as in the original, plain HTTP: /livez, /healthz and /readyz (probe-page.ts), /metrics, /configz (an
  * empty object), and on loopback profiles under /debug/. It runs before and without leadership. Whatever reaches it writes nothing into
- * the log: that would be for anyone to fill.
+ * the log, which would be for anyone to fill, but one line for each metric that cannot be read.
  */
 export class HealthServer {
   readonly #parts: HealthServerParts;
   readonly #server: Server;
+  readonly #metricFailures: MetricFailures;
   /** End the profiles that are being taken. */
   readonly #leaving = new Set<() => void>();
 
   constructor(parts: HealthServerParts) {
     this.#parts = parts;
+    this.#metricFailures = metricFailures(parts.registry, parts.log);
     this.#server = createServer((request, response) => void this.#serve(request, response));
     this.#server.keepAliveTimeout = 5_000;
     this.#server.headersTimeout = 10_000;
@@ -120,7 +123,7 @@ export class HealthServer {
         return await this.#profile(rest, query, request, response);
       case 'metrics':
         return rest === undefined
-          ? { status: 200, ...(await expose(this.#parts.registry, headers.accept)) }
+          ? { status: 200, ...(await expose(this.#parts.registry, this.#metricFailures, headers.accept)) }
           : NOT_FOUND;
       case 'configz':
         return rest === undefined ? { status: 200, type: 'application/json', body: '{}' } : NOT_FOUND;

@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
+import { silentLogger, type LogFields } from '../log/logger.ts';
 import { expose, prefersOpenMetrics } from './exposition.ts';
+import { metricFailures } from './metric-failures.ts';
 
 const PROMETHEUS =
   'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2';
@@ -24,6 +26,7 @@ test.each([
 
 describe('a scrape', () => {
   const registry = new Registry();
+  const failures = { failed: () => undefined };
   const registers = [registry];
   new Counter({ name: 'a_total', help: 'Says "a".', labelNames: ['of'], registers }).inc({ of: 'it' }, 2);
   new Counter({ name: 'b_joins', help: 'B.', registers }).inc();
@@ -31,7 +34,7 @@ describe('a scrape', () => {
   new Histogram({ name: 'd_seconds', help: 'D.', buckets: [1], registers }).observe(0.5);
 
   test('gets the text format 0.0.4', async () => {
-    const { type, body } = await expose(registry, '*/*');
+    const { type, body } = await expose(registry, failures, '*/*');
 
     expect(type).toBe('text/plain; version=0.0.4; charset=utf-8');
     expect(body).toBe(await registry.metrics());
@@ -39,8 +42,8 @@ describe('a scrape', () => {
   });
 
   test('gets OpenMetrics when it asks for it, with the same names of series, however often', async () => {
-    await expose(registry, PROMETHEUS);
-    const { type, body } = await expose(registry, PROMETHEUS);
+    await expose(registry, failures, PROMETHEUS);
+    const { type, body } = await expose(registry, failures, PROMETHEUS);
 
     expect(type).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
     expect(body.split('\n')).toEqual([
@@ -63,4 +66,32 @@ describe('a scrape', () => {
       '',
     ]);
   });
+});
+
+test('a metric that cannot be read is left out, and told once in the log and each time in a counter', async () => {
+  const registry = new Registry();
+  const warned: unknown[] = [];
+  const warn = (fields: LogFields, message: string): void => void warned.push([message, fields['metric']]);
+  const failures = metricFailures(registry, { ...silentLogger, warn });
+  const registers = [registry];
+  new Gauge({ name: 'before', help: 'Before.', registers }).set(1);
+  void new Gauge({
+    name: 'broken',
+    help: 'Broken.',
+    registers,
+    collect() {
+      this.set(7);
+      throw new Error('no cache');
+    },
+  });
+  new Gauge({ name: 'after', help: 'After.', registers }).set(2);
+
+  for (let scrapes = 0; scrapes < 3; scrapes++) await expose(registry, failures);
+  const { body } = await expose(registry, failures);
+
+  expect(body.split('\n')).toEqual(
+    expect.arrayContaining(['before 1', 'after 2', 'machinist_scrape_failures_total{metric="broken"} 3']),
+  );
+  expect(body).not.toContain('# TYPE broken');
+  expect(warned).toEqual([['could not read a metric, leaving it out', 'broken']]);
 });

@@ -1,5 +1,7 @@
 import { Registry } from 'prom-client';
 
+import type { MetricFailures } from './metric-failures.ts';
+
 /** What a scrape is answered with. */
 export interface Exposition {
   readonly type: string;
@@ -10,10 +12,19 @@ const OPEN_METRICS = 'application/openmetrics-text';
 
 /**
  * The metrics in the text format 0.0.4, whatever else `accept` asks for, as every reader of the original understands it; in OpenMetrics
- * only for who names it, and likes nothing better that we have.
+ * only for who names it, and likes nothing better that we have. A metric that cannot be read is left out and told to `failures`: the
+ * others are needed most when something is broken.
  */
-export async function expose(registry: Registry, accept = ''): Promise<Exposition> {
-  const text = await registry.metrics();
+export async function expose(registry: Registry, failures: MetricFailures, accept = ''): Promise<Exposition> {
+  const read = registry.getMetricsAsArray().map(async ({ name }) => {
+    try {
+      return [await registry.getSingleMetricAsString(name)];
+    } catch (err) {
+      failures.failed(name, err);
+      return [];
+    }
+  });
+  const text = `${(await Promise.all(read)).flat().join('\n\n')}\n`;
   if (!prefersOpenMetrics(accept)) return { type: Registry.PROMETHEUS_CONTENT_TYPE, body: text };
   return { type: Registry.OPENMETRICS_CONTENT_TYPE, body: toOpenMetrics(text) };
 }

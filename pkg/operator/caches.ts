@@ -19,12 +19,13 @@ import {
   volumeAttachments,
 } from '../kube/resource.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import { roleFiles } from '../preflight/permissions.ts';
 import { trimNode, trimVolumeAttachment } from '../targets/trim.ts';
 import { ClusterCaches, type ClusterCachesOptions } from './cluster-caches.ts';
 import type { Clusters } from './clusters.ts';
 
 /** Which kinds are cached. */
-export interface CachesOptions extends ClusterCachesOptions {
+export interface CachesOptions extends Omit<ClusterCachesOptions, 'roleFile'> {
   /** That Machines and their owners are in. */
   readonly namespace: string;
   /** The Leases whose controllers run here. */
@@ -57,7 +58,8 @@ export class Caches {
 
   constructor(clusters: Clusters, { namespace, leases, isAutoscaled, ...options }: CachesOptions) {
     const runsMachines = leases.has(MACHINE_LEASE);
-    const control = new ClusterCaches(clusters.control, options);
+    const files = roleFiles(leases);
+    const control = new ClusterCaches(clusters.control, { ...options, roleFile: files.control });
     const forOwners = leases.has(MANAGER_LEASE) ? {} : { optionalFor: OWNERS };
     this.machines = control.add(machines, {
       namespace,
@@ -73,7 +75,7 @@ export class Caches {
     if (runsMachines) {
       this.#secrets = control.add<KubeObject>(secrets, { namespace, metadataOnly: true });
     }
-    const target = clusters.target && new ClusterCaches(clusters.target, options);
+    const target = clusters.target && new ClusterCaches(clusters.target, { ...options, roleFile: files.target });
     this.nodes = target?.add(nodes, { indexes: NODE_INDEXES, transform: trimNode });
     if (runsMachines) {
       this.#volumeAttachments = target?.add(volumeAttachments, {

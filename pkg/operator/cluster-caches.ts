@@ -54,6 +54,8 @@ export interface ClusterCachesOptions {
   readonly held: HeldWork;
   /** See InformerOptions. */
   readonly freeze: boolean;
+  /** The shipped file that grants what is read. */
+  readonly roleFile: string;
 }
 
 /** Whether a kind that is optional may be read now is asked so often at first, and so often in the end. */
@@ -184,7 +186,7 @@ export class ClusterCaches implements Member {
       const { cluster } = this.#access;
       const { kind } = cached.resource;
       continuity.remove();
-      const why = isRefusal(err) ? describeRefusal(cluster, cached, err) : err;
+      const why = isRefusal(err) ? describeRefusal(cluster, this.#options.roleFile, cached, err) : err;
       this.#options.log.warn({ cluster, kind, err: why }, `went on without ${optionalFor}`);
       this.#running.push(this.#useLater(member));
     }
@@ -219,7 +221,7 @@ export class ClusterCaches implements Member {
    * that concerns the cluster.
    */
   #showRefused(resource: Resource<KubeObject>): (err: ApiError | undefined) => void {
-    const { held, log } = this.#options;
+    const { held, log, roleFile } = this.#options;
     const { cluster } = this.#access;
     const { kind } = resource;
     let hold: WorkHold | undefined;
@@ -230,7 +232,7 @@ export class ClusterCaches implements Member {
         hold = undefined;
         return;
       }
-      const why = new Error(describeRefusal(cluster, { resource }, err));
+      const why = new Error(describeRefusal(cluster, roleFile, { resource }, err));
       if (hold === undefined) log.warn({ cluster, kind, err: why }, 'held all work of the cluster: kind refused');
       hold ??= held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
       hold.failed(why);
@@ -268,7 +270,7 @@ export class ClusterCaches implements Member {
       );
     } catch (err) {
       if (!isRefusal(err)) throw err;
-      throw new CannotStartError(describeRefusal(cluster, cached, err), { cause: err });
+      throw new CannotStartError(describeRefusal(cluster, this.#options.roleFile, cached, err), { cause: err });
     }
   }
 }
@@ -278,11 +280,16 @@ function pathOf({ resource: { group, plural } }: Pick<ProbedKind, 'resource'>): 
 }
 
 /** Which cluster refuses what, and what would help. */
-function describeRefusal(cluster: Cluster, cached: Pick<ProbedKind, 'resource'>, err: ApiError): string {
+function describeRefusal(
+  cluster: Cluster,
+  roleFile: string,
+  cached: Pick<ProbedKind, 'resource'>,
+  err: ApiError,
+): string {
   const { group, plural } = cached.resource;
   if (err.reason === 'NotServed') {
     const remedy = group === GROUP ? `apply crds/${group}_${plural}.yaml` : 'is it an API server?';
     return `the ${cluster} cluster does not serve ${pathOf(cached)}: ${remedy}`;
   }
-  return `the ${cluster} cluster does not let us read ${pathOf(cached)}: apply deploy/rbac/ (${err.message})`;
+  return `the ${cluster} cluster does not let us read ${pathOf(cached)}: apply ${roleFile} (${err.message})`;
 }

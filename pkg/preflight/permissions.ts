@@ -41,7 +41,14 @@ interface Rule {
 }
 
 const READ = ['get', 'list', 'watch'];
-const TARGET = 'deploy/rbac/target.yaml';
+
+/** The shipped files that grant what the controllers of these Leases need, by cluster. */
+export function roleFiles(leases: ReadonlySet<string>): Readonly<Record<ClusterRole, string>> {
+  const machines = leases.has(MACHINE_LEASE);
+  const control = leases.size > 1 ? 'control' : machines ? 'control-machine-controller' : 'control-manager';
+  const target = machines ? 'target' : 'target-manager';
+  return { control: `deploy/rbac/${control}.yaml`, target: `deploy/rbac/${target}.yaml` };
+}
 
 /**
  * What a process is to be allowed: what the shipped files grant for its layout. What it cannot do anything without keeps it from
@@ -49,14 +56,12 @@ const TARGET = 'deploy/rbac/target.yaml';
  */
 export function permissionsOf(workload: Workload): readonly Permission[] {
   const { leases, hasTarget } = workload;
-  const file =
-    leases.size > 1 ? 'control' : leases.has(MANAGER_LEASE) ? 'control-manager' : 'control-machine-controller';
-  const control = `deploy/rbac/${file}.yaml`;
+  const { control, target } = roleFiles(leases);
   const rules = [
     ...(leases.has(MANAGER_LEASE) ? managerRules(control, workload) : []),
     ...(leases.has(MACHINE_LEASE) ? machineRules(control, workload) : []),
     ...commonRules(control, workload),
-    ...(hasTarget ? targetRules(leases) : []),
+    ...(hasTarget ? targetRules(target, leases) : []),
   ];
   return withoutTwins(rules.flatMap(expand));
 }
@@ -151,14 +156,13 @@ function commonRules(file: string, { leases, isElected, namespace }: Workload): 
   ];
 }
 
-function targetRules(leases: ReadonlySet<string>): readonly Rule[] {
-  const core = { cluster: 'target', group: '', file: TARGET } as const;
+function targetRules(file: string, leases: ReadonlySet<string>): readonly Rule[] {
+  const core = { cluster: 'target', group: '', file } as const;
   const nodes = { ...core, resources: ['nodes'] };
   if (!leases.has(MACHINE_LEASE)) {
-    const file = 'deploy/rbac/target-manager.yaml';
     return [
-      { ...nodes, file, verbs: READ },
-      { ...nodes, file, verbs: ['patch'], lost: 'labels, annotations and taints of templates do not reach Nodes' },
+      { ...nodes, verbs: READ },
+      { ...nodes, verbs: ['patch'], lost: 'labels, annotations and taints of templates do not reach Nodes' },
     ];
   }
   const volumes = { ...core, group: 'storage.k8s.io', resources: ['volumeattachments'] };

@@ -81,6 +81,7 @@ class Served implements AsyncDisposable {
       clientNames: tls && ['cluster-autoscaler'],
       unavailable: () => served.unavailable,
       drop: () => served.server.drop(),
+      roleFile: 'deploy/rbac/control-manager.yaml',
       metrics: autoscalerMetrics(served.registry, () => []),
       clock,
       log,

@@ -104,6 +104,18 @@ describe('the health server', () => {
     expect(body).toContain('some_gauge 7');
   });
 
+  test('serves the other metrics when one cannot be read', async () => {
+    const registry = new Registry();
+    new Gauge({ name: 'some_gauge', help: 'Some gauge.', registers: [registry] }).set(7);
+    const collect = (): never => {
+      throw new Error('no cache');
+    };
+    void new Gauge({ name: 'broken', help: 'Broken.', registers: [registry], collect });
+    const { get } = await serve(new Checks(), registry);
+
+    expect(await get('/metrics')).toMatchObject({ status: 200, body: expect.stringContaining('some_gauge 7') });
+  });
+
   test('refuses to be written to', async () => {
     const { get } = await serve();
 

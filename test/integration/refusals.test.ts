@@ -198,7 +198,7 @@ describe('an API server that refuses at first what it grants later', () => {
 
       expect(readiness.status).toBe(503);
       expect(readiness.text).toMatch(
-        /^\[-\] work failed: process held since .*, filling the caches of the target cluster \(the target cluster does not let us read volumeattachments\.storage\.k8s\.io: apply deploy\/rbac\/ \(.*is forbidden/m,
+        /^\[-\] work failed: process held since .*, filling the caches of the target cluster \(the target cluster does not let us read volumeattachments\.storage\.k8s\.io: apply deploy\/rbac\/target\.yaml \(.*is forbidden/m,
       );
       expect(await manager.metric('machinist_cluster_outage', 'cluster="target"')).toBe(0);
       expect(cloud.created).toHaveLength(2);

@@ -160,7 +160,7 @@ describe('two programs, each as a user with its own shipped role', () => {
 
       const said = machines.logged().match(/"msg":"went on without MachineSets and MachineDeployments: [^"]*"/g);
       expect(said).toHaveLength(2); // once for each kind
-      expect(machines.logged()).toContain('apply deploy/rbac/');
+      expect(machines.logged()).toContain('apply deploy/rbac/control-machine-controller.yaml (');
       expect(cloud.created).toHaveLength(3);
     },
     TEST_MS,

@@ -1,0 +1,26 @@
+import type { Registry } from 'prom-client';
+
+import type { Logger } from '../log/logger.ts';
+import { declaring } from './declaring.ts';
+
+/** Metrics that could not be read. */
+export interface MetricFailures {
+  failed(metric: string, err: unknown): void;
+}
+
+/** Declares in `registry` how often metrics could not be read; each is told in the log once, as a scrape is for anyone to repeat. */
+export function metricFailures(registry: Registry, log: Logger): MetricFailures {
+  const counter = declaring(registry).counter(
+    'machinist_scrape_failures_total',
+    'Scrapes that a metric was left out of because it could not be read, by the name of the metric.',
+    ['metric'],
+  );
+  const told = new Set<string>();
+  return {
+    failed(metric, err) {
+      counter.inc({ metric });
+      if (!told.has(metric)) log.warn({ metric, err }, 'could not read a metric, leaving it out');
+      told.add(metric);
+    },
+  };
+}
