@@ -175,7 +175,7 @@ function declareAll(registry: Registry): void {
   machineMetrics(registry, { list: () => [] });
   const none = { list: () => [], get: () => undefined };
   const clock = { now: () => 0 };
-  rolloutMetrics(registry, { machineDeployments: none, machineSets: none, clock });
+  rolloutMetrics(registry, { machineDeployments: none, machineSets: none, machines: { byIndex: () => [] }, clock });
   poolMetrics(registry, { machines: none, machineSets: none, clock });
   waitMetrics(registry, { waits: () => NOTHING_WAITS, classes: none, clock });
   buildInfo(registry, { version: '', program: '' });

@@ -18,10 +18,24 @@ export const MONITORING: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/rollout-metrics.ts',
-    from: 'Math.max(madeMs, this.#restedMs.get(metadata.uid) ?? -Infinity)',
+    from: 'Math.max(madeMs, restedMs)',
     to: 'madeMs',
     why: 'A rollout back to an earlier MachineSet seems to have lasted for weeks.',
     tests: ['pkg/controllers/machine-deployment/rollout-metrics.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/rollout-metrics.ts',
+    from: '(isBack ? this.#besideSinceMs(newest, earlier, nowMs) : madeMs)',
+    to: 'madeMs',
+    why: 'The same, after a restart.',
+    tests: ['pkg/controllers/machine-deployment/rollout-metrics.test.ts'],
+  },
+  {
+    file: 'pkg/metrics/exposition.ts',
+    from: 'failures.failed(name, err); return [];',
+    to: 'failures.failed(name, err); throw err;',
+    why: 'One metric that cannot be read fails the whole scrape.',
+    tests: ['pkg/metrics/exposition.test.ts'],
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/controller.ts',

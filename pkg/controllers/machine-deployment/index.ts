@@ -15,10 +15,10 @@ import { wakeMachineDeployments } from './wake.ts';
 /** Keeps the MachineSets of a MachineDeployment, and rolls its Machines from one to the next. */
 export function machineDeployment(operator: Operator, deps: OwnerDeps): Controller {
   const { registry, config, clock } = operator;
-  const { machineDeployments, machineSets, targets } = deps;
+  const { machineDeployments, machineSets, machines, targets } = deps;
   const recorder = operator.recorder(MACHINE_DEPLOYMENT_EVENT_SOURCE);
   machineDeploymentMetrics(registry, () => machineDeployments.list());
-  rolloutMetrics(registry, { machineDeployments, machineSets, clock });
+  rolloutMetrics(registry, { machineDeployments, machineSets, machines, clock });
   const controller = new MachineDeploymentController({
     ...deps,
     recorder: eventsAbout(deploymentResource, recorder),

@@ -1,10 +1,12 @@
 import { Gauge, type Registry } from 'prom-client';
 
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerOf } from '../../apis/meta.ts';
+import { controllerOf, type KubeObject } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { fromTimestamp, type Clock } from '../../clock/clock.ts';
+import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { nameOf } from '../../metrics/object-labels.ts';
 import { NAMED } from '../../metrics/owner-gauges.ts';
 import { deploymentFreeze } from '../replicas/freeze-marks.ts';
@@ -14,13 +16,15 @@ import { revisionOf } from './revision.ts';
 export interface RolloutSource {
   readonly machineDeployments: Pick<Lister<MachineDeployment>, 'list'>;
   readonly machineSets: Pick<Lister<MachineSet>, 'list'>;
+  readonly machines: Pick<Lister<Machine>, 'byIndex'>;
   readonly clock: Pick<Clock, 'now'>;
 }
 
 /** Declares in `registry` what the original does not tell of MachineDeployments. */
-export function rolloutMetrics(registry: Registry, { machineDeployments, machineSets, clock }: RolloutSource): void {
+export function rolloutMetrics(registry: Registry, source: RolloutSource): void {
+  const { machineDeployments, machineSets, machines, clock } = source;
   const registers = [registry];
-  const ages = new RolloutAges();
+  const ages = new RolloutAges(({ metadata }) => machines.byIndex(CONTROLLER_INDEX, metadata.uid));
   void new Gauge({
     name: 'machinist_machine_deployment_frozen',
     help: 'Whether a MachineDeployment is frozen because it had too many Machines: 1 or 0.',
@@ -35,7 +39,7 @@ export function rolloutMetrics(registry: Registry, { machineDeployments, machine
   });
   void new Gauge({
     name: 'machinist_machine_deployment_rollout_age_seconds',
-    help: 'For how long a MachineDeployment has had Machines of an earlier template beside its newest one; 0 without any.',
+    help: 'For how long a MachineDeployment has had Machines of an earlier template beside its newest one; 0 without any. Of a rollout back to an earlier template, a process that was started meanwhile knows only the Machines that are left: it shows at most the true age.',
     labelNames: NAMED,
     registers,
     collect() {
@@ -51,21 +55,31 @@ export function rolloutMetrics(registry: Registry, { machineDeployments, machine
 }
 
 /**
- * How long rollouts take. One began when its MachineSet was made; one back to an earlier set, after the last scrape without a rollout.
+ * How long rollouts take. One began when its MachineSet was made; one back to an earlier set, after the last scrape without a rollout. A
+ * process that has seen no such scrape goes by the Machines: there was no rollout back as long as only one side had any.
  */
 export class RolloutAges {
+  readonly #machinesOf: (set: MachineSet) => readonly Machine[];
   /** When there was no rollout for the last time, by the UID of the MachineDeployment. */
   readonly #restedMs = new Map<string, number>();
 
+  constructor(machinesOf: (set: MachineSet) => readonly Machine[]) {
+    this.#machinesOf = machinesOf;
+  }
+
   /** The age of the present rollout; 0 when none is under way. */
-  ofMs({ metadata, status }: MachineDeployment, sets: readonly MachineSet[], nowMs: number): number {
+  ofMs({ metadata: { uid }, status }: MachineDeployment, sets: readonly MachineSet[], nowMs: number): number {
     if ((status?.replicas ?? 0) <= (status?.updatedReplicas ?? 0)) {
-      this.#restedMs.set(metadata.uid, nowMs);
+      this.#restedMs.set(uid, nowMs);
       return 0;
     }
-    const newest = sets.toSorted((a, b) => revisionOf(b) - revisionOf(a))[0];
-    const madeMs = fromTimestamp(newest?.metadata.creationTimestamp) ?? nowMs;
-    return Math.max(0, nowMs - Math.max(madeMs, this.#restedMs.get(metadata.uid) ?? -Infinity));
+    const [newest, ...earlier] = sets.toSorted((a, b) => revisionOf(b) - revisionOf(a));
+    if (newest === undefined) return 0;
+    const madeMs = oldestMs([newest], nowMs);
+    const isBack = earlier.some((set) => oldestMs([set], nowMs) > madeMs);
+    const restedMs = this.#restedMs.get(uid) ?? (isBack ? this.#besideSinceMs(newest, earlier, nowMs) : madeMs);
+    this.#restedMs.set(uid, restedMs);
+    return Math.max(0, nowMs - Math.max(madeMs, restedMs));
   }
 
   /** Forgets those that are gone. */
@@ -73,4 +87,15 @@ export class RolloutAges {
     const uids = new Set(deployments.map(({ metadata }) => metadata.uid));
     for (const uid of this.#restedMs.keys()) if (!uids.has(uid)) this.#restedMs.delete(uid);
   }
+
+  /** Since when there are Machines of the newest set and of earlier ones, as far as those that are left tell; now, before the first. */
+  #besideSinceMs(newest: MachineSet, earlier: readonly MachineSet[], nowMs: number): number {
+    const before = earlier.flatMap((set) => this.#machinesOf(set));
+    return Math.max(oldestMs(this.#machinesOf(newest), nowMs), oldestMs(before, nowMs));
+  }
+}
+
+/** When the oldest of them was made. */
+function oldestMs(objects: readonly KubeObject[], nowMs: number): number {
+  return Math.min(nowMs, ...objects.map(({ metadata }) => fromTimestamp(metadata.creationTimestamp) ?? nowMs));
 }
