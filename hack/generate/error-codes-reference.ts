@@ -72,9 +72,9 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
 /** What users can do about each reason to wait. */
 const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly operation: string }>> = {
   NeverAsked: {
-    operation: 'Create',
+    operation: 'Create, Delete',
     cause:
-      'The MachineClass is missing or of another kind, or no driver is configured for its provider, since the Machine was created: no provider was asked for a VM.',
+      'The MachineClass is missing or of another kind, or no driver is configured for its provider, since the Machine was created: no provider was asked for a VM. A deletion goes on saying so.',
     remedy:
       'Create the MachineClass, correct `spec.class`, or configure the driver. Such a Machine can be deleted without class and driver.',
   },

@@ -1,4 +1,5 @@
 import { MINUTE } from '../durations.ts';
+import { MACHINE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../pkg/apis/meta.ts';
@@ -199,6 +200,10 @@ export class FakeWorld {
       readMachine: (machine) => {
         const key = keyOf(machine);
         return Promise.resolve(this.liveMachines.has(key) ? this.liveMachines.get(key) : machines.get(key));
+      },
+      isClassProtected: ({ metadata: { namespace = '' }, spec }) => {
+        const finalizers = this.classes.get(`${namespace}/${spec.class?.name ?? ''}`)?.metadata.finalizers;
+        return Promise.resolve(finalizers?.includes(MACHINE_FINALIZER) ?? false);
       },
       markCreationSent: (machine) => {
         this.annotate(machine, { 'machine.sapcloud.io/creation-sent-at': toTimestamp(this.clock.now()) });

@@ -46,6 +46,25 @@ describe('a creation whose answer was lost with the process', () => {
   });
 });
 
+describe('a class that is deleted with its machines before it was protected', () => {
+  test('keeps none of them: no VM was asked for', async () => {
+    await using world = await MachineWorld.open();
+    const ref = { namespace: world.namespace, name: 'class-1' };
+    const young = forCreation({ ...(await world.user.reader.get(machineClasses, ref)) });
+    Object.assign(young, { metadata: { ...ref, name: 'young' } });
+    const { metadata } = await world.user.writer.create('create', machineClasses, young);
+    const name = await world.create((m) => {
+      m.spec.class = { kind: 'MachineClass', name: 'young' };
+    });
+
+    await world.user.writer.delete('destroy', machineClasses, metadata, { uid: metadata.uid });
+    await world.delete(name);
+    await world.gone(name);
+
+    expect(world.cloud.driver.calls).not.toHaveProperty(['CreateMachine']);
+  });
+});
+
 describe('the Node of a machine', () => {
   test('has the virtual capacity of its class, for as long as the class has it', async () => {
     await using world = await MachineWorld.open();

@@ -31,6 +31,13 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     tests: ['pkg/controllers/machine/deletion/deletion.test.ts'],
   },
   {
+    file: 'pkg/controllers/machine/deletion/mark-terminating.ts',
+    from: 'return wasNeverAsked(observed) || !(await deps.isClassProtected(observed, signal));',
+    to: 'return true;',
+    why: 'A machine that another process had begun to create is let go without its class, and leaves its VM behind.',
+    tests: ['pkg/controllers/machine/creation/never-asked.test.ts'],
+  },
+  {
     file: 'pkg/controllers/machine/deletion/delete-vm.ts',
     from: 'if (!found) return',
     to: 'if (false) return',
@@ -60,7 +67,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/deletion/delete-vm.ts',
-    from: "if (resolved.missing === 'class' ? wasNeverLaunched(observed) : wasNeverAsked(observed)) {",
+    from: "if (wasNeverAsked(machine) || (resolved.missing === 'class' && wasNeverLaunched(observed))) {",
     to: 'if (true) {',
     why: 'A Machine without class is let go, and its VM leaks.',
     tests: ['pkg/controllers/machine/deletion/deletion.test.ts', 'pkg/controllers/machine/calls/unanswered.test.ts'],

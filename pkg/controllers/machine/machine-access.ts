@@ -1,18 +1,23 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { CREATION_SENT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { CREATION_SENT_ANNOTATION, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { refOf } from '../../apis/meta.ts';
 import { toTimestamp, type Clock } from '../../clock/clock.ts';
 import { concernedClusters } from '../../driver/concerned-clusters.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch } from '../../kube/patch.ts';
-import { machines } from '../../kube/resource.ts';
+import { machineClasses, machines } from '../../kube/resource.ts';
 import type { Targets } from '../../targets/targets.ts';
 
 /** What steps may ask the API server about their Machine, beside the writes at the end of a pass. */
 export interface MachineAccess {
   /** Live read of a Machine; undefined when the server says NotFound. */
   readonly readMachine: (machine: Machine, signal: AbortSignal) => Promise<Machine | undefined>;
+  /**
+   * Live: whether the MachineClass that a Machine names carries our finalizer, without which no VM is asked for. One that does not
+   * exist, or is not named, does not. Throws ApiError.
+   */
+  readonly isClassProtected: (machine: Machine, signal: AbortSignal) => Promise<boolean>;
   /** Annotates exactly this Machine with the time at which CreateMachine is sent: the one write that a pass cannot make. */
   readonly markCreationSent: (machine: Machine, signal: AbortSignal) => Promise<void>;
   /** DELETE of exactly this Machine, while it and its target cluster are known to live; gone already is fine. */
@@ -30,6 +35,14 @@ interface Deps {
 export function machineAccess({ reader, writer, targets, clock }: Deps): MachineAccess {
   return {
     readMachine: (machine, signal) => reader.get(machines, refOf(machine), { signal }).catch(ignoreNotFound),
+
+    async isClassProtected({ metadata, spec }, signal) {
+      const name = spec?.class?.name ?? '';
+      if (name === '') return false;
+      const ref = { namespace: metadata.namespace ?? '', name };
+      const machineClass = await reader.get(machineClasses, ref, { signal }).catch(ignoreNotFound);
+      return machineClass?.metadata.finalizers?.includes(MACHINE_FINALIZER) ?? false;
+    },
 
     async deleteMachine(machine, signal) {
       const { uid } = machine.metadata;

@@ -30,11 +30,15 @@ function provide(world: FakeWorld, provider: string, resourceVersion: string): v
 
 const current = (world: FakeWorld): Machine | undefined => world.machines.get(KEY);
 
-/** Passes over the deletion of the machine, until nothing more happens; whether it is gone. */
-async function isGoneAfterDeletion(world: FakeWorld): Promise<boolean> {
+function beginDeletion(world: FakeWorld): void {
   const { metadata, ...rest } = current(world) as Machine;
   const deletionTimestamp = '2026-01-01T01:00:00Z';
   world.machines.put({ ...rest, metadata: { ...metadata, deletionTimestamp, resourceVersion: '9000' } });
+}
+
+/** Passes over the deletion of the machine, until nothing more happens; whether it is gone. */
+async function isGoneAfterDeletion(world: FakeWorld): Promise<boolean> {
+  beginDeletion(world);
   for (let i = 0; i < 8 && current(world) !== undefined; i++) {
     await world.pass(world.deletion);
     await world.settle();
@@ -88,5 +92,47 @@ describe('a machine of a provider without driver', () => {
     await world.pass(world.creation);
 
     expect(await isGoneAfterDeletion(world)).toBe(false);
+  });
+});
+
+describe('a machine that is deleted before anything is said of it', () => {
+  function undecided(finalizers: readonly string[]): FakeWorld {
+    return newMachineWorld({ machineClass: (c) => void (c.metadata.finalizers = [...finalizers]) });
+  }
+
+  test('goes without its class when that was never protected, and is deleted too', async () => {
+    const world = undecided([]);
+    world.drains.end({ kind: 'drained' });
+    beginDeletion(world);
+    await world.pass(world.deletion.slice(0, 1));
+    expect(current(world)?.status?.lastOperation).toMatchObject({ type: 'Delete', errorCode: 'NeverAsked' });
+
+    world.classes.remove('default/class-1');
+    world.restart();
+    for (let i = 0; i < 8 && current(world) !== undefined; i++) await world.pass(world.deletion);
+
+    expect(current(world)).toBeUndefined();
+    expect(world.driver.calls).toEqual([]);
+  });
+
+  test('waits for a class that was protected: another process may have asked, and been killed before it wrote', async () => {
+    const world = undecided([MACHINE_FINALIZER]);
+    world.drains.end({ kind: 'drained' });
+    beginDeletion(world);
+    await world.pass(world.deletion.slice(0, 1));
+
+    world.classes.remove('default/class-1');
+    for (let i = 0; i < 8; i++) await world.pass(world.deletion);
+
+    expect(current(world)?.status?.lastOperation).toMatchObject({ state: 'Failed', type: 'Delete' });
+    expect(current(world)?.status?.lastOperation?.errorCode).toBeUndefined();
+  });
+
+  test('has its VM looked for while the class is there, whatever was recorded', async () => {
+    const world = undecided([]);
+    world.drains.end({ kind: 'drained' });
+
+    expect(await isGoneAfterDeletion(world)).toBe(true);
+    expect(world.driver.calls).toEqual(['status', 'delete']);
   });
 });

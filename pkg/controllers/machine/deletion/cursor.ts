@@ -6,7 +6,7 @@ import type { Clock } from '../../../clock/clock.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import { CONTROL } from '../../../gate/gate.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
-import { setFailure, setOperation } from '../../machines/status.ts';
+import { setFailure, setOperation, wasNeverAsked } from '../../machines/status.ts';
 import { deletionStageOf, describeStage, hasReached, type DeletionStage } from '../../machines/deletion-stage.ts';
 import type { MachineContext } from '../context.ts';
 import type { MachineAccess } from '../machine-access.ts';
@@ -44,17 +44,26 @@ export class DeletionCursor {
     this.#deps = deps;
   }
 
+  /** Begins the deletion of the copy. `isNeverAsked`: it is certain that no provider was asked for a VM. */
+  begin(ctx: MachineContext, isNeverAsked: boolean): void {
+    this.#move(ctx, 'vm-status', '', isNeverAsked);
+  }
+
   /** Moves the copy on. The marker is written with whatever else the pass changes. */
-  advance({ machine, pass }: MachineContext, stage: DeletionStage, text = ''): void {
-    const description = describeStage(stage, text);
-    setOperation(machine, { type: 'Delete', state: 'Processing', description }, this.#deps.clock.now());
+  advance(ctx: MachineContext, stage: DeletionStage, text = ''): void {
+    this.#move(ctx, stage, text, wasNeverAsked(ctx.machine));
+  }
+
+  #move({ machine, pass }: MachineContext, stage: DeletionStage, text: string, isNeverAsked: boolean): void {
+    const told = { type: 'Delete', state: 'Processing', description: describeStage(stage, text) } as const;
+    setOperation(machine, isNeverAsked ? { ...told, errorCode: 'NeverAsked' } : told, this.#deps.clock.now());
     pass.afterWrite(() => this.#advanced.add(machine.metadata.uid));
   }
 
   /** Shows why the copy stays at a stage; much the same text again is no write. True when it is news. */
   stay({ machine, observed }: MachineContext, stage: DeletionStage, text: string): boolean {
-    const description = describeStage(stage, text);
-    setFailure(machine, { type: 'Delete', state: 'Failed', description }, this.#deps.clock.now());
+    const told = { type: 'Delete', state: 'Failed', description: describeStage(stage, text) } as const;
+    setFailure(machine, wasNeverAsked(machine) ? { ...told, errorCode: 'NeverAsked' } : told, this.#deps.clock.now());
     return machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
   }
 

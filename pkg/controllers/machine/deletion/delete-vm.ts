@@ -36,10 +36,10 @@ export const deleteVM = (deps: Deps): MachineStep => ({
 
   async run(ctx) {
     if (!isAt(ctx, 'delete-vm')) return next;
-    const { observed, pass } = ctx;
-    const resolved = await deps.resolveClass(ctx.machine, ctx.signal);
+    const { machine, observed, pass } = ctx;
+    const resolved = await deps.resolveClass(machine, ctx.signal);
     if (isUnresolved(resolved)) {
-      if (resolved.missing === 'class' ? wasNeverLaunched(observed) : wasNeverAsked(observed)) {
+      if (wasNeverAsked(machine) || (resolved.missing === 'class' && wasNeverLaunched(observed))) {
         deps.cursor.advance(ctx, 'delete-node', 'No VM was ever asked for.');
         return next;
       }
@@ -57,7 +57,6 @@ export const deleteVM = (deps: Deps): MachineStep => ({
  */
 export function wasNeverLaunched(observed: Machine): boolean {
   const { type, state, errorCode = '' } = observed.status?.lastOperation ?? {};
-  if (wasNeverAsked(observed) && nodeNameOf(observed) === '') return true;
   return (
     phaseOf(observed) === '' &&
     type === 'Create' &&

@@ -1,28 +1,45 @@
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { Clock } from '../../../clock/clock.ts';
-import { beginPhase } from '../../machines/status.ts';
+import { beginPhase, wasNeverAsked } from '../../machines/status.ts';
 import { deletionStageOf } from '../../machines/deletion-stage.ts';
-import type { MachineStep } from '../context.ts';
+import { nothingWasAsked } from '../calls/never-asked.ts';
+import type { MachineActivities } from '../calls/results.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import type { MachineAccess } from '../machine-access.ts';
 import type { DeletionCursor } from './cursor.ts';
 
-interface Deps {
+interface Deps extends Pick<MachineAccess, 'isClassProtected'> {
+  readonly activities: Pick<MachineActivities, 'get'>;
   readonly clock: Clock;
   readonly cursor: DeletionCursor;
 }
 
-/** Begins a deletion, or finds it begun: by us, or by the original, at any stage. A preservation ends with it. */
+/**
+ * Begins a deletion, or finds it begun: by us, or by the original, at any stage. A preservation ends with it. Whether a VM was ever
+ * asked for is recorded while the status can still tell: the class may be deleted together with its machines.
+ */
 export const markTerminating = (deps: Deps): MachineStep => ({
   name: 'mark-terminating',
 
-  run(ctx) {
+  async run(ctx) {
     const { machine } = ctx;
     if (machine.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) return waitFor('other finalizers');
     if (deletionStageOf(machine) !== undefined) return next;
 
+    const isNeverAsked = await isForSure(deps, ctx);
     beginPhase(machine, 'Terminating', deps.clock.now());
     delete machine.status.currentStatus?.preserveExpiryTime;
-    deps.cursor.advance(ctx, 'vm-status');
+    deps.cursor.begin(ctx, isNeverAsked);
     return next;
   },
 });
+
+/**
+ * That a machine without status has asked for nothing does not follow from the silence: another process may have been killed before it
+ * wrote. But none asks before the class is protected, and a class that is protected stays so for as long as it has Machines.
+ */
+async function isForSure(deps: Deps, { observed, signal }: MachineContext): Promise<boolean> {
+  if (!nothingWasAsked(deps.activities, observed)) return false;
+  return wasNeverAsked(observed) || !(await deps.isClassProtected(observed, signal));
+}
