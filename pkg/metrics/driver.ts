@@ -18,7 +18,7 @@ export function driverMetrics(registry: Registry) {
     ),
     up: gauge(
       'machinist_driver_up',
-      'Whether the last attempt to get to know the driver succeeded: 1 or 0; no value before the first.',
+      'Whether the last attempt to get to know the driver succeeded: 1 or 0; no value before the first. A lost connection is noticed within seconds, whether anything is asked of the driver or not.',
       ['provider'],
     ),
     running: gauge('mcm_cloud_api_driver_requests_running', 'Calls to the driver that have not been answered yet.', [
