@@ -142,7 +142,7 @@ export class KeptMachine {
 
   #raiseBarrier({ barrier }: DrainRequest): void {
     this.changeNode((n) => {
-      if (barrier === 'cordon') n.spec = { ...n.spec, unschedulable: true };
+      if (typeof barrier === 'string') n.spec = { ...n.spec, unschedulable: true };
       else if (!this.isTainted(barrier.taint.key)) {
         n.spec = { ...n.spec, taints: [...(n.spec?.taints ?? []), barrier.taint] };
       }

@@ -66,6 +66,33 @@ describe('the barrier of a taint', () => {
   });
 });
 
+describe('a marked cordon', () => {
+  const MARK = 'node.machine.sapcloud.io/cordoned-by-maintenance';
+
+  test('says that it is ours, and fails when the Node has changed meanwhile', async () => {
+    const { client, request } = scene(node(), 'marked-cordon');
+
+    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+
+    const { resourceVersion } = node().metadata;
+    expect(client.writes).toMatchObject([
+      { resourceVersion, body: { metadata: { annotations: { [MARK]: 'true' } }, spec: { unschedulable: true } } },
+    ]);
+  });
+
+  test('does not take the cordon of somebody who was faster for ours', async () => {
+    const { client, request } = scene(
+      node((n) => void (n.spec.unschedulable = true)),
+      'marked-cordon',
+    );
+    client.failures.push(new ApiError(409, 'Conflict', 'changed'));
+
+    expect(await raiseBarrier(request, clock, signal)).toBe(true);
+
+    expect(client.writes).toHaveLength(1);
+  });
+});
+
 test('the condition of a Node is written once', async () => {
   const { client, request } = scene(node(), 'cordon');
   expect(await announce(request, clock, signal)).toBe(true);

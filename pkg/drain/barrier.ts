@@ -1,3 +1,4 @@
+import { CORDONED_BY_MAINTENANCE_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import type { Node, Taint } from '../apis/wire.ts';
 import { toTimestamp, type Clock } from '../clock/clock.ts';
 import { ApiError, isNotFound } from '../kube/errors.ts';
@@ -20,6 +21,7 @@ export function announce(request: DrainRequest, clock: Clock, signal: AbortSigna
 export function raiseBarrier(request: DrainRequest, clock: Clock, signal: AbortSignal): Promise<boolean> {
   const { barrier } = request;
   if (barrier === 'cordon') return write(request, cordonPatch, cachedNode(request), signal);
+  if (barrier === 'marked-cordon') return write(request, markedCordonPatch, cachedNode(request), signal);
   // Taints have no merge key: the whole list is written, over a list that was read live.
   return write(request, (node) => taintPatch(node, barrier.taint, clock), undefined, signal);
 }
@@ -36,7 +38,18 @@ function cordonPatch(node: Node): Patch | undefined {
   return node.spec?.unschedulable === true ? undefined : strategicPatch(node, { spec: { unschedulable: true } });
 }
 
-function taintPatch(node: Node, wanted: Exclude<Barrier, string>['taint'], clock: Clock): Patch | undefined {
+/** Only of a Node that nobody else has cordoned meanwhile: the cordon would be theirs. */
+function markedCordonPatch(node: Node): Patch | undefined {
+  if (node.spec?.unschedulable === true) return undefined;
+  const annotations = { [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' };
+  return mergePatchIfUnchanged(node, { metadata: { annotations }, spec: { unschedulable: true } });
+}
+
+function taintPatch(
+  node: Node,
+  wanted: Extract<Barrier, { taint: unknown }>['taint'],
+  clock: Clock,
+): Patch | undefined {
   const taints: readonly Taint[] = node.spec?.taints ?? [];
   if (taints.some(({ key, effect }) => key === wanted.key && effect === wanted.effect)) return undefined;
   const taint = { ...wanted, timeAdded: toTimestamp(clock.now()) };

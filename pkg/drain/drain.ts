@@ -1,7 +1,11 @@
 import type { Target } from '../targets/targets.ts';
 
-/** How new pods are kept off the Node while it is drained. */
-export type Barrier = 'cordon' | { readonly taint: { readonly key: string; readonly effect: 'NoSchedule' } };
+/**
+ * How new pods are kept off the Node while it is drained. A `marked-cordon` carries annotation CORDONED_BY_MAINTENANCE_ANNOTATION where it
+ * is ours: a Node that somebody else had cordoned before is left cordoned afterwards.
+ */
+export type Barrier =
+  'cordon' | 'marked-cordon' | { readonly taint: { readonly key: string; readonly effect: 'NoSchedule' } };
 
 /** A condition to put on the Node before anything leaves it; one of that type and status is left as it is. */
 export interface DrainCondition {

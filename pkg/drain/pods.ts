@@ -52,7 +52,7 @@ export function planDrain(pods: readonly Pod[]): PodPlan {
  * back forever.
  */
 export function toleratesBarrier(pod: Pod, barrier: Barrier): boolean {
-  const taint = barrier === 'cordon' ? CORDON_TAINT : barrier.taint;
+  const taint = typeof barrier === 'string' ? CORDON_TAINT : barrier.taint;
   return (pod.spec?.tolerations ?? []).some((toleration) => {
     if (toleration.effect !== undefined && toleration.effect !== '' && toleration.effect !== taint.effect) return false;
     if (toleration.key === undefined || toleration.key === '') return toleration.operator === 'Exists';

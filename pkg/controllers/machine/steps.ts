@@ -22,6 +22,7 @@ import { deleteNode } from './deletion/delete-node.ts';
 import { deleteVM } from './deletion/delete-vm.ts';
 import { detachVolumes } from './deletion/detach-volumes.ts';
 import { drain } from './deletion/drain.ts';
+import { drainHooks } from './deletion/drain-hooks.ts';
 import { findNode } from './deletion/find-node.ts';
 import { awaitTokenRevocation } from './deletion/last-token.ts';
 import { markTerminating } from './deletion/mark-terminating.ts';
@@ -135,6 +136,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     settleCreation(given),
     awaitTarget(given),
     correctNode,
+    drainHooks(given),
     findNode(given),
     drain(given),
     detachVolumes(given),

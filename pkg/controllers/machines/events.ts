@@ -35,6 +35,7 @@ export const MACHINE_EVENTS = {
   UpdateFailed: 'Warning',
   NodeDeleted: 'Normal',
   CreationAborted: 'Normal',
+  WaitingForHooks: 'Normal',
   DrainBlocked: 'Warning',
   DrainForced: 'Warning',
   DrainFailed: 'Warning',

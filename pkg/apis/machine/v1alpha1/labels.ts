@@ -64,6 +64,16 @@ export const LAST_APPLIED_CAPACITY_ANNOTATION = 'node.machine.sapcloud.io/last-a
 export const NOT_MANAGED_ANNOTATION = 'node.machine.sapcloud.io/not-managed-by-mcm';
 /** On bootstrap token Secrets: UID of the Machine that the token is for. */
 export const MACHINE_UID_ANNOTATION = 'machine.sapcloud.io/machine-uid';
+/**
+ * On Machines, followed by `/<name>`: the drains of a deletion and of a maintenance wait until nobody has one there any more. The first is
+ * Cluster API's, and holds up deletions alone.
+ */
+export const PRE_DRAIN_DELETE_HOOK_PREFIX = 'pre-drain.delete.hook.machine.cluster.x-k8s.io';
+export const PRE_DRAIN_HOOK_PREFIX = 'pre-drain.hook.machine.sapcloud.io';
+/** On Machines that are deleted: since when no hook has held up the drain, RFC 3339; its timeout counts from there. */
+export const DRAIN_SINCE_ANNOTATION = 'machine.sapcloud.io/drain-since';
+/** On Nodes: `true` says that it was schedulable when we cordoned it, so that we may uncordon it when its machine is kept. */
+export const CORDONED_BY_MAINTENANCE_ANNOTATION = 'node.machine.sapcloud.io/cordoned-by-maintenance';
 /** On MachineDeployments: how many Machines may be replaced for bad health at once; int or percent. */
 export const MAX_REPLACEMENTS_ANNOTATION = 'machine.sapcloud.io/max-replacements';
 /** On MachineDeployments: the fewest and the most Machines that an autoscaler may choose; both make it a node group. */

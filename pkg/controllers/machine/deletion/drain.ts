@@ -1,5 +1,5 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { FORCE_DELETION_LABEL, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { DRAIN_SINCE_ANNOTATION, FORCE_DELETION_LABEL, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
@@ -59,7 +59,7 @@ async function nodeOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess): Promi
 
 function planOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node): DrainPlan {
   const { machine, signal } = ctx;
-  const { name, deletionTimestamp } = machine.metadata;
+  const { name, deletionTimestamp, annotations } = machine.metadata;
   return {
     purpose: 'deletion',
     nodes,
@@ -71,7 +71,8 @@ function planOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node):
       reason: 'ScaleDown',
       message: `Machine ${name} is being deleted.`,
     },
-    startMs: fromTimestamp(deletionTimestamp) ?? deps.clock.now(),
+    startMs:
+      fromTimestamp(annotations?.[DRAIN_SINCE_ANNOTATION]) ?? fromTimestamp(deletionTimestamp) ?? deps.clock.now(),
     forcedBy: isForced(ctx) ? `the Machine carries label ${FORCE_DELETION_LABEL}` : undefined,
     isWanted: isBeingDeleted,
     // What was written for it a moment ago was as good as a look; a deletion that was taken over has no such proof.

@@ -4,6 +4,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { deletionStageOf, textOfStage, type DeletionStage } from '../../machines/deletion-stage.ts';
+import { describeHooks, drainHooksOf } from '../../machines/drain-hooks.ts';
 import { holdOf, type Hold, type HoldKind } from '../../machines/replacement-hold.ts';
 import { describeConditions } from '../../machines/node-health.ts';
 import { CREATE_FAILED } from '../../machines/status-texts.ts';
@@ -260,6 +261,8 @@ function explainDeletion(machine: Machine): Explanation {
       'The Node is drained.',
     );
   }
+  const hooks = stage === 'vm-status' || stage === 'drain' ? drainHooksOf(machine, 'deletion') : [];
+  if (hooks.length > 0) return explainHooks(hooks);
   const { reason, failed, what, after } = STAGES[stage];
   const text = textOfStage(descriptionOf(machine));
   const message = text === '' ? `Waiting for ${what}.` : text;
@@ -269,6 +272,16 @@ function explainDeletion(machine: Machine): Explanation {
   const told = explanation(isFailure(machine) ? failed : reason, message, what, after);
   const isHeldUp = code === 'ClusterOutage';
   return withOutage(machine, isHeldUp ? text : undefined, told);
+}
+
+function explainHooks(hooks: readonly string[]): Explanation {
+  const whose = 'each to be removed by whoever has set it';
+  return explanation(
+    'WaitingForHooks',
+    describeHooks(hooks),
+    `annotations ${hooks.join(', ')}: ${whose}`,
+    'The Node is drained.',
+  );
 }
 
 function explainKeptByOthers(finalizers: readonly string[]): Explanation {

@@ -8,6 +8,7 @@ import type { Writer } from '../../../kube/client.ts';
 import { isNotFound } from '../../../kube/errors.ts';
 import {
   CREATION_SENT_ANNOTATION,
+  DRAIN_SINCE_ANNOTATION,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
   MACHINE_FINALIZER,
   NODE_LABEL,
@@ -28,6 +29,7 @@ import type { MachineContext } from '../context.ts';
 const OWNED_ANNOTATIONS = [
   PRIORITY_ANNOTATION,
   CREATION_SENT_ANNOTATION,
+  DRAIN_SINCE_ANNOTATION,
   NODE_SYNC_REFUSED_ANNOTATION,
   PRESERVE_ANNOTATION,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,

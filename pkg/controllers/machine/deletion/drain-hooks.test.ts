@@ -1,0 +1,135 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { HOUR } from '../../../../test/durations.ts';
+import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
+import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { machineConditions } from '../explain/conditions.ts';
+
+const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
+const KEY = 'default/m-1';
+const HOOK = 'pre-drain.hook.machine.sapcloud.io/backup';
+const OTHER = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/move-leader';
+
+type Change = (m: ReturnType<typeof machine>) => void;
+
+/** A Machine that is being deleted, with hooks. */
+function start(hooks: readonly string[], change: Change = () => undefined): FakeWorld {
+  const world = new FakeWorld();
+  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
+  world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+  world.classes.put(machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER] })));
+  world.secrets.put(secret());
+  world.machines.put(
+    machine((m) => {
+      m.metadata.finalizers = [FINALIZER];
+      m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+      m.metadata.annotations = Object.fromEntries(hooks.map((hook) => [hook, '']));
+      m.status.conditions = [{ type: 'Ready', status: 'True' }];
+      change(m);
+    }),
+  );
+  world.nodes.cache.put(node());
+  return world;
+}
+
+/** Annotations are what they are now. */
+function annotate(world: FakeWorld, annotations: Record<string, string>): void {
+  const now = world.machines.get(KEY);
+  if (now === undefined) throw new Error('the Machine is gone');
+  const { resourceVersion } = now.metadata;
+  world.machines.put({ ...now, metadata: { ...now.metadata, annotations, resourceVersion: `${resourceVersion}0` } });
+}
+
+async function passes(world: FakeWorld): Promise<void> {
+  for (let i = 0; i < 4 && world.machines.get(KEY) !== undefined; i++) {
+    await world.pass(world.deletion);
+    await world.settle();
+  }
+}
+
+const told = (world: FakeWorld) => world.machines.get(KEY)?.status?.lastOperation;
+
+describe('a deletion with hooks', () => {
+  test('waits, and says for which, before anything happens to its Node', async () => {
+    const world = start([OTHER, HOOK]);
+
+    await passes(world);
+
+    expect(told(world)).toMatchObject({ state: 'Processing' });
+    expect(told(world)?.description).toContain(`Waiting for hooks: ${OTHER}, ${HOOK}.`);
+    expect(world.drains.requests).toEqual([]);
+    expect(world.nodes.done).toEqual([]);
+    expect(world.driver.calls).toEqual([]);
+    expect(world.events.map(({ reason }) => reason)).toEqual(['WaitingForHooks']);
+    const conditions = machineConditions(world.machines.get(KEY) as never, world.clock.now());
+    expect(conditions.find(({ type }) => type === 'Drained')).toMatchObject({
+      status: 'False',
+      reason: 'WaitingForHooks',
+      message: `Waiting for hooks: ${OTHER}, ${HOOK}.`,
+    });
+  });
+
+  test.each([
+    {
+      what: 'is forced',
+      change: (m: ReturnType<typeof machine>) => void (m.metadata.labels['force-deletion'] = 'true'),
+    },
+    { what: 'has no Node', change: () => undefined, isLost: true },
+    { what: 'has no target cluster', change: () => undefined, isWithoutTarget: true },
+  ])('waits also when it $what', async ({ change, isLost, isWithoutTarget }) => {
+    const world = start([HOOK], change);
+    if (isLost === true) world.nodes.cache.remove('m-1');
+    if (isWithoutTarget === true) world.hasTarget = false;
+
+    await passes(world);
+
+    expect(told(world)?.description).toContain('Waiting for hooks');
+    expect(world.driver.calls).toEqual([]);
+  });
+
+  test('goes on when the last of them is gone, with the whole drain timeout, whoever goes on', async () => {
+    const world = start([HOOK, OTHER]);
+    await passes(world);
+    annotate(world, { [OTHER]: '' });
+    await passes(world);
+    expect(world.drains.requests).toEqual([]);
+
+    world.clock.advance(3 * HOUR);
+    annotate(world, {});
+    await passes(world);
+
+    const deadlineMs = world.clock.now() + 2 * HOUR;
+    expect(world.drains.requests).toMatchObject([{ force: false, deadlineMs }]);
+    expect(world.machines.get(KEY)?.metadata.annotations).toEqual({
+      'machine.sapcloud.io/drain-since': new Date(world.clock.now()).toISOString().replace('.000', ''),
+    });
+    world.clock.advance(HOUR);
+    world.restart();
+    await passes(world);
+    expect(world.drains.requests.at(-1)).toMatchObject({ force: false, deadlineMs });
+  });
+
+  test('stops a drain that has begun', async () => {
+    const world = start([]);
+    await passes(world);
+    expect(world.drains.requests).toHaveLength(1);
+
+    annotate(world, { [HOOK]: '' });
+    await passes(world);
+    world.clock.advance(HOUR);
+    await passes(world);
+
+    expect(told(world)?.description).toContain('Waiting for hooks');
+    expect(world.activities.get('uid-of-m-1', 'drain')).toBeUndefined();
+    expect(world.drains.requests).toHaveLength(1);
+  });
+
+  test('takes no notice of what is no time in the record of the end of hooks', async () => {
+    const world = start([], (m) => void (m.metadata.annotations = { 'machine.sapcloud.io/drain-since': 'soon' }));
+
+    await passes(world);
+
+    expect(world.drains.requests).toMatchObject([{ deadlineMs: Date.parse('2026-01-01T02:00:00Z') }]);
+  });
+});

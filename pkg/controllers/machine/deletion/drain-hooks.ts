@@ -1,0 +1,49 @@
+import { DRAIN_SINCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import { toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { next, waitFor } from '../../../reconcile/result.ts';
+import { deletionStageOf, describeStage } from '../../machines/deletion-stage.ts';
+import { describeHooks, drainHooksOf, saysHooks } from '../../machines/drain-hooks.ts';
+import { setOperation } from '../../machines/status.ts';
+import type { MachineStep } from '../context.ts';
+import type { Drains } from '../drain/session.ts';
+import type { News } from '../news.ts';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly news: News;
+  readonly drains: Drains;
+}
+
+/**
+ * Waits with the drain, also one that has begun, for as long as the Machine has a hook; nothing overrules one, and a machine without Node
+ * waits too. The time that it waited is given back to the drain: its timeout counts anew, by an annotation that is recorded before the
+ * last operation says anything else.
+ */
+export const drainHooks = (deps: Deps): MachineStep => ({
+  name: 'drain-hooks',
+
+  run(ctx) {
+    const { machine, pass } = ctx;
+    const { clock, drains, news } = deps;
+    const stage = deletionStageOf(machine);
+    if (stage !== 'vm-status' && stage !== 'drain') return next;
+    const say = (text: string): void => {
+      const description = describeStage(stage, text);
+      setOperation(machine, { type: 'Delete', state: 'Processing', description }, clock.now());
+    };
+
+    const hooks = drainHooksOf(machine, 'deletion');
+    if (hooks.length > 0) {
+      const text = describeHooks(hooks);
+      drains.end(ctx);
+      say(text);
+      if (news.isNews(machine.metadata.uid, text)) pass.event('WaitingForHooks', text);
+      return waitFor('the hooks to be removed');
+    }
+    if (!saysHooks(machine.status.lastOperation?.description ?? '')) return next;
+    const since = { [DRAIN_SINCE_ANNOTATION]: toTimestamp(clock.now()) };
+    machine.metadata.annotations = { ...machine.metadata.annotations, ...since };
+    say('');
+    return next;
+  },
+});

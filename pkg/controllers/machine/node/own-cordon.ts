@@ -1,0 +1,27 @@
+import { CORDONED_BY_MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Node } from '../../../apis/wire.ts';
+import type { StrategicPatch } from '../../../kube/patch.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
+import type { MachineContext } from '../context.ts';
+
+/** What takes our cordon from a Node; undefined when it has none of ours. One that somebody has lifted is not ours any more. */
+export function withoutOwnCordon(node: Node): StrategicPatch<Node> | undefined {
+  if (node.metadata.annotations?.[CORDONED_BY_MAINTENANCE_ANNOTATION] !== 'true') return undefined;
+  const metadata = { annotations: { [CORDONED_BY_MAINTENANCE_ANNOTATION]: null } };
+  return node.spec?.unschedulable === true ? { metadata, spec: { unschedulable: null } } : { metadata };
+}
+
+/** Uncordons a Node, if we have cordoned it for a drain that leaves its machine alive; as it is at this moment, not as the cache has it. */
+export async function liftOwnCordon(
+  { signal }: Pick<MachineContext, 'signal'>,
+  nodes: NodeAccess,
+  cached: Node,
+): Promise<void> {
+  if (withoutOwnCordon(cached) === undefined) return;
+  const live = await nodes.read(cached.metadata.name, signal);
+  if (live === undefined || live.metadata.uid !== cached.metadata.uid) return;
+  const change = withoutOwnCordon(live);
+  if (change === undefined) return;
+  const { resourceVersion } = live.metadata;
+  await nodes.patch(live, { ...change, metadata: { ...change.metadata, resourceVersion } }, signal);
+}
