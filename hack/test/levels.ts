@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 
 /** The levels of tests, in the order of their cost. */
-export const LEVELS = ['unit', 'integration', 'faults', 'e2e'] as const;
+export const LEVELS = ['unit', 'integration', 'faults', 'e2e', 'openstack'] as const;
 
 /** One of the levels above; its project in jest has the same name. */
 export type Level = (typeof LEVELS)[number];
@@ -24,7 +24,7 @@ export function runsOf(levels: readonly Level[], cores: number = availableParall
   const withServer = levels.filter((level) => level !== 'unit');
   const runs: Run[] = [
     { levels: levels.filter((level) => level === 'unit'), needsControlPlane: false, workers: Math.max(1, cores) },
-    { levels: withServer, needsControlPlane: true, workers: 3 },
+    { levels: withServer, needsControlPlane: withServer.some((level) => level !== 'openstack'), workers: 3 },
   ];
   return runs.filter((run) => run.levels.length > 0);
 }

@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import { LEVELS, type Run, runsOf } from './levels.ts';
+import { NoOpenStackError, openStackPackages } from '../openstack/packages.ts';
+import { type Level, LEVELS, type Run, runsOf } from './levels.ts';
 import { bundlePrograms } from './programs.ts';
 import { sumUp } from './summary.ts';
 
@@ -21,7 +22,9 @@ const FRUGAL = { GOGC: '400', GOMAXPROCS: '1' };
 
 async function main(argv: readonly string[]): Promise<number> {
   const named = LEVELS.filter((level) => level === argv[0]);
-  const runs = runsOf(named.length === 0 ? LEVELS : named);
+  const levels = await possibleOf(named.length === 0 ? LEVELS : named);
+  if (levels.length === 0) return 0;
+  const runs = runsOf(levels);
   const jestArguments = argv.slice(named.length);
 
   const directory = mkdtempSync(path.join(tmpdir(), 'machinist-tests-'));
@@ -31,8 +34,8 @@ async function main(argv: readonly string[]): Promise<number> {
     if (runs.some(({ needsControlPlane }) => needsControlPlane)) {
       const code = await run([path.join(root, 'hack/control-plane/build.ts')], {});
       if (code !== 0) return code;
-      await bundlePrograms(programs);
     }
+    if (levels.some((level) => level !== 'unit')) await bundlePrograms(programs);
     const codes: number[] = [];
     for (const one of runs)
       codes.push(
@@ -43,6 +46,19 @@ async function main(argv: readonly string[]): Promise<number> {
     return codes.every((code) => code === 0) && total.passed > 0 ? 0 : 1;
   } finally {
     rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** The level with a real OpenStack is left out, with a sentence, where its services cannot be had. */
+async function possibleOf(levels: readonly Level[]): Promise<readonly Level[]> {
+  if (!levels.includes('openstack')) return levels;
+  try {
+    await openStackPackages(console.log);
+    return levels;
+  } catch (err) {
+    if (!(err instanceof NoOpenStackError)) throw err;
+    console.log(`\nThe tests with a real OpenStack are skipped: ${err.message}.`);
+    return levels.filter((level) => level !== 'openstack');
   }
 }
 

@@ -1,0 +1,233 @@
+"""One process of the OpenStack that tests use: service.py keystone|glance|neutron|nova FOLDER
+
+FOLDER holds settings.json, the configuration in etc/, and whatever the service keeps. On its first start a service makes its
+database (SQLite, by its models and not by the years of migrations). Once it answers, FOLDER/NAME.ready appears.
+
+Nova's API, conductor, scheduler and compute hosts share one process with Placement: they talk by oslo.messaging's transport
+in memory, so that no message broker is needed.
+"""
+import contextlib
+import json
+import os
+import signal
+import site
+import sys
+
+NAME, FOLDER = sys.argv[1], os.path.abspath(sys.argv[2])
+with open(os.path.join(FOLDER, 'settings.json')) as settings_file:
+    SETTINGS = json.load(settings_file)
+site.addsitedir(SETTINGS['packages'])
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.argv = [NAME]
+os.environ['EVENTLET_NO_GREENDNS'] = 'yes'
+
+import eventlet  # noqa: E402
+
+eventlet.monkey_patch()
+
+import eventlet.wsgi  # noqa: E402
+
+ETC = os.path.join(FOLDER, 'etc')
+
+
+def database(name):
+    """Its path, and whether it has to be made."""
+    path = os.path.join(FOLDER, 'db', name + '.sqlite')
+    return path, not os.path.exists(path)
+
+
+def serve(port, application):
+    listener = eventlet.listen(('127.0.0.1', SETTINGS['ports'][port]), backlog=512)
+    eventlet.spawn(eventlet.wsgi.server, listener, application, custom_pool=eventlet.GreenPool(200),
+                   log_output=False, debug=False, socket_timeout=600)
+
+
+def in_turn(application):
+    """One request at a time: where a transaction in SQLite yields, the next one would wait for its lock with the whole process."""
+    turn = eventlet.semaphore.Semaphore()
+
+    def answer(environ, start_response):
+        with turn:
+            return list(application(environ, start_response))
+    return answer
+
+
+def keystone():
+    os.environ['OS_KEYSTONE_CONFIG_DIR'] = ETC
+    _, is_new = database('keystone')
+    import keystone.conf  # noqa: F401
+    if is_new:
+        make_keys()
+    from keystone.server import wsgi
+    application = wsgi.initialize_public_application()
+    if is_new:
+        make_keystone_tables()
+        from keystone.cmd import bootstrap
+        bootstrap.backends.load_backends = lambda: None  # the application has loaded them, once and for all
+        first = bootstrap.Bootstrapper()
+        url = SETTINGS['authURL']
+        first.admin_username = first.project_name = first.admin_role_name = 'admin'
+        first.admin_password = SETTINGS['adminPassword']
+        first.service_name, first.region_id = 'keystone', SETTINGS['region']
+        first.public_url = first.internal_url = first.admin_url = url
+        first.immutable_roles = True
+        first.bootstrap()
+    serve('keystone', application)
+
+
+def make_keys():
+    from cryptography.fernet import Fernet
+    for folder in ('fernet', 'credential'):
+        os.makedirs(os.path.join(FOLDER, 'keys', folder), mode=0o700)
+        for number in '01':
+            with open(os.path.join(FOLDER, 'keys', folder, number), 'wb') as key:
+                key.write(Fernet.generate_key())
+
+
+def make_keystone_tables():
+    import importlib
+    import pkgutil
+
+    import keystone
+    from keystone.common import sql
+    for module in pkgutil.walk_packages(keystone.__path__, 'keystone.', onerror=lambda _: None):
+        parts = module.name.split('.')
+        if 'tests' not in parts and 'backends' in parts and 'sql' in parts[-1]:
+            importlib.import_module(module.name)
+    with sql.session_for_write() as session:
+        sql.ModelBase.metadata.create_all(session.get_bind())
+
+
+def glance():
+    os.environ['OS_GLANCE_CONFIG_DIR'] = ETC
+    _, is_new = database('glance')
+    if is_new:
+        from glance.common import config
+        from glance.db.sqlalchemy import api, models
+        config.parse_args(args=[], default_config_files=[os.path.join(ETC, 'glance-api.conf')])
+        models.BASE.metadata.create_all(api.get_engine())
+        config.CONF.reset()
+    from glance.common import wsgi_app
+    serve('glance', wsgi_app.init_app())
+
+
+def neutron():
+    os.environ['OS_NEUTRON_CONFIG_DIR'], os.environ['OS_NEUTRON_CONFIG_FILES'] = ETC, 'neutron.conf'
+    _, is_new = database('neutron')
+    from neutron import server
+    server._init_configuration()
+    # What one model adds to another is there before the first list of a service that starts again.
+    from neutron.db.migration.models import head  # noqa: F401
+    from sqlalchemy import orm
+    orm.configure_mappers()
+    if is_new:
+        from neutron_lib.db import api, model_base
+        model_base.BASEV2.metadata.create_all(api.CONTEXT_WRITER.get_engine())
+    from neutron.server import api_eventlet
+    serve('neutron', api_eventlet.eventlet_api_server())
+
+
+def placement():
+    os.environ['OS_PLACEMENT_CONFIG_DIR'] = ETC
+    _, is_new = database('placement')
+    from oslo_config import cfg
+    from placement import conf, db_api, deploy, wsgi
+    from placement.db.sqlalchemy import migration
+    config = cfg.ConfigOpts()
+    conf.register_opts(config)
+    wsgi._parse_args(config, [''], default_config_files=[os.path.join(ETC, 'placement.conf')])
+    db_api.configure(config)
+    if is_new:
+        migration.create_schema()
+    serve('placement', in_turn(deploy.loadapp(config)))
+
+
+def nova():
+    cell0, is_new = database('nova_cell0')
+    import nova.monkey_patch  # noqa: F401
+    import nova.conf
+    import nova.virt
+    from nova import config, context, objects, service
+    from oslo_log import log
+    from machinist_bed import hypervisors
+    conf = nova.conf.CONF
+    config.parse_args(['nova', '--config-file', os.path.join(ETC, 'nova.conf')])
+    log.setup(conf, 'nova')
+    nova.virt.bed = sys.modules['nova.virt.bed'] = hypervisors  # Nova loads drivers of its own package only
+    from nova.api.openstack import compute, wsgi_app  # noqa: F401
+    from nova.compute import manager, rpcapi as compute_topic  # noqa: F401
+    from nova.conductor import manager, rpcapi as conductor_topic  # noqa: F401, F811
+    from nova.scheduler import manager, rpcapi as scheduler_topic  # noqa: F401, F811
+    import os_vif
+    placement()  # the hosts report what they have to it
+    objects.register_all()
+    os_vif.initialize()
+    if is_new:
+        make_nova_tables(conf, cell0)
+    objects.Service.enable_min_version_cache()
+    while not os.path.exists(os.path.join(FOLDER, 'identity.done')):
+        eventlet.sleep(0.05)
+
+    hosts = {}
+
+    def start(binary, topic, host):
+        conf.set_override('host', host)
+        one = service.Service.create(binary=binary, topic=topic, host=host)
+        one.start()
+        conf.set_override('host', 'control')
+        return one
+
+    def start_host(host):
+        conf.set_override('compute_driver', 'bed.' + SETTINGS['hosts'][host])
+        hosts[host] = start('nova-compute', compute_topic.RPC_TOPIC, host)
+
+    start('nova-conductor', conductor_topic.RPC_TOPIC, 'control')
+    start('nova-scheduler', scheduler_topic.RPC_TOPIC, 'control')
+    for host in SETTINGS['hosts']:
+        start_host(host)
+    if is_new:
+        from nova.objects import host_mapping
+        host_mapping.discover_hosts(context.get_admin_context())
+
+    def switch(environ, start_response):
+        """POST /HOST/stop and /HOST/start: a compute host dies, and comes back."""
+        host, verb = environ['PATH_INFO'].strip('/').split('/')
+        if verb == 'stop' and host in hosts:
+            hosts.pop(host).stop()
+        if verb == 'start' and host not in hosts:
+            start_host(host)
+        start_response('204 No Content', [])
+        return []
+
+    from paste import deploy
+    serve('nova', deploy.loadapp('config:' + os.path.join(ETC, 'nova-api-paste.ini'), name='api'))
+    serve('hosts', switch)
+
+
+def make_nova_tables(conf, cell0):
+    import sqlalchemy
+    from nova import context, objects
+    from nova.db.api import api as api_database, models as api_models
+    from nova.db.main import api as main_database, models as main_models
+    from oslo_utils import uuidutils
+    api_models.BASE.metadata.create_all(api_database.get_engine())
+    main_models.BASE.metadata.create_all(main_database.get_engine())
+    with contextlib.closing(sqlalchemy.create_engine('sqlite:///' + cell0).connect()) as connection:
+        main_models.BASE.metadata.create_all(connection)
+    admin = context.get_admin_context()
+    objects.CellMapping(admin, uuid=objects.CellMapping.CELL0_UUID, name='cell0', transport_url='none:///',
+                        database_connection='sqlite:///' + cell0).create()
+    objects.CellMapping(admin, uuid=uuidutils.generate_uuid(), name='cell1', transport_url='fake:///',
+                        database_connection=conf.database.connection).create()
+
+
+def end(*_):
+    os._exit(0)
+
+
+{'keystone': keystone, 'glance': glance, 'neutron': neutron, 'nova': nova}[NAME]()
+signal.signal(signal.SIGTERM, end)  # the services have handlers of their own
+with open(os.path.join(FOLDER, NAME + '.ready'), 'w'):
+    pass
+while True:
+    eventlet.sleep(3600)
