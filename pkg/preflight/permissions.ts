@@ -81,7 +81,7 @@ function managerRules(file: string, { namespace, isAutoscaled, isElected }: Work
     { ...ours, resources: ['machinesets', 'machines'], verbs: [...READ, 'create', 'patch', 'delete'] },
     {
       ...ours,
-      resources: ['machinedeployments/status', 'machinesets/status', 'machines/status'],
+      resources: ['machinedeployments/status', 'machinesets/status'],
       verbs: ['patch'],
     },
     ...(isAutoscaled

@@ -40,11 +40,18 @@ export interface AuditedRequest {
   readonly group: string;
   /** With the subresource after a slash. */
   readonly resource: string;
+  /** Empty in a request that names no object. */
+  readonly name: string;
   readonly code: number;
 }
 
 interface AuditLine {
-  readonly objectRef?: { readonly apiGroup?: string; readonly resource?: string; readonly subresource?: string };
+  readonly objectRef?: {
+    readonly apiGroup?: string;
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly name?: string;
+  };
   readonly verb: string;
   readonly requestURI: string;
   readonly responseStatus?: { readonly code?: number };
@@ -79,9 +86,9 @@ export class Audit implements Disposable {
   /** All requests for objects so far, in the order of their answers; of an audit of everything. */
   requests(): readonly AuditedRequest[] {
     return this.#lines().map(({ verb, responseStatus, user, objectRef = {} }) => {
-      const { apiGroup: group = '', resource = '', subresource } = objectRef;
+      const { apiGroup: group = '', resource = '', subresource, name = '' } = objectRef;
       const path = subresource === undefined ? resource : `${resource}/${subresource}`;
-      return { user: user.username ?? '', verb, group, resource: path, code: responseStatus?.code ?? 0 };
+      return { user: user.username ?? '', verb, group, resource: path, name, code: responseStatus?.code ?? 0 };
     });
   }
 
