@@ -37,6 +37,7 @@ export interface Config {
     readonly creationTimeoutMs: number;
     readonly healthTimeoutMs: number;
     readonly drainTimeoutMs: number;
+    readonly forcedDeletionTimeoutMs: number;
     readonly inPlaceUpdateTimeoutMs: number;
     readonly preserveTimeoutMs: number;
     readonly maxEvictRetries: number;
@@ -190,6 +191,7 @@ function machineFrom(program: Program, { text, number, list }: ValueReader): Con
     creationTimeoutMs: number('machine-creation-timeout'),
     healthTimeoutMs: number('machine-health-timeout'),
     drainTimeoutMs: number('machine-drain-timeout'),
+    forcedDeletionTimeoutMs: number('forced-deletion-timeout'),
     inPlaceUpdateTimeoutMs: number('machine-inplace-update-timeout'),
     preserveTimeoutMs: number('machine-preserve-timeout'),
     maxEvictRetries: number('machine-max-evict-retries'),

@@ -119,6 +119,13 @@ export const FLAGS: readonly Flag[] = [
       help: 'How long a deleted machine waits for its pods to leave before they are deleted.',
     },
     {
+      name: 'forced-deletion-timeout',
+      kind: 'duration',
+      default: '5m',
+      min: 0,
+      help: 'How long the provider may fail to delete the VM of a machine with deletion policy forced before the Machine goes without that.',
+    },
+    {
       name: 'machine-inplace-update-timeout',
       kind: 'duration',
       default: '20m',

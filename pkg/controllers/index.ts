@@ -8,6 +8,7 @@ import { machineClass } from './machine-class/index.ts';
 import { machineDeployment } from './machine-deployment/index.ts';
 import { machineSet } from './machine-set/index.ts';
 import { machine } from './machine/index.ts';
+import type { Owners } from './machines/owners.ts';
 import { ReplacementBudget } from './machines/replacement-budget.ts';
 import { ReplacementPace } from './machines/pace.ts';
 import { CreationBrake } from './replicas/creation-brake.ts';
@@ -44,7 +45,9 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
   const removed = new RemovedMachines();
   const gone = new GoneMachines();
   const drivers = notingCalls(operator.under(MACHINE_LEASE).drivers, removed);
-  const share = { secrets, budget: budgetOf(caches), pace: new ReplacementPace(operator) };
+  const owners = ownersIn(caches);
+  const budget = new ReplacementBudget({ machines: caches.machines, owners });
+  const share = { secrets, owners, budget, pace: new ReplacementPace(operator) };
   return [
     // Before the machine controller forgets what it knew of a Machine that is gone.
     orphanVMs(operator, { ...share, removed, gone, ownerless }),
@@ -55,17 +58,16 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
   ];
 }
 
-/** Machines and their owners, as far as this process may read them: asked anew each time, because caches fill later. */
-function budgetOf({ machines, machineSets, machineDeployments }: Operator['caches']): ReplacementBudget {
-  return new ReplacementBudget({
-    machines,
+/** The owners of Machines, as far as this process may read them: asked anew each time, because caches fill later. */
+function ownersIn({ machineSets, machineDeployments }: Operator['caches']): Owners {
+  return {
     get sets() {
       return filled(machineSets);
     },
     get deployments() {
       return filled(machineDeployments);
     },
-  });
+  };
 }
 
 function filled<T extends KubeObject>(cache: Informer<T>): Informer<T> | undefined {

@@ -20,11 +20,12 @@ export class Workload {
     this.namespace = namespace;
   }
 
-  /** In a namespace without any controller: pods need its service account. */
+  /** Pods need the service account of their namespace, which is there where a controller makes it. */
   static async open(api: Api, namespace: string): Promise<Workload> {
-    const workload = new Workload(api, namespace);
-    await api.send('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'default' } });
-    return workload;
+    const path = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+    const { status } = await api.request(path, { method: 'POST', body: { metadata: { name: 'default' } } });
+    if (status !== 201 && status !== 409) throw new Error(`POST ${path}: ${status}`);
+    return new Workload(api, namespace);
   }
 
   /** A pod that is bound to this Node; `claim` names a PersistentVolumeClaim. Its kubelet starts and ends it. */

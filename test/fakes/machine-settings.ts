@@ -6,6 +6,7 @@ export const SETTINGS: MachineSettings = {
   creationTimeoutMs: 20 * MINUTE,
   healthTimeoutMs: 10 * MINUTE,
   drainTimeoutMs: 120 * MINUTE,
+  forcedDeletionTimeoutMs: 5 * MINUTE,
   inPlaceUpdateTimeoutMs: 20 * MINUTE,
   preserveTimeoutMs: 96 * 60 * MINUTE,
   maxEvictRetries: 360,

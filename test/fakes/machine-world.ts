@@ -1,6 +1,8 @@
 import { MINUTE } from '../durations.ts';
 import { MACHINE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../pkg/apis/meta.ts';
 import type { Secret } from '../../pkg/apis/wire.ts';
@@ -55,13 +57,18 @@ export class FakeWorld {
   readonly clock = new FakeClock();
   readonly pace = new ReplacementPace({ clock: this.clock });
   readonly machines = new Store<Machine>(MACHINE_INDEXES);
-  readonly budget = new ReplacementBudget({ machines: this.machines });
+  readonly owners = { sets: new Store<MachineSet>(), deployments: new Store<MachineDeployment>() };
+  readonly budget = new ReplacementBudget({ machines: this.machines, owners: {} });
   readonly classes = new Store<MachineClass>();
   readonly secrets = new Store<Secret>();
   readonly nodes = new FakeNodes();
   readonly driver = new FakeDriver();
   readonly drains = new FakeDrain();
   readonly deletedMachines: string[] = [];
+  /** Classes that note that a Machine was let go by force. */
+  readonly notedRemovals: string[] = [];
+  /** What that fails with. */
+  noteFailure: Error | undefined;
   readonly tokenCalls: string[] = [];
   /** What every reading of a class's Secrets fails with. */
   secretFailure: Error | undefined;
@@ -197,6 +204,7 @@ export class FakeWorld {
       metrics: this.#metrics(),
       budget: this.budget,
       pace: this.pace,
+      owners: this.owners,
       readMachine: (machine) => {
         const key = keyOf(machine);
         return Promise.resolve(this.liveMachines.has(key) ? this.liveMachines.get(key) : machines.get(key));
@@ -208,6 +216,10 @@ export class FakeWorld {
       markCreationSent: (machine) => {
         this.annotate(machine, { 'machine.sapcloud.io/creation-sent-at': toTimestamp(this.clock.now()) });
         return Promise.resolve();
+      },
+      noteForcedRemoval: ({ metadata: { name } }) => {
+        this.notedRemovals.push(name);
+        return this.noteFailure === undefined ? Promise.resolve() : Promise.reject(this.noteFailure);
       },
       deleteMachine: (machine) => {
         this.deletedMachines.push(machine.metadata.uid);

@@ -26,6 +26,8 @@ const PATIENCE = { timeoutMs: 60_000 };
 export interface MachineWorldOptions {
   readonly connection?: Connection;
   readonly userData?: string;
+  /** Only the machine controller, unless told otherwise. */
+  readonly controllers?: string;
   /** Flags of the program. */
   readonly flags?: Readonly<Record<string, string>>;
   /** Whether the driver promises to find what it began; it does, unless told otherwise. */
@@ -113,7 +115,7 @@ export class MachineWorld implements AsyncDisposable {
         connection,
         subject: { user: 'machinist' },
         namespace: ns.name,
-        controllers: 'machine',
+        controllers: options.controllers ?? 'machine',
         flags: { driver: 'sim=unix:///in-process', ...options.flags },
         hooks: { openDriver: () => cloud.driver },
       });

@@ -46,8 +46,8 @@ export const MONITORING: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/drain/session.ts',
-    from: 'forceAtMs: force === undefined ? deadlineMs : undefined',
-    to: 'forceAtMs: deadlineMs',
+    from: 'forceAtMs: force === undefined ? forceAtMs : undefined',
+    to: 'forceAtMs',
     why: 'A drain whose pods are deleted already is shown as one that waits until then.',
     tests: ['pkg/controllers/machine/deletion/deletion.test.ts'],
   },

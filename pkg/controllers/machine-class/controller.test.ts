@@ -150,3 +150,38 @@ describe('a class that is being deleted', () => {
     expect(world.client.writes).toEqual([]);
   });
 });
+
+describe('a class of which a Machine was let go by force', () => {
+  const KEY_OF_NOTE = 'safety.machine.sapcloud.io/forced-removal-unconfirmed';
+  const noted = held((c) => {
+    c.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    c.metadata.resourceVersion = '2';
+    c.metadata.annotations = { [KEY_OF_NOTE]: '2026-01-01T00:00:00Z' };
+  });
+
+  test('is kept for as long as nobody knows of its VM, and says so now and then', async () => {
+    const world = new World();
+    world.classes.put(noted);
+    world.loseMachines();
+    world.answer = new Error('the provider does not answer');
+
+    await world.pass();
+    world.clock.advance(2 * LONGEST_HOLD_MS);
+    await world.pass();
+
+    expect(world.client.writes).toEqual([]);
+    expect(world.events).toEqual(['ForcedRemovalUnconfirmed']);
+  });
+
+  test('loses note and finalizer together when a list shows no VM', async () => {
+    const world = new World();
+    world.classes.put(noted);
+    world.loseMachines();
+
+    await world.pass();
+
+    expect(world.client.writes.map(({ body }) => body)).toMatchObject([
+      { metadata: { finalizers: ['example.com/other'], annotations: { [KEY_OF_NOTE]: null } } },
+    ]);
+  });
+});

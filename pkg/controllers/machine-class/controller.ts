@@ -1,4 +1,4 @@
-import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import { FORCED_REMOVAL_ANNOTATION, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
@@ -11,7 +11,7 @@ import { machineClasses } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import { CLASS_INDEX } from '../../indexes/class-index.ts';
-import { inUse, releasedUnproven } from './events.ts';
+import { inUse, releasedUnproven, unconfirmed } from './events.ts';
 import { decideFinalizer, type FinalizerDecision, type VMsLeft } from './finalizer-decision.ts';
 
 /** What the MachineClass controller is made of. */
@@ -79,6 +79,7 @@ export class MachineClassController {
       hasMachines,
       isHeld: machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) ?? false,
       isDeleting: isBeingDeleted(machineClass),
+      isUnconfirmed: isUnconfirmed(machineClass),
       ownerless,
       waitedMs: sinceMs === undefined ? 0 : this.#deps.clock.monotonicMs() - sinceMs,
     });
@@ -96,6 +97,8 @@ export class MachineClassController {
     if (decision === 'leave') return isBeingDeleted(machineClass) ? this.#waitForMachines(key, machineClass) : stop;
     if (decision === 'ask') return requeue(0, 'the class as it is now');
     if (decision === 'wait') {
+      if (isBeingDeleted(machineClass) && isUnconfirmed(machineClass) && this.#isTimeToTell(key, machineClass))
+        this.#deps.recorder.event(unconfirmed(machineClass));
       return requeue(ASK_AGAIN_MS, ownerless === 'some' ? 'VMs without a Machine to be deleted' : 'a VM list');
     }
     if (decision === 'remove-unproven') {
@@ -111,15 +114,18 @@ export class MachineClassController {
   #waitForMachines(key: string, machineClass: MachineClass): StepResult {
     const users = this.#deps.machines.byIndex(CLASS_INDEX, key).map(({ metadata }) => metadata.name);
     if (users.length === 0) return waitFor('other finalizers');
-    const { uid } = machineClass.metadata;
+    if (this.#isTimeToTell(key, machineClass)) this.#deps.recorder.event(inUse(machineClass, users.toSorted()));
+    const toldMs = this.#told.get(key)?.atMs ?? 0;
+    return requeue(toldMs + TELL_AGAIN_MS - this.#deps.clock.monotonicMs(), 'its last Machine to be gone');
+  }
+
+  /** When its answer is yes, it counts as told. */
+  #isTimeToTell(key: string, { metadata: { uid } }: MachineClass): boolean {
     const nowMs = this.#deps.clock.monotonicMs();
     const told = this.#told.get(key);
-    if (told?.uid === uid && nowMs - told.atMs < TELL_AGAIN_MS) {
-      return requeue(told.atMs + TELL_AGAIN_MS - nowMs, 'its last Machine to be gone');
-    }
+    if (told?.uid === uid && nowMs - told.atMs < TELL_AGAIN_MS) return false;
     this.#told.set(key, { uid, atMs: nowMs });
-    this.#deps.recorder.event(inUse(machineClass, users.toSorted()));
-    return requeue(TELL_AGAIN_MS, 'its last Machine to be gone');
+    return true;
   }
 
   async #ownerlessVMs(machineClass: MachineClass, sinceMs: number, signal: AbortSignal): Promise<VMsLeft> {
@@ -149,7 +155,13 @@ export class MachineClassController {
 
   async #write(machineClass: MachineClass, finalizers: string[], signal: AbortSignal): Promise<void> {
     const { namespace = '', name } = machineClass.metadata;
-    const patch = mergePatchIfUnchanged(machineClass, { metadata: { finalizers } });
+    const isConfirmed = isUnconfirmed(machineClass) && !finalizers.includes(MACHINE_FINALIZER);
+    const annotations = isConfirmed ? { annotations: { [FORCED_REMOVAL_ANNOTATION]: null } } : {};
+    const patch = mergePatchIfUnchanged(machineClass, { metadata: { finalizers, ...annotations } });
     await this.#deps.writer.patch('change', machineClasses, { namespace, name }, patch, { signal });
   }
+}
+
+function isUnconfirmed({ metadata }: MachineClass): boolean {
+  return metadata.annotations?.[FORCED_REMOVAL_ANNOTATION] !== undefined;
 }

@@ -1,3 +1,4 @@
+import { FORCED_REMOVAL_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 
 /** One Kubernetes Event about a MachineClass. */
@@ -34,5 +35,17 @@ export function releasedUnproven(object: MachineClass, isKnown: boolean, waitedM
     type: 'Warning',
     reason: 'VMsMayBeLeft',
     message: `Released after ${waitedMinutes} minutes although ${state}: look for VMs of this class at the provider and delete them`,
+  };
+}
+
+/** The class is being deleted, and stays because a VM may be left of a Machine that was let go by force. */
+export function unconfirmed(object: MachineClass): MachineClassEvent {
+  return {
+    object,
+    type: 'Warning',
+    reason: 'ForcedRemovalUnconfirmed',
+    message:
+      'Deletion waits: a Machine of it was let go by force, and no VM list has shown yet that its VM is gone. ' +
+      `If you have deleted the VM yourself, remove annotation ${FORCED_REMOVAL_ANNOTATION}`,
   };
 }

@@ -7,11 +7,13 @@ const unused: ClassState = {
   hasMachines: false,
   isHeld: true,
   isDeleting: false,
+  isUnconfirmed: false,
   ownerless: undefined,
   waitedMs: 0,
 };
 const used: ClassState = { ...unused, hasMachines: true };
 const deleting: ClassState = { ...unused, isDeleting: true };
+const forced: ClassState = { ...deleting, isUnconfirmed: true, waitedMs: 10 * LONGEST_HOLD_MS };
 
 test.each([
   { what: 'used, not held', state: { ...used, isHeld: false }, want: 'add' },
@@ -40,6 +42,10 @@ test.each([
     state: { ...deleting, ownerless: 'unknown', waitedMs: LONGEST_HOLD_MS },
     want: 'remove-unproven',
   },
+  { what: 'no VM left after a forced removal', state: { ...forced, ownerless: 'none' }, want: 'remove' },
+  { what: 'a VM left after a forced removal', state: { ...forced, ownerless: 'some' }, want: 'wait' },
+  { what: 'nobody knows after a forced removal', state: { ...forced, ownerless: 'unknown' }, want: 'wait' },
+  { what: 'driver cannot list after a forced removal', state: { ...forced, ownerless: 'unsupported' }, want: 'wait' },
 ] as const)('$what: $want', ({ state, want }) => {
   expect(decideFinalizer(state)).toBe(want);
 });

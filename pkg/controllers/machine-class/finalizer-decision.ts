@@ -12,6 +12,8 @@ export interface ClassState {
   /** Whether it carries our finalizer. */
   readonly isHeld: boolean;
   readonly isDeleting: boolean;
+  /** A Machine of it was let go by force, and no list has shown since that its VM is gone. */
+  readonly isUnconfirmed: boolean;
   /** Undefined before the provider was asked. */
   readonly ownerless: VMsLeft | undefined;
   /** How long it has been without Machines, in its present state of deletion. */
@@ -34,17 +36,22 @@ export const LONGEST_HOLD_MS = 10 * MINUTE_MS;
  * | none     | none, unsupported   | –                   | removed                                                |
  * | none     | some, unknown       | no                  | kept, asked again                                      |
  * | none     | some, unknown       | yes                 | kept, asked again; removed with a Warning after 10 min |
+ *
+ * After a Machine was let go by force it is kept until a list shows no VM, however long that takes.
  */
 export function decideFinalizer({
   hasMachines,
   isHeld,
   isDeleting,
+  isUnconfirmed,
   ownerless,
   waitedMs,
 }: ClassState): FinalizerDecision {
   if (hasMachines) return isHeld || isDeleting ? 'leave' : 'add';
   if (!isHeld) return 'leave';
   if (ownerless === undefined) return 'ask';
-  if (ownerless === 'none' || ownerless === 'unsupported') return 'remove';
+  if (ownerless === 'none') return 'remove';
+  if (isUnconfirmed) return 'wait';
+  if (ownerless === 'unsupported') return 'remove';
   return isDeleting && waitedMs >= LONGEST_HOLD_MS ? 'remove-unproven' : 'wait';
 }

@@ -290,3 +290,20 @@ test('a rollout is not complete while other machines exist', () => {
   expect(isComplete(deployment(), { ...status, replicas: 4 })).toBe(false);
   expect(isComplete(deployment(), { ...status, replicas: 3 })).toBe(true);
 });
+
+test('a deletion policy that nobody understands is told, whenever it changes, and taken back', () => {
+  const annotated = (policy: string, conditions: MachineDeploymentStatus['conditions']): BuiltMachineDeployment =>
+    deployment((d) => {
+      d.metadata.annotations = { 'machine.sapcloud.io/deletion-policy': policy };
+      d.status.conditions = conditions ?? [];
+    });
+  const told = ({ conditions }: MachineDeploymentStatus): string | undefined =>
+    conditions?.find(({ type }) => type === 'InvalidDeletionPolicy')?.message;
+
+  const first = computed({ deployment: annotated('soft', []) });
+  const second = computed({ deployment: annotated('hard', first.conditions) });
+
+  expect(told(first)).toContain('of the MachineDeployment is "soft"');
+  expect(told(second)).toContain('of the MachineDeployment is "hard"');
+  expect(told(computed({ deployment: annotated('unsafe', second.conditions) }))).toBeUndefined();
+});

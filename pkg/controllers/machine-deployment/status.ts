@@ -9,6 +9,7 @@ import type {
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { MergePatch } from '../../kube/patch.ts';
+import { INVALID_DELETION_POLICY, wrongPolicyOf } from '../machines/deletion-policy.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 import { REPLACEMENT_HELD, replacementHold } from '../machines/replacement-held-condition.ts';
 import { countMachines, LISTED_FAILED_MACHINES, type MachineCounts } from '../replicas/machine-state.ts';
@@ -114,6 +115,13 @@ function conditionsOf(
     const { refresh, ...condition } = progress;
     set('Progressing', condition, refresh);
   }
+  const wrong = wrongPolicyOf(deployment, 'MachineDeployment');
+  const wrongBefore = conditions.find(({ type }) => type === INVALID_DELETION_POLICY)?.message;
+  set(
+    INVALID_DELETION_POLICY,
+    wrong === undefined ? undefined : { status: 'True', reason: 'UnknownValue', message: wrong },
+    wrong !== wrongBefore,
+  );
   set('ReplicaFailure', replicaFailure(sets));
   const held = replacementHold(sets.flatMap(({ machines }) => machines));
   const heldBefore = conditions.find(({ type }) => type === REPLACEMENT_HELD)?.message;

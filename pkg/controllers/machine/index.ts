@@ -13,6 +13,7 @@ import type { Controller } from '../../reconcile/controller.ts';
 import { endWithResults } from '../../reconcile/last-results.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
+import type { Owners } from '../machines/owners.ts';
 import type { ReplacementBudget } from '../machines/replacement-budget.ts';
 import { HOLD_KINDS, holdOf } from '../machines/replacement-hold.ts';
 import type { ReplacementPace } from '../machines/pace.ts';
@@ -28,6 +29,7 @@ export interface MachineShare {
   readonly secrets: SecretContents;
   readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;
+  readonly owners: Owners;
   /** Those of the operator, with somebody who takes note of calls. */
   readonly drivers: Drivers;
 }

@@ -1,11 +1,16 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { CREATION_SENT_ANNOTATION, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  FORCED_REMOVAL_ANNOTATION,
+  MACHINE_FINALIZER,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import { refOf } from '../../apis/meta.ts';
 import { toTimestamp, type Clock } from '../../clock/clock.ts';
 import { concernedClusters } from '../../driver/concerned-clusters.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
-import { mergePatch } from '../../kube/patch.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineClasses, machines } from '../../kube/resource.ts';
 import type { Targets } from '../../targets/targets.ts';
 
@@ -20,6 +25,8 @@ export interface MachineAccess {
   readonly isClassProtected: (machine: Machine, signal: AbortSignal) => Promise<boolean>;
   /** Annotates exactly this Machine with the time at which CreateMachine is sent: the one write that a pass cannot make. */
   readonly markCreationSent: (machine: Machine, signal: AbortSignal) => Promise<void>;
+  /** Annotates a MachineClass, exactly as it is known, because one of its Machines is let go by force. Throws ApiError. */
+  readonly noteForcedRemoval: (machineClass: MachineClass, signal: AbortSignal) => Promise<void>;
   /** DELETE of exactly this Machine, while it and its target cluster are known to live; gone already is fine. */
   readonly deleteMachine: (machine: Machine, signal: AbortSignal) => Promise<void>;
 }
@@ -48,6 +55,13 @@ export function machineAccess({ reader, writer, targets, clock }: Deps): Machine
       const { uid } = machine.metadata;
       const options = { signal, clusters: concernedClusters(machine, targets.of(machine)?.cluster) };
       await writer.delete('destroy', machines, refOf(machine), { uid }, options).catch(ignoreNotFound);
+    },
+
+    async noteForcedRemoval(machineClass, signal) {
+      if (machineClass.metadata.annotations?.[FORCED_REMOVAL_ANNOTATION] !== undefined) return;
+      const annotations = { [FORCED_REMOVAL_ANNOTATION]: toTimestamp(clock.now()) };
+      const patch = mergePatchIfUnchanged(machineClass, { metadata: { annotations } });
+      await writer.patch('change', machineClasses, refOf(machineClass), patch, { signal });
     },
 
     async markCreationSent(machine, signal) {

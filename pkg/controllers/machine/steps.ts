@@ -10,6 +10,7 @@ import type { MachineMetrics } from './metrics.ts';
 import type { Targets } from '../../targets/targets.ts';
 import type { ReplacementBudget } from '../machines/replacement-budget.ts';
 import type { ReplacementPace } from '../machines/pace.ts';
+import type { Owners } from '../machines/owners.ts';
 import type { MachineSettings } from '../machines/settings.ts';
 import type { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
 import { DriverCalls } from './calls/driver-call.ts';
@@ -19,6 +20,7 @@ import { classResolver, type ClassSources } from './calls/class-resolution.ts';
 import type { MachineStep } from './context.ts';
 import { awaitTarget } from './deletion/await-target.ts';
 import { deleteNode } from './deletion/delete-node.ts';
+import { deletionPolicy } from './deletion/deletion-policy.ts';
 import { deleteVM } from './deletion/delete-vm.ts';
 import { detachVolumes } from './deletion/detach-volumes.ts';
 import { drain } from './deletion/drain.ts';
@@ -65,6 +67,7 @@ export interface MachineStepsDeps extends ClassSources, MachineAccess {
   /** Both shared by all who fail machines: what one of them begins counts for all. */
   readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;
+  readonly owners: Owners;
   readonly targets: Pick<Targets, 'of'>;
   readonly activities: MachineActivities;
   readonly drain: Drain;
@@ -133,6 +136,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   ];
   const deletion: readonly MachineStep[] = [
     markTerminating(given),
+    deletionPolicy(given),
     settleCreation(given),
     awaitTarget(given),
     correctNode,

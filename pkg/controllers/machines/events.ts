@@ -36,6 +36,8 @@ export const MACHINE_EVENTS = {
   NodeDeleted: 'Normal',
   CreationAborted: 'Normal',
   WaitingForHooks: 'Normal',
+  InvalidDeletionPolicy: 'Warning',
+  DeletionPolicyKept: 'Warning',
   DrainBlocked: 'Warning',
   DrainForced: 'Warning',
   DrainFailed: 'Warning',
@@ -43,6 +45,7 @@ export const MACHINE_EVENTS = {
   DetachFailed: 'Warning',
   SharedProviderID: 'Warning',
   VMDeletionFailed: 'Warning',
+  ForcedRemoval: 'Warning',
   VMDeleted: 'Normal',
   NodeLeftBehind: 'Warning',
 } as const satisfies Record<string, 'Normal' | 'Warning'>;

@@ -35,7 +35,7 @@ function budgetOf(annotation?: string): { budget: ReplacementBudget; add: (name:
     machines.put(one);
     return one;
   };
-  return { budget: new ReplacementBudget({ machines, sets, deployments }), add };
+  return { budget: new ReplacementBudget({ machines, owners: { sets, deployments } }), add };
 }
 
 describe('replacements of a MachineDeployment', () => {
@@ -69,7 +69,7 @@ describe('replacements of a MachineDeployment', () => {
 
   test('of sets that are not cached are limited by set', () => {
     const machines = new Store<Machine>();
-    const budget = new ReplacementBudget({ machines });
+    const budget = new ReplacementBudget({ machines, owners: {} });
     const { add } = budgetOf();
     const [a, b, c] = [add('a', 'old'), add('b', 'old'), add('c', 'new')];
     for (const one of [a, b, c]) machines.put(one);
@@ -79,7 +79,7 @@ describe('replacements of a MachineDeployment', () => {
 
   test('of sets that are not cached are limited by label, as in the original', () => {
     const machines = new Store<Machine>();
-    const budget = new ReplacementBudget({ machines });
+    const budget = new ReplacementBudget({ machines, owners: {} });
     const { add } = budgetOf();
     const [a, b] = [add('a', 'old'), add('b', 'new')];
     for (const one of [a, b]) {
@@ -91,7 +91,7 @@ describe('replacements of a MachineDeployment', () => {
   });
 
   test('of a machine without owner are not limited', () => {
-    const budget = new ReplacementBudget({ machines: new Store<Machine>() });
+    const budget = new ReplacementBudget({ machines: new Store<Machine>(), owners: {} });
 
     expect(budget.tryAcquire(machine())).toBeDefined();
   });

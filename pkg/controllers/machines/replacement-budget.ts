@@ -1,10 +1,9 @@
-import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { DEPLOYMENT_NAME_LABEL, MAX_REPLACEMENTS_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerOf, type KubeObject, keyBeside } from '../../apis/meta.ts';
+import { keyBeside } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
+import { ownerIn, ownerOf, type Owners } from './owners.ts';
 import { mayReplace, replacementLimit } from './replacement.ts';
 
 /** The machines that are replaced as one: those of a MachineDeployment, or of a MachineSet without one. */
@@ -19,8 +18,7 @@ export interface Pool {
 /** What the fleet is read from. A process that reads no sets knows a MachineDeployment by label `name`, or its sets one by one. */
 export interface ReplacementBudgetDeps {
   readonly machines: Lister<Machine>;
-  readonly sets?: Lister<MachineSet> | undefined;
-  readonly deployments?: Lister<MachineDeployment> | undefined;
+  readonly owners: Owners;
 }
 
 /**
@@ -51,7 +49,7 @@ export class ReplacementBudget {
   poolOf(machine: Machine): Pool | undefined {
     const setRef = ownerOf(machine, 'MachineSet');
     if (setRef === undefined) return undefined;
-    const { sets } = this.#deps;
+    const { sets } = this.#deps.owners;
     return sets === undefined ? this.#poolByName(machine, setRef.uid) : this.#poolByOwner(machine, sets, setRef);
   }
 
@@ -74,9 +72,9 @@ export class ReplacementBudget {
 
   #poolByOwner(machine: Machine, sets: Lister<MachineSet>, setRef: { name: string; uid: string }): Pool {
     const { namespace = '' } = machine.metadata;
-    const set = this.#sibling(sets, namespace, setRef);
+    const set = ownerIn(sets, namespace, setRef);
     const ref = set === undefined ? undefined : ownerOf(set, 'MachineDeployment');
-    const deployment = ref === undefined ? undefined : this.#sibling(this.#deps.deployments, namespace, ref);
+    const deployment = ref === undefined ? undefined : ownerIn(this.#deps.owners.deployments, namespace, ref);
     const mates = sets.list().filter((one) => ref !== undefined && ownerOf(one, 'MachineDeployment')?.uid === ref.uid);
     const setUIDs = new Set([setRef.uid, ...mates.map((one) => one.metadata.uid)]);
     const annotation = deployment?.metadata.annotations?.[MAX_REPLACEMENTS_ANNOTATION];
@@ -93,18 +91,4 @@ export class ReplacementBudget {
       .filter((other) => other.metadata.uid !== metadata.uid && other.metadata.namespace === metadata.namespace)
       .filter(isMate);
   }
-
-  #sibling<T extends KubeObject>(
-    lister: Lister<T> | undefined,
-    namespace: string,
-    { name, uid }: { name: string; uid: string },
-  ): T | undefined {
-    const object = lister?.get(`${namespace}/${name}`);
-    return object?.metadata.uid === uid ? object : undefined;
-  }
-}
-
-function ownerOf(object: KubeObject, kind: string): { name: string; uid: string } | undefined {
-  const owner = controllerOf(object);
-  return owner?.kind === kind && owner.apiVersion === API_VERSION ? owner : undefined;
 }

@@ -83,6 +83,14 @@ export const NODE_GROUP_MAX_ANNOTATION = 'machine.sapcloud.io/cluster-api-autosc
 export const RESERVED_RESOURCES_ANNOTATION = 'machine.sapcloud.io/reserved-resources';
 /** On MachineClasses: what a ready Node of this very version of the class had, JSON; written once for each version, for autoscalers. */
 export const LEARNED_NODE_ANNOTATION = 'machine.sapcloud.io/learned-node';
+/** On Machines, else on their MachineDeployment: `graceful`, `unsafe` or `forced`; how a Machine is deleted. Absent: as the original does. */
+export const DELETION_POLICY_ANNOTATION = 'machine.sapcloud.io/deletion-policy';
+/** On Machines that are being deleted: the policy by which they are. It is only ever weakened. */
+export const DELETION_POLICY_IN_FORCE_ANNOTATION = 'machine.sapcloud.io/deletion-policy-in-force';
+/** On Machines that are deleted with policy `forced`: since when the driver has been asked to delete the VM, RFC 3339. */
+export const FORCED_DELETION_SINCE_ANNOTATION = 'machine.sapcloud.io/forced-deletion-since';
+/** On MachineClasses: when a Machine of theirs was last let go by force, RFC 3339; until a list shows that its VM is gone. */
+export const FORCED_REMOVAL_ANNOTATION = 'safety.machine.sapcloud.io/forced-removal-unconfirmed';
 /** On MachineSets and MachineDeployments: revision of the template. */
 export const REVISION_ANNOTATION = 'deployment.kubernetes.io/revision';
 /** On MachineSets: revisions held before, comma separated. */

@@ -117,6 +117,11 @@ export class DriverCalls {
     return this.#retries.timeoutsOf(inputOf(ctx, resolved, kind));
   }
 
+  /** Whether this call has failed, as far as this process knows, and nothing that it is made of has changed since. */
+  hasFailed(ctx: MachineContext, resolved: ResolvedClass, kind: CallKind): boolean {
+    return this.#retries.failuresOf(inputOf(ctx, resolved, kind)) > 0;
+  }
+
   /** The Machine is gone. */
   forget(machineUID: string): void {
     this.#retries.forget(machineUID);

@@ -1,6 +1,6 @@
 import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { MachineMetrics } from '../metrics.ts';
@@ -12,17 +12,16 @@ import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { sharedWith } from '../identity/identity-claims.ts';
 import type { News } from '../news.ts';
 import type { ActivityResults, MachineActivities } from '../calls/results.ts';
-import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
+import { isAt, untilRecorded } from './cursor.ts';
+import { orForcedRemoval, type ForcedRemovalDeps } from './forced-removal.ts';
 
-interface Deps {
-  readonly clock: Clock;
+interface Deps extends ForcedRemovalDeps {
   readonly machines: Lister<Machine>;
   readonly activities: Pick<MachineActivities, 'forget'>;
   readonly metrics: Pick<MachineMetrics, 'deleted'>;
   readonly calls: DriverCalls;
   readonly unanswered: UnansweredCreations;
   readonly news: News;
-  readonly cursor: DeletionCursor;
   readonly resolveClass: ResolveClass;
 }
 
@@ -70,7 +69,7 @@ export function wasNeverLaunched(observed: Machine): boolean {
 async function look(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): Promise<StepResult> {
   const call = deletionOf(deps, ctx, resolved);
   const progress = deps.calls.advance(ctx, call);
-  if (progress.kind === 'waiting') return progress.result;
+  if (progress.kind === 'waiting') return await orForcedRemoval(deps, ctx, resolved, progress.result);
   const waitMs = await mayShowInMs(deps, ctx, resolved);
   if (waitMs === 0) return deleted(deps, ctx, resolved, progress.answer);
   deps.cursor.advance(ctx, 'delete-vm', 'The creation of a VM was not answered; the VM may still appear.');

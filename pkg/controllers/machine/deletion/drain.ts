@@ -6,11 +6,13 @@ import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { policyInForce } from '../../machines/deletion-policy.ts';
 import type { MachineMetrics } from '../metrics.ts';
+import type { News } from '../news.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { DrainPlan } from '../drain/plan.ts';
-import { reportProgress } from '../drain/report.ts';
+import { LATE, reportProgress } from '../drain/report.ts';
 import type { DrainState, Drains } from '../drain/session.ts';
 import { nodesOf } from './nodes.ts';
 import { isAt, isForced, untilRecorded, type DeletionCursor } from './cursor.ts';
@@ -21,6 +23,7 @@ interface Deps {
   readonly metrics: Pick<MachineMetrics, 'drained'>;
   readonly cursor: DeletionCursor;
   readonly drains: Drains;
+  readonly news: News;
 }
 
 /**
@@ -74,6 +77,7 @@ function planOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node):
     startMs:
       fromTimestamp(annotations?.[DRAIN_SINCE_ANNOTATION]) ?? fromTimestamp(deletionTimestamp) ?? deps.clock.now(),
     forcedBy: isForced(ctx) ? `the Machine carries label ${FORCE_DELETION_LABEL}` : undefined,
+    forceRule: policyInForce(machine) === 'graceful' ? 'request' : 'usual',
     isWanted: isBeingDeleted,
     // What was written for it a moment ago was as good as a look; a deletion that was taken over has no such proof.
     mayBegin: async () => deps.cursor.hasAdvanced(machine) || (await deps.cursor.isStillOurs(ctx, signal)),
@@ -86,6 +90,7 @@ function follow(deps: Deps, ctx: MachineContext, state: DrainState): StepResult 
   switch (state.kind) {
     case 'running':
       reportProgress(deps, ctx, 'Delete', state);
+      if (state.isLate && deps.news.isNews(machine.metadata.uid, LATE)) pass.event('DrainFailed', LATE);
       return waitFor(state.waitingFor);
     case 'failed':
       deps.cursor.stay(ctx, 'drain', state.text);

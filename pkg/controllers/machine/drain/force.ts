@@ -27,6 +27,7 @@ export async function forceReasonOf(
 ): Promise<ForceReason | undefined> {
   const { pass } = ctx;
   if (plan.forcedBy !== undefined) return 'label';
+  if (plan.forceRule === 'request') return undefined;
   const leftMs = deadlineOf(deps, ctx, plan) - deps.clock.now();
   if (leftMs <= 0) return 'timeout';
   pass.alsoAfter(leftMs, 'the drain timeout');

@@ -6,7 +6,7 @@ import type { NodeAccess } from '../../machines/node-access.ts';
 import { drainTimeoutMsOf, maxEvictRetriesOf, type MachineSettings } from '../../machines/settings.ts';
 import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext } from '../context.ts';
-import type { DrainPurpose, ForceReason } from './record.ts';
+import type { DrainPurpose, ForceReason, ForceRule } from './record.ts';
 
 /** Longest forced drain. */
 const FORCED_MS = MINUTE_MS;
@@ -21,6 +21,8 @@ export interface DrainPlan extends Pick<DrainRequest, 'barrier' | 'nodeCondition
   readonly startMs: number;
   /** In words why pods are to be deleted instead of evicted at once; undefined unless somebody asks for that. */
   readonly forcedBy: string | undefined;
+  /** What may force it besides that: `usual`, its timeout and a broken Node; `request`, nothing: who asks for it waits as long as it takes. */
+  readonly forceRule: ForceRule;
   /** Whether a live Machine is (still) one whose Node is to be drained for this purpose. */
   readonly isWanted: (live: Machine) => boolean;
   /** Asked right before the drain begins, when the cache alone is no proof; the pass ends when the answer is no. */
@@ -35,9 +37,22 @@ export interface DeadlineDeps {
   readonly settings: MachineSettings;
 }
 
-/** When pods that are left are deleted. Wall time. */
+/** When pods that are left are deleted, or, where nothing forces the drain, when it counts as failed. Wall time. */
 export function deadlineOf({ settings }: DeadlineDeps, { machine }: MachineContext, { startMs }: DrainPlan): number {
   return startMs + drainTimeoutMsOf(machine, settings);
+}
+
+/** When pods that are left are deleted; undefined when they never are. Wall time. */
+export function forceAtOf(deps: DeadlineDeps, ctx: MachineContext, plan: DrainPlan): number | undefined {
+  return plan.forceRule === 'usual' ? deadlineOf(deps, ctx, plan) : undefined;
+}
+
+/** When an attempt to drain ends: at the deadline, and one that is made after it although nothing forces it has the whole time again. */
+function endOf(deps: DeadlineDeps, ctx: MachineContext, plan: DrainPlan): number {
+  const deadlineMs = deadlineOf(deps, ctx, plan);
+  const nowMs = deps.clock.now();
+  const isLate = plan.forceRule === 'request' && deadlineMs <= nowMs;
+  return isLate ? nowMs + Math.max(drainTimeoutMsOf(ctx.machine, deps.settings), MINUTE_MS) : deadlineMs;
 }
 
 /** Why a drain is forced, in words. */
@@ -71,8 +86,8 @@ export function requestOf(
     barrier,
     ...(nodeCondition !== undefined && { nodeCondition }),
     force: force !== undefined,
-    deadlineMs: force === undefined ? deadlineOf(deps, ctx, plan) : clock.now() + FORCED_MS,
-    maxEvictRetries: force === undefined ? maxEvictRetriesOf(machine, settings) : 1,
+    deadlineMs: force === undefined ? endOf(deps, ctx, plan) : clock.now() + FORCED_MS,
+    maxEvictRetries: force === undefined ? retriesOf(plan, machine, settings) : 1,
     pvDetachTimeoutMs: settings.pvDetachTimeoutMs,
     pvReattachTimeoutMs: settings.pvReattachTimeoutMs,
     volumeIDOf: async (spec: unknown, signal: AbortSignal) => {
@@ -80,4 +95,9 @@ export function requestOf(
       return isUnresolved(resolved) ? undefined : (await resolved.driver.volumeIDs([spec], signal))[0];
     },
   };
+}
+
+/** A pod is deleted after its last retry, which is force too. */
+function retriesOf({ forceRule }: DrainPlan, machine: Machine, settings: MachineSettings): number {
+  return forceRule === 'usual' ? maxEvictRetriesOf(machine, settings) : Number.POSITIVE_INFINITY;
 }

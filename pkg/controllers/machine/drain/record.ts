@@ -6,11 +6,15 @@ export type DrainPurpose = 'deletion' | 'in-place-update' | 'preservation';
 /** Why a drain is forced: asked for by label, past its timeout, or the Node cannot end its pods by itself. */
 export type ForceReason = 'label' | 'timeout' | 'not-ready' | 'readonly-filesystem';
 
+/** What may force a drain that nobody asks to force: its timeout and a broken Node, or nothing. */
+export type ForceRule = 'usual' | 'request';
+
 /** What this process knows of a drain that it runs. */
 export interface DrainRecord {
   readonly purpose: DrainPurpose;
   /** Why pods are deleted instead of evicted; undefined for a normal drain. */
   readonly force: ForceReason | undefined;
+  readonly forceRule: ForceRule;
   /** Monotonic. */
   readonly startedMs: number;
   progress: DrainProgress | undefined;
@@ -19,9 +23,9 @@ export interface DrainRecord {
   /** What was told of it last on the Machine, and when (monotonic). */
   reportedReason?: string;
   reportedMs?: number;
-  /** When pods that are left are deleted, by wall time. */
-  deadlineMs?: number;
-  /** It was aborted, because a forced one takes its place. */
+  /** When pods that are left are deleted, by wall time; undefined when they never are. */
+  forceAtMs?: number | undefined;
+  /** It was aborted, because another one takes its place: a forced one, or one that nothing forces. */
   isSuperseded: boolean;
   /** How often it has failed so far. */
   failures: number;

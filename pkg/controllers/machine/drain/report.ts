@@ -5,7 +5,7 @@ import { describeStage } from '../../machines/deletion-stage.ts';
 import { setOperation } from '../../machines/status.ts';
 import type { MachineContext } from '../context.ts';
 import type { News } from '../news.ts';
-import { deadlineOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
+import { forceAtOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
 import { describeProgress, isHeldUp, reasonOf } from './progress-text.ts';
 import type { DrainRecord } from './record.ts';
 
@@ -38,22 +38,27 @@ export function nextReportInMs(record: DrainRecord, nowMs: number): number {
   return Math.max(0, dueMs - nowMs);
 }
 
+/** Said of a drain that nothing forces, when it has taken longer than its timeout. */
+export const LATE =
+  'Drain failed: it was not done within the drain timeout, and its pods are never deleted. It goes on.';
+
 /** Tells as the last operation of a machine which pods a running drain waits for and why, at a calm pace. */
 export function reportProgress(
   { clock }: { readonly clock: Clock },
   { machine, pass }: MachineContext,
   type: NonNullable<LastOperation['type']>,
-  { record, deadlineMs }: { readonly record: DrainRecord | undefined; readonly deadlineMs: number },
+  { record, isLate }: { readonly record: DrainRecord | undefined; readonly isLate: boolean },
 ): void {
   if (record?.progress === undefined) return;
-  const { progress, force } = record;
-  const description = describeStage('drain', describeProgress(progress, force === undefined ? deadlineMs : undefined));
+  const { progress, force, forceAtMs } = record;
+  const told = describeProgress(progress, force === undefined ? forceAtMs : undefined);
+  const description = describeStage('drain', isLate ? `${LATE} ${told}` : told);
   const nowMs = clock.monotonicMs();
   const waitMs =
     description === machine.status.lastOperation?.description ? PROGRESS_MS : nextReportInMs(record, nowMs);
   if (waitMs > 0) return pass.alsoAfter(waitMs, 'the pods to leave');
 
-  setOperation(machine, { type, state: 'Processing', description }, clock.now());
+  setOperation(machine, { type, state: isLate ? 'Failed' : 'Processing', description }, clock.now());
   pass.afterWrite(() => {
     record.reportedReason = reasonOf(progress);
     record.reportedMs = nowMs;
@@ -73,5 +78,5 @@ export function reportBlock(
   const standsInMs = reasonSinceMs + STANDING_MS - deps.clock.monotonicMs();
   if (standsInMs > 0) return pass.alsoAfter(standsInMs, 'the pods to leave');
   if (!deps.news.isNews(machine.metadata.uid, `DrainBlocked ${plan.purpose} ${reasonOf(progress)}`)) return;
-  pass.event('DrainBlocked', describeProgress(progress, force === undefined ? deadlineOf(deps, ctx, plan) : undefined));
+  pass.event('DrainBlocked', describeProgress(progress, force === undefined ? forceAtOf(deps, ctx, plan) : undefined));
 }

@@ -8,7 +8,7 @@ import type { ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext } from '../context.ts';
 import type { News } from '../news.ts';
 import { forceReasonOf, type ForceDeps } from './force.ts';
-import { deadlineOf, describeForce, requestOf, type DrainPlan } from './plan.ts';
+import { deadlineOf, describeForce, forceAtOf, requestOf, type DrainPlan } from './plan.ts';
 import { blockOf, describeProgress, reasonOf } from './progress-text.ts';
 import type { DrainPurpose, DrainRecord, ForceReason } from './record.ts';
 import { noteProgress, PROGRESS_MS, reportBlock } from './report.ts';
@@ -19,12 +19,17 @@ const GATE_RETRY_MS = 5_000;
 const FIRST_RETRY_MS = 5_000;
 const LONGEST_RETRY_MS = 30_000;
 
-/** How a drain stands. `deadlineMs` (wall time) is when pods that are left are deleted. */
+/**
+ * How a drain stands. `deadlineMs` (wall time) is when pods that are left are deleted, or, where nothing forces it, when it counts as
+ * failed, although it goes on.
+ */
 export type DrainState =
   | {
       readonly kind: 'running';
       readonly record: DrainRecord | undefined;
       readonly deadlineMs: number;
+      /** Nothing forces it, and it has taken longer than its timeout. */
+      readonly isLate: boolean;
       readonly waitingFor: string;
     }
   | { readonly kind: 'drained'; readonly isForced: boolean; readonly tookMs: number; readonly isNews: boolean }
@@ -55,7 +60,7 @@ export interface DrainsDeps extends ForceDeps {
 /** A drain that does not go on by itself. */
 export interface BlockedDrain {
   readonly reason: BlockedPod['reason'];
-  /** When its pods are deleted instead of evicted, by wall time; undefined when they are already. */
+  /** When its pods are deleted instead of evicted, by wall time; undefined when they are already, or never are. */
   readonly forceAtMs: number | undefined;
 }
 
@@ -71,9 +76,9 @@ export class Drains {
 
   /** The drains that wait for somebody to do something. */
   blocked(): readonly BlockedDrain[] {
-    return [...this.#records.values()].flatMap(({ progress, force, deadlineMs }) => {
+    return [...this.#records.values()].flatMap(({ progress, force, forceAtMs }) => {
       const reason = progress === undefined ? undefined : blockOf(progress);
-      return reason === undefined ? [] : [{ reason, forceAtMs: force === undefined ? deadlineMs : undefined }];
+      return reason === undefined ? [] : [{ reason, forceAtMs: force === undefined ? forceAtMs : undefined }];
     });
   }
 
@@ -108,10 +113,13 @@ export class Drains {
 
     const force = record?.force ?? (await forceReasonOf(this.#deps, ctx, plan));
     if (activity === undefined) return await this.#start(ctx, plan, force);
-    if (force !== undefined && record !== undefined && record.force === undefined) {
-      record.isSuperseded = true;
-      activities.abort(uid, 'drain', describeForce(force, plan));
-      return this.#superseded(ctx, plan, record);
+    if (record !== undefined && record.force === undefined) {
+      const isOther = record.forceRule !== plan.forceRule;
+      if (force !== undefined || isOther) {
+        record.isSuperseded = true;
+        activities.abort(uid, 'drain', force === undefined ? 'nothing forces it any more' : describeForce(force, plan));
+        return this.#superseded(ctx, plan, record);
+      }
     }
     reportBlock(this.#deps, ctx, plan, record);
     return this.#running(ctx, plan, record);
@@ -123,6 +131,7 @@ export class Drains {
     const isAsked = machine.metadata.labels?.[FORCE_DRAIN_LABEL] === 'True';
     const state = await this.advance(ctx, {
       ...drain,
+      forceRule: 'usual',
       forcedBy: isAsked ? `the Machine carries label ${FORCE_DRAIN_LABEL}` : undefined,
       isWanted: (live) => !isBeingDeleted(live),
       onForcedFailure: 'retry',
@@ -174,8 +183,11 @@ export class Drains {
   ): Running {
     ctx.pass.alsoAfter(PROGRESS_MS, waitingFor);
     const deadlineMs = deadlineOf(this.#deps, ctx, plan);
-    if (record !== undefined) record.deadlineMs = deadlineMs;
-    return { kind: 'running', record, deadlineMs, waitingFor };
+    if (record !== undefined) record.forceAtMs = forceAtOf(this.#deps, ctx, plan);
+    if (plan.forceRule === 'request' && deadlineMs > this.#deps.clock.now())
+      ctx.pass.alsoAfter(deadlineMs - this.#deps.clock.now(), 'the drain timeout');
+    const isLate = plan.forceRule === 'request' && record?.force === undefined && deadlineMs <= this.#deps.clock.now();
+    return { kind: 'running', record, deadlineMs, isLate, waitingFor };
   }
 
   #superseded(ctx: MachineContext, plan: DrainPlan, record: DrainRecord): Running {
@@ -198,6 +210,7 @@ export class Drains {
     const record: DrainRecord = {
       purpose: plan.purpose,
       force,
+      forceRule: plan.forceRule,
       startedMs: before?.startedMs ?? clock.monotonicMs(),
       progress: undefined,
       isSuperseded: false,
@@ -223,8 +236,8 @@ export class Drains {
     const isDone = activity.state === 'done' && activity.result.kind !== 'incomplete';
     if (!isDone) activities.forget(uid, 'drain');
     if (!isDone && record?.isSuperseded === true) {
-      pass.alsoAfter(0, 'the forced drain to start');
-      return this.#running(ctx, plan, undefined, 'the forced drain to start');
+      pass.alsoAfter(0, 'the next drain to start');
+      return this.#running(ctx, plan, undefined, 'the next drain to start');
     }
     if (activity.state === 'failed') return this.#failed(ctx, plan, activity.error, record);
     const { result } = activity;
@@ -267,7 +280,8 @@ export class Drains {
     if (isForced && plan.onForcedFailure === 'go-on') return { kind: 'left-pods', text };
     const failures = record?.failures ?? 0;
     const backoffMs = Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS);
-    const leftMs = isForced ? Number.POSITIVE_INFINITY : deadlineOf(this.#deps, ctx, plan) - clock.now();
+    const forceAtMs = isForced ? undefined : forceAtOf(this.#deps, ctx, plan);
+    const leftMs = (forceAtMs ?? Number.POSITIVE_INFINITY) - clock.now();
     const waitMs = Math.max(0, Math.min(backoffMs, leftMs));
     if (record !== undefined)
       Object.assign(record, { retryAtMs: clock.monotonicMs() + waitMs, failures: failures + 1 });

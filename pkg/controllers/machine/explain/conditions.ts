@@ -3,6 +3,7 @@ import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/m
 import type { ConditionStatus } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
+import { INVALID_DELETION_POLICY, wrongPolicyOf } from '../../machines/deletion-policy.ts';
 import { deletionStageOf, hasReached, textOfStage } from '../../machines/deletion-stage.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { isBeingCreated, isHeld } from '../../machines/status.ts';
@@ -14,9 +15,15 @@ import type { MachineExplanation } from './explanation.ts';
 const RECORD_REFUSED = 'RecordRefused';
 
 /** Types of `status.machineConditions`. `Drained` exists only while the machine is deleted, `NodeSyncRefused` and `RecordRefused`
- * only while something is refused. */
+ * only while something is refused, `InvalidDeletionPolicy` while the annotation says nothing. */
 export type MachineConditionType =
-  'VMCreated' | 'NodeJoined' | 'Healthy' | 'Drained' | typeof NODE_SYNC_REFUSED | typeof RECORD_REFUSED;
+  | 'VMCreated'
+  | 'NodeJoined'
+  | 'Healthy'
+  | 'Drained'
+  | typeof NODE_SYNC_REFUSED
+  | typeof RECORD_REFUSED
+  | typeof INVALID_DELETION_POLICY;
 
 /**
  * The machine's explanation as conditions, for `kubectl describe` and `kubectl wait`. Display only: nothing is decided from them,
@@ -29,6 +36,8 @@ export function machineConditions(machine: Machine, nowMs: number, recordRefused
   if (isBeingDeleted(machine)) conditions.push(drained(machine, explanation));
   const refused = refusedFor(machine);
   if (refused !== undefined) conditions.push(condition(NODE_SYNC_REFUSED, 'True', 'Refused', refused));
+  const wrong = wrongPolicyOf(machine, 'Machine');
+  if (wrong !== undefined) conditions.push(condition(INVALID_DELETION_POLICY, 'True', 'UnknownValue', wrong));
   const refusal = recordRefused ?? refusalSaidBy(machine);
   if (refusal !== undefined) conditions.push(condition(RECORD_REFUSED, 'True', 'Refused', refusal));
   const known = new Map((machine.status?.machineConditions ?? []).map((old) => [old.type, old]));
@@ -42,6 +51,11 @@ export function machineConditions(machine: Machine, nowMs: number, recordRefused
 /** What the API server refused to record when the status was last written; undefined when nothing. */
 export function refusalShownBy({ status }: Machine): string | undefined {
   return status?.machineConditions?.find(({ type }) => type === RECORD_REFUSED)?.message;
+}
+
+/** What was told to be wrong with its deletion policy when the status was last written; undefined when nothing. */
+export function wrongPolicyShownBy({ status }: Machine): string | undefined {
+  return status?.machineConditions?.find(({ type }) => type === INVALID_DELETION_POLICY)?.message;
 }
 
 /** What the last operation says that the API server refuses to record; undefined when it says nothing of that, or that is over. */

@@ -336,3 +336,36 @@ describe('conditions', () => {
     ]);
   });
 });
+
+describe('a deletion policy', () => {
+  const under =
+    (policy: string, change: Change): Change =>
+    (m) => {
+      change(m);
+      m.metadata.annotations = { 'machine.sapcloud.io/deletion-policy-in-force': policy };
+    };
+
+  test.each([
+    {
+      policy: 'graceful',
+      stage: 'drain',
+      next: 'set annotation machine.sapcloud.io/deletion-policy to unsafe or forced',
+    },
+    { policy: 'unsafe', stage: 'delete-vm', next: 'forced lets the Machine go without the provider' },
+    { policy: 'forced', stage: 'delete-vm', next: 'after --forced-deletion-timeout the Machine goes anyway' },
+  ] as const)('$policy at stage $stage says what ends it', ({ policy, stage, next }) => {
+    const { nextStep } = explain(machine(under(policy, deleting(describeStage(stage)))), NOW_MS);
+
+    expect(nextStep).toContain(next);
+  });
+
+  test('that nobody understands is a condition', () => {
+    const wrong = machine((m) => void (m.metadata.annotations = { 'machine.sapcloud.io/deletion-policy': 'soft' }));
+
+    expect(machineConditions(wrong, NOW_MS).at(-1)).toMatchObject({
+      type: 'InvalidDeletionPolicy',
+      status: 'True',
+      message: expect.stringContaining('is "soft", but must be one of graceful, unsafe, forced'),
+    });
+  });
+});

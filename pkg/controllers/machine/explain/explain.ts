@@ -1,8 +1,9 @@
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { DELETION_POLICY_ANNOTATION, MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
+import { policyInForce } from '../../machines/deletion-policy.ts';
 import { deletionStageOf, textOfStage, type DeletionStage } from '../../machines/deletion-stage.ts';
 import { describeHooks, drainHooksOf } from '../../machines/drain-hooks.ts';
 import { holdOf, type Hold, type HoldKind } from '../../machines/replacement-hold.ts';
@@ -263,7 +264,8 @@ function explainDeletion(machine: Machine): Explanation {
   }
   const hooks = stage === 'vm-status' || stage === 'drain' ? drainHooksOf(machine, 'deletion') : [];
   if (hooks.length > 0) return explainHooks(hooks);
-  const { reason, failed, what, after } = STAGES[stage];
+  const { reason, failed, what } = STAGES[stage];
+  const after = underPolicy(machine, stage) ?? STAGES[stage].after;
   const text = textOfStage(descriptionOf(machine));
   const message = text === '' ? `Waiting for ${what}.` : text;
   const code = machine.status?.lastOperation?.errorCode;
@@ -272,6 +274,19 @@ function explainDeletion(machine: Machine): Explanation {
   const told = explanation(isFailure(machine) ? failed : reason, message, what, after);
   const isHeldUp = code === 'ClusterOutage';
   return withOutage(machine, isHeldUp ? text : undefined, told);
+}
+
+/** What follows where a deletion policy says something else. */
+function underPolicy(machine: Machine, stage: DeletionStage): string | undefined {
+  const policy = policyInForce(machine);
+  if (stage === 'drain' && policy === 'graceful')
+    return `The VM is deleted. With policy graceful pods are never deleted, however long it takes: set annotation ${DELETION_POLICY_ANNOTATION} to unsafe or forced to go on without them.`;
+  if (stage !== 'delete-vm') return undefined;
+  if (policy === 'forced')
+    return 'The Node object is deleted; after --forced-deletion-timeout the Machine goes anyway.';
+  return policy === 'unsafe'
+    ? `The Node object is deleted; annotation ${DELETION_POLICY_ANNOTATION} forced lets the Machine go without the provider.`
+    : undefined;
 }
 
 function explainHooks(hooks: readonly string[]): Explanation {

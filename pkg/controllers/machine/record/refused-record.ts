@@ -5,7 +5,7 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { ApiError } from '../../../kube/errors.ts';
 import { Backoff } from '../../../workqueue/backoff.ts';
-import { describeStage, textOfStage } from '../../machines/deletion-stage.ts';
+import { deletionStageOf, describeStage, textOfStage } from '../../machines/deletion-stage.ts';
 import { MACHINE_EVENTS, type MachineEvent } from '../../machines/events.ts';
 import { isRefused, reasonFor } from '../../machines/node-refusal.ts';
 import {
@@ -140,7 +140,7 @@ export class RefusedRecords {
     const { observed, pass } = ctx;
     pass.unrecorded();
     const text = `The API server refuses to remove finalizer ${MACHINE_FINALIZER}: ${reasonFor(err, observed.metadata.name)}.`;
-    const description = describeStage('release-finalizer', text);
+    const description = describeStage(deletionStageOf(ctx.machine) ?? 'release-finalizer', text);
     return this.#fails(
       { ...ctx, machine: asRecorded(ctx) },
       { type: 'Delete', errorCode: 'RecordRefused', description },

@@ -158,6 +158,20 @@ describe('the writes of a pass', () => {
     ]);
   });
 
+  test('tell of a deletion policy that nobody understands, although nothing else is to be written', async () => {
+    const wrong = machine((m) => void (m.metadata.annotations = { 'machine.sapcloud.io/deletion-policy': 'soft' }));
+
+    const writes = await written(wrong, () => undefined);
+
+    expect(writes.map(({ what }) => what)).toEqual(['machines/m-1/status']);
+    const body = writes[0]?.body as Pick<Machine, 'status'> | undefined;
+    const told = machine((m) => {
+      Object.assign(m.metadata, wrong.metadata);
+      m.status = { ...m.status, machineConditions: body?.status?.machineConditions ?? [] };
+    });
+    expect(await written(told, () => undefined)).toEqual([]);
+  });
+
   test('destroy too when others still hold the Machine', async () => {
     const held = machine((m) => {
       Object.assign(m.metadata, going.metadata);

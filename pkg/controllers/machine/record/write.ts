@@ -9,6 +9,8 @@ import { isNotFound } from '../../../kube/errors.ts';
 import {
   CREATION_SENT_ANNOTATION,
   DRAIN_SINCE_ANNOTATION,
+  DELETION_POLICY_IN_FORCE_ANNOTATION,
+  FORCED_DELETION_SINCE_ANNOTATION,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
   MACHINE_FINALIZER,
   NODE_LABEL,
@@ -22,7 +24,8 @@ import { machines } from '../../../kube/resource.ts';
 import { isHeld } from '../../machines/status.ts';
 import { machineStatusChange } from '../../machines/status-change.ts';
 import { refusedFor } from '../../machines/node-refusal.ts';
-import { machineConditions, refusalSaidBy, refusalShownBy } from '../explain/conditions.ts';
+import { wrongPolicyOf } from '../../machines/deletion-policy.ts';
+import { machineConditions, refusalSaidBy, refusalShownBy, wrongPolicyShownBy } from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
 
 /** Annotations that the machine controller owns. */
@@ -30,6 +33,8 @@ const OWNED_ANNOTATIONS = [
   PRIORITY_ANNOTATION,
   CREATION_SENT_ANNOTATION,
   DRAIN_SINCE_ANNOTATION,
+  DELETION_POLICY_IN_FORCE_ANNOTATION,
+  FORCED_DELETION_SINCE_ANNOTATION,
   NODE_SYNC_REFUSED_ANNOTATION,
   PRESERVE_ANNOTATION,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
@@ -88,6 +93,7 @@ export async function writeStatus(
 /** Whether there is something to tell in the status. */
 function hasNews(before: Machine, after: Machine, refusal: string | undefined): boolean {
   if (machineStatusChange(before, after) !== undefined || refusedFor(before) !== refusedFor(after)) return true;
+  if (wrongPolicyShownBy(before) !== wrongPolicyOf(after, 'Machine')) return true;
   return refusalShownBy(before) !== (refusal ?? refusalSaidBy(after));
 }
 

@@ -1,0 +1,70 @@
+import {
+  DELETION_POLICY_ANNOTATION,
+  DELETION_POLICY_IN_FORCE_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import { next } from '../../../reconcile/result.ts';
+import {
+  askedPolicy,
+  describeWrongPolicy,
+  policyInForce,
+  skipsDrain,
+  weaker,
+  type AskedPolicy,
+} from '../../machines/deletion-policy.ts';
+import { deletionStageOf, hasReached } from '../../machines/deletion-stage.ts';
+import { deploymentOf, type Owners } from '../../machines/owners.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import type { Drains } from '../drain/session.ts';
+import type { News } from '../news.ts';
+import type { DeletionCursor } from './cursor.ts';
+
+interface Deps {
+  readonly owners: Owners;
+  readonly drains: Pick<Drains, 'end'>;
+  readonly news: News;
+  readonly cursor: DeletionCursor;
+}
+
+/**
+ * Finds out by which policy the machine is deleted, and records it, so that it holds when its MachineDeployment is gone. It is only ever
+ * weakened, and then at once: one that asks for no drain ends the drain that runs.
+ */
+export const deletionPolicy = (deps: Deps): MachineStep => ({
+  name: 'deletion-policy',
+
+  run(ctx) {
+    const { machine, pass } = ctx;
+    const asked = askedPolicy(machine, deploymentOf(machine, deps.owners));
+    const recorded = policyInForce(machine);
+    const policy = weaker(recorded, asked.policy);
+    tellProblems(deps, ctx, asked, policy);
+    if (policy === undefined) return next;
+
+    const annotations = { ...machine.metadata.annotations, [DELETION_POLICY_IN_FORCE_ANNOTATION]: policy };
+    machine.metadata.annotations = annotations;
+    if (skipsDrain(policy) && !hasReached(deletionStageOf(machine), 'delete-vm')) {
+      pass.afterWrite(() => deps.drains.end(ctx));
+      deps.cursor.advance(ctx, 'delete-vm', `Nothing is drained: the deletion policy is ${policy}.`);
+    }
+    return next;
+  },
+});
+
+/** Each is told once. */
+function tellProblems(
+  { news }: Deps,
+  { machine, pass }: MachineContext,
+  { policy: asked, wrong }: AskedPolicy,
+  policy: string | undefined,
+): void {
+  const { uid } = machine.metadata;
+  const text = wrong === undefined ? undefined : describeWrongPolicy(wrong);
+  if (text !== undefined && news.isNews(uid, text)) pass.event('InvalidDeletionPolicy', text);
+  if (asked === undefined || asked === policy || wrong !== undefined) return;
+  if (!news.isNews(uid, `DeletionPolicyKept ${asked} ${policy ?? ''}`)) return;
+  pass.event(
+    'DeletionPolicyKept',
+    `Annotation ${DELETION_POLICY_ANNOTATION} is ${asked} now, but the machine is already being deleted with policy ${policy ?? ''}, ` +
+      'which cannot be taken back.',
+  );
+}

@@ -1,0 +1,106 @@
+import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { FORCED_DELETION_SINCE_ANNOTATION, MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import { formatDuration } from '../../../apis/duration.ts';
+import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { policyInForce } from '../../machines/deletion-policy.ts';
+import type { MachineSettings } from '../../machines/settings.ts';
+import type { DriverCalls } from '../calls/driver-call.ts';
+import type { MachineContext, ResolvedClass } from '../context.ts';
+import type { MachineAccess } from '../machine-access.ts';
+import type { DeletionCursor } from './cursor.ts';
+
+/** What Machines are let go with although their VM may still be there. */
+export interface ForcedRemovalDeps extends Pick<MachineAccess, 'noteForcedRemoval'> {
+  readonly clock: Clock;
+  readonly settings: Pick<MachineSettings, 'forcedDeletionTimeoutMs'>;
+  readonly calls: Pick<DriverCalls, 'hasFailed'>;
+  readonly cursor: DeletionCursor;
+}
+
+/**
+ * Lets a Machine with policy `forced` go when its VM could not be deleted for the timeout; `waiting` is what ends the pass otherwise. Nothing
+ * is forgotten: the class notes it first, and is kept until a list shows that the VM is gone; the orphan loop deletes VM and Node as
+ * soon as the provider answers. Where nobody could ever find the VM, the Machine stays.
+ *
+ * | deletion of the VM                                    | what follows                         |
+ * |-------------------------------------------------------|--------------------------------------|
+ * | not failing for the timeout yet                       | waits                                |
+ * | not tried by this process yet                         | waits for its first attempt          |
+ * | the driver says that it cannot list VMs               | waits, and says why                  |
+ * | the class does not carry our finalizer                | waits, and says why                  |
+ * | otherwise                                             | the class notes it; the Machine goes |
+ */
+export async function orForcedRemoval(
+  deps: ForcedRemovalDeps,
+  ctx: MachineContext,
+  resolved: ResolvedClass,
+  waiting: StepResult,
+): Promise<StepResult> {
+  const { machine, pass } = ctx;
+  if (policyInForce(machine) !== 'forced') return waiting;
+  const timeoutMs = deps.settings.forcedDeletionTimeoutMs;
+  const leftMs = sinceMsOf(deps, ctx) + timeoutMs - deps.clock.now();
+  if (leftMs > 0) {
+    pass.alsoAfter(leftMs, 'the timeout of a forced deletion');
+    return waiting;
+  }
+  if (!deps.calls.hasFailed(ctx, resolved, 'delete')) return waiting;
+  const obstacle = await obstacleTo(resolved, ctx.signal);
+  if (obstacle !== undefined) {
+    deps.cursor.stay(ctx, 'delete-vm', obstacle);
+    return waiting;
+  }
+  await note(deps, ctx, resolved);
+  release(ctx, resolved, timeoutMs);
+  return waitFor('the object to be gone');
+}
+
+/** Since when the VM is being deleted by this policy; recorded, so that a restart does not begin anew. */
+function sinceMsOf({ clock }: ForcedRemovalDeps, { machine }: MachineContext): number {
+  const recordedMs = fromTimestamp(machine.metadata.annotations?.[FORCED_DELETION_SINCE_ANNOTATION]);
+  if (recordedMs !== undefined && recordedMs <= clock.now()) return recordedMs;
+  const now = toTimestamp(clock.now());
+  machine.metadata.annotations = { ...machine.metadata.annotations, [FORCED_DELETION_SINCE_ANNOTATION]: now };
+  return clock.now();
+}
+
+async function obstacleTo({ driver, machineClass }: ResolvedClass, signal: AbortSignal): Promise<string | undefined> {
+  const { name, finalizers } = machineClass.metadata;
+  if (finalizers?.includes(MACHINE_FINALIZER) !== true)
+    return `MachineClass ${name} may be deleted at any moment, and without it the VM could not be found again: the Machine stays.`;
+  // One that does not answer is taken for one that lists, as nearly all do.
+  const methods = await driver.capabilities(signal).then(
+    (known) => known.methods,
+    () => undefined,
+  );
+  return methods?.has('ListMachines') === false
+    ? `The driver of ${driver.provider} cannot list VMs, so that the VM could not be found again: the Machine stays.`
+    : undefined;
+}
+
+async function note(deps: ForcedRemovalDeps, ctx: MachineContext, { machineClass }: ResolvedClass): Promise<void> {
+  try {
+    await deps.noteForcedRemoval(machineClass, ctx.signal);
+  } catch (err) {
+    const reason = err instanceof Error ? err.message : String(err);
+    deps.cursor.stay(ctx, 'delete-vm', `MachineClass ${machineClass.metadata.name} could not be annotated: ${reason}.`);
+    throw err;
+  }
+}
+
+function release({ machine, pass, log }: MachineContext, { machineClass }: ResolvedClass, timeoutMs: number): void {
+  const providerID = providerIDOf(machine);
+  const { name } = machineClass.metadata;
+  const vm = providerID === '' ? 'The VM of the machine (its provider ID is not known)' : `VM ${providerID}`;
+  const node = nodeNameOf(machine);
+  const both = node === '' ? 'It is deleted' : `It and Node ${node} are deleted`;
+  machine.metadata.finalizers = (machine.metadata.finalizers ?? []).filter((one) => one !== MACHINE_FINALIZER);
+  pass.event(
+    'ForcedRemoval',
+    `${vm} could not be deleted for ${formatDuration(timeoutMs)}, and may still be there: the Machine goes without that. ` +
+      `${both} when the provider answers again; until then MachineClass ${name} is kept.`,
+    'record',
+  );
+  pass.afterWrite(() => log.warn({ providerID, class: name }, 'machine let go by force'), 'record');
+}
