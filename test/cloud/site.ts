@@ -1,7 +1,11 @@
 import { join } from 'node:path';
 
 import type { Api } from '../../hack/control-plane/api.ts';
-import type { ControlPlane, ControlPlaneOptions } from '../../hack/control-plane/control-plane.ts';
+import {
+  type ControlPlane,
+  type ControlPlaneOptions,
+  startControlPlane,
+} from '../../hack/control-plane/control-plane.ts';
 import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import type { CrdSet } from '../env/crds.ts';
 import { privateControlPlane } from '../env/environment.ts';
@@ -14,6 +18,8 @@ const SIM_DRIVER_USER = 'machinist-sim-driver';
 /** How the control plane is made. */
 export interface SiteOptions extends Pick<ControlPlaneOptions, 'extraArguments' | 'controllerManager'> {
   readonly crds?: CrdSet;
+  /** False: without definitions and roles, for a test that installs them. */
+  readonly installed?: boolean;
 }
 
 /** A control plane of its own for pools of machines: the shipped roles are granted, and their users have credentials. */
@@ -35,14 +41,17 @@ export class Site implements AsyncDisposable {
 
   /** Without kube-controller-manager, unless told otherwise: nobody tidies up after the manager. */
   static async open(options: SiteOptions = {}): Promise<Site> {
-    const plane = await privateControlPlane({ controllerManager: false, ...options });
+    const { installed = true, ...more } = options;
+    const startPlane = installed ? privateControlPlane : startControlPlane;
+    const plane = await startPlane({ controllerManager: false, ...more });
     const { connection } = plane;
     const site = new Site(
       plane,
       await connection.kubeconfigFor({ user: MANAGER_USER }),
       await connection.kubeconfigFor({ user: SIM_DRIVER_USER }),
     );
-    for (const file of ['control-identity', 'target', 'sim-driver'] as const) await grant(site.api, file, 'default');
+    const files = installed ? (['control-identity', 'target', 'sim-driver'] as const) : [];
+    for (const file of files) await grant(site.api, file, 'default');
     return site;
   }
 

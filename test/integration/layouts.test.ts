@@ -206,30 +206,60 @@ test.each([
   await expect(template(`--set=${wrong}`)).rejects.toThrow(says);
 });
 
-test('the example for the simulated cloud makes two machines', async () => {
-  await using site = await Site.open();
-  await using cloud = await SimulatedCloud.start({ site, latencyMs: QUICK });
+test('a release of the chart can be installed, upgraded, uninstalled and installed again, and its machines stay', async () => {
+  await using site = await Site.open({ installed: false });
+  const helmTo = (...args: string[]): Promise<string> =>
+    runHelm(`--kubeconfig=${site.plane.connection.kubeconfig}`, '--namespace=machinist', ...args);
+  const install = ['install', 'machinist', CHART, '--create-namespace', '--set=rbac.simDriver=true'];
   const path = '/apis/machine.sapcloud.io/v1alpha1/namespaces/machinist/machines';
-  const examples = ['deploy/namespace.yaml', 'deploy/rbac/control.yaml', 'deploy/examples/sim.yaml'];
-  await applyManifests(
-    site.api,
-    examples.flatMap((file) => parseManifests(readFileSync(join(ROOT, file), 'utf8'))),
-  );
-  await using _manager = await InProcessManager.start({
-    kubeconfig: site.kubeconfig,
-    namespace: 'machinist',
-    driver: cloud.address,
-  });
+  const machines = async (): Promise<readonly Machine[]> =>
+    (await site.api.send<{ items: Machine[] }>('GET', path)).items;
+  const running = (): Promise<readonly string[]> =>
+    eventually(
+      async () => {
+        const found = await machines();
+        expect(found.map(({ status }) => status?.currentStatus?.phase)).toEqual(['Running', 'Running']);
+        return found.map(({ metadata }) => metadata.uid);
+      },
+      { timeoutMs: 120_000, intervalMs: 200 },
+    );
+  const stored = async () => {
+    const answer = await site.api.request('/apis/apps/v1/namespaces/machinist/deployments/machine-controller-manager');
+    return answer.status === 200 ? (answer.body as { spec: { replicas: number } }).spec.replicas : answer.status;
+  };
+  const rolesOf = async (): Promise<readonly string[]> => {
+    const { items } = await site.api.send<{ items: Manifest[] }>(
+      'GET',
+      '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+    );
+    return items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('machinist-'));
+  };
 
-  await eventually(
-    async () => {
-      const { items } = await site.api.send<{ items: Machine[] }>('GET', path);
-      expect(items.map(({ status }) => status?.currentStatus?.phase)).toEqual(['Running', 'Running']);
-    },
-    { timeoutMs: 120_000, intervalMs: 200 },
+  await helmTo(...install);
+  const installed = [await stored(), (await rolesOf()).length];
+  await using cloud = await SimulatedCloud.start({ site, latencyMs: QUICK });
+  const manage = { kubeconfig: site.kubeconfig, namespace: 'machinist', driver: cloud.address };
+  await applyManifests(site.api, parseManifests(readFileSync(join(ROOT, 'deploy/examples/sim.yaml'), 'utf8')));
+  let made: readonly string[];
+  {
+    await using _manager = await InProcessManager.start(manage);
+    made = await running();
+    await helmTo('upgrade', 'machinist', CHART, '--reuse-values', '--set=replicas=3');
+  }
+  const upgraded = await stored();
+  await helmTo('uninstall', 'machinist');
+  const uninstalled = [await stored(), (await rolesOf()).length];
+  const kept = await machines();
+  await helmTo(...install);
+  await using _manager = await InProcessManager.start(manage);
+
+  expect([installed, upgraded, uninstalled]).toEqual([[2, 3], 3, [404, 0]]);
+  expect(kept.map(({ metadata: { uid, deletionTimestamp } }) => [uid, deletionTimestamp])).toEqual(
+    made.map((uid) => [uid, undefined]),
   );
+  expect(await running()).toEqual(made);
   expect(cloud.created.map(({ zone }) => zone)).toEqual(['eu-1a', 'eu-1a']);
-});
+}, 300_000);
 
 /** What of a container is looked at. */
 interface Container {
