@@ -118,6 +118,17 @@ describe('the status of a rollout', () => {
     });
   });
 
+  test('tells whom it waits for', () => {
+    const held = pool((d) => {
+      d.status.updatedReplicas = 0;
+      d.status.conditions = [
+        { type: 'Progressing', status: 'Unknown', reason: 'WaitingForUpdateOrder', message: 'Waits for cp' },
+      ];
+    });
+
+    expect(rolloutStatus(held, 0).trouble).toBe('WaitingForUpdateOrder: Waits for cp');
+  });
+
   test('tells of a freeze that says itself what ends it', () => {
     const frozen = pool((d) => {
       d.status.availableReplicas = 4;

@@ -44,17 +44,17 @@ export function rolloutStatus(deployment: MachineDeployment, revision: number): 
 
 /** Conditions that tell of trouble when they are True. */
 const TROUBLES: ReadonlySet<string> = new Set(['InvalidSpec', 'ReplicaFailure', REPLACEMENT_HELD]);
-/** The reason of condition Progressing that the counts do not tell. */
-const SET_CREATE_ERROR = 'MachineSetCreateError';
+/** The reasons of condition Progressing that the counts do not tell. */
+const UNTOLD: ReadonlySet<string> = new Set(['MachineSetCreateError', 'WaitingForUpdateOrder']);
 
 /** In one line; '' when there is none. The machine that is named stays the same as long as it fails. */
 function troubleOf(deployment: MachineDeployment): string {
   const { conditions = [], failedMachines }: MachineDeploymentStatus = deployment.status ?? {};
   const told = conditions
     .filter(({ type, status, reason = '' }) =>
-      type === 'Progressing' ? reason === SET_CREATE_ERROR : TROUBLES.has(type) && status === 'True',
+      type === 'Progressing' ? UNTOLD.has(reason) : TROUBLES.has(type) && status === 'True',
     )
-    .map(({ type, message = '' }) => `${type === 'Progressing' ? SET_CREATE_ERROR : type}: ${message}`);
+    .map(({ type, reason = '', message = '' }) => `${type === 'Progressing' ? reason : type}: ${message}`);
   const freeze = freezeOf(deployment);
   if (freeze !== undefined) told.unshift(freeze);
   if (deployment.spec.paused === true) told.unshift('Paused: nothing is rolled out until it is resumed');

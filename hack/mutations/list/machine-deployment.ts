@@ -3,6 +3,20 @@ import type { Mutation } from '../mutation.ts';
 /** MachineDeployments. */
 export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   {
+    file: 'pkg/controllers/machine-deployment/rollout-begin.ts',
+    from: 'return hasOldMachines(world) && !hasBegun(world);',
+    to: 'return hasOldMachines(world);',
+    why: 'A rollout is held up between two templates: Nodes that are updated in place stay cordoned.',
+    tests: ['pkg/controllers/machine-deployment/rollout-begin.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/update-order.ts',
+    from: 'const open = first.filter((other) => !isRolledOut(other));',
+    to: 'const open = first;',
+    why: 'Nothing of a group is ever rolled out but the first.',
+    tests: ['pkg/controllers/machine-deployment/update-order.test.ts'],
+  },
+  {
     file: 'pkg/controllers/machine-deployment/claim.ts',
     from: 'if (adopt.length === 0 || !(await mayAdopt(deps, deployment, signal))) return;',
     to: 'if (adopt.length === 0) return;',
@@ -522,8 +536,8 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/progressing-condition.ts',
-    from: '(status.observedGeneration ?? 0) >= (metadata.generation ?? 0)',
-    to: 'true',
+    from: 'return (status.observedGeneration ?? 0) >= generation;',
+    to: 'return true;',
     why: 'A rollout is over before it has begun.',
     tests: [
       'pkg/controllers/machine-deployment/status.test.ts',

@@ -12,6 +12,7 @@ import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { invalidSpec } from '../replicas/events.ts';
 import { StatusPace } from '../replicas/status-pace.ts';
+import { isAvailable } from '../replicas/machine-state.ts';
 import { isUnfreezeRequested } from '../replicas/freeze-marks.ts';
 import { applyBrake } from './brake.ts';
 import { claimSets } from './claim.ts';
@@ -23,7 +24,7 @@ import { labelAdoptedSets } from './hash-label.ts';
 import { newSetChange } from './new-set.ts';
 import { NodeMarker } from './node-marker.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
-import { beginningOf, deadlineLookMs, pauseProgress, progressOf } from './progressing-condition.ts';
+import { beginningOf, deadlineLookMs, orderProgress, pauseProgress, progressOf } from './progressing-condition.ts';
 import type { ProgressingUpdate } from './progressing-condition.ts';
 import { releaseDeployment } from './release.ts';
 import { Replacements } from './replacements.ts';
@@ -32,9 +33,11 @@ import { rollBack } from './rollback.ts';
 import { createSet, mark, recreate, rollingUpdate, type RolloutPass, type RolloutResult } from './rollout.ts';
 import { takeHandoff, type TakenHandoff } from './scaler-handoff.ts';
 import { isScalingEvent, scale, replaceNamed, type ScalingFacts } from './scaling.ts';
-import { EMPTY_SET, type SetFacts } from './set-facts.ts';
+import { EMPTY_SET } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
-import { machineDeploymentStatusChange, statusOf } from './status.ts';
+import { hasOldMachines, isToBegin } from './rollout-begin.ts';
+import { orderHold, updateOrderProblem } from './update-order.ts';
+import { machineDeploymentStatusChange, statusOf, type Unsupported } from './status.ts';
 import { claimedSets, observeWorld, ownedMachines, type World } from './world.ts';
 
 /** Without events a MachineDeployment is looked at again after this time, in case one was missed; the look writes nothing. */
@@ -45,12 +48,17 @@ interface Acted extends RolloutResult {
   /** A rollout judges its progress; scaling and pausing leave the condition alone. */
   readonly isRollout: boolean;
   /** Why the spec is obeyed in part only. */
-  readonly unsupported?: string;
+  readonly unsupported?: Unsupported;
+  /** Whom its rollout waits for. */
+  readonly waitsFor?: string | undefined;
 }
 
 /** Said of a MachineDeployment whose new template would have to reach Machines that never become Nodes. */
-const NOTHING_IN_PLACE =
-  'the new template is not rolled out: without a target cluster there is no Node to update in place, set spec.strategy.type to RollingUpdate or Recreate';
+const NOTHING_IN_PLACE: Unsupported = {
+  reason: 'StrategyNotSupported',
+  message:
+    'the new template is not rolled out: without a target cluster there is no Node to update in place, set spec.strategy.type to RollingUpdate or Recreate',
+};
 
 /** Keeps the Machines of each MachineDeployment at its number and rolls them to its template. */
 export class MachineDeploymentController {
@@ -162,14 +170,17 @@ export class MachineDeploymentController {
 
   async #act(world: World, replacements: ReadonlySet<string>, signal: AbortSignal): Promise<Acted> {
     const { deployment } = world;
+    const hold = isToBegin(world) ? orderHold(deployment, this.#others(deployment), this.#hasUpdated) : undefined;
     const pass: RolloutPass = { deps: this.#deps, marker: this.#marker, world, signal, replacements };
     const isPaused = deployment.spec.paused === true;
-    if (!isPaused && rollbackRevisionOf(deployment) !== undefined) return this.#rollBack(pass);
-    const facts = scalingFactsOf(world);
-    if (isPaused || isScalingEvent(facts)) {
+    if (!isPaused && rollbackRevisionOf(deployment) !== undefined) return this.#rollBack(pass, hold !== undefined);
+    const isHeld = isPaused || hold !== undefined;
+    const facts = { ...scalingFactsOf(world), isPaused: isHeld };
+    if (isHeld || isScalingEvent(facts)) {
       const hasScaled = await this.#scale(pass, facts);
+      if (isHeld) return { isRollout: false, waitsFor: hold?.message };
       // What the overshoot safety does not let grow must not keep the rest from shrinking.
-      if (isPaused || hasScaled || !world.isFrozen) return { isRollout: false };
+      if (hasScaled || !world.isFrozen) return { isRollout: false };
     }
     if (await resizeSets(this.#deps, world, replaceNamed(facts), signal)) return { isRollout: false };
 
@@ -186,8 +197,7 @@ export class MachineDeploymentController {
   /** Without a target cluster, and without Machines of another template, it is a rollout like any other. */
   async #inPlace(pass: RolloutPass, facts: ScalingFacts): Promise<Acted> {
     if (this.#deps.targets.all().length > 0) return { ...(await inPlaceUpdate(pass)), isRollout: true };
-    const isOld = ({ size, existing }: SetFacts): boolean => size > 0 || existing > 0;
-    if (!facts.oldSets.some(isOld)) return { ...(await rollingUpdate(pass)), isRollout: true };
+    if (!hasOldMachines(pass.world)) return { ...(await rollingUpdate(pass)), isRollout: true };
     await this.#scale(pass, facts);
     return { isRollout: false, unsupported: NOTHING_IN_PLACE };
   }
@@ -201,14 +211,23 @@ export class MachineDeploymentController {
     return hasScaled;
   }
 
-  /** Without the set of the present template there would be no revision to leave. */
-  async #rollBack(pass: RolloutPass): Promise<Acted> {
+  #others({ metadata }: MachineDeployment): readonly MachineDeployment[] {
+    return this.#deps.machineDeployments.list().filter((other) => other.metadata.namespace === metadata.namespace);
+  }
+
+  readonly #hasUpdated = (other: MachineDeployment): boolean => {
+    const { newSet, machinesOf } = observeWorld(this.#deps, other);
+    return newSet !== undefined && machinesOf(newSet).some(isAvailable);
+  };
+
+  /** Without the set of the present template there would be no revision to leave; it grows unless the rollout has to wait. */
+  async #rollBack(pass: RolloutPass, isHeld: boolean): Promise<Acted> {
     const { world } = pass;
     if (world.newSet === undefined && !world.isFrozen) {
       const isRolling = world.deployment.spec.strategy?.type !== 'Recreate';
       const { facts, limits } = world;
       return {
-        ...(await createSet(pass, isRolling ? grownSize(EMPTY_SET, facts.oldSets, limits) : 0)),
+        ...(await createSet(pass, isRolling && !isHeld ? grownSize(EMPTY_SET, facts.oldSets, limits) : 0)),
         isRollout: true,
       };
     }
@@ -216,7 +235,9 @@ export class MachineDeploymentController {
   }
 
   async #report(key: string, acted: MachineDeployment, outcome: Acted, signal: AbortSignal): Promise<StepResult> {
-    const statusWaitMs = await this.#writeStatus(key, acted, undefined, outcome, signal);
+    const problem = outcome.unsupported ?? ignoredAnnotation(acted);
+    const told = problem === undefined ? outcome : { ...outcome, unsupported: problem };
+    const statusWaitMs = await this.#writeStatus(key, acted, undefined, told, signal);
     if (outcome.error !== undefined) throw outcome.error;
     const deployment = this.#deps.machineDeployments.get(key) ?? acted;
     const lookMs = outcome.isRollout
@@ -272,7 +293,7 @@ export class MachineDeploymentController {
     if (waitMs > 0) return waitMs;
     this.#pace.written(key);
     await writer.patch('change', machineDeployments, refOf(deployment), statusPatch(deployment, change), { signal });
-    this.#reportOnce(deployment, invalid ?? outcome.unsupported);
+    this.#reportOnce(deployment, invalid ?? outcome.unsupported?.message);
     return undefined;
   }
 
@@ -287,15 +308,22 @@ export class MachineDeploymentController {
   #progress(
     deployment: MachineDeployment,
     counts: MachineDeploymentStatus,
-    { announced, isRollout }: Acted,
+    { announced, isRollout, waitsFor }: Acted,
     newSet: string | undefined,
   ): ProgressingUpdate | undefined {
     const pause = isBeingDeleted(deployment) ? undefined : pauseProgress(deployment);
-    if (pause !== undefined || !isRollout) return pause;
-    if (announced !== undefined) return announced;
+    if (pause !== undefined) return pause;
+    const order = waitsFor !== undefined || isRollout ? orderProgress(deployment, waitsFor) : undefined;
+    if (announced !== undefined || order !== undefined) return announced ?? order;
+    if (!isRollout) return undefined;
     const progress = progressOf(deployment, counts, newSet, this.#deps.clock.now());
     return progress ?? (newSet === undefined ? undefined : beginningOf(deployment, counts, newSet));
   }
+}
+
+function ignoredAnnotation(deployment: MachineDeployment): Unsupported | undefined {
+  const message = updateOrderProblem(deployment);
+  return message === undefined ? undefined : { reason: 'InvalidAnnotation', message };
 }
 
 function scalingFactsOf({ facts, limits, deployment, isFrozen }: World): ScalingFacts {

@@ -553,6 +553,7 @@ class History {
       desired: set.spec.replicas ?? 0,
       machines: this.#seenMachines.byIndex(CONTROLLER_INDEX, set.metadata.uid),
       isFrozen: this.#isFrozen,
+      isReplaced: false,
       isScaleUpDisabled: false,
       room: roomFor(this.#deps, set),
       isSwinging: this.#isSwinging,

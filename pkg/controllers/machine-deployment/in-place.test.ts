@@ -4,6 +4,7 @@ import {
   CANDIDATE_FOR_UPDATE_LABEL,
   SELECTED_FOR_UPDATE_LABEL,
   UPDATE_RESULT_LABEL,
+  UPGRADE_INDEX_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import type { Node } from '../../apis/wire.ts';
@@ -28,6 +29,7 @@ interface Made {
   readonly reason?: string;
   readonly labels?: Record<string, string>;
   readonly isMoved?: boolean;
+  readonly index?: string;
   /** Failed and preserved; by its update when that is its last operation. */
   readonly kept?: 'Create' | 'InPlaceUpdate';
 }
@@ -42,6 +44,7 @@ function made({
   reason,
   labels = CANDIDATE,
   isMoved = false,
+  index,
   kept,
 }: Made): NodeOfMachine {
   const conditions = reason === undefined ? [] : [{ type: 'InPlaceUpdate', status: 'True' as const, reason }];
@@ -54,6 +57,7 @@ function made({
         m.status.currentStatus = { phase: 'Failed', preserveExpiryTime: '2026-01-02T00:00:00Z' };
         m.status.lastOperation = { type: kept, state: 'Failed' };
       }
+      if (index !== undefined) m.metadata.annotations[UPGRADE_INDEX_ANNOTATION] = index;
       if (isMoved) m.metadata.labels[UPDATE_RESULT_LABEL] = 'successful';
     }),
     node: node((n) => {
@@ -166,6 +170,11 @@ describe('choosing Nodes', () => {
 
   test.each<Row>([
     { title: 'as many as may be unavailable', of: [{}, {}, {}, {}, {}], chosen: ['m-0', 'm-1'] },
+    {
+      title: 'those with the smallest upgrade index first, and those without one last',
+      of: [{}, { index: '3' }, { index: '1' }, { index: 'x' }, {}],
+      chosen: ['m-2', 'm-1'],
+    },
     { title: 'none without leave', of: [{}, {}, {}, {}, {}], unavailable: 0, chosen: [] },
     { title: 'fewer while others are under way', of: [{ labels: SELECTED }, {}, {}, {}, {}], chosen: ['m-1'] },
     {

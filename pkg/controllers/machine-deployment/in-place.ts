@@ -6,6 +6,7 @@ import type { Node } from '../../apis/wire.ts';
 import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../replicas/machine-state.ts';
 import type { NodeOfMachine } from './node-marker.ts';
 import { byAge, sumOf, type Resizes, type SetFacts } from './set-facts.ts';
+import { byUpgradeIndex } from '../replicas/upgrade-index.ts';
 import { leastAvailable, type RolloutLimits } from '../replicas/limits.ts';
 
 /**
@@ -100,7 +101,7 @@ export function toMove(
 /**
  * The Machines of old sets to update next: as many as may be unavailable besides those that are, and no more than the new set
  * still lacks. A Node that is chosen counts as unavailable from that moment. Available Machines come first: an unavailable one
- * can hardly be updated, and mostly is replaced soon.
+ * can hardly be updated, and mostly is replaced soon. Among either a smaller upgrade index goes first, whatever set it is of.
  *
  * A Machine of an old set that has failed and is preserved is missing anyway, unless its update made it so: an image that no Machine
  * survives would take one after the other. An updated one counts as unavailable until its Node was given back, for no pod can run there:
@@ -125,9 +126,9 @@ export function toSelect(
   ).length;
   const least = leastAvailable(limits, missed);
   const count = Math.min(usable - least, replicas - newSet.facts.size - underway);
-  const candidates = all.filter(
-    (one) => !isUnderway(one) && isCandidate(one) && one.node !== undefined && !isLeftAlone(one.node),
-  );
+  const candidates = all
+    .filter((one) => !isUnderway(one) && isCandidate(one) && one.node !== undefined && !isLeftAlone(one.node))
+    .toSorted((a, b) => byUpgradeIndex(a.machine, b.machine));
   const [available, others] = [true, false].map((is) =>
     candidates.filter(({ machine }) => isAvailable(machine) === is),
   );

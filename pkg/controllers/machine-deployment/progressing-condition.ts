@@ -21,6 +21,8 @@ const SET_UPDATED = 'MachineSetUpdated';
 const DEADLINE_EXCEEDED = 'ProgressDeadlineExceeded';
 const SET_CREATE_ERROR = 'MachineSetCreateError';
 const PAUSED = 'DeploymentPaused';
+const WAITING_FOR_ORDER = 'WaitingForUpdateOrder';
+const ORDER_REACHED = 'UpdateOrderReached';
 const RESUMED = 'DeploymentResumed';
 
 /** Grace on top of the remaining time, so that the deadline is surely past when it is looked at. */
@@ -38,8 +40,32 @@ export function isComplete({ metadata, spec }: MachineDeployment, status: Machin
     (status.updatedReplicas ?? 0) === replicas &&
     (status.replicas ?? 0) === replicas &&
     (status.availableReplicas ?? 0) === replicas &&
-    (status.observedGeneration ?? 0) >= (metadata.generation ?? 0)
+    isObserved(metadata, status)
   );
+}
+
+/**
+ * Every Machine is of the present template, and once all were available: scaling and failures of later days do not make it a rollout
+ * again.
+ */
+export function isRolledOut(deployment: MachineDeployment): boolean {
+  const { metadata, status = {} } = deployment;
+  if (isComplete(deployment, status)) return true;
+  const isUpdated = (status.replicas ?? 0) === (status.updatedReplicas ?? 0);
+  return isObserved(metadata, status) && isUpdated && progressingOf(deployment)?.reason === NEW_SET_AVAILABLE;
+}
+
+/**
+ * What is said of a rollout that waits for others, and when it may go on: its deadline counts from then. Undefined when there is nothing
+ * to say.
+ */
+export function orderProgress(deployment: MachineDeployment, hold: string | undefined): ProgressingUpdate | undefined {
+  const current = progressingOf(deployment);
+  if (hold !== undefined) {
+    return { status: 'Unknown', reason: WAITING_FOR_ORDER, message: hold, refresh: current?.message !== hold };
+  }
+  if (current?.reason !== WAITING_FOR_ORDER) return undefined;
+  return { status: 'Unknown', reason: ORDER_REACHED, message: 'Rollout goes on', refresh: false };
 }
 
 /**
@@ -54,8 +80,8 @@ export function progressOf(
   nowMs: number,
 ): ProgressingUpdate | undefined {
   const current = progressingOf(deployment);
-  const isRolledOut = current?.reason === NEW_SET_AVAILABLE && (next.replicas ?? 0) === (next.updatedReplicas ?? 0);
-  if (isRolledOut) return undefined;
+  const wasRolledOut = current?.reason === NEW_SET_AVAILABLE && (next.replicas ?? 0) === (next.updatedReplicas ?? 0);
+  if (wasRolledOut) return undefined;
 
   const what = newSet === undefined ? `Machine Deployment "${deployment.metadata.name}"` : `MachineSet "${newSet}"`;
   if (isComplete(deployment, next)) {
@@ -116,6 +142,10 @@ export function deadlineLookMs(
   return Math.max(0, deadlineMs - nowMs) + DEADLINE_SLACK_MS;
 }
 
+function isObserved({ generation = 0 }: MachineDeployment['metadata'], status: MachineDeploymentStatus): boolean {
+  return (status.observedGeneration ?? 0) >= generation;
+}
+
 function hasProgressed(before: MachineDeploymentStatus, next: MachineDeploymentStatus): boolean {
   const [updated, updatedBefore] = [next.updatedReplicas ?? 0, before.updatedReplicas ?? 0];
   const [old, oldBefore] = [(next.replicas ?? 0) - updated, (before.replicas ?? 0) - updatedBefore];
@@ -138,7 +168,8 @@ function deadlineOf(deployment: MachineDeployment): number | undefined {
   const deadlineMs = progressDeadlineMsOf(deployment);
   const current = progressingOf(deployment);
   const sinceMs = fromTimestamp(current?.lastUpdateTime);
-  if (deadlineMs === undefined || sinceMs === undefined || current?.reason === NEW_SET_AVAILABLE) return undefined;
+  const isJudged = current?.reason !== NEW_SET_AVAILABLE && current?.reason !== WAITING_FOR_ORDER;
+  if (deadlineMs === undefined || sinceMs === undefined || !isJudged) return undefined;
   return sinceMs + deadlineMs;
 }
 

@@ -4,6 +4,7 @@ import {
   LAST_SCALER_CHANGE_ANNOTATION,
   MARKED_FOR_DELETION_TIME_ANNOTATION,
   PRIORITY_ANNOTATION,
+  UPGRADE_INDEX_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import { machine, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
@@ -46,7 +47,7 @@ test.each<{ traits: Trait[]; size: number; available: number; free: number }>([
     s.metadata.annotations[LAST_SCALER_CHANGE_ANNOTATION] = PAST;
   });
 
-  const { available, free, existing } = factsOf(set, traits.map(machineOf), 0, NOW);
+  const { available, free, existing } = factsOf(set, traits.map(machineOf), { isReplaced: false, named: 0 }, NOW);
 
   expect({ available, free, existing }).toEqual({ ...want, existing: traits.length });
 });
@@ -76,5 +77,21 @@ test.each<{ title: string; traits: Trait[]; size: number; preservedFailed: numbe
 ])('a failed machine that is preserved $title', ({ traits, size, preservedFailed, free }) => {
   const set = machineSet((s) => void (s.spec.replicas = size));
 
-  expect(factsOf(set, traits.map(machineOf), 0, NOW)).toMatchObject({ preservedFailed, free });
+  expect(factsOf(set, traits.map(machineOf), { isReplaced: false, named: 0 }, NOW)).toMatchObject({
+    preservedFailed,
+    free,
+  });
 });
+
+test.each([
+  { isReplaced: true, free: 0 },
+  { isReplaced: false, free: 1 },
+])(
+  'a set that is replaced ($isReplaced) gives up the smaller upgrade index first: $free cost nothing',
+  ({ isReplaced, free }) => {
+    const set = machineSet((s) => void (s.spec.replicas = 2));
+    const indexed = machine((m) => void (m.metadata.annotations[UPGRADE_INDEX_ANNOTATION] = '1'));
+
+    expect(factsOf(set, [machineOf('ill', 0), indexed], { isReplaced, named: 0 }, NOW).free).toBe(free);
+  },
+);

@@ -8,7 +8,7 @@ import {
 import { fromTimestamp } from '../../clock/clock.ts';
 import { isAvailable, isFailed, isPreserved, isTerminating } from '../replicas/machine-state.ts';
 import { isMarkedForDeletion, victimsAmong } from '../replicas/replica-plan.ts';
-import { inVictimOrder } from '../replicas/victim-order.ts';
+import { inVictimOrder, rolloutVictimCriteria, victimCriteria } from '../replicas/victim-order.ts';
 
 /** One MachineSet as far as rollout and scaling look at it. */
 export interface SetFacts {
@@ -55,11 +55,25 @@ export const EMPTY_SET: SetFacts = {
 /** New sizes by name of the set; what is not named keeps its size. */
 export type Resizes = ReadonlyMap<string, number>;
 
-/** What is known of `set` and the Machines that it controls; `named` of them an autoscaler wants gone. */
-export function factsOf(set: MachineSet, machines: readonly Machine[], named: number, nowMs: number): SetFacts {
+/** What a set is to its MachineDeployment. */
+interface Role {
+  /** It has another template, so that its Machines are replaced. */
+  readonly isReplaced: boolean;
+  /** How many of its Machines an autoscaler wants gone. */
+  readonly named: number;
+}
+
+/** What is known of `set` and the Machines that it controls. */
+export function factsOf(
+  set: MachineSet,
+  machines: readonly Machine[],
+  { isReplaced, named }: Role,
+  nowMs: number,
+): SetFacts {
   const size = set.spec.replicas ?? 0;
-  const staying = stayingOf(set, machines, nowMs);
-  const order = staying.every(isAvailable) ? staying : inVictimOrder(staying, nowMs);
+  const staying = stayingOf(set, machines, isReplaced, nowMs);
+  const criteria = isReplaced ? rolloutVictimCriteria : victimCriteria;
+  const order = staying.every(isAvailable) ? staying : inVictimOrder(staying, nowMs, criteria);
   const firstAvailable = order.findIndex(isAvailable);
   const unavailableFirst = firstAvailable < 0 ? order.length : firstAvailable;
   return {
@@ -79,14 +93,19 @@ export function factsOf(set: MachineSet, machines: readonly Machine[], named: nu
 }
 
 /** The Machines of `set` that neither are going nor go at its next pass. */
-function stayingOf(set: MachineSet, machines: readonly Machine[], nowMs: number): readonly Machine[] {
+function stayingOf(
+  set: MachineSet,
+  machines: readonly Machine[],
+  isReplaced: boolean,
+  nowMs: number,
+): readonly Machine[] {
   const size = set.spec.replicas ?? 0;
   const living = machines.filter((machine) => !isTerminating(machine));
   const scalerChangedAtMs = fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]);
   // Below its size a set first fills up; what was marked goes right after.
   if (living.length < size) return living.filter((machine) => !isMarkedForDeletion(machine, scalerChangedAtMs));
   if (living.length === size && scalerChangedAtMs === undefined) return living;
-  const going = victimsAmong(living, { desired: size, scalerChangedAtMs, nowMs, isKept: () => true });
+  const going = victimsAmong(living, { desired: size, isReplaced, scalerChangedAtMs, nowMs, isKept: () => true });
   const names = new Set(going.map(({ machine }) => machine.metadata.name));
   return living.filter(({ metadata }) => !names.has(metadata.name));
 }

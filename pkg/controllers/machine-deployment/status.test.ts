@@ -170,7 +170,7 @@ const rolling = (d: BuiltMachineDeployment): void => {
 };
 
 test('what is obeyed in part only is told beside the rest', () => {
-  expect(computed({ unsupported: 'not yet' }).conditions).toMatchObject([
+  expect(computed({ unsupported: { reason: 'StrategyNotSupported', message: 'not yet' } }).conditions).toMatchObject([
     { type: 'InvalidSpec', status: 'True', reason: 'StrategyNotSupported', message: 'not yet' },
     { type: 'Available', status: 'True' },
   ]);

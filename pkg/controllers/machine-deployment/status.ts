@@ -22,6 +22,12 @@ export interface OwnedSet {
   readonly machines: readonly Machine[];
 }
 
+/** Why a MachineDeployment is obeyed in part only; `message` names the field or annotation and the remedy. */
+export interface Unsupported {
+  readonly reason: 'StrategyNotSupported' | 'InvalidAnnotation';
+  readonly message: string;
+}
+
 /** What the status of a MachineDeployment is computed from. */
 export interface MachineDeploymentStatusFacts {
   readonly deployment: MachineDeployment;
@@ -33,7 +39,7 @@ export interface MachineDeploymentStatusFacts {
   /** Why the spec cannot be obeyed. */
   readonly invalid: string | undefined;
   /** Why the spec is obeyed in part only. */
-  readonly unsupported: string | undefined;
+  readonly unsupported: Unsupported | undefined;
   readonly nowMs: number;
   /** What is said of the progress, given the counts. */
   progress(counts: MachineDeploymentStatus): ProgressingUpdate | undefined;
@@ -107,7 +113,8 @@ function conditionsOf(
   }
   set(
     'InvalidSpec',
-    unsupported === undefined ? undefined : { status: 'True', reason: 'StrategyNotSupported', message: unsupported },
+    unsupported === undefined ? undefined : { status: 'True', ...unsupported },
+    told !== unsupported?.message,
   );
   set('Available', availability(deployment, counts));
   const progress = facts.progress(counts);

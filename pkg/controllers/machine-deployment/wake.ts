@@ -11,6 +11,7 @@ import type { Node } from '../../apis/wire.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Targets } from '../../targets/targets.ts';
 import type { Queue } from '../../workqueue/queue.ts';
+import { concerns, updateOrderOf } from './update-order.ts';
 import { holdOf } from '../machines/replacement-hold.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
 import { ownerOf, ownersSelecting, priorityFor } from '../replicas/wake.ts';
@@ -29,6 +30,11 @@ export function wakeMachineDeployments(
     const deployment = current ?? old;
     if (deployment !== undefined)
       queue.add(keyOf(deployment), priorityFor(machineDeployments, isBeingDeleted(deployment)));
+    const earlier = [old, current].filter((one) => one !== undefined && updateOrderOf(one) !== undefined);
+    if (earlier.length === 0 || !machineDeployments.hasSynced) return;
+    for (const later of machineDeployments.list()) {
+      if (earlier.some((one) => one !== undefined && concerns(one, later))) queue.add(keyOf(later), 'normal');
+    }
   });
   machineSets.onChange((old, current) => {
     const set = current ?? old;

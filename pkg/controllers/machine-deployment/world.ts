@@ -1,6 +1,7 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
 import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
@@ -44,7 +45,10 @@ export function observeWorld(
   const nowMs = deps.clock.now();
   const choices = chosenIn(deployment, sets.flatMap(machinesOf), nowMs);
   const untold = (set: MachineSet): readonly Choice[] => unacknowledged(set, choices);
-  const facts = (set: MachineSet): SetFacts => factsOf(set, machinesOf(set), untold(set).length, nowMs);
+  const facts = (set: MachineSet): SetFacts => {
+    const isReplaced = !equalTemplate(set.spec.template, deployment.spec.template);
+    return factsOf(set, machinesOf(set), { isReplaced, named: untold(set).length }, nowMs);
+  };
   return {
     deployment,
     newSet,

@@ -17,7 +17,7 @@ import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import { isUnfreezeRequested, setFreeze } from '../replicas/freeze-marks.ts';
 import { preserveFailed } from './auto-preserve.ts';
 import { claimedMachines, claimMachines } from './claim.ts';
-import { isRolling, roomFor } from './creation-room.ts';
+import { isReplaced, isRolling, roomFor } from './creation-room.ts';
 import { finishSetDeletion } from './deletion.ts';
 import { invalidSpec, textOf } from '../replicas/events.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
@@ -153,6 +153,7 @@ export class MachineSetController {
       desired: replicasOf(set),
       machines,
       isFrozen: isLabelled || isStopped === true,
+      isReplaced: isReplaced(this.#deps, set),
       isScaleUpDisabled: set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined,
       room: machines.length < replicasOf(set) || machines.some(isTerminating) ? roomFor(this.#deps, set) : Infinity,
       isSwinging: this.#swings.see(set.metadata.uid, replicasOf(set)) > 0 && !isRolling(this.#deps, set),

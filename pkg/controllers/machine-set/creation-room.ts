@@ -95,13 +95,19 @@ export function isRolling(
   const deployment = deploymentOf(deps, set);
   if (deployment === undefined) return false;
   return (
-    !equalTemplate(set.spec.template, deployment.spec.template) ||
+    isReplaced(deps, set) ||
     deps.machineSets
       .byIndex(CONTROLLER_INDEX, deployment.metadata.uid)
       .some(
         ({ metadata: { uid } }) => uid !== set.metadata.uid && deps.machines.byIndex(CONTROLLER_INDEX, uid).length > 0,
       )
   );
+}
+
+/** Whether `set` has another template than its MachineDeployment: its Machines are replaced, or will be. */
+export function isReplaced(deps: Pick<MachineSetDeps, 'machineDeployments'>, set: MachineSet): boolean {
+  const deployment = deploymentOf(deps, set);
+  return deployment !== undefined && !equalTemplate(set.spec.template, deployment.spec.template);
 }
 
 /** The MachineDeployment that controls `set`, if the cache shows it. */

@@ -39,6 +39,7 @@ const updated = (name: string, phase: MachinePhase = 'Running'): BuiltMachine =>
 function plan(facts: Partial<ReplicaFacts> & Pick<ReplicaFacts, 'desired' | 'machines'>): ReplicaPlan {
   return planReplicas({
     isFrozen: false,
+    isReplaced: false,
     isScaleUpDisabled: false,
     room: Infinity,
     scalerChangedAtMs: undefined,

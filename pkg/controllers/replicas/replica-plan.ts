@@ -3,7 +3,7 @@ import { phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { DEFAULT_PRIORITY, PRIORITY_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { isFailed, isJustUpdated, isTerminating } from './machine-state.ts';
-import { inVictimOrder, markedAtMs, priorityOf } from './victim-order.ts';
+import { inVictimOrder, markedAtMs, priorityOf, rolloutVictimCriteria, victimCriteria } from './victim-order.ts';
 
 /** What a MachineSet's number of Machines depends on. */
 export interface ReplicaFacts {
@@ -13,6 +13,8 @@ export interface ReplicaFacts {
   readonly machines: readonly Machine[];
   /** Held back by the overshoot safety. */
   readonly isFrozen: boolean;
+  /** A rollout replaces its Machines by those of another set. */
+  readonly isReplaced: boolean;
   /** An old set of an in-place update: its Machines move on, they are not replaced. */
   readonly isScaleUpDisabled: boolean;
   /** How many Machines the MachineDeployment lets it create now; Infinity without one. */
@@ -97,7 +99,7 @@ function holdBackReason({ isFrozen, isScaleUpDisabled }: ReplicaFacts): ReplicaP
 /** Which of the `living` Machines of a set that has enough of them go. What the autoscaler marked is never spared by the rest. */
 export function victimsAmong(
   living: readonly Machine[],
-  facts: Pick<ReplicaFacts, 'desired' | 'scalerChangedAtMs' | 'nowMs' | 'isKept'>,
+  facts: Pick<ReplicaFacts, 'desired' | 'isReplaced' | 'scalerChangedAtMs' | 'nowMs' | 'isKept'>,
 ): Victim[] {
   const candidates = living.filter((machine) => !isJustUpdated(machine));
   const marked = markedAmong(living, facts);
@@ -113,7 +115,8 @@ export function victimsAmong(
   if (surplus > 0) {
     const named = new Set(marked);
     const others = candidates.filter((machine) => !named.has(machine));
-    condemn(inVictimOrder(others, facts.nowMs).slice(0, surplus), 'surplus');
+    const criteria = facts.isReplaced ? rolloutVictimCriteria : victimCriteria;
+    condemn(inVictimOrder(others, facts.nowMs, criteria).slice(0, surplus), 'surplus');
   }
   condemn(
     candidates.filter((machine) => isFailed(machine) && !facts.isKept(machine)),

@@ -5,11 +5,12 @@ import {
   MARKED_FOR_DELETION_TIME_ANNOTATION,
   PRESERVE_ANNOTATION,
   PRIORITY_ANNOTATION,
+  UPGRADE_INDEX_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { machine } from '../../../test/builders.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
-import { inVictimOrder } from './victim-order.ts';
+import { inVictimOrder, rolloutVictimCriteria } from './victim-order.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const SOON = '2026-01-02T01:00:00Z';
@@ -125,3 +126,31 @@ test('the order is total: it does not depend on the order of the cache', () => {
     }),
   );
 });
+
+describe('of two machines of a set whose machines a rollout replaces goes first', () => {
+  const index = (value: string): ((m: BuiltMachine) => void) => annotated(UPGRADE_INDEX_ANNOTATION, value);
+
+  test.each([
+    { rule: 'the smaller upgrade index, as a number', a: index('10'), b: index('9') },
+    { rule: 'the one with an index', a: phase('Failed'), b: index('7') },
+    { rule: 'the smaller priority, whatever its index', a: index('1'), b: annotated(PRIORITY_ANNOTATION, '1') },
+    { rule: 'the worse phase, where an index means nothing', a: index('0'), b: phase('Failed') },
+    { rule: 'the worse phase of two with the same index', a: index('2'), b: both(index('2'), phase('Pending')) },
+  ])('$rule', ({ a, b }) => {
+    const order = inVictimOrder([named('a', a), named('b', b)], NOW, rolloutVictimCriteria);
+
+    expect(order.map(({ metadata }) => metadata.name)).toEqual(['b', 'a']);
+  });
+
+  test('nothing by upgrade index in any other set', () => {
+    const order = inVictimOrder([named('a', index('2')), named('b', index('1'))], NOW);
+
+    expect(order.map(({ metadata }) => metadata.name)).toEqual(['a', 'b']);
+  });
+});
+
+function both(...changes: ((m: BuiltMachine) => void)[]): (m: BuiltMachine) => void {
+  return (m) => {
+    for (const change of changes) change(m);
+  };
+}

@@ -9,6 +9,7 @@ import {
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { isPreserved, isTerminating, preservedUntilMs } from './machine-state.ts';
+import { upgradeIndexOf } from './upgrade-index.ts';
 
 /** One reason to delete a Machine before another: of two Machines the one with the smaller value goes first. */
 export interface VictimCriterion {
@@ -27,8 +28,8 @@ const PHASE_RANK: Partial<Record<MachinePhase, number>> = {
   Running: 6,
 };
 
-/** Which Machines go first; a later criterion counts only among Machines that all earlier ones hold equal. */
-export const victimCriteria: readonly VictimCriterion[] = [
+/** What somebody wants to look at, and whom somebody has chosen, whatever state it is in. */
+const BY_WISH: readonly VictimCriterion[] = [
   { name: 'not preserved before preserved', of: (machine, nowMs) => (isPreserved(machine, nowMs) ? 1 : 0) },
   {
     name: 'preserved automatically before preserved by a user',
@@ -41,6 +42,9 @@ export const victimCriteria: readonly VictimCriterion[] = [
   },
   { name: 'smaller priority first', of: priorityOf },
   { name: 'marked by the autoscaler before unmarked, earlier mark first', of: (m) => markedAtMs(m) ?? Infinity },
+];
+
+const BY_STATE: readonly VictimCriterion[] = [
   {
     name: 'worse phase first',
     of: (machine) => {
@@ -50,6 +54,17 @@ export const victimCriteria: readonly VictimCriterion[] = [
   },
   { name: 'older first', of: (machine) => fromTimestamp(machine.metadata.creationTimestamp) ?? 0 },
 ];
+
+const BY_UPGRADE_INDEX: VictimCriterion = {
+  name: 'smaller upgrade index first',
+  of: (machine) => upgradeIndexOf(machine) ?? Infinity,
+};
+
+/** Which Machines go first; a later criterion counts only among Machines that all earlier ones hold equal. */
+export const victimCriteria: readonly VictimCriterion[] = [...BY_WISH, ...BY_STATE];
+
+/** Of a set whose Machines a rollout replaces. */
+export const rolloutVictimCriteria: readonly VictimCriterion[] = [...BY_WISH, BY_UPGRADE_INDEX, ...BY_STATE];
 
 /** The deletion priority that a user or an autoscaler gave; anything that is no integer counts as the default. */
 export function priorityOf(machine: Machine): number {

@@ -76,6 +76,10 @@ export const DRAIN_SINCE_ANNOTATION = 'machine.sapcloud.io/drain-since';
 export const CORDONED_BY_MAINTENANCE_ANNOTATION = 'node.machine.sapcloud.io/cordoned-by-maintenance';
 /** On MachineDeployments: how many Machines may be replaced for bad health at once; int or percent. */
 export const MAX_REPLACEMENTS_ANNOTATION = 'machine.sapcloud.io/max-replacements';
+/** On Machines, an integer from 1: of two Machines that a rollout replaces or updates, the one with the smaller index goes first. */
+export const UPGRADE_INDEX_ANNOTATION = 'machine.sapcloud.io/upgrade-index';
+/** On MachineDeployments, `<group>/<index>` or `<group>/<index>/first`: when its rollouts begin, among those of the same group. */
+export const UPDATE_ORDER_ANNOTATION = 'machine.sapcloud.io/update-order';
 /** On MachineDeployments: the fewest and the most Machines that an autoscaler may choose; both make it a node group. */
 export const NODE_GROUP_MIN_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-min-size';
 export const NODE_GROUP_MAX_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-max-size';

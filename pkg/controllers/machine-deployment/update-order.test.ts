@@ -1,0 +1,193 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machineDeployment, type BuiltMachineDeployment } from '../../../test/builders.ts';
+import { UPDATE_ORDER_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { concerns, orderHold, updateOrderOf, updateOrderProblem } from './update-order.ts';
+
+/** One of one replica, that is rolled out unless `change` says otherwise. */
+function deployment(
+  name: string,
+  order: string | undefined,
+  change: (d: BuiltMachineDeployment) => void = () => undefined,
+): BuiltMachineDeployment {
+  return machineDeployment((d) => {
+    d.metadata.name = name;
+    if (order !== undefined) d.metadata.annotations[UPDATE_ORDER_ANNOTATION] = order;
+    Object.assign(d.metadata, { generation: 2 });
+    d.spec.replicas = 1;
+    d.status = { observedGeneration: 2, replicas: 1, updatedReplicas: 1, availableReplicas: 1 };
+    change(d);
+  });
+}
+
+const rolling = (d: BuiltMachineDeployment): void => {
+  d.status = { ...d.status, replicas: 2, updatedReplicas: 1 };
+};
+
+describe('the annotation', () => {
+  test.each([
+    { text: 'g/0', order: { group: 'g', index: 0, waitsForFirst: false } },
+    { text: 'pool-1.a/12', order: { group: 'pool-1.a', index: 12, waitsForFirst: false } },
+    { text: 'g/3/first', order: { group: 'g', index: 3, waitsForFirst: true } },
+    { text: '', order: undefined },
+  ])('$text is understood', ({ text, order }) => {
+    const it = deployment('d', text);
+
+    expect(updateOrderOf(it)).toEqual(order);
+    expect(updateOrderProblem(it)).toBeUndefined();
+  });
+
+  test.each([
+    '3',
+    'g/',
+    '/1',
+    'g/-1',
+    'g/01',
+    'g/1.5',
+    'g/1/last',
+    'g/1/first/',
+    'a b/1',
+    'g/12345678901',
+    `${'g'.repeat(64)}/1`,
+  ])('%s has no effect, and is told with what may stand there', (text) => {
+    const it = deployment('d', text);
+
+    expect(updateOrderOf(it)).toBeUndefined();
+    expect(updateOrderProblem(it)).toContain(`${UPDATE_ORDER_ANNOTATION} is ${JSON.stringify(text)}`);
+    expect(updateOrderProblem(it)).toContain('<group>/<index>/first');
+  });
+});
+
+describe('a rollout', () => {
+  interface Row {
+    readonly title: string;
+    readonly order?: string;
+    readonly others: readonly BuiltMachineDeployment[];
+    /** Those of `others` that have a Machine that is updated and available. */
+    readonly updated?: readonly string[];
+    readonly waitsFor: string | undefined;
+  }
+
+  test.each<Row>([
+    { title: 'without an order waits for nobody', others: [deployment('a', 'g/1', rolling)], waitsFor: undefined },
+    {
+      title: 'waits for one that goes first and is rolled out',
+      order: 'g/2',
+      others: [deployment('a', 'g/1', rolling)],
+      waitsFor: 'the rollout of MachineDeployment a,',
+    },
+    {
+      title: 'waits for all, told by their index',
+      order: 'g/2',
+      others: [deployment('b', 'g/1', rolling), deployment('c', 'g/0', rolling), deployment('a', 'g/1', rolling)],
+      waitsFor: 'the rollout of MachineDeployment c, a, b,',
+    },
+    {
+      title: 'waits for one whose new template nobody has seen yet',
+      order: 'g/2',
+      others: [deployment('a', 'g/1', (d) => void (d.metadata.generation = 3))],
+      waitsFor: 'MachineDeployment a,',
+    },
+    {
+      title: 'waits for one whose machines are not available yet',
+      order: 'g/2',
+      others: [deployment('a', 'g/1', (d) => void (d.status = { ...d.status, availableReplicas: 0 }))],
+      waitsFor: 'MachineDeployment a,',
+    },
+    {
+      title: 'does not wait for one that was rolled out, and has lost a machine since',
+      order: 'g/2',
+      others: [
+        deployment('a', 'g/1', (d) => {
+          const conditions = [{ type: 'Progressing', status: 'True', reason: 'NewMachineSetAvailable' }];
+          d.status = { ...d.status, availableReplicas: 0, conditions } as (typeof d)['status'];
+        }),
+      ],
+      waitsFor: undefined,
+    },
+    {
+      title: 'waits for one that is paused, and says so',
+      order: 'g/2',
+      others: [deployment('a', 'g/1', (d) => (rolling(d), void (d.spec.paused = true)))],
+      waitsFor: 'MachineDeployment a (paused),',
+    },
+    {
+      title: 'waits for one that does not get on, and says so',
+      order: 'g/2',
+      others: [
+        deployment('a', 'g/1', (d) => {
+          rolling(d);
+          d.status = { ...d.status, conditions: [{ type: 'Progressing', status: 'False' }] };
+        }),
+      ],
+      waitsFor: 'MachineDeployment a (does not progress),',
+    },
+    {
+      title: 'waits for one that is frozen, and says so',
+      order: 'g/2',
+      others: [
+        deployment('a', 'g/1', (d) => {
+          rolling(d);
+          d.status = { ...d.status, conditions: [{ type: 'Frozen', status: 'True' }] };
+        }),
+      ],
+      waitsFor: 'MachineDeployment a (frozen),',
+    },
+    {
+      title: 'waits for none of another group, of its own index, of a larger one, without order, or that goes',
+      order: 'g/2',
+      others: [
+        deployment('a', 'h/1', rolling),
+        deployment('b', 'g/2', rolling),
+        deployment('c', 'g/3', rolling),
+        deployment('d', undefined, rolling),
+        deployment('e', 'g/1', (d) => (rolling(d), void (d.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'))),
+      ],
+      waitsFor: undefined,
+    },
+    {
+      title: 'that waits for the first waits while none is updated',
+      order: 'g/2/first',
+      others: [deployment('a', 'g/1', rolling)],
+      waitsFor: 'the first updated Machine of MachineDeployment a,',
+    },
+    {
+      title: 'that waits for the first begins when one is updated, whoever has it',
+      order: 'g/2/first',
+      others: [deployment('a', 'g/1', rolling), deployment('b', 'g/0', rolling)],
+      updated: ['b'],
+      waitsFor: undefined,
+    },
+    {
+      title: 'that waits for the first begins when all are rolled out, although they want no machine',
+      order: 'g/2/first',
+      others: [
+        deployment('a', 'g/1', (d) => {
+          d.spec.replicas = 0;
+          d.status = { observedGeneration: 2 };
+        }),
+      ],
+      waitsFor: undefined,
+    },
+    {
+      title: 'names five, and tells how many more there are',
+      order: 'g/2',
+      others: ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => deployment(name, 'g/1', rolling)),
+      waitsFor: 'MachineDeployment a, b, c, d, e and 2 more,',
+    },
+  ])('$title', ({ order, others, updated = [], waitsFor }) => {
+    const it = deployment('it', order, rolling);
+
+    const hold = orderHold(it, [it, ...others], ({ metadata }) => updated.includes(metadata.name));
+
+    expect(hold?.message ?? 'it begins').toContain(waitsFor ?? 'it begins');
+  });
+});
+
+test.each([
+  { earlier: deployment('a', 'g/1'), is: true },
+  { earlier: deployment('a', 'g/2'), is: false },
+  { earlier: deployment('a', 'g/1', (d) => void (d.metadata.namespace = 'other')), is: false },
+])('$earlier.metadata.annotations of $earlier.metadata.namespace concerns g/2 of default: $is', ({ earlier, is }) => {
+  expect(concerns(earlier, deployment('b', 'g/2'))).toBe(is);
+});
