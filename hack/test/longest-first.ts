@@ -31,6 +31,8 @@ export const LONGEST: readonly string[] = [
   'test/faults/zone-stop.test.ts',
   'test/integration/crds-upgrade.test.ts',
   'test/integration/two-programs.test.ts',
+  'test/faults/least-privilege.test.ts',
+  'test/integration/documented-commands.test.ts',
   'test/integration/machine-creation.test.ts',
   'test/integration/machine-deployment.test.ts',
   'test/faults/main-job-scale.test.ts',

@@ -1,0 +1,41 @@
+/** Programs whose commands can be run here; what they are given follows. */
+const PROGRAM = /^(?:kubectl|machinist|helm|curl|promtool|sh) \S/;
+
+/**
+ * What a page tells people to type, in its order and each once: the lines of its blocks of shell, and code between backticks that begins
+ * with a program. A line that goes on behind a backslash, and a loop, are one command.
+ */
+export function commandsIn(page: string): readonly string[] {
+  const found = page.matchAll(/^( *)```(\w*)\n([^]*?)^\1```$|`([^`\n]+)`/gm);
+  const commands = [...found].flatMap(([, , language = '', block, inline = '']) => {
+    if (block === undefined) return PROGRAM.test(inline) ? [inline] : [];
+    return language === 'sh' ? linesOf(block) : [];
+  });
+  return [...new Set(commands)];
+}
+
+function linesOf(block: string): string[] {
+  const loops = /^ *for [^]*?^ *done$|^.*$/gm;
+  return [...block.replaceAll(/\\\n */g, '').matchAll(loops)]
+    .map(([lines]) => lines.replace(/\s+#\s.*$/, '').trim())
+    .filter((line) => line !== '');
+}
+
+/** What is not run: by the words that the command has, with the reason. */
+export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
+  [/^npm /, 'of this repository; CI runs these'],
+  [
+    /^(?:kubectl (?:apply|describe|rollout|auth can-i|delete -k)|machinist (?:describe machine|rollout(?: \w+)?))$/,
+    'a word for something',
+  ],
+  [/^machinist run(?!.*--help)/, 'does not end; test/e2e starts it'],
+  [/\[-|…/, 'says what may stand where'],
+  [/^curl -OJ|^kubectl port-forward /, 'no kubelet runs pods; test/integration/health-server.test.ts takes profiles'],
+  [/^kubectl .*\blogs /, 'no kubelet runs pods'],
+  [/^promtool /, 'test/integration/prometheus.test.ts runs it'],
+  [/PrometheusRule/, 'needs the operator of Prometheus; hack/check/monitoring.test.ts checks the rules'],
+  [
+    /cluster-autoscaler-status/,
+    'no cluster-autoscaler runs here; docs/operations/autoscaler.md says with which it was tried',
+  ],
+];
