@@ -34,7 +34,7 @@ const CONTROLLER_TIERS = [
 const MACHINE_TIERS = [
   ['calls', 'tokens', 'failure', 'identity'],
   ['node', 'drain'],
-  ['in-place', 'preservation'],
+  ['in-place', 'preservation', 'maintenance'],
   ['explain', 'health', 'creation', 'deletion'],
   ['record'],
 ];

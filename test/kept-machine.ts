@@ -1,4 +1,5 @@
 import {
+  CORDONED_BY_MAINTENANCE_ANNOTATION,
   MACHINE_FINALIZER,
   MACHINE_NAME_LABEL,
   NODE_FINALIZER,
@@ -142,8 +143,12 @@ export class KeptMachine {
 
   #raiseBarrier({ barrier }: DrainRequest): void {
     this.changeNode((n) => {
-      if (typeof barrier === 'string') n.spec = { ...n.spec, unschedulable: true };
-      else if (!this.isTainted(barrier.taint.key)) {
+      if (typeof barrier === 'string') {
+        const isOurs = barrier === 'marked-cordon' && n.spec?.unschedulable !== true;
+        if (isOurs)
+          n.metadata.annotations = { ...n.metadata.annotations, [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' };
+        n.spec = { ...n.spec, unschedulable: true };
+      } else if (!this.isTainted(barrier.taint.key)) {
         n.spec = { ...n.spec, taints: [...(n.spec?.taints ?? []), barrier.taint] };
       }
     });

@@ -7,6 +7,7 @@ import { MACHINE_CREATION } from './list/machine-creation.ts';
 import { MACHINE_DELETION } from './list/machine-deletion.ts';
 import { MACHINE_DEPLOYMENT } from './list/machine-deployment.ts';
 import { MACHINE_SET } from './list/machine-set.ts';
+import { MAINTENANCE } from './list/maintenance.ts';
 import { MONITORING } from './list/monitoring.ts';
 import { SAFETY } from './list/safety.ts';
 import type { Mutation } from './mutation.ts';
@@ -23,5 +24,6 @@ export const MUTATIONS: readonly Mutation[] = [
   ...AUTOSCALER,
   ...AUTOSCALER_ANSWERS,
   ...BOUNDS,
+  ...MAINTENANCE,
   ...MONITORING,
 ];

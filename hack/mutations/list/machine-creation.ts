@@ -554,8 +554,8 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machines/zones.ts',
-    from: 'if (isBeingDeleted(machine) || !JOINED.has(phaseOf(machine))) continue;',
-    to: 'if (!JOINED.has(phaseOf(machine))) continue;',
+    from: 'return JOINED.has(phaseOf(machine)) && !isBeingDeleted(machine) &&',
+    to: 'return JOINED.has(phaseOf(machine)) &&',
     why: 'Machines on their way out count as witnesses of their zone.',
     tests: ['pkg/controllers/machines/zones.test.ts'],
   },

@@ -487,7 +487,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/drain/session.ts',
-    from: 'if (purpose !== undefined && this.#records.get(uid)?.purpose !== purpose) return;',
+    from: 'if (purpose !== undefined && (record?.yieldsTo ?? record?.purpose) !== purpose) return;',
     to: '',
     why: 'The drain of a deletion is broken off because a preservation ends.',
     tests: [
@@ -657,9 +657,9 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     tests: ['pkg/controllers/machines/preserve-value.test.ts'],
   },
   {
-    file: 'pkg/controllers/machine/preservation/preserved-condition.ts',
-    from: "if (annotations[SCALE_DOWN_DISABLED_BY_US_ANNOTATION] === 'true') {",
-    to: "if (annotations[SCALE_DOWN_DISABLED_ANNOTATION] === 'true') {",
+    file: 'pkg/controllers/machine/node/scale-down-hold.ts',
+    from: "if (annotations[SCALE_DOWN_DISABLED_BY_US_ANNOTATION] !== 'true') return undefined;",
+    to: "if (annotations[SCALE_DOWN_DISABLED_ANNOTATION] !== 'true') return undefined;",
     why: 'The end of a preservation takes away what a user asked of the autoscaler.',
     tests: ['pkg/controllers/machine/preservation/preservation.test.ts'],
   },

@@ -306,7 +306,7 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/rollout-node-marks.ts',
-    from: '(marks.holdScaleDown === false && isOurs && !isPreserved)',
+    from: '(marks.holdScaleDown === false && isOurs && !isHeldOtherwise)',
     to: '(marks.holdScaleDown === false && isOurs)',
     why: 'The end of a rollout lets the autoscaler take preserved machines.',
     tests: [

@@ -481,8 +481,8 @@ export const MACHINE_SET: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/replicas/machine-state.ts',
-    from: "return !isTerminating(machine) && (phase === 'Running' || phase === 'Available');",
-    to: "return phase === 'Running' || phase === 'Available';",
+    from: 'return !isTerminating(machine) && !isUnderMaintenance(machine) &&',
+    to: 'return !isUnderMaintenance(machine) &&',
     why: 'A machine on its way out counts as available.',
     tests: ['pkg/controllers/machine-set/status.test.ts', 'pkg/controllers/replicas/replica-plan.test.ts'],
   },

@@ -8,6 +8,7 @@ import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
+import { isUnderMaintenance } from '../machines/maintenance.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { isJustUpdated } from '../replicas/machine-state.ts';
 import {
@@ -107,7 +108,7 @@ async function stopRefilling({ deps, signal }: RolloutPass, old: readonly Side[]
   });
 }
 
-/** Ends what was moved earlier, once the new set counts it. A Node that refuses to be given back holds up nothing else. */
+/** Ends what was moved earlier, once the new set counts it. A Node that refuses to be given back, or waits for the end of a maintenance, holds up nothing else. */
 async function settle(pass: RolloutPass, now: Side): Promise<Marked> {
   const { deps, signal } = pass;
   const counted = now.machines.length <= now.facts.size ? now.machines : [];
@@ -117,7 +118,8 @@ async function settle(pass: RolloutPass, now: Side): Promise<Marked> {
     await deps.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreGone);
   });
   const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
-  const released = await writeNodes(pass, now.machines.filter(isToBeReleased), releaseUpdatedNode);
+  const due = now.machines.filter((one) => isToBeReleased(one) && !isUnderMaintenance(one.machine));
+  const released = await writeNodes(pass, due, releaseUpdatedNode);
   return bothMarked(released, await mark(pass, needless, { candidate: false }));
 }
 

@@ -32,6 +32,7 @@ interface Made {
   readonly index?: string;
   /** Failed and preserved; by its update when that is its last operation. */
   readonly kept?: 'Create' | 'InPlaceUpdate';
+  readonly isMaintained?: boolean;
 }
 
 const CANDIDATE = { [CANDIDATE_FOR_UPDATE_LABEL]: 'true' };
@@ -46,6 +47,7 @@ function made({
   isMoved = false,
   index,
   kept,
+  isMaintained = false,
 }: Made): NodeOfMachine {
   const conditions = reason === undefined ? [] : [{ type: 'InPlaceUpdate', status: 'True' as const, reason }];
   return {
@@ -58,6 +60,7 @@ function made({
         m.status.lastOperation = { type: kept, state: 'Failed' };
       }
       if (index !== undefined) m.metadata.annotations[UPGRADE_INDEX_ANNOTATION] = index;
+      if (isMaintained) m.metadata.annotations = { 'machine.sapcloud.io/maintenance': 'true' };
       if (isMoved) m.metadata.labels[UPDATE_RESULT_LABEL] = 'successful';
     }),
     node: node((n) => {
@@ -192,6 +195,18 @@ describe('choosing Nodes', () => {
       of: [{ phase: 'Unknown' }, {}, {}, {}, {}],
       unavailable: 3,
       chosen: ['m-1', 'm-2'],
+    },
+    {
+      title: 'none of those in maintenance, which count as unavailable',
+      of: [{ isMaintained: true }, {}, {}, {}, {}],
+      chosen: ['m-1'],
+    },
+    {
+      title: 'none of those in maintenance, however many may be unavailable',
+      of: [{ isMaintained: true }, {}],
+      now: { size: 3, available: 3 },
+      unavailable: 5,
+      chosen: ['m-1'],
     },
     { title: 'candidates only', of: [{ labels: {} }, {}, {}, {}, {}], chosen: ['m-1', 'm-2'] },
     {

@@ -88,6 +88,27 @@ describe('a Node', () => {
     expect(await pass()).toEqual({ hasMore: false, isDone: true, news: [], writes: 0 });
   });
 
+  test('keeps the autoscaler away while its machine is in maintenance', async () => {
+    const { deps, marker } = scene();
+    const maintained = machine((m) => {
+      m.metadata.name = 'm-0';
+      m.metadata.labels['node'] = 'm-0';
+      m.metadata.annotations['machine.sapcloud.io/maintenance-since'] = '2026-01-01T00:00:00Z';
+    });
+    deps.nodes.put(
+      node((n) => {
+        Object.assign(n.metadata, { name: 'm-0', uid: 'uid-of-m-0', resourceVersion: '2' });
+        for (const by of ['', '-by-mcm']) {
+          n.metadata.annotations[`cluster-autoscaler.kubernetes.io/scale-down-disabled${by}`] = 'true';
+        }
+      }),
+    );
+
+    await marker.mark(OWNER, [maintained], { holdScaleDown: false }, new AbortController().signal);
+
+    expect(deps.targetClient.writes).toEqual([]);
+  });
+
   test('that does not exist for its machine is not missed', async () => {
     const { deps, pass } = scene();
     deps.nodes.remove('m-0');

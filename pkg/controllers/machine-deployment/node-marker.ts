@@ -7,6 +7,7 @@ import { isConflict, isNotFound } from '../../kube/errors.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Target, Targets } from '../../targets/targets.ts';
 import { Backoff } from '../../workqueue/backoff.ts';
+import { isUnderMaintenance } from '../machines/maintenance.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { markNode, missingNodeMarks, type Marks } from './rollout-node-marks.ts';
 
@@ -165,7 +166,7 @@ export class NodeMarker {
     const node = name === '' ? undefined : target?.nodes.get(name);
     if (target === undefined || node === undefined) return [];
     const isPreserved = (machine.status?.currentStatus?.preserveExpiryTime ?? '') !== '';
-    const missing = missingNodeMarks(node, marks, isPreserved);
+    const missing = missingNodeMarks(node, marks, isPreserved || isUnderMaintenance(machine));
     if (missing === undefined) return [];
     return [{ target, node, write: (to, cached, signal) => markNode(to, cached, missing, signal) }];
   }

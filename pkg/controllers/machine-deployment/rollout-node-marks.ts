@@ -29,15 +29,15 @@ export interface Marks {
   readonly candidate?: boolean;
 }
 
-/** What is missing on a Node for it to carry `marks`; undefined when nothing is. */
-export function missingNodeMarks(node: Node, marks: Marks, isPreserved: boolean): Marks | undefined {
+/** What is missing on a Node for it to carry `marks`; undefined when nothing is. `isHeldOtherwise`: preserved, or in maintenance. */
+export function missingNodeMarks(node: Node, marks: Marks, isHeldOtherwise: boolean): Marks | undefined {
   const taint = marks.taint !== undefined && marks.taint !== hasTaint(node) ? { taint: marks.taint } : {};
   const annotations = node.metadata.annotations ?? {};
   // Whoever holds it: what is not ours must be there afterwards.
   const isHeld = annotations[SCALE_DOWN_DISABLED] === 'true';
   const isOurs = annotations[SCALE_DOWN_DISABLED_BY_US] !== undefined;
   const changesHold =
-    (marks.holdScaleDown === true && !isHeld) || (marks.holdScaleDown === false && isOurs && !isPreserved);
+    (marks.holdScaleDown === true && !isHeld) || (marks.holdScaleDown === false && isOurs && !isHeldOtherwise);
   const hold = changesHold && marks.holdScaleDown !== undefined ? { holdScaleDown: marks.holdScaleDown } : {};
   const isCandidate = node.metadata.labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined;
   const changesCandidate = marks.candidate !== undefined && marks.candidate !== isCandidate;

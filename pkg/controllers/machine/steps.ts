@@ -33,6 +33,7 @@ import { revokeToken } from './deletion/revoke-token.ts';
 import { settleCreation } from './deletion/settle-creation.ts';
 import { inPlaceOutcome } from './in-place/outcome.ts';
 import { inPlaceProgress } from './in-place/drain-for-update.ts';
+import { maintenance } from './maintenance/maintenance.ts';
 import { preservation } from './preservation/preservation.ts';
 import { claim } from './creation/claim.ts';
 import { creationTimeout } from './creation/creation-timeout.ts';
@@ -125,6 +126,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     nodeSync(given),
     inPlaceProgress(given),
     preservation(given),
+    maintenance(given),
     settled,
     resolve(given),
     launch(given),

@@ -104,7 +104,7 @@ function nodeConcerns(old: Node, current: Node): boolean {
 
 function concernOf({ metadata, spec }: Node): unknown[] {
   const { uid, labels, annotations, finalizers, deletionTimestamp } = metadata;
-  return [uid, labels, annotations, finalizers, deletionTimestamp, spec?.providerID, spec?.taints];
+  return [uid, labels, annotations, finalizers, deletionTimestamp, spec?.providerID, spec?.taints, spec?.unschedulable];
 }
 
 /** Deletions first; the first list must not delay what users do. */

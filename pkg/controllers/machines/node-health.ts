@@ -1,3 +1,4 @@
+import { MAINTENANCE } from './maintenance.ts';
 import type { NodeCondition, Node } from '../../apis/wire.ts';
 import { CRITICAL_COMPONENTS_TAINT } from '../../apis/machine/v1alpha1/labels.ts';
 
@@ -8,7 +9,7 @@ const PRESERVED = 'Preserved';
 
 /**
  * Whether the conditions say something new: a type appeared or vanished, or a status (of `InPlaceUpdate` also the reason, of
- * `Preserved` the message) differs. Heartbeats, messages and other reasons do not count, or every Node would cost a write every few minutes.
+ * `Preserved` the message, of `Maintenance` both) differs. Heartbeats, messages and other reasons do not count, or every Node would cost a write every few minutes.
  */
 export function conditionsChanged(before: readonly NodeCondition[], after: readonly NodeCondition[]): boolean {
   if (before.length !== after.length) return true;
@@ -17,6 +18,7 @@ export function conditionsChanged(before: readonly NodeCondition[], after: reado
     const old = known.get(condition.type);
     if (old === undefined || old.status !== condition.status) return true;
     if (condition.type === PRESERVED) return old.message !== condition.message;
+    if (condition.type === MAINTENANCE) return old.reason !== condition.reason || old.message !== condition.message;
     return condition.type === IN_PLACE_UPDATE && old.reason !== condition.reason;
   });
 }

@@ -2,6 +2,7 @@ import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
+import { isUnderMaintenance } from './maintenance.ts';
 import type { ReplacementBudget } from './replacement-budget.ts';
 import type { PaceFacts } from './pace.ts';
 import { healthTimeoutMsOf, type MachineSettings } from './settings.ts';
@@ -28,7 +29,7 @@ export function paceFactsOf(deps: TurnDeps, machine: Machine): PaceFacts | undef
   const pool = budget.poolOf(machine);
   if (pool === undefined) return undefined;
   const { key, limit, others } = pool;
-  const unhealthy = others.filter((other) => phaseOf(other) === 'Unknown' && !isBeingDeleted(other)).length + 1;
+  const unhealthy = others.filter(isUnhealthy).length + 1;
   const together = unhealthyTogether(deps, machine, machines.list());
   const zone = { key: keyOfZone(zoneOf(deps, machine)), together };
   return {
@@ -37,4 +38,9 @@ export function paceFactsOf(deps: TurnDeps, machine: Machine): PaceFacts | undef
     zone,
     healthTimeoutMs: healthTimeoutMsOf(machine, settings),
   };
+}
+
+/** One in maintenance may be down on purpose. */
+function isUnhealthy(machine: Machine): boolean {
+  return phaseOf(machine) === 'Unknown' && !isBeingDeleted(machine) && !isUnderMaintenance(machine);
 }

@@ -119,6 +119,17 @@ describe('a zone', () => {
     expect(counts).toEqual([3, 3, 2, 2, 1]);
   });
 
+  test('is not judged by machines in maintenance, which may be down on purpose', () => {
+    const maintained = many('Unknown', 6).map((one, i) => {
+      const annotations = { 'machine.sapcloud.io/maintenance': 'true' };
+      return { ...one, metadata: { ...one.metadata, uid: `maintained-${i}`, annotations } };
+    });
+    const [well = inPhase('Running')] = many('Running', 4);
+
+    expect(isStopped([...many('Running', 4), ...maintained])).toBe(false);
+    expect(unhealthyTogether(partsOf(), well, maintained)).toBe(1);
+  });
+
   test('is judged by its own machines only', () => {
     const machines = [...many('Unknown', 3), ...many('Running', 1).concat(inPhase('Running', NOW, 'b'))];
 

@@ -5,6 +5,7 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
+import { isUnderMaintenance } from './maintenance.ts';
 import type { Targets } from '../../targets/targets.ts';
 
 /** Of fewer machines nobody can tell whether the fault is the zone's or theirs. */
@@ -40,7 +41,7 @@ export interface ZoneDeps {
 /** One zone, and how its machines do. */
 export interface ZoneState {
   readonly zone: Zone;
-  /** Machines that have joined and are not being deleted. */
+  /** Machines that have joined, are not being deleted and not in maintenance. */
   readonly machines: number;
   /** Those of them whose Node is not healthy. */
   readonly unknown: number;
@@ -73,7 +74,7 @@ export function keyOfZone({ cluster, provider, name }: Zone): string {
 export function zoneStates(deps: ZoneDeps, machines: readonly Machine[], threshold: number): ZoneState[] {
   const zones = new Map<string, { zone: Zone; joined: Machine[] }>();
   for (const machine of machines) {
-    if (isBeingDeleted(machine) || !JOINED.has(phaseOf(machine))) continue;
+    if (!tellsOfZone(machine)) continue;
     const zone = zoneOf(deps, machine);
     const known = zones.get(keyOfZone(zone));
     if (known === undefined) zones.set(keyOfZone(zone), { zone, joined: [machine] });
@@ -90,11 +91,16 @@ export function unhealthyTogether(deps: ZoneDeps, machine: Machine, machines: re
     (other) =>
       other.metadata.uid !== machine.metadata.uid &&
       phaseOf(other) === 'Unknown' &&
-      !isBeingDeleted(other) &&
+      tellsOfZone(other) &&
       Math.abs(unhealthySinceMs(other) - sinceMs) <= BURST_MS &&
       keyOfZone(zoneOf(deps, other)) === key,
   );
   return others.length + 1;
+}
+
+/** One in maintenance may be down on purpose. */
+function tellsOfZone(machine: Machine): boolean {
+  return JOINED.has(phaseOf(machine)) && !isBeingDeleted(machine) && !isUnderMaintenance(machine);
 }
 
 function unhealthySinceMs({ status }: Machine): number {

@@ -3,6 +3,7 @@ import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { UPDATE_RESULT_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
+import { isUnderMaintenance } from '../machines/maintenance.ts';
 
 /** How many failed Machines are listed; thousands of them would outgrow what etcd stores in one object. */
 export const LISTED_FAILED_MACHINES = 100;
@@ -15,10 +16,10 @@ export function isTerminating(machine: Machine): boolean {
   return isBeingDeleted(machine) || phaseOf(machine) === 'Terminating';
 }
 
-/** Counts as available: `Running`, or `Available` without a target cluster. `minReadySeconds` has no effect. */
+/** Counts as available: `Running`, or `Available` without a target cluster, and not in maintenance. `minReadySeconds` has no effect. */
 export function isAvailable(machine: Machine): boolean {
   const phase = phaseOf(machine);
-  return !isTerminating(machine) && (phase === 'Running' || phase === 'Available');
+  return !isTerminating(machine) && !isUnderMaintenance(machine) && (phase === 'Running' || phase === 'Available');
 }
 
 /** Counts as ready: `Running`. */

@@ -72,6 +72,12 @@ export const PRE_DRAIN_DELETE_HOOK_PREFIX = 'pre-drain.delete.hook.machine.clust
 export const PRE_DRAIN_HOOK_PREFIX = 'pre-drain.hook.machine.sapcloud.io';
 /** On Machines that are deleted: since when no hook has held up the drain, RFC 3339; its timeout counts from there. */
 export const DRAIN_SINCE_ANNOTATION = 'machine.sapcloud.io/drain-since';
+/** On Machines or their Nodes: `true` asks for maintenance. */
+export const MAINTENANCE_ANNOTATION = 'machine.sapcloud.io/maintenance';
+/** On Machines: since when maintenance goes on, RFC 3339. While it is there their Nodes may carry something of it. */
+export const MAINTENANCE_SINCE_ANNOTATION = 'machine.sapcloud.io/maintenance-since';
+/** On Machines in maintenance: UID of the Node that was emptied, `none` where there is none, `given-back` afterwards. */
+export const MAINTENANCE_NODE_ANNOTATION = 'machine.sapcloud.io/maintenance-node';
 /** On Nodes: `true` says that it was schedulable when we cordoned it, so that we may uncordon it when its machine is kept. */
 export const CORDONED_BY_MAINTENANCE_ANNOTATION = 'node.machine.sapcloud.io/cordoned-by-maintenance';
 /** On MachineDeployments: how many Machines may be replaced for bad health at once; int or percent. */

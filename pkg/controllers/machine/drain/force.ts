@@ -28,9 +28,11 @@ export async function forceReasonOf(
   const { pass } = ctx;
   if (plan.forcedBy !== undefined) return 'label';
   if (plan.forceRule === 'request') return undefined;
-  const leftMs = deadlineOf(deps, ctx, plan) - deps.clock.now();
-  if (leftMs <= 0) return 'timeout';
-  pass.alsoAfter(leftMs, 'the drain timeout');
+  if (plan.forceRule === 'usual') {
+    const leftMs = deadlineOf(deps, ctx, plan) - deps.clock.now();
+    if (leftMs <= 0) return 'timeout';
+    pass.alsoAfter(leftMs, 'the drain timeout');
+  }
 
   const unhealthy = unhealthyCondition(plan.node, deps.clock.now());
   if (unhealthy === undefined) return undefined;

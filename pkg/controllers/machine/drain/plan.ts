@@ -21,7 +21,10 @@ export interface DrainPlan extends Pick<DrainRequest, 'barrier' | 'nodeCondition
   readonly startMs: number;
   /** In words why pods are to be deleted instead of evicted at once; undefined unless somebody asks for that. */
   readonly forcedBy: string | undefined;
-  /** What may force it besides that: `usual`, its timeout and a broken Node; `request`, nothing: who asks for it waits as long as it takes. */
+  /**
+   * What may force it besides that: `usual`, its timeout and a broken Node; `broken-node`, that alone; `request`, nothing: who asks for it
+   * waits as long as it takes.
+   */
   readonly forceRule: ForceRule;
   /** Whether a live Machine is (still) one whose Node is to be drained for this purpose. */
   readonly isWanted: (live: Machine) => boolean;
@@ -51,7 +54,7 @@ export function forceAtOf(deps: DeadlineDeps, ctx: MachineContext, plan: DrainPl
 function endOf(deps: DeadlineDeps, ctx: MachineContext, plan: DrainPlan): number {
   const deadlineMs = deadlineOf(deps, ctx, plan);
   const nowMs = deps.clock.now();
-  const isLate = plan.forceRule === 'request' && deadlineMs <= nowMs;
+  const isLate = plan.forceRule !== 'usual' && deadlineMs <= nowMs;
   return isLate ? nowMs + Math.max(drainTimeoutMsOf(ctx.machine, deps.settings), MINUTE_MS) : deadlineMs;
 }
 

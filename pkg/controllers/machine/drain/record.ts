@@ -1,13 +1,13 @@
 import type { DrainProgress } from '../../../drain/drain.ts';
 
 /** What a Node is drained for. Of one machine one drain runs at a time. */
-export type DrainPurpose = 'deletion' | 'in-place-update' | 'preservation';
+export type DrainPurpose = 'deletion' | 'in-place-update' | 'preservation' | 'maintenance';
 
 /** Why a drain is forced: asked for by label, past its timeout, or the Node cannot end its pods by itself. */
 export type ForceReason = 'label' | 'timeout' | 'not-ready' | 'readonly-filesystem';
 
-/** What may force a drain that nobody asks to force: its timeout and a broken Node, or nothing. */
-export type ForceRule = 'usual' | 'request';
+/** What may force a drain that nobody asks to force: its timeout and a broken Node, a broken Node alone, or nothing. */
+export type ForceRule = 'usual' | 'broken-node' | 'request';
 
 /** What this process knows of a drain that it runs. */
 export interface DrainRecord {
@@ -25,6 +25,8 @@ export interface DrainRecord {
   reportedMs?: number;
   /** When pods that are left are deleted, by wall time; undefined when they never are. */
   forceAtMs?: number | undefined;
+  /** It was aborted, because one for this purpose takes its place. */
+  yieldsTo?: DrainPurpose;
   /** It was aborted, because another one takes its place: a forced one, or one that nothing forces. */
   isSuperseded: boolean;
   /** How often it has failed so far. */

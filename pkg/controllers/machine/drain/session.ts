@@ -43,7 +43,7 @@ type Running = Extract<DrainState, { kind: 'running' }>;
 type Ended = { state: 'done'; result: DrainOutcome } | { state: 'failed'; error: unknown };
 
 /** A drain of a Node whose machine is kept. */
-type KeptDrain = Pick<DrainPlan, 'nodes' | 'node' | 'barrier' | 'startMs'> & {
+type KeptDrain = Pick<DrainPlan, 'nodes' | 'node' | 'barrier' | 'startMs' | 'forceRule'> & {
   readonly purpose: Exclude<DrainPurpose, 'deletion'>;
 };
 
@@ -64,7 +64,7 @@ export interface BlockedDrain {
   readonly forceAtMs: number | undefined;
 }
 
-/** The drains of the Nodes of machines: one session serves deletion, in-place update and preservation. */
+/** The drains of the Nodes of machines: one session serves deletion, in-place update, preservation and maintenance. */
 export class Drains {
   readonly #deps: DrainsDeps;
   /** Drains under way, or waiting to be tried again, by the UID of their Machine. */
@@ -131,7 +131,6 @@ export class Drains {
     const isAsked = machine.metadata.labels?.[FORCE_DRAIN_LABEL] === 'True';
     const state = await this.advance(ctx, {
       ...drain,
-      forceRule: 'usual',
       forcedBy: isAsked ? `the Machine carries label ${FORCE_DRAIN_LABEL}` : undefined,
       isWanted: (live) => !isBeingDeleted(live),
       onForcedFailure: 'retry',
@@ -155,11 +154,24 @@ export class Drains {
   end({ machine: { metadata } }: MachineContext, purpose?: DrainPurpose): void {
     const { uid } = metadata;
     const { activities } = this.#deps;
-    if (purpose !== undefined && this.#records.get(uid)?.purpose !== purpose) return;
+    const record = this.#records.get(uid);
+    if (purpose !== undefined && (record?.yieldsTo ?? record?.purpose) !== purpose) return;
     activities.abort(uid, 'drain', 'it is no longer needed');
     if (activities.get(uid, 'drain')?.state === 'running') return;
     activities.forget(uid, 'drain');
     this.#records.delete(uid);
+  }
+
+  /** Whether a drain for this purpose still runs, if only because it has not ended yet. */
+  isRunning({ machine: { metadata } }: MachineContext, purpose: DrainPurpose): boolean {
+    const { uid } = metadata;
+    return this.#records.get(uid)?.purpose === purpose && this.#deps.activities.get(uid, 'drain')?.state === 'running';
+  }
+
+  /** Whether a drain for another purpose is under way, or about to be. */
+  isTaken({ machine: { metadata } }: MachineContext, purpose: DrainPurpose): boolean {
+    const record = this.#records.get(metadata.uid);
+    return record !== undefined && (record.yieldsTo ?? record.purpose) !== purpose;
   }
 
   /** Makes room for a drain; false for as long as one for another purpose has not ended. */
@@ -168,6 +180,7 @@ export class Drains {
     const { activities } = this.#deps;
     const record = this.#records.get(uid);
     if (record === undefined || record.purpose === purpose) return true;
+    record.yieldsTo = purpose;
     activities.abort(uid, 'drain', `it is drained for its ${purpose} now`);
     if (activities.get(uid, 'drain')?.state === 'running') return false;
     activities.forget(uid, 'drain');
@@ -184,9 +197,9 @@ export class Drains {
     ctx.pass.alsoAfter(PROGRESS_MS, waitingFor);
     const deadlineMs = deadlineOf(this.#deps, ctx, plan);
     if (record !== undefined) record.forceAtMs = forceAtOf(this.#deps, ctx, plan);
-    if (plan.forceRule === 'request' && deadlineMs > this.#deps.clock.now())
+    if (plan.forceRule !== 'usual' && deadlineMs > this.#deps.clock.now())
       ctx.pass.alsoAfter(deadlineMs - this.#deps.clock.now(), 'the drain timeout');
-    const isLate = plan.forceRule === 'request' && record?.force === undefined && deadlineMs <= this.#deps.clock.now();
+    const isLate = plan.forceRule !== 'usual' && record?.force === undefined && deadlineMs <= this.#deps.clock.now();
     return { kind: 'running', record, deadlineMs, isLate, waitingFor };
   }
 

@@ -5,6 +5,7 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { INVALID_DELETION_POLICY, wrongPolicyOf } from '../../machines/deletion-policy.ts';
 import { deletionStageOf, hasReached, textOfStage } from '../../machines/deletion-stage.ts';
+import { MAINTENANCE, maintenanceOf } from '../../machines/maintenance.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { isBeingCreated, isHeld } from '../../machines/status.ts';
 import { CREATE_FAILED } from '../../machines/status-texts.ts';
@@ -15,12 +16,13 @@ import type { MachineExplanation } from './explanation.ts';
 const RECORD_REFUSED = 'RecordRefused';
 
 /** Types of `status.machineConditions`. `Drained` exists only while the machine is deleted, `NodeSyncRefused` and `RecordRefused`
- * only while something is refused, `InvalidDeletionPolicy` while the annotation says nothing. */
+ * only while something is refused, `InvalidDeletionPolicy` while the annotation says nothing, `Maintenance` from the first request on. */
 export type MachineConditionType =
   | 'VMCreated'
   | 'NodeJoined'
   | 'Healthy'
   | 'Drained'
+  | typeof MAINTENANCE
   | typeof NODE_SYNC_REFUSED
   | typeof RECORD_REFUSED
   | typeof INVALID_DELETION_POLICY;
@@ -34,6 +36,8 @@ export function machineConditions(machine: Machine, nowMs: number, recordRefused
   const explanation = explain(machine, nowMs);
   const conditions = [vmCreated(machine, explanation), nodeJoined(machine, explanation), healthy(machine, explanation)];
   if (isBeingDeleted(machine)) conditions.push(drained(machine, explanation));
+  const maintenance = maintenanceOf(machine);
+  if (maintenance !== undefined) conditions.push({ type: MAINTENANCE, ...maintenance });
   const refused = refusedFor(machine);
   if (refused !== undefined) conditions.push(condition(NODE_SYNC_REFUSED, 'True', 'Refused', refused));
   const wrong = wrongPolicyOf(machine, 'Machine');
@@ -46,6 +50,15 @@ export function machineConditions(machine: Machine, nowMs: number, recordRefused
     const turnedAt = old?.status === current.status ? old.lastTransitionTime : undefined;
     return { ...current, lastTransitionTime: turnedAt ?? toTimestamp(nowMs) };
   });
+}
+
+/** Whether the conditions of a machine say of its maintenance what is to be said after a pass. That it is over is no news where nothing was said. */
+export function showsMaintenanceOf({ status }: Machine, after: Machine): boolean {
+  const shown = status?.machineConditions?.find(({ type }) => type === MAINTENANCE);
+  const wanted = maintenanceOf(after);
+  if (wanted === undefined) return true;
+  if (shown === undefined) return wanted.reason === 'NotInMaintenance';
+  return shown.reason === wanted.reason && shown.message === wanted.message;
 }
 
 /** What the API server refused to record when the status was last written; undefined when nothing. */

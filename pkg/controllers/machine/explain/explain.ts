@@ -12,6 +12,7 @@ import { CREATE_FAILED } from '../../machines/status-texts.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { explainInPlace } from './in-place.ts';
 import { HEALTHY, type MachineExplanation, type Explanation } from './explanation.ts';
+import { withMaintenance } from './maintenance.ts';
 import { withOutage } from './outage.ts';
 import { withPreservation } from './preservation.ts';
 
@@ -22,7 +23,7 @@ import { withPreservation } from './preservation.ts';
 export function explain(machine: Machine, nowMs: number, outage?: string): MachineExplanation {
   const own = isBeingDeleted(machine)
     ? explainDeletion(machine)
-    : withPreservation(machine, nowMs, explainInPlace(machine) ?? explainPhase(machine));
+    : withMaintenance(machine, withPreservation(machine, nowMs, explainInPlace(machine) ?? explainPhase(machine)));
   const told = withOutage(machine, outage, own);
   const since = sinceOf(machine);
   return { phase: phaseOf(machine), ...told, sinceMs: since === undefined ? undefined : Math.max(0, nowMs - since) };

@@ -7,6 +7,7 @@ import { next, requeue, stop, type StepResult } from '../../../reconcile/result.
 import type { Lister } from '../../../cache/lister.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import { hold, withHold, type Hold } from '../../machines/replacement-hold.ts';
+import { asksMaintenance } from '../../machines/maintenance.ts';
 import { isHealthy } from '../../machines/node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
 import { setOperation } from '../../machines/status.ts';
@@ -15,6 +16,7 @@ import { paceFactsOf, stoppedZoneOf, type TurnDeps } from '../../machines/replac
 import type { ReplacementBudget } from '../../machines/replacement-budget.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { isUpdated } from '../in-place/outcome.ts';
+import { isSuspended } from '../node/suspended.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
 import { CATCH_UP_MS, lastLook, type LastLookDeps } from '../failure/last-look.ts';
 
@@ -34,7 +36,7 @@ interface Deps extends FailDeps, LastLookDeps, TurnDeps {
 
 /**
  * Fails a machine that was Unknown, or not well after an update in place, for its whole health timeout, unless it was told not
- * to. Before that it is looked at live, Machine and Node, and the write holds only for the Machine that was read. Time before
+ * to, or is in maintenance. Before that it is looked at live, Machine and Node, and the write holds only for the Machine that was read. Time before
  * we could trust what we see (before our leadership, during an outage) does not count. Of one MachineDeployment only so many
  * are failed at once, of several that are unhealthy only so many within one health timeout, and none of a zone of which half
  * of the machines became unhealthy together. A machine that is held back says why.
@@ -46,6 +48,7 @@ export const healthTimeout = (deps: Deps): MachineStep => ({
     const { settings, clock, trust } = deps;
     const { machine, pass } = ctx;
     if (!LIMITED.has(phaseOf(machine)) || machine.spec.disableHealthTimeout === true) return next;
+    if (isSuspended(deps, ctx)) return next;
 
     const timeoutMs = healthTimeoutMsOf(machine, settings);
     const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
@@ -122,6 +125,7 @@ async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefi
   const look = await lastLook(deps, ctx);
   if (look.doubt !== undefined) return look.doubt;
   const { node } = look;
+  if (asksMaintenance(machine, node)) return 'the request for maintenance to be seen';
   if (phaseOf(machine) === 'InPlaceUpdateFailed') {
     return node !== undefined && isUpdated(node) ? 'the success of the update to be seen' : undefined;
   }

@@ -105,7 +105,7 @@ async function act(
 async function empty(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node): Promise<void> {
   const { machine } = ctx;
   const startMs = fromTimestamp(conditionOf(node, IN_PLACE_UPDATE)?.lastTransitionTime) ?? deps.clock.now();
-  const plan = { purpose: 'in-place-update', nodes, node, barrier: 'cordon', startMs } as const;
+  const plan = { purpose: 'in-place-update', nodes, node, barrier: 'cordon', startMs, forceRule: 'usual' } as const;
   const state = await deps.drains.advanceKept(ctx, plan);
   if (state.kind !== 'drained') return show(deps, ctx, state);
 

@@ -11,6 +11,7 @@ import { beginPhase, setOperation } from '../../machines/status.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
 import { conditionOf } from '../node/node-condition.ts';
+import { isSuspended } from '../node/suspended.ts';
 import { failureOn, IN_PLACE_UPDATE } from './reason.ts';
 
 interface Deps {
@@ -21,7 +22,7 @@ interface Deps {
 
 /**
  * Ends an update in place: by the result that the agent on the Node puts on it as a label, or by its timeout, counted from when
- * the Node was drained. A success also repairs an update that had failed before. Never ends the pass.
+ * the Node was drained, while the machine is not in maintenance. A success also repairs an update that had failed before. Never ends the pass.
  *
  * | phase                                          | label `update-result` | becomes                                     |
  * |------------------------------------------------|-----------------------|---------------------------------------------|
@@ -49,6 +50,7 @@ export const inPlaceOutcome = (deps: Deps): MachineStep => ({
       fail(deps, ctx, failureOn(node) || 'The Node says that the update failed.');
       return next;
     }
+    if (isSuspended(deps, ctx)) return next;
     const timeoutMs = inPlaceUpdateTimeoutMsOf(machine, deps.settings);
     const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? deps.clock.now();
     const leftMs = sinceMs + timeoutMs - deps.clock.now();

@@ -14,6 +14,7 @@ import type { Drains } from '../drain/session.ts';
 import type { News } from '../news.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
 import { setCondition } from '../node/node-condition.ts';
+import { scaleDownHold } from '../node/scale-down-hold.ts';
 import {
   PRESERVATION_BARRIER,
   type Emptiness,
@@ -21,7 +22,6 @@ import {
   releasedAnnotations,
   saysDrained,
   saysPreserved,
-  scaleDownHold,
   stoppedCondition,
   untainted,
 } from './preserved-condition.ts';
@@ -130,7 +130,8 @@ async function empty(deps: Deps, ctx: MachineContext, { nodes, node, say }: Pres
   await holdOffAutoscaler(ctx, nodes, node);
   const startMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? deps.clock.now();
   const barrier = PRESERVATION_BARRIER;
-  const drain = await deps.drains.advanceKept(ctx, { purpose: 'preservation', nodes, node, barrier, startMs });
+  const what = { purpose: 'preservation', nodes, node, barrier, startMs, forceRule: 'usual' } as const;
+  const drain = await deps.drains.advanceKept(ctx, what);
   if (drain.kind === 'running') return;
   if (drain.kind === 'failed') {
     await say('not-drained');

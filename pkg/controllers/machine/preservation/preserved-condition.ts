@@ -1,12 +1,8 @@
-import {
-  PRESERVE_ANNOTATION,
-  PRESERVED_TAINT,
-  SCALE_DOWN_DISABLED_ANNOTATION,
-  SCALE_DOWN_DISABLED_BY_US_ANNOTATION,
-} from '../../../apis/machine/v1alpha1/labels.ts';
+import { PRESERVE_ANNOTATION, PRESERVED_TAINT } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node, Taint } from '../../../apis/wire.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { conditionOf, type WantedCondition } from '../node/node-condition.ts';
+import { releasedScaleDownHold } from '../node/scale-down-hold.ts';
 
 /** Type of the Node condition that tells of a preservation. */
 const PRESERVED = 'Preserved';
@@ -54,12 +50,6 @@ export function stoppedCondition(node: Node): WantedCondition | undefined {
   return { type: PRESERVED, status: 'False', reason: STOPPED, message: '' };
 }
 
-/** The annotations that keep the autoscaler away; undefined when it is kept away already, by us or by somebody else. */
-export function scaleDownHold(node: Node): Record<string, string> | undefined {
-  if (node.metadata.annotations?.[SCALE_DOWN_DISABLED_ANNOTATION] === 'true') return undefined;
-  return { [SCALE_DOWN_DISABLED_ANNOTATION]: 'true', [SCALE_DOWN_DISABLED_BY_US_ANNOTATION]: 'true' };
-}
-
 /** The Node's taints without the one of a preservation; undefined when it has none. */
 export function untainted(node: Node): readonly Taint[] | undefined {
   const taints = node.spec?.taints ?? [];
@@ -69,13 +59,9 @@ export function untainted(node: Node): readonly Taint[] | undefined {
 
 /** What has to go from a Node's annotations: our hold of the autoscaler and, if asked, the request; undefined when nothing. */
 export function releasedAnnotations(node: Node, forgetsRequest: boolean): Record<string, null> | undefined {
-  const annotations = node.metadata.annotations ?? {};
-  const gone: Record<string, null> = {};
-  if (annotations[SCALE_DOWN_DISABLED_BY_US_ANNOTATION] === 'true') {
-    if (annotations[SCALE_DOWN_DISABLED_ANNOTATION] !== undefined) gone[SCALE_DOWN_DISABLED_ANNOTATION] = null;
-    gone[SCALE_DOWN_DISABLED_BY_US_ANNOTATION] = null;
-  }
-  if (forgetsRequest && annotations[PRESERVE_ANNOTATION] !== undefined) gone[PRESERVE_ANNOTATION] = null;
+  const gone: Record<string, null> = { ...releasedScaleDownHold(node) };
+  if (forgetsRequest && node.metadata.annotations?.[PRESERVE_ANNOTATION] !== undefined)
+    gone[PRESERVE_ANNOTATION] = null;
   return Object.keys(gone).length === 0 ? undefined : gone;
 }
 

@@ -13,6 +13,8 @@ import {
   FORCED_DELETION_SINCE_ANNOTATION,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
   MACHINE_FINALIZER,
+  MAINTENANCE_NODE_ANNOTATION,
+  MAINTENANCE_SINCE_ANNOTATION,
   NODE_LABEL,
   NODE_SYNC_REFUSED_ANNOTATION,
   PRESERVE_ANNOTATION,
@@ -25,7 +27,13 @@ import { isHeld } from '../../machines/status.ts';
 import { machineStatusChange } from '../../machines/status-change.ts';
 import { refusedFor } from '../../machines/node-refusal.ts';
 import { wrongPolicyOf } from '../../machines/deletion-policy.ts';
-import { machineConditions, refusalSaidBy, refusalShownBy, wrongPolicyShownBy } from '../explain/conditions.ts';
+import {
+  machineConditions,
+  refusalSaidBy,
+  refusalShownBy,
+  showsMaintenanceOf,
+  wrongPolicyShownBy,
+} from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
 
 /** Annotations that the machine controller owns. */
@@ -35,6 +43,8 @@ const OWNED_ANNOTATIONS = [
   DRAIN_SINCE_ANNOTATION,
   DELETION_POLICY_IN_FORCE_ANNOTATION,
   FORCED_DELETION_SINCE_ANNOTATION,
+  MAINTENANCE_NODE_ANNOTATION,
+  MAINTENANCE_SINCE_ANNOTATION,
   NODE_SYNC_REFUSED_ANNOTATION,
   PRESERVE_ANNOTATION,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
@@ -94,6 +104,7 @@ export async function writeStatus(
 function hasNews(before: Machine, after: Machine, refusal: string | undefined): boolean {
   if (machineStatusChange(before, after) !== undefined || refusedFor(before) !== refusedFor(after)) return true;
   if (wrongPolicyShownBy(before) !== wrongPolicyOf(after, 'Machine')) return true;
+  if (!showsMaintenanceOf(before, after)) return true;
   return refusalShownBy(before) !== (refusal ?? refusalSaidBy(after));
 }
 

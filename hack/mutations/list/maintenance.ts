@@ -1,0 +1,103 @@
+import type { Mutation } from '../mutation.ts';
+
+/** What keeps a maintenance from doing harm. */
+export const MAINTENANCE: readonly Mutation[] = [
+  {
+    file: 'pkg/controllers/machine/maintenance/plan.ts',
+    from: "if (!isRecorded) return 'begin';",
+    to: '',
+    why: 'A Node is cordoned before anybody knows why.',
+    tests: ['pkg/controllers/machine/maintenance/plan.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/maintenance/plan.ts',
+    from: "if (emptied !== GIVEN_BACK) return 'withdraw';",
+    to: '',
+    why: 'A Node that was given back counts as drained when maintenance is asked for again.',
+    tests: ['pkg/controllers/machine/maintenance/plan.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/maintenance/plan.ts',
+    from: "return isClockRestarted ? 'end' : 'restart-clock';",
+    to: "return 'end';",
+    why: 'A machine is replaced at the moment when its maintenance ends.',
+    tests: ['pkg/controllers/machine/maintenance/maintenance.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/maintenance/maintenance.ts',
+    from: "forceRule: 'broken-node',",
+    to: "forceRule: 'usual',",
+    why: 'Maintenance kills pods against their budgets.',
+    tests: ['pkg/controllers/machine/maintenance/maintenance.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/maintenance/maintenance.ts',
+    from: "barrier: 'marked-cordon',",
+    to: "barrier: 'cordon',",
+    why: 'The Node stays cordoned after the maintenance.',
+    tests: ['pkg/controllers/machine/maintenance/maintenance.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/maintenance/maintenance.ts',
+    from: "if (deps.drains.isTaken(ctx, 'maintenance')) {",
+    to: 'if (false) {',
+    why: 'Two drains of one Node break each other off.',
+    tests: ['pkg/controllers/machine/maintenance/maintenance.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/maintenance/maintenance.ts',
+    from: 'const held = isPreserved ? undefined : releasedScaleDownHold(live);',
+    to: 'const held = releasedScaleDownHold(live);',
+    why: 'The end of a maintenance lets the autoscaler take a preserved machine.',
+    tests: ['pkg/controllers/machine/maintenance/maintenance.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/health/health-timeout.ts',
+    from: 'if (isSuspended(deps, ctx)) return next;',
+    to: '',
+    why: 'A machine is replaced because it is rebooted in maintenance.',
+    tests: ['pkg/controllers/machine/maintenance/maintenance.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/health/health-timeout.ts',
+    from: "if (asksMaintenance(machine, node)) return 'the request for maintenance to be seen';",
+    to: '',
+    why: 'A machine is replaced although a live look shows that maintenance was asked for.',
+    tests: ['pkg/controllers/machine/maintenance/maintenance.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/in-place/outcome.ts',
+    from: 'if (isSuspended(deps, ctx)) return next;',
+    to: '',
+    why: 'An update in place fails because of a maintenance.',
+    tests: ['pkg/controllers/machine/maintenance/maintenance.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/replicas/machine-state.ts',
+    from: 'return !isTerminating(machine) && !isUnderMaintenance(machine) &&',
+    to: 'return !isTerminating(machine) &&',
+    why: 'A rollout takes machines besides those in maintenance.',
+    tests: ['pkg/controllers/machine/maintenance/maintenance.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/in-place.ts',
+    from: '.filter((one) => !isUnderMaintenance(one.machine))',
+    to: '',
+    why: 'A machine in maintenance is updated in place.',
+    tests: ['pkg/controllers/machine-deployment/in-place.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machines/zones.ts',
+    from: '!isBeingDeleted(machine) && !isUnderMaintenance(machine);',
+    to: '!isBeingDeleted(machine);',
+    why: 'Machines that are rebooted in maintenance stop the replacements of their zone.',
+    tests: ['pkg/controllers/machines/zones.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/node-marker.ts',
+    from: 'isPreserved || isUnderMaintenance(machine)',
+    to: 'isPreserved',
+    why: 'The end of a rollout lets the autoscaler take machines in maintenance.',
+    tests: ['pkg/controllers/machine-deployment/node-marker.test.ts'],
+  },
+];

@@ -1,0 +1,46 @@
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { drainHooksOf } from '../../machines/drain-hooks.ts';
+import { END, maintenanceOf, type MaintenanceReason } from '../../machines/maintenance.ts';
+import type { Explanation } from './explanation.ts';
+
+/** What ends a maintenance, for whoever waits for it. */
+const REMOVED = `annotation ${MAINTENANCE_ANNOTATION} to be removed`;
+const GOES_ON = `The machine is in maintenance when its Node is empty. ${END}`;
+
+/** How the explanation of a machine in maintenance, on its way there or back goes on. Others get theirs back as it is. */
+export function withMaintenance(machine: Machine, explanation: Explanation): Explanation {
+  const told = maintenanceOf(machine);
+  if (told === undefined || told.reason === 'NotInMaintenance') return explanation;
+  if (told.reason === 'InvalidValue') return { ...explanation, message: `${explanation.message} ${told.message}` };
+  // A machine that has failed before is replaced all the same.
+  if (phaseOf(machine) === 'Failed') return explanation;
+  const message = told.reason === 'InMaintenance' ? told.message.replace(END, '').trim() : told.message;
+  const isWell = explanation.waitingFor === undefined;
+  return {
+    reason: told.reason === 'Requested' ? 'MaintenanceRequested' : told.reason,
+    message: isWell ? message : `${message} ${explanation.message}`,
+    waitingFor: waitingFor(machine, told.reason),
+    nextStep: told.reason === 'InMaintenance' ? `It is not replaced meanwhile, whatever its health. ${END}` : GOES_ON,
+  };
+}
+
+function waitingFor(machine: Machine, reason: MaintenanceReason): string {
+  switch (reason) {
+    case 'WaitingForHooks':
+      return `annotations ${drainHooksOf(machine, 'maintenance').join(', ')}: each to be removed by whoever has set it`;
+    case 'Draining':
+      return 'the pods to leave';
+    case 'DrainFailed':
+      return 'the next attempt to drain';
+    case 'InMaintenance':
+      return REMOVED;
+    case 'UncordonFailed':
+      return 'the API server to allow it';
+    case 'Requested':
+    case 'InvalidValue':
+    case 'NotInMaintenance':
+      return 'the machine controller';
+  }
+}

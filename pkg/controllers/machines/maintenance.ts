@@ -1,0 +1,101 @@
+import {
+  MAINTENANCE_ANNOTATION,
+  MAINTENANCE_NODE_ANNOTATION,
+  MAINTENANCE_SINCE_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine, MachineCondition } from '../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../apis/wire.ts';
+import { describeHooks, drainHooksOf } from './drain-hooks.ts';
+
+/** Type of the condition that tells of maintenance, on Node and Machine. */
+export const MAINTENANCE = 'Maintenance';
+
+/** What it says, in the order in which that happens; it is True with InMaintenance alone. */
+export const MAINTENANCE_REASONS = [
+  'InvalidValue',
+  'Requested',
+  'WaitingForHooks',
+  'Draining',
+  'DrainFailed',
+  'InMaintenance',
+  'UncordonFailed',
+  'NotInMaintenance',
+] as const;
+
+/** One of them. */
+export type MaintenanceReason = (typeof MAINTENANCE_REASONS)[number];
+
+/** What is recorded of a machine in maintenance instead of the UID of the Node that was emptied: there is none, or it was given back. */
+export const WITHOUT_NODE = 'none';
+export const GIVEN_BACK = 'given-back';
+
+/** Values of the request; any other counts as none. */
+const VALUES: ReadonlySet<string> = new Set(['true', 'false']);
+
+type WithAnnotations = Pick<Machine | Node, 'metadata'>;
+
+/** Whether maintenance is asked for, on the Machine or on its Node. */
+export function asksMaintenance(machine: WithAnnotations, node: WithAnnotations | undefined): boolean {
+  return [machine, node].some((one) => one?.metadata.annotations?.[MAINTENANCE_ANNOTATION] === 'true');
+}
+
+/** What is wrong with a request, in words, and where; undefined when nothing is. */
+export function wrongMaintenanceValue({ metadata }: WithAnnotations, where: string): string | undefined {
+  const value = metadata.annotations?.[MAINTENANCE_ANNOTATION];
+  if (value === undefined || VALUES.has(value)) return undefined;
+  return `Annotation ${MAINTENANCE_ANNOTATION} of ${where} is ${JSON.stringify(value)}, but must be true or false: it has no effect.`;
+}
+
+/**
+ * Whether a machine is in maintenance, on its way there, or on its way back: nothing is replaced because of its health then, and it is not
+ * available. Follows from the Machine alone; that its Node asks for it is recorded there.
+ */
+export function isUnderMaintenance(machine: Pick<Machine, 'metadata'>): boolean {
+  return (
+    asksMaintenance(machine, undefined) || machine.metadata.annotations?.[MAINTENANCE_SINCE_ANNOTATION] !== undefined
+  );
+}
+
+/** What a condition of maintenance says. */
+export interface MaintenanceTold extends Pick<MachineCondition, 'status'> {
+  readonly reason: MaintenanceReason;
+  readonly message: string;
+}
+
+/** What is told of the maintenance of a machine, from what is recorded on it; undefined of one that never was in maintenance. */
+export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): MaintenanceTold | undefined {
+  const { metadata, status } = machine;
+  const { [MAINTENANCE_SINCE_ANNOTATION]: since, [MAINTENANCE_NODE_ANNOTATION]: emptied } = metadata.annotations ?? {};
+  const mirrored = status?.conditions?.find(({ type }) => type === MAINTENANCE);
+  if (since === undefined) {
+    const wrong = wrongMaintenanceValue(machine, 'the Machine');
+    if (wrong !== undefined) return told('InvalidValue', wrong);
+    if (asksMaintenance(machine, undefined)) return told('Requested', REQUESTED);
+    if (mirrored?.reason === 'InvalidValue') return told('InvalidValue', mirrored.message ?? '');
+    return mirrored === undefined ? undefined : told('NotInMaintenance', ENDED);
+  }
+  if (emptied === GIVEN_BACK) {
+    return mirrored?.reason === 'UncordonFailed'
+      ? told('UncordonFailed', mirrored.message ?? '')
+      : told('NotInMaintenance', ENDED);
+  }
+  if (emptied === WITHOUT_NODE) return told('InMaintenance', `There is no Node that would have to be drained. ${END}`);
+  const hooks = emptied === undefined ? drainHooksOf({ metadata }, 'maintenance') : [];
+  if (hooks.length > 0) return told('WaitingForHooks', describeHooks(hooks));
+  const reason = MAINTENANCE_REASONS.find((one) => one === mirrored?.reason);
+  // What the mirror says before the Node was told is of another time.
+  if (reason === undefined || reason === 'NotInMaintenance' || reason === 'InvalidValue')
+    return told('Requested', REQUESTED);
+  return told(reason, mirrored?.message ?? '');
+}
+
+/** What ends a maintenance. */
+export const END = `It ends when annotation ${MAINTENANCE_ANNOTATION} is removed from Machine and Node.`;
+/** That it was seen. */
+export const REQUESTED = 'Maintenance was requested.';
+/** That it is over. */
+export const ENDED = 'Maintenance is not requested.';
+
+function told(reason: MaintenanceReason, message: string): MaintenanceTold {
+  return { status: reason === 'InMaintenance' ? 'True' : 'False', reason, message };
+}
