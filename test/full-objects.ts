@@ -7,6 +7,7 @@ import type {
   MachineSummary,
   MachineTemplateSpec,
 } from '../pkg/apis/machine/v1alpha1/machine.ts';
+import type { NodeLabelPolicy } from '../pkg/apis/machine/v1alpha1/node-label-policy.ts';
 import type { MachineClass } from '../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { MachineDeployment, RollingLimits } from '../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../pkg/apis/machine/v1alpha1/machine-set.ts';
@@ -197,5 +198,12 @@ const fullClass: Full<MachineClass> = {
   },
 };
 
+const fullLabelPolicy: Full<NodeLabelPolicy> = {
+  apiVersion: API_VERSION,
+  kind: 'NodeLabelPolicy',
+  metadata: { name: 'full', labels: { pool: 'a' } },
+  spec: { allowed: [{ key: 'tier', value: 'web' }] },
+};
+
 /** One object of each kind in which every field has a value that is not empty. */
-export const FULL_OBJECTS = [full, fullSet, fullDeployment, fullClass] as const;
+export const FULL_OBJECTS = [full, fullSet, fullDeployment, fullClass, fullLabelPolicy] as const;

@@ -2,12 +2,14 @@ import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
+import type { NodeLabelPolicy } from '../apis/machine/v1alpha1/node-label-policy.ts';
 import { GROUP, VERSION } from '../apis/machine/v1alpha1/group.ts';
 import {
   normaliseMachine,
   normaliseMachineClass,
   normaliseMachineDeployment,
   normaliseMachineSet,
+  normaliseNodeLabelPolicy,
 } from '../apis/machine/v1alpha1/normalise.ts';
 import type { KubeObject, List } from '../apis/meta.ts';
 import type {
@@ -58,6 +60,11 @@ export const machineDeployments = ours<MachineDeployment>(
   normaliseMachineDeployment,
 );
 export const machineClasses = ours<MachineClass>('machineclasses', 'MachineClass', normaliseMachineClass);
+export const nodeLabelPolicies = ours<NodeLabelPolicy>(
+  'nodelabelpolicies',
+  'NodeLabelPolicy',
+  normaliseNodeLabelPolicy,
+);
 export const secrets = resource<Secret>('', 'v1', 'secrets', 'Secret');
 export const events = resource<Event>('', 'v1', 'events', 'Event');
 export const namespaces = resource<KubeObject>('', 'v1', 'namespaces', 'Namespace', false);

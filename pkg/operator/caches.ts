@@ -2,6 +2,7 @@ import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
+import type { NodeLabelPolicy } from '../apis/machine/v1alpha1/node-label-policy.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../apis/wire.ts';
 import type { Informer } from '../cache/lister.ts';
@@ -14,6 +15,7 @@ import {
   machineDeployments,
   machines,
   machineSets,
+  nodeLabelPolicies,
   nodes,
   secrets,
   volumeAttachments,
@@ -41,6 +43,9 @@ const OWNERS =
 /** Roles of earlier releases do not cover them where no machine controllers run. */
 const CLASSES = 'MachineClasses: autoscalers are not told what new Nodes would look like, and scale nothing from zero';
 
+/** A kind of ours: definitions and roles of others do not have it. */
+const POLICIES = 'NodeLabelPolicies: node templates may ask for any label';
+
 /** All that controllers read from caches, with every index that anybody needs. */
 export class Caches {
   readonly machines: Informer<Machine>;
@@ -52,6 +57,7 @@ export class Caches {
   /** Those above that are read from the control cluster, and from the target. */
   readonly ofControl: ClusterCaches;
   readonly ofTarget: ClusterCaches | undefined;
+  readonly #labelPolicies: Informer<NodeLabelPolicy> | undefined;
   readonly #classes: Informer<MachineClass> | undefined;
   readonly #secrets: Informer<KubeObject> | undefined;
   readonly #volumeAttachments: Informer<VolumeAttachment> | undefined;
@@ -73,6 +79,7 @@ export class Caches {
       this.#classes = control.add(machineClasses, { namespace, indexes: { [SECRET_INDEX]: secretIndex }, ...needed });
     }
     if (runsMachines) {
+      this.#labelPolicies = control.add(nodeLabelPolicies, { namespace, optionalFor: POLICIES });
       this.#secrets = control.add<KubeObject>(secrets, { namespace, metadataOnly: true });
     }
     const target = clusters.target && new ClusterCaches(clusters.target, { ...options, roleFile: files.target });
@@ -94,6 +101,10 @@ export class Caches {
 
   get classes(): Informer<MachineClass> {
     return required('MachineClasses', this.#classes);
+  }
+
+  get labelPolicies(): Informer<NodeLabelPolicy> {
+    return required('NodeLabelPolicies', this.#labelPolicies);
   }
 
   /** Metadata only. */

@@ -111,6 +111,12 @@ function machineRules(file: string, { namespace, callsDrivers }: Workload): read
       lost: 'machines are replaced one at a time',
     },
     { ...ours, resources: ['machineclasses'], verbs: READ },
+    {
+      ...ours,
+      resources: ['nodelabelpolicies'],
+      verbs: ['list', 'watch'],
+      lost: 'node templates may ask for any label',
+    },
     { ...ours, resources: ['machineclasses'], verbs: ['patch'], lost: 'a class can be deleted while Machines use it' },
     { ...ours, group: '', resources: ['secrets'], verbs: READ },
     {

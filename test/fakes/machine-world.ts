@@ -3,6 +3,7 @@ import { MACHINE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
+import type { NodeLabelPolicy } from '../../pkg/apis/machine/v1alpha1/node-label-policy.ts';
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../pkg/apis/meta.ts';
 import type { Secret } from '../../pkg/apis/wire.ts';
@@ -60,6 +61,7 @@ export class FakeWorld {
   readonly owners = { sets: new Store<MachineSet>(), deployments: new Store<MachineDeployment>() };
   readonly budget = new ReplacementBudget({ machines: this.machines, owners: {} });
   readonly classes = new Store<MachineClass>();
+  readonly labelPolicies = new Store<NodeLabelPolicy>();
   readonly secrets = new Store<Secret>();
   readonly nodes = new FakeNodes();
   readonly driver = new FakeDriver();
@@ -176,12 +178,13 @@ export class FakeWorld {
 
   /** What the steps are made from. */
   get deps(): MachineStepsDeps {
-    const { clock, settings, machines, classes, activities } = this;
+    const { clock, settings, machines, classes, labelPolicies, activities } = this;
     return {
       clock,
       settings,
       machines,
       classes,
+      labelPolicies,
       targets: { of: () => (this.hasTarget ? this.nodes.target : undefined) },
       secrets: {
         of: (machineClass) =>

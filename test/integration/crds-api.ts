@@ -3,6 +3,7 @@ import type { Connection } from '../../hack/control-plane/connection.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import {
   machineClasses,
+  nodeLabelPolicies,
   machineDeployments,
   machines,
   machineSets,
@@ -16,7 +17,13 @@ export interface Item {
   metadata: { name: string };
 }
 
-const RESOURCES: readonly Resource<KubeObject>[] = [machines, machineSets, machineDeployments, machineClasses];
+const RESOURCES: readonly Resource<KubeObject>[] = [
+  machines,
+  machineSets,
+  machineDeployments,
+  machineClasses,
+  nodeLabelPolicies,
+];
 
 const MERGE_PATCH = 'application/merge-patch+json';
 

@@ -16,7 +16,7 @@ import { SecretContents } from '../../pkg/controllers/class-secrets/secret-conte
 import { SECRET_INDEX, secretIndex } from '../../pkg/indexes/secret-references.ts';
 import { wakeSecrets } from '../../pkg/controllers/secret/wake.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
-import { machineClasses, machines, secrets } from '../../pkg/kube/resource.ts';
+import { machineClasses, machines, nodeLabelPolicies, secrets } from '../../pkg/kube/resource.ts';
 import { queueMetrics } from '../../pkg/metrics/queue.ts';
 import { reconcileMetrics } from '../../pkg/metrics/reconcile.ts';
 import { createRegistry } from '../../pkg/metrics/registry.ts';
@@ -74,7 +74,8 @@ class ClassCluster implements AsyncDisposable {
     const machineQueue = { add: (key: string) => this.wokenMachines.push(key), addAfter: () => undefined };
     wakeMachineClasses({ classes, machines: all }, this.classQueue);
     wakeSecrets({ secrets: metadata, classes }, secretQueue);
-    wakeMachinesOfClasses({ machines: all, classes, secrets: metadata }, machineQueue);
+    const labelPolicies = session.informer(nodeLabelPolicies, selection);
+    wakeMachinesOfClasses({ machines: all, classes, secrets: metadata, labelPolicies }, machineQueue);
     this.contents = new SecretContents({ reader, secrets: metadata, classes, clock: session.clock });
   }
 

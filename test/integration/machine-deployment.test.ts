@@ -193,12 +193,12 @@ describe('a machine deployment', () => {
     };
     const refused = (message: string): object =>
       expect.objectContaining({ status: 'True', reason: 'Refused', message });
-    const ofOne = refused('The API server rejects changes to the Node of one machine: label bad (impossible)');
+    const ofOne = refused('Changes to the Node of one machine are refused: label bad (impossible)');
 
     await say(first, 'label bad (impossible)');
     await told(ofOne);
     await say(second, 'label bad (impossible)');
-    await told(refused('The API server rejects changes to the Nodes of 2 machines: label bad (impossible)'));
+    await told(refused('Changes to the Nodes of 2 machines are refused: label bad (impossible)'));
     await say(first, null);
     await told(ofOne);
     await say(second, null);

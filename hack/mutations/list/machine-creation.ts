@@ -3,6 +3,13 @@ import type { Mutation } from '../mutation.ts';
 /** The life of a Machine until it is deleted. */
 export const MACHINE_CREATION: readonly Mutation[] = [
   {
+    file: 'pkg/controllers/machine/node/allowed-labels.ts',
+    from: 'else if (given !== undefined) labels[key] = given;',
+    to: '',
+    why: 'A stricter policy takes labels from Nodes that workloads select.',
+    tests: ['pkg/controllers/machine/node/allowed-labels.test.ts'],
+  },
+  {
     file: 'pkg/controllers/machine/creation/launch.ts',
     from: 'if (found !== undefined || !(mayCreate || idempotentCreate)) return found;',
     to: 'if (found !== undefined) return found;',

@@ -40,7 +40,7 @@ const ACTIVITY_LIMITS = { create: 200, initialize: 200, status: 200, delete: 200
 /** Makes a VM of each Machine, looks after it, and deletes it. */
 export function machine(operator: Operator, share: MachineShare): Controller {
   const { clock, log, registry, metrics, config, reader } = operator;
-  const { machines, machineSets, classes } = operator.caches;
+  const { machines, machineSets, classes, labelPolicies } = operator.caches;
   const { writer, targets, gate } = operator.under(MACHINE_LEASE);
   const limits = ACTIVITY_LIMITS;
   const activities = new ActivityRegistry<ActivityResults>({ clock, log, metrics: metrics.activity, limits });
@@ -48,6 +48,7 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     ...share,
     machines,
     classes,
+    labelPolicies,
     reader,
     writer,
     targets,

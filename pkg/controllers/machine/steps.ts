@@ -1,4 +1,5 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { NodeLabelPolicy } from '../../apis/machine/v1alpha1/node-label-policy.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
@@ -65,6 +66,7 @@ export interface MachineStepsDeps extends ClassSources, MachineAccess {
   /** With MACHINE_INDEXES. */
   readonly machines: Lister<Machine>;
   readonly classes: Lister<MachineClass>;
+  readonly labelPolicies: Lister<NodeLabelPolicy>;
   /** Both shared by all who fail machines: what one of them begins counts for all. */
   readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;

@@ -6,6 +6,7 @@ import type { KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { ChangeHandler, Informer } from '../../cache/lister.ts';
 import { Store } from '../../cache/store.ts';
+import type { NodeLabelPolicy } from '../../apis/machine/v1alpha1/node-label-policy.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
 import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
@@ -167,9 +168,12 @@ describe('the Machines of a class', () => {
     const machines = new Filled<Machine>({ ...MACHINE_INDEXES, [CLASS_INDEX]: classIndex });
     const classes = new Filled<MachineClass>({ [SECRET_INDEX]: secretIndex });
     const secrets = new Filled<KubeObject>();
+    const labelPolicies = new Filled<NodeLabelPolicy>();
     const woken: string[] = [];
     // What a Filled lacks of an Informer nobody asks for here.
-    const caches = { machines, classes, secrets } as unknown as Parameters<typeof wakeMachinesOfClasses>[0];
+    const caches = { machines, classes, secrets, labelPolicies } as unknown as Parameters<
+      typeof wakeMachinesOfClasses
+    >[0];
     wakeMachinesOfClasses(caches, { add: (key) => void woken.push(key), addAfter: () => undefined });
     machines.see(machine());
     const wokenBy = (change: () => void): number => {
@@ -187,5 +191,12 @@ describe('the Machines of a class', () => {
     expect(wokenBy(() => classes.see(changed('11', {})))).toBe(0);
     expect(wokenBy(() => classes.see(changed('12', { providerSpec: { size: 'other' } })))).toBe(1);
     expect(wokenBy(() => secrets.see(secret()))).toBe(1);
+    const policy = (resourceVersion: string, key: string): NodeLabelPolicy => ({
+      metadata: { ...machineClass().metadata, name: 'policy-1', resourceVersion },
+      spec: { allowed: [{ key }] },
+    });
+    expect(wokenBy(() => labelPolicies.see(policy('1', 'a')))).toBe(1);
+    expect(wokenBy(() => labelPolicies.see(policy('2', 'a')))).toBe(0);
+    expect(wokenBy(() => labelPolicies.see(policy('3', 'b')))).toBe(1);
   });
 });

@@ -34,7 +34,7 @@ export function wakeMachines(parts: MachineWakeDeps): void {
 
 /** Enqueues the Machines of a class when it appears, vanishes, or changes in what they depend on, and so for the Secrets that it names. */
 export function wakeMachinesOfClasses(
-  { machines, classes, secrets }: Pick<Caches, 'machines' | 'classes' | 'secrets'>,
+  { machines, classes, secrets, labelPolicies }: Pick<Caches, 'machines' | 'classes' | 'secrets' | 'labelPolicies'>,
   queue: Queue,
 ): void {
   const wakeAllOf = (machineClass: MachineClass): void => {
@@ -50,6 +50,10 @@ export function wakeMachinesOfClasses(
   secrets.onChange((old, current) => {
     const secret = current ?? old;
     if (secret !== undefined) classes.byIndex(SECRET_INDEX, keyOf(secret)).forEach(wakeAllOf);
+  });
+  labelPolicies.onChange((old, current) => {
+    if (old !== undefined && current !== undefined && isDeepStrictEqual(old.spec, current.spec)) return;
+    for (const machine of machines.list()) if (!isBeingDeleted(machine)) queue.add(keyOf(machine), 'low');
   });
 }
 

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { FULL_OBJECTS } from '../../../../test/full-objects.ts';
 import { oddObjects } from '../../../../test/odd-objects.ts';
 import type { Machine } from './machine.ts';
+import type { NodeLabelPolicy } from './node-label-policy.ts';
 import type { MachineClass } from './machine-class.ts';
 import type { MachineDeployment } from './machine-deployment.ts';
 import type { MachineSet } from './machine-set.ts';
@@ -12,6 +13,7 @@ import {
   normaliseMachineClass,
   normaliseMachineDeployment,
   normaliseMachineSet,
+  normaliseNodeLabelPolicy,
 } from './normalise.ts';
 import { validateMachine, validateMachineDeployment, validateMachineSet } from './validation.ts';
 
@@ -27,6 +29,8 @@ function normalise(kind: string, object: unknown): unknown {
       return normaliseMachineSet(object as MachineSet);
     case 'MachineDeployment':
       return normaliseMachineDeployment(object as MachineDeployment);
+    case 'NodeLabelPolicy':
+      return normaliseNodeLabelPolicy(object as NodeLabelPolicy);
     default:
       return normaliseMachineClass(object as MachineClass);
   }
@@ -43,6 +47,7 @@ describe('an object that enters', () => {
     { kind: 'Machine', spec: {} },
     { kind: 'MachineSet', spec: {} },
     { kind: 'MachineDeployment', spec: { template: {} } },
+    { kind: 'NodeLabelPolicy', spec: {} },
   ])('has a spec, and a $kind without one is told that it has none', ({ kind, spec }) => {
     for (const absent of [{}, { spec: null }]) {
       expect(normalise(kind, stored(absent))).toEqual({ metadata, spec });

@@ -2,6 +2,7 @@ import type { Machine, MachineTemplateSpec, NodeTemplateSpec } from './machine.t
 import type { MachineClass } from './machine-class.ts';
 import type { MachineDeployment } from './machine-deployment.ts';
 import type { MachineSet } from './machine-set.ts';
+import type { NodeLabelPolicy } from './node-label-policy.ts';
 
 /**
  * Objects as the server has stored them, made what their types say, in place: the original's CRDs let a spec be absent and check nothing
@@ -37,6 +38,12 @@ export function normaliseMachineClass(machineClass: MachineClass): MachineClass 
   if (isRecord(nodeTemplate)) dropNulls(nodeTemplate);
   else delete machineClass.nodeTemplate;
   return machineClass;
+}
+
+/** A NodeLabelPolicy with a spec. */
+export function normaliseNodeLabelPolicy(policy: NodeLabelPolicy): NodeLabelPolicy {
+  specOf(policy);
+  return policy;
 }
 
 type Members = Record<string, unknown>;

@@ -158,7 +158,7 @@ function explainRunning(machine: Machine): Explanation {
     ? explanation('Running', healthy, undefined, HEALTHY)
     : explanation(
         NODE_SYNC_REFUSED,
-        `${healthy} The API server rejects changes to it: ${refused}`,
+        `${healthy} Changes to it are refused: ${refused}`,
         'the node template, or what refuses it, to be corrected',
         'The attempt is retried, with increasing delays, and at once when the template is corrected.',
       );

@@ -5,6 +5,7 @@ import {
   LAST_APPLIED_CAPACITY_ANNOTATION,
   NODE_SYNC_REFUSED_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { NodeLabelPolicy } from '../../../apis/machine/v1alpha1/node-label-policy.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
@@ -24,6 +25,7 @@ import {
   type Refusal,
 } from '../../machines/node-refusal.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
+import { judgeLabels } from './allowed-labels.ts';
 import type { News } from '../news.ts';
 import type { LostNodes } from './lost-nodes.ts';
 import { capacityChange, type CapacityChange } from './node-capacity.ts';
@@ -44,6 +46,7 @@ interface Deps {
   readonly clock: Clock;
   readonly machines: Lister<Machine>;
   readonly classes: Pick<Lister<MachineClass>, 'get'>;
+  readonly labelPolicies: Pick<Lister<NodeLabelPolicy>, 'list'>;
   readonly news: News;
   readonly lostNodes: LostNodes;
 }
@@ -82,8 +85,10 @@ async function reconcile(deps: Own, ctx: MachineContext): Promise<StepResult> {
   const leftMs = known === undefined ? 0 : Math.max(0, known.retryAtMs - deps.clock.monotonicMs());
   const without = new Set(leftMs > 0 ? known?.refusals.map(({ what }) => what) : []);
   const capacity = without.has(CAPACITY) ? undefined : capacityChange(classOf(deps, ctx), node);
-  const change = changeOf(ctx, node, capacity, without);
-  report(deps, ctx, change === undefined && capacity === undefined && leftMs === 0, known);
+  const change = changeOf(deps, ctx, node, capacity, without);
+  const isWhole = change === undefined && capacity === undefined && leftMs === 0;
+  const forbidden = judgeLabels(machine, node, deps.labelPolicies.list()).refusals;
+  report(deps, ctx, isWhole, [...(known?.refusals ?? []), ...forbidden]);
   if (leftMs > 0) pass.alsoAfter(leftMs, 'the API server to take what it refused for the Node');
   if ((change !== undefined || capacity !== undefined) && !without.has(ALL_CHANGES)) {
     const syncing = sync(deps, ctx, nodes, node, without);
@@ -106,19 +111,16 @@ function askedOf(deps: Own, ctx: MachineContext, node: Node): string {
   return JSON.stringify([node.metadata.uid, metadata, spec?.taints, virtualCapacity]);
 }
 
-/** Tells on the Machine what is refused; `isWhole`: all that is asked for is there. */
-function report(deps: Own, { machine, pass }: MachineContext, isWhole: boolean, known?: RefusedNodeSync): void {
+/** Tells on the Machine what is refused; `isWhole`: all else that is asked for is there. */
+function report(deps: Own, { machine, pass }: MachineContext, isWhole: boolean, refusals: readonly Refusal[]): void {
   const { [NODE_SYNC_REFUSED_ANNOTATION]: told, ...others } = machine.metadata.annotations ?? {};
-  if (isWhole) {
-    deps.refused.delete(machine.metadata.uid);
-    if (told !== undefined) machine.metadata.annotations = others;
-    return;
-  }
-  if (known === undefined) return;
-  const text = describeRefusals(known.refusals);
+  if (isWhole) deps.refused.delete(machine.metadata.uid);
+  if (isWhole && refusals.length === 0 && told !== undefined) machine.metadata.annotations = others;
+  if (refusals.length === 0) return;
+  const text = describeRefusals(refusals);
   if (told === text) return;
   machine.metadata.annotations = { ...others, [NODE_SYNC_REFUSED_ANNOTATION]: text };
-  pass.event('NodeSyncRefused', `The API server rejects changes to the Node: ${text}`);
+  pass.event('NodeSyncRefused', `Changes to the Node are refused: ${text}`);
 }
 
 async function sync(
@@ -183,7 +185,7 @@ async function syncTemplate(
 ): Promise<readonly Refusal[]> {
   const { machine, log } = ctx;
   const { name } = node.metadata;
-  const change = changeOf(ctx, node, capacity, without);
+  const change = changeOf(deps, ctx, node, capacity, without);
   if (change === undefined) return [];
   try {
     await apply(deps, ctx, nodes, node, capacity, without, change.taints === undefined);
@@ -194,7 +196,7 @@ async function syncTemplate(
     // A server that fails once works the next time; a webhook that does not work would make us wait for each part.
     if (!isRefused(err) && deps.news.isNews(machine.metadata.uid, 'node sync failed')) throw err;
     if (!isRefused(err)) return [{ what: ALL_CHANGES, why: reasonFor(err, name) }];
-    const [marks, entries] = [OWN_ENTRIES, templateEntries(machine)].map((some) =>
+    const [marks, entries] = [OWN_ENTRIES, templateEntries(allowedOf(deps, ctx, node))].map((some) =>
       some.filter((one) => !without.has(one)),
     );
     return await applyInParts(marks ?? [], entries ?? [], name, (part) =>
@@ -207,14 +209,24 @@ function classOf({ classes }: Own, { machine }: MachineContext): MachineClass | 
   return classes.get(`${machine.metadata.namespace ?? ''}/${machine.spec.class?.name ?? ''}`);
 }
 
+/** The machine as if its template asked for nothing that is not allowed. */
+function allowedOf({ labelPolicies }: Own, { machine }: MachineContext, node: Node): Machine {
+  const policies = labelPolicies.list();
+  const { nodeTemplate } = machine.spec;
+  if (policies.length === 0 || nodeTemplate?.metadata === undefined) return machine;
+  const metadata = { ...nodeTemplate.metadata, labels: judgeLabels(machine, node, policies).labels };
+  return { ...machine, spec: { ...machine.spec, nodeTemplate: { ...nodeTemplate, metadata } } };
+}
+
 /** What the Node itself lacks, the record of its virtual capacity included. */
 function changeOf(
-  { machine }: MachineContext,
+  deps: Own,
+  ctx: MachineContext,
   node: Node,
   capacity: CapacityChange | undefined,
   without: ReadonlySet<string>,
 ): NodeChange | undefined {
-  const change = nodeChange(machine, node, without);
+  const change = nodeChange(allowedOf(deps, ctx, node), node, without);
   if (capacity?.record === undefined) return change;
   const annotations = { ...(change?.metadata['annotations'] as object | undefined) };
   const recorded = { ...annotations, [LAST_APPLIED_CAPACITY_ANNOTATION]: capacity.record };
@@ -237,7 +249,7 @@ async function apply(
   const { signal } = ctx;
   const live = trustsCache ? cached : await nodes.read(cached.metadata.name, signal);
   if (live === undefined || live.metadata.uid !== cached.metadata.uid || isBeingDeleted(live)) return;
-  const change = changeOf(ctx, live, capacity, without);
+  const change = changeOf(deps, ctx, live, capacity, without);
   if (change === undefined) return;
   const { metadata, taints } = change;
   // Before it is written: its deletion may be told before the answer comes.

@@ -150,6 +150,11 @@ function recordOf({ labels, annotations, taints }: Template): unknown {
   };
 }
 
+/** The labels that a Node was given, by the record of it. */
+export function appliedLabels(record: string | undefined): Values {
+  return parseRecord(record)?.labels ?? {};
+}
+
 /** Undefined for an absent record, and for one that nobody can read: it is written anew then, and nothing removed. */
 function parseRecord(record: string | undefined): Template | undefined {
   if (record === undefined) return undefined;

@@ -1,0 +1,32 @@
+import type { Definition } from './definition.ts';
+import { listOf, object, text } from './schema.ts';
+
+/** The kind NodeLabelPolicy. */
+export const nodeLabelPolicy: Definition = {
+  kind: 'NodeLabelPolicy',
+  plural: 'nodelabelpolicies',
+  shortName: 'nlp',
+  description:
+    'Which labels the node templates of its namespace may ask for. Without one there is no limit; with several, each must allow a label.',
+  columns: [],
+  hasStatus: false,
+  hasScale: false,
+  properties: {
+    spec: object('What is allowed.', {
+      allowed: listOf(
+        'Labels that may be asked for, by key, and by value where one is given. An empty list allows none.',
+        object(
+          'A label.',
+          {
+            key: text('Key of the label.', { maxLength: 317 }),
+            value: text('Its value; absent: any. Name the key once more for each further value.', { maxLength: 63 }),
+          },
+          { required: ['key'] },
+        ),
+        { maxItems: 1000, 'x-kubernetes-list-type': 'atomic' },
+      ),
+    }),
+  },
+  required: ['spec'],
+  rules: [],
+};
