@@ -10,6 +10,7 @@ const secretData = {
   region: Buffer.from('eu-central-1'),
   insecure: Buffer.from('true'),
   key: Buffer.from(KEY),
+  size: Buffer.from('m5.huge'),
 };
 
 describe('a text of a provider', () => {
@@ -26,6 +27,7 @@ describe('a text of a provider', () => {
       want: String.raw`{"KEY":"-----BEGIN KEY-----\n[redacted]\n-----END KEY-----\n"}`,
     },
     { what: 'nothing of it', text: 'no capacity in eu-central-1: true', want: 'no capacity in eu-central-1: true' },
+    { what: 'a value of seven characters', text: 'no m5.huge left', want: 'no m5.huge left' },
     {
       what: 'an address',
       text: 'GET https://api.example.org:443/ failed',

@@ -100,6 +100,23 @@ describe('a driver behind gRPC', () => {
     });
   });
 
+  test('gets its scratch state back unread, whatever stands in it, and its words without secrets', async () => {
+    const secretData = { password: new TextEncoder().encode('hunter2-hunter2') };
+    const text = 'hunter2-hunter2';
+    await using served = await serve(
+      driverWith({
+        createMachine: async () => ({ ...vm, lastKnownState: text }),
+        deleteMachine: () => Promise.reject(new DriverError('Internal', text, { lastKnownState: text })),
+      }),
+    );
+
+    const { lastKnownState } = await served.client.createMachine({ ...request, secretData }, callOf());
+    const deletion = served.client.deleteMachine({ ...request, secretData }, callOf());
+
+    await expect(deletion).rejects.toMatchObject({ detail: '[redacted]', lastKnownState: text });
+    expect(lastKnownState).toBe(text);
+  });
+
   test('makes an unexpected exception Internal, in band', async () => {
     await using served = await serve(
       driverWith({ deleteMachine: () => Promise.reject(new TypeError('cannot read tags')) }),

@@ -204,7 +204,7 @@ export interface Failure {
   message: string;
   /**
    * Scratch text that the driver wants back with the next call, in status.lastKnownState of the machine (at most a few
-   * kilobytes). Empty: none.
+   * kilobytes). It is stored as it is, for all who may read the machine: no secrets. Empty: none.
    */
   lastKnownState: string;
   /** When to ask again at the earliest, if the provider said so. */
