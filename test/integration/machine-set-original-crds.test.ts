@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import type { Finding } from '../../cmd/machinist/preflight/findings.ts';
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { UNFREEZE_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
@@ -15,6 +16,7 @@ import { privateControlPlane } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { mutateOnCreation, relabelling } from '../env/mutating-policy.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
+import { Program } from '../e2e/program.ts';
 
 const RELEASE = { [UNFREEZE_ANNOTATION]: 'True' };
 
@@ -347,3 +349,51 @@ test('whatever the original definitions store, nothing crashes: a condition tell
     expect(await world.list(machineDeployments)).toEqual([]);
   });
 });
+
+/** Lets the clock of a process go wrong by five minutes. */
+const AHEAD = '--import=data:text/javascript,const{now}=Date;Date.now=()=>now()+300000';
+
+test('machinist preflight says which fields the original definitions drop, which kind is not there, and that a clock is wrong', async () => {
+  const preflight = async (env: Readonly<Record<string, string>> = {}): Promise<readonly Finding[]> => {
+    const kubeconfig = `--target-kubeconfig=${plane.connection.kubeconfig}`;
+    const { stdout } = await Program.run('machinist', ['preflight', kubeconfig, '--namespace=x', '-o', 'json'], {
+      env,
+    });
+    const { findings } = JSON.parse(stdout) as { findings: readonly Finding[] };
+    return findings.filter(({ check }) => ['clock', 'kinds', 'fields'].includes(check));
+  };
+  const api = plane.connection.api();
+
+  const original = await preflight();
+  await api.send(
+    'DELETE',
+    '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/machinedeployments.machine.sapcloud.io',
+  );
+  const lacking = await eventually(
+    async () => {
+      const findings = await preflight({ NODE_OPTIONS: AHEAD });
+      expect(findings).toContainEqual(expect.objectContaining({ check: 'kinds', status: 'fail' }));
+      return findings;
+    },
+    { timeoutMs: 60_000 },
+  );
+  await api.close();
+
+  expect(original.map(({ check, status }) => `${check} ${status}`)).toEqual(
+    expect.arrayContaining(['clock ok', 'kinds ok', 'fields warn']),
+  );
+  expect(original).toContainEqual({
+    check: 'fields',
+    status: 'warn',
+    detail: expect.stringContaining('status.machineConditions'),
+    remedy: expect.stringContaining('crds/machine.sapcloud.io_'),
+  });
+  expect(lacking).toContainEqual(expect.objectContaining({ check: 'clock', status: 'warn' }));
+  expect(lacking.find(({ check }) => check === 'clock')?.detail).toMatch(
+    /^the clock of this host is (299|300)\.\d s ahead/,
+  );
+  expect(lacking.find(({ check }) => check === 'kinds')).toMatchObject({
+    detail: expect.stringContaining('machinedeployments'),
+    remedy: expect.stringContaining('crds/machine.sapcloud.io_machinedeployments.yaml'),
+  });
+}, 180_000);
