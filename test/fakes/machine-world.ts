@@ -67,6 +67,8 @@ export class FakeWorld {
   readonly driver = new FakeDriver();
   readonly drains = new FakeDrain();
   readonly deletedMachines: string[] = [];
+  /** What the next deletions of unchanged Machines fail with. */
+  readonly deleteFailures: Error[] = [];
   /** Classes that note that a Machine was let go by force. */
   readonly notedRemovals: string[] = [];
   /** What that fails with. */
@@ -223,6 +225,16 @@ export class FakeWorld {
       noteForcedRemoval: ({ metadata: { name } }) => {
         this.notedRemovals.push(name);
         return this.noteFailure === undefined ? Promise.resolve() : Promise.reject(this.noteFailure);
+      },
+      deleteUnchanged: (machine) => {
+        const key = keyOf(machine);
+        const now = machines.get(key);
+        if (now?.metadata.resourceVersion !== machine.metadata.resourceVersion)
+          return Promise.reject(new ApiError(409, 'Conflict', 'the Machine has changed'));
+        const failure = this.deleteFailures.shift();
+        if (failure !== undefined) return Promise.reject(failure);
+        this.deletedMachines.push(machine.metadata.uid);
+        return Promise.resolve();
       },
       deleteMachine: (machine) => {
         this.deletedMachines.push(machine.metadata.uid);

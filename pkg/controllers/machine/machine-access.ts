@@ -8,7 +8,7 @@ import {
 import { refOf } from '../../apis/meta.ts';
 import { toTimestamp, type Clock } from '../../clock/clock.ts';
 import { concernedClusters } from '../../driver/concerned-clusters.ts';
-import type { Reader, Writer } from '../../kube/client.ts';
+import type { Preconditions, Reader, Writer } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineClasses, machines } from '../../kube/resource.ts';
@@ -29,6 +29,8 @@ export interface MachineAccess {
   readonly noteForcedRemoval: (machineClass: MachineClass, signal: AbortSignal) => Promise<void>;
   /** DELETE of exactly this Machine, while it and its target cluster are known to live; gone already is fine. */
   readonly deleteMachine: (machine: Machine, signal: AbortSignal) => Promise<void>;
+  /** The same, only if the Machine has not changed since it was read in any way. Throws a conflict otherwise. */
+  readonly deleteUnchanged: (machine: Machine, signal: AbortSignal) => Promise<void>;
 }
 
 interface Deps {
@@ -40,6 +42,10 @@ interface Deps {
 
 /** The real Machines of the control cluster. */
 export function machineAccess({ reader, writer, targets, clock }: Deps): MachineAccess {
+  const remove = async (machine: Machine, only: Preconditions, signal: AbortSignal): Promise<void> => {
+    const options = { signal, clusters: concernedClusters(machine, targets.of(machine)?.cluster) };
+    await writer.delete('destroy', machines, refOf(machine), only, options).catch(ignoreNotFound);
+  };
   return {
     readMachine: (machine, signal) => reader.get(machines, refOf(machine), { signal }).catch(ignoreNotFound),
 
@@ -51,10 +57,11 @@ export function machineAccess({ reader, writer, targets, clock }: Deps): Machine
       return machineClass?.metadata.finalizers?.includes(MACHINE_FINALIZER) ?? false;
     },
 
-    async deleteMachine(machine, signal) {
-      const { uid } = machine.metadata;
-      const options = { signal, clusters: concernedClusters(machine, targets.of(machine)?.cluster) };
-      await writer.delete('destroy', machines, refOf(machine), { uid }, options).catch(ignoreNotFound);
+    deleteMachine: (machine, signal) => remove(machine, { uid: machine.metadata.uid }, signal),
+
+    async deleteUnchanged(machine, signal) {
+      const { uid, resourceVersion } = machine.metadata;
+      await remove(machine, { uid, resourceVersion }, signal);
     },
 
     async noteForcedRemoval(machineClass, signal) {

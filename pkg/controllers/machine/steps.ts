@@ -28,6 +28,7 @@ import { drain } from './deletion/drain.ts';
 import { drainHooks } from './deletion/drain-hooks.ts';
 import { findNode } from './deletion/find-node.ts';
 import { awaitTokenRevocation } from './deletion/last-token.ts';
+import { lateAbort } from './deletion/late-abort.ts';
 import { markTerminating } from './deletion/mark-terminating.ts';
 import { releaseFinalizer } from './deletion/release-finalizer.ts';
 import { revokeToken } from './deletion/revoke-token.ts';
@@ -48,6 +49,7 @@ import { retryTokenRevocation } from './tokens/left-token.ts';
 import { nodeDeleted } from './node/node-deleted.ts';
 import { nodeSync } from './node/node-sync.ts';
 import { ownNode } from './node/own-node.ts';
+import { preparation } from './preparation/preparation.ts';
 import { pending } from './creation/pending.ts';
 import { resolve } from './creation/resolve.ts';
 import { settled } from './creation/settled.ts';
@@ -126,6 +128,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     healthTimeout(given),
     createdInTime,
     nodeSync(given),
+    preparation(given),
     inPlaceProgress(given),
     preservation(given),
     maintenance(given),
@@ -140,6 +143,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   ];
   const deletion: readonly MachineStep[] = [
     markTerminating(given),
+    lateAbort(given),
     deletionPolicy(given),
     settleCreation(given),
     awaitTarget(given),

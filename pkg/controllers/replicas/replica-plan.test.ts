@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 
 import {
   MARKED_FOR_DELETION_TIME_ANNOTATION,
+  PREPARE_DELETION_ANNOTATION,
   PRIORITY_ANNOTATION,
   UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
@@ -157,6 +158,22 @@ describe('a set of its size', () => {
 });
 
 describe('a set above its size', () => {
+  test('deletes exactly the machine whose deletion is prepared, and creates none in its place', () => {
+    const prepared = named(
+      'm-2',
+      'Running',
+      (m) => void (m.metadata.annotations[PREPARE_DELETION_ANNOTATION] = 'true'),
+    );
+    const machines = [named('m-1', 'Pending'), prepared, named('m-3')];
+
+    const three = plan({ desired: 3, machines });
+    expect([three.create, victimsOf(three)]).toEqual([0, []]);
+    const two = plan({ desired: 2, machines });
+    expect([two.create, victimsOf(two)]).toEqual([0, ['m-2 surplus']]);
+    const swinging = plan({ desired: 2, machines, isSwinging: true });
+    expect(victimsOf(swinging)).toEqual(['m-2 surplus']);
+  });
+
   test('deletes the surplus by rank, and each machine once', () => {
     const machines = [named('a'), named('b', 'Failed'), marked('c', PAST), named('d')];
 

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 
 import {
   MARKED_FOR_DELETION_TIME_ANNOTATION,
+  PREPARE_DELETION_ANNOTATION,
   PRESERVE_ANNOTATION,
   PRIORITY_ANNOTATION,
   UPGRADE_INDEX_ANNOTATION,
@@ -42,6 +43,21 @@ const phase =
 // `b` is given up first although its name would put it last.
 describe('of two machines goes first', () => {
   test.each([
+    {
+      rule: 'the one whose deletion is prepared',
+      a: phase('Failed'),
+      b: annotated(PREPARE_DELETION_ANNOTATION, 'true'),
+    },
+    {
+      rule: 'the one whose deletion is prepared before one of a smaller priority',
+      a: annotated(PRIORITY_ANNOTATION, '1'),
+      b: annotated(PREPARE_DELETION_ANNOTATION, 'true'),
+    },
+    {
+      rule: 'the smaller priority before one whose preparation was aborted',
+      a: annotated(PREPARE_DELETION_ANNOTATION, 'false'),
+      b: annotated(PRIORITY_ANNOTATION, '1'),
+    },
     { rule: 'the one that is not preserved', a: preserved(SOON), b: annotated(PRIORITY_ANNOTATION, '9') },
     { rule: 'the one whose preservation is over', a: preserved(SOON), b: preserved(PAST) },
     { rule: 'the one preserved automatically', a: preserved(SOON), b: preserved(LATER, 'auto-preserved') },

@@ -8,6 +8,7 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
+import { isPreparationAsked } from '../machines/prepared-deletion.ts';
 import { isPreserved, isTerminating, preservedUntilMs } from './machine-state.ts';
 import { upgradeIndexOf } from './upgrade-index.ts';
 
@@ -30,6 +31,7 @@ const PHASE_RANK: Partial<Record<MachinePhase, number>> = {
 
 /** What somebody wants to look at, and whom somebody has chosen, whatever state it is in. */
 const BY_WISH: readonly VictimCriterion[] = [
+  { name: 'prepared for deletion first', of: (machine) => (isPreparationAsked(machine) ? 0 : 1) },
   { name: 'not preserved before preserved', of: (machine, nowMs) => (isPreserved(machine, nowMs) ? 1 : 0) },
   {
     name: 'preserved automatically before preserved by a user',

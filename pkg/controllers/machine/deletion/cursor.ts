@@ -25,7 +25,7 @@ export function untilRecorded({ observed }: MachineContext, stage: DeletionStage
 }
 
 /** Whether the user asked for a deletion that waits for nothing. */
-export function isForced({ machine }: MachineContext): boolean {
+export function isForced({ machine }: Pick<MachineContext, 'machine'>): boolean {
   return parseGoBool(machine.metadata.labels?.[FORCE_DELETION_LABEL]) === true;
 }
 

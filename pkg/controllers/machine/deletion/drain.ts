@@ -1,5 +1,5 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { DRAIN_SINCE_ANNOTATION, FORCE_DELETION_LABEL, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { DRAIN_SINCE_ANNOTATION, FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
@@ -14,7 +14,7 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { LATE, reportProgress } from '../drain/report.ts';
 import type { DrainState, Drains } from '../drain/session.ts';
-import { nodesOf } from './nodes.ts';
+import { nodeOf } from './nodes.ts';
 import { isAt, isForced, untilRecorded, type DeletionCursor } from './cursor.ts';
 
 interface Deps {
@@ -42,7 +42,8 @@ export const drain = (deps: Deps): MachineStep => ({
   async run(ctx) {
     if (!isAt(ctx, 'drain')) return next;
     const { nodes, machine } = ctx;
-    const node = nodes === undefined || deps.cursor.isNodeAbandoned(ctx) ? undefined : await nodeOf(deps, ctx, nodes);
+    const node =
+      nodes === undefined || deps.cursor.isNodeAbandoned(ctx) ? undefined : await nodeOf(deps.machines, ctx, nodes);
     if (nodes === undefined || node === undefined) {
       deps.drains.end(ctx);
       const name = nodeNameOf(machine);
@@ -54,11 +55,6 @@ export const drain = (deps: Deps): MachineStep => ({
     );
   },
 });
-
-async function nodeOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess): Promise<Node | undefined> {
-  const known = await nodesOf(ctx, deps.machines, nodes);
-  return known.find(({ metadata }) => metadata.name === ctx.machine.metadata.labels?.[NODE_LABEL]) ?? known[0];
-}
 
 function planOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node): DrainPlan {
   const { machine, signal } = ctx;

@@ -19,3 +19,13 @@ export async function nodesOf(
   const live = await nodes.read(name, signal);
   return live !== undefined && goesWith(live, machine, machines) ? [live] : [];
 }
+
+/** That of them which a drain empties: the one that the Machine names, else the first. */
+export async function nodeOf(
+  machines: KnownMachines,
+  ctx: MachineContext,
+  nodes: NodeAccess,
+): Promise<Node | undefined> {
+  const known = await nodesOf(ctx, machines, nodes);
+  return known.find(({ metadata }) => metadata.name === nodeNameOf(ctx.machine)) ?? known[0];
+}

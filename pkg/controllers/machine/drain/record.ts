@@ -1,7 +1,7 @@
 import type { DrainProgress } from '../../../drain/drain.ts';
 
 /** What a Node is drained for. Of one machine one drain runs at a time. */
-export type DrainPurpose = 'deletion' | 'in-place-update' | 'preservation' | 'maintenance';
+export type DrainPurpose = 'deletion' | 'preparation' | 'in-place-update' | 'preservation' | 'maintenance';
 
 /** Why a drain is forced: asked for by label, past its timeout, or the Node cannot end its pods by itself. */
 export type ForceReason = 'label' | 'timeout' | 'not-ready' | 'readonly-filesystem';

@@ -5,6 +5,7 @@ import { describeStage } from '../../machines/deletion-stage.ts';
 import { setOperation } from '../../machines/status.ts';
 import type { MachineContext } from '../context.ts';
 import type { News } from '../news.ts';
+import type { PassNotes } from '../pass-notes.ts';
 import { forceAtOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
 import { describeProgress, isHeldUp, reasonOf } from './progress-text.ts';
 import type { DrainRecord } from './record.ts';
@@ -44,21 +45,42 @@ export const LATE =
 
 /** Tells as the last operation of a machine which pods a running drain waits for and why, at a calm pace. */
 export function reportProgress(
-  { clock }: { readonly clock: Clock },
+  deps: { readonly clock: Clock },
   { machine, pass }: MachineContext,
   type: NonNullable<LastOperation['type']>,
-  { record, isLate }: { readonly record: DrainRecord | undefined; readonly isLate: boolean },
+  state: RunningDrain,
+): void {
+  tellProgress(deps, pass, state, {
+    isSaid: (text) => describeStage('drain', text) === machine.status.lastOperation?.description,
+    say(text) {
+      const description = describeStage('drain', text);
+      setOperation(machine, { type, state: state.isLate ? 'Failed' : 'Processing', description }, deps.clock.now());
+    },
+  });
+}
+
+/** A drain under way, as far as it is told of. */
+interface RunningDrain {
+  readonly record: DrainRecord | undefined;
+  readonly isLate: boolean;
+}
+
+/** Says somewhere which pods a running drain waits for and why, when it is time to. */
+export function tellProgress(
+  { clock }: { readonly clock: Clock },
+  pass: Pick<PassNotes, 'alsoAfter' | 'afterWrite'>,
+  { record, isLate }: RunningDrain,
+  { isSaid, say }: { readonly isSaid: (text: string) => boolean; readonly say: (text: string) => void },
 ): void {
   if (record?.progress === undefined) return;
   const { progress, force, forceAtMs } = record;
   const told = describeProgress(progress, force === undefined ? forceAtMs : undefined);
-  const description = describeStage('drain', isLate ? `${LATE} ${told}` : told);
+  const text = isLate ? `${LATE} ${told}` : told;
   const nowMs = clock.monotonicMs();
-  const waitMs =
-    description === machine.status.lastOperation?.description ? PROGRESS_MS : nextReportInMs(record, nowMs);
+  const waitMs = isSaid(text) ? PROGRESS_MS : nextReportInMs(record, nowMs);
   if (waitMs > 0) return pass.alsoAfter(waitMs, 'the pods to leave');
 
-  setOperation(machine, { type, state: isLate ? 'Failed' : 'Processing', description }, clock.now());
+  say(text);
   pass.afterWrite(() => {
     record.reportedReason = reasonOf(progress);
     record.reportedMs = nowMs;

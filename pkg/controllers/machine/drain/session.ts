@@ -44,7 +44,7 @@ type Ended = { state: 'done'; result: DrainOutcome } | { state: 'failed'; error:
 
 /** A drain of a Node whose machine is kept. */
 type KeptDrain = Pick<DrainPlan, 'nodes' | 'node' | 'barrier' | 'startMs' | 'forceRule'> & {
-  readonly purpose: Exclude<DrainPurpose, 'deletion'>;
+  readonly purpose: Exclude<DrainPurpose, 'deletion' | 'preparation'>;
 };
 
 /** What drains of Nodes work with. */

@@ -13,6 +13,7 @@ import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { explainInPlace } from './in-place.ts';
 import { HEALTHY, type MachineExplanation, type Explanation } from './explanation.ts';
 import { withMaintenance } from './maintenance.ts';
+import { explainPreparation } from './preparation.ts';
 import { withOutage } from './outage.ts';
 import { withPreservation } from './preservation.ts';
 
@@ -23,7 +24,8 @@ import { withPreservation } from './preservation.ts';
 export function explain(machine: Machine, nowMs: number, outage?: string): MachineExplanation {
   const own = isBeingDeleted(machine)
     ? explainDeletion(machine)
-    : withMaintenance(machine, withPreservation(machine, nowMs, explainInPlace(machine) ?? explainPhase(machine)));
+    : (explainPreparation(machine) ??
+      withMaintenance(machine, withPreservation(machine, nowMs, explainInPlace(machine) ?? explainPhase(machine))));
   const told = withOutage(machine, outage, own);
   const since = sinceOf(machine);
   return { phase: phaseOf(machine), ...told, sinceMs: since === undefined ? undefined : Math.max(0, nowMs - since) };

@@ -10,6 +10,7 @@ import {
   CREATION_SENT_ANNOTATION,
   DRAIN_SINCE_ANNOTATION,
   DELETION_POLICY_IN_FORCE_ANNOTATION,
+  DELETION_PREPARATION_SINCE_ANNOTATION,
   FORCED_DELETION_SINCE_ANNOTATION,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
   MACHINE_FINALIZER,
@@ -26,13 +27,12 @@ import { machines } from '../../../kube/resource.ts';
 import { isHeld } from '../../machines/status.ts';
 import { machineStatusChange } from '../../machines/status-change.ts';
 import { refusedFor } from '../../machines/node-refusal.ts';
-import { wrongPolicyOf } from '../../machines/deletion-policy.ts';
 import {
+  hasWrongNews,
   machineConditions,
   refusalSaidBy,
   refusalShownBy,
   showsMaintenanceOf,
-  wrongPolicyShownBy,
 } from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
 
@@ -42,6 +42,7 @@ const OWNED_ANNOTATIONS = [
   CREATION_SENT_ANNOTATION,
   DRAIN_SINCE_ANNOTATION,
   DELETION_POLICY_IN_FORCE_ANNOTATION,
+  DELETION_PREPARATION_SINCE_ANNOTATION,
   FORCED_DELETION_SINCE_ANNOTATION,
   MAINTENANCE_NODE_ANNOTATION,
   MAINTENANCE_SINCE_ANNOTATION,
@@ -103,7 +104,7 @@ export async function writeStatus(
 /** Whether there is something to tell in the status. */
 function hasNews(before: Machine, after: Machine, refusal: string | undefined): boolean {
   if (machineStatusChange(before, after) !== undefined || refusedFor(before) !== refusedFor(after)) return true;
-  if (wrongPolicyShownBy(before) !== wrongPolicyOf(after, 'Machine')) return true;
+  if (hasWrongNews(before)) return true;
   if (!showsMaintenanceOf(before, after)) return true;
   return refusalShownBy(before) !== (refusal ?? refusalSaidBy(after));
 }
@@ -122,7 +123,9 @@ export function mainPatch(before: Machine, after: Machine, strict: boolean): Pat
   const { finalizers, annotations } = change.metadata ?? {};
   if (Object.keys(change).length === 0) return undefined;
   // What a user asks for may change at any moment: only what was seen is taken away.
-  const requestChanged = PRESERVE_ANNOTATION in (annotations ?? {});
+  const requestChanged = [PRESERVE_ANNOTATION, DELETION_PREPARATION_SINCE_ANNOTATION].some(
+    (key) => key in (annotations ?? {}),
+  );
   return finalizers !== undefined || requestChanged || strict
     ? mergePatchIfUnchanged(before, change)
     : mergePatch(before, change);

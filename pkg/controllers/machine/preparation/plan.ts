@@ -1,0 +1,37 @@
+import { skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.ts';
+
+/** What the preparation of a deletion depends on. */
+export interface PreparationFacts {
+  /** Annotation `machine.sapcloud.io/prepare-deletion` is `true`. */
+  readonly isAsked: boolean;
+  /** It has begun before: recorded on the Machine. */
+  readonly hasBegun: boolean;
+  readonly policy: DeletionPolicy | undefined;
+  /** How many hooks hold up the drain. */
+  readonly hooks: number;
+  readonly hasNode: boolean;
+}
+
+/** What is to be done about it now. */
+export type PreparationStep = 'nothing' | 'begin' | 'await-hooks' | 'drain' | 'delete' | 'abort';
+
+/**
+ * What is to be done about the preparation of a deletion. Until the DELETE is accepted it can be aborted:
+ *
+ * | asked | begun | policy           | hooks | Node | then                                                         |
+ * |-------|-------|------------------|-------|------|--------------------------------------------------------------|
+ * | no    | no    |                  |       |      | nothing                                                      |
+ * | no    | yes   |                  |       |      | abort: what was cordoned for it is uncordoned                |
+ * | yes   |       | unsafe, forced   |       |      | delete                                                       |
+ * | yes   | no    | none, graceful   |       |      | begin: recorded before anything happens to the Node          |
+ * | yes   | yes   | none, graceful   | some  |      | await-hooks                                                  |
+ * | yes   | yes   | none, graceful   | none  | yes  | drain, then delete                                           |
+ * | yes   | yes   | none, graceful   | none  | no   | delete                                                       |
+ */
+export function planPreparation({ isAsked, hasBegun, policy, hooks, hasNode }: PreparationFacts): PreparationStep {
+  if (!isAsked) return hasBegun ? 'abort' : 'nothing';
+  if (skipsDrain(policy)) return 'delete';
+  if (!hasBegun) return 'begin';
+  if (hooks > 0) return 'await-hooks';
+  return hasNode ? 'drain' : 'delete';
+}

@@ -1,0 +1,284 @@
+import {
+  DELETION_PREPARATION_SINCE_ANNOTATION,
+  FORCE_DELETION_LABEL,
+  MAINTENANCE_SINCE_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import type { Node } from '../../../apis/wire.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { ApiError, isConflict } from '../../../kube/errors.ts';
+import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { askedPolicy, describeWrongPolicy, skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.ts';
+import { describeHooks, drainHooksOf } from '../../machines/drain-hooks.ts';
+import { asksMaintenance } from '../../machines/maintenance.ts';
+import type { NodeAccess } from '../../machines/node-access.ts';
+import { deploymentOf, type Owners } from '../../machines/owners.ts';
+import {
+  DELETION_PREPARED,
+  hasPreparationBegun,
+  isPreparationAsked,
+  preparationShownBy,
+  wrongPreparationOf,
+  type PreparationPhase,
+} from '../../machines/prepared-deletion.ts';
+import { isBeingCreated } from '../../machines/status.ts';
+import type { MachineActivities } from '../calls/results.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { isForced } from '../deletion/cursor.ts';
+import { nodeOf, nodesOf } from '../deletion/nodes.ts';
+import type { DrainPlan } from '../drain/plan.ts';
+import { tellProgress } from '../drain/report.ts';
+import type { DrainState, Drains } from '../drain/session.ts';
+import type { MachineAccess } from '../machine-access.ts';
+import type { News } from '../news.ts';
+import { liftOwnCordon } from '../node/own-cordon.ts';
+import { planPreparation } from './plan.ts';
+
+/** When to look again at a Machine that has changed meanwhile: the cache shows it in a moment. */
+const CONFLICT_RETRY_MS = 200;
+/** When to try again what the API server refuses. */
+const REFUSED_RETRY_MS = 10_000;
+
+interface Deps extends Pick<MachineAccess, 'readMachine' | 'deleteUnchanged'> {
+  readonly clock: Clock;
+  readonly machines: Lister<Machine>;
+  readonly owners: Owners;
+  readonly activities: Pick<MachineActivities, 'get'>;
+  readonly drains: Drains;
+  readonly news: News;
+}
+
+/** With the machines of which it was told that they are prepared, by UID. */
+type Own = Deps & { readonly completed: Set<string> };
+
+/**
+ * Prepares the deletion of a machine that is asked for by annotation, and deletes the Machine when its Node is empty. Until then it goes on
+ * as any other, and the request can be taken back: the DELETE holds only for the very version that carries it. plan.ts says what happens when.
+ */
+export const preparation = (collaborators: Deps): MachineStep => {
+  const deps: Own = { ...collaborators, completed: new Set() };
+  return {
+    name: 'preparation',
+    run: (ctx) => prepare(deps, ctx),
+    forget: (uid) => void deps.completed.delete(uid),
+  };
+};
+
+async function prepare(deps: Own, ctx: MachineContext): Promise<StepResult> {
+  const { machine, observed, nodes } = ctx;
+  const isAsked = isPreparationAsked(observed);
+  const { policy, wrong } = askedPolicy(machine, deploymentOf(machine, deps.owners));
+  tellWrong(deps, ctx, wrong === undefined ? undefined : describeWrongPolicy(wrong));
+  const hasBegun = hasPreparationBegun(observed);
+  if (!isAsked && !hasBegun) {
+    show(deps, ctx, undefined);
+    return next;
+  }
+  const node = nodes === undefined ? undefined : await nodeOf(deps.machines, ctx, nodes);
+  const hooks = drainHooksOf(machine, 'deletion');
+  const facts = { isAsked, hasBegun, policy, hooks: hooks.length, hasNode: node !== undefined };
+  switch (planPreparation(facts)) {
+    case 'nothing':
+      return next;
+    case 'begin':
+      return begin(deps, ctx);
+    case 'await-hooks':
+      deps.drains.end(ctx, 'preparation');
+      show(deps, ctx, 'started', describeHooks(hooks));
+      return goOn(ctx, 'the hooks to be removed');
+    case 'drain':
+      // `hasNode` says that both are there.
+      return await empty(deps, ctx, nodes as NodeAccess, node as Node, policy);
+    case 'delete':
+      return await complete(deps, ctx, policy);
+    case 'abort':
+      return await abort(deps, ctx);
+  }
+}
+
+/** Each thing once, for as long as it is so. */
+function tellWrong({ news }: Deps, { machine, pass }: MachineContext, wrongPolicy: string | undefined): void {
+  const { uid } = machine.metadata;
+  if (wrongPolicy !== undefined && news.isNews(uid, wrongPolicy)) pass.event('InvalidDeletionPolicy', wrongPolicy);
+  const wrong = wrongPreparationOf(machine);
+  if (wrong !== undefined && news.isNews(uid, wrong)) pass.event('InvalidPrepareDeletion', wrong);
+}
+
+/** That a preparation has begun is recorded before anything happens to the Node: whoever goes on knows what to undo. */
+function begin(deps: Own, ctx: MachineContext): StepResult {
+  const { machine, pass } = ctx;
+  const since = { [DELETION_PREPARATION_SINCE_ANNOTATION]: toTimestamp(deps.clock.now()) };
+  machine.metadata.annotations = { ...machine.metadata.annotations, ...since };
+  show(deps, ctx, 'started', 'The Node is drained before the Machine is deleted.');
+  pass.event('DeletionPreparing', 'The deletion is prepared: the Node is drained first.', 'record');
+  return goOn(ctx, 'the beginning to be recorded', 0);
+}
+
+/** A VM that is being made is recorded all the same: nothing is drained, but much would be forgotten. */
+function goOn(ctx: MachineContext, waitingFor: string, afterMs?: number): StepResult {
+  if (afterMs !== undefined) ctx.pass.alsoAfter(afterMs, waitingFor);
+  return isBeingCreated(ctx.machine) ? next : waitFor(waitingFor);
+}
+
+async function empty(
+  deps: Own,
+  ctx: MachineContext,
+  nodes: NodeAccess,
+  node: Node,
+  policy: DeletionPolicy | undefined,
+): Promise<StepResult> {
+  const state = await deps.drains.advance(ctx, planOf(deps, ctx, { nodes, node, policy }));
+  switch (state.kind) {
+    case 'running':
+      tellRunning(deps, ctx, state);
+      return waitFor(state.waitingFor);
+    case 'failed':
+      show(deps, ctx, 'failed', state.text);
+      if (state.isNews) ctx.pass.event('DrainFailed', state.text);
+      return waitFor('the next attempt to drain');
+    case 'drained':
+      if (state.isNews)
+        ctx.pass.event(
+          'Drained',
+          `The Node was drained in ${Math.round(state.tookMs / 1_000)} s, before the deletion.`,
+        );
+      return await complete(deps, ctx, policy);
+    case 'node-gone':
+    case 'left-pods':
+      return await complete(deps, ctx, policy);
+  }
+}
+
+function planOf(
+  deps: Own,
+  { machine, observed, signal }: MachineContext,
+  { nodes, node, policy }: { nodes: NodeAccess; node: Node; policy: DeletionPolicy | undefined },
+): DrainPlan {
+  const isWanted = (live: Machine): boolean => !isBeingDeleted(live) && isPreparationAsked(live);
+  const since = fromTimestamp(machine.metadata.annotations?.[DELETION_PREPARATION_SINCE_ANNOTATION]);
+  return {
+    purpose: 'preparation',
+    nodes,
+    node,
+    barrier: 'marked-cordon',
+    startMs: since ?? deps.clock.now(),
+    forcedBy: isForced({ machine }) ? `the Machine carries label ${FORCE_DELETION_LABEL}` : undefined,
+    forceRule: policy === 'graceful' ? 'request' : 'usual',
+    isWanted,
+    mayBegin: async () => {
+      const live = await deps.readMachine(observed, signal);
+      return live?.metadata.uid === observed.metadata.uid && isWanted(live);
+    },
+    onForcedFailure: 'retry',
+  };
+}
+
+function tellRunning(deps: Own, ctx: MachineContext, state: Extract<DrainState, { kind: 'running' }>): void {
+  const phase = state.isLate ? 'failed' : 'started';
+  const shown = preparationShownBy(ctx.observed);
+  tellProgress(deps, ctx.pass, state, {
+    isSaid: (text) => shown?.reason === phase && shown.message === text,
+    say: (text) => show(deps, ctx, phase, text),
+  });
+  if (state.isLate && deps.news.isNews(ctx.machine.metadata.uid, 'late preparation'))
+    ctx.pass.event('DrainFailed', 'The Node could not be drained within the drain timeout: the deletion is not done.');
+}
+
+/** The Node is empty, or need not be: that is told first, and with the next pass the Machine is deleted. */
+async function complete(deps: Own, ctx: MachineContext, policy: DeletionPolicy | undefined): Promise<StepResult> {
+  const { observed, pass, log, signal } = ctx;
+  const { uid } = observed.metadata;
+  if (!skipsDrain(policy) && !deps.completed.has(uid)) {
+    show(deps, ctx, 'completed', 'The Node is empty. The Machine is deleted now.');
+    pass.afterWrite(() => deps.completed.add(uid));
+    return requeue(0, 'that to be recorded');
+  }
+  try {
+    await deps.deleteUnchanged(observed, signal);
+  } catch (err) {
+    // An abort, or any other change: all of it is decided anew.
+    if (isConflict(err)) return requeue(CONFLICT_RETRY_MS, 'the Machine as it is now');
+    if (!(err instanceof ApiError) || signal.aborted) throw err;
+    const text = `The Machine could not be deleted: ${err.message}.`;
+    show(deps, ctx, 'failed', text);
+    if (deps.news.isNews(uid, text)) pass.event('DeletionNotPrepared', text);
+    return requeue(REFUSED_RETRY_MS, 'the API server to delete the Machine');
+  }
+  log.info({}, 'deleted a machine whose deletion was prepared');
+  pass.afterWrite(() => deps.drains.end(ctx, 'preparation'));
+  return waitFor('the deletion to be seen');
+}
+
+/** Gives the Node back to its pods: only what we have cordoned is uncordoned. */
+async function abort(deps: Own, ctx: MachineContext): Promise<StepResult> {
+  const { machine, observed, nodes, pass } = ctx;
+  const { uid } = machine.metadata;
+  deps.drains.end(ctx, 'preparation');
+  const shown = preparationShownBy(observed)?.reason;
+  if (shown !== 'aborting' && shown !== 'failed' && deps.news.isNews(uid, `aborting ${sinceOf(machine)}`)) {
+    show(deps, ctx, 'aborting', 'The Node is given back to its pods.');
+    return requeue(0, 'that to be recorded');
+  }
+  // What it has sent may still cordon the Node.
+  if (deps.activities.get(uid, 'drain')?.state === 'running') return waitFor('the drain to stop');
+  try {
+    if (nodes !== undefined && !isMaintained(ctx, nodes)) await uncordon(deps, ctx, nodes);
+  } catch (err) {
+    if (isConflict(err)) return requeue(CONFLICT_RETRY_MS, 'the Node as it is now');
+    if (!(err instanceof ApiError) || ctx.signal.aborted) throw err;
+    const text = `The Node could not be uncordoned: ${err.message}.`;
+    show(deps, ctx, 'failed', text);
+    if (deps.news.isNews(uid, text)) pass.event('DeletionNotPrepared', text);
+    return requeue(REFUSED_RETRY_MS, 'the API server to uncordon the Node');
+  }
+  const { [DELETION_PREPARATION_SINCE_ANNOTATION]: _since, ...annotations } = machine.metadata.annotations ?? {};
+  machine.metadata.annotations = annotations;
+  show(deps, ctx, undefined);
+  pass.event('DeletionAborted', 'The prepared deletion was aborted: the machine is kept.', 'record');
+  return requeue(0, 'that to be recorded');
+}
+
+/** Whether a maintenance is asked for, or not over yet: it cares for the cordon. */
+function isMaintained({ machine }: MachineContext, nodes: NodeAccess): boolean {
+  if (machine.metadata.annotations?.[MAINTENANCE_SINCE_ANNOTATION] !== undefined) return true;
+  return asksMaintenance(machine, nodes.ofMachine(machine)[0]);
+}
+
+/** Live: a cordon that the cache does not show yet would stay forever. */
+async function uncordon({ machines }: Deps, ctx: MachineContext, nodes: NodeAccess): Promise<void> {
+  for (const { metadata } of await nodesOf(ctx, machines, nodes)) {
+    const live = await nodes.read(metadata.name, ctx.signal);
+    if (live?.metadata.uid === metadata.uid) await liftOwnCordon(ctx, nodes, live);
+  }
+}
+
+function sinceOf({ metadata }: Machine): string {
+  return metadata.annotations?.[DELETION_PREPARATION_SINCE_ANNOTATION] ?? '';
+}
+
+/** Tells how far it is, as a condition; undefined takes that away. */
+function show(
+  { clock, completed }: Own,
+  { machine }: MachineContext,
+  phase: PreparationPhase | undefined,
+  message = '',
+): void {
+  if (phase !== 'completed') completed.delete(machine.metadata.uid);
+  const before = machine.status.machineConditions ?? [];
+  const old = before.find(({ type }) => type === DELETION_PREPARED);
+  const others = before.filter(({ type }) => type !== DELETION_PREPARED);
+  if (phase === undefined) {
+    if (old !== undefined) machine.status.machineConditions = others;
+    return;
+  }
+  const status = phase === 'completed' ? 'True' : 'False';
+  if (old?.reason === phase && old.message === message) return;
+  const turnedAt = old?.status === status ? old.lastTransitionTime : undefined;
+  const lastTransitionTime = turnedAt ?? toTimestamp(clock.now());
+  machine.status.machineConditions = [
+    ...others,
+    { type: DELETION_PREPARED, status, reason: phase, message, lastTransitionTime },
+  ];
+}

@@ -1,0 +1,36 @@
+import {
+  DELETION_PREPARATION_SINCE_ANNOTATION,
+  PREPARE_DELETION_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine, MachineCondition } from '../../apis/machine/v1alpha1/machine.ts';
+
+/** Type of the condition of a Machine whose deletion is prepared, or the preparation of which is being undone. */
+export const DELETION_PREPARED = 'DeletionPrepared';
+
+/** How far a preparation is; the reason of that condition. `failed`: something is tried again, and the message says what. */
+export type PreparationPhase = 'started' | 'completed' | 'aborting' | 'failed';
+
+/** Values of the annotation that say something: anything but `true` asks for nothing, or takes a request back. */
+const UNDERSTOOD: ReadonlySet<string | undefined> = new Set(['true', 'false', '', undefined]);
+
+/** Whether it is asked that the Machine is deleted once its Node is empty. */
+export function isPreparationAsked({ metadata }: Pick<Machine, 'metadata'>): boolean {
+  return metadata.annotations?.[PREPARE_DELETION_ANNOTATION] === 'true';
+}
+
+/** Whether a preparation has begun, and may have cordoned the Node: recorded before that. */
+export function hasPreparationBegun({ metadata }: Pick<Machine, 'metadata'>): boolean {
+  return metadata.annotations?.[DELETION_PREPARATION_SINCE_ANNOTATION] !== undefined;
+}
+
+/** What was told of the preparation when the status was last written. For display. */
+export function preparationShownBy({ status }: Pick<Machine, 'status'>): MachineCondition | undefined {
+  return status?.machineConditions?.find(({ type }) => type === DELETION_PREPARED);
+}
+
+/** What is wrong with the annotation, and what would be right; undefined when nothing is. */
+export function wrongPreparationOf({ metadata }: Pick<Machine, 'metadata'>): string | undefined {
+  const value = metadata.annotations?.[PREPARE_DELETION_ANNOTATION];
+  if (UNDERSTOOD.has(value)) return undefined;
+  return `Annotation ${PREPARE_DELETION_ANNOTATION} is ${JSON.stringify(value)}, but must be true, or false to abort: it counts as false.`;
+}

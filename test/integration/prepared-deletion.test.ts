@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import type { Api } from '../../hack/control-plane/api.ts';
+import {
+  DELETION_POLICY_ANNOTATION,
+  DELETION_PREPARATION_SINCE_ANNOTATION,
+  PREPARE_DELETION_ANNOTATION,
+} from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { preparationShownBy } from '../../pkg/controllers/machines/prepared-deletion.ts';
+import { ApiError } from '../../pkg/kube/errors.ts';
+import { mergePatch } from '../../pkg/kube/patch.ts';
+import { machines, nodes } from '../../pkg/kube/resource.ts';
+import { Workload } from '../cloud/workload.ts';
+import { connect } from '../env/environment.ts';
+import { refuse } from '../env/refusal.ts';
+import { eventually } from '../expect/eventually.ts';
+import { MachineWorld } from './machine-world.ts';
+
+const PATIENCE = { timeoutMs: 60_000 };
+/** Races: so many lanes, one after the other so many in each. */
+const LANES = 6;
+const RUNS = 10;
+
+let api: Api;
+let world: MachineWorld;
+let workload: Workload;
+/** What every version of a Machine said of its preparation, by name, as the server has told it. */
+const seen = new Map<string, string[]>();
+/** Machines whose deletionTimestamp came while their annotation did not ask for it. */
+const wronged: string[] = [];
+
+beforeAll(async () => {
+  api = connect().api();
+  world = await MachineWorld.open();
+  workload = await Workload.open(api, world.namespace);
+  world.session.caches.machines.onChange((old, current) => {
+    if (current === undefined) return;
+    const { name, deletionTimestamp, annotations } = current.metadata;
+    const isNew = deletionTimestamp !== undefined && old?.metadata.deletionTimestamp === undefined;
+    const isPlain = annotations?.[DELETION_POLICY_ANNOTATION] !== undefined;
+    if (isNew && !isPlain && annotations?.[PREPARE_DELETION_ANNOTATION] !== 'true') wronged.push(name);
+    const said = isNew ? 'DELETED' : preparationShownBy(current)?.reason;
+    const before = seen.get(name) ?? [];
+    if (said !== undefined && before.at(-1) !== said) seen.set(name, [...before, said]);
+  });
+});
+
+afterAll(async () => {
+  await world[Symbol.asyncDispose]();
+  await api.close();
+});
+
+/** Asks for the deletion of a Machine, or takes that back. */
+async function prepare(name: string, value: 'true' | null): Promise<void> {
+  await annotate(name, PREPARE_DELETION_ANNOTATION, value);
+}
+
+async function annotate(name: string, key: string, value: string | null): Promise<void> {
+  const change = { metadata: { annotations: { [key]: value } } };
+  const patch = mergePatch(await world.read(name), change as never);
+  await world.user.writer.patch('change', machines, { namespace: world.namespace, name }, patch);
+}
+
+/** Whatever budgets say. */
+async function deleteAtOnce(name: string): Promise<void> {
+  await annotate(name, DELETION_POLICY_ANNOTATION, 'unsafe');
+  await world.delete(name);
+  await world.gone(name);
+}
+
+async function isCordoned(name: string): Promise<boolean> {
+  return (await world.user.reader.get(nodes, { name })).spec?.unschedulable === true;
+}
+
+/** Resolves with the Machine when nothing of a preparation is left. */
+async function released(name: string): Promise<Machine> {
+  return await eventually(
+    async () => {
+      const machine = await world.read(name);
+      expect(machine.metadata.annotations ?? {}).not.toHaveProperty([DELETION_PREPARATION_SINCE_ANNOTATION]);
+      expect(preparationShownBy(machine)).toBeUndefined();
+      return machine;
+    },
+    { ...PATIENCE, describe: `the preparation of ${name} to leave nothing behind` },
+  );
+}
+
+async function says(name: string, reason: string): Promise<Machine> {
+  return await eventually(
+    async () => {
+      const machine = await world.read(name);
+      expect(preparationShownBy(machine)?.reason).toBe(reason);
+      return machine;
+    },
+    { ...PATIENCE, describe: `${name} to say ${reason}` },
+  );
+}
+
+describe('a deletion that is prepared', () => {
+  test('is told as started and completed before the Machine is deleted, and only then', async () => {
+    const name = await world.create();
+    await world.settled(name);
+    await workload.pod(name);
+    await eventually(async () => (await workload.pods()).every(({ status }) => status?.phase === 'Running'), PATIENCE);
+
+    await prepare(name, 'true');
+    await world.gone(name);
+
+    expect(seen.get(name)?.slice(0, 3)).toEqual(['started', 'completed', 'DELETED']);
+    expect(world.cloud.cloud.all()).toEqual([]);
+  });
+
+  test('is aborted while a budget keeps its pods: the machine goes on as before', async () => {
+    const name = await world.create();
+    const { spec } = await world.settled(name);
+    await workload.pod(name);
+    await eventually(async () => (await workload.pods()).every(({ status }) => status?.phase === 'Running'), PATIENCE);
+    await workload.forbidEvictions(9);
+
+    await prepare(name, 'true');
+    await says(name, 'started');
+    await eventually(() => isCordoned(name), PATIENCE);
+    await prepare(name, null);
+    const machine = await released(name);
+
+    expect(await isCordoned(name)).toBe(false);
+    expect(machine.status?.currentStatus?.phase).toBe('Running');
+    expect(machine.spec.providerID).toBe(spec.providerID);
+    expect(await workload.pods()).toHaveLength(1);
+    expect(seen.get(name)).toEqual(['started', 'aborting']);
+    await deleteAtOnce(name);
+  });
+
+  test('says that its abort has failed while the API server refuses to uncordon the Node', async () => {
+    const name = await world.create();
+    await world.settled(name);
+    await workload.pod(name);
+    await prepare(name, 'true');
+    await eventually(() => isCordoned(name), PATIENCE);
+    const refusal = await refuse({
+      resource: 'nodes',
+      operations: ['UPDATE'],
+      concerns: `object.metadata.name == '${name}'`,
+      unless: 'has(object.spec.unschedulable) && object.spec.unschedulable',
+      message: 'stays cordoned, says a test',
+      probe: { method: 'PATCH', path: `/api/v1/nodes/${name}`, body: { spec: { unschedulable: null } } },
+    });
+
+    await prepare(name, null);
+    const failed = await says(name, 'failed');
+    await refusal[Symbol.asyncDispose]();
+    await released(name);
+
+    expect(preparationShownBy(failed)?.message).toContain('stays cordoned, says a test');
+    expect(await isCordoned(name)).toBe(false);
+    await deleteAtOnce(name);
+  });
+
+  test('is aborted as a whole or not at all, whenever that comes', async () => {
+    const clock = new SystemClock();
+    const signal = new AbortController().signal;
+    const outcomes = { deleted: 0, aborted: 0 };
+    const leftCordoned: string[] = [];
+    const lane = async (): Promise<void> => {
+      let name: string | undefined;
+      // Ends where either may win.
+      let delayMs = 40;
+      for (let run = 0; run < RUNS; run++) {
+        if (name === undefined) {
+          name = await world.create();
+          await world.settled(name);
+        }
+        await prepare(name, 'true');
+        await clock.sleep(delayMs * Math.random() * 2, signal);
+        const isGone = await takeBack(name);
+        outcomes[isGone ? 'deleted' : 'aborted'] += 1;
+        delayMs *= isGone ? 0.7 : 1.4;
+        if (!isGone && (await isCordoned(name))) leftCordoned.push(name);
+        if (isGone) name = undefined;
+      }
+    };
+
+    await Promise.all(Array.from({ length: LANES }, lane));
+
+    expect([wronged, leftCordoned]).toEqual([[], []]);
+    expect(outcomes.deleted + outcomes.aborted).toBe(LANES * RUNS);
+  });
+});
+
+/** Whether the Machine is gone, or going, although its deletion was taken back. */
+async function takeBack(name: string): Promise<boolean> {
+  try {
+    await prepare(name, null);
+  } catch (err) {
+    if (!ApiError.is(err, 'NotFound', 'Invalid')) throw err;
+    await world.gone(name);
+    return true;
+  }
+  let isGone = false;
+  await eventually(
+    async () => {
+      isGone = await world.isMissing(() => world.read(name));
+      if (isGone) return;
+      const machine = await world.read(name);
+      const { annotations, deletionTimestamp } = machine.metadata;
+      expect(deletionTimestamp).toBeUndefined();
+      expect(annotations ?? {}).not.toHaveProperty([DELETION_PREPARATION_SINCE_ANNOTATION]);
+    },
+    { ...PATIENCE, describe: `${name} to go, or to stay` },
+  );
+  return isGone;
+}
