@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { HELP_HINT, type ParsedCommandLine, withFlags } from '../../pkg/config/command-line.ts';
 import { parseCommand } from '../parse-command.ts';
 import { describeCommand } from './describe/command.ts';
+import { maintenanceCommand } from './maintenance/command.ts';
 import { preflightCommand } from './preflight/command.ts';
 import { rolloutCommand } from './rollout/command.ts';
 import { withNegations } from './rollout/target.ts';
@@ -18,12 +19,10 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
 
   withFlags(program.command('run').description('Run the controllers.'), 'machinist run', run);
   program.addCommand(preflightCommand().copyInheritedSettings(program));
-  const rollout = rolloutCommand().copyInheritedSettings(program);
-  for (const subcommand of rollout.commands) subcommand.copyInheritedSettings(program);
-  program.addCommand(rollout);
-  const describe = describeCommand().copyInheritedSettings(program);
-  for (const subcommand of describe.commands) subcommand.copyInheritedSettings(program);
-  program.addCommand(describe);
+  for (const command of [rolloutCommand(), describeCommand(), maintenanceCommand()]) {
+    for (const one of [command, ...command.commands]) one.copyInheritedSettings(program);
+    program.addCommand(command);
+  }
 
   await parseCommand(program, argv[0] === 'rollout' ? withNegations(argv) : argv);
 }

@@ -5,6 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 
 import { describeCommand } from '../../cmd/machinist/describe/command.ts';
+import { maintenanceCommand } from '../../cmd/machinist/maintenance/command.ts';
 import { preflightCommand } from '../../cmd/machinist/preflight/command.ts';
 import { rolloutCommand } from '../../cmd/machinist/rollout/command.ts';
 import * as labels from '../../pkg/apis/machine/v1alpha1/labels.ts';
@@ -21,7 +22,7 @@ const OTHERS_FLAGS = [
   'create-namespace reuse-values set skip-crds target values',
   'enable-provisioning-requests expander kubeconfig max-node-provision-time max-node-startup-time skip-nodes-with-',
 ].flatMap((line) => line.split(' '));
-const COMMANDS: readonly Command[] = [rolloutCommand(), describeCommand(), preflightCommand()];
+const COMMANDS: readonly Command[] = [rolloutCommand(), describeCommand(), maintenanceCommand(), preflightCommand()];
 const OPTIONS = COMMANDS.flatMap((command) => [command, ...command.commands]).flatMap(({ options }) => options);
 const KNOWN_FLAGS = new Set([
   ...FLAGS.map(({ name }) => name),
@@ -72,9 +73,9 @@ function keysIn(code: string): string[] {
   return [...code.matchAll(KEY)].map(([key]) => key).filter((key) => !OTHERS_KEYS.some((others) => others.test(key)));
 }
 
-/** Subcommands of `machinist`, with those of `rollout`. */
+/** Subcommands of `machinist`, with those of `rollout` and `maintenance`. */
 function commandsIn(code: string): string[] {
-  return [...code.matchAll(/^ *machinist ((?:rollout )?[a-z]+)(?= |$)/gm)].map(([, words = '']) => words);
+  return [...code.matchAll(/^ *machinist ((?:rollout |maintenance )?[a-z]+)(?= |$)/gm)].map(([, words = '']) => words);
 }
 
 describe.each(PAGES)('%s', (page) => {
@@ -116,8 +117,10 @@ test.each(PAGES)('%s names Events that there are', (page) => {
 
 test.each(PAGES)('%s names commands of machinist that there are', (page) => {
   const names = ['run', ...COMMANDS.flatMap((one) => [one.name(), ...one.commands.map((sub) => sub.name())])];
-  const rollouts = rolloutCommand().commands.map((one) => `rollout ${one.name()}`);
-  const known = new Set([...names, ...rollouts, 'describe machine']);
+  const subcommands = [rolloutCommand(), maintenanceCommand()].flatMap((command) =>
+    command.commands.map((one) => `${command.name()} ${one.name()}`),
+  );
+  const known = new Set([...names, ...subcommands, 'describe machine']);
 
   expect(
     codeOf(page)

@@ -1,5 +1,7 @@
 import { Command, Option } from 'commander';
 
+import { kubeconfigOption, namespaceOption } from '../options.ts';
+
 /** What `describe machine` was asked for. */
 export interface DescribeOptions {
   /** A path; empty for KUBECONFIG, ~/.kube/config, or the service account of the pod. */
@@ -16,13 +18,8 @@ export function describeCommand(): Command {
     .command('machine <name>')
     .aliases(['machines', 'mc'])
     .description('Explain a Machine: its phase, why, what it waits for, since when, and what happens next.')
-    .addOption(new Option('-n, --namespace <name>', 'namespace of the Machine').default('', "the context's"))
-    .addOption(
-      new Option('--kubeconfig <path>', 'kubeconfig of the cluster that holds it').default(
-        '',
-        'KUBECONFIG, ~/.kube/config',
-      ),
-    )
+    .addOption(namespaceOption('namespace of the Machine'))
+    .addOption(kubeconfigOption())
     .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'))
     .showSuggestionAfterError()
     .action(async (name: string, options: DescribeOptions) => {

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 
-import { parseDuration } from '../../../pkg/apis/duration.ts';
+import { kubeconfigOption, namespaceOption, timeoutOption } from '../options.ts';
+import { ownTerminal } from '../terminal.ts';
 import type * as Tasks from './rollout.ts';
 import type { CommonOptions, Task } from './rollout.ts';
 
@@ -18,11 +19,7 @@ export function rolloutCommand(): Command {
   )
     .option('-w, --watch', 'watch the rollout until it is done (default true)')
     .option('--no-watch', 'say where it stands, and end')
-    .addOption(
-      new Option('--timeout <duration>', 'time to wait before giving up, such as 30s or 10m; 0 is forever')
-        .default(0, '0s')
-        .argParser(durationMs),
-    )
+    .addOption(timeoutOption())
     .addOption(revision('--revision <n>', 'fail unless this revision is rolled out; 0 is the last one'));
   add(rollout, 'history', 'View the revisions that can be rolled back to.', (tasks, options) =>
     tasks.history(Number(options['revision'])),
@@ -45,23 +42,13 @@ function add(
   return rollout
     .command(`${name} <machinedeployment...>`)
     .description(description)
-    .addOption(new Option('-n, --namespace <name>', 'namespace of the MachineDeployment').default('', "the context's"))
-    .addOption(
-      new Option('--kubeconfig <path>', 'kubeconfig of the cluster that holds it').default(
-        '',
-        'KUBECONFIG, ~/.kube/config',
-      ),
-    )
+    .addOption(namespaceOption('namespace of the MachineDeployment'))
+    .addOption(kubeconfigOption())
     .showSuggestionAfterError()
     .action(async (words: string[], options: CommonOptions & Readonly<Record<string, unknown>>) => {
       // Loaded only now, so that help and mistakes are answered at once.
       const tasks = await import('./rollout.ts');
-      const terminal = {
-        out: (line: string): void => console.log(line),
-        err: (line: string): void => console.error(line),
-        env: process.env,
-      };
-      process.exitCode = await tasks.runRollout(words, options, taskOf(tasks, options), terminal);
+      process.exitCode = await tasks.runRollout(words, options, taskOf(tasks, options), ownTerminal());
     });
 }
 
@@ -70,10 +57,4 @@ function revision(flags: string, description: string): Option {
     if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a whole number from 0 on is expected.');
     return Number(text);
   });
-}
-
-function durationMs(text: string): number {
-  const ms = parseDuration(text);
-  if (ms === undefined || ms < 0) throw new InvalidArgumentError('a duration such as 30s, 10m or 1h30m is expected.');
-  return ms;
 }

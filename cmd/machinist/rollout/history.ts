@@ -5,7 +5,7 @@ import { REVISION_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.t
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
-import { RolloutError } from './error.ts';
+import { CommandError } from '../command-error.ts';
 import { shown } from './target.ts';
 
 /** Why a revision was made, if anyone who made it said so. */
@@ -38,10 +38,10 @@ export function historyTable(name: string, revisions: readonly Revision[]): stri
   return [shown(name), ...lines, ''].join('\n');
 }
 
-/** The template of one revision. Throws RolloutError when there is no such. */
+/** The template of one revision. Throws CommandError when there is no such. */
 export function revisionDetails(name: string, revisions: readonly Revision[], number: number): string {
   const revision = revisions.find((one) => one.number === number);
-  if (revision === undefined) throw new RolloutError('unable to find the specified revision');
+  if (revision === undefined) throw new CommandError('unable to find the specified revision');
   const template = dump(revision.set.spec.template ?? {}, { lineWidth: -1 }).trimEnd();
   const indented = template.split('\n').map((line) => `  ${line}`);
   return [`${shown(name)} with revision #${number}`, 'Machine Template:', ...indented].join('\n');
@@ -50,19 +50,19 @@ export function revisionDetails(name: string, revisions: readonly Revision[], nu
 /** What an undo comes to: the revision to go back to, or that the template is of that revision already. */
 export type Undo = { readonly kind: 'to'; readonly revision: number } | { readonly kind: 'skip' };
 
-/** To which revision an undo goes: `wanted`, or with 0 the one before the latest. Throws RolloutError when there is none. */
+/** To which revision an undo goes: `wanted`, or with 0 the one before the latest. Throws CommandError when there is none. */
 export function undoOf(deployment: MachineDeployment, revisions: readonly Revision[], wanted: number): Undo {
   const { name } = deployment.metadata;
   const target = wanted === 0 ? revisions.at(-2) : revisions.find(({ number }) => number === wanted);
   if (target === undefined) {
-    throw new RolloutError(
+    throw new CommandError(
       wanted === 0
         ? `no rollout history found for machine deployment "${name}"`
         : `unable to find specified revision ${wanted} in history`,
     );
   }
   if (deployment.spec.paused === true) {
-    throw new RolloutError(
+    throw new CommandError(
       "cannot rollback a paused machine deployment; resume it first with 'machinist rollout resume' and try again",
     );
   }

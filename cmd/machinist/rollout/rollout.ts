@@ -1,9 +1,10 @@
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import { toTimestamp } from '../../../pkg/clock/clock.ts';
-import { keepAliveDuring } from '../../../pkg/clock/keep-alive.ts';
+import { machineDeployments, machineSets } from '../../../pkg/kube/resource.ts';
 import { version } from '../version.ts';
-import { RolloutCluster } from './cluster.ts';
-import { failureText, RolloutError } from './error.ts';
+import { CommandCluster } from '../command-cluster.ts';
+import { CommandError } from '../command-error.ts';
+import { exitCodeOf, type Say, type Terminal } from '../terminal.ts';
 import { historyTable, revisionDetails, revisionsOf, undoOf } from './history.ts';
 import { rolloutStatus, type RolloutStatus } from './status.ts';
 import { nameOf, quoted, shown } from './target.ts';
@@ -14,42 +15,26 @@ export interface CommonOptions {
   readonly namespace: string;
 }
 
-/** Where a subcommand writes a line to. */
-type Say = (line: string) => void;
-
-/** What a command has of its process. */
-export interface Terminal {
-  readonly out: Say;
-  readonly err: Say;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
-
 /** One subcommand at work on the MachineDeployment `name`. */
-export type Task = (cluster: RolloutCluster, name: string, say: Say) => Promise<void>;
+export type Task = (cluster: CommandCluster, name: string, say: Say) => Promise<void>;
 
 /** The key that kubectl writes too: any change of the template is a rollout. */
 const RESTARTED_AT_ANNOTATION = 'kubectl.kubernetes.io/restartedAt';
 
-/** Runs one subcommand. Resolves with the exit code: 0, or 1 when something went wrong, which was then said in one line. */
+/** Runs one subcommand. Resolves with the exit code. */
 export async function runRollout(
   words: readonly string[],
   { kubeconfig, namespace }: CommonOptions,
   task: Task,
-  { out, err: complain, env }: Terminal,
+  terminal: Terminal,
 ): Promise<number> {
-  try {
+  return await exitCodeOf(terminal, async () => {
     const name = nameOf(words);
-    await keepAliveDuring(async () => {
-      await using cluster = await RolloutCluster.open({ kubeconfig, namespace, env, version: version() });
-      await task(cluster, name, out);
-    });
-    return 0;
-  } catch (err) {
-    const text = failureText(err);
-    if (text === undefined) throw err;
-    complain(text);
-    return 1;
-  }
+    const { env, out } = terminal;
+    const userAgent = `machinist/${version()} rollout`;
+    await using cluster = await CommandCluster.open({ kubeconfig, namespace, env, userAgent });
+    await task(cluster, name, out);
+  });
 }
 
 /** Says where the rollout stands, and with `watch` every change until it is finished. `timeoutMs` 0 waits forever. */
@@ -64,21 +49,14 @@ export function status(options: { watch: boolean; timeoutMs: number; revision: n
       said = now;
       return isDone || !options.watch;
     };
-    const expiry = new AbortController();
-    const late = new RolloutError('timed out waiting for the condition');
-    const timer = options.timeoutMs === 0 ? undefined : setTimeout(() => expiry.abort(late), options.timeoutMs);
-    try {
-      await cluster.follow(name, look, expiry.signal);
-    } finally {
-      clearTimeout(timer);
-    }
+    await cluster.follow(machineDeployments, name, look, options.timeoutMs);
   };
 }
 
 /** Lists the revisions, or with a number the template of one. */
 export function history(revision: number): Task {
   return async (cluster, name, say) => {
-    const revisions = revisionsOf(await cluster.get(name), await cluster.sets());
+    const revisions = revisionsOf(await cluster.get(machineDeployments, name), await cluster.list(machineSets));
     say(revision === 0 ? historyTable(name, revisions) : revisionDetails(name, revisions, revision));
   };
 }
@@ -86,8 +64,8 @@ export function history(revision: number): Task {
 /** Asks for an earlier revision; 0 is the one before. The controller does the rest. */
 export function undo(toRevision: number): Task {
   return async (cluster, name, say) => {
-    const isChanged = await cluster.change(name, async (deployment) => {
-      const to = undoOf(deployment, revisionsOf(deployment, await cluster.sets()), toRevision);
+    const isChanged = await cluster.change(machineDeployments, name, async (deployment) => {
+      const to = undoOf(deployment, revisionsOf(deployment, await cluster.list(machineSets)), toRevision);
       return to.kind === 'skip' ? undefined : { spec: { rollbackTo: { revision: to.revision } } };
     });
     const skipped = `skipped rollback (current template already matches revision ${toRevision})`;
@@ -97,8 +75,8 @@ export function undo(toRevision: number): Task {
 
 /** Stops a rollout where it is; scaling goes on. */
 export const pause: Task = async (cluster, name, say) => {
-  await cluster.change(name, async ({ spec }) => {
-    if (spec.paused === true) throw new RolloutError(`${quoted(name)} is already paused`);
+  await cluster.change(machineDeployments, name, async ({ spec }) => {
+    if (spec.paused === true) throw new CommandError(`${quoted(name)} is already paused`);
     return await Promise.resolve({ spec: { paused: true } });
   });
   say(`${shown(name)} paused`);
@@ -106,8 +84,8 @@ export const pause: Task = async (cluster, name, say) => {
 
 /** Lets a paused rollout go on. */
 export const resume: Task = async (cluster, name, say) => {
-  await cluster.change(name, async ({ spec }) => {
-    if (spec.paused !== true) throw new RolloutError(`${quoted(name)} is not paused`);
+  await cluster.change(machineDeployments, name, async ({ spec }) => {
+    if (spec.paused !== true) throw new CommandError(`${quoted(name)} is not paused`);
     return await Promise.resolve({ spec: { paused: false } });
   });
   say(`${shown(name)} resumed`);
@@ -116,13 +94,13 @@ export const resume: Task = async (cluster, name, say) => {
 /** Replaces every Machine, as the strategy allows, although nothing of the template has changed but a time. */
 export const restart: Task = async (cluster, name, say) => {
   const restartedAt = toTimestamp(cluster.now());
-  await cluster.change(name, async ({ spec }) => {
+  await cluster.change(machineDeployments, name, async ({ spec }) => {
     if (spec.paused === true) {
-      throw new RolloutError("can't restart paused machine deployment (run rollout resume first)");
+      throw new CommandError("can't restart paused machine deployment (run rollout resume first)");
     }
     const annotations = spec.template.metadata?.annotations;
     if (annotations?.[RESTARTED_AT_ANNOTATION] === restartedAt) {
-      throw new RolloutError(
+      throw new CommandError(
         'if restart has already been triggered within the past second, please wait before attempting to trigger another',
       );
     }

@@ -6,7 +6,7 @@ import type {
 } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import { isStopped } from '../../../pkg/controllers/replicas/creation-brake.ts';
 import { REPLACEMENT_HELD } from '../../../pkg/controllers/machines/replacement-held-condition.ts';
-import { RolloutError } from './error.ts';
+import { CommandError } from '../command-error.ts';
 
 /** Where a rollout stands, in kubectl's words. */
 export interface RolloutStatus {
@@ -17,7 +17,7 @@ export interface RolloutStatus {
 }
 
 /**
- * Where the rollout of `deployment` stands. Throws RolloutError when it has exceeded its progress deadline, and when it is
+ * Where the rollout of `deployment` stands. Throws CommandError when it has exceeded its progress deadline, and when it is
  * another revision than the one asked for (0 asks for none).
  */
 export function rolloutStatus(deployment: MachineDeployment, revision: number): RolloutStatus {
@@ -28,7 +28,7 @@ export function rolloutStatus(deployment: MachineDeployment, revision: number): 
   }
   const progressing = status.conditions?.find(({ type }) => type === 'Progressing');
   if (progressing?.reason === 'ProgressDeadlineExceeded') {
-    throw new RolloutError(`machine deployment "${metadata.name}" exceeded its progress deadline`);
+    throw new CommandError(`machine deployment "${metadata.name}" exceeded its progress deadline`);
   }
   const what = remaining(deployment);
   if (what === undefined) {
@@ -92,6 +92,6 @@ function remaining(deployment: MachineDeployment): string | undefined {
 function requireRevision({ metadata }: MachineDeployment, revision: number): void {
   const running = Number(metadata.annotations?.[REVISION_ANNOTATION] ?? 0);
   if (revision > 0 && running !== revision) {
-    throw new RolloutError(`desired revision (${revision}) is different from the running revision (${running})`);
+    throw new CommandError(`desired revision (${revision}) is different from the running revision (${running})`);
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { ApiError } from '../../../pkg/kube/errors.ts';
-import { failureText, RolloutError } from './error.ts';
+import { failureText, CommandError } from '../command-error.ts';
 import { nameOf, withNegations } from './target.ts';
 
 test.each([
@@ -32,7 +32,7 @@ test.each([
 });
 
 test.each([
-  { err: new RolloutError('no'), text: 'error: no' },
+  { err: new CommandError('no'), text: 'error: no' },
   { err: new ApiError(404, 'NotFound', 'pool not found'), text: 'Error from server (NotFound): pool not found' },
   { err: new ApiError(0, 'Unreachable', 'refused'), text: 'Unable to connect to the server: refused' },
   { err: new TypeError('a bug'), text: undefined },

@@ -1,22 +1,22 @@
 import { GROUP } from '../../../pkg/apis/machine/v1alpha1/group.ts';
 import { machineDeployments } from '../../../pkg/kube/resource.ts';
-import { RolloutError } from './error.ts';
+import { CommandError } from '../command-error.ts';
 
 /** How kubectl names the kind: plural, singular, kind and short name, with or without the group. */
 const KIND_NAMES: ReadonlySet<string> = new Set(
   [machineDeployments.plural, 'machinedeployment', 'mcd'].flatMap((name) => [name, `${name}.${GROUP}`]),
 );
 
-/** The name of the MachineDeployment that was typed as `NAME`, `TYPE/NAME` or `TYPE NAME`. Throws RolloutError. */
+/** The name of the MachineDeployment that was typed as `NAME`, `TYPE/NAME` or `TYPE NAME`. Throws CommandError. */
 export function nameOf(words: readonly string[]): string {
   const [first = '', second, ...rest] = words;
   const parts = second === undefined ? first.split('/') : [first, second];
   const [type, name] = parts.length === 1 ? ['mcd', parts[0]] : parts;
   if (rest.length > 0 || parts.length > 2 || name === undefined || name === '') {
-    throw new RolloutError('one MachineDeployment is expected, as NAME, mcd/NAME or machinedeployment NAME');
+    throw new CommandError('one MachineDeployment is expected, as NAME, mcd/NAME or machinedeployment NAME');
   }
   if (!KIND_NAMES.has((type ?? '').toLowerCase())) {
-    throw new RolloutError(`the server doesn't have a rollout of type "${type}": only MachineDeployments have one`);
+    throw new CommandError(`the server doesn't have a rollout of type "${type}": only MachineDeployments have one`);
   }
   return name;
 }

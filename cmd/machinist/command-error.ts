@@ -1,13 +1,13 @@
-import { ApiError } from '../../../pkg/kube/errors.ts';
+import { ApiError } from '../../pkg/kube/errors.ts';
 
 /** What ends the command with exit code 1, in one sentence. */
-export class RolloutError extends Error {
-  override readonly name = 'RolloutError';
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
 }
 
 /** What kubectl says of a failure; undefined when it is none of the command's, but a bug. */
 export function failureText(err: unknown): string | undefined {
-  if (err instanceof RolloutError) return `error: ${err.message}`;
+  if (err instanceof CommandError) return `error: ${err.message}`;
   if (!(err instanceof ApiError)) return undefined;
   const { code, reason, message, status } = err;
   if (code === 0) return `Unable to connect to the server: ${message}`;

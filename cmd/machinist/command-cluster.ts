@@ -1,0 +1,146 @@
+import type { KubeObject } from '../../pkg/apis/meta.ts';
+import { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { CONTROL, type Gate } from '../../pkg/gate/gate.ts';
+import { ConfigError, loadEndpoint } from '../../pkg/kube/config.ts';
+import { isConflict } from '../../pkg/kube/errors.ts';
+import { GatedWriter } from '../../pkg/kube/gated-writer.ts';
+import { HttpReader } from '../../pkg/kube/http-reader.ts';
+import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
+import { type MergePatch, mergePatchIfUnchanged } from '../../pkg/kube/patch.ts';
+import type { Resource } from '../../pkg/kube/resource.ts';
+import { Transport } from '../../pkg/kube/transport.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
+import { CommandError } from './command-error.ts';
+
+/** Where the command finds its cluster. */
+export interface Access {
+  /** A path; empty for KUBECONFIG, ~/.kube/config, or the service account of the pod. */
+  readonly kubeconfig: string;
+  /** Empty for the namespace of the kubeconfig's context. */
+  readonly namespace: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Of the program and the command, for the server's logs. */
+  readonly userAgent: string;
+}
+
+/** A person at a terminal holds no Lease: every write passes. */
+const OPEN: Gate = { admit: () => Promise.resolve({ remainingMs: Infinity, fencingToken: 0n }) };
+/** How often a write is tried again that met a change of somebody else. */
+const TRIES = 5;
+
+/** The objects of one namespace, for one command of a person. */
+export class CommandCluster implements AsyncDisposable {
+  readonly #clock = new SystemClock();
+  readonly #namespace: string;
+  readonly #transport: Transport;
+  readonly #reader: HttpReader;
+  readonly #writer: GatedWriter;
+
+  private constructor(namespace: string, transport: Transport) {
+    this.#namespace = namespace;
+    this.#transport = transport;
+    this.#reader = new HttpReader(transport);
+    this.#writer = new GatedWriter({ transport, gate: OPEN, cluster: CONTROL });
+  }
+
+  /** Reads the kubeconfig; asks nothing of the server yet. Throws CommandError. */
+  static async open({ kubeconfig, namespace, env, userAgent }: Access): Promise<CommandCluster> {
+    const clock = new SystemClock();
+    const endpoint = await loadEndpoint({ kubeconfig, env, clock }).catch((err: unknown) => {
+      throw err instanceof ConfigError ? new CommandError(err.message, { cause: err }) : err;
+    });
+    const transport = new Transport({ endpoint, clock, userAgent });
+    const own = endpoint.namespace ?? '';
+    return new CommandCluster(namespace || own || 'default', transport);
+  }
+
+  /** Milliseconds since the epoch. */
+  now(): number {
+    return this.#clock.now();
+  }
+
+  /** An object as it is now. Throws ApiError. */
+  async get<T extends KubeObject>(resource: Resource<T>, name: string): Promise<T> {
+    return this.#reader.get(resource, { namespace: this.#namespace, name });
+  }
+
+  /** All objects of a kind in the namespace, or those that a selector of labels selects. */
+  async list<T extends KubeObject>(resource: Resource<T>, labelSelector?: string): Promise<readonly T[]> {
+    const selection = labelSelector === undefined ? {} : { labelSelector };
+    return (await this.#reader.list(resource, { namespace: this.#namespace, ...selection })).items;
+  }
+
+  /**
+   * Changes an object as `decide` says of what it is now; undefined leaves it alone. Another writer's change in between makes
+   * `decide` be asked again.
+   */
+  async change<T extends KubeObject>(
+    resource: Resource<T>,
+    name: string,
+    decide: (object: T) => Promise<MergePatch<T> | undefined> | MergePatch<T> | undefined,
+  ): Promise<boolean> {
+    for (let tries = 1; ; tries++) {
+      const object = await this.get(resource, name);
+      const change = await decide(object);
+      if (change === undefined) return false;
+      try {
+        const ref = { namespace: this.#namespace, name };
+        await this.#writer.patch(
+          'change',
+          resource,
+          ref,
+          mergePatchIfUnchanged(object, change as MergePatch<NoInfer<T>>),
+        );
+        return true;
+      } catch (err) {
+        if (!isConflict(err) || tries === TRIES) throw err;
+      }
+    }
+  }
+
+  /**
+   * Shows every state of an object until `look` says that it has seen enough. Rejects with what `look` throws, when the object is
+   * deleted, and after `timeoutMs` (0 waits forever). Outages of the server are waited for.
+   */
+  async follow<T extends KubeObject>(
+    resource: Resource<T>,
+    name: string,
+    look: (object: T) => boolean,
+    timeoutMs: number,
+  ): Promise<void> {
+    const first = await this.get(resource, name);
+    if (look(first)) return;
+
+    const done = Promise.withResolvers<void>();
+    const ended = new AbortController();
+    const source = new HttpListWatch({
+      transport: this.#transport,
+      resource,
+      selection: { namespace: this.#namespace, fieldSelector: `metadata.name=${name}` },
+    });
+    const informer = new ReflectedInformer({ source, clock: this.#clock, log: silentLogger, cluster: CONTROL });
+    informer.onChange((_old, current) => {
+      try {
+        if (current?.metadata.uid !== first.metadata.uid) throw new CommandError('object has been deleted');
+        if (look(current)) done.resolve();
+      } catch (err) {
+        done.reject(err);
+      }
+    });
+    const late = new CommandError('timed out waiting for the condition');
+    const timer = timeoutMs === 0 ? undefined : setTimeout(() => done.reject(late), timeoutMs);
+    const running = informer.run(ended.signal);
+    try {
+      await done.promise;
+    } finally {
+      clearTimeout(timer);
+      ended.abort();
+      await running;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#transport.close();
+  }
+}

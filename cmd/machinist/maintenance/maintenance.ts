@@ -1,0 +1,82 @@
+import { GROUP } from '../../../pkg/apis/machine/v1alpha1/group.ts';
+import { NODE_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { isNotFound } from '../../../pkg/kube/errors.ts';
+import { machines } from '../../../pkg/kube/resource.ts';
+import { CommandCluster } from '../command-cluster.ts';
+import { CommandError } from '../command-error.ts';
+import { exitCodeOf, type Say, type Terminal } from '../terminal.ts';
+import { version } from '../version.ts';
+import { endOf, type Goal, maintenanceState, startOf } from './state.ts';
+
+/** What every subcommand takes. */
+export interface MaintenanceOptions {
+  readonly kubeconfig: string;
+  readonly namespace: string;
+  readonly wait: boolean;
+  /** 0 waits forever. */
+  readonly timeout: number;
+}
+
+/** Runs one subcommand for a Machine, or for the Machine of a Node. Resolves with the exit code. */
+export async function runMaintenance(
+  goal: Goal,
+  target: string,
+  { kubeconfig, namespace, wait, timeout }: MaintenanceOptions,
+  terminal: Terminal,
+): Promise<number> {
+  return await exitCodeOf(terminal, async () => {
+    const { env, out } = terminal;
+    const userAgent = `machinist/${version()} maintenance`;
+    await using cluster = await CommandCluster.open({ kubeconfig, namespace, env, userAgent });
+    const name = await machineNamed(cluster, target);
+    if (goal !== 'status') await ask(cluster, name, goal, out);
+    if (goal === 'status' || wait) await show(cluster, name, goal, { isWaiting: wait, timeoutMs: timeout }, out);
+  });
+}
+
+/** The Machine of that name, else the one whose Node has it. Throws CommandError. */
+async function machineNamed(cluster: CommandCluster, target: string): Promise<string> {
+  try {
+    return (await cluster.get(machines, target)).metadata.name;
+  } catch (err) {
+    if (!isNotFound(err)) throw err;
+    const found = await cluster.list(machines, `${NODE_LABEL}=${target}`);
+    const [first, ...others] = found.map(({ metadata }) => metadata.name);
+    if (first === undefined)
+      throw new CommandError(`there is no machine "${target}", and none with a Node of that name`);
+    if (others.length === 0) return first;
+    throw new CommandError(`several machines name Node "${target}": ${[first, ...others].join(', ')}`);
+  }
+}
+
+async function ask(cluster: CommandCluster, name: string, goal: 'start' | 'end', say: Say): Promise<void> {
+  const isChanged = await cluster.change(machines, name, (machine) => {
+    const annotations = goal === 'start' ? startOf(machine) : endOf(machine);
+    return annotations && { metadata: { annotations } };
+  });
+  const done = goal === 'start' ? 'maintenance requested' : 'maintenance no longer requested';
+  const before = goal === 'start' ? 'maintenance was requested before' : 'maintenance is not requested';
+  say(`machine.${GROUP}/${name} ${isChanged ? done : before}`);
+}
+
+/** Says where it stands, and when waiting every change until it is there. */
+async function show(
+  cluster: CommandCluster,
+  name: string,
+  goal: Goal,
+  { isWaiting, timeoutMs }: { isWaiting: boolean; timeoutMs: number },
+  say: Say,
+): Promise<void> {
+  let said: string | undefined;
+  await cluster.follow(
+    machines,
+    name,
+    (machine) => {
+      const { text, isDone } = maintenanceState(machine, goal);
+      if (text !== said) say(text);
+      said = text;
+      return isDone || !isWaiting;
+    },
+    timeoutMs,
+  );
+}

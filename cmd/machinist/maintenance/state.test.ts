@@ -1,0 +1,76 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine } from '../../../test/builders.ts';
+import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
+import { endOf, type Goal, maintenanceState, startOf } from './state.ts';
+
+const ASKED = { 'machine.sapcloud.io/maintenance': 'true' };
+const BEGUN = { 'machine.sapcloud.io/maintenance-since': '2026-01-01T00:00:00Z' };
+const THERE = { ...BEGUN, 'machine.sapcloud.io/maintenance-node': 'uid' };
+const GIVEN_BACK = { ...BEGUN, 'machine.sapcloud.io/maintenance-node': 'given-back' };
+
+function one(annotations: Record<string, string>, reason?: string): Machine {
+  return machine((m) => {
+    m.metadata.annotations = annotations;
+    m.status.conditions =
+      reason === undefined ? [] : [{ type: 'Maintenance', status: 'False', reason, message: 'as the Node says' }];
+  });
+}
+
+const deleted = (annotations: Record<string, string>): Machine =>
+  machine((m) => Object.assign(m.metadata, { annotations, deletionTimestamp: '2026-01-01T00:00:00Z' }));
+
+describe('where a maintenance stands', () => {
+  test.each<{ goal: Goal; of: Machine; text: string; isDone: boolean }>([
+    { goal: 'start', of: one(ASKED), text: 'Requested: Maintenance was requested.', isDone: false },
+    { goal: 'start', of: one({ ...ASKED, ...BEGUN }, 'Draining'), text: 'Draining: as the Node says', isDone: false },
+    {
+      goal: 'start',
+      of: one({ ...ASKED, ...THERE }, 'InMaintenance'),
+      text: 'InMaintenance: as the Node says',
+      isDone: true,
+    },
+    { goal: 'end', of: one(THERE, 'InMaintenance'), text: 'InMaintenance: as the Node says', isDone: false },
+    { goal: 'end', of: one(GIVEN_BACK, 'UncordonFailed'), text: 'UncordonFailed: as the Node says', isDone: false },
+    { goal: 'end', of: one({}, 'NotInMaintenance'), text: 'is not in maintenance', isDone: true },
+    { goal: 'end', of: deleted({}), text: 'is not in maintenance', isDone: true },
+    { goal: 'status', of: one({}), text: 'is not in maintenance', isDone: true },
+    { goal: 'status', of: one({ ...ASKED, ...BEGUN }, 'Draining'), text: 'Draining: as the Node says', isDone: false },
+    {
+      goal: 'status',
+      of: one({ 'machine.sapcloud.io/maintenance': 'yes' }),
+      text: 'InvalidValue: Annotation machine.sapcloud.io/maintenance of the Machine is "yes", but must be true or false: it has no effect.',
+      isDone: true,
+    },
+  ])('$goal: $text', ({ goal, of, text, isDone }) => {
+    expect(maintenanceState(of, goal)).toEqual({ text: `machine "m-1" ${text}`, isDone });
+  });
+
+  test.each([
+    { what: 'is being deleted', of: deleted(ASKED), error: 'machine "m-1" is being deleted' },
+    { what: 'was withdrawn', of: one({}), error: 'the maintenance of machine "m-1" is not requested any more' },
+  ])('no start is waited for that $what', ({ of, error }) => {
+    expect(() => maintenanceState(of, 'start')).toThrow(error);
+  });
+});
+
+describe('what is asked of a Machine', () => {
+  test('to start, unless it was asked before, or the machine is being deleted', () => {
+    expect(startOf(one({}))).toEqual(ASKED);
+    expect(startOf(one({ 'machine.sapcloud.io/maintenance': 'yes' }))).toEqual(ASKED);
+    expect(startOf(one(ASKED))).toBeUndefined();
+    expect(() => startOf(deleted({}))).toThrow('is being deleted');
+  });
+
+  test('to end, unless it is over, or its Node asks for it', () => {
+    expect(endOf(one({ ...ASKED, ...THERE }))).toEqual({ 'machine.sapcloud.io/maintenance': null });
+    expect(endOf(one({ 'machine.sapcloud.io/maintenance': 'yes' }))).toEqual({
+      'machine.sapcloud.io/maintenance': null,
+    });
+    expect(endOf(one({}))).toBeUndefined();
+    expect(endOf(one(GIVEN_BACK, 'InMaintenance'))).toBeUndefined();
+    expect(() => endOf(one(THERE, 'InMaintenance'))).toThrow(
+      'was requested on its Node: kubectl annotate node m-1 machine.sapcloud.io/maintenance-',
+    );
+  });
+});

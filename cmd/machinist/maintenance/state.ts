@@ -1,0 +1,52 @@
+import { MAINTENANCE_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
+import { isBeingDeleted } from '../../../pkg/apis/meta.ts';
+import { asksMaintenance, isUnderMaintenance, maintenanceOf } from '../../../pkg/controllers/machines/maintenance.ts';
+import { CommandError } from '../command-error.ts';
+
+/** What a command waits for; `status` for whatever is asked. */
+export type Goal = 'start' | 'end' | 'status';
+
+/** Where the maintenance of a machine stands, in one line. */
+export interface MaintenanceState {
+  readonly text: string;
+  /** Whether the goal is reached. */
+  readonly isDone: boolean;
+}
+
+/** Where it stands. Throws CommandError when the goal will not be reached by waiting. */
+export function maintenanceState(machine: Machine, goal: Goal): MaintenanceState {
+  const { reason = 'NotInMaintenance', message = '' } = maintenanceOf(machine) ?? {};
+  const isOver = !isUnderMaintenance(machine);
+  if (goal === 'start' && isBeingDeleted(machine)) throw new CommandError(`${quoted(machine)} is being deleted`);
+  if (goal === 'start' && isOver)
+    throw new CommandError(`the maintenance of ${quoted(machine)} is not requested any more`);
+  const isThere = reason === 'InMaintenance';
+  const isDone = goal === 'start' ? isThere : goal === 'end' ? isOver : isThere || isOver;
+  const told = message === '' ? '' : `: ${message}`;
+  return {
+    text: `${quoted(machine)} ${isOver && reason !== 'InvalidValue' ? 'is not in maintenance' : `${reason}${told}`}`,
+    isDone,
+  };
+}
+
+/** What starts a maintenance; undefined when that was asked for. Throws CommandError for a machine that is being deleted. */
+export function startOf(machine: Machine): Record<string, string> | undefined {
+  if (isBeingDeleted(machine)) throw new CommandError(`${quoted(machine)} is being deleted`);
+  return asksMaintenance(machine, undefined) ? undefined : { [MAINTENANCE_ANNOTATION]: 'true' };
+}
+
+/** What ends a maintenance; undefined when nothing has to. Throws CommandError when the Machine alone does not. */
+export function endOf(machine: Machine): Record<string, null> | undefined {
+  if (machine.metadata.annotations?.[MAINTENANCE_ANNOTATION] !== undefined) return { [MAINTENANCE_ANNOTATION]: null };
+  const { reason } = maintenanceOf(machine) ?? {};
+  const isGoing = reason === 'NotInMaintenance' || reason === 'UncordonFailed';
+  if (!isUnderMaintenance(machine) || isGoing) return undefined;
+  throw new CommandError(
+    `the maintenance of ${quoted(machine)} was requested on its Node: kubectl annotate node ${machine.metadata.labels?.['node'] ?? 'NODE'} ${MAINTENANCE_ANNOTATION}-`,
+  );
+}
+
+function quoted({ metadata }: Machine): string {
+  return `machine "${metadata.name}"`;
+}

@@ -1,0 +1,30 @@
+import { keepAliveDuring } from '../../pkg/clock/keep-alive.ts';
+import { failureText } from './command-error.ts';
+
+/** Where a command writes a line to. */
+export type Say = (line: string) => void;
+
+/** What a command has of its process. */
+export interface Terminal {
+  readonly out: Say;
+  readonly err: Say;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** That of this process. */
+export function ownTerminal(): Terminal {
+  return { out: (line) => console.log(line), err: (line) => console.error(line), env: process.env };
+}
+
+/** Does the work of a command. Resolves with the exit code: 0, or 1 when something went wrong, which was then said in one line. */
+export async function exitCodeOf({ err: complain }: Terminal, work: () => Promise<void>): Promise<number> {
+  try {
+    await keepAliveDuring(work);
+    return 0;
+  } catch (err) {
+    const text = failureText(err);
+    if (text === undefined) throw err;
+    complain(text);
+    return 1;
+  }
+}

@@ -1,0 +1,164 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+import { describe, expect, test } from '@jest/globals';
+
+import { runMaintenance } from '../../cmd/machinist/maintenance/maintenance.ts';
+import type { Goal } from '../../cmd/machinist/maintenance/state.ts';
+import { CORDONED_BY_MAINTENANCE_ANNOTATION, MAINTENANCE_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { PodDisruptionBudget } from '../../pkg/apis/wire.ts';
+import { fromTimestamp } from '../../pkg/clock/clock.ts';
+import { mergePatch } from '../../pkg/kube/patch.ts';
+import { events, nodes, podDisruptionBudgets, pods } from '../../pkg/kube/resource.ts';
+import { connect } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { conditionOf, KeptOne } from './kept-machines.ts';
+import { MachineWorld } from './machine-world.ts';
+
+const HOOK = 'pre-drain.hook.machine.sapcloud.io/backup';
+const HEALTH_TIMEOUT_MS = 2_000;
+const PATIENCE = { timeoutMs: 60_000 };
+
+const ofMachine = ({ status }: Machine): string | undefined => {
+  const found = status?.machineConditions?.find(({ type }) => type === 'Maintenance');
+  return found && `${found.status} ${found.reason}`;
+};
+
+/** A budget over the pod of that name that allows no eviction. */
+async function forbid(world: MachineWorld, pod: string): Promise<PodDisruptionBudget> {
+  const ref = { namespace: world.namespace, name: pod };
+  const found = await world.user.reader.get(pods, ref);
+  await world.user.writer.patch('change', pods, ref, mergePatch(found, { metadata: { labels: { held: 'yes' } } }));
+  const { metadata } = await world.user.writer.create('create', podDisruptionBudgets, {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { namespace: world.namespace, name: 'cart' },
+    spec: { minAvailable: 1, selector: { matchLabels: { held: 'yes' } } },
+  });
+  return await eventually(async () => {
+    const budget = await world.user.reader.get(podDisruptionBudgets, {
+      namespace: world.namespace,
+      name: metadata.name,
+    });
+    expect(budget.status?.expectedPods).toBe(1);
+    return budget;
+  }, PATIENCE);
+}
+
+/** What the command says, and its exit code. */
+async function maintenance(
+  world: MachineWorld,
+  goal: Goal,
+  target: string,
+): Promise<{ code: number; out: string[]; err: string[] }> {
+  const [out, err]: [string[], string[]] = [[], []];
+  const options = { kubeconfig: connect().kubeconfig, namespace: world.namespace, wait: true, timeout: 60_000 };
+  const code = await runMaintenance(goal, target, options, {
+    out: (line) => out.push(line),
+    err: (line) => err.push(line),
+    env: {},
+  });
+  return { code, out, err };
+}
+
+async function kubectl(...args: string[]): Promise<string> {
+  const program = connect().programs.kubectl?.path ?? 'kubectl';
+  return (await promisify(execFile)(program, [...args, '--kubeconfig', connect().kubeconfig])).stdout;
+}
+
+describe('maintenance', () => {
+  test('waits for hooks and budgets, outlives a restart, and keeps a machine whose Node is down until it ends', async () => {
+    await using world = await MachineWorld.open({
+      flags: { 'machine-health-timeout': `${HEALTH_TIMEOUT_MS / 1_000}s` },
+    });
+    const one = new KeptOne(world, await world.create((m) => void (m.metadata.annotations = { [HOOK]: '' })));
+    await world.settled(one.name);
+    await one.pod('web');
+    await one.pod('cart-0');
+    const budget = await forbid(world, 'cart-0');
+
+    await one.onNode({ annotations: { [MAINTENANCE_ANNOTATION]: 'true' } });
+    await one.shows((machine, node) => {
+      expect(ofMachine(machine)).toBe('False WaitingForHooks');
+      expect(conditionOf(node, 'Maintenance')).toMatchObject({ status: 'False', reason: 'WaitingForHooks' });
+      expect(node.spec?.unschedulable).toBeUndefined();
+    });
+    await one.onMachine({ [HOOK]: null });
+    await one.shows(async (machine, node) => {
+      expect(ofMachine(machine)).toBe('False Draining');
+      expect(conditionOf(node, 'Maintenance')?.message).toMatch(/cart-0 \(PodDisruptionBudget cart /);
+      expect(node.spec?.unschedulable).toBe(true);
+      expect(node.metadata.annotations).toHaveProperty([CORDONED_BY_MAINTENANCE_ANNOTATION], 'true');
+      expect((await one.pods()).map(({ metadata }) => metadata.name)).toEqual(['cart-0']);
+    });
+    expect(await kubectl('describe', 'node', one.name)).toMatch(/Maintenance +False .* Draining +Waiting for 1 pod/);
+
+    await world.restart();
+    const { uid } = budget.metadata;
+    const ref = { namespace: world.namespace, name: budget.metadata.name };
+    await world.user.writer.delete('destroy', podDisruptionBudgets, ref, { uid });
+    await one.shows(async (machine, node) => {
+      expect(ofMachine(machine)).toBe('True InMaintenance');
+      expect(conditionOf(node, 'Maintenance')).toMatchObject({ status: 'True' });
+      expect(await one.pods()).toEqual([]);
+    });
+
+    await world.cloud.nodes?.setReadiness(one.name, 'unknown');
+    const unknown = await world.inPhase(one.name, 'Unknown');
+    const sinceMs = fromTimestamp(unknown.status?.currentStatus?.lastUpdateTime) ?? 0;
+    await eventually(() => Date.now() > sinceMs + 3 * HEALTH_TIMEOUT_MS, PATIENCE);
+    await world.touch(one.name);
+    expect((await one.machine()).status?.currentStatus?.phase).toBe('Unknown');
+
+    await one.onNode({ annotations: { [MAINTENANCE_ANNOTATION]: null } });
+    const failed = await world.inPhase(one.name, 'Failed');
+    expect(ofMachine(failed)).toBe('False NotInMaintenance');
+    const { annotations = {} } = failed.metadata;
+    expect(Object.keys(annotations).filter((key) => key.includes('maintenance'))).toEqual([]);
+    await one.shows((_machine, node) => {
+      expect(node.spec?.unschedulable).toBeUndefined();
+      expect(Object.keys(node.metadata.annotations ?? {}).filter((key) => /maintenance|scale-down/.test(key))).toEqual(
+        [],
+      );
+    });
+    await eventually(async () => {
+      const { items } = await world.user.reader.list(events, { namespace: world.namespace });
+      const told = items.map(({ reason }) => reason);
+      const expected = ['MaintenanceStarted', 'WaitingForHooks', 'DrainBlocked', 'InMaintenance', 'MaintenanceEnded'];
+      expect(told).toEqual(expect.arrayContaining(expected));
+    }, PATIENCE);
+  });
+
+  test('is started, told and ended by the command; a Node that was cordoned by hand stays so', async () => {
+    await using world = await MachineWorld.open();
+    const one = new KeptOne(world, await world.create());
+    await world.settled(one.name);
+    await one.pod('web');
+    const node = await one.node();
+    await world.user.writer.patch(
+      'change',
+      nodes,
+      { name: one.name },
+      mergePatch(node, { spec: { unschedulable: true } }),
+    );
+
+    const started = await maintenance(world, 'start', one.name);
+    expect(started).toMatchObject({ code: 0, err: [] });
+    expect(started.out[0]).toBe(`machine.machine.sapcloud.io/${one.name} maintenance requested`);
+    expect(started.out.at(-1)).toMatch(/InMaintenance: Node \S+ is cordoned and drained\. It ends when annotation /);
+    expect(await one.pods()).toEqual([]);
+    expect((await maintenance(world, 'status', one.name)).out).toEqual(started.out.slice(-1));
+
+    const ended = await maintenance(world, 'end', one.name);
+    expect(ended).toMatchObject({ code: 0, err: [] });
+    expect(ended.out.at(-1)).toBe(`machine "${one.name}" is not in maintenance`);
+    expect((await one.node()).spec?.unschedulable).toBe(true);
+
+    expect(await maintenance(world, 'start', 'nobody')).toEqual({
+      code: 1,
+      out: [],
+      err: ['error: there is no machine "nobody", and none with a Node of that name'],
+    });
+  });
+});
