@@ -161,6 +161,11 @@ export class Pool implements AsyncDisposable {
     await this.#api.send('PATCH', `${this.#machinePath('machines')}/${name}`, { metadata: { labels } });
   }
 
+  /** Annotates one machine; null takes an annotation away. */
+  async annotate(name: string, annotations: Readonly<Record<string, string | null>>): Promise<void> {
+    await this.#api.send('PATCH', `${this.#machinePath('machines')}/${name}`, { metadata: { annotations } });
+  }
+
   async machines(): Promise<readonly Machine[]> {
     return await this.#list<Machine>(this.#machinePath('machines'));
   }

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import PQueue from 'p-queue';
 
+import { MAINTENANCE_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import { MAINTENANCE } from '../../pkg/controllers/machines/maintenance.ts';
 import { CrashPoint, hitAt, type Point, POINTS } from '../cloud/crash-point.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
@@ -8,16 +10,19 @@ import { SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
 import { Succession } from '../cloud/succession.ts';
 import { Workload } from '../cloud/workload.ts';
+import { eventually } from '../expect/eventually.ts';
 
 /*
  * The manager dies at every one of its mutations of a drain and a deletion, or loses its answer: two pods are evicted, a third one
- * with its volume, the VM goes, the Node goes; or the same by force. Anyone who comes next ends it, in the same order.
+ * with its volume, the VM goes, the Node goes; or the same by force. Anyone who comes next ends it, in the same order. The same through
+ * a maintenance: two pods are evicted, and then the Node is given back.
  * MACHINIST_CRASH_POINTS=all walks every n; without it, a sample.
  */
 const EVERY = process.env['MACHINIST_CRASH_POINTS'] === 'all';
 /** Lives at a time: they mostly wait. */
 const CONCURRENCY = 6;
 const SAMPLE_STEP = 5;
+const MAINTENANCE_STEP = 6;
 /** The volume leaves its Node, and arrives elsewhere, so late. */
 const LATE_MS = 100;
 
@@ -102,6 +107,73 @@ async function endWith(force: boolean, n: number, point: Point): Promise<End> {
   return { n, hit: crash.texts[n - 1], failure, mutations: crash.texts.length, early, killed };
 }
 
+/** A maintenance with one fault in it. */
+interface Maintenance extends Omit<End, 'early'> {
+  /** Pods that were there when it was said to be in maintenance. */
+  readonly early: readonly string[];
+  /** What is left of it on Node and Machine. */
+  readonly left: readonly string[];
+}
+
+/** Takes an undisturbed machine into maintenance and back, while the n-th mutation from there on goes wrong. */
+async function maintainWith(n: number, point: Point): Promise<Maintenance> {
+  await using cloud = await SimulatedCloud.start({ site });
+  await using pool = await Pool.create({ site, cloud, replicas: 0 });
+  const workload = await Workload.open(site.api, pool.namespace);
+  const [crash, after] = [new CrashPoint(n, point), new CrashPoint(0, point)];
+  let isArmed = false;
+  const start = (watched: CrashPoint): Promise<InProcessManager> =>
+    InProcessManager.start({
+      ...pool.access,
+      hooks: {
+        intercept: async (mutation, send) => (isArmed ? await watched.intercept(mutation, send) : await send()),
+      },
+    });
+  await using managers = await Succession.start(
+    crash,
+    () => start(crash),
+    () => start(after),
+  );
+  const name = await pool.addMachine();
+  await workload.pod(name);
+  await workload.pod(name);
+  const untilShown = async (reason: string): Promise<void> => {
+    const shown = async (): Promise<boolean> => {
+      const { conditions = [] } = (await workload.node(name)).status ?? {};
+      return conditions.some((one) => one.type === MAINTENANCE && one.reason === reason);
+    };
+    const patience = { timeoutMs: 240_000, intervalMs: 200, describe: `${name} to be ${reason} (${n} ${point})` };
+    await Promise.race([eventually(shown, patience), managers.failed]);
+  };
+
+  isArmed = true;
+  await pool.annotate(name, { [MAINTENANCE_ANNOTATION]: 'true' });
+  let failure: string | undefined;
+  const early: string[] = [];
+  try {
+    await untilShown('InMaintenance');
+    early.push(...(await leftAt(workload, name)));
+    if ((await workload.node(name)).spec?.unschedulable !== true) early.push('a Node that is not cordoned');
+    await pool.annotate(name, { [MAINTENANCE_ANNOTATION]: null });
+    await untilShown('NotInMaintenance');
+    await eventually(async () => (await marksOf(pool, name)).length === 0, { timeoutMs: 60_000, intervalMs: 200 });
+  } catch (err) {
+    failure = err instanceof Error ? err.message : String(err);
+  }
+  const { metadata, spec } = await workload.node(name);
+  const left = Object.keys(metadata.annotations ?? {}).filter((key) => /maintenance|scale-down-disabled/.test(key));
+  if (spec?.unschedulable === true) left.push('the cordon');
+  const texts = [...crash.texts, ...after.texts];
+  const killed = texts.filter((text) => /^(DELETE|DRIVER)/.test(text));
+  return { n, hit: crash.texts[n - 1], failure, mutations: crash.texts.length, early, killed, left };
+}
+
+/** What the Machine shows of a maintenance. */
+async function marksOf(pool: Pool, name: string): Promise<string[]> {
+  const { annotations = {} } = (await pool.machine(name)).metadata;
+  return Object.keys(annotations).filter((key) => key.includes('maintenance'));
+}
+
 async function leftAt(workload: Workload, nodeName: string): Promise<string[]> {
   const pods = await workload.pods();
   const attachments = await workload.attachments(nodeName);
@@ -131,4 +203,25 @@ describe('a manager that dies or loses an answer at its n-th mutation', () => {
     },
     900_000,
   );
+
+  test('ends a maintenance that was begun, and gives the Node back as it was: at each mutation', async () => {
+    const { mutations, ...undisturbed } = await maintainWith(0, 'before');
+    const queue = new PQueue({ concurrency: CONCURRENCY });
+    const rounds: Promise<Maintenance>[] = [];
+    for (const [i, point] of POINTS.entries()) {
+      for (let n = EVERY ? 1 : 1 + 2 * i; n <= mutations; n += EVERY ? 1 : MAINTENANCE_STEP) {
+        rounds.push(queue.add(() => hitAt(n, (at) => maintainWith(at, point))));
+      }
+    }
+    const hit = await Promise.all(rounds);
+    const all = [undisturbed, ...hit];
+
+    expect(
+      all.filter(
+        ({ failure, early, killed, left }) =>
+          failure !== undefined || early.length > 0 || killed.length > 0 || left.length > 0,
+      ),
+    ).toEqual([]);
+    expect(hit.filter((one) => one.hit === undefined)).toEqual([]);
+  }, 900_000);
 });
