@@ -8,6 +8,7 @@ import { bundle } from '../image/bundle.ts';
 const PROGRAMS = [
   { program: 'machinist', args: ['run', '--control-kubeconfig=/dev/null', '--target-kubeconfig=/dev/null'] },
   { program: 'sim-driver', args: ['--kubeconfig=/dev/null'] },
+  { program: 'openstack-driver', args: ['--address=unix:///dev/null/none', '--state-directory=/dev/null/none'] },
 ];
 
 /** The environment of a program that lies in `folder`: Node keeps what it made of its code beside it. */

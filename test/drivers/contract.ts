@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
+import type { DriverCall } from '../../pkg/driver/driver.ts';
 import type { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
 import type { DriverProcess } from './driver-process.ts';
-import { callOf, connect, requestOf, stubOf } from './requests.ts';
+import { callOf as anyCallOf, connect, requestOf, type SecretTexts, stubOf } from './requests.ts';
 
 /** A driver that is held to the contract. */
 export interface DriverUnderTest {
@@ -17,6 +18,10 @@ export interface DriverUnderTest {
   readonly brokenClass: MachineClass;
   readonly brokenMember: string;
   readonly userData: string;
+  /** What else its Secret holds. */
+  readonly secret?: SecretTexts;
+  /** Longest that a call may take; 10 s by default. */
+  readonly timeoutMs?: number;
   /** Starts the driver's process; the same directory is what it kept from the last time. */
   start(directory: string, socket: string): Promise<DriverProcess>;
   /** Ends what lives longer than the driver's process. */
@@ -25,9 +30,10 @@ export interface DriverUnderTest {
 
 /** What every driver must do, asked through gRPC over its socket. */
 export function describeContract(driver: DriverUnderTest): void {
-  const { machineClass } = driver;
+  const { machineClass, userData, secret = {}, timeoutMs = 10_000 } = driver;
+  const callOf = (change: Partial<DriverCall> = {}): DriverCall => anyCallOf({ timeoutMs, ...change });
   const request = (name: string, options: { uid?: string; providerID?: string } = {}) =>
-    requestOf(name, machineClass, { userData: driver.userData, ...options });
+    requestOf(name, machineClass, { userData, secret, ...options });
 
   let directory: string;
   let socket: string;
@@ -87,7 +93,7 @@ export function describeContract(driver: DriverUnderTest): void {
       const otherForm = `cloud://elsewhere/${providerID.split('/').at(-1)}`;
 
       const found = await client.getMachineStatus(request('m-1', { providerID: otherForm }), callOf());
-      const stub = client.deleteMachine(stubOf('m-1', otherForm, machineClass), callOf());
+      const stub = client.deleteMachine(stubOf('m-1', otherForm, machineClass, secret), callOf());
 
       expect(found).toMatchObject({ providerID, nodeName: 'm-1' });
       await expect(stub).rejects.toMatchObject({ code: 'NotFound' });
@@ -123,7 +129,7 @@ export function describeContract(driver: DriverUnderTest): void {
       const two = await client.createMachine(request('m-2'), callOf());
 
       // The name has gone to another machine meanwhile; only the id counts.
-      await client.deleteMachine(stubOf('m-2', one.providerID, machineClass), callOf());
+      await client.deleteMachine(stubOf('m-2', one.providerID, machineClass, secret), callOf());
 
       const left = await client.listMachines(request('m-1'), callOf());
       expect(left.map((vm) => vm.providerID)).toEqual([two.providerID]);
@@ -152,7 +158,7 @@ export function describeContract(driver: DriverUnderTest): void {
     });
 
     test('names the member of the provider spec that is wrong', async () => {
-      const broken = requestOf('m-1', driver.brokenClass, { userData: driver.userData });
+      const broken = requestOf('m-1', driver.brokenClass, { userData, secret });
 
       await expect(client.createMachine(broken, callOf())).rejects.toMatchObject({
         code: 'InvalidArgument',

@@ -16,7 +16,10 @@ export class DriverProcess implements AsyncDisposable {
   }
 
   /** Resolves when the driver says that it serves; rejects, with what it printed, when it ends before. */
-  static async start(command: 'sim-driver' | 'local-driver', args: readonly string[]): Promise<DriverProcess> {
+  static async start(
+    command: 'sim-driver' | 'local-driver' | 'openstack-driver',
+    args: readonly string[],
+  ): Promise<DriverProcess> {
     const { file, env } = programFile(command);
     const child = spawn(process.execPath, [file, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     const output: string[] = [];

@@ -5,6 +5,9 @@ import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
 import { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 
+/** What stands in a Secret. */
+export type SecretTexts = Readonly<Record<string, string>>;
+
 /** A client for a driver's socket. */
 export function connect(path: string): GrpcDriver {
   const address = parseDriverAddress(`unix://${path}`);
@@ -37,9 +40,9 @@ export function classOf(provider: string, providerSpec: unknown = {}): MachineCl
 export function requestOf(
   name: string,
   machineClass: MachineClass,
-  options: { uid?: string; providerID?: string; userData?: string } = {},
+  options: { uid?: string; providerID?: string; userData?: string; secret?: SecretTexts } = {},
 ): MachineRequest {
-  const { uid = `u-${name}`, providerID, userData = '#!/bin/sh' } = options;
+  const { uid = `u-${name}`, providerID, userData = '#!/bin/sh', secret = {} } = options;
   return {
     machine: {
       apiVersion: 'machine.sapcloud.io/v1alpha1',
@@ -48,11 +51,22 @@ export function requestOf(
       spec: providerID === undefined ? {} : { providerID },
     },
     machineClass,
-    secretData: { userData: new TextEncoder().encode(userData) },
+    secretData: encoded({ ...secret, userData }),
   };
 }
 
 /** The stub by which an orphaned VM is deleted. */
-export function stubOf(name: string, providerID: string, machineClass: MachineClass): MachineRequest {
-  return { machine: { metadata: { name, namespace: 'shoot' }, spec: { providerID } }, machineClass, secretData: {} };
+export function stubOf(
+  name: string,
+  providerID: string,
+  machineClass: MachineClass,
+  secret: SecretTexts = {},
+): MachineRequest {
+  const machine = { metadata: { name, namespace: 'shoot' }, spec: { providerID } };
+  return { machine, machineClass, secretData: encoded(secret) };
+}
+
+function encoded(secret: SecretTexts): Record<string, Uint8Array> {
+  const encoder = new TextEncoder();
+  return Object.fromEntries(Object.entries(secret).map(([key, text]) => [key, encoder.encode(text)]));
 }

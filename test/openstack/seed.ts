@@ -21,7 +21,8 @@ export const USER = 'machinist';
 /** Its project without limits, and the one of two servers. */
 export const PROJECTS = { machines: 'machines', small: 'small' } as const;
 
-const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4NxUPiKXT3cQVZsBeYyVHQxNYQZ4V1lKsXuzh0pVZK bed';
+/** Of every key pair. */
+export const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4NxUPiKXT3cQVZsBeYyVHQxNYQZ4V1lKsXuzh0pVZK bed';
 
 const FLAVORS = [
   { id: '1', name: 'tiny', vcpus: 1, ram: 512, disk: 1 },

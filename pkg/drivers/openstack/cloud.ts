@@ -1,0 +1,115 @@
+import { createHash } from 'node:crypto';
+
+import type { Clock } from '../../clock/clock.ts';
+import { Compute } from './compute.ts';
+import { parseCredentials } from './credentials.ts';
+import { Images } from './image.ts';
+import { Memo } from './memo.ts';
+import { Network } from './network.ts';
+import { clusterTagOf } from './ownership.ts';
+import { ServerPoll } from './server-poll.ts';
+import { Session } from './session.ts';
+import { Volumes } from './volume.ts';
+
+/** A project in a region, as all machines see it that use the same Secret. */
+export class Cloud {
+  readonly region: string;
+  readonly session: Session;
+  readonly compute: Compute;
+  readonly network: Network;
+  readonly images: Images;
+  readonly volumes: Volumes;
+  /** What names stand for. */
+  readonly names: Memo;
+  readonly #clock: Clock;
+  readonly #polls = new Map<string, ServerPoll>();
+
+  constructor(session: Session, region: string, clock: Clock, pageSize: number) {
+    this.region = region;
+    this.session = session;
+    this.compute = new Compute(session, region, pageSize);
+    this.network = new Network(session, region);
+    this.images = new Images(session, region);
+    this.volumes = new Volumes(session, region, clock);
+    this.names = new Memo(clock);
+    this.#clock = clock;
+  }
+
+  /** What waits for the servers of a cluster. */
+  pollOf(cluster: string): ServerPoll {
+    const known = this.#polls.get(cluster);
+    if (known !== undefined) return known;
+    const poll = new ServerPoll({
+      clock: this.#clock,
+      list: (signal) => this.compute.servers(clusterTagOf(cluster), signal),
+      read: (id, signal) => this.compute.server(id, signal),
+    });
+    this.#polls.set(cluster, poll);
+    return poll;
+  }
+}
+
+interface Login {
+  readonly session: Session;
+  readonly regions: Map<string, Cloud>;
+  usedAtMs: number;
+}
+
+/** A login that nobody has used for so long is forgotten: its Secret has changed, or is gone. */
+const UNUSED_MS = 3_600_000;
+/** What a login does not depend on. */
+const NO_CREDENTIALS = new Set(['userData']);
+
+/** The logins that are in use, one for all machines with the same credentials. */
+export class Clouds {
+  readonly #clock: Clock;
+  readonly #pageSize: number;
+  readonly #logins = new Map<string, Login>();
+
+  constructor(clock: Clock, pageSize: number) {
+    this.#clock = clock;
+    this.#pageSize = pageSize;
+  }
+
+  /** The cloud that a Secret opens. Throws InvalidArgument that names the key which is wrong. */
+  open(secretData: Readonly<Record<string, Uint8Array>>, region: string): Cloud {
+    const nowMs = this.#clock.monotonicMs();
+    this.#forgetUnused(nowMs);
+    const key = keyOf(secretData);
+    const login = this.#logins.get(key) ?? {
+      session: new Session(parseCredentials(secretData), this.#clock),
+      regions: new Map<string, Cloud>(),
+      usedAtMs: nowMs,
+    };
+    login.usedAtMs = nowMs;
+    this.#logins.set(key, login);
+    const cloud = login.regions.get(region) ?? new Cloud(login.session, region, this.#clock, this.#pageSize);
+    login.regions.set(region, cloud);
+    return cloud;
+  }
+
+  async close(): Promise<void> {
+    const logins = [...this.#logins.values()];
+    this.#logins.clear();
+    await Promise.all(logins.map(({ session }) => session.close()));
+  }
+
+  #forgetUnused(nowMs: number): void {
+    for (const [key, { session, usedAtMs }] of this.#logins) {
+      if (nowMs - usedAtMs < UNUSED_MS) continue;
+      this.#logins.delete(key);
+      void session.close();
+    }
+  }
+}
+
+/** Equal for equal credentials; a hash, so that none is kept as a key. */
+function keyOf(secretData: Readonly<Record<string, Uint8Array>>): string {
+  const hash = createHash('sha256');
+  for (const name of Object.keys(secretData).toSorted()) {
+    if (NO_CREDENTIALS.has(name)) continue;
+    const value = secretData[name] ?? new Uint8Array();
+    hash.update(`${name.length} ${name} ${value.length} `).update(value);
+  }
+  return hash.digest('hex');
+}

@@ -1,0 +1,292 @@
+import { randomUUID } from 'node:crypto';
+
+import { shortText } from '../../apis/short-text.ts';
+import type { Clock } from '../../clock/clock.ts';
+import type { DriverCall } from '../../driver/driver.ts';
+import { DriverError } from '../../driver/error.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { MachineIdentity } from '../machine-identity.ts';
+import { type Answer, codeOfFault, errorOf, NoAnswerError } from './answer.ts';
+import type { Cloud } from './cloud.ts';
+import { ownerText } from './intent.ts';
+import type { Port } from './network.ts';
+import { clusterTagOf, isMadeFor, isMarked, isServerOf, metadataOf } from './ownership.ts';
+import { Ports } from './ports.ts';
+import { marksIn, type OpenStackSpec } from './provider-spec.ts';
+import { addressesOf, type Server, serverBody, type ServerState, stateOf, survivorOf } from './server.ts';
+import { unavailable } from './service-client.ts';
+import type { OpenStackSettings } from './settings.ts';
+
+/** What a server is made for and with. */
+export interface CreationParts {
+  readonly cloud: Cloud;
+  readonly machine: MachineIdentity;
+  readonly spec: OpenStackSpec;
+  readonly className: string;
+  /** Encoded as Nova takes it. */
+  readonly userData: string;
+  readonly settings: OpenStackSettings;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Builds that fail do so in the first seconds; a slow one is waited for by InitializeMachine, which comes after. */
+const LONGEST_BUILD_WAIT_MS = 30_000;
+/** How long what failed is waited for to go. */
+const GONE_MS = 20_000;
+const LONGEST_FAULT = 400;
+
+/**
+ * Makes the server of a machine, exactly one, whatever was begun before and wherever it broke off:
+ *
+ * 1. A server that is there is taken. Of several that were made for this machine one stays; builds that failed are removed.
+ * 2. A port for each network. They are made once: their description says for whom.
+ * 3. The first port is marked: from now on there may be a server.
+ * 4. One request for a server. No answer: nothing is asked for again until none can appear any more, or it has appeared.
+ * 5. It is waited for until it runs. A build that fails is removed, and its fault says why.
+ *
+ * What fails in between is taken back where that is certain to be right.
+ */
+export class Creation {
+  readonly #parts: CreationParts;
+  readonly #ports: Ports;
+
+  constructor(parts: CreationParts) {
+    const { cloud, machine, clock, settings } = parts;
+    this.#parts = parts;
+    this.#ports = new Ports({ cloud, machine, clock, answerMs: settings.answerMs });
+  }
+
+  /** The server, running or, when that takes longer than is waited for, still being built. */
+  async run(call: DriverCall): Promise<Server> {
+    const { signal } = call;
+    const found = await this.#adopt(signal);
+    if (found !== undefined) return await this.#settle(found.id, found, call);
+
+    const known = await this.#usable(signal);
+    const leftMs = this.#ports.leftMs(known);
+    if (leftMs > 0) throw stillUnknown(leftMs);
+    const id = await this.#make(known, signal);
+    this.#parts.log.info({ machine: this.#name(), server: id }, 'asked for a server');
+    return await this.#settle(id, undefined, call);
+  }
+
+  /** A server of this machine that is there or being built, after all others of it are gone. */
+  async #adopt(signal: AbortSignal): Promise<Server | undefined> {
+    const { cloud, machine, spec } = this.#parts;
+    const marks = marksIn(spec.tags);
+    const named = await cloud.compute.serversNamed(machine.name, signal);
+    const own = named.filter((server) => isMarked(server, marks) && isServerOf(server, machine, cloud.region));
+    const live: Server[] = [];
+    for (const server of own) {
+      const state = this.#stateOf(server);
+      if (state === 'failed') await this.#remove(server, 'removed a server whose build had failed', signal);
+      else if (state !== 'gone') live.push(server);
+    }
+    const [first] = live;
+    if (live.length < 2 && (first === undefined || addressesOf(first).length > 0 || !isMadeFor(first, machine)))
+      return first;
+    return await this.#oneOf(live, signal);
+  }
+
+  /** Of servers that were made for this machine the one that stays: one without address, because another one took its port, does not. */
+  async #oneOf(live: readonly Server[], signal: AbortSignal): Promise<Server | undefined> {
+    const { machine, cloud } = this.#parts;
+    if (!live.every((server) => isMadeFor(server, machine))) {
+      const ids = live.map(({ id }) => id).join(', ');
+      throw new DriverError('OutOfRange', `several servers match machine ${this.#name()}: ${ids}`);
+    }
+    const ports = await this.#ports.list(signal);
+    const survivor = survivorOf(live, new Set(ports.map(({ device_id: device }) => device)));
+    const others = live.filter((server) => server !== survivor);
+    for (const other of others) await this.#remove(other, 'removed a second server of a machine', signal);
+    if (survivor === undefined || this.#stateOf(survivor) === 'building') return survivor;
+    // Nova took the ports of those that went, whosever they were by then.
+    const bound = await cloud.network.portsOfDevice(survivor.id, signal);
+    if (bound.length > 0) return survivor;
+    await this.#remove(survivor, 'removed a server that had lost its port', signal);
+    return undefined;
+  }
+
+  /** Ports that a server can be made with. Those of a server that is gone would be refused. */
+  async #usable(signal: AbortSignal): Promise<readonly Port[]> {
+    const { cloud } = this.#parts;
+    const usable: Port[] = [];
+    for (const port of await this.#ports.list(signal)) {
+      const { id, device_id: device } = port;
+      const server = device === '' ? undefined : await cloud.compute.server(device, signal);
+      if (device === '') usable.push(port);
+      else if (server === undefined || this.#stateOf(server) === 'gone') await cloud.network.deletePort(id, signal);
+    }
+    return usable;
+  }
+
+  async #make(known: readonly Port[], signal: AbortSignal): Promise<string> {
+    const { spec, machine } = this.#parts;
+    try {
+      const parts = await this.#resolve(signal);
+      const ports = await this.#ports.ensure(spec, known, signal);
+      const volumeID = await this.#rootDisk(parts.imageID, signal);
+      const by = randomUUID();
+      await this.#ports.mark(ports, by, signal);
+      const portIDs = ports.map(({ id }) => id);
+      const body = serverBody(spec, {
+        ...parts,
+        name: machine.name,
+        portIDs,
+        volumeID,
+        ...(await this.#identity(signal)),
+      });
+      const [{ id }] = ports;
+      return await this.#ask(body, id, signal);
+    } catch (err) {
+      if (isCertainlyNone(err)) await this.#takeBack('unmarked', signal);
+      throw err;
+    }
+  }
+
+  async #resolve(signal: AbortSignal): Promise<{ readonly flavorID: string; readonly imageID: string }> {
+    const { cloud, spec } = this.#parts;
+    const { flavorName, image } = spec;
+    const flavorID = await cloud.names.get(`flavor ${flavorName}`, signal, (shared) =>
+      cloud.compute.flavorID(flavorName, shared),
+    );
+    if (image.by === 'id') return { flavorID, imageID: image.value };
+    const imageID = await cloud.names.get(`image ${image.value}`, signal, (shared) =>
+      cloud.images.imageID(image.value, shared),
+    );
+    return { flavorID, imageID };
+  }
+
+  async #rootDisk(imageID: string, signal: AbortSignal): Promise<string | undefined> {
+    const { cloud, machine, spec } = this.#parts;
+    const { rootDiskSize: size, rootDiskType: type, availabilityZone } = spec;
+    if (size === undefined || type === undefined) return undefined;
+    const description = ownerText(machine);
+    return await cloud.volumes.ensure(
+      { name: machine.name, size, type, availabilityZone, imageID, description },
+      signal,
+    );
+  }
+
+  async #identity(
+    signal: AbortSignal,
+  ): Promise<{ metadata: Record<string, string>; tags: readonly string[]; userData: string }> {
+    const { cloud, machine, className, spec, userData } = this.#parts;
+    const tag = clusterTagOf(machine.cluster);
+    const hasTags = tag !== undefined && (await cloud.compute.hasTags(signal));
+    return { metadata: metadataOf(machine, className, spec.tags), tags: hasTags ? [tag] : [], userData };
+  }
+
+  /** The request for the server. What is thrown leaves the mark where a server may have been made. */
+  async #ask(body: object, portID: string, signal: AbortSignal): Promise<string> {
+    const { cloud, machine } = this.#parts;
+    const what = 'making the server';
+    const answer = await cloud.compute.create(body, signal).catch((err: unknown) => err);
+    if (answer instanceof NoAnswerError && answer.wasSent) throw unavailable(what, answer);
+    if (answer instanceof NoAnswerError) {
+      await this.#ports.unmark(portID, signal);
+      throw unavailable(what, answer);
+    }
+    if (answer instanceof Error) throw answer;
+    const { status, body: made } = answer as Answer;
+    if (status === 202) {
+      await this.#ports.unmark(portID, signal); // it shows in every list from now on
+      return (made as { server: { id: string } }).server.id;
+    }
+    // 500 is Nova's own, and the request is over; other 5xx come from what stands in front of it, and Nova may work on.
+    if (status > 500) throw this.#refusal(answer as Answer, what);
+    const found = status === 500 ? await cloud.compute.serversNamed(machine.name, signal) : [];
+    if (!found.some((server) => isMadeFor(server, machine))) await this.#ports.unmark(portID, signal);
+    throw this.#refusal(answer as Answer, what);
+  }
+
+  /** A refusal repeats what it was sent; user data is nobody's business. */
+  #refusal(answer: Answer, what: string): DriverError {
+    const { userData } = this.#parts;
+    const text = JSON.stringify(answer.body);
+    const body: unknown = text.includes(userData) ? JSON.parse(text.replaceAll(userData, '…')) : answer.body;
+    return errorOf({ ...answer, body }, what);
+  }
+
+  /** Waits for the server; a build that fails is removed. */
+  async #settle(id: string, found: Server | undefined, { signal, timeoutMs, cluster }: DriverCall): Promise<Server> {
+    const { cloud } = this.#parts;
+    const waitMs = Math.min(LONGEST_BUILD_WAIT_MS, timeoutMs / 2);
+    const isSettled = (one: Server): boolean => this.#stateOf(one) !== 'building';
+    const server =
+      found !== undefined && isSettled(found)
+        ? found
+        : await cloud.pollOf(cluster).until(id, isSettled, waitMs, signal);
+    if (server === undefined || this.#stateOf(server) === 'gone')
+      throw new DriverError('Aborted', `server ${id} was deleted while it was built`);
+    if (this.#stateOf(server) !== 'failed') return server;
+
+    const error = await buildFailure(cloud, server, signal);
+    await this.#remove(server, 'removed a server whose build had failed', signal);
+    await this.#takeBack('all', signal);
+    throw error;
+  }
+
+  /** Deletes a server, and waits until it is gone. */
+  async #remove({ id }: Server, message: string, signal: AbortSignal): Promise<void> {
+    const { cloud, machine, log } = this.#parts;
+    await cloud.compute.delete(id, signal);
+    const isGone = (one: Server): boolean => this.#stateOf(one) === 'gone';
+    const left = await cloud.pollOf(machine.cluster).until(id, isGone, GONE_MS, signal);
+    if (left !== undefined && !isGone(left)) throw new DriverError('Aborted', `server ${id} is still being deleted`);
+    log.warn({ machine: this.#name(), server: id }, message);
+  }
+
+  /** Removes ports and disk again, which count against quotas; what stays is found by the next call. */
+  async #takeBack(which: 'all' | 'unmarked', signal: AbortSignal): Promise<void> {
+    const { cloud, machine, spec, log } = this.#parts;
+    try {
+      for (const port of await this.#ports.list(signal)) {
+        const isFree = port.device_id === '' && (which === 'all' || this.#ports.leftMs([port]) === 0);
+        if (isFree) await cloud.network.deletePort(port.id, signal);
+      }
+      if (spec.rootDiskType !== undefined)
+        await cloud.volumes.remove({ name: machine.name, description: ownerText(machine) }, signal);
+    } catch (err) {
+      log.debug({ machine: this.#name(), err }, 'could not take back a creation');
+    }
+  }
+
+  #stateOf(server: Server): ServerState {
+    const { clock, settings } = this.#parts;
+    return stateOf(server, clock.now(), settings.buildMs);
+  }
+
+  #name(): string {
+    return `${this.#parts.machine.namespace}/${this.#parts.machine.name}`;
+  }
+}
+
+/** Why a build failed. An outage of what the scheduler asks looks to Nova as if there was no room. */
+export async function buildFailure(cloud: Cloud, listed: Server, signal: AbortSignal): Promise<DriverError> {
+  // Lists tell no faults.
+  const server = (await cloud.compute.server(listed.id, signal)) ?? listed;
+  const words = server.fault?.message ?? '';
+  const shown = shortText(words === '' ? `in status ${server.status} since ${server.created}` : words, LONGEST_FAULT);
+  const code = codeOfFault(words);
+  if (code === 'ResourceExhausted' && !(await cloud.session.doesSchedulingAnswer(cloud.region, signal)))
+    return new DriverError(
+      'Unavailable',
+      `building server ${server.id}: ${shown} (Keystone or Placement does not answer)`,
+    );
+  return new DriverError(code, `building server ${server.id}: ${shown}`);
+}
+
+function stillUnknown(leftMs: number): DriverError {
+  const seconds = Math.ceil(leftMs / 1_000);
+  return new DriverError(
+    'Unavailable',
+    `a request for the server was not answered; none can appear any more in ${seconds} s`,
+  );
+}
+
+/** Whether it is certain, after this failure, that no server was made by us or is being made by somebody else. */
+function isCertainlyNone(err: unknown): boolean {
+  return err instanceof DriverError && err.code !== 'Unavailable' && err.code !== 'Aborted';
+}

@@ -1,0 +1,89 @@
+import { invalid } from '../spec-fields.ts';
+import { parseFlag } from './provider-spec.ts';
+
+/** How the driver logs in, and what it trusts. */
+export interface Credentials {
+  /** Ends with /v3. */
+  readonly authURL: string;
+  /** The member `auth` of the request for a token. */
+  readonly auth: object;
+  readonly tls: {
+    readonly ca: string | undefined;
+    readonly cert: string | undefined;
+    readonly key: string | undefined;
+    readonly isInsecure: boolean;
+  };
+}
+
+/** By ID or by name; undefined without either. */
+type Reference = { readonly id: string } | { readonly name: string } | undefined;
+
+/** Reads the keys of a Secret as Gardener's provider names them. Throws InvalidArgument that names the key. */
+export function parseCredentials(secretData: Readonly<Record<string, Uint8Array>>): Credentials {
+  const get = (key: string): string | undefined => {
+    const value = new TextDecoder().decode(secretData[key] ?? new Uint8Array()).trim();
+    return value === '' ? undefined : value;
+  };
+  const [cert, key] = [get('clientCert'), get('clientKey')];
+  if ((cert === undefined) !== (key === undefined))
+    throw invalid('secret: clientCert and clientKey must both be set, or none');
+  return {
+    authURL: authURLOf(get('authURL')),
+    auth: authOf(get),
+    tls: { ca: get('caCert'), cert, key, isInsecure: parseFlag(get('insecure') ?? 'false', 'secret: insecure') },
+  };
+}
+
+function authURLOf(value: string | undefined): string {
+  if (value === undefined) throw invalid('secret: authURL is missing or empty');
+  if (!URL.canParse(value) || !/^https?:/.test(value))
+    throw invalid('secret: authURL must be a URL, such as https://keystone:5000/v3');
+  const url = value.replace(/\/+$/, '');
+  return url.endsWith('/v3') ? url : `${url}/v3`;
+}
+
+function authOf(get: (key: string) => string | undefined): object {
+  const reference = (id: string, name: string): Reference => {
+    const [byID, byName] = [get(id), get(name)];
+    if (byID !== undefined) return { id: byID };
+    return byName === undefined ? undefined : { name: byName };
+  };
+  const domain = reference('domainID', 'domainName');
+  const user = { name: get('username'), domain: reference('userDomainID', 'userDomainName') ?? domain };
+  const password = get('password');
+  const secret = get('applicationCredentialSecret');
+  if (password !== undefined && secret !== undefined)
+    throw invalid('secret: password and applicationCredentialSecret are both set, remove one of them');
+  if (secret !== undefined)
+    return credentialAuth(reference('applicationCredentialID', 'applicationCredentialName'), user, secret);
+  if (user.name === undefined)
+    throw invalid('secret: username is missing or empty, and there is no applicationCredentialSecret');
+  if (password === undefined)
+    throw invalid('secret: password is missing or empty, and there is no applicationCredentialSecret');
+  if (user.domain === undefined)
+    throw invalid('secret: domainName is missing or empty, and so are domainID, userDomainName and userDomainID');
+  const project = reference('tenantID', 'tenantName');
+  if (project === undefined) throw invalid('secret: tenantName is missing or empty, and so is tenantID');
+  if ('name' in project && domain === undefined)
+    throw invalid('secret: domainName is missing or empty, and so is domainID: tenantName is a name in it');
+  return {
+    identity: { methods: ['password'], password: { user: { ...user, password } } },
+    scope: { project: 'id' in project ? project : { ...project, domain } },
+  };
+}
+
+/** An application credential is of one project; a name is one of its user's. */
+function credentialAuth(
+  credential: Reference,
+  user: { name: string | undefined; domain: Reference },
+  secret: string,
+): object {
+  if (credential === undefined)
+    throw invalid('secret: applicationCredentialID is missing or empty, and so is applicationCredentialName');
+  if ('name' in credential && (user.name === undefined || user.domain === undefined))
+    throw invalid(
+      'secret: applicationCredentialName needs username and the domain of the user, or use applicationCredentialID',
+    );
+  const application = { ...credential, secret, ...('name' in credential ? { user } : {}) };
+  return { identity: { methods: ['application_credential'], application_credential: application } };
+}

@@ -1,0 +1,116 @@
+import type { Clock } from '../../clock/clock.ts';
+import type { DriverCall } from '../../driver/driver.ts';
+import { DriverError } from '../../driver/error.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { MachineIdentity } from '../machine-identity.ts';
+import { notFound } from '../machine-identity.ts';
+import type { Cloud } from './cloud.ts';
+import { releaseFloatingIPs } from './floating-ip.ts';
+import { ownerText } from './intent.ts';
+import type { Port } from './network.ts';
+import { ownerOf } from './ownership.ts';
+import { Ports } from './ports.ts';
+import { type Server, stateOf } from './server.ts';
+import type { OpenStackSettings } from './settings.ts';
+
+/** What is deleted, and with what. */
+export interface DeletionParts {
+  readonly cloud: Cloud;
+  readonly machine: MachineIdentity;
+  /** Every server of the machine that is there. */
+  readonly servers: readonly Server[];
+  /** The two tags of an earlier provider's ports. */
+  readonly marks: readonly string[];
+  /** Whether the class has disks of their own. */
+  readonly hasDisk: boolean;
+  readonly settings: OpenStackSettings;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What is left of the call's time when the deletion is called unfinished. */
+const MARGIN_MS = 3_000;
+
+/**
+ * Deletes the servers of a machine and what was made for them: ports, the root disk of a type, floating IPs. May be repeated until nothing
+ * is left. Throws NotFound when there was nothing, Aborted when it is not finished.
+ */
+export async function deleteServers(parts: DeletionParts, call: DriverCall): Promise<void> {
+  const { machine, servers } = parts;
+  // Without a Machine nobody asks again once the server is gone: what belongs to it goes first.
+  const isStub = machine.uid === undefined && machine.providerID !== undefined;
+  if (isStub) return await deleteOrphans(parts, call);
+
+  const ports = portsOf(parts, machine);
+  const isServers = new Set(servers.map(({ id }) => id));
+  const isOurs = (port: Port): boolean => isOfEarlierProvider(port, parts.marks, isServers);
+  const known = await ports.list(call.signal, isOurs);
+  const leftMs = servers.length > 0 ? 0 : ports.leftMs(known);
+  if (leftMs > 0) {
+    const seconds = Math.ceil(leftMs / 1_000);
+    throw new DriverError(
+      'Aborted',
+      `a request for the server was not answered: one may appear in the next ${seconds} s`,
+    );
+  }
+  await removeServers(parts, call);
+  const hadOthers = await removeBelongings(parts, machine, known, call.signal);
+  if (servers.length === 0 && !hadOthers) throw notFound(machine);
+}
+
+async function deleteOrphans(parts: DeletionParts, call: DriverCall): Promise<void> {
+  const { machine, servers, cloud, marks } = parts;
+  if (servers.length === 0) throw notFound(machine);
+  for (const server of servers) {
+    const owner = ownerOf(server, cloud.region) ?? machine;
+    const bound = await cloud.network.portsOfDevice(server.id, call.signal);
+    const own = new Set((await portsOf(parts, owner).list(call.signal)).map(({ id }) => id));
+    const mine = bound.filter((port) => own.has(port.id) || isOfEarlierProvider(port, marks, new Set([server.id])));
+    await removeBelongings({ ...parts, hasDisk: false }, owner, mine, call.signal);
+  }
+  await removeServers(parts, call);
+}
+
+function portsOf({ cloud, clock, settings }: DeletionParts, machine: MachineIdentity): Ports {
+  return new Ports({ cloud, machine, clock, answerMs: settings.answerMs });
+}
+
+/** A port that carries the class's tags and is bound to nothing else. */
+function isOfEarlierProvider(
+  { device_id: device, tags = [] }: Port,
+  marks: readonly string[],
+  servers: ReadonlySet<string>,
+): boolean {
+  const isMarked = marks.length > 0 && marks.every((mark) => tags.includes(mark));
+  return isMarked && (device === '' || servers.has(device));
+}
+
+async function removeServers(
+  { cloud, servers, machine, settings, clock, log }: DeletionParts,
+  call: DriverCall,
+): Promise<void> {
+  for (const { id } of servers) await cloud.compute.delete(id, call.signal);
+  const waitMs = Math.max(0, call.timeoutMs - MARGIN_MS);
+  const isGone = (one: Server): boolean => stateOf(one, clock.now(), settings.buildMs) === 'gone';
+  await Promise.all(
+    servers.map(async ({ id }) => {
+      const left = await cloud.pollOf(call.cluster).until(id, isGone, waitMs, call.signal);
+      if (left !== undefined && !isGone(left)) throw new DriverError('Aborted', `server ${id} is still being deleted`);
+      log.info({ machine: `${machine.namespace}/${machine.name}`, server: id }, 'deleted a server');
+    }),
+  );
+}
+
+/** Says whether there was anything. */
+async function removeBelongings(
+  { cloud, hasDisk }: DeletionParts,
+  machine: MachineIdentity,
+  ports: readonly Port[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const owner = ownerText(machine);
+  const hadFloatingIP = await releaseFloatingIPs(cloud, owner, signal);
+  for (const { id } of ports) await cloud.network.deletePort(id, signal);
+  const hadDisk = hasDisk && (await cloud.volumes.remove({ name: machine.name, description: owner }, signal));
+  return ports.length > 0 || hadFloatingIP || hadDisk;
+}

@@ -1,0 +1,292 @@
+import type { Clock } from '../../clock/clock.ts';
+import type {
+  Capabilities,
+  CreatedMachine,
+  Driver,
+  DriverCall,
+  ListedMachine,
+  MachineRequest,
+  VirtualMachine,
+} from '../../driver/driver.ts';
+import { DriverError } from '../../driver/error.ts';
+import { withoutSecrets } from '../../driver/without-secrets.ts';
+import type { Logger } from '../../log/logger.ts';
+import { machineOf, notFound, onlyOne, requireMachineName, type MachineIdentity } from '../machine-identity.ts';
+import { invalid, userDataOf } from '../spec-fields.ts';
+import { NoAnswerError } from './answer.ts';
+import { type Cloud, Clouds } from './cloud.ts';
+import { buildFailure, Creation } from './creation.ts';
+import { deleteServers } from './deletion.ts';
+import { ensureFloatingIP } from './floating-ip.ts';
+import { ownerText } from './intent.ts';
+import { isMarked, isServerOf, namespaceOf, parseProviderID, providerIDOf, taggedVMOf } from './ownership.ts';
+import { Ports } from './ports.ts';
+import { findableIn, marksIn, type OpenStackSpec, parseProviderSpec } from './provider-spec.ts';
+import { addressesOf, type Server, stateOf } from './server.ts';
+import { unavailable } from './service-client.ts';
+import type { OpenStackSettings } from './settings.ts';
+import { Turns } from './turns.ts';
+import { volumeIDOf } from './volume-ids.ts';
+
+/** What the driver is built from. */
+export interface OpenStackDriverParts {
+  readonly settings: OpenStackSettings;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What Nova takes, encoded. */
+const LONGEST_USER_DATA = 65_535;
+
+const CAPABILITIES: Capabilities = {
+  contractVersion: 'v1',
+  name: 'openstack',
+  idempotentCreate: true,
+  listScope: 'class',
+  methods: new Set(['InitializeMachine', 'ListMachines', 'GetVolumeIDs'] as const),
+};
+
+/**
+ * A driver for OpenStack, in the place of Gardener's: it takes the same classes and Secrets, and finds the servers that were made by it.
+ * It keeps nothing that the cloud does not keep, but a token, and for half a minute what names stand for.
+ */
+export class OpenStackDriver implements Driver {
+  readonly #parts: OpenStackDriverParts;
+  readonly #clouds: Clouds;
+  readonly #turns = new Turns();
+
+  constructor(parts: OpenStackDriverParts) {
+    this.#parts = parts;
+    this.#clouds = new Clouds(parts.clock, parts.settings.pageSize);
+  }
+
+  async capabilities(): Promise<Capabilities> {
+    return await Promise.resolve(CAPABILITIES);
+  }
+
+  async createMachine(request: MachineRequest, call: DriverCall): Promise<CreatedMachine> {
+    const machine = machineOf(request, call);
+    requireMachineName(machine);
+    return await this.#run(request, async () => {
+      const spec = parseProviderSpec(request.machineClass.providerSpec);
+      const userData = encodedUserData(request);
+      const cloud = this.#clouds.open(request.secretData, spec.region);
+      const className = request.machineClass.metadata.name;
+      return await this.#alone(machine, call, async () => {
+        const creation = new Creation({ ...this.#parts, cloud, machine, spec, className, userData });
+        const server = await creation.run(call);
+        return { ...(await this.#finish(cloud, spec, machine, server, call)), lastKnownState: undefined };
+      });
+    });
+  }
+
+  /** Waits for a server that takes long to be built, and gives it its floating IP. */
+  async initializeMachine(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
+    const machine = machineOf(request, call);
+    return await this.#run(request, async () => {
+      const spec = parseProviderSpec(request.machineClass.providerSpec);
+      const cloud = this.#clouds.open(request.secretData, spec.region);
+      return await this.#alone(machine, call, async () => {
+        const found = await this.#find(cloud, marksIn(spec.tags), machine, call.signal);
+        if (found === undefined) throw notFound(machine);
+        const isBuilt = (server: Server): boolean => this.#stateOf(server) !== 'building';
+        const server = isBuilt(found)
+          ? found
+          : await cloud.pollOf(call.cluster).until(found.id, isBuilt, call.timeoutMs - 3_000, call.signal);
+        if (server === undefined || this.#stateOf(server) === 'gone') throw notFound(machine);
+        if (this.#stateOf(server) === 'failed') throw await buildFailure(cloud, server, call.signal);
+        if (!isBuilt(server)) throw unfinished(cloud, machine, server);
+        return await this.#finish(cloud, spec, machine, server, call);
+      });
+    });
+  }
+
+  async getMachineStatus(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
+    const machine = machineOf(request, call);
+    return await this.#run(request, async () => {
+      const { cloud, marks } = this.#open(request, machine);
+      const server = await this.#find(cloud, marks, machine, call.signal);
+      // A build that failed is no VM: a new one is made in its place.
+      if (server === undefined || this.#stateOf(server) === 'failed') throw notFound(machine);
+      if (this.#stateOf(server) === 'building') throw unfinished(cloud, machine, server);
+      return virtualMachineOf(cloud, server);
+    });
+  }
+
+  async deleteMachine(request: MachineRequest, call: DriverCall): Promise<{ lastKnownState: string | undefined }> {
+    const machine = machineOf(request, call);
+    return await this.#run(request, async () => {
+      // A class that has become invalid must not keep servers alive.
+      const { cloud, marks } = this.#open(request, machine);
+      return await this.#alone(machine, call, async () => {
+        const servers = await this.#all(cloud, marks, machine, call.signal);
+        const hasDisk = JSON.stringify(request.machineClass.providerSpec ?? {}).includes('"rootDiskType"');
+        await deleteServers({ ...this.#parts, cloud, machine, servers, marks, hasDisk }, call);
+        return { lastKnownState: undefined };
+      });
+    });
+  }
+
+  async listMachines(request: Omit<MachineRequest, 'machine'>, call: DriverCall): Promise<readonly ListedMachine[]> {
+    const { name, namespace = '' } = request.machineClass.metadata;
+    return await this.#run(request, async () => {
+      const { region, tags } = parseProviderSpec(request.machineClass.providerSpec);
+      const cloud = this.#clouds.open(request.secretData, region);
+      const marks = marksIn(tags);
+      // All of them: a tag of Nova that was taken away must not hide a server.
+      const servers = await cloud.compute.servers(undefined, call.signal);
+      return servers
+        .filter((server) => isMarked(server, marks) && stateOf(server, 0, Infinity) !== 'gone')
+        .map((server) => ({ ...taggedVMOf(server, region, namespace), machineNamespace: namespaceOf(server) }))
+        .filter((vm) => vm.namespace === namespace && (vm.cluster === '' || vm.cluster === call.cluster))
+        .filter((vm) => vm.className === '' || vm.className === name)
+        .map(({ providerID, machineName, machineUID, machineNamespace }) => ({
+          providerID,
+          machineName,
+          machineUID,
+          machineNamespace,
+        }));
+    });
+  }
+
+  async getVolumeIDs(pvSpecs: readonly unknown[]): Promise<readonly string[]> {
+    return await Promise.resolve(pvSpecs.map(volumeIDOf).filter((id) => id !== undefined));
+  }
+
+  async close(): Promise<void> {
+    await this.#clouds.close();
+  }
+
+  /** What a service says may repeat what it was sent: nothing of a Secret leaves the driver. */
+  async #run<T>({ secretData }: Pick<MachineRequest, 'secretData'>, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (err) {
+      const error = err instanceof NoAnswerError ? unavailable('asking the cloud', err) : err;
+      if (!(error instanceof DriverError)) throw error;
+      const { code, retryAfterMs, terminal, result } = error;
+      throw new DriverError(code, withoutSecrets(error.detail, secretData), {
+        terminal,
+        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+        ...(result === undefined ? {} : { result }),
+        cause: error,
+      });
+    }
+  }
+
+  /** One call that changes something for each machine at a time: a second one finds what the first has made. */
+  async #alone<T>({ cluster, namespace, name }: MachineIdentity, call: DriverCall, work: () => Promise<T>): Promise<T> {
+    return await this.#turns.take(JSON.stringify([cluster, namespace, name]), call.signal, work);
+  }
+
+  /** The cloud of a class whose spec may be wrong. */
+  #open(
+    { machineClass, secretData }: Pick<MachineRequest, 'machineClass' | 'secretData'>,
+    { providerID }: MachineIdentity,
+  ): { readonly cloud: Cloud; readonly marks: readonly string[] } {
+    const { region = parseProviderID(providerID)?.region, marks } = findableIn(machineClass.providerSpec);
+    if (region === undefined) throw invalid('providerSpec.spec.region: must be a non-empty string');
+    return { cloud: this.#clouds.open(secretData, region), marks };
+  }
+
+  /** The one server of a machine. */
+  async #find(
+    cloud: Cloud,
+    marks: readonly string[],
+    machine: MachineIdentity,
+    signal: AbortSignal,
+  ): Promise<Server | undefined> {
+    const known = await this.#byID(cloud, marks, machine, signal);
+    if (known !== undefined) return known;
+    const servers = await this.#all(cloud, marks, machine, signal);
+    const live = servers.filter((server) => this.#stateOf(server) !== 'failed');
+    const [one] = live.length > 0 ? live : servers;
+    if (live.length > 1)
+      onlyOne(
+        live.map((server) => taggedVMOf(server, cloud.region, machine.namespace)),
+        machine,
+      );
+    return one;
+  }
+
+  /** Every server of a machine that is not gone. */
+  async #all(
+    cloud: Cloud,
+    marks: readonly string[],
+    machine: MachineIdentity,
+    signal: AbortSignal,
+  ): Promise<readonly Server[]> {
+    const known = await this.#byID(cloud, marks, machine, signal);
+    // Without a UID only the ID counts: the name may be another machine's by now.
+    const isStub = machine.uid === undefined && machine.providerID !== undefined;
+    const named = isStub ? [] : await cloud.compute.serversNamed(machine.name, signal);
+    const servers = new Map([...(known === undefined ? [] : [known]), ...named].map((server) => [server.id, server]));
+    return [...servers.values()].filter((server) => this.#isOf(server, cloud, marks, machine));
+  }
+
+  async #byID(
+    cloud: Cloud,
+    marks: readonly string[],
+    machine: MachineIdentity,
+    signal: AbortSignal,
+  ): Promise<Server | undefined> {
+    const id = parseProviderID(machine.providerID)?.id;
+    const server = id === undefined ? undefined : await cloud.compute.server(id, signal);
+    return server !== undefined && this.#isOf(server, cloud, marks, machine) ? server : undefined;
+  }
+
+  #isOf(server: Server, cloud: Cloud, marks: readonly string[], machine: MachineIdentity): boolean {
+    if (this.#stateOf(server) === 'gone' || !isServerOf(server, machine, cloud.region)) return false;
+    if (isMarked(server, marks)) return true;
+    const fields = { machine: `${machine.namespace}/${machine.name}`, server: server.id, marks };
+    this.#parts.log.warn(fields, 'left a server alone that has lost the tags of its class');
+    return false;
+  }
+
+  async #finish(
+    cloud: Cloud,
+    spec: OpenStackSpec,
+    machine: MachineIdentity,
+    server: Server,
+    { signal }: DriverCall,
+  ): Promise<VirtualMachine> {
+    const vm = virtualMachineOf(cloud, server);
+    if (this.#stateOf(server) === 'building' || spec.floatingIP === undefined) return vm;
+    const { clock, settings } = this.#parts;
+    const own = await new Ports({ cloud, machine, clock, answerMs: settings.answerMs }).list(signal);
+    const bound = own.filter(({ device_id: device }) => device === server.id);
+    const [port] = bound.length > 0 ? bound : await cloud.network.portsOfDevice(server.id, signal);
+    if (port === undefined)
+      throw new DriverError('FailedPrecondition', `server ${server.id} has no port for its floating IP`);
+    const address = await ensureFloatingIP(cloud, spec.floatingIP, port.id, ownerText(machine), signal);
+    // Nova shows it later.
+    if (vm.addresses.some((one) => one.address === address)) return vm;
+    return { ...vm, addresses: [...vm.addresses, { type: 'ExternalIP', address }] };
+  }
+
+  #stateOf(server: Server): ReturnType<typeof stateOf> {
+    return stateOf(server, this.#parts.clock.now(), this.#parts.settings.buildMs);
+  }
+}
+
+function virtualMachineOf({ region }: Cloud, server: Server): VirtualMachine {
+  return { providerID: providerIDOf(region, server.id), nodeName: server.name, addresses: addressesOf(server) };
+}
+
+function unfinished({ region }: Cloud, machine: MachineIdentity, { id, name }: Server): DriverError {
+  return new DriverError(
+    'Uninitialized',
+    `server ${id} of machine ${machine.namespace}/${machine.name} is being built`,
+    {
+      result: { providerID: providerIDOf(region, id), nodeName: name },
+    },
+  );
+}
+
+function encodedUserData({ secretData }: MachineRequest): string {
+  const encoded = Buffer.from(userDataOf(secretData)).toString('base64');
+  if (encoded.length <= LONGEST_USER_DATA) return encoded;
+  throw invalid(
+    `secret: userData has ${encoded.length} characters in base64, Nova takes ${LONGEST_USER_DATA}: let it load the rest`,
+  );
+}

@@ -1,0 +1,137 @@
+import { createSecureContext } from 'node:tls';
+
+import { Agent, request, type Dispatcher } from 'undici';
+
+import { messageOf } from '../../driver/errno.ts';
+import { DriverError } from '../../driver/error.ts';
+import { type Answer, NoAnswerError } from './answer.ts';
+import type { Credentials } from './credentials.ts';
+
+/** One request. */
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly signal: AbortSignal;
+}
+
+/** So many requests to one service are under way at once; others wait for their turn. */
+const CONNECTIONS = 16;
+const CONNECT_TIMEOUT_MS = 10_000;
+const READ_TIMEOUT_MS = 30_000;
+/** Nova has been seen to take 21 s for a creation. */
+const WRITE_TIMEOUT_MS = 90_000;
+const IDLE_MS = 20_000;
+/** After these nothing was sent. */
+const NEVER_SENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+/** The other side's certificate is not to be trusted, as Node's TLS calls it. */
+const UNTRUSTED = /SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|CERT_|ALTNAME/;
+
+/** The connections to one cloud. */
+export class HttpClient {
+  readonly #dispatcher: Dispatcher;
+
+  /** Throws InvalidArgument that names the key of the Secret that holds no PEM. */
+  constructor(tls: Credentials['tls']) {
+    this.#dispatcher = new Agent({
+      connections: CONNECTIONS,
+      pipelining: 1,
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: IDLE_MS,
+      connect: { ...connectOptions(tls), timeout: CONNECT_TIMEOUT_MS },
+    });
+  }
+
+  /** Throws NoAnswerError, InvalidArgument for a certificate that is not trusted, or the signal's reason. */
+  async send({ method, url, headers = {}, body, signal }: HttpRequest): Promise<Answer> {
+    signal.throwIfAborted();
+    const timeoutMs = method === 'GET' ? READ_TIMEOUT_MS : WRITE_TIMEOUT_MS;
+    try {
+      const response = await request(url, {
+        method,
+        headers: {
+          accept: 'application/json',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        body: body === undefined ? null : JSON.stringify(body),
+        dispatcher: this.#dispatcher,
+        signal,
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+      });
+      const text = await response.body.text();
+      return { status: response.statusCode, headers: flat(response.headers), body: parsed(text) };
+    } catch (err) {
+      signal.throwIfAborted();
+      throw failureOf(err, url);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#dispatcher.destroy();
+  }
+}
+
+function connectOptions({ ca, cert, key, isInsecure }: Credentials['tls']): object {
+  const material = { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert, key }) };
+  try {
+    const isPlain = Object.keys(material).length === 0;
+    return {
+      ...(isPlain ? {} : { secureContext: createSecureContext(material) }),
+      ...(isInsecure ? { rejectUnauthorized: false } : {}),
+    };
+  } catch (err) {
+    const names = cert === undefined ? 'caCert' : 'caCert, clientCert or clientKey';
+    throw new DriverError('InvalidArgument', `secret: ${names} cannot be read as PEM: ${messageOf(err)}`, {
+      terminal: true,
+    });
+  }
+}
+
+function failureOf(err: unknown, url: string): Error {
+  const { host } = new URL(url);
+  const code = codeOf(err);
+  if (UNTRUSTED.test(code)) {
+    const remedy = 'put the certificate of its authority into key caCert of the Secret';
+    return new DriverError(
+      'InvalidArgument',
+      `secret: caCert: the certificate of ${host} is not trusted (${code}); ${remedy}`,
+    );
+  }
+  return new NoAnswerError(
+    `${host} did not answer: ${code === '' ? messageOf(err) : code}`,
+    !NEVER_SENT.has(code),
+    err,
+  );
+}
+
+/** Of several attempts (IPv4, IPv6) the first one's. */
+function codeOf(err: unknown): string {
+  if (typeof err !== 'object' || err === null) return '';
+  const { code, errors } = err as { code?: unknown; errors?: unknown };
+  if (typeof code === 'string') return code;
+  return Array.isArray(errors) ? codeOf(errors[0]) : '';
+}
+
+function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Answer['headers'] {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}

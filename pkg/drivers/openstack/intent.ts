@@ -1,0 +1,41 @@
+import type { MachineIdentity } from '../machine-identity.ts';
+
+/*
+ * Nova has no token that makes a repeated creation harmless. So the port that a server is made with is made first, and its description
+ * says for whom, and from when on there may be a server: the request for it is only sent after that was written. Whoever comes next, in
+ * this process or another, reads it there.
+ */
+const OWN = 'machinist ';
+
+/** What the description of a port says. */
+export interface Intent {
+  /** For whom the port is; equal texts are the same machine. */
+  readonly owner: string;
+  /** When a server was about to be asked for, in ms since the epoch, and by whom; undefined: none was. */
+  readonly sent: { readonly atMs: number; readonly by: string } | undefined;
+}
+
+/** For whom something is made, as a description says it: of ports, volumes and floating IPs. */
+export function ownerText({ cluster, namespace, uid = '' }: MachineIdentity): string {
+  const of = Object.entries({ cluster, namespace, uid }).map(([key, value]) => `${key}=${encodeURIComponent(value)}`);
+  return OWN + of.join(' ');
+}
+
+/** The description of a port. */
+export function intentText({ owner, sent }: Intent): string {
+  return sent === undefined ? owner : `${owner} sent=${sent.atMs} by=${sent.by}`;
+}
+
+/** What a description says; undefined for one that is not ours. */
+export function parseIntent(description: string): Intent | undefined {
+  if (!description.startsWith(OWN)) return undefined;
+  const [, owner = description, atMs, by] = /^(.*) sent=(\d+) by=(\S+)$/.exec(description) ?? [];
+  return { owner, sent: atMs === undefined || by === undefined ? undefined : { atMs: Number(atMs), by } };
+}
+
+/** How long a server that was asked for may still appear, so that no other one may be asked for: 0 when it may. */
+export function leftMsOf(intent: Intent | undefined, nowMs: number, answerMs: number): number {
+  if (intent?.sent === undefined) return 0;
+  // A clock that was set back must not hold a machine for ever.
+  return Math.min(answerMs, Math.max(0, intent.sent.atMs + answerMs - nowMs));
+}

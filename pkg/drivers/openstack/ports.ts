@@ -1,0 +1,144 @@
+import type { Clock } from '../../clock/clock.ts';
+import { DriverError } from '../../driver/error.ts';
+import type { MachineIdentity } from '../machine-identity.ts';
+import { errorOf, NoAnswerError } from './answer.ts';
+import type { Cloud } from './cloud.ts';
+import { intentText, leftMsOf, ownerText, parseIntent } from './intent.ts';
+import type { Port, WantedPort } from './network.ts';
+import { marksIn, type OpenStackSpec } from './provider-spec.ts';
+import { unavailable } from './service-client.ts';
+
+/** What ports are made and marked with. */
+export interface PortsParts {
+  readonly cloud: Cloud;
+  readonly machine: MachineIdentity;
+  readonly clock: Clock;
+  /** How long a request for a server may go unanswered and still make one. */
+  readonly answerMs: number;
+}
+
+/** A port that somebody else writes to at the same time is read again so often. */
+const ATTEMPTS = 5;
+
+/**
+ * The ports of one machine: one for each network, named like the machine and described as its own. The first one says when a server was
+ * asked for (see intent.ts).
+ */
+export class Ports {
+  readonly #parts: PortsParts;
+  readonly #owner: string;
+
+  constructor(parts: PortsParts) {
+    this.#parts = parts;
+    this.#owner = ownerText(parts.machine);
+  }
+
+  /** Those that are the machine's, and of those without description, which an earlier provider made, those that `isOurs`. */
+  async list(signal: AbortSignal, isOurs: (port: Port) => boolean = () => false): Promise<readonly Port[]> {
+    const { cloud, machine } = this.#parts;
+    const named = await cloud.network.portsNamed(machine.name, signal);
+    return named.filter((port) => this.#isOwn(port) || (parseIntent(port.description) === undefined && isOurs(port)));
+  }
+
+  /** How long a server that was asked for may still appear. */
+  leftMs(ports: readonly Port[]): number {
+    const { clock, answerMs } = this.#parts;
+    return Math.max(0, ...ports.map((port) => leftMsOf(parseIntent(port.description), clock.now(), answerMs)));
+  }
+
+  /** One for each network, those that are there first. Ports that are bound to a server are not to be used. */
+  async ensure(spec: OpenStackSpec, known: readonly Port[], signal: AbortSignal): Promise<readonly [Port, ...Port[]]> {
+    const { cloud, machine } = this.#parts;
+    const networkIDs = await this.#networkIDs(spec, signal);
+    const securityGroupIDs = await this.#securityGroupIDs(spec, signal);
+    const free = known.filter(({ device_id: device }) => device === '').toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const marks = marksIn(spec.tags);
+    const ports: Port[] = [];
+    for (const [i, networkID] of networkIDs.entries()) {
+      const found = free.find((port) => port.network_id === networkID && !ports.includes(port));
+      const wanted: WantedPort = {
+        name: machine.name,
+        networkID,
+        description: this.#owner,
+        subnetIDs: spec.subnetIDs,
+        securityGroupIDs,
+        addressPairs: spec.networks[i]?.isPodNetwork === true ? spec.podNetworkCIDRs : [],
+      };
+      const port = found ?? (await cloud.network.createPort(wanted, signal));
+      if (!marks.every((mark) => port.tags?.includes(mark) === true))
+        await cloud.network.tagPort(port.id, marks, signal);
+      ports.push(port);
+    }
+    return ports as [Port, ...Port[]]; // a spec has at least one network
+  }
+
+  /**
+   * Writes to the first port that a server is asked for from now on. Throws Aborted when somebody else has done so: of two processes
+   * that work on one machine, each writes before it looks, so that at least one of them sees the other.
+   */
+  async mark(ports: readonly [Port, ...Port[]], by: string, signal: AbortSignal): Promise<void> {
+    const { cloud, clock } = this.#parts;
+    const [{ id }] = ports;
+    await this.#describe(id, intentText({ owner: this.#owner, sent: { atMs: clock.now(), by } }), signal);
+    const others = (await this.list(signal)).filter((port) => !ports.some((own) => own.id === port.id));
+    if (this.leftMs(others) > 0) {
+      await this.unmark(id, signal);
+      throw new DriverError('Aborted', 'another process is making the server of this machine');
+    }
+    // Whoever made these will not find them when it is to mark them.
+    for (const other of others) if (other.device_id === '') await cloud.network.deletePort(other.id, signal);
+  }
+
+  /** Takes our mark back: the answer is known. Nobody else writes over a mark, so that nothing has to be compared. */
+  async unmark(id: string, signal: AbortSignal): Promise<void> {
+    await this.#write({ id }, this.#owner, signal);
+  }
+
+  async #describe(id: string, description: string, signal: AbortSignal): Promise<void> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const port = (await this.list(signal)).find((one) => one.id === id);
+      if (port === undefined || this.leftMs([port]) > 0)
+        throw new DriverError('Aborted', 'another process is making the server of this machine');
+      if (await this.#write(port, description, signal)) return;
+    }
+    throw new DriverError('Aborted', 'writing to the port: it is changed all the time');
+  }
+
+  /** False: somebody else has changed the port since it was read. */
+  async #write(port: Pick<Port, 'id' | 'revision_number'>, description: string, signal: AbortSignal): Promise<boolean> {
+    const what = 'writing to the port';
+    const answer = await this.#parts.cloud.network.describePort(port, description, signal).catch((err: unknown) => {
+      throw err instanceof NoAnswerError ? unavailable(what, err) : err;
+    });
+    if (answer.status === 412) return false;
+    if (answer.status === 404) throw new DriverError('Aborted', `${what}: it is gone`);
+    if (answer.status >= 300) throw errorOf(answer, what);
+    return true;
+  }
+
+  #isOwn({ description }: Port): boolean {
+    return parseIntent(description)?.owner === this.#owner;
+  }
+
+  async #networkIDs({ networks }: OpenStackSpec, signal: AbortSignal): Promise<readonly string[]> {
+    const { cloud } = this.#parts;
+    const ids: string[] = [];
+    for (const [i, { by, value }] of networks.entries()) {
+      const path = `providerSpec.spec.networks[${i}].name`;
+      const find = (shared: AbortSignal): Promise<string> => cloud.network.networkID(value, path, shared);
+      ids.push(by === 'id' ? value : await cloud.names.get(`network ${value}`, signal, find));
+    }
+    return ids;
+  }
+
+  async #securityGroupIDs(
+    { securityGroups }: OpenStackSpec,
+    signal: AbortSignal,
+  ): Promise<readonly string[] | undefined> {
+    if (securityGroups.length === 0) return undefined;
+    const { cloud } = this.#parts;
+    return await cloud.names.get(`groups ${JSON.stringify(securityGroups)}`, signal, (shared) =>
+      cloud.network.securityGroupIDs(securityGroups, 'providerSpec.spec.securityGroups', shared),
+    );
+  }
+}

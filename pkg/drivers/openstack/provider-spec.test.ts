@@ -1,0 +1,141 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { findableIn, marksIn, parseProviderSpec } from './provider-spec.ts';
+
+const TAGS = { 'kubernetes.io-cluster-shoot--a--b': '1', 'kubernetes.io-role-node': '1' };
+const SPEC = {
+  imageName: 'ubuntu',
+  region: 'eu-1',
+  availabilityZone: 'eu-1a',
+  flavorName: 'm1.large',
+  keyName: 'key',
+  securityGroups: ['group'],
+  tags: TAGS,
+  networkID: 'n-1',
+  podNetworkCidr: '100.96.0.0/11',
+};
+
+/** A spec with changes; a member that is undefined is not there. */
+function config(change: object = {}, more: object = {}): unknown {
+  const spec = Object.fromEntries(Object.entries({ ...SPEC, ...change }).filter(([, value]) => value !== undefined));
+  return { apiVersion: 'openstack.machine.gardener.cloud/v1alpha1', kind: 'MachineProviderConfig', spec, ...more };
+}
+
+describe('a provider spec', () => {
+  test("of Gardener's provider is read as it is", () => {
+    expect(parseProviderSpec(config())).toEqual({
+      region: 'eu-1',
+      availabilityZone: 'eu-1a',
+      image: { by: 'name', value: 'ubuntu' },
+      flavorName: 'm1.large',
+      keyName: 'key',
+      securityGroups: ['group'],
+      tags: TAGS,
+      networks: [{ by: 'id', value: 'n-1', isPodNetwork: true }],
+      subnetIDs: [],
+      podNetworkCIDRs: ['100.96.0.0/11'],
+      rootDiskSize: undefined,
+      rootDiskType: undefined,
+      useConfigDrive: undefined,
+      serverGroupID: undefined,
+      floatingIP: undefined,
+    });
+  });
+
+  test.each([
+    {
+      what: 'an ID of the image wins over its name',
+      change: { imageID: 'i-1' },
+      want: { image: { by: 'id', value: 'i-1' } },
+    },
+    {
+      what: 'old and new members for one thing are joined',
+      change: { subnetID: 's-1', subnetIDs: ['s-1', 's-2'], podNetworkCIDRs: ['10.0.0.0/8', '100.96.0.0/11'] },
+      want: { subnetIDs: ['s-1', 's-2'], podNetworkCIDRs: ['100.96.0.0/11', '10.0.0.0/8'] },
+    },
+    {
+      what: 'networks by ID and by name',
+      change: { networkID: undefined, networks: [{ id: 'n-1' }, { name: 'pods', podNetwork: true }] },
+      want: {
+        networks: [
+          { by: 'id', value: 'n-1', isPodNetwork: false },
+          { by: 'name', value: 'pods', isPodNetwork: true },
+        ],
+      },
+    },
+    {
+      what: 'a root disk',
+      change: { rootDiskSize: 120, rootDiskType: 'ssd' },
+      want: { rootDiskSize: 120, rootDiskType: 'ssd' },
+    },
+    {
+      what: 'bootFromVolume is another word for it',
+      change: { bootFromVolume: { enabled: true, volumeSize: 120 } },
+      want: { rootDiskSize: 120 },
+    },
+    {
+      what: 'both words that say the same',
+      change: { rootDiskSize: 120, bootFromVolume: { enabled: true, volumeSize: 120 } },
+      want: { rootDiskSize: 120 },
+    },
+    {
+      what: 'a volume that is not wanted',
+      change: { bootFromVolume: { enabled: false, volumeSize: 120 } },
+      want: { rootDiskSize: undefined },
+    },
+    {
+      what: 'a floating IP',
+      change: { floatingIP: { networkName: 'public', address: '192.0.2.1' } },
+      want: { floatingIP: { by: 'name', network: 'public', address: '192.0.2.1' } },
+    },
+  ])('$what', ({ change, want }) => {
+    expect(parseProviderSpec(config(change))).toMatchObject(want);
+  });
+
+  test.each([
+    { change: { imageName: undefined }, says: 'spec.imageID: must be set, or providerSpec.spec.imageName' },
+    { change: { flavorName: '' }, says: 'spec.flavorName: must be a non-empty string' },
+    { change: { region: undefined }, says: 'spec.region' },
+    { change: { availabilityZone: undefined }, says: 'spec.availabilityZone' },
+    { change: { keyName: 7 }, says: 'spec.keyName' },
+    { change: { networkID: undefined }, says: 'spec.networkID: must be set, or networks' },
+    { change: { networks: [{ id: 'n-2' }] }, says: 'spec.networkID: networks is set too' },
+    { change: { networkID: undefined, networks: [{ id: 'a', name: 'b' }] }, says: 'networks[0].name is set too' },
+    { change: { networkID: undefined, networks: [{}] }, says: 'spec.networks[0].id: must be set' },
+    { change: { networkID: undefined, networks: [{ id: 'a' }], subnetIDs: ['s'] }, says: 'spec.subnetIDs: goes with' },
+    { change: { podNetworkCidr: undefined }, says: 'spec.podNetworkCIDRs: must hold at least one' },
+    { change: { securityGroups: 'group' }, says: 'spec.securityGroups: must be a list' },
+    { change: { tags: { 'kubernetes.io-role-node': '1' } }, says: 'spec.tags: must hold a key with' },
+    { change: { tags: { ...TAGS, 'a/b': '1' } }, says: '"a/b" cannot be a key of metadata' },
+    { change: { tags: { ...TAGS, 'machinist-uid': '1' } }, says: 'the prefix machinist- is taken' },
+    { change: { tags: { ...TAGS, a: 'x'.repeat(256) } }, says: 'spec.tags.a: must have at most 255' },
+    { change: { rootDiskSize: -1 }, says: 'spec.rootDiskSize' },
+    { change: { rootDiskSize: 1.5 }, says: 'spec.rootDiskSize: must be a whole number' },
+    {
+      change: { rootDiskSize: 50, bootFromVolume: { enabled: true, volumeSize: 120 } },
+      says: 'spec.bootFromVolume: says something else than rootDiskSize',
+    },
+    { change: { bootFromVolume: { enabled: true } }, says: 'spec.bootFromVolume.volumeSize' },
+    { change: { floatingIP: {} }, says: 'spec.floatingIP.networkID: must be set' },
+    { change: { flavor: 'm1' }, says: 'spec.flavor: unknown field' },
+  ])('with a mistake names the member: $says', ({ change, says }) => {
+    expect(() => parseProviderSpec(config(change))).toThrow(says);
+  });
+
+  test.each([
+    { more: { kind: 'Other' }, says: 'providerSpec.kind' },
+    { more: { apiVersion: 'v1' }, says: 'providerSpec.apiVersion' },
+    { more: { spec: [] }, says: 'providerSpec.spec: must be an object' },
+  ])('of another kind is refused: $says', ({ more, says }) => {
+    expect(() => parseProviderSpec(config({}, more))).toThrow(says);
+  });
+});
+
+test('what finds a server is read of a spec that is wrong otherwise', () => {
+  expect(findableIn(config({ flavorName: undefined, rootDiskSize: 'big' }))).toEqual({
+    region: 'eu-1',
+    marks: Object.keys(TAGS),
+  });
+  expect(findableIn('nonsense')).toEqual({ region: undefined, marks: [] });
+  expect(marksIn({ 'kubernetes.io-role-node': '' })).toEqual(['kubernetes.io-role-node']);
+});

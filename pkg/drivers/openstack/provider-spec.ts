@@ -1,0 +1,242 @@
+import { parseGoBool } from '../../apis/go-bool.ts';
+import { atLeast, fields, flag, invalid, text, type Fields } from '../spec-fields.ts';
+
+/** A network that the server is connected to. */
+export interface WantedNetwork {
+  /** Exactly one of both. */
+  readonly by: 'id' | 'name';
+  readonly value: string;
+  /** Whether pods have their addresses there: ports then let packets of the pod CIDRs pass. */
+  readonly isPodNetwork: boolean;
+}
+
+/** A floating IP that the server gets. */
+export interface WantedFloatingIP {
+  readonly by: 'id' | 'name';
+  /** The external network. */
+  readonly network: string;
+  /** One that exists; undefined: one is allocated, and released with the server. */
+  readonly address: string | undefined;
+}
+
+/** `providerSpec.spec` of a MachineClass, as Gardener's provider for OpenStack has it, with what is ours. */
+export interface OpenStackSpec {
+  readonly region: string;
+  readonly availabilityZone: string;
+  readonly image: { readonly by: 'id' | 'name'; readonly value: string };
+  readonly flavorName: string;
+  readonly keyName: string;
+  /** Names or IDs. */
+  readonly securityGroups: readonly string[];
+  /** Become metadata of the server; two of them say whose it is. */
+  readonly tags: Readonly<Record<string, string>>;
+  readonly networks: readonly WantedNetwork[];
+  /** In which the port of the only network has an address each; empty: where Neutron likes. */
+  readonly subnetIDs: readonly string[];
+  readonly podNetworkCIDRs: readonly string[];
+  /** In GB; undefined: the disk of the flavor. */
+  readonly rootDiskSize: number | undefined;
+  readonly rootDiskType: string | undefined;
+  readonly useConfigDrive: boolean | undefined;
+  readonly serverGroupID: string | undefined;
+  readonly floatingIP: WantedFloatingIP | undefined;
+}
+
+const API_VERSION = 'openstack.machine.gardener.cloud/v1alpha1';
+const KIND = 'MachineProviderConfig';
+const MEMBERS = [
+  'imageID',
+  'imageName',
+  'region',
+  'availabilityZone',
+  'flavorName',
+  'keyName',
+  'securityGroups',
+  'tags',
+  'networkID',
+  'networks',
+  'subnetID',
+  'subnetIDs',
+  'podNetworkCidr',
+  'podNetworkCIDRs',
+  'rootDiskSize',
+  'rootDiskType',
+  'useConfigDrive',
+  'serverGroupID',
+  'bootFromVolume',
+  'floatingIP',
+];
+/** What the two tags contain that say whose a server is. */
+const MARKS = ['kubernetes.io-cluster-', 'kubernetes.io-role-'] as const;
+const LONGEST_TAG = 255;
+const METADATA_KEY = /^[a-zA-Z0-9_.: -]{1,255}$/;
+
+/** Checks a provider spec. Throws InvalidArgument that names the member; retrying cannot help until the class changes. */
+export function parseProviderSpec(value: unknown): OpenStackSpec {
+  const spec = membersOf(value);
+  const at = (name: string): string => `providerSpec.spec.${name}`;
+  const required = (name: string): string => text(spec[name], at(name));
+  const { networks, subnetIDs } = networksOf(spec, at);
+  const rootDiskSize = diskSizeOf(spec, at);
+  const rootDiskType = optional(spec['rootDiskType'], at('rootDiskType'));
+  return {
+    region: required('region'),
+    availabilityZone: required('availabilityZone'),
+    image: oneOf(spec, 'imageID', 'imageName', at, 'first'),
+    flavorName: required('flavorName'),
+    keyName: required('keyName'),
+    securityGroups: list(spec['securityGroups'], at('securityGroups')),
+    tags: tagsOf(spec, at),
+    networks,
+    subnetIDs,
+    podNetworkCIDRs: podNetworkCIDRsOf(spec, at),
+    rootDiskSize,
+    rootDiskType: rootDiskSize === undefined ? undefined : rootDiskType,
+    useConfigDrive:
+      spec['useConfigDrive'] === undefined ? undefined : flag(spec['useConfigDrive'], at('useConfigDrive')),
+    serverGroupID: optional(spec['serverGroupID'], at('serverGroupID')),
+    floatingIP: floatingIPOf(spec, at),
+  };
+}
+
+/** The keys of the two tags that say whose a server is; fewer for a spec that is wrong. */
+export function marksIn(tags: unknown): readonly string[] {
+  if (typeof tags !== 'object' || tags === null) return [];
+  const keys = Object.keys(tags);
+  return MARKS.flatMap((mark) => keys.find((key) => key.includes(mark)) ?? []);
+}
+
+/** What is needed to find and delete servers, of a spec that may have become wrong: that must not keep servers alive. */
+export function findableIn(value: unknown): { readonly region: string | undefined; readonly marks: readonly string[] } {
+  const spec = memberOf(value, 'spec');
+  const region = memberOf(spec, 'region');
+  return { region: typeof region === 'string' ? region : undefined, marks: marksIn(memberOf(spec, 'tags')) };
+}
+
+/** `true` or `false` of a Secret, as Go's strconv reads it. Throws InvalidArgument that names `path`. */
+export function parseFlag(value: string, path: string): boolean {
+  const parsed = parseGoBool(value);
+  if (parsed === undefined) throw invalid(`${path}: must be true or false`);
+  return parsed;
+}
+
+function membersOf(value: unknown): Fields {
+  const config = fields(value ?? {}, 'providerSpec', ['apiVersion', 'kind', 'metadata', 'spec']);
+  const { apiVersion = API_VERSION, kind = KIND } = config;
+  if (apiVersion !== API_VERSION) throw invalid(`providerSpec.apiVersion: must be ${API_VERSION}`);
+  if (kind !== KIND) throw invalid(`providerSpec.kind: must be ${KIND}`);
+  return fields(config['spec'] ?? {}, 'providerSpec.spec', MEMBERS);
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Fields)[name] : undefined;
+}
+
+type At = (name: string) => string;
+
+function optional(value: unknown, path: string): string | undefined {
+  return value === undefined || value === '' ? undefined : text(value, path);
+}
+
+function list(value: unknown, path: string): readonly string[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw invalid(`${path}: must be a list`);
+  return value.map((member: unknown, i) => text(member, `${path}[${i}]`));
+}
+
+/** What is said by ID or by name: by exactly one, or the first of both counts. */
+function oneOf(
+  spec: Fields,
+  id: string,
+  name: string,
+  at: At,
+  both: 'first' | 'wrong',
+): { readonly by: 'id' | 'name'; readonly value: string } {
+  const [byID, byName] = [optional(spec[id], at(id)), optional(spec[name], at(name))];
+  if (byID !== undefined && byName !== undefined && both === 'wrong')
+    throw invalid(`${at(id)}: ${at(name)} is set too, remove one of them`);
+  if (byID !== undefined) return { by: 'id', value: byID };
+  if (byName !== undefined) return { by: 'name', value: byName };
+  throw invalid(`${at(id)}: must be set, or ${at(name)}`);
+}
+
+function networksOf(spec: Fields, at: At): Pick<OpenStackSpec, 'networks' | 'subnetIDs'> {
+  const networkID = optional(spec['networkID'], at('networkID'));
+  const hasList = Array.isArray(spec['networks']) && spec['networks'].length > 0;
+  if (networkID !== undefined && hasList) throw invalid(`${at('networkID')}: networks is set too, remove one of them`);
+  const subnetID = optional(spec['subnetID'], at('subnetID'));
+  const subnetIDs = [
+    ...new Set([...(subnetID === undefined ? [] : [subnetID]), ...list(spec['subnetIDs'], at('subnetIDs'))]),
+  ];
+  if (networkID !== undefined) return { networks: [{ by: 'id', value: networkID, isPodNetwork: true }], subnetIDs };
+  if (!hasList) throw invalid(`${at('networkID')}: must be set, or networks`);
+  if (subnetIDs.length > 0) throw invalid(`${at('subnetIDs')}: goes with networkID only, and networks is set`);
+  const networks = (spec['networks'] as readonly unknown[]).map((member, i) => {
+    const path = `${at('networks')}[${i}]`;
+    const network = fields(member, path, ['id', 'name', 'podNetwork']);
+    const isPodNetwork = flag(network['podNetwork'] ?? false, `${path}.podNetwork`);
+    return { ...oneOf(network, 'id', 'name', (name) => `${path}.${name}`, 'wrong'), isPodNetwork };
+  });
+  return { networks, subnetIDs: [] };
+}
+
+function podNetworkCIDRsOf(spec: Fields, at: At): readonly string[] {
+  const one = optional(spec['podNetworkCidr'], at('podNetworkCidr'));
+  const cidrs = [
+    ...new Set([...(one === undefined ? [] : [one]), ...list(spec['podNetworkCIDRs'], at('podNetworkCIDRs'))]),
+  ];
+  if (cidrs.length === 0) throw invalid(`${at('podNetworkCIDRs')}: must hold at least one CIDR`);
+  return cidrs;
+}
+
+function diskSizeOf(spec: Fields, at: At): number | undefined {
+  const size = wholeGB(spec['rootDiskSize'] ?? 0, at('rootDiskSize'), 0);
+  if (spec['bootFromVolume'] === undefined) return size === 0 ? undefined : size;
+  const path = at('bootFromVolume');
+  const volume = fields(spec['bootFromVolume'], path, ['enabled', 'volumeSize']);
+  const isEnabled = flag(volume['enabled'], `${path}.enabled`);
+  const volumeSize = wholeGB(volume['volumeSize'], `${path}.volumeSize`, 1);
+  const wanted = isEnabled ? volumeSize : 0;
+  if (spec['rootDiskSize'] !== undefined && size !== wanted)
+    throw invalid(`${path}: says something else than rootDiskSize, remove one of them`);
+  return isEnabled ? volumeSize : undefined;
+}
+
+function wholeGB(value: unknown, path: string, least: number): number {
+  const size = atLeast(least, value, path, 'GB');
+  if (!Number.isInteger(size)) throw invalid(`${path}: must be a whole number of GB`);
+  return size;
+}
+
+function tagsOf(spec: Fields, at: At): Readonly<Record<string, string>> {
+  const tags = spec['tags'] === undefined ? {} : valuesOf(spec['tags'], at('tags'));
+  if (marksIn(tags).length < MARKS.length)
+    throw invalid(
+      `${at('tags')}: must hold a key with ${MARKS.join(' and one with ')}, by which servers are found again`,
+    );
+  return tags;
+}
+
+function valuesOf(value: unknown, path: string): Readonly<Record<string, string>> {
+  const tags = Object.fromEntries(
+    Object.entries(fields(value, path)).map(([key, member]) => [
+      key,
+      member === '' ? '' : text(member, `${path}.${key}`),
+    ]),
+  );
+  for (const [key, member] of Object.entries(tags)) {
+    if (!METADATA_KEY.test(key))
+      throw invalid(`${path}: ${JSON.stringify(key)} cannot be a key of metadata of a server`);
+    if (key.startsWith('machinist-')) throw invalid(`${path}.${key}: the prefix machinist- is taken, use another key`);
+    if (member.length > LONGEST_TAG) throw invalid(`${path}.${key}: must have at most ${LONGEST_TAG} characters`);
+  }
+  return tags;
+}
+
+function floatingIPOf(spec: Fields, at: At): WantedFloatingIP | undefined {
+  if (spec['floatingIP'] === undefined) return undefined;
+  const path = at('floatingIP');
+  const floatingIP = fields(spec['floatingIP'], path, ['networkID', 'networkName', 'address']);
+  const { by, value } = oneOf(floatingIP, 'networkID', 'networkName', (name) => `${path}.${name}`, 'wrong');
+  return { by, network: value, address: optional(floatingIP['address'], `${path}.address`) };
+}

@@ -1,0 +1,67 @@
+import type { Clock } from '../../clock/clock.ts';
+import { abortable, SHARED_MS } from './abortable.ts';
+import type { Server } from './server.ts';
+
+/** Between two looks, at first and at most. */
+const FIRST_MS = 1_000;
+const LONGEST_MS = 10_000;
+const GROWTH = 1.3;
+
+/** What a poll looks with. */
+export interface ServerPollParts {
+  readonly clock: Clock;
+  /** All servers of the cluster that may be waited for. */
+  readonly list: (signal: AbortSignal) => Promise<readonly Server[]>;
+  /** One server; undefined when it is not there. */
+  readonly read: (id: string, signal: AbortSignal) => Promise<Server | undefined>;
+}
+
+/**
+ * Waits for servers to change: one list shows all of them to everyone who waits, instead of a request for each. It looks each second
+ * after somebody has come, and more and more rarely then.
+ */
+export class ServerPoll {
+  readonly #parts: ServerPollParts;
+  #pauseMs = FIRST_MS;
+  #look: Promise<ReadonlyMap<string, Server>> | undefined;
+
+  constructor(parts: ServerPollParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Resolves with the first server that `isEnough`, or undefined when there is none any more; with the last one seen when `forMs` have
+   * passed. Rejects with the signal's reason.
+   */
+  async until(
+    id: string,
+    isEnough: (server: Server) => boolean,
+    forMs: number,
+    signal: AbortSignal,
+  ): Promise<Server | undefined> {
+    const { clock, read } = this.#parts;
+    const endMs = clock.monotonicMs() + forMs;
+    this.#pauseMs = FIRST_MS;
+    for (;;) {
+      const listed = (await this.#next(signal)).get(id);
+      // What a list does not show may be there: a tag can be taken away.
+      const server = listed ?? (await read(id, signal));
+      if (server === undefined || isEnough(server) || clock.monotonicMs() >= endMs) return server;
+    }
+  }
+
+  async #next(signal: AbortSignal): Promise<ReadonlyMap<string, Server>> {
+    this.#look ??= this.#lookLater().finally(() => {
+      this.#look = undefined;
+    });
+    return await abortable(this.#look, signal);
+  }
+
+  /** A list after the pause, for everyone. */
+  async #lookLater(): Promise<ReadonlyMap<string, Server>> {
+    const signal = AbortSignal.timeout(SHARED_MS);
+    await this.#parts.clock.sleep(this.#pauseMs, signal);
+    this.#pauseMs = Math.min(this.#pauseMs * GROWTH, LONGEST_MS);
+    return new Map((await this.#parts.list(signal)).map((server) => [server.id, server]));
+  }
+}

@@ -1,0 +1,112 @@
+import type { NodeAddress } from '../../apis/machine/v1alpha1/machine.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
+import type { OpenStackSpec } from './provider-spec.ts';
+
+/** What we read of Nova's servers. */
+export interface Server {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly created: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly addresses: Readonly<
+    Record<string, readonly { readonly addr: string; readonly 'OS-EXT-IPS:type'?: string }[]>
+  >;
+  readonly fault?: { readonly message?: string };
+  readonly 'OS-EXT-STS:task_state'?: string | null;
+  readonly 'OS-SRV-USG:launched_at'?: string | null;
+}
+
+/**
+ * How a server stands:
+ *
+ * | Nova says                                                     | state    |
+ * |---------------------------------------------------------------|----------|
+ * | DELETED, SOFT_DELETED                                         | gone     |
+ * | deleting                                                      | failed   |
+ * | was launched once, whatever it does now                       | there    |
+ * | ERROR, never launched                                         | failed   |
+ * | BUILD since less than `buildMs`                               | building |
+ * | BUILD for longer: Nova was killed meanwhile, and forgot it    | failed   |
+ */
+export type ServerState = 'gone' | 'there' | 'building' | 'failed';
+
+/** See the table. */
+export function stateOf(server: Server, nowMs: number, buildMs: number): ServerState {
+  const { status, created } = server;
+  if (status === 'DELETED' || status === 'SOFT_DELETED') return 'gone';
+  if (server['OS-EXT-STS:task_state'] === 'deleting') return 'failed';
+  const wasLaunched = typeof server['OS-SRV-USG:launched_at'] === 'string';
+  if (wasLaunched || !['BUILD', 'ERROR', 'UNKNOWN'].includes(status)) return 'there';
+  if (status !== 'BUILD') return status === 'ERROR' ? 'failed' : 'there';
+  return nowMs - (fromTimestamp(created) ?? nowMs) < buildMs ? 'building' : 'failed';
+}
+
+/** Addresses as a Node shows them: those of its ports, then floating ones. */
+export function addressesOf({ addresses }: Pick<Server, 'addresses'>): readonly NodeAddress[] {
+  const all = Object.values(addresses).flat();
+  const isFloating = (address: (typeof all)[number]): boolean => address['OS-EXT-IPS:type'] === 'floating';
+  return [
+    ...all.filter((address) => !isFloating(address)).map(({ addr }) => ({ type: 'InternalIP', address: addr })),
+    ...all.filter(isFloating).map(({ addr }) => ({ type: 'ExternalIP', address: addr })),
+  ];
+}
+
+/**
+ * Of several servers that were made for one machine the one that stays: which the port belongs to, else the oldest. Each must have been
+ * made for this machine and for no other.
+ */
+export function survivorOf(servers: readonly Server[], portDevices: ReadonlySet<string>): Server | undefined {
+  const byAge = servers.toSorted((a, b) => (a.created + a.id < b.created + b.id ? -1 : 1));
+  return byAge.find(({ id }) => portDevices.has(id)) ?? byAge[0];
+}
+
+/** What a server is made with, beside its class. */
+export interface ServerParts {
+  readonly name: string;
+  readonly flavorID: string;
+  readonly imageID: string;
+  readonly portIDs: readonly string[];
+  /** A volume that was made for it; undefined: Nova makes one if the class wants one. */
+  readonly volumeID: string | undefined;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Empty where Nova is too old for them. */
+  readonly tags: readonly string[];
+  readonly userData: string;
+}
+
+/** The body of the request for a server. */
+export function serverBody(spec: OpenStackSpec, parts: ServerParts): object {
+  const { rootDiskSize, useConfigDrive, serverGroupID } = spec;
+  const volume = {
+    boot_index: 0,
+    uuid: parts.volumeID,
+    source_type: 'volume',
+    destination_type: 'volume',
+    delete_on_termination: false,
+  };
+  const copy = {
+    boot_index: 0,
+    uuid: parts.imageID,
+    source_type: 'image',
+    destination_type: 'volume',
+    volume_size: rootDiskSize,
+    delete_on_termination: true,
+  };
+  const root = parts.volumeID === undefined ? copy : volume;
+  return {
+    server: {
+      name: parts.name,
+      flavorRef: parts.flavorID,
+      ...(rootDiskSize === undefined ? { imageRef: parts.imageID } : { block_device_mapping_v2: [root] }),
+      networks: parts.portIDs.map((port) => ({ port })),
+      metadata: parts.metadata,
+      user_data: parts.userData,
+      availability_zone: spec.availabilityZone,
+      key_name: spec.keyName,
+      ...(useConfigDrive === undefined ? {} : { config_drive: useConfigDrive }),
+      ...(parts.tags.length === 0 ? {} : { tags: parts.tags }),
+    },
+    ...(serverGroupID === undefined ? {} : { 'os:scheduler_hints': { group: serverGroupID } }),
+  };
+}

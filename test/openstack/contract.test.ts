@@ -1,0 +1,28 @@
+import { afterAll } from '@jest/globals';
+
+import { describeContract } from '../drivers/contract.ts';
+import { DriverProcess } from '../drivers/driver-process.ts';
+import { Bed } from './bed.ts';
+import { clear } from './leftovers.ts';
+import { openStackClass, secretOf } from './requests.ts';
+
+const bed = await Bed.start();
+
+afterAll(async () => {
+  await bed[Symbol.asyncDispose]();
+});
+
+describeContract({
+  name: 'openstack',
+  machineClass: openStackClass(bed),
+  brokenClass: openStackClass(bed, { rootDiskSize: 'big' }),
+  brokenMember: 'providerSpec.spec.rootDiskSize',
+  userData: '#cloud-config',
+  secret: secretOf(bed),
+  timeoutMs: 60_000,
+  start: async (directory, socket) =>
+    await DriverProcess.start('openstack-driver', [`--address=unix://${socket}`, `--state-directory=${directory}`]),
+  cleanUp: async () => {
+    await clear(bed);
+  },
+});

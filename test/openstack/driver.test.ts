@@ -1,0 +1,14 @@
+import { afterAll } from '@jest/globals';
+
+import { Bed } from './bed.ts';
+import { describeMachines } from './machines.ts';
+import { describeRefusals } from './refusals.ts';
+
+const bed = await Bed.start();
+
+afterAll(async () => {
+  await bed[Symbol.asyncDispose]();
+});
+
+describeMachines(bed);
+describeRefusals(bed);

@@ -1,0 +1,77 @@
+import { eventually } from '../expect/eventually.ts';
+import type { Api } from './api.ts';
+import type { Bed } from './bed.ts';
+
+/** A server, as much of it as tests look at. */
+export interface SeenServer {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly addresses: Readonly<Record<string, readonly { readonly addr: string }[]>>;
+  readonly tags: readonly string[];
+}
+
+/** A port, as much of it as tests look at. */
+export interface SeenPort {
+  readonly id: string;
+  readonly name: string;
+  readonly device_id: string;
+  readonly device_owner: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly security_groups: readonly string[];
+  readonly allowed_address_pairs: readonly { readonly ip_address: string }[];
+}
+
+/** What a project has that costs something. */
+export interface Belongings {
+  readonly servers: readonly SeenServer[];
+  readonly ports: readonly SeenPort[];
+  readonly floatingIPs: readonly {
+    readonly id: string;
+    readonly floating_ip_address: string;
+    readonly port_id: string | null;
+  }[];
+}
+
+/** All that machines have in the driver's project; a server that is gone may show for a moment, as deleted. */
+export async function belongingsOf({ user }: Pick<Bed, 'user'>): Promise<Belongings> {
+  const servers = await serversOf(user);
+  const { ports } = await user.call<{ ports: SeenPort[] }>('neutron', 'GET', '/v2.0/ports');
+  const { floatingips } = await user.call<{ floatingips: Belongings['floatingIPs'] }>(
+    'neutron',
+    'GET',
+    '/v2.0/floatingips',
+  );
+  return {
+    servers,
+    ports: ports.filter(({ device_owner: owner }) => !owner.startsWith('network:')),
+    floatingIPs: floatingips,
+  };
+}
+
+/** A look at a cloud costs it as much as a change: rarely, then. */
+export const SELDOM = { timeoutMs: 120_000, intervalMs: 700 } as const;
+
+/** Deletes everything that machines have in the driver's project, past the driver. */
+export async function clear(bed: Pick<Bed, 'user'>): Promise<void> {
+  const { user } = bed;
+  const { servers, ports, floatingIPs } = await belongingsOf(bed);
+  for (const { id } of servers) await remove(user, 'nova', `/v2.1/servers/${id}`);
+  const areGone = async (): Promise<boolean> => (await serversOf(user)).length === 0;
+  if (servers.length > 0) await eventually(areGone, { ...SELDOM, describe: 'no server to be left' });
+  for (const { id } of floatingIPs) await remove(user, 'neutron', `/v2.0/floatingips/${id}`);
+  for (const { id } of ports) await remove(user, 'neutron', `/v2.0/ports/${id}`);
+}
+
+async function serversOf(user: Api): Promise<readonly SeenServer[]> {
+  const { servers } = await user.call<{ servers: SeenServer[] }>('nova', 'GET', '/v2.1/servers/detail');
+  return servers.filter(({ status }) => status !== 'DELETED');
+}
+
+async function remove(user: Api, service: 'nova' | 'neutron', path: string): Promise<void> {
+  await user.call(service, 'DELETE', path).catch((err: unknown) => {
+    if (!String(err).includes(': 404')) throw err;
+  });
+}

@@ -1,0 +1,160 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+
+import { stubOf } from '../drivers/requests.ts';
+import { eventually } from '../expect/eventually.ts';
+import type { Bed } from './bed.ts';
+import { callOf, newDriver, requestFor } from './driver.ts';
+import { belongingsOf, clear, SELDOM } from './leftovers.ts';
+import { openStackClass, secretOf, TAGS } from './requests.ts';
+
+/** What a machine is in the cloud, and what is left of it. */
+export function describeMachines(bed: Bed): void {
+  const nothing = { servers: [], ports: [], floatingIPs: [] };
+
+  describe('a machine in OpenStack', () => {
+    afterEach(async () => {
+      await clear(bed);
+    });
+
+    test('is made as its class says, with groups by ID and by name, and goes with all that belongs to it', async () => {
+      await using driver = newDriver();
+      const { networkID, secondNetworkID, subnetID, securityGroupIDs, externalNetworkID, imageID } = bed.seeds;
+      const [groupA, groupB] = securityGroupIDs;
+      const request = requestFor(bed, 'm-1', {
+        imageID: undefined,
+        imageName: 'image',
+        securityGroups: [groupA, 'group-b'],
+        networkID: undefined,
+        networks: [{ id: networkID, podNetwork: true }, { name: 'second' }],
+        podNetworkCIDRs: ['10.96.0.0/11', '10.32.0.0/11'],
+        floatingIP: { networkName: 'outside' },
+      });
+
+      const vm = await driver.createMachine(request, callOf());
+
+      const { servers, ports, floatingIPs } = await belongingsOf(bed);
+      const id = vm.providerID.split('/').at(-1);
+      expect(vm.providerID).toBe(`openstack:///${bed.settings.region}/${id}`);
+      expect(servers).toMatchObject([
+        {
+          id,
+          name: 'm-1',
+          status: 'ACTIVE',
+          key_name: 'key',
+          image: { id: imageID },
+          flavor: { original_name: 'tiny' },
+        },
+      ]);
+      expect(servers).toMatchObject([{ 'OS-EXT-AZ:availability_zone': 'large', metadata: TAGS }]);
+      expect(ports.map(({ name, device_id: device }) => [name, device])).toEqual([
+        ['m-1', id],
+        ['m-1', id],
+      ]);
+      expect(ports.map(({ security_groups: groups }) => groups.toSorted())).toEqual([
+        [groupA, groupB].toSorted(),
+        [groupA, groupB].toSorted(),
+      ]);
+      expect(ports.map(({ tags }) => tags.toSorted())).toEqual([Object.keys(TAGS), Object.keys(TAGS)]);
+      expect(ports.flatMap((port) => port.allowed_address_pairs.map((pair) => pair.ip_address)).toSorted()).toEqual([
+        '10.32.0.0/11',
+        '10.96.0.0/11',
+      ]);
+      const inside = Object.values(servers[0]?.addresses ?? {})
+        .flat()
+        .map(({ addr }) => addr);
+      const shown = vm.addresses.filter(({ type }) => type === 'InternalIP').map(({ address }) => address);
+      expect(inside).toEqual(expect.arrayContaining(shown));
+      expect(shown).toHaveLength(2);
+      expect(vm.addresses.filter(({ type }) => type === 'ExternalIP')).toEqual([
+        { type: 'ExternalIP', address: floatingIPs[0]?.floating_ip_address },
+      ]);
+      expect([secondNetworkID, subnetID, externalNetworkID]).not.toContain(undefined);
+
+      await driver.deleteMachine(request, callOf());
+      expect(await belongingsOf(bed)).toEqual(nothing);
+    });
+
+    test("of an earlier provider is found, kept and deleted with its port, by its name and its class's tags", async () => {
+      await using driver = newDriver();
+      const { imageID, networkID, subnetID } = bed.seeds;
+      const { port } = await bed.user.call<{ port: { id: string } }>('neutron', 'POST', '/v2.0/ports', {
+        port: { name: 'm-1', network_id: networkID, fixed_ips: [{ subnet_id: subnetID }] },
+      });
+      await bed.user.call('neutron', 'PUT', `/v2.0/ports/${port.id}/tags`, { tags: Object.keys(TAGS) });
+      const { server } = await bed.user.call<{ server: { id: string } }>('nova', 'POST', '/v2.1/servers', {
+        server: { name: 'm-1', flavorRef: '1', imageRef: imageID, networks: [{ port: port.id }], metadata: TAGS },
+      });
+      const request = requestFor(bed, 'm-1');
+
+      const created = await driver.createMachine(request, callOf());
+      const listed = await driver.listMachines(request, callOf());
+
+      expect(created.providerID).toBe(`openstack:///${bed.settings.region}/${server.id}`);
+      expect(listed).toEqual([
+        { providerID: created.providerID, machineName: 'm-1', machineUID: undefined, machineNamespace: undefined },
+      ]);
+      await driver.deleteMachine(request, callOf());
+      expect(await belongingsOf(bed)).toEqual(nothing);
+    });
+
+    test('that was deleted behind our back is gone, and so is what it leaves', async () => {
+      await using driver = newDriver();
+      const { providerID } = await driver.createMachine(requestFor(bed, 'm-1'), callOf());
+      const request = requestFor(bed, 'm-1', {}, { providerID });
+      await bed.user.call('nova', 'DELETE', `/v2.1/servers/${providerID.split('/').at(-1)}`);
+      await eventually(async () => (await belongingsOf(bed)).servers.length === 0, SELDOM);
+
+      await expect(driver.getMachineStatus(request, callOf())).rejects.toMatchObject({ code: 'NotFound' });
+      expect((await belongingsOf(bed)).ports).toHaveLength(1);
+      await driver.deleteMachine(request, callOf());
+      expect(await belongingsOf(bed)).toEqual(nothing);
+    });
+
+    test('that lost the tags of its class is left alone, and one that lost those of Nova is not', async () => {
+      await using driver = newDriver({ pageSize: 1 });
+      const [left, found] = [
+        await driver.createMachine(requestFor(bed, 'm-1'), callOf()),
+        await driver.createMachine(requestFor(bed, 'm-2'), callOf()),
+      ];
+      const idOf = ({ providerID }: { providerID: string }): string => providerID.split('/').at(-1) ?? '';
+      await bed.user.call('nova', 'DELETE', `/v2.1/servers/${idOf(left)}/metadata/kubernetes.io-role-node`);
+      await bed.user.call('nova', 'DELETE', `/v2.1/servers/${idOf(found)}/tags`);
+
+      const listed = await driver.listMachines(requestFor(bed, 'm-1'), callOf());
+      expect(listed.map(({ providerID }) => providerID)).toEqual([found.providerID]);
+      const request = requestFor(bed, 'm-1', {}, { providerID: left.providerID });
+      await expect(driver.getMachineStatus(request, callOf())).rejects.toMatchObject({ code: 'NotFound' });
+      await driver.deleteMachine(stubOf('m-2', found.providerID, openStackClass(bed), secretOf(bed)), callOf());
+      await eventually(async () => {
+        const { servers, ports } = await belongingsOf(bed);
+        expect(servers.map(({ id }) => id)).toEqual([idOf(left)]);
+        expect(ports.map(({ name }) => name)).toEqual(['m-1']);
+      }, SELDOM);
+    });
+
+    test('is listed on whatever page, and is one server again when another one was made for it', async () => {
+      await using driver = newDriver({ pageSize: 1 });
+      const first = await driver.createMachine(requestFor(bed, 'm-1'), callOf());
+      const [made] = (await belongingsOf(bed)).servers;
+      const { imageID, networkID } = bed.seeds;
+      await bed.user.call('nova', 'POST', '/v2.1/servers', {
+        server: {
+          name: 'm-1',
+          flavorRef: '1',
+          imageRef: imageID,
+          networks: [{ uuid: networkID }],
+          metadata: made?.metadata ?? {},
+        },
+      });
+
+      expect(await driver.listMachines(requestFor(bed, 'm-1'), callOf())).toHaveLength(2);
+      await expect(driver.getMachineStatus(requestFor(bed, 'm-1'), callOf())).rejects.toMatchObject({
+        code: 'OutOfRange',
+      });
+      const again = await driver.createMachine(requestFor(bed, 'm-1'), callOf());
+
+      expect(again.providerID).toBe(first.providerID);
+      expect((await belongingsOf(bed)).servers.map(({ id }) => id)).toEqual([made?.id]);
+    });
+  });
+}

@@ -1,0 +1,196 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+
+import type { DriverCode } from '../../pkg/driver/error.ts';
+import type { SecretTexts } from '../drivers/requests.ts';
+import { eventually } from '../expect/eventually.ts';
+import { Api } from './api.ts';
+import type { Bed } from './bed.ts';
+import { callOf, newDriver, requestFor } from './driver.ts';
+import { belongingsOf, clear, SELDOM } from './leftovers.ts';
+import { PROJECTS, PUBLIC_KEY, seedImage } from './seed.ts';
+
+interface Row {
+  readonly what: string;
+  readonly change?: Readonly<Record<string, unknown>>;
+  readonly secret?: SecretTexts;
+  readonly code: DriverCode;
+  readonly says: string | RegExp;
+}
+
+const NOWHERE = '00000000-0000-4000-8000-000000000000';
+
+/** What a class or Secret asks for and does not get. */
+const ROWS: readonly Row[] = [
+  { what: 'an unknown flavor', change: { flavorName: 'none' }, code: 'ResourceExhausted', says: 'flavorName' },
+  { what: 'an unknown image', change: { imageID: NOWHERE }, code: 'InvalidArgument', says: 'find requested image' },
+  {
+    what: 'an unknown name of an image',
+    change: { imageID: undefined, imageName: 'none' },
+    code: 'Internal',
+    says: 'there is no image none',
+  },
+  {
+    what: 'a name that two images have',
+    change: { imageID: undefined, imageName: 'twice' },
+    code: 'Internal',
+    says: 'several images of the name twice',
+  },
+  { what: 'an unknown network', change: { networkID: NOWHERE }, code: 'InvalidArgument', says: NOWHERE },
+  {
+    what: 'an unknown name of a network',
+    change: { networkID: undefined, networks: [{ name: 'none' }] },
+    code: 'InvalidArgument',
+    says: 'networks[0].name: there is no network none',
+  },
+  {
+    what: 'an unknown security group',
+    change: { securityGroups: ['group-a', 'none'] },
+    code: 'InvalidArgument',
+    says: 'securityGroups[1]: there is no security group none',
+  },
+  { what: 'an unknown key', change: { keyName: 'none' }, code: 'InvalidArgument', says: 'Invalid key_name' },
+  { what: 'an unknown zone', change: { availabilityZone: 'none' }, code: 'InvalidArgument', says: 'zone' },
+  {
+    what: 'an unknown region',
+    change: { region: 'none' },
+    code: 'InvalidArgument',
+    says: 'there is one in lossy, region-1',
+  },
+  {
+    what: 'a flavor that fits no host',
+    change: { flavorName: 'huge' },
+    code: 'ResourceExhausted',
+    says: 'No valid host',
+  },
+  {
+    what: 'a host that builds nothing',
+    change: { availabilityZone: 'broken' },
+    code: 'Internal',
+    says: 'host is broken',
+  },
+  { what: 'a wrong password', secret: { password: 'wrong' }, code: 'Unauthenticated', says: 'requires authentication' },
+  {
+    what: 'an unknown project',
+    secret: { tenantName: 'none' },
+    code: 'Unauthenticated',
+    says: 'requires authentication',
+  },
+  { what: 'no Keystone', secret: { authURL: 'http://127.0.0.1:1/v3' }, code: 'Unavailable', says: '127.0.0.1:1' },
+];
+
+/** What cannot be made, why, and that nothing stays of it. */
+export function describeRefusals(bed: Bed): void {
+  describe('a machine that cannot be made', () => {
+    afterEach(async () => {
+      await clear(bed);
+    });
+
+    test('says why, leaves nothing, and is made by the same driver when it is put right', async () => {
+      await using driver = newDriver();
+      await seedImage(bed.admin, 'twice');
+      await seedImage(bed.admin, 'twice');
+
+      for (const { what, change, secret, code, says } of ROWS) {
+        const request = requestFor(bed, 'm-1', change, secret === undefined ? {} : { secret });
+        const err = await driver.createMachine(request, callOf()).catch((reason: unknown) => reason);
+        expect({ what, err }).toMatchObject({ what, err: { code, detail: expect.stringContaining(String(says)) } });
+        expect({ what, ...(await belongingsOf(bed)) }).toEqual({ what, servers: [], ports: [], floatingIPs: [] });
+      }
+      await expect(driver.createMachine(requestFor(bed, 'm-1'), callOf())).resolves.toMatchObject({ nodeName: 'm-1' });
+    });
+
+    test('because there is no room, in quota, zone or subnet, is made when there is', async () => {
+      await using driver = newDriver();
+      const { tightNetworkID, networkID } = bed.seeds;
+      // Another project's network: addresses of pods need its owner.
+      const shared = { networkID: undefined, networks: [{ id: networkID }], securityGroups: undefined };
+      const quota = { change: shared, secret: { tenantName: PROJECTS.small } };
+      const zone = { change: { flavorName: 'half', availabilityZone: 'small' }, secret: {} };
+      const small = async (name: string) =>
+        await driver.createMachine(requestFor(bed, name, quota.change, quota), callOf());
+      const half = async (name: string) => await driver.createMachine(requestFor(bed, name, zone.change), callOf());
+      const tight = { networkID: tightNetworkID };
+      const { ports } = await bed.user.call<{ ports: object[] }>(
+        'neutron',
+        'GET',
+        `/v2.0/ports?network_id=${tightNetworkID}`,
+      );
+      const fill = Array.from({ length: 5 - ports.length }, async () => {
+        await bed.user.call('neutron', 'POST', '/v2.0/ports', { port: { network_id: tightNetworkID, name: 'other' } });
+      });
+
+      await Promise.all([...fill, small('q-1'), small('q-2'), half('z-1'), half('z-2')]);
+
+      await expect(small('q-3')).rejects.toMatchObject({
+        code: 'ResourceExhausted',
+        detail: expect.stringContaining('Quota'),
+      });
+      await expect(half('z-3')).rejects.toMatchObject({ code: 'ResourceExhausted' });
+      await expect(driver.createMachine(requestFor(bed, 't-1', tight), callOf())).rejects.toMatchObject({
+        code: 'ResourceExhausted',
+      });
+      await driver.deleteMachine(requestFor(bed, 'q-1', quota.change, quota), callOf());
+      await driver.deleteMachine(requestFor(bed, 'z-1', zone.change), callOf());
+      await Promise.all([small('q-3'), half('z-3')]);
+      for (const name of ['q-2', 'q-3'])
+        await driver.deleteMachine(requestFor(bed, name, quota.change, quota), callOf());
+    });
+
+    test('since its password was changed is made when the Secret has the new one, and by an application credential', async () => {
+      await using driver = newDriver();
+      const old = { username: 'changing', password: 'old-password' };
+      const secret = { ...old, password: 'new-password' };
+      const id = await newUser(bed, old);
+      await driver.createMachine(requestFor(bed, 'm-1', {}, { secret: old }), callOf());
+      await bed.admin.call('keystone', 'PATCH', `/v3/users/${id}`, { user: { password: secret.password } });
+
+      // The token of before is good for a while: services remember it.
+      await using another = newDriver();
+      const refused = another.createMachine(requestFor(bed, 'm-2', {}, { secret: old }), callOf());
+      await expect(refused).rejects.toMatchObject({ code: 'Unauthenticated' });
+      // Keystone counts in seconds: a token of the second in which the password was changed is void.
+      const made = async () => await another.createMachine(requestFor(bed, 'm-2', {}, { secret }), callOf());
+      await eventually(made, SELDOM);
+      const application = await applicationCredential(bed, id, secret);
+      const { providerID } = await driver.getMachineStatus(
+        requestFor(bed, 'm-2', {}, { secret: application }),
+        callOf(),
+      );
+
+      expect(providerID).toMatch(/^openstack:/);
+      expect((await belongingsOf(bed)).servers.map(({ name }) => name).toSorted()).toEqual(['m-1', 'm-2']);
+    });
+  });
+}
+
+interface NamedUser {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** A member of the driver's project, with the key that the classes name. */
+async function newUser(bed: Bed, { username: name, password }: NamedUser): Promise<string> {
+  const { admin, seeds } = bed;
+  const { user } = await admin.call<{ user: { id: string } }>('keystone', 'POST', '/v3/users', {
+    user: { name, password, domain_id: 'default' },
+  });
+  const { roles } = await admin.call<{ roles: { id: string }[] }>('keystone', 'GET', '/v3/roles?name=member');
+  await admin.call('keystone', 'PUT', `/v3/projects/${seeds.projectID}/users/${user.id}/roles/${roles[0]?.id}`);
+  const own = await Api.open(bed.settings, { user: name, password, project: PROJECTS.machines });
+  await own.call('nova', 'POST', '/v2.1/os-keypairs', { keypair: { name: 'key', public_key: PUBLIC_KEY } });
+  return user.id;
+}
+
+/** Takes the place of user, project and password. */
+async function applicationCredential(bed: Bed, id: string, { username, password }: NamedUser): Promise<SecretTexts> {
+  const own = await Api.open(bed.settings, { user: username, password, project: PROJECTS.machines });
+  const path = `/v3/users/${id}/application_credentials`;
+  const { application_credential: made } = await own.call<{ application_credential: { id: string; secret: string } }>(
+    'keystone',
+    'POST',
+    path,
+    { application_credential: { name: 'driver' } },
+  );
+  const none = { username: '', password: '', tenantName: '', domainName: '' };
+  return { ...none, applicationCredentialID: made.id, applicationCredentialSecret: made.secret };
+}
