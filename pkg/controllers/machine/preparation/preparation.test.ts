@@ -268,6 +268,31 @@ describe('an abort', () => {
     expect(world.nodes.cache.get('m-1')?.spec?.unschedulable).toBe(true);
   });
 
+  test('lifts a cordon that was sent before and comes after it', async () => {
+    const world = start();
+    await run(world);
+    takeBack(world);
+    await run(world);
+    expect(world.nodes.patches).toEqual([]);
+
+    cordon(world);
+    await run(world);
+
+    expect(world.nodes.cache.get('m-1')?.spec?.unschedulable).toBeNull();
+  });
+
+  test('does not fail for a late cordon that the API server keeps', async () => {
+    const world = start({ [PREPARE]: 'false' });
+    cordon(world);
+    world.nodes.failure = new ApiError(403, 'Forbidden', 'nodes are sacred');
+
+    const { error, result } = await world.pass(world.only('preparation'));
+
+    expect(error).toBeUndefined();
+    expect(result).toMatchObject({ kind: 'requeue' });
+    expect(world.warnings).toHaveLength(1);
+  });
+
   test('sees a cordon that the cache does not show yet', async () => {
     const world = start();
     await run(world);

@@ -33,7 +33,8 @@ import { tellProgress } from '../drain/report.ts';
 import type { DrainState, Drains } from '../drain/session.ts';
 import type { MachineAccess } from '../machine-access.ts';
 import type { News } from '../news.ts';
-import { liftOwnCordon } from '../node/own-cordon.ts';
+import { namedNode } from '../node/named-node.ts';
+import { liftOwnCordon, withoutOwnCordon } from '../node/own-cordon.ts';
 import { planPreparation } from './plan.ts';
 
 /** When to look again at a Machine that has changed meanwhile: the cache shows it in a moment. */
@@ -74,6 +75,7 @@ async function prepare(deps: Own, ctx: MachineContext): Promise<StepResult> {
   const hasBegun = hasPreparationBegun(observed);
   if (!isAsked && !hasBegun) {
     show(deps, ctx, undefined);
+    await liftLeft(deps, ctx);
     return next;
   }
   const node = nodes === undefined ? undefined : await nodeOf(deps.machines, ctx, nodes);
@@ -238,6 +240,24 @@ async function abort(deps: Own, ctx: MachineContext): Promise<StepResult> {
   show(deps, ctx, undefined);
   pass.event('DeletionAborted', 'The prepared deletion was aborted: the machine is kept.', 'record');
   return requeue(0, 'that to be recorded');
+}
+
+/**
+ * A cordon that a drain had sent when it was broken off may come after the abort: the server does what nobody waits for any more. The Node
+ * shows whose it is.
+ */
+async function liftLeft({ machines }: Deps, ctx: MachineContext): Promise<void> {
+  const { nodes, pass, log } = ctx;
+  const node = namedNode(ctx, machines);
+  if (nodes === undefined || typeof node !== 'object' || withoutOwnCordon(node) === undefined) return;
+  if (isMaintained(ctx, nodes)) return;
+  try {
+    await liftOwnCordon(ctx, nodes, node);
+  } catch (err) {
+    if (!(err instanceof ApiError) || ctx.signal.aborted) throw err;
+    log.warn({ err, node: node.metadata.name }, 'could not lift a cordon that nobody needs');
+    pass.alsoAfter(REFUSED_RETRY_MS, 'the API server to uncordon the Node');
+  }
 }
 
 /** Whether a maintenance is asked for, or not over yet: it cares for the cordon. */
