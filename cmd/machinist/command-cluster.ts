@@ -99,18 +99,29 @@ export class CommandCluster implements AsyncDisposable {
     }
   }
 
+  /** DELETE of exactly this object. Throws ApiError. */
+  async remove<T extends KubeObject>(resource: Resource<T>, { metadata: { name, uid } }: T): Promise<void> {
+    await this.#writer.delete('destroy', resource, { namespace: this.#namespace, name }, { uid });
+  }
+
   /**
    * Shows every state of an object until `look` says that it has seen enough. Rejects with what `look` throws, when the object is
-   * deleted, and after `timeoutMs` (0 waits forever). Outages of the server are waited for.
+   * deleted, and after `timeoutMs` (0 waits forever). Outages of the server are waited for. `gone`: which object is meant, and what is
+   * asked instead when it is deleted.
    */
   async follow<T extends KubeObject>(
     resource: Resource<T>,
     name: string,
     look: (object: T) => boolean,
     timeoutMs: number,
+    gone?: { readonly uid: string; readonly look: () => boolean },
   ): Promise<void> {
-    const first = await this.get(resource, name);
-    if (look(first)) return;
+    const uid = gone?.uid ?? (await this.get(resource, name)).metadata.uid;
+    const lookAt = (object: T | undefined): boolean => {
+      if (object?.metadata.uid === uid) return look(object);
+      if (gone === undefined) throw new CommandError('object has been deleted');
+      return gone.look();
+    };
 
     const done = Promise.withResolvers<void>();
     const ended = new AbortController();
@@ -120,14 +131,19 @@ export class CommandCluster implements AsyncDisposable {
       selection: { namespace: this.#namespace, fieldSelector: `metadata.name=${name}` },
     });
     const informer = new ReflectedInformer({ source, clock: this.#clock, log: silentLogger, cluster: CONTROL });
-    informer.onChange((_old, current) => {
+    const show = (current: T | undefined): void => {
       try {
-        if (current?.metadata.uid !== first.metadata.uid) throw new CommandError('object has been deleted');
-        if (look(current)) done.resolve();
+        if (lookAt(current)) done.resolve();
       } catch (err) {
         done.reject(err);
       }
-    });
+    };
+    informer.onChange((_old, current) => show(current));
+    // One that was gone before the first list is no change.
+    const first = informer.waitForSync(ended.signal).then(
+      () => (informer.list().length === 0 ? show(undefined) : undefined),
+      () => undefined,
+    );
     const late = new CommandError('timed out waiting for the condition');
     const timer = timeoutMs === 0 ? undefined : setTimeout(() => done.reject(late), timeoutMs);
     const running = informer.run(ended.signal);
@@ -136,7 +152,7 @@ export class CommandCluster implements AsyncDisposable {
     } finally {
       clearTimeout(timer);
       ended.abort();
-      await running;
+      await Promise.all([running, first]);
     }
   }
 

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 
 import { HELP_HINT, type ParsedCommandLine, withFlags } from '../../pkg/config/command-line.ts';
 import { parseCommand } from '../parse-command.ts';
+import { deleteCommand } from './delete/command.ts';
 import { describeCommand } from './describe/command.ts';
 import { maintenanceCommand } from './maintenance/command.ts';
 import { preflightCommand } from './preflight/command.ts';
@@ -19,7 +20,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
 
   withFlags(program.command('run').description('Run the controllers.'), 'machinist run', run);
   program.addCommand(preflightCommand().copyInheritedSettings(program));
-  for (const command of [rolloutCommand(), describeCommand(), maintenanceCommand()]) {
+  for (const command of [rolloutCommand(), describeCommand(), maintenanceCommand(), deleteCommand()]) {
     for (const one of [command, ...command.commands]) one.copyInheritedSettings(program);
     program.addCommand(command);
   }

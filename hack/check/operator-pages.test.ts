@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 
+import { deleteCommand } from '../../cmd/machinist/delete/command.ts';
 import { describeCommand } from '../../cmd/machinist/describe/command.ts';
 import { maintenanceCommand } from '../../cmd/machinist/maintenance/command.ts';
 import { preflightCommand } from '../../cmd/machinist/preflight/command.ts';
@@ -22,7 +23,13 @@ const OTHERS_FLAGS = [
   'create-namespace reuse-values set skip-crds target values',
   'enable-provisioning-requests expander kubeconfig max-node-provision-time max-node-startup-time skip-nodes-with-',
 ].flatMap((line) => line.split(' '));
-const COMMANDS: readonly Command[] = [rolloutCommand(), describeCommand(), maintenanceCommand(), preflightCommand()];
+const COMMANDS: readonly Command[] = [
+  rolloutCommand(),
+  describeCommand(),
+  maintenanceCommand(),
+  deleteCommand(),
+  preflightCommand(),
+];
 const OPTIONS = COMMANDS.flatMap((command) => [command, ...command.commands]).flatMap(({ options }) => options);
 const KNOWN_FLAGS = new Set([
   ...FLAGS.map(({ name }) => name),

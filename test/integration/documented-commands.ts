@@ -28,6 +28,7 @@ export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
     /^(?:kubectl (?:apply|describe|rollout|auth can-i|delete -k)|machinist (?:describe machine|rollout(?: \w+)?))$/,
     'a word for something',
   ],
+  [/^machinist delete machine .*--abort/, 'only while a deletion is prepared; prepared-deletion.test.ts aborts one'],
   [/^machinist run(?!.*--help)/, 'does not end; test/e2e starts it'],
   [/\[-|…/, 'says what may stand where'],
   [/^curl -OJ|^kubectl port-forward /, 'no kubelet runs pods; test/integration/health-server.test.ts takes profiles'],

@@ -1,0 +1,76 @@
+import { GROUP } from '../../../pkg/apis/machine/v1alpha1/group.ts';
+import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
+import { isBeingDeleted } from '../../../pkg/apis/meta.ts';
+import type { DeletionPolicy } from '../../../pkg/controllers/machines/deletion-policy.ts';
+import { machines } from '../../../pkg/kube/resource.ts';
+import { CommandCluster } from '../command-cluster.ts';
+import { exitCodeOf, type Say, type Terminal } from '../terminal.ts';
+import { version } from '../version.ts';
+import { annotationsFor, type Goal, progressOf } from './progress.ts';
+
+/** What `delete machine` was asked for. */
+export interface DeleteOptions {
+  readonly kubeconfig: string;
+  readonly namespace: string;
+  readonly policy?: DeletionPolicy;
+  readonly prepare?: boolean;
+  readonly abort?: boolean;
+  readonly wait: boolean;
+  /** 0 waits forever. */
+  readonly timeout: number;
+}
+
+const SAID: Readonly<Record<Goal, string>> = {
+  gone: 'deletion requested',
+  prepared: 'deletion being prepared',
+  kept: 'deletion aborted',
+};
+
+/** Deletes a Machine, prepares that, or aborts what is prepared. Resolves with the exit code. */
+export async function deleteMachine(name: string, options: DeleteOptions, terminal: Terminal): Promise<number> {
+  return await exitCodeOf(terminal, async () => {
+    const { env, out } = terminal;
+    const { kubeconfig, namespace, policy, prepare, abort, wait, timeout } = options;
+    const goal: Goal = abort === true ? 'kept' : prepare === true ? 'prepared' : 'gone';
+    const userAgent = `machinist/${version()} delete`;
+    await using cluster = await CommandCluster.open({ kubeconfig, namespace, env, userAgent });
+    const machine = await ask(cluster, name, goal, policy);
+    out(`machine.${GROUP}/${name} ${SAID[goal]}`);
+    if (wait) await show(cluster, machine, goal, timeout, out);
+  });
+}
+
+/** Asks for it; resolves with the Machine that is meant. */
+async function ask(
+  cluster: CommandCluster,
+  name: string,
+  goal: Goal,
+  policy: DeletionPolicy | undefined,
+): Promise<Machine> {
+  let machine = await cluster.get(machines, name);
+  await cluster.change(machines, name, (now) => {
+    machine = now;
+    const annotations = annotationsFor(now, goal, policy);
+    return annotations && { metadata: { annotations } };
+  });
+  if (goal === 'gone' && !isBeingDeleted(machine)) await cluster.remove(machines, machine);
+  return machine;
+}
+
+/** Says every change until the goal is reached. */
+async function show(
+  cluster: CommandCluster,
+  { metadata: { name, uid } }: Machine,
+  goal: Goal,
+  timeoutMs: number,
+  say: Say,
+): Promise<void> {
+  let said: string | undefined;
+  const look = (machine: Machine | undefined): boolean => {
+    const { text, isDone } = progressOf(name, machine, goal, cluster.now());
+    if (text !== said) say(text);
+    said = text;
+    return isDone;
+  };
+  await cluster.follow(machines, name, look, timeoutMs, { uid, look: () => look(undefined) });
+}
