@@ -6,6 +6,7 @@ import {
   FREEZE_LABEL,
   LAST_SCALER_CHANGE_ANNOTATION,
   MACHINE_FINALIZER,
+  MAINTENANCE_ANNOTATION,
   MAX_REPLICAS_ANNOTATION,
   NODE_SYNC_REFUSED_ANNOTATION,
   PREFER_NO_SCHEDULE_KEY,
@@ -591,4 +592,56 @@ describe('a recreation', () => {
     expect(Math.max(...mixed)).toBe(1);
     expect(world.succeeded('create', 'machines')).toBe(8);
   });
+});
+
+test('machines in maintenance count as unavailable: they follow changes of the template, and use up what a rollout may take', async () => {
+  await using world = await MachineSetWorld.start({ startMs: 30, stopMs: 50 });
+  await world.createDeployment(3, limited({ maxSurge: 0, maxUnavailable: 2 }));
+  await complete(world, 3);
+  const age = ({ metadata }: Machine): string => `${metadata.creationTimestamp} ${metadata.name}`;
+  const [oldest, ...others] = world.running().toSorted((a, b) => (age(a) < age(b) ? -1 : 1));
+  const names = others.map(({ metadata }) => metadata.name);
+  const annotate = (name: string, value: string | null): Promise<Machine> =>
+    world.patch(machines, name, { metadata: { annotations: { [MAINTENANCE_ANNOTATION]: value } } });
+  const untilAvailable = (availableReplicas: number): Promise<unknown> =>
+    eventually(
+      async () => expect((await world.get(machineDeployments, 'd')).status).toMatchObject({ availableReplicas }),
+      { timeoutMs: 30_000 },
+    );
+  for (const name of names) await annotate(name, 'true');
+  await untilAvailable(1);
+
+  const labels = { a: '1' };
+  await world.patch(machineDeployments, 'd', {
+    spec: { template: { spec: { nodeTemplate: { metadata: { labels } } } } },
+  });
+  await eventually(
+    () => {
+      for (const { metadata, spec } of world.running()) {
+        expect(spec.nodeTemplate?.metadata?.labels).toEqual(labels);
+        const asked = metadata.annotations?.[MAINTENANCE_ANNOTATION];
+        expect(asked).toBe(names.includes(metadata.name) ? 'true' : undefined);
+      }
+    },
+    { timeoutMs: 30_000 },
+  );
+
+  await world.patch(machineDeployments, 'd', CLASS_2);
+  await eventually(
+    async () => {
+      const { metadata, status } = await world.get(machineDeployments, 'd');
+      expect(status).toMatchObject({
+        observedGeneration: metadata.generation,
+        updatedReplicas: 0,
+        availableReplicas: 1,
+      });
+      expect((await setOf(world, 'c2')).status?.observedGeneration).toBeGreaterThan(0);
+    },
+    { timeoutMs: 30_000 },
+  );
+  expect(world.running().map(({ metadata }) => metadata.name)).toContain(oldest?.metadata.name);
+  expect(world.running()).toHaveLength(3);
+
+  for (const name of names) await annotate(name, null);
+  await complete(world, 3, 'c2');
 });

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 
+import { MAINTENANCE_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Node } from '../../pkg/apis/wire.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';
@@ -187,6 +189,42 @@ describe('while the target cluster cannot be reached', () => {
       );
       expect(cloud.created).toHaveLength(4);
       expect([...cloud.doubled]).toEqual([]);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'no Node is cordoned, drained or given back for maintenance, until it answers again',
+    async () => {
+      await using manager = await startManager();
+      const [ending = '', starting = ''] = await pool.untilUp(2);
+      const isCordoned = async (name: string): Promise<boolean> => {
+        const { body } = await site.api.request(`/api/v1/nodes/${name}`);
+        return (body as Node).spec?.unschedulable === true;
+      };
+      const untilSays = (name: string, wanted: string): Promise<unknown> =>
+        eventually(async () => {
+          const { machineConditions = [] } = (await pool.machine(name)).status ?? {};
+          expect(machineConditions.find(({ type }) => type === 'Maintenance')?.reason).toBe(wanted);
+        }, PATIENCE);
+      await pool.annotate(ending, { [MAINTENANCE_ANNOTATION]: 'true' });
+      await untilSays(ending, 'InMaintenance');
+
+      target.set('refuse');
+      await untilOutage(manager, 'target', true);
+      await pool.annotate(ending, { [MAINTENANCE_ANNOTATION]: null });
+      await pool.annotate(starting, { [MAINTENANCE_ANNOTATION]: 'true' });
+      await untilSays(starting, 'Requested');
+      await untilSays(ending, 'NotInMaintenance');
+      const during = [await isCordoned(ending), await isCordoned(starting)];
+
+      target.set('up');
+      await untilOutage(manager, 'target', false);
+      await untilSays(starting, 'InMaintenance');
+      await eventually(async () => !(await isCordoned(ending)), PATIENCE);
+      expect(during).toEqual([true, false]);
+      expect(await isCordoned(starting)).toBe(true);
+      expect(cloud.created).toHaveLength(2);
     },
     TEST_MS,
   );

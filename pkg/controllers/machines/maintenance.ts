@@ -29,8 +29,15 @@ export type MaintenanceReason = (typeof MAINTENANCE_REASONS)[number];
 export const WITHOUT_NODE = 'none';
 export const GIVEN_BACK = 'given-back';
 
+/** Reasons of the condition of a Node that has nothing of a maintenance. */
+const SILENT: ReadonlySet<string | undefined> = new Set([undefined, 'NotInMaintenance', 'InvalidValue']);
 /** Values of the request; any other counts as none. */
 const VALUES: ReadonlySet<string> = new Set(['true', 'false']);
+
+/** Whether a Node whose condition has this reason has nothing of a maintenance. */
+export function isSilent(reason: string | undefined): boolean {
+  return SILENT.has(reason);
+}
 
 type WithAnnotations = Pick<Machine | Node, 'metadata'>;
 
@@ -75,17 +82,15 @@ export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): Ma
     return mirrored === undefined ? undefined : told('NotInMaintenance', ENDED);
   }
   if (emptied === GIVEN_BACK) {
-    return mirrored?.reason === 'UncordonFailed'
-      ? told('UncordonFailed', mirrored.message ?? '')
-      : told('NotInMaintenance', ENDED);
+    if (mirrored?.reason === 'UncordonFailed') return told('UncordonFailed', mirrored.message ?? '');
+    return told('NotInMaintenance', isSilent(mirrored?.reason) ? ENDED : RETURNING);
   }
   if (emptied === WITHOUT_NODE) return told('InMaintenance', `There is no Node that would have to be drained. ${END}`);
   const hooks = emptied === undefined ? drainHooksOf({ metadata }, 'maintenance') : [];
   if (hooks.length > 0) return told('WaitingForHooks', describeHooks(hooks));
   const reason = MAINTENANCE_REASONS.find((one) => one === mirrored?.reason);
   // What the mirror says before the Node was told is of another time.
-  if (reason === undefined || reason === 'NotInMaintenance' || reason === 'InvalidValue')
-    return told('Requested', REQUESTED);
+  if (reason === undefined || isSilent(reason)) return told('Requested', REQUESTED);
   return told(reason, mirrored?.message ?? '');
 }
 
@@ -93,6 +98,8 @@ export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): Ma
 export const END = `It ends when annotation ${MAINTENANCE_ANNOTATION} is removed from Machine and Node.`;
 /** That it was seen. */
 export const REQUESTED = 'Maintenance was requested.';
+/** That it is about to be over. */
+const RETURNING = 'Maintenance is not requested any more: the Node is given back to its pods.';
 /** That it is over. */
 export const ENDED = 'Maintenance is not requested.';
 

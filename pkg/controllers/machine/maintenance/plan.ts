@@ -1,4 +1,4 @@
-import { GIVEN_BACK, WITHOUT_NODE } from '../../machines/maintenance.ts';
+import { GIVEN_BACK, isSilent, WITHOUT_NODE } from '../../machines/maintenance.ts';
 
 /** What a decision about maintenance depends on. */
 export interface MaintenanceFacts {
@@ -19,9 +19,6 @@ export interface MaintenanceFacts {
 /** What is to be done about the maintenance of a machine. */
 export type MaintenancePlan =
   'leave-alone' | 'begin' | 'empty' | 'keep' | 'withdraw' | 'give-back' | 'restart-clock' | 'end';
-
-/** The Node says nothing of a maintenance that was begun. */
-const SILENT: ReadonlySet<string | undefined> = new Set([undefined, 'NotInMaintenance', 'InvalidValue']);
 
 /**
  * Decides about the maintenance of a machine. That it began is recorded before its Node is touched, and forgotten when all is as before:
@@ -44,7 +41,7 @@ export function planMaintenance(facts: MaintenanceFacts): MaintenancePlan {
     if (!isRecorded) return 'begin';
     return emptied === (nodeUID ?? WITHOUT_NODE) ? 'keep' : 'empty';
   }
-  if (!isRecorded) return nodeUID === undefined || SILENT.has(shown) ? 'leave-alone' : 'give-back';
+  if (!isRecorded) return nodeUID === undefined || isSilent(shown) ? 'leave-alone' : 'give-back';
   if (emptied !== GIVEN_BACK) return 'withdraw';
   if (nodeUID !== undefined && shown !== 'NotInMaintenance') return 'give-back';
   return isClockRestarted ? 'end' : 'restart-clock';
