@@ -150,7 +150,7 @@ describe('maintenance', () => {
     expect(await one.pods()).toEqual([]);
     expect((await maintenance(world, 'status', one.name)).out).toEqual(started.out.slice(-1));
 
-    const ended = await maintenance(world, 'end', one.name);
+    const ended = await maintenance(world, 'end', `node/${one.name}`);
     expect(ended).toMatchObject({ code: 0, err: [] });
     expect(ended.out.at(-1)).toBe(`machine "${one.name}" is not in maintenance`);
     expect((await one.node()).spec?.unschedulable).toBe(true);

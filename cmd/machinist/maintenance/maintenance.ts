@@ -34,19 +34,25 @@ export async function runMaintenance(
   });
 }
 
+/** What may stand before a name, as for kubectl: of Machines, else of Nodes. */
+const TARGET = /^(?:(?:(?<machine>machines?|mc)|(?<node>nodes?|no))\/)?(?<name>[^/]+)$/;
+
 /** The Machine of that name, else the one whose Node has it. Throws CommandError. */
 async function machineNamed(cluster: CommandCluster, target: string): Promise<string> {
-  try {
-    return (await cluster.get(machines, target)).metadata.name;
-  } catch (err) {
-    if (!isNotFound(err)) throw err;
-    const found = await cluster.list(machines, `${NODE_LABEL}=${target}`);
-    const [first, ...others] = found.map(({ metadata }) => metadata.name);
-    if (first === undefined)
-      throw new CommandError(`there is no machine "${target}", and none with a Node of that name`);
-    if (others.length === 0) return first;
-    throw new CommandError(`several machines name Node "${target}": ${[first, ...others].join(', ')}`);
+  const { machine, node, name } = TARGET.exec(target)?.groups ?? {};
+  if (name === undefined) throw new CommandError('one machine is expected, as NAME, mc/NAME or node/NAME');
+  if (node === undefined) {
+    try {
+      return (await cluster.get(machines, name)).metadata.name;
+    } catch (err) {
+      if (machine !== undefined || !isNotFound(err)) throw err;
+    }
   }
+  const found = await cluster.list(machines, `${NODE_LABEL}=${name}`);
+  const [first, ...others] = found.map(({ metadata }) => metadata.name);
+  if (first === undefined) throw new CommandError(`there is no machine "${name}", and none with a Node of that name`);
+  if (others.length === 0) return first;
+  throw new CommandError(`several machines name Node "${name}": ${[first, ...others].join(', ')}`);
 }
 
 async function ask(cluster: CommandCluster, name: string, goal: 'start' | 'end', say: Say): Promise<void> {

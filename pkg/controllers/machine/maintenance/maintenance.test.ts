@@ -528,6 +528,53 @@ describe('a machine in maintenance', () => {
     expect(isCordoned(kept)).toBe(true);
   });
 
+  test('whose Node shows another machine has no Node', async () => {
+    const kept = new KeptMachine();
+    const { world, machine } = kept;
+    const metadata = { ...machine.metadata, name: 'm-2', uid: 'uid-of-m-2', annotations: { [ASKED]: 'true' } };
+    world.machines.put({ ...machine, metadata });
+
+    for (let i = 0; i < 4; i++) await world.pass(world.creation, 'default/m-2');
+
+    const now = world.machines.get('default/m-2');
+    expect(now?.metadata.annotations).toHaveProperty([EMPTIED], 'none');
+    expect(world.drains.requests).toEqual([]);
+    expect(isCordoned(kept)).toBe(false);
+  });
+
+  test('that failed before and is preserved is emptied by its preservation first', async () => {
+    const kept = new KeptMachine();
+    kept.annotateMachine(PRESERVE_ANNOTATION, 'now');
+    kept.fail();
+    await kept.rest();
+    kept.annotateMachine(ASKED, 'true');
+    await kept.rest();
+    expect(shown(kept)).toBe('False Requested');
+    expect(kept.world.drains.requests).toHaveLength(1);
+
+    for (let i = 0; i < 2; i++) {
+      await kept.endDrains();
+      await kept.rest();
+    }
+
+    expect(shown(kept)).toBe('True InMaintenance');
+    expect(kept.phase).toBe('Failed');
+  });
+
+  test('is deleted as any other: nothing is skipped', async () => {
+    const kept = await inMaintenance();
+    const before = kept.world.drains.requests.length;
+    kept.changeMachine((m) => void (m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'));
+
+    for (let i = 0; i < 3; i++) {
+      await kept.world.pass(kept.world.deletion);
+      await kept.world.settle();
+    }
+
+    expect(kept.world.drains.requests.slice(before)).toMatchObject([{ barrier: 'cordon', nodeName: 'm-1' }]);
+    expect(kept.machine.status?.lastOperation?.description).toContain('Initiate node drain');
+  });
+
   test('costs no writes while nothing happens', async () => {
     const kept = await inMaintenance();
     const before = [kept.world.writes, kept.world.nodes.done.length];
