@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import PQueue from 'p-queue';
 
-import { MAINTENANCE_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import { MAINTENANCE_ANNOTATION, PREPARE_DELETION_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { MAINTENANCE } from '../../pkg/controllers/machines/maintenance.ts';
+import { hasPreparationBegun, preparationShownBy } from '../../pkg/controllers/machines/prepared-deletion.ts';
 import { CrashPoint, hitAt, type Point, POINTS } from '../cloud/crash-point.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
@@ -15,7 +16,7 @@ import { eventually } from '../expect/eventually.ts';
 /*
  * The manager dies at every one of its mutations of a drain and a deletion, or loses its answer: two pods are evicted, a third one
  * with its volume, the VM goes, the Node goes; or the same by force. Anyone who comes next ends it, in the same order. The same through
- * a maintenance: two pods are evicted, and then the Node is given back.
+ * a maintenance: two pods are evicted, and then the Node is given back. And through a deletion that is prepared, and one that is aborted.
  * MACHINIST_CRASH_POINTS=all walks every n; without it, a sample.
  */
 const EVERY = process.env['MACHINIST_CRASH_POINTS'] === 'all';
@@ -23,6 +24,7 @@ const EVERY = process.env['MACHINIST_CRASH_POINTS'] === 'all';
 const CONCURRENCY = 6;
 const SAMPLE_STEP = 5;
 const MAINTENANCE_STEP = 6;
+const PREPARATION_STEP = 8;
 /** The volume leaves its Node, and arrives elsewhere, so late. */
 const LATE_MS = 100;
 
@@ -115,20 +117,31 @@ interface Maintenance extends Omit<End, 'early'> {
   readonly left: readonly string[];
 }
 
-/** Takes an undisturbed machine into maintenance and back, while the n-th mutation from there on goes wrong. */
-async function maintainWith(n: number, point: Point): Promise<Maintenance> {
+/** A machine with two pods, as somebody sees it while its manager has a fault. */
+interface Scene {
+  readonly pool: Pool;
+  readonly workload: Workload;
+  readonly name: string;
+  /** Waits for what the managers do. */
+  readonly until: (what: string, isSo: () => Promise<boolean>) => Promise<void>;
+}
+
+/** Has a machine with two pods run undisturbed, and does `act` while the n-th mutation from there on goes wrong. */
+async function withFault(
+  n: number,
+  point: Point,
+  act: (scene: Scene) => Promise<void>,
+): Promise<Omit<End, 'early'> & { readonly texts: readonly string[] }> {
   await using cloud = await SimulatedCloud.start({ site });
   await using pool = await Pool.create({ site, cloud, replicas: 0 });
   const workload = await Workload.open(site.api, pool.namespace);
   const [crash, after] = [new CrashPoint(n, point), new CrashPoint(0, point)];
   let isArmed = false;
-  const start = (watched: CrashPoint): Promise<InProcessManager> =>
-    InProcessManager.start({
-      ...pool.access,
-      hooks: {
-        intercept: async (mutation, send) => (isArmed ? await watched.intercept(mutation, send) : await send()),
-      },
-    });
+  const start = (watched: CrashPoint): Promise<InProcessManager> => {
+    const intercept: typeof watched.intercept = async (mutation, send) =>
+      isArmed ? await watched.intercept(mutation, send) : await send();
+    return InProcessManager.start({ ...pool.access, hooks: { intercept, interceptDriver: intercept } });
+  };
   await using managers = await Succession.start(
     crash,
     () => start(crash),
@@ -137,35 +150,74 @@ async function maintainWith(n: number, point: Point): Promise<Maintenance> {
   const name = await pool.addMachine();
   await workload.pod(name);
   await workload.pod(name);
-  const untilShown = async (reason: string): Promise<void> => {
-    const shown = async (): Promise<boolean> => {
-      const { conditions = [] } = (await workload.node(name)).status ?? {};
-      return conditions.some((one) => one.type === MAINTENANCE && one.reason === reason);
-    };
-    const patience = { timeoutMs: 240_000, intervalMs: 200, describe: `${name} to be ${reason} (${n} ${point})` };
-    await Promise.race([eventually(shown, patience), managers.failed]);
+  const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
+    const patience = { timeoutMs: 240_000, intervalMs: 200, describe: `${name} to ${what} (${n} ${point})` };
+    await Promise.race([eventually(isSo, patience), managers.failed]);
   };
 
   isArmed = true;
-  await pool.annotate(name, { [MAINTENANCE_ANNOTATION]: 'true' });
-  let failure: string | undefined;
+  const failure = await act({ pool, workload, name, until }).then(
+    () => undefined,
+    (err: unknown) => (err instanceof Error ? err.message : String(err)),
+  );
+  const texts = [...crash.texts, ...after.texts];
+  const killed = texts.filter((text) => text.startsWith('DELETE pods'));
+  return { n, hit: crash.texts[n - 1], failure, mutations: crash.texts.length, killed, texts };
+}
+
+/** Takes an undisturbed machine into maintenance and back, while the n-th mutation from there on goes wrong. */
+async function maintainWith(n: number, point: Point): Promise<Maintenance> {
   const early: string[] = [];
-  try {
+  const left: string[] = [];
+  const { texts, ...end } = await withFault(n, point, async ({ pool, workload, name, until }) => {
+    const untilShown = async (reason: string): Promise<void> =>
+      await until(`be ${reason}`, async () => {
+        const { conditions = [] } = (await workload.node(name)).status ?? {};
+        return conditions.some((one) => one.type === MAINTENANCE && one.reason === reason);
+      });
+    await pool.annotate(name, { [MAINTENANCE_ANNOTATION]: 'true' });
     await untilShown('InMaintenance');
     early.push(...(await leftAt(workload, name)));
     if ((await workload.node(name)).spec?.unschedulable !== true) early.push('a Node that is not cordoned');
     await pool.annotate(name, { [MAINTENANCE_ANNOTATION]: null });
     await untilShown('NotInMaintenance');
-    await eventually(async () => (await marksOf(pool, name)).length === 0, { timeoutMs: 60_000, intervalMs: 200 });
-  } catch (err) {
-    failure = err instanceof Error ? err.message : String(err);
-  }
-  const { metadata, spec } = await workload.node(name);
-  const left = Object.keys(metadata.annotations ?? {}).filter((key) => /maintenance|scale-down-disabled/.test(key));
-  if (spec?.unschedulable === true) left.push('the cordon');
-  const texts = [...crash.texts, ...after.texts];
-  const killed = texts.filter((text) => /^(DELETE|DRIVER)/.test(text));
-  return { n, hit: crash.texts[n - 1], failure, mutations: crash.texts.length, early, killed, left };
+    await until('show nothing of it', async () => (await marksOf(pool, name)).length === 0);
+    const { metadata, spec } = await workload.node(name);
+    left.push(...Object.keys(metadata.annotations ?? {}).filter((key) => /maintenance|scale-down-disabled/.test(key)));
+    if (spec?.unschedulable === true) left.push('the cordon');
+  });
+  return { ...end, early, killed: texts.filter((text) => /^(DELETE|DRIVER)/.test(text)), left };
+}
+
+/** Has a deletion prepared, or aborted while a budget blocks it, while the n-th mutation from there on goes wrong. */
+async function prepareWith(isAborted: boolean, n: number, point: Point): Promise<Maintenance> {
+  const early: string[] = [];
+  const left: string[] = [];
+  const { texts, ...end } = await withFault(n, point, async ({ pool, workload, name, until }) => {
+    const isCordoned = async (): Promise<boolean> => (await workload.node(name)).spec?.unschedulable === true;
+    if (isAborted) await workload.forbidEvictions(2);
+    await pool.annotate(name, { [PREPARE_DELETION_ANNOTATION]: 'true' });
+    if (!isAborted) {
+      await pool.untilEmpty();
+      left.push(...(await leftAt(workload, name)));
+      return;
+    }
+    await until('be cordoned', isCordoned);
+    await pool.annotate(name, { [PREPARE_DELETION_ANNOTATION]: null });
+    await until('be as before', async () => {
+      const machine = await pool.machine(name);
+      const isOver = !hasPreparationBegun(machine) && preparationShownBy(machine) === undefined;
+      return isOver && !(await isCordoned());
+    });
+    if ((await workload.pods()).length !== 2) early.push('a pod that is gone');
+  });
+  const destroyed = texts.filter((text) => /^(DELETE machines|DRIVER)/.test(text));
+  if (isAborted) early.push(...destroyed);
+  // Pods are evicted while the machine is still there, and its deletion finds none.
+  const evicted = texts.findLastIndex((text) => text.includes('/eviction'));
+  const deleted = texts.findIndex((text) => text.startsWith('DELETE machines'));
+  if (!isAborted && evicted > deleted) early.push(`${texts[evicted]} after ${texts[deleted]}`);
+  return { ...end, early, left };
 }
 
 /** What the Machine shows of a maintenance. */
@@ -224,4 +276,25 @@ describe('a manager that dies or loses an answer at its n-th mutation', () => {
     ).toEqual([]);
     expect(hit.filter((one) => one.hit === undefined)).toEqual([]);
   }, 900_000);
+
+  test.each([{ isAborted: false }, { isAborted: true }])(
+    'ends a prepared deletion that was begun, or its abort, as a whole (abort: $isAborted): at each mutation',
+    async ({ isAborted }) => {
+      const { mutations, ...undisturbed } = await prepareWith(isAborted, 0, 'before');
+      const queue = new PQueue({ concurrency: CONCURRENCY });
+      const rounds: Promise<Maintenance>[] = [];
+      for (const [i, point] of POINTS.entries()) {
+        for (let n = EVERY ? 1 : 1 + i; n <= mutations; n += EVERY ? 1 : PREPARATION_STEP) {
+          rounds.push(queue.add(() => hitAt(n, (at) => prepareWith(isAborted, at, point))));
+        }
+      }
+      const hit = await Promise.all(rounds);
+
+      const isWrong = ({ failure, early, killed, left }: Omit<Maintenance, 'mutations'>): boolean =>
+        failure !== undefined || [...early, ...killed, ...left].length > 0;
+      expect([undisturbed, ...hit].filter(isWrong)).toEqual([]);
+      expect(hit.filter((one) => one.hit === undefined)).toEqual([]);
+    },
+    900_000,
+  );
 });
