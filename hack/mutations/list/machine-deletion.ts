@@ -717,28 +717,40 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     from: "if (!hasBegun) return 'begin';",
     to: '',
     why: 'A Node is cordoned before anything says that an abort has to uncordon it.',
-    tests: ['pkg/controllers/machine/preparation'],
+    tests: [
+      'pkg/controllers/machine/preparation/plan.test.ts',
+      'pkg/controllers/machine/preparation/preparation.test.ts',
+    ],
   },
   {
     file: 'pkg/controllers/machine/preparation/plan.ts',
     from: "if (!isAsked) return hasBegun ? 'abort' : 'nothing';",
     to: "if (!isAsked) return 'nothing';",
     why: 'A deletion that was taken back leaves its Node cordoned.',
-    tests: ['pkg/controllers/machine/preparation'],
+    tests: [
+      'pkg/controllers/machine/preparation/plan.test.ts',
+      'pkg/controllers/machine/preparation/preparation.test.ts',
+    ],
   },
   {
     file: 'pkg/controllers/machine/preparation/preparation.ts',
     from: 'return live?.metadata.uid === observed.metadata.uid && isWanted(live);',
     to: 'return live !== undefined;',
     why: 'A Node is drained for a deletion that was taken back before.',
-    tests: ['pkg/controllers/machine/preparation'],
+    tests: [
+      'pkg/controllers/machine/preparation/plan.test.ts',
+      'pkg/controllers/machine/preparation/preparation.test.ts',
+    ],
   },
   {
     file: 'pkg/controllers/machine/preparation/preparation.ts',
     from: "forceRule: policy === 'graceful' ? 'request' : 'usual',",
     to: "forceRule: 'usual',",
     why: 'The drain before a graceful deletion deletes pods.',
-    tests: ['pkg/controllers/machine/preparation'],
+    tests: [
+      'pkg/controllers/machine/preparation/plan.test.ts',
+      'pkg/controllers/machine/preparation/preparation.test.ts',
+    ],
   },
   {
     file: 'pkg/controllers/machine/machine-access.ts',

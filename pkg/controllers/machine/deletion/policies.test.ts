@@ -63,6 +63,7 @@ describe('policy graceful', () => {
     world.nodes.cache.put(
       node((n) => {
         const since = '2025-12-31T23:00:00Z';
+        n.metadata.resourceVersion = '2';
         n.status.conditions = [{ type: 'Ready', status: 'False', lastTransitionTime: since }];
       }),
     );
