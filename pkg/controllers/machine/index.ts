@@ -22,7 +22,7 @@ import type { ActivityResults } from './calls/results.ts';
 import { MachineController } from './controller.ts';
 import { poolMetrics } from './pool-metrics.ts';
 import { waitMetrics } from './wait-metrics.ts';
-import { wakeMachines, wakeMachinesOfClasses } from './wake.ts';
+import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses } from './wake.ts';
 
 /** What the machine controller shares with others. */
 export interface MachineShare {
@@ -89,6 +89,7 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     watches: [
       (queue) => activities.onEnd((key) => queue.add(key)),
       (queue) => wakeMachinesOfClasses(operator.caches, queue),
+      (queue) => wakeMachinesByPolicy(operator.caches, queue),
       (queue) => wakeMachines({ machines, nodes, queue, activities, controller }),
     ],
     end: (queue, graceMs) => endWithResults(activities, queue, { clock, graceMs }),

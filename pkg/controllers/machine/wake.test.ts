@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine, machineClass, node, secret } from '../../../test/builders.ts';
+import { machine, machineClass, machineDeployment, machineSet, node, secret } from '../../../test/builders.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
@@ -8,12 +8,14 @@ import type { ChangeHandler, Informer } from '../../cache/lister.ts';
 import { Store } from '../../cache/store.ts';
 import type { NodeLabelPolicy } from '../../apis/machine/v1alpha1/node-label-policy.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
 import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
 import type { MachineActivities } from './calls/results.ts';
 import type { MachineController } from './controller.ts';
-import { wakeMachines, wakeMachinesOfClasses } from './wake.ts';
+import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses } from './wake.ts';
 
 /** A cache that a test fills. */
 class Filled<T extends KubeObject> extends Store<T> implements Pick<Informer<T>, 'onChange' | 'hasSynced'> {
@@ -198,5 +200,57 @@ describe('the Machines of a class', () => {
     expect(wokenBy(() => labelPolicies.see(policy('1', 'a')))).toBe(1);
     expect(wokenBy(() => labelPolicies.see(policy('2', 'a')))).toBe(0);
     expect(wokenBy(() => labelPolicies.see(policy('3', 'b')))).toBe(1);
+  });
+});
+
+describe('the deletion policy of a MachineDeployment', () => {
+  const owned = (uid: string): { ownerReferences: NonNullable<Machine['metadata']['ownerReferences']> } => ({
+    ownerReferences: [
+      {
+        apiVersion: 'machine.sapcloud.io/v1alpha1',
+        kind: uid.startsWith('set') ? 'MachineSet' : 'MachineDeployment',
+        name: uid,
+        uid,
+        controller: true,
+      },
+    ],
+  });
+  const pool = (resourceVersion: string, policy?: string): ReturnType<typeof machineDeployment> =>
+    machineDeployment((d) => {
+      Object.assign(d.metadata, { name: 'pool', uid: 'pool', resourceVersion });
+      if (policy !== undefined) d.metadata.annotations = { 'machine.sapcloud.io/deletion-policy': policy };
+    });
+
+  test('wakes its machines when it changes, those that are deleted first, and nothing else does', () => {
+    const machines = new Filled<Machine>(MACHINE_INDEXES);
+    const machineSets = new Filled<MachineSet>();
+    const machineDeployments = new Filled<MachineDeployment>();
+    const woken: string[] = [];
+    const caches = { machines, machineSets, machineDeployments } as unknown as Parameters<
+      typeof wakeMachinesByPolicy
+    >[0];
+    machineSets.see(
+      machineSet((s) => void Object.assign(s.metadata, { name: 'set-1', uid: 'set-1', ...owned('pool') })),
+    );
+    machines.see(machine((m) => void Object.assign(m.metadata, { name: 'm-1', uid: '1', ...owned('set-1') })));
+    machines.see(
+      machine((m) => {
+        const deletionTimestamp = '2026-01-01T00:00:00Z';
+        Object.assign(m.metadata, { name: 'm-2', uid: '2', deletionTimestamp, ...owned('set-1') });
+      }),
+    );
+    machines.see(machine((m) => void Object.assign(m.metadata, { name: 'm-3', uid: '3' })));
+    wakeMachinesByPolicy(caches, {
+      add: (key, priority) => void woken.push(`${key} ${priority}`),
+      addAfter: () => undefined,
+    });
+
+    machineDeployments.see(pool('1'));
+    expect(woken).toEqual([]);
+    machineDeployments.see(pool('2', 'unsafe'));
+    expect(woken).toEqual(['default/m-1 low', 'default/m-2 high']);
+    machineDeployments.see(pool('3', 'unsafe'));
+    machineDeployments.lose('default/pool');
+    expect(woken).toHaveLength(2);
   });
 });

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { DELETION_POLICY_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
@@ -10,6 +12,7 @@ import type { Priority, Queue } from '../../workqueue/queue.ts';
 import { CLASS_INDEX } from '../../indexes/class-index.ts';
 import { SECRET_INDEX } from '../../indexes/secret-references.ts';
 import { machinesOfNode } from '../../indexes/machines-of-node.ts';
+import { deploymentOf } from '../machines/owners.ts';
 import { conditionsChanged } from '../machines/node-health.ts';
 import type { MachineActivities } from './calls/results.ts';
 import type { MachineController } from './controller.ts';
@@ -55,6 +58,26 @@ export function wakeMachinesOfClasses(
     if (old !== undefined && current !== undefined && isDeepStrictEqual(old.spec, current.spec)) return;
     for (const machine of machines.list()) if (!isBeingDeleted(machine)) queue.add(keyOf(machine), 'low');
   });
+}
+
+/** Enqueues the Machines of a MachineDeployment when its deletion policy changes: what is being deleted may wait for no more. */
+export function wakeMachinesByPolicy(
+  { machines, machineSets: sets, machineDeployments: deployments }: Pick<Caches, 'machines'> & OwnerCaches,
+  queue: Queue,
+): void {
+  deployments.onChange((old, current) => {
+    if (current === undefined || policyTextOf(old) === policyTextOf(current)) return;
+    for (const machine of machines.list()) {
+      if (deploymentOf(machine, { sets, deployments })?.metadata.uid !== current.metadata.uid) continue;
+      queue.add(keyOf(machine), isBeingDeleted(machine) ? 'high' : 'low');
+    }
+  });
+}
+
+type OwnerCaches = Pick<Caches, 'machineSets' | 'machineDeployments'>;
+
+function policyTextOf(deployment: MachineDeployment | undefined): string | undefined {
+  return deployment?.metadata.annotations?.[DELETION_POLICY_ANNOTATION];
 }
 
 /**
