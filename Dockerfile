@@ -1,5 +1,5 @@
-# Two images: the manager (the last one, which is built by default) and the driver of the simulated cloud (--target sim-driver). Each
-# holds its programs as a bundle, without packages around it, on a distroless Node: no shell, uid 65532, works with a read-only root
+# Three images: the manager (the last one, which is built by default) and the drivers of OpenStack (--target openstack-driver) and of
+# the simulated cloud (--target sim-driver). Each holds its programs as a bundle, without packages around it, on a distroless Node: no shell, uid 65532, works with a read-only root
 # file system.
 FROM node:24-bookworm-slim AS build
 WORKDIR /src
@@ -10,12 +10,19 @@ COPY pkg pkg
 COPY hack hack
 RUN node hack/image/main.ts dist/manager machinist machine-controller-manager machine-controller
 RUN node hack/image/main.ts dist/sim-driver sim-driver
+RUN node hack/image/main.ts dist/openstack-driver openstack-driver
 
 FROM gcr.io/distroless/nodejs24-debian13:nonroot AS sim-driver
 WORKDIR /app
 COPY --from=build /src/dist/sim-driver ./
 USER 65532:65532
 ENTRYPOINT ["/nodejs/bin/node", "/app/cmd/sim-driver/main.js"]
+
+FROM gcr.io/distroless/nodejs24-debian13:nonroot AS openstack-driver
+WORKDIR /app
+COPY --from=build /src/dist/openstack-driver ./
+USER 65532:65532
+ENTRYPOINT ["/nodejs/bin/node", "/app/cmd/openstack-driver/main.js"]
 
 FROM gcr.io/distroless/nodejs24-debian13:nonroot AS manager
 WORKDIR /app

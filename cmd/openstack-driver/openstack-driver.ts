@@ -1,3 +1,5 @@
+import type { Command } from 'commander';
+
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { FencingFile } from '../../pkg/driver/fencing-file.ts';
 import { FencingGuard } from '../../pkg/driver/fencing.ts';
@@ -22,8 +24,13 @@ Clouds, projects and credentials come with each call, from the Secret of the Mac
 
 /** Runs the driver for OpenStack until SIGTERM. */
 export async function runOpenStackDriver(argv: readonly string[]): Promise<void> {
+  await runCommand(openStackDriverCommand(), argv);
+}
+
+/** The command with its flags. */
+export function openStackDriverCommand(): Command {
   const { answerMs, buildMs, pageSize } = DEFAULT_SETTINGS;
-  const command = driverCommand('openstack-driver', DESCRIPTION)
+  return driverCommand('openstack-driver', DESCRIPTION)
     .requiredOption('--state-directory <path>', 'where fencing tokens are kept over restarts')
     .addOption(
       durationOption(
@@ -35,7 +42,6 @@ export async function runOpenStackDriver(argv: readonly string[]): Promise<void>
     .addOption(durationOption('--build-timeout <duration>', 'a server that is built for longer is made anew', buildMs))
     .option('--page-size <n>', 'servers on one page of a list', count, pageSize)
     .action(serve);
-  await runCommand(command, argv);
 }
 
 async function serve(options: Options): Promise<void> {

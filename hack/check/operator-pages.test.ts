@@ -9,6 +9,7 @@ import { describeCommand } from '../../cmd/machinist/describe/command.ts';
 import { maintenanceCommand } from '../../cmd/machinist/maintenance/command.ts';
 import { preflightCommand } from '../../cmd/machinist/preflight/command.ts';
 import { rolloutCommand } from '../../cmd/machinist/rollout/command.ts';
+import { openStackDriverCommand } from '../../cmd/openstack-driver/openstack-driver.ts';
 import * as labels from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { FLAGS, IGNORED_FLAGS } from '../../pkg/config/flags.ts';
 
@@ -30,7 +31,9 @@ const COMMANDS: readonly Command[] = [
   deleteCommand(),
   preflightCommand(),
 ];
-const OPTIONS = COMMANDS.flatMap((command) => [command, ...command.commands]).flatMap(({ options }) => options);
+const OPTIONS = [...COMMANDS, openStackDriverCommand()]
+  .flatMap((command) => [command, ...command.commands])
+  .flatMap(({ options }) => options);
 const KNOWN_FLAGS = new Set([
   ...FLAGS.map(({ name }) => name),
   ...IGNORED_FLAGS,
@@ -45,6 +48,7 @@ const OTHERS_KEYS = [
   /^machine\.sapcloud\.io\/v1alpha1$/,
   /^autoscaler\.gardener\.cloud\//,
   /^gardener\.cloud\/accelerator$/,
+  /^openstack\.machine\.gardener\.cloud\/v1alpha1$/,
 ];
 
 /** Words of several capitals that are no names of ours: other kinds, a kind that is not served, reasons of the cluster-autoscaler. */

@@ -33,6 +33,12 @@ const SIM = {
   image: 'machinist-sim-driver:0.1.0',
   args: ['--kubeconfig=inClusterConfig'],
 };
+const OPENSTACK = {
+  component: 'deploy/drivers/openstack',
+  provider: 'OpenStack',
+  image: 'machinist-openstack-driver:0.1.0',
+  args: ['--state-directory=/run/driver/state'],
+};
 const EXAMPLE = { component: 'deploy/drivers/example', provider: 'example', image: 'example-driver:latest', args: [] };
 const CASES = [
   { layout: 'one-process', with: 'no driver' },
@@ -40,6 +46,7 @@ const CASES = [
   { layout: 'beside-provider', with: 'no driver' },
   { layout: 'one-process', with: 'the simulated cloud', driver: SIM },
   { layout: 'split', with: 'a driver of ones own', driver: EXAMPLE },
+  { layout: 'one-process', with: 'OpenStack', driver: OPENSTACK },
 ] as const;
 
 /** The containers with a program of ours, in order. */
@@ -146,6 +153,17 @@ test('a driver of the simulated cloud is started with flags that it knows', asyn
 
   // It is no pod: that is all that it finds wrong.
   expect({ code, said: stdout + stderr }).toEqual({ code: 1, said: expect.stringContaining('service account') });
+});
+
+test('the driver of OpenStack is started with flags that it knows', async () => {
+  const manifests = await kustomize(['deploy/layouts/one-process'], [OPENSTACK.component]);
+  const [, { args = [] }] = containersOf(manifests) as [Container, Container];
+  // No folder can be made below a device: that is all that it finds wrong.
+  const elsewhere = args.map((arg) => arg.replace('/run/driver', '/dev/null'));
+
+  const { code, stderr, stdout } = await Program.run('openstack-driver', elsewhere);
+
+  expect({ code, said: stdout + stderr }).toEqual({ code: 1, said: expect.stringContaining('/dev/null/state') });
 });
 
 test('the chart gives what deploy/autoscaler gives: the port, its certificates, and a way to it', async () => {
