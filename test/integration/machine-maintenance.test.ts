@@ -12,11 +12,13 @@ import { fromTimestamp } from '../../pkg/clock/clock.ts';
 import { mergePatch } from '../../pkg/kube/patch.ts';
 import { events, nodes, podDisruptionBudgets, pods } from '../../pkg/kube/resource.ts';
 import { connect } from '../env/environment.ts';
+import { refuse } from '../env/refusal.ts';
 import { eventually } from '../expect/eventually.ts';
 import { conditionOf, KeptOne } from './kept-machines.ts';
 import { MachineWorld } from './machine-world.ts';
 
 const HOOK = 'pre-drain.hook.machine.sapcloud.io/backup';
+const DELETE_HOOK = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/move-leader';
 const HEALTH_TIMEOUT_MS = 2_000;
 const PATIENCE = { timeoutMs: 60_000 };
 
@@ -160,5 +162,45 @@ describe('maintenance', () => {
       out: [],
       err: ['error: there is no machine "nobody", and none with a Node of that name'],
     });
+  });
+
+  test('does not end while its Node cannot be given back; a deletion waits for its own hooks', async () => {
+    await using world = await MachineWorld.open();
+    const one = new KeptOne(world, await world.create());
+    await world.settled(one.name);
+    expect(await maintenance(world, 'start', one.name)).toMatchObject({ code: 0 });
+    {
+      await using _refusal = await refuse({
+        resource: 'nodes',
+        operations: ['UPDATE'],
+        concerns: `object.metadata.name == '${one.name}'`,
+        unless: 'has(object.spec.unschedulable) && object.spec.unschedulable',
+        probe: { method: 'PATCH', path: `/api/v1/nodes/${one.name}`, body: { spec: { unschedulable: null } } },
+      });
+      await one.onMachine({ [MAINTENANCE_ANNOTATION]: null });
+      await one.shows((machine, node) => {
+        expect(ofMachine(machine)).toBe('False UncordonFailed');
+        expect(conditionOf(node, 'Maintenance')?.message).toContain('refused by a test');
+        expect(node.spec?.unschedulable).toBe(true);
+      });
+    }
+    // The policy is in force for a moment longer.
+    await eventually(async () => {
+      await world.touch(one.name);
+      expect(ofMachine(await one.machine())).toBe('False NotInMaintenance');
+      expect((await one.node()).spec?.unschedulable).toBeUndefined();
+    }, PATIENCE);
+
+    await one.onMachine({ [DELETE_HOOK]: '' });
+    await world.delete(one.name);
+    await one.shows((machine, node) => {
+      const { status, reason, message } =
+        machine.status?.machineConditions?.find(({ type }) => type === 'Drained') ?? {};
+      expect({ status, reason }).toEqual({ status: 'False', reason: 'WaitingForHooks' });
+      expect(message).toContain(DELETE_HOOK);
+      expect(node.spec?.unschedulable).toBeUndefined();
+    });
+    await one.onMachine({ [DELETE_HOOK]: null });
+    await world.gone(one.name);
   });
 });

@@ -72,6 +72,7 @@ const NOT_HERE = [
   'machinist_drains_blocked_next_force_seconds',
   'machinist_gate_refusals_total',
   'machinist_machines_failed_total',
+  'machinist_machines_in_maintenance',
   'machinist_machines_preserved',
   'machinist_orphan_vms_total',
   'machinist_work_held',

@@ -67,3 +67,14 @@ test('machines count as preserved until that expires', async () => {
   expect(during).toEqual(['machinist_machines_preserved{namespace="default",machine_deployment="deployment-1"} 1']);
   expect(await preserved()).toEqual([]);
 });
+
+test('machines count as in maintenance from the request on, until their Node is given back', async () => {
+  const asked = owned((m) => void (m.metadata.annotations = { 'machine.sapcloud.io/maintenance': 'true' }));
+  const ending = owned((m) => void (m.metadata.annotations = { 'machine.sapcloud.io/maintenance-since': 'then' }));
+
+  const lines = await linesOf([asked, ending, owned()], [SET]);
+
+  expect(lines.filter((line) => line.startsWith('machinist_machines_in_maintenance'))).toEqual([
+    'machinist_machines_in_maintenance{namespace="default",machine_deployment="deployment-1"} 2',
+  ]);
+});

@@ -8,6 +8,7 @@ import { controllerOf, keyBeside } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
 import { seenGauge } from '../../metrics/seen-gauge.ts';
+import { isUnderMaintenance } from '../machines/maintenance.ts';
 import { isPreserved } from '../replicas/machine-state.ts';
 
 /** What the gauges are read from, at each scrape. */
@@ -43,6 +44,13 @@ export function poolMetrics(registry: Registry, { machines, machineSets, clock }
         .list()
         .filter((machine) => isPreserved(machine, clock.now()))
         .map(poolOf),
+  );
+  seenGauge(
+    registry,
+    'machinist_machines_in_maintenance',
+    'Machines of a MachineDeployment that are in maintenance, or on their way there or back.',
+    LABELS,
+    () => machines.list().filter(isUnderMaintenance).map(poolOf),
   );
 }
 
