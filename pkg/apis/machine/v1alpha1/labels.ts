@@ -99,7 +99,7 @@ export const DELETION_POLICY_ANNOTATION = 'machine.sapcloud.io/deletion-policy';
 export const DELETION_POLICY_IN_FORCE_ANNOTATION = 'machine.sapcloud.io/deletion-policy-in-force';
 /** On Machines: `true` has the Node drained and the Machine deleted then; anything else, or taken away: that is aborted. */
 export const PREPARE_DELETION_ANNOTATION = 'machine.sapcloud.io/prepare-deletion';
-/** On Machines whose deletion is prepared: since when, RFC 3339; recorded before anything happens to the Node. */
+/** On Machines whose deletion is prepared: since when, RFC 3339, or empty while hooks hold it up; recorded before anything happens to the Node. */
 export const DELETION_PREPARATION_SINCE_ANNOTATION = 'machine.sapcloud.io/deletion-preparation-since';
 /** On Machines that are deleted with policy `forced`: since when the driver has been asked to delete the VM, RFC 3339. */
 export const FORCED_DELETION_SINCE_ANNOTATION = 'machine.sapcloud.io/forced-deletion-since';

@@ -165,6 +165,24 @@ describe('a deletion that is prepared', () => {
     expect(world.deletedMachines).toEqual([]);
   });
 
+  test('has the whole drain timeout from when the last hook went', async () => {
+    const world = start({ [HOOK]: '' });
+    await run(world);
+    expect(current(world).metadata.annotations?.[SINCE]).toBe('');
+    world.clock.advance(3 * HOUR);
+    world.restart();
+    const { annotations: { [HOOK]: _hook, ...left } = {}, resourceVersion } = current(world).metadata;
+    world.machines.put({
+      ...current(world),
+      metadata: { ...current(world).metadata, annotations: left, resourceVersion: `${resourceVersion}0` },
+    });
+
+    await run(world);
+
+    expect(world.drains.requests).toMatchObject([{ force: false, deadlineMs: world.clock.now() + 2 * HOUR }]);
+    expect(reasons(world)).toEqual(['DeletionPreparing', 'WaitingForHooks']);
+  });
+
   test('of a machine in creation does not keep its VM from being recorded while a hook holds it up', async () => {
     const world = start({ [HOOK]: '' }, (m) => {
       m.status = { currentStatus: { phase: 'CrashLoopBackOff' } };
@@ -225,6 +243,49 @@ describe('a deletion that is prepared', () => {
 
     expect(world.drains.requests).toHaveLength(2);
     expect(world.deletedMachines).toEqual([]);
+  });
+});
+
+describe('a machine that has other plans', () => {
+  const SELECTED = {
+    'node.machine.sapcloud.io/candidate-for-update': 'true',
+    'node.machine.sapcloud.io/selected-for-update': 'true',
+  };
+
+  test.each([
+    { what: 'is asked for maintenance', annotations: { 'machine.sapcloud.io/maintenance': 'true' } },
+    {
+      what: 'has failed and is preserved',
+      annotations: { 'node.machine.sapcloud.io/preserve': 'now' },
+      change: (m: Machine) => {
+        m.status = { ...m.status, currentStatus: { phase: 'Failed', preserveExpiryTime: '2026-01-05T00:00:00Z' } };
+      },
+    },
+    { what: 'is selected for an update in place', annotations: {}, labels: SELECTED },
+  ])('and $what is drained for its deletion alone, and deleted', async ({ annotations, change, labels = {} }) => {
+    const world = start(annotations, change);
+    world.nodes.cache.put(
+      node((n) => {
+        n.metadata.resourceVersion = '2';
+        n.metadata.labels = { 'node.gardener.cloud/machine-name': 'm-1', ...labels };
+      }),
+    );
+    const passes = async (): Promise<void> => {
+      for (let i = 0; i < 8 && world.deletedMachines.length === 0; i++) {
+        await world.pass(world.creation);
+        await world.settle();
+      }
+    };
+
+    await passes();
+    expect(world.drains.requests).toMatchObject([{ barrier: 'marked-cordon' }]);
+    expect(world.deletedMachines).toEqual([]);
+    world.drains.end({ kind: 'drained' });
+    await world.settle();
+    await passes();
+
+    expect(world.drains.requests).toHaveLength(1);
+    expect(world.deletedMachines).toEqual(['uid-of-machine-m-1']);
   });
 });
 

@@ -87,10 +87,9 @@ async function prepare(deps: Own, ctx: MachineContext): Promise<StepResult> {
     case 'begin':
       return begin(deps, ctx);
     case 'await-hooks':
-      deps.drains.end(ctx, 'preparation');
-      show(deps, ctx, 'started', describeHooks(hooks));
-      return goOn(ctx, 'the hooks to be removed');
+      return hold(deps, ctx, hooks);
     case 'drain':
+      if (sinceMsOf(machine) === undefined) return begin(deps, ctx);
       // `hasNode` says that both are there.
       return await empty(deps, ctx, nodes as NodeAccess, node as Node, policy);
     case 'delete':
@@ -110,12 +109,24 @@ function tellWrong({ news }: Deps, { machine, pass }: MachineContext, wrongPolic
 
 /** That a preparation has begun is recorded before anything happens to the Node: whoever goes on knows what to undo. */
 function begin(deps: Own, ctx: MachineContext): StepResult {
-  const { machine, pass } = ctx;
+  const { machine, observed, pass } = ctx;
   const since = { [DELETION_PREPARATION_SINCE_ANNOTATION]: toTimestamp(deps.clock.now()) };
   machine.metadata.annotations = { ...machine.metadata.annotations, ...since };
   show(deps, ctx, 'started', 'The Node is drained before the Machine is deleted.');
-  pass.event('DeletionPreparing', 'The deletion is prepared: the Node is drained first.', 'record');
+  if (!hasPreparationBegun(observed))
+    pass.event('DeletionPreparing', 'The deletion is prepared: the Node is drained first.', 'record');
   return goOn(ctx, 'the beginning to be recorded', 0);
+}
+
+/** While hooks hold it up no time counts: the drain has its whole timeout from when the last of them went. */
+function hold(deps: Own, ctx: MachineContext, hooks: readonly string[]): StepResult {
+  const { machine, pass } = ctx;
+  deps.drains.end(ctx, 'preparation');
+  machine.metadata.annotations = { ...machine.metadata.annotations, [DELETION_PREPARATION_SINCE_ANNOTATION]: '' };
+  const text = describeHooks(hooks);
+  show(deps, ctx, 'started', text);
+  if (deps.news.isNews(machine.metadata.uid, `preparation: ${text}`)) pass.event('WaitingForHooks', text);
+  return goOn(ctx, 'the hooks to be removed');
 }
 
 /** A VM that is being made is recorded all the same: nothing is drained, but much would be forgotten. */
@@ -159,13 +170,12 @@ function planOf(
   { nodes, node, policy }: { nodes: NodeAccess; node: Node; policy: DeletionPolicy | undefined },
 ): DrainPlan {
   const isWanted = (live: Machine): boolean => !isBeingDeleted(live) && isPreparationAsked(live);
-  const since = fromTimestamp(machine.metadata.annotations?.[DELETION_PREPARATION_SINCE_ANNOTATION]);
   return {
     purpose: 'preparation',
     nodes,
     node,
     barrier: 'marked-cordon',
-    startMs: since ?? deps.clock.now(),
+    startMs: sinceMsOf(machine) ?? deps.clock.now(),
     forcedBy: isForced({ machine }) ? `the Machine carries label ${FORCE_DELETION_LABEL}` : undefined,
     forceRule: policy === 'graceful' ? 'request' : 'usual',
     isWanted,
@@ -272,6 +282,10 @@ async function uncordon({ machines }: Deps, ctx: MachineContext, nodes: NodeAcce
     const live = await nodes.read(metadata.name, ctx.signal);
     if (live?.metadata.uid === metadata.uid) await liftOwnCordon(ctx, nodes, live);
   }
+}
+
+function sinceMsOf(machine: Machine): number | undefined {
+  return fromTimestamp(sinceOf(machine));
 }
 
 function sinceOf({ metadata }: Machine): string {
