@@ -56,6 +56,7 @@ export const MACHINE_EVENTS = {
   SharedProviderID: 'Warning',
   VMDeletionFailed: 'Warning',
   ForcedRemoval: 'Warning',
+  ForcedRemovalHeld: 'Warning',
   VMDeleted: 'Normal',
   NodeLeftBehind: 'Warning',
 } as const satisfies Record<string, 'Normal' | 'Warning'>;

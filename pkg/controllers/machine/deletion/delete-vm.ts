@@ -10,9 +10,8 @@ import type { UnansweredCreations } from '../calls/unanswered.ts';
 import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { sharedWith } from '../identity/identity-claims.ts';
-import type { News } from '../news.ts';
 import type { ActivityResults, MachineActivities } from '../calls/results.ts';
-import { isAt, untilRecorded } from './cursor.ts';
+import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
 import { orForcedRemoval, type ForcedRemovalDeps } from './forced-removal.ts';
 
 interface Deps extends ForcedRemovalDeps {
@@ -21,7 +20,7 @@ interface Deps extends ForcedRemovalDeps {
   readonly metrics: Pick<MachineMetrics, 'deleted'>;
   readonly calls: DriverCalls;
   readonly unanswered: UnansweredCreations;
-  readonly news: News;
+  readonly cursor: DeletionCursor;
   readonly resolveClass: ResolveClass;
 }
 

@@ -8,14 +8,14 @@ import type { MachineSettings } from '../../machines/settings.ts';
 import type { DriverCalls } from '../calls/driver-call.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
 import type { MachineAccess } from '../machine-access.ts';
-import type { DeletionCursor } from './cursor.ts';
+import type { News } from '../news.ts';
 
 /** What Machines are let go with although their VM may still be there. */
 export interface ForcedRemovalDeps extends Pick<MachineAccess, 'noteForcedRemoval'> {
   readonly clock: Clock;
   readonly settings: Pick<MachineSettings, 'forcedDeletionTimeoutMs'>;
   readonly calls: Pick<DriverCalls, 'hasFailed'>;
-  readonly cursor: DeletionCursor;
+  readonly news: News;
 }
 
 /**
@@ -48,7 +48,7 @@ export async function orForcedRemoval(
   if (!deps.calls.hasFailed(ctx, resolved, 'delete')) return waiting;
   const obstacle = await obstacleTo(resolved, ctx.signal);
   if (obstacle !== undefined) {
-    deps.cursor.stay(ctx, 'delete-vm', obstacle);
+    tellHeld(deps, ctx, obstacle);
     return waiting;
   }
   await note(deps, ctx, resolved);
@@ -84,9 +84,14 @@ async function note(deps: ForcedRemovalDeps, ctx: MachineContext, { machineClass
     await deps.noteForcedRemoval(machineClass, ctx.signal);
   } catch (err) {
     const reason = err instanceof Error ? err.message : String(err);
-    deps.cursor.stay(ctx, 'delete-vm', `MachineClass ${machineClass.metadata.name} could not be annotated: ${reason}.`);
+    tellHeld(deps, ctx, `MachineClass ${machineClass.metadata.name} could not be annotated: ${reason}.`);
     throw err;
   }
+}
+
+/** Why the Machine stays all the same; once. What the provider says remains what the status tells. */
+function tellHeld({ news }: ForcedRemovalDeps, { machine, pass }: MachineContext, text: string): void {
+  if (news.isNews(machine.metadata.uid, text)) pass.event('ForcedRemovalHeld', text);
 }
 
 function release({ machine, pass, log }: MachineContext, { machineClass }: ResolvedClass, timeoutMs: number): void {

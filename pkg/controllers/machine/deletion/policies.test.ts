@@ -265,7 +265,10 @@ describe('policy forced', () => {
     await fail(world, 6 * MINUTE);
 
     expect(current(world)?.metadata.finalizers).toEqual([FINALIZER]);
-    expect(description(world)).toContain(says);
+    const held = world.events.filter(({ reason }) => reason === 'ForcedRemovalHeld');
+    expect(held.map(({ message }) => message)).toEqual([expect.stringContaining(says)]);
+    expect(description(world)).toContain('the provider is down');
+    expect(reasons(world).filter((reason) => reason === 'VMDeletionFailed')).toHaveLength(1);
   });
 
   test('keeps a Machine whose class is gone: nobody could find its VM again', async () => {
