@@ -9,6 +9,7 @@ import { MACHINE_DEPLOYMENT } from './list/machine-deployment.ts';
 import { MACHINE_SET } from './list/machine-set.ts';
 import { MAINTENANCE } from './list/maintenance.ts';
 import { MONITORING } from './list/monitoring.ts';
+import { OPENSTACK } from './list/openstack.ts';
 import { SAFETY } from './list/safety.ts';
 import type { Mutation } from './mutation.ts';
 
@@ -26,4 +27,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...BOUNDS,
   ...MAINTENANCE,
   ...MONITORING,
+  ...OPENSTACK,
 ];

@@ -5,6 +5,8 @@ import { statSync } from 'node:fs';
  * Jest itself would order them by how long they took the last time, which a clean checkout does not know.
  */
 export const LONGEST: readonly string[] = [
+  'test/openstack/driver.test.ts',
+  'test/openstack/contract.test.ts',
   'test/faults/crash-points.test.ts',
   'test/faults/paused-leader.test.ts',
   'test/faults/history.test.ts',

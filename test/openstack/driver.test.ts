@@ -1,7 +1,9 @@
 import { afterAll } from '@jest/globals';
 
 import { Bed } from './bed.ts';
+import { describeLostAnswers } from './lost-answers.ts';
 import { describeMachines } from './machines.ts';
+import { describeOutages } from './outages.ts';
 import { describeRefusals } from './refusals.ts';
 
 const bed = await Bed.start();
@@ -12,3 +14,5 @@ afterAll(async () => {
 
 describeMachines(bed);
 describeRefusals(bed);
+describeOutages(bed);
+describeLostAnswers(bed);

@@ -222,7 +222,10 @@ export class Creation {
       throw new DriverError('Aborted', `server ${id} was deleted while it was built`);
     if (this.#stateOf(server) !== 'failed') return server;
 
-    const error = await buildFailure(cloud, server, signal);
+    // One that was given up for lost may have come to life since.
+    const latest = (await cloud.compute.server(id, signal)) ?? server;
+    if (this.#stateOf(latest) === 'there') return latest;
+    const error = await buildFailure(cloud, latest, signal);
     await this.#remove(server, 'removed a server whose build had failed', signal);
     await this.#takeBack('all', signal);
     throw error;

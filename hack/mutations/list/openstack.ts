@@ -1,0 +1,49 @@
+import type { Mutation } from '../mutation.ts';
+
+const SERVER_TESTS = ['pkg/drivers/openstack/server.test.ts'];
+
+/** What the driver of OpenStack decides about servers. */
+export const OPENSTACK: readonly Mutation[] = [
+  {
+    file: 'pkg/drivers/openstack/intent.ts',
+    from: 'return Math.min(answerMs, Math.max(0, intent.sent.atMs + answerMs - nowMs));',
+    to: 'return Math.max(0, intent.sent.atMs - nowMs);',
+    why: 'A request for a server whose answer was lost is repeated at once: two servers take each other the port.',
+    tests: SERVER_TESTS,
+  },
+  {
+    file: 'pkg/drivers/openstack/server.ts',
+    from: "if (wasLaunched || !['BUILD', 'ERROR', 'UNKNOWN'].includes(status)) return 'there';",
+    to: "if (!['BUILD', 'ERROR', 'UNKNOWN'].includes(status)) return 'there';",
+    why: 'A server that ran and shows an error is deleted as a failed build.',
+    tests: SERVER_TESTS,
+  },
+  {
+    file: 'pkg/drivers/openstack/server.ts',
+    from: 'return byAge.find(({ id }) => portDevices.has(id)) ?? byAge[0];',
+    to: 'return byAge[0];',
+    why: 'Of two servers of a machine the one with the address is deleted.',
+    tests: SERVER_TESTS,
+  },
+  {
+    file: 'pkg/drivers/openstack/ownership.ts',
+    from: 'return marks.every((key) => metadata[key] !== undefined);',
+    to: 'return marks.some((key) => metadata[key] !== undefined);',
+    why: 'A server that was taken out of our hands is deleted.',
+    tests: SERVER_TESTS,
+  },
+  {
+    file: 'pkg/drivers/openstack/turns.ts',
+    from: '    await before;\n',
+    to: '',
+    why: 'After a call that gave up waiting, two work on one machine at the same time.',
+    tests: ['pkg/drivers/openstack/turns.test.ts'],
+  },
+  {
+    file: 'pkg/drivers/openstack/answer.ts',
+    from: "return /quota exceeded|maximum number/i.test(words) ? 'ResourceExhausted' : 'PermissionDenied';",
+    to: "return 'PermissionDenied';",
+    why: 'A quota that is used up looks like missing permissions.',
+    tests: ['pkg/drivers/openstack/answer.test.ts'],
+  },
+];

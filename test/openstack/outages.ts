@@ -1,0 +1,85 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+
+import { eventually } from '../expect/eventually.ts';
+import type { Bed } from './bed.ts';
+import { callOf, newDriver, removeMachine, requestFor } from './driver.ts';
+import { belongingsOf, clear, SELDOM } from './leftovers.ts';
+
+/** Services that die while machines are made. */
+export function describeOutages(bed: Bed): void {
+  describe('while services are down', () => {
+    afterEach(async () => {
+      await clear(bed);
+    });
+
+    test('Neutron: nothing is made, and everything once it is back', async () => {
+      await using driver = newDriver();
+      await driver.createMachine(requestFor(bed, 'm-1'), callOf());
+      await bed.kill('neutron');
+
+      await expect(driver.createMachine(requestFor(bed, 'm-2'), callOf())).rejects.toMatchObject({
+        code: 'Unavailable',
+      });
+      await bed.revive('neutron');
+      await driver.createMachine(requestFor(bed, 'm-2'), callOf());
+
+      const { servers, ports } = await belongingsOf(bed);
+      expect(ports.map(({ device_id: device }) => device).toSorted()).toEqual(servers.map(({ id }) => id).toSorted());
+      expect(servers).toHaveLength(2);
+    });
+
+    test('Keystone: a scheduler that cannot ask is not taken for a cloud without room', async () => {
+      await using driver = newDriver();
+      await driver.createMachine(requestFor(bed, 'm-1'), callOf());
+      await bed.kill('keystone');
+
+      // Nova says of this one that there is no valid host, whatever the reason is.
+      const huge = driver.createMachine(requestFor(bed, 'm-2', { flavorName: 'huge' }), callOf());
+      await expect(huge).rejects.toMatchObject({
+        code: 'Unavailable',
+        detail: expect.stringContaining('No valid host'),
+      });
+      await bed.revive('keystone');
+      await eventually(async () => await driver.createMachine(requestFor(bed, 'm-2'), callOf()), SELDOM);
+
+      expect((await belongingsOf(bed)).servers.map(({ name }) => name).toSorted()).toEqual(['m-1', 'm-2']);
+    });
+
+    test('Nova, in the middle of a build: the server that it forgot is made anew', async () => {
+      const slow = { availabilityZone: 'slow' };
+      const first = newDriver();
+      const given = new AbortController();
+      const building = first.createMachine(requestFor(bed, 'm-1', slow), callOf({ signal: given.signal }));
+      const outcome = building.catch((err: unknown) => err);
+      await eventually(async () => (await belongingsOf(bed)).servers.length === 1, SELDOM);
+      await bed.kill('nova');
+      given.abort(new Error('given up'));
+      await outcome;
+      await first.close();
+      await bed.revive('nova');
+      const [forgotten] = (await belongingsOf(bed)).servers;
+
+      await using second = newDriver({ buildMs: 20_000 });
+      const request = requestFor(bed, 'm-1');
+      const made = await eventually(async () => await second.createMachine(request, callOf()), SELDOM);
+
+      expect(made.providerID).not.toContain(forgotten?.id);
+      expect((await belongingsOf(bed)).servers).toHaveLength(1);
+    });
+
+    test('a compute host: its server can be deleted, with all that belongs to it', async () => {
+      await using driver = newDriver();
+      const request = requestFor(bed, 'm-1', { availabilityZone: 'small' });
+      await driver.createMachine(request, callOf());
+      await bed.switchHost('small', 'stop');
+
+      const deleted = async (): Promise<void> => await removeMachine(driver, request, callOf({ timeoutMs: 20_000 }));
+      const outcome = deleted().catch((err: unknown) => err);
+      await bed.switchHost('small', 'start');
+      await outcome;
+      await eventually(deleted, { timeoutMs: 120_000, intervalMs: 1_000 });
+
+      expect(await belongingsOf(bed)).toEqual({ servers: [], ports: [], floatingIPs: [] });
+    });
+  });
+}
