@@ -100,4 +100,32 @@ export const MAINTENANCE: readonly Mutation[] = [
     why: 'The end of a rollout lets the autoscaler take machines in maintenance.',
     tests: ['pkg/controllers/machine-deployment/node-marker.test.ts'],
   },
+  {
+    file: 'pkg/controllers/machine-deployment/in-place-update.ts',
+    from: 'isToBeReleased(one) && !isUnderMaintenance(one.machine)',
+    to: 'isToBeReleased(one)',
+    why: 'The end of an update in place gives the Node of a machine in maintenance back to its pods.',
+    tests: ['pkg/controllers/machine-deployment/in-place-update.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machines/replacement-turn.ts',
+    from: '!isBeingDeleted(machine) && !isUnderMaintenance(machine);',
+    to: '!isBeingDeleted(machine);',
+    why: 'A machine waits for the turn of others that are down on purpose.',
+    tests: ['pkg/controllers/machine/health/health.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/record/write.ts',
+    from: 'if (!showsMaintenanceOf(before, after)) return true;',
+    to: '',
+    why: 'Nobody learns that a machine without Node is in maintenance.',
+    tests: ['pkg/controllers/machine/record/write.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/wake.ts',
+    from: ', spec?.unschedulable]',
+    to: ']',
+    why: 'A cordon that somebody has lifted is lifted again when somebody else has set it.',
+    tests: ['pkg/controllers/machine/wake.test.ts'],
+  },
 ];

@@ -140,6 +140,24 @@ test('an updated Node that refuses to be given back holds up no move, and is tol
   expect(deps.events).toEqual(['NodeUpdateFailed']);
 });
 
+test('an updated Node whose machine is in maintenance is given back when that is over', async () => {
+  const { deps, run } = scene({ old: ['o-2'], now: ['o-1'], updated: ['o-1'] });
+  const updated = deps.machines.get('default/o-1');
+  if (updated === undefined) throw new Error('there is no machine');
+  const givenBack = (): unknown[] =>
+    deps.targetClient.writes.filter(({ body }) => JSON.stringify(body).includes('unschedulable'));
+  const since = { 'machine.sapcloud.io/maintenance-since': '2026-01-01T00:00:00Z' };
+  deps.machines.put({ ...updated, metadata: { ...updated.metadata, resourceVersion: '2', annotations: since } });
+  await run();
+  const during = givenBack();
+
+  deps.machines.put({ ...updated, metadata: { ...updated.metadata, resourceVersion: '3' } });
+  await run();
+
+  expect(during).toEqual([]);
+  expect(givenBack()).toMatchObject([{ what: 'nodes/o-1' }]);
+});
+
 test('an updated Node that refuses to be given back does not keep the next one from being chosen where more may be unavailable', async () => {
   const { deps, run, writtenNodes } = scene({ old: ['o-2', 'o-3'], now: ['o-1'], updated: ['o-1'], unavailable: 2 });
   deps.targetClient.failures.push(FORBIDDEN);

@@ -133,6 +133,7 @@ describe('the Node of a Machine', () => {
       change: (n: ReturnType<typeof node>) => void (n.spec.taints = [{ key: 'a', effect: 'NoSchedule' }]),
       wakes: 1,
     },
+    { what: 'a cordon', change: (n: ReturnType<typeof node>) => void (n.spec.unschedulable = true), wakes: 1 },
     {
       what: 'its deletion',
       change: (n: ReturnType<typeof node>) => void (n.metadata.deletionTimestamp = 'x'),

@@ -52,6 +52,18 @@ describe('health of a Node', () => {
     },
     { what: 'one type for another', before: [c('A', 'True')], after: [c('B', 'True')], changed: true },
     {
+      what: 'the reason of a maintenance',
+      before: [c('Maintenance', 'False', 'Draining', 'x')],
+      after: [c('Maintenance', 'False', 'DrainFailed', 'x')],
+      changed: true,
+    },
+    {
+      what: 'what a maintenance waits for',
+      before: [c('Maintenance', 'False', 'Draining', 'x')],
+      after: [c('Maintenance', 'False', 'Draining', 'y')],
+      changed: true,
+    },
+    {
       what: 'the reason of an in-place update',
       before: [c('InPlaceUpdate', 'True', 'SelectedForUpdate')],
       after: [c('InPlaceUpdate', 'True', 'DrainSuccessful')],

@@ -341,6 +341,25 @@ describe('the health timeout', () => {
     expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe(phase);
   });
 
+  test('does not wait for the turn of others that are in maintenance', async () => {
+    const world = await unknownFor(10 * MINUTE);
+    withMates(world, [{ phase: 'Unknown' }, ...Array.from({ length: 7 }, () => ({ phase: 'Running' as const }))]);
+    for (const mate of world.machines.list()) {
+      if (mate.metadata.name === 'm-1') continue;
+      const annotations = { 'machine.sapcloud.io/maintenance': 'true' };
+      const metadata = { ...mate.metadata, resourceVersion: '900', annotations };
+      world.machines.put({ ...mate, metadata });
+    }
+    const [pool, zone] = [
+      { key: 's', unhealthy: 1, limit: 1 },
+      { key: '', together: 1 },
+    ];
+    world.pace.begin({ uid: 'before', pool, zone, healthTimeoutMs: 10 * MINUTE });
+    world.clock.advance(MINUTE);
+
+    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe('Failed');
+  });
+
   test('replaces one of several within a health timeout, although others were replaced quickly', async () => {
     const world = await unknownFor(10 * MINUTE);
     withMates(world, [{ phase: 'Unknown' }, ...Array.from({ length: 7 }, () => ({ phase: 'Running' as const }))]);

@@ -172,6 +172,25 @@ describe('the writes of a pass', () => {
     expect(await written(told, () => undefined)).toEqual([]);
   });
 
+  test('are made to tell of a maintenance alone, once', async () => {
+    const annotations = {
+      'machine.sapcloud.io/maintenance': 'true',
+      'machine.sapcloud.io/maintenance-since': '2026-01-01T00:00:00Z',
+      'machine.sapcloud.io/maintenance-node': 'none',
+    };
+    const maintained = machine((m) => void Object.assign(m.metadata, { annotations }));
+
+    const writes = await written(maintained, () => undefined);
+
+    expect(writes.map(({ what }) => what)).toEqual(['machines/m-1/status']);
+    const body = writes[0]?.body as Pick<Machine, 'status'> | undefined;
+    const told = machine((m) => {
+      Object.assign(m.metadata, { annotations });
+      m.status = { ...m.status, machineConditions: body?.status?.machineConditions ?? [] };
+    });
+    expect(await written(told, () => undefined)).toEqual([]);
+  });
+
   test('destroy too when others still hold the Machine', async () => {
     const held = machine((m) => {
       Object.assign(m.metadata, going.metadata);
