@@ -1,0 +1,72 @@
+import { expect, test } from '@jest/globals';
+
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { Server } from './server.ts';
+import { ServerPoll } from './server-poll.ts';
+
+const { signal } = new AbortController();
+const isActive = ({ status }: Server): boolean => status === 'ACTIVE';
+
+function server(id: string, status: string): Server {
+  return { id, name: id, status, created: '2026-01-01T00:00:00Z', metadata: {}, addresses: {} };
+}
+
+/** Looks as long as anybody waits, and no longer. */
+async function pass(clock: FakeClock, ms: number): Promise<void> {
+  for (let i = 0; i < 20; i++) await Promise.resolve();
+  clock.advance(ms);
+  for (let i = 0; i < 20; i++) await Promise.resolve();
+}
+
+test('one list shows all servers to everyone who waits; what it does not show is looked at by itself', async () => {
+  const clock = new FakeClock();
+  const states = new Map([
+    ['a', 'BUILD'],
+    ['b', 'BUILD'],
+  ]);
+  const asked: string[] = [];
+  const poll = new ServerPoll({
+    clock,
+    list: async () => {
+      asked.push('list');
+      return await Promise.resolve([...states].map(([id, status]) => server(id, status)));
+    },
+    read: async (id) => {
+      asked.push(id);
+      return await Promise.resolve(id === 'hidden' ? server(id, 'ACTIVE') : undefined);
+    },
+  });
+  const until = (id: string, forMs = 60_000) => poll.until(id, isActive, forMs, signal);
+  const waits = Promise.all([until('a'), until('b'), until('hidden'), until('gone'), until('b', 1_000)]);
+
+  await pass(clock, 1_000);
+  expect(asked).toEqual(['list', 'hidden', 'gone']);
+  states.set('a', 'ACTIVE').set('b', 'ACTIVE');
+  await pass(clock, 1_300);
+
+  const [a, b, hidden, gone, early] = await waits;
+  expect([a, b, hidden, gone, early].map((one) => one?.status)).toEqual([
+    'ACTIVE',
+    'ACTIVE',
+    'ACTIVE',
+    undefined,
+    'BUILD',
+  ]);
+  expect(asked.filter((what) => what === 'list')).toHaveLength(2);
+  await pass(clock, 60_000);
+  expect(asked.filter((what) => what === 'list')).toHaveLength(2);
+});
+
+test('a list that fails is told to all who wait', async () => {
+  const clock = new FakeClock();
+  const poll = new ServerPoll({
+    clock,
+    list: async () => await Promise.reject(new Error('no answer')),
+    read: async () => await Promise.resolve(undefined),
+  });
+  const waits = Promise.allSettled(['a', 'b'].map(async (id) => await poll.until(id, isActive, 60_000, signal)));
+
+  await pass(clock, 1_000);
+
+  expect((await waits).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+});
