@@ -369,3 +369,25 @@ describe('a deletion policy', () => {
     });
   });
 });
+
+describe('a deletion that is prepared', () => {
+  test.each([
+    { phase: 'started', asked: 'true', reason: 'PreparingDeletion', next: 'To keep the machine, remove annotation' },
+    { phase: 'completed', asked: 'true', reason: 'PreparedDeletion', next: 'Its VM is deleted' },
+    { phase: 'aborting', asked: 'false', reason: 'AbortingDeletion', next: 'goes on as before' },
+    { phase: 'failed', asked: 'true', reason: 'DeletionNotPrepared', next: 'to unsafe or forced' },
+    { phase: 'failed', asked: 'false', reason: 'AbortFailed', next: 'goes on as before' },
+  ])('$phase, with $asked, is $reason and says what ends it', ({ phase, asked, reason, next }) => {
+    const prepared = machine((m) => {
+      m.metadata.annotations = { 'machine.sapcloud.io/prepare-deletion': asked };
+      const told = { type: 'DeletionPrepared', status: 'False', reason: phase, message: 'Waiting for 1 pod.' } as const;
+      m.status.machineConditions = [told];
+    });
+
+    const explained = explain(prepared, NOW_MS);
+
+    expect(explained).toMatchObject({ reason, message: 'Waiting for 1 pod.' });
+    expect(explained.nextStep).toContain(next);
+    expect(machineConditions(prepared, NOW_MS)).toContainEqual(expect.objectContaining({ reason: phase }));
+  });
+});

@@ -34,7 +34,7 @@ export function explainPreparation(machine: Machine): Explanation | undefined {
     case 'failed':
       return isPreparationAsked(machine)
         ? {
-            reason: 'PreparationFailed',
+            reason: 'DeletionNotPrepared',
             message,
             waitingFor: 'what the message names',
             nextStep: `The attempt is retried. ${ABORT} ${WEAKEN}`,

@@ -132,7 +132,7 @@ describe('a deletion that is prepared', () => {
     expect(await run(world)).toEqual(['failed']);
 
     expect(explain(current(world), world.clock.now())).toMatchObject({
-      reason: 'PreparationFailed',
+      reason: 'DeletionNotPrepared',
       message: expect.stringContaining('ns/db'),
       nextStep: expect.stringMatching(
         /remove annotation .*prepare-deletion.*set annotation .*deletion-policy to unsafe/,
