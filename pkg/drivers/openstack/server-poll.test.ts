@@ -70,3 +70,28 @@ test('a list that fails is told to all who wait', async () => {
 
   expect((await waits).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
 });
+
+test('a list that takes long is followed by a longer pause', async () => {
+  const clock = new FakeClock();
+  let lists = 0;
+  const poll = new ServerPoll({
+    clock,
+    list: async () => {
+      lists += 1;
+      await clock.sleep(2_000, signal);
+      return [server('a', 'BUILD')];
+    },
+    read: async () => await Promise.resolve(undefined),
+  });
+  const wait = poll.until('a', isActive, 8_000, signal);
+
+  await pass(clock, 1_000);
+  await pass(clock, 2_000);
+  await pass(clock, 5_999);
+  expect(lists).toBe(1);
+  await pass(clock, 1);
+  expect(lists).toBe(2);
+  await pass(clock, 2_000);
+
+  expect((await wait)?.status).toBe('BUILD');
+});

@@ -6,6 +6,8 @@ import type { Server } from './server.ts';
 const FIRST_MS = 1_000;
 const LONGEST_MS = 10_000;
 const GROWTH = 1.3;
+/** A list that takes long costs the cloud much: the pause after it is so many times as long. */
+const REST = 3;
 
 /** What a poll looks with. */
 export interface ServerPollParts {
@@ -23,6 +25,7 @@ export interface ServerPollParts {
 export class ServerPoll {
   readonly #parts: ServerPollParts;
   #pauseMs = FIRST_MS;
+  #tookMs = 0;
   #look: Promise<ReadonlyMap<string, Server>> | undefined;
 
   constructor(parts: ServerPollParts) {
@@ -59,9 +62,13 @@ export class ServerPoll {
 
   /** A list after the pause, for everyone. */
   async #lookLater(): Promise<ReadonlyMap<string, Server>> {
+    const { clock, list } = this.#parts;
     const signal = AbortSignal.timeout(SHARED_MS);
-    await this.#parts.clock.sleep(this.#pauseMs, signal);
+    await clock.sleep(Math.min(Math.max(this.#pauseMs, REST * this.#tookMs), LONGEST_MS), signal);
     this.#pauseMs = Math.min(this.#pauseMs * GROWTH, LONGEST_MS);
-    return new Map((await this.#parts.list(signal)).map((server) => [server.id, server]));
+    const startedMs = clock.monotonicMs();
+    const servers = await list(signal);
+    this.#tookMs = clock.monotonicMs() - startedMs;
+    return new Map(servers.map((server) => [server.id, server]));
   }
 }
