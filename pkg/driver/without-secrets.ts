@@ -26,12 +26,29 @@ function piecesOf(secretData: Readonly<Record<string, Uint8Array>>): readonly st
   for (const [name, bytes] of Object.entries(secretData)) {
     if (PUBLIC.test(name)) continue;
     const value = Buffer.from(bytes).toString('utf8').trim();
-    const forms = [value, Buffer.from(bytes).toString('base64'), encodeURIComponent(value.toWellFormed())];
-    for (const form of forms) if (form.length >= SHORTEST_VALUE) pieces.add(form);
+    for (const form of formsOf(value, Buffer.from(bytes))) if (form.length >= SHORTEST_VALUE) pieces.add(form);
     for (const word of value.split(/[\s"'`,;=\\]+/)) {
       const isAddress = word.includes('://') && !word.includes('@');
       if (word.length >= SHORTEST_WORD && !isAddress) pieces.add(word);
     }
   }
   return [...pieces].toSorted((a, b) => b.length - a.length);
+}
+
+/** A value as others write it: as it is, in JSON, in base64 (with padding or without, for URLs or not), in a URL, in a form. */
+function formsOf(value: string, bytes: Buffer): readonly string[] {
+  const inURL = encodeURIComponent(value.toWellFormed());
+  // What most other languages encode beyond that.
+  const inQuery = inURL.replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+  const base64 = bytes.toString('base64');
+  return [
+    value,
+    JSON.stringify(value).slice(1, -1),
+    base64,
+    base64.replace(/=+$/, ''),
+    bytes.toString('base64url'),
+    inURL,
+    inQuery,
+    inQuery.replaceAll('%20', '+'),
+  ];
 }

@@ -319,9 +319,16 @@ export const DRIVER: readonly Mutation[] = [
   },
   {
     file: 'pkg/driver/without-secrets.ts',
-    from: 'const forms = [value, ',
-    to: 'const forms = [',
+    from: '    value,\n    JSON.stringify(value)',
+    to: '    JSON.stringify(value)',
     why: 'A password that a provider quotes is shown.',
+    tests: ['pkg/driver/without-secrets.test.ts'],
+  },
+  {
+    file: 'pkg/driver/without-secrets.ts',
+    from: "    inQuery.replaceAll('%20', '+'),\n",
+    to: '',
+    why: 'A password that a provider quotes as it was sent in a form is shown.',
     tests: ['pkg/driver/without-secrets.test.ts'],
   },
 ];
