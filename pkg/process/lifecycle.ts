@@ -60,7 +60,7 @@ const KEEP_ALIVE_MS = 3_600_000;
  * | SIGTERM, SIGINT                        | stop with grace, exit code 0                                        |
  * | a second signal                        | exit at once, code 128 + signal                                     |
  * | `fatal`, a start that fails            | stop without grace, exit code 1                                     |
- * | uncaught exception, unhandled rejection| logged with stack, then as `fatal`                                  |
+ * | uncaught exception, unhandled rejection| logged, with stack from --v=4 on, then as `fatal`                   |
  * | a stop that does not end in time       | logged, the stages below are stopped all the same, exit code 1      |
  *
  * A Lease is released inside the stop of the member whose mutations it guards (leadership.ts), so a stop that hangs leaves
