@@ -53,7 +53,7 @@ const OTHERS_KEYS = [
 
 /** Words of several capitals that are no names of ours: other kinds, a kind that is not served, reasons of the cluster-autoscaler. */
 const OTHERS_WORDS = [
-  'ConfigMap DaemonSet PodDisruptionBudgets PrometheusRule CustomResourceDefinition ReplicaSet RoleBindings DevTools',
+  'ConfigMap DaemonSet PodDisruptionBudgets PrometheusRule ServiceMonitor CustomResourceDefinition ReplicaSet RoleBindings DevTools',
   'AWSMachineClass NotTriggerScaleUp TriggeredScaleUp',
 ].flatMap((line) => line.split(' '));
 

@@ -184,13 +184,34 @@ test('the chart serves the namespace of its release, with roles for that namespa
   expect(text).not.toMatch(/namespace[:=] ?machinist/);
 });
 
+test('the chart takes odd names: a namespace and a class of digits, no priority class, a provider as the original writes it', async () => {
+  const odd = ['--namespace=123', '--set=priorityClass.create=false'];
+  const driver = '--set=drivers[0].provider=AWS,drivers[0].image=x';
+  const classed = await template(...odd, driver, '--set-string=priorityClass.name=456');
+  const plain = await template(...odd, '--set=priorityClass.name=');
+
+  const podOf = (manifests: readonly Manifest[]): { priorityClassName?: unknown; containers: Container[] } => {
+    const deployment = manifests.find(({ kind }) => kind === 'Deployment') as unknown as {
+      spec: { template: { spec: { priorityClassName?: unknown; containers: Container[] } } };
+    };
+    return deployment.spec.template.spec;
+  };
+  const namespaces = classed.flatMap(({ metadata }) => metadata.namespace ?? []);
+  expect(new Set(namespaces)).toEqual(new Set(['123', 'kube-system']));
+  const subjects = classed.flatMap((manifest) => (manifest['subjects'] ?? []) as { namespace?: unknown }[]);
+  expect(new Set(subjects.map(({ namespace: of }) => of))).toEqual(new Set(['123', undefined]));
+  expect(podOf(classed).priorityClassName).toBe('456');
+  expect(podOf(classed).containers[0]?.args).toContain('--driver=AWS=unix:///run/driver/driver.sock');
+  expect(podOf(plain)).not.toHaveProperty('priorityClassName');
+});
+
 test('the chart brings scraping, alerts and dashboard for who has the operator of Prometheus', async () => {
   const rendered = await template(
     '--set=serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboard.enabled=true,layout=split',
   );
 
   const { spec } = rendered.find(({ kind }) => kind === 'ServiceMonitor') as unknown as {
-    spec: { endpoints: { port: string }[]; selector: { matchLabels: Record<string, string> } };
+    spec: { endpoints: { port: string; relabelings: unknown }[]; selector: { matchLabels: Record<string, string> } };
   };
   const service = rendered.find(({ kind }) => kind === 'Service') as unknown as {
     metadata: { labels: Record<string, string> };
@@ -198,6 +219,9 @@ test('the chart brings scraping, alerts and dashboard for who has the operator o
   };
   expect(spec.endpoints.map(({ port }) => port)).toEqual(service.spec.ports.map(({ name }) => name));
   expect(service.metadata.labels).toMatchObject(spec.selector.matchLabels);
+  // The job would be the name of the Service, which is the same for each release.
+  const ownJob = [{ targetLabel: 'job', replacement: 'machinist/machinist' }];
+  expect(spec.endpoints.map(({ relabelings }) => relabelings)).toEqual([ownJob, ownJob]);
   const rule = rendered.find(({ kind }) => kind === 'PrometheusRule');
   expect(rule?.['spec']).toEqual(parse(readFileSync(join(ROOT, 'deploy/monitoring/alerts.yaml'), 'utf8')));
   const dashboard = rendered.find(({ metadata }) => metadata.name === 'machinist-dashboard') as unknown as {
@@ -220,6 +244,8 @@ test.each([
     says: 'drivers: layout beside-provider calls no driver',
   },
   { wrong: 'machineControllerArgs[0]=--v=4', says: 'machineControllerArgs: only layout split' },
+  { wrong: 'priorityClass.name=', says: 'priorityClass.name: is needed to create one' },
+  { wrong: 'drivers[0].provider=a=b,drivers[0].image=x', says: "at '/drivers/0/provider'" },
 ])('the chart refuses $wrong, and says which value is wrong', async ({ wrong, says }) => {
   await expect(template(`--set=${wrong}`)).rejects.toThrow(says);
 });
