@@ -5,6 +5,7 @@ import { describeLostAnswers } from './lost-answers.ts';
 import { describeMachines } from './machines.ts';
 import { describeOutages } from './outages.ts';
 import { describeRefusals } from './refusals.ts';
+import { describeScale } from './scale.ts';
 
 const bed = await Bed.start();
 
@@ -16,3 +17,4 @@ describeMachines(bed);
 describeRefusals(bed);
 describeOutages(bed);
 describeLostAnswers(bed);
+describeScale(bed);
