@@ -205,6 +205,37 @@ test('the chart takes odd names: a namespace and a class of digits, no priority 
   expect(podOf(plain)).not.toHaveProperty('priorityClassName');
 });
 
+test.each(['one-process', 'split', 'beside-provider'])(
+  'the chart mounts the kubeconfig of another cluster, and places pods, in layout %s; the API server takes it',
+  async (layout) => {
+    await using own = await namespace();
+    const values = {
+      layout,
+      args: ['--target-kubeconfig=/etc/target/kubeconfig'],
+      volumes: [{ name: 'target', secret: { secretName: 'target-kubeconfig', defaultMode: 0o440 } }],
+      volumeMounts: [{ name: 'target', mountPath: '/etc/target', readOnly: true }],
+      imagePullSecrets: [{ name: 'registry' }],
+      nodeSelector: { 'node-role.kubernetes.io/control-plane': '' },
+      tolerations: [{ key: 'node-role.kubernetes.io/control-plane', operator: 'Exists', effect: 'NoSchedule' }],
+    };
+    const manifests = await template(
+      ...Object.entries(values).map(([name, value]) => `--set-json=${name}=${JSON.stringify(value)}`),
+    );
+
+    const said = await apply(manifests.map((manifest) => moveTo(own.name, manifest)));
+
+    expect(said.filter((line) => !line.endsWith('(server dry run)'))).toEqual([]);
+    const { args: _args, layout: _layout, volumes, volumeMounts, ...placement } = values;
+    const deployment = manifests.find(({ kind }) => kind === 'Deployment') as unknown as {
+      spec: { template: { spec: Record<string, readonly unknown[]> } };
+    };
+    const pod = deployment.spec.template.spec;
+    expect(pod).toMatchObject(placement);
+    expect(pod['volumes']).toContainEqual(volumes[0]);
+    for (const container of containersOf(manifests)) expect(container.volumeMounts).toContainEqual(volumeMounts[0]);
+  },
+);
+
 test('the chart brings scraping, alerts and dashboard for who has the operator of Prometheus', async () => {
   const rendered = await template(
     '--set=serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboard.enabled=true,layout=split',
@@ -315,6 +346,7 @@ interface Container {
   readonly livenessProbe: { readonly httpGet: { readonly port: string } };
   readonly readinessProbe: { readonly httpGet: { readonly port: string } };
   readonly securityContext: object;
+  readonly volumeMounts?: readonly unknown[];
 }
 
 function containersOf(manifests: readonly Manifest[]): Container[] {

@@ -55,7 +55,7 @@ portName. */}}
   resources:
     {{- toYaml .root.Values.resources | nindent 4 }}
   {{- include "machinist.securityContext" . | nindent 2 }}
-  {{- if or .hasDrivers .autoscaler }}
+  {{- if or .hasDrivers .autoscaler .root.Values.volumeMounts }}
   volumeMounts:
     {{- if .hasDrivers }}
     - name: driver
@@ -65,6 +65,9 @@ portName. */}}
     - name: autoscaler-tls
       mountPath: /etc/autoscaler
       readOnly: true
+    {{- end }}
+    {{- with .root.Values.volumeMounts }}
+    {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- end }}
 {{- end }}
