@@ -55,6 +55,13 @@ describe('a probe', () => {
       status: 200,
       body: '[+] ping ok\n[+] lease a ok: leading\nwarn: some checks cannot be excluded: no matches for "a\\nb"\nreadyz check passed\n',
     },
+    {
+      what: 'that excludes what nobody could read',
+      checks: fine,
+      query: `verbose=1&exclude=${'x'.repeat(10_000)}`,
+      status: 200,
+      body: `[+] ping ok\n[+] lease a ok: leading\nwarn: some checks cannot be excluded: no matches for "${'x'.repeat(200)}"\nreadyz check passed\n`,
+    },
     { what: 'of one check', checks: bad, only: 'ping', status: 200, body: 'ok' },
     {
       what: 'of one check that fails',

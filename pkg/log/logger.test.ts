@@ -47,6 +47,22 @@ test.each([
   expect(logged('info', new Error('asking', { cause }))).toEqual({ type: 'Error', message: want });
 });
 
+test.each(['providerSpec', 'userData', 'secret', 'data', 'token', 'authorization'])(
+  'what is logged as %s, or stands in a field as that, is not shown',
+  (name) => {
+    const lines: string[] = [];
+    const destination = new Writable({ write: (line, _encoding, done) => (lines.push(String(line)), done()) });
+    const log = createLogger('debug', { destination });
+
+    log.info({ [name]: 'planted' }, 'did it');
+    log.info({ object: { [name]: { inner: 'planted' } } }, 'did it');
+    log.child({ [name]: 'planted' }).info({}, 'did it');
+
+    expect(lines).toHaveLength(3);
+    expect(lines.join('')).not.toContain('planted');
+  },
+);
+
 test('text is written where it is asked for', () => {
   const lines: string[] = [];
   const destination = new Writable({ write: (line, _encoding, done) => (lines.push(String(line)), done()) });
