@@ -445,6 +445,27 @@ export const MACHINE_DELETION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/deletion/mark-terminating.ts',
+    from: 'forgetFormerDeletion(machine);',
+    to: '',
+    why: 'A Machine that came back from a backup is not drained, or let go by force at once.',
+    tests: ['pkg/controllers/machine/deletion/policies.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/preparation/preparation.ts',
+    from: 'if (heldMs > 0) return requeue(heldMs, REFUSED_WAIT);',
+    to: '',
+    why: 'Each refusal of a DELETE sends the next one at once.',
+    tests: ['pkg/controllers/machine/preparation/preparation.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-set/new-machine.ts',
+    from: '.filter(([key]) => !OF_ONE_MACHINE.has(key))',
+    to: '',
+    why: 'A template has each new machine deleted, or kept in maintenance.',
+    tests: ['pkg/controllers/machine-set/new-machine.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/deletion/mark-terminating.ts',
     from: 'if (deletionStageOf(machine) !== undefined) return next;',
     to: '',
     why: 'Each pass begins the deletion anew.',

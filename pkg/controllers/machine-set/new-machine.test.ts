@@ -35,6 +35,27 @@ test('a machine is what its template says, owned by its set, with the finalizer 
   });
 });
 
+test('what is asked of one machine, or recorded of one, does not come from a template', () => {
+  const prefix = 'machine.sapcloud.io/';
+  const ofOne = [
+    'prepare-deletion',
+    'deletion-preparation-since',
+    'deletion-policy-in-force',
+    'forced-deletion-since',
+    'drain-since',
+    'maintenance',
+    'maintenance-since',
+    'maintenance-node',
+    'creation-sent-at',
+  ];
+  const owner = set((s) => {
+    const annotations = Object.fromEntries(ofOne.map((name) => [`${prefix}${name}`, 'true']));
+    s.spec.template.metadata = { annotations: { ...annotations, [`${prefix}deletion-policy`]: 'graceful' } };
+  });
+
+  expect(newMachine(owner, 'm').metadata.annotations).toEqual({ [`${prefix}deletion-policy`]: 'graceful' });
+});
+
 test.each([
   { annotation: '30m', want: '30m' },
   { annotation: 'half an hour', want: '20m' },

@@ -2,11 +2,39 @@ import { randomInt } from 'node:crypto';
 
 import { parseDuration } from '../../apis/duration.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
-import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  DELETION_POLICY_IN_FORCE_ANNOTATION,
+  DELETION_PREPARATION_SINCE_ANNOTATION,
+  DRAIN_SINCE_ANNOTATION,
+  EFFECTIVE_CREATION_TIMEOUT_ANNOTATION,
+  FORCED_DELETION_SINCE_ANNOTATION,
+  MACHINE_FINALIZER,
+  MAINTENANCE_ANNOTATION,
+  MAINTENANCE_NODE_ANNOTATION,
+  MAINTENANCE_SINCE_ANNOTATION,
+  PREPARE_DELETION_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine, MachineSpec } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { New } from '../../kube/client.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
+
+/**
+ * What is asked of one Machine, or recorded of one: a template that was made from a Machine must not have each new one deleted, kept in
+ * maintenance, or let go as if its deletion had begun long ago.
+ */
+const OF_ONE_MACHINE: ReadonlySet<string> = new Set([
+  CREATION_SENT_ANNOTATION,
+  DELETION_POLICY_IN_FORCE_ANNOTATION,
+  DELETION_PREPARATION_SINCE_ANNOTATION,
+  DRAIN_SINCE_ANNOTATION,
+  FORCED_DELETION_SINCE_ANNOTATION,
+  MAINTENANCE_ANNOTATION,
+  MAINTENANCE_NODE_ANNOTATION,
+  MAINTENANCE_SINCE_ANNOTATION,
+  PREPARE_DELETION_ANNOTATION,
+]);
 
 /** What the API server appends to a generateName: no vowels and no look-alikes, so that no words come out. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
@@ -32,7 +60,7 @@ export function newMachine(set: MachineSet, name: string): New<Machine> {
   const { labels, annotations, finalizers } = set.spec.template?.metadata ?? {};
   const timeout = set.metadata.annotations?.[EFFECTIVE_CREATION_TIMEOUT_ANNOTATION];
   const allAnnotations = {
-    ...annotations,
+    ...Object.fromEntries(Object.entries(annotations ?? {}).filter(([key]) => !OF_ONE_MACHINE.has(key))),
     ...(timeout === undefined ? {} : { [EFFECTIVE_CREATION_TIMEOUT_ANNOTATION]: timeout }),
   };
   return {

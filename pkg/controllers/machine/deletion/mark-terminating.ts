@@ -1,4 +1,10 @@
-import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import {
+  DELETION_POLICY_IN_FORCE_ANNOTATION,
+  DRAIN_SINCE_ANNOTATION,
+  FORCED_DELETION_SINCE_ANNOTATION,
+  MACHINE_FINALIZER,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import { beginPhase, wasNeverAsked } from '../../machines/status.ts';
@@ -27,6 +33,7 @@ export const markTerminating = (deps: Deps): MachineStep => ({
     if (machine.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) return waitFor('other finalizers');
     if (deletionStageOf(machine) !== undefined) return next;
 
+    forgetFormerDeletion(machine);
     const isNeverAsked = await isForSure(deps, ctx);
     beginPhase(machine, 'Terminating', deps.clock.now());
     delete machine.status.currentStatus?.preserveExpiryTime;
@@ -34,6 +41,17 @@ export const markTerminating = (deps: Deps): MachineStep => ({
     return next;
   },
 });
+
+/** What is recorded of a deletion that has not begun is of a former life of the Machine, such as one that came back from a backup. */
+function forgetFormerDeletion({ metadata }: Pick<Machine, 'metadata'>): void {
+  const {
+    [DELETION_POLICY_IN_FORCE_ANNOTATION]: _policy,
+    [FORCED_DELETION_SINCE_ANNOTATION]: _forcedSince,
+    [DRAIN_SINCE_ANNOTATION]: _drainSince,
+    ...others
+  } = metadata.annotations ?? {};
+  if (metadata.annotations !== undefined) metadata.annotations = others;
+}
 
 /**
  * That a machine without status has asked for nothing does not follow from the silence: another process may have been killed before it

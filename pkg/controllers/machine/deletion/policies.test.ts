@@ -57,6 +57,20 @@ async function run(world: FakeWorld): Promise<PassSeen | undefined> {
   return seen;
 }
 
+test('what is recorded of a deletion in a former life, as in a backup that was restored, does not hold for this one', async () => {
+  const former = '2025-06-01T00:00:00Z';
+  const world = start(undefined, (m) => {
+    m.metadata.annotations = { [IN_FORCE]: 'forced', [SINCE]: former, 'machine.sapcloud.io/drain-since': former };
+  });
+  world.driver.failures = { delete: Array.from({ length: 5 }, () => DOWN) };
+
+  await run(world);
+
+  expect(current(world)?.metadata.annotations).toEqual({});
+  expect(world.drains.requests).toMatchObject([{ force: false }]);
+  expect(world.notedRemovals).toEqual([]);
+});
+
 describe('policy graceful', () => {
   test('drains without ever deleting a pod: no retries, no timeout, no broken Node', async () => {
     const world = start('graceful');

@@ -225,12 +225,36 @@ describe('a deletion that is prepared', () => {
     world.nodes.cache.remove('m-1');
     world.deleteFailures.push(new ApiError(code, 'Forbidden', 'not on Fridays'));
 
-    const phases = await run(world);
+    expect(await run(world)).toEqual(['started', 'completed', 'failed']);
+    expect(world.deletedMachines).toEqual([]);
+    world.clock.advance(10 * SECOND);
+    await run(world);
 
-    expect(phases.slice(0, 3)).toEqual(['started', 'completed', 'failed']);
     expect(world.events.find(({ reason }) => reason === 'DeletionNotPrepared')?.message).toContain('not on Fridays');
     expect(world.deletedMachines).toEqual(['uid-of-machine-m-1']);
   });
+
+  test.each([undefined, 'unsafe'])(
+    'whose DELETE is refused (policy %s) is held back, whoever looks',
+    async (policy) => {
+      const world = start(policy === undefined ? {} : { [POLICY]: policy });
+      world.nodes.cache.remove('m-1');
+      const refusal = new ApiError(403, 'Forbidden', 'not on Fridays');
+      world.deleteFailures.push(refusal, refusal, refusal);
+      await run(world);
+
+      const refused = current(world).metadata.resourceVersion;
+      await run(world);
+      expect(current(world).metadata.resourceVersion).toBe(refused);
+      expect(world.deleteFailures).toHaveLength(2);
+
+      world.clock.advance(10 * SECOND);
+      await run(world);
+      expect(current(world).metadata.resourceVersion).toBe(refused);
+      expect(world.deleteFailures).toHaveLength(1);
+      expect(reasons(world).filter((reason) => reason === 'DeletionNotPrepared')).toHaveLength(1);
+    },
+  );
 
   test('begins the drain anew after a restart', async () => {
     const world = start();

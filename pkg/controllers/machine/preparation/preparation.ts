@@ -41,6 +41,7 @@ import { planPreparation } from './plan.ts';
 const CONFLICT_RETRY_MS = 200;
 /** When to try again what the API server refuses. */
 const REFUSED_RETRY_MS = 10_000;
+const REFUSED_WAIT = 'the API server to delete the Machine';
 
 interface Deps extends Pick<MachineAccess, 'readMachine' | 'deleteUnchanged'> {
   readonly clock: Clock;
@@ -51,15 +52,15 @@ interface Deps extends Pick<MachineAccess, 'readMachine' | 'deleteUnchanged'> {
   readonly news: News;
 }
 
-/** With the machines of which it was told that they are prepared, by UID. */
-type Own = Deps & { readonly completed: Set<string> };
+/** With the machines of which it was told that they are prepared, by UID, and when (monotonic) the DELETE may be sent. */
+type Own = Deps & { readonly completed: Map<string, number> };
 
 /**
  * Prepares the deletion of a machine that is asked for by annotation, and deletes the Machine when its Node is empty. Until then it goes on
  * as any other, and the request can be taken back: the DELETE holds only for the very version that carries it. plan.ts says what happens when.
  */
 export const preparation = (collaborators: Deps): MachineStep => {
-  const deps: Own = { ...collaborators, completed: new Set() };
+  const deps: Own = { ...collaborators, completed: new Map() };
   return {
     name: 'preparation',
     run: (ctx) => prepare(deps, ctx),
@@ -204,9 +205,11 @@ async function complete(deps: Own, ctx: MachineContext, policy: DeletionPolicy |
   const { uid } = observed.metadata;
   if (!skipsDrain(policy) && !deps.completed.has(uid)) {
     show(deps, ctx, 'completed', 'The Node is empty. The Machine is deleted now.');
-    pass.afterWrite(() => deps.completed.add(uid));
+    pass.afterWrite(() => void deps.completed.set(uid, 0));
     return requeue(0, 'that to be recorded');
   }
+  const heldMs = (deps.completed.get(uid) ?? 0) - deps.clock.monotonicMs();
+  if (heldMs > 0) return requeue(heldMs, REFUSED_WAIT);
   try {
     await deps.deleteUnchanged(observed, signal);
   } catch (err) {
@@ -215,8 +218,10 @@ async function complete(deps: Own, ctx: MachineContext, policy: DeletionPolicy |
     if (!(err instanceof ApiError) || signal.aborted) throw err;
     const text = `The Machine could not be deleted: ${err.message}.`;
     show(deps, ctx, 'failed', text);
+    // That it was told is a change of the Machine, and must not be what sends the next one.
+    deps.completed.set(uid, deps.clock.monotonicMs() + REFUSED_RETRY_MS);
     if (deps.news.isNews(uid, text)) pass.event('DeletionNotPrepared', text);
-    return requeue(REFUSED_RETRY_MS, 'the API server to delete the Machine');
+    return requeue(REFUSED_RETRY_MS, REFUSED_WAIT);
   }
   log.info({}, 'deleted a machine whose deletion was prepared');
   pass.afterWrite(() => deps.drains.end(ctx, 'preparation'));
