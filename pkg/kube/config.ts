@@ -41,6 +41,10 @@ export async function loadEndpoint(source: EndpointSource): Promise<Endpoint> {
   if (cluster === null) {
     throw new ConfigError(`finding the cluster of the current context in ${describe(source)}`);
   }
+  if (!isServerURL(cluster.server))
+    throw new ConfigError(
+      `reading the server of ${describe(source)}: an address such as https://HOST:PORT is expected`,
+    );
 
   const load = async (anew: boolean): Promise<Credentials> => {
     if (anew) config = await loadConfig(source);
@@ -52,6 +56,11 @@ export async function loadEndpoint(source: EndpointSource): Promise<Endpoint> {
   };
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
   return new RefreshingEndpoint({ url: cluster.server, namespace, load, clock: source.clock });
+}
+
+/** Whatever stands there may hold a password, so that it is not quoted when it is wrong. */
+function isServerURL(text: unknown): boolean {
+  return typeof text === 'string' && /^https?:\/\//i.test(text) && URL.canParse(text);
 }
 
 async function loadConfig(source: EndpointSource): Promise<KubeConfig> {

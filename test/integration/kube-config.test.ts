@@ -130,6 +130,21 @@ describe('loadEndpoint', () => {
     expect(inspect(err)).not.toMatch(/abcdef|0123456789/);
   });
 
+  test.each(['https://user:abcdef0123456789@host:99999', 'abcdef0123456789', 'localhost:6443', '', undefined])(
+    'says that %s is no server, without a word of it, which may be a password',
+    async (server) => {
+      const kubeconfig = join(folder, 'nowhere');
+      const [clusters, users] = [[{ name: 'c', cluster: { server } }], [{ name: 'u', user: {} }]];
+      const contexts = [{ name: 'x', context: { cluster: 'c', user: 'u' } }];
+      writeFileSync(kubeconfig, JSON.stringify({ clusters, users, contexts, 'current-context': 'x' }));
+
+      const err = await loadEndpoint({ kubeconfig, clock, env: {} }).catch((reason: unknown) => reason);
+
+      expect(err).toMatchObject({ name: 'ConfigError', message: expect.stringContaining('nowhere') });
+      expect(inspect(err)).not.toMatch(/abcdef|0123456789/);
+    },
+  );
+
   test('says nothing of what a credential plugin printed', async () => {
     const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'echo', args: ['abcdef.0123456789abcdef'] };
     const endpoint = await loadEndpoint({ kubeconfig: kubeconfigWith({ exec }), clock, env: {} });
