@@ -722,4 +722,11 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
     why: 'Of Nodes that refused for several reasons one reason is told.',
     tests: ['pkg/controllers/machine-deployment/events.test.ts'],
   },
+  {
+    file: 'pkg/controllers/machine-deployment/revision.ts',
+    from: '  DELETION_POLICY_ANNOTATION,\n  UPDATE_ORDER_ANNOTATION,\n]);',
+    to: ']);',
+    why: 'A rollback brings back that machines are deleted without a drain.',
+    tests: ['pkg/controllers/machine-deployment/rollback.test.ts'],
+  },
 ];

@@ -1,4 +1,5 @@
 import {
+  DELETION_POLICY_ANNOTATION,
   DESIRED_REPLICAS_ANNOTATION,
   LAST_APPLIED_CONFIGURATION_ANNOTATION,
   MAX_REPLICAS_ANNOTATION,
@@ -7,11 +8,15 @@ import {
   REVISION_HISTORY_ANNOTATION,
   TRIGGER_DELETION_ANNOTATION,
   UNFREEZE_ANNOTATION,
+  UPDATE_ORDER_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 
-/** Annotations that belong to one object and are never copied between a MachineDeployment and its sets. */
+/**
+ * Annotations that belong to one object and are never copied between a MachineDeployment and its sets: nor does a rollback bring back
+ * how machines were deleted, or whom rollouts waited for, when that revision was new.
+ */
 const NOT_COPIED: ReadonlySet<string> = new Set([
   LAST_APPLIED_CONFIGURATION_ANNOTATION,
   REVISION_ANNOTATION,
@@ -21,6 +26,8 @@ const NOT_COPIED: ReadonlySet<string> = new Set([
   PREFER_NO_SCHEDULE_KEY,
   UNFREEZE_ANNOTATION,
   TRIGGER_DELETION_ANNOTATION,
+  DELETION_POLICY_ANNOTATION,
+  UPDATE_ORDER_ANNOTATION,
 ]);
 
 /** So many earlier revisions are remembered; the original's list grows forever. */
