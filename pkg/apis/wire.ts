@@ -1,5 +1,6 @@
 import type {
   CoreV1Event,
+  V1ConfigMap,
   V1Lease,
   V1Node,
   V1NodeCondition,
@@ -31,6 +32,7 @@ export type Node = Served<V1Node>;
 export type NodeSpec = Wire<V1NodeSpec>;
 export type NodeCondition = Wire<V1NodeCondition>;
 export type Taint = Wire<V1Taint>;
+export type ConfigMap = Served<V1ConfigMap>;
 export type Pod = Served<V1Pod>;
 export type Secret = Served<V1Secret>;
 export type Lease = Served<V1Lease>;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { configFrom } from './config.ts';
+import { configFrom, CONTROLLERS } from './config.ts';
 import { FLAGS } from './flags.ts';
 
 const typed = (flags: Record<string, string | string[]>): Map<string, string[]> =>
@@ -38,6 +38,13 @@ describe('flags', () => {
       'safety.orphan-vms',
       'safety.unmanaged-nodes',
     ]);
+  });
+
+  test('runs a front end only where it is named, also beside all others', () => {
+    const { controllers } = configFrom('machinist run', typed({ controllers: '*,mirantis' }));
+
+    expect([...controllers]).toEqual(CONTROLLERS);
+    expect(configFrom('machinist run', typed({})).controllers.has('mirantis')).toBe(false);
   });
 
   test.each([
@@ -86,7 +93,12 @@ describe('flags', () => {
       value: '999999999h',
       says: /"999999999h" is not valid, a duration of less than 2562047h/,
     },
-    { flag: 'controllers', value: '*,machine', says: /"\*,machine" is not valid, "\*" means all and stands alone/ },
+    { flag: 'controllers', value: '*,machine', says: /"\*,machine" is not valid, beside "\*" only mirantis may/ },
+    {
+      flag: 'controllers',
+      value: 'mirantis',
+      says: /"mirantis" is not valid without machine-deployment and machine-set:/,
+    },
     {
       flag: 'leader-elect-lease-duration',
       value: '5s',
@@ -177,6 +189,7 @@ describe('flags', () => {
     { controllers: 'machine,machine-class,secret' },
     { controllers: 'machine,machine-class,secret,safety.orphan-vms' },
     { controllers: 'machine-set', 'leader-elect': 'false' },
+    { controllers: 'machine-deployment,machine-set,mirantis' },
   ])('takes controllers that share no Lease with another process: $controllers', (flags) => {
     expect([...configFrom('machinist run', typed(flags)).controllers]).toEqual(flags.controllers.split(','));
   });

@@ -14,7 +14,11 @@ export const CONTROLLERS = [
   'secret',
   'safety.orphan-vms',
   'safety.unmanaged-nodes',
+  'mirantis',
 ] as const;
+
+/** Those that run only where they are named. */
+export const ON_REQUEST: ReadonlySet<ControllerName> = new Set(['mirantis']);
 
 /** One of them. */
 export type ControllerName = (typeof CONTROLLERS)[number];
@@ -91,8 +95,9 @@ export type TypedFlags = ReadonlyMap<string, readonly string[]>;
 
 /** Those that a program runs: each of the original's is named for the Lease of its controllers. */
 function controllersOf(program: Program): readonly ControllerName[] {
-  if (program === 'machinist run') return CONTROLLERS;
-  return CONTROLLERS.filter((name) => leasesOf(new Set([name])).has(program));
+  const usual = CONTROLLERS.filter((name) => !ON_REQUEST.has(name));
+  if (program === 'machinist run') return usual;
+  return usual.filter((name) => leasesOf(new Set([name])).has(program));
 }
 
 const LEADER_ELECT = 'leader-elect';
@@ -207,10 +212,11 @@ function machineFrom(program: Program, { text, number, list }: ValueReader): Con
 }
 
 function controllersFrom(program: Program, names: readonly string[]): ReadonlySet<ControllerName> {
-  if (names.length === 1 && names[0] === '*') return new Set(controllersOf(program));
+  const requested = CONTROLLERS.filter((name) => ON_REQUEST.has(name) && names.includes(name));
   if (names.includes('*')) {
+    if (names.length === requested.length + 1) return new Set([...controllersOf(program), ...requested]);
     throw new FlagError(
-      `--controllers: ${JSON.stringify(names.join(','))} is not valid, "*" means all and stands alone`,
+      `--controllers: ${JSON.stringify(names.join(','))} is not valid, beside "*" only ${[...ON_REQUEST].join(', ')} may stand`,
     );
   }
   const unknown = names.find((name) => !CONTROLLERS.some((known) => known === name));

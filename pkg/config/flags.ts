@@ -85,7 +85,7 @@ export const FLAGS: readonly Flag[] = [
       kind: 'list',
       default: '*',
       programs: [RUN],
-      help: 'Which controllers run: "*", or a comma list of machine-deployment, machine-set, safety.overshoot, machine, machine-class, secret, safety.orphan-vms, safety.unmanaged-nodes. With leader election, those of one Lease only together.',
+      help: 'Which controllers run: "*", or a comma list of machine-deployment, machine-set, safety.overshoot, machine, machine-class, secret, safety.orphan-vms, safety.unmanaged-nodes; mirantis runs only where it is named, also as "*,mirantis". With leader election, those of one Lease only together.',
     },
   ]),
   ...section('Drivers', MACHINES, [

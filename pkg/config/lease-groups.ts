@@ -14,7 +14,7 @@ const GROUPS: readonly LeaseGroup[] = [
   {
     lease: MANAGER_LEASE,
     needed: ['machine-deployment', 'machine-set'],
-    optional: ['safety.overshoot'],
+    optional: ['safety.overshoot', 'mirantis'],
   },
   {
     lease: MACHINE_LEASE,

@@ -8,6 +8,7 @@ import { machineClass } from './machine-class/index.ts';
 import { machineDeployment } from './machine-deployment/index.ts';
 import { machineSet } from './machine-set/index.ts';
 import { machine } from './machine/index.ts';
+import { mirantis } from './mirantis/index.ts';
 import type { Owners } from './machines/owners.ts';
 import { ReplacementBudget } from './machines/replacement-budget.ts';
 import { ReplacementPace } from './machines/pace.ts';
@@ -34,7 +35,12 @@ export function controllers(operator: Operator): Controller[] {
 /** MachineDeployments and MachineSets. */
 function ownerControllers(operator: Operator, ownerless: OwnerlessVMs): Controller[] {
   const deps = ownerDeps(operator, new CreationBrake(operator));
-  return [machineSet(operator, deps), machineDeployment(operator, deps), overshoot(operator, deps, ownerless)];
+  return [
+    machineSet(operator, deps),
+    machineDeployment(operator, deps),
+    overshoot(operator, deps, ownerless),
+    ...(operator.config.controllers.has('mirantis') ? [mirantis(operator)] : []),
+  ];
 }
 
 /** Machines, MachineClasses and Secrets. */

@@ -12,7 +12,9 @@ import {
   normaliseNodeLabelPolicy,
 } from '../apis/machine/v1alpha1/normalise.ts';
 import type { KubeObject, List } from '../apis/meta.ts';
+import { CLUSTER_GROUP, CLUSTER_VERSION, type ClusterMachine } from '../apis/mirantis/machine.ts';
 import type {
+  ConfigMap,
   Event,
   Lease,
   Node,
@@ -65,6 +67,9 @@ export const nodeLabelPolicies = ours<NodeLabelPolicy>(
   'NodeLabelPolicy',
   normaliseNodeLabelPolicy,
 );
+/** Of the front end for Mirantis Container Cloud. */
+export const clusterMachines = resource<ClusterMachine>(CLUSTER_GROUP, CLUSTER_VERSION, 'machines', 'Machine');
+export const configMaps = resource<ConfigMap>('', 'v1', 'configmaps', 'ConfigMap');
 export const secrets = resource<Secret>('', 'v1', 'secrets', 'Secret');
 export const events = resource<Event>('', 'v1', 'events', 'Event');
 export const namespaces = resource<KubeObject>('', 'v1', 'namespaces', 'Namespace', false);

@@ -4,6 +4,7 @@ import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deploym
 import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
 import type { NodeLabelPolicy } from '../apis/machine/v1alpha1/node-label-policy.ts';
 import type { KubeObject } from '../apis/meta.ts';
+import type { ClusterMachine } from '../apis/mirantis/machine.ts';
 import type { Node, VolumeAttachment } from '../apis/wire.ts';
 import type { Informer } from '../cache/lister.ts';
 import { CLASS_INDEX, classIndex } from '../indexes/class-index.ts';
@@ -11,6 +12,7 @@ import { MACHINE_INDEXES, NODE_INDEXES, VOLUME_ATTACHMENT_INDEXES } from '../ind
 import { CONTROLLER_INDEX, controllerIndex } from '../indexes/owner-index.ts';
 import { SECRET_INDEX, secretIndex } from '../indexes/secret-references.ts';
 import {
+  clusterMachines,
   machineClasses,
   machineDeployments,
   machines,
@@ -34,6 +36,8 @@ export interface CachesOptions extends Omit<ClusterCachesOptions, 'roleFile'> {
   readonly leases: ReadonlySet<string>;
   /** Autoscalers ask what Nodes of a MachineClass would look like. */
   readonly isAutoscaled: boolean;
+  /** Machines of Mirantis Container Cloud are served. */
+  readonly isMirantis: boolean;
 }
 
 /** Gardener's own roles of the machine controllers do not cover them. */
@@ -58,11 +62,12 @@ export class Caches {
   readonly ofControl: ClusterCaches;
   readonly ofTarget: ClusterCaches | undefined;
   readonly #labelPolicies: Informer<NodeLabelPolicy> | undefined;
+  readonly #clusterMachines: Informer<ClusterMachine> | undefined;
   readonly #classes: Informer<MachineClass> | undefined;
   readonly #secrets: Informer<KubeObject> | undefined;
   readonly #volumeAttachments: Informer<VolumeAttachment> | undefined;
 
-  constructor(clusters: Clusters, { namespace, leases, isAutoscaled, ...options }: CachesOptions) {
+  constructor(clusters: Clusters, { namespace, leases, isAutoscaled, isMirantis, ...options }: CachesOptions) {
     const runsMachines = leases.has(MACHINE_LEASE);
     const files = roleFiles(leases);
     const control = new ClusterCaches(clusters.control, { ...options, roleFile: files.control });
@@ -74,10 +79,11 @@ export class Caches {
     const indexes = { [CONTROLLER_INDEX]: controllerIndex };
     this.machineSets = control.add(machineSets, { namespace, indexes, ...forOwners });
     this.machineDeployments = control.add(machineDeployments, { namespace, ...forOwners });
-    if (runsMachines || isAutoscaled) {
-      const needed = runsMachines ? {} : { optionalFor: CLASSES };
+    if (runsMachines || isAutoscaled || isMirantis) {
+      const needed = runsMachines || isMirantis ? {} : { optionalFor: CLASSES };
       this.#classes = control.add(machineClasses, { namespace, indexes: { [SECRET_INDEX]: secretIndex }, ...needed });
     }
+    if (isMirantis) this.#clusterMachines = control.add(clusterMachines, { namespace });
     if (runsMachines) {
       this.#labelPolicies = control.add(nodeLabelPolicies, { namespace, optionalFor: POLICIES });
       this.#secrets = control.add<KubeObject>(secrets, { namespace, metadataOnly: true });
@@ -103,6 +109,11 @@ export class Caches {
     return required('MachineClasses', this.#classes);
   }
 
+  /** Of the front end for Mirantis Container Cloud. */
+  get clusterMachines(): Informer<ClusterMachine> {
+    return required('Machines of cluster.k8s.io', this.#clusterMachines);
+  }
+
   get labelPolicies(): Informer<NodeLabelPolicy> {
     return required('NodeLabelPolicies', this.#labelPolicies);
   }
@@ -119,6 +130,6 @@ export class Caches {
 }
 
 function required<T>(kind: string, cached: T | undefined): T {
-  if (cached === undefined) throw new Error(`${kind} are not cached where no machine controllers run`);
+  if (cached === undefined) throw new Error(`${kind} are not cached where no controller needs them`);
   return cached;
 }

@@ -1,5 +1,6 @@
 import { GROUP } from '../apis/machine/v1alpha1/group.ts';
 import type { KubeObject } from '../apis/meta.ts';
+import { CLUSTER_GROUP } from '../apis/mirantis/machine.ts';
 import type { MemberContinuity } from '../cache/cluster-continuity.ts';
 import { KnownHistory } from '../cache/known-history.ts';
 import { ReflectedInformer } from '../cache/reflected-informer.ts';
@@ -15,6 +16,7 @@ import { HttpListWatch } from '../kube/list-watch.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { Logger } from '../log/logger.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
+import { MIRANTIS_ROLES } from '../preflight/permissions.ts';
 import { CannotStartError, type Member } from '../process/lifecycle.ts';
 import type { ClusterAccess } from './clusters.ts';
 import { OwnWrites } from './own-writes.ts';
@@ -279,6 +281,12 @@ function pathOf({ resource: { group, plural } }: Pick<ProbedKind, 'resource'>): 
   return `${plural}.${group === '' ? 'core' : group}`;
 }
 
+/** Where definitions of kinds are, by group. */
+const DEFINED_IN: ReadonlyMap<string, string> = new Map([
+  [GROUP, 'crds'],
+  [CLUSTER_GROUP, 'crds/mirantis'],
+]);
+
 /** Which cluster refuses what, and what would help. */
 function describeRefusal(
   cluster: Cluster,
@@ -288,8 +296,9 @@ function describeRefusal(
 ): string {
   const { group, plural } = cached.resource;
   if (err.reason === 'NotServed') {
-    const remedy = group === GROUP ? `apply crds/${group}_${plural}.yaml` : 'is it an API server?';
+    const definition = DEFINED_IN.get(group);
+    const remedy = definition === undefined ? 'is it an API server?' : `apply ${definition}/${group}_${plural}.yaml`;
     return `the ${cluster} cluster does not serve ${pathOf(cached)}: ${remedy}`;
   }
-  return `the ${cluster} cluster does not let us read ${pathOf(cached)}: apply ${roleFile} (${err.message})`;
+  return `the ${cluster} cluster does not let us read ${pathOf(cached)}: apply ${group === CLUSTER_GROUP ? MIRANTIS_ROLES : roleFile} (${err.message})`;
 }

@@ -122,6 +122,7 @@ export class Operator {
       namespace: config.clusters.namespace,
       leases: config.leases,
       isAutoscaled: config.autoscaler !== undefined,
+      isMirantis: config.controllers.has('mirantis'),
     });
     this.#lifecycle = new Lifecycle(options);
     this.#thread = makeLeaseThread(this.#clusters.control, { ...options, userAgent: userAgentOf(options) });
@@ -243,6 +244,7 @@ export class Operator {
       // The identity of the cluster is read by a member of its own, which says what it is for.
       callsDrivers: false,
       isAutoscaled: config.autoscaler !== undefined,
+      isMirantis: config.controllers.has('mirantis'),
       namespace: config.clusters.namespace,
     });
     return new StartCheck({ clusters, permissions, clock, log, outages: this.#outages, held: this.#held });

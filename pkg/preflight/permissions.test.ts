@@ -18,6 +18,7 @@ const everything: Workload = {
   hasTarget: true,
   callsDrivers: true,
   isAutoscaled: true,
+  isMirantis: false,
   namespace: NAMESPACE,
 };
 const manager = { ...everything, leases: new Set([MANAGER_LEASE]), callsDrivers: false };
@@ -65,6 +66,7 @@ describe('what a process is to be allowed', () => {
   test.each([
     { layout: 'one process', workload: everything },
     { layout: 'owner controllers', workload: manager },
+    { layout: 'front end', workload: { ...everything, isMirantis: true } },
     { layout: 'machine controllers', workload: machine },
   ])('is exactly what the files that it names grant: $layout', ({ workload }) => {
     const permissions = permissionsOf(workload);

@@ -1,4 +1,5 @@
 import { GROUP } from '../apis/machine/v1alpha1/group.ts';
+import { CLUSTER_GROUP } from '../apis/mirantis/machine.ts';
 import type { AccessAttributes } from '../kube/access-rules.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
 
@@ -24,6 +25,8 @@ export interface Workload {
   readonly hasTarget: boolean;
   readonly callsDrivers: boolean;
   readonly isAutoscaled: boolean;
+  /** Whether Machines of Mirantis Container Cloud are served. */
+  readonly isMirantis: boolean;
   /** Of the Machines. */
   readonly namespace: string;
 }
@@ -39,6 +42,9 @@ interface Rule {
   readonly file: string;
   readonly lost?: string;
 }
+
+/** The shipped file that grants what the front end for Mirantis Container Cloud needs beside the others. */
+export const MIRANTIS_ROLES = 'deploy/rbac/mirantis.yaml';
 
 const READ = ['get', 'list', 'watch'];
 
@@ -60,6 +66,7 @@ export function permissionsOf(workload: Workload): readonly Permission[] {
   const rules = [
     ...(leases.has(MANAGER_LEASE) ? managerRules(control, workload) : []),
     ...(leases.has(MACHINE_LEASE) ? machineRules(control, workload) : []),
+    ...(workload.isMirantis ? mirantisRules(workload) : []),
     ...commonRules(control, workload),
     ...(hasTarget ? targetRules(target, leases) : []),
   ];
@@ -95,6 +102,16 @@ function managerRules(file: string, { namespace, isAutoscaled, isElected }: Work
           ...(isElected ? [lifeOfMachineControllers] : []),
         ]
       : []),
+  ];
+}
+
+function mirantisRules({ namespace }: Workload): readonly Rule[] {
+  const ours = { cluster: 'control', group: GROUP, namespace, file: MIRANTIS_ROLES } as const;
+  return [
+    { ...ours, group: CLUSTER_GROUP, resources: ['machines'], verbs: ['list', 'watch', 'patch', 'delete'] },
+    { ...ours, group: CLUSTER_GROUP, resources: ['machines/status'], verbs: ['patch'] },
+    { ...ours, resources: ['machineclasses'], verbs: ['list', 'watch', 'create', 'delete'] },
+    { ...ours, group: '', resources: ['configmaps', 'secrets'], verbs: ['get'] },
   ];
 }
 

@@ -11,6 +11,7 @@ const permissions = permissionsOf({
   hasTarget: true,
   callsDrivers: true,
   isAutoscaled: false,
+  isMirantis: false,
   namespace: 'x',
 });
 /** Nothing is listed, as with a webhook that authorizes. */

@@ -7,6 +7,7 @@ import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import type { Lister } from '../../pkg/cache/lister.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import type { Driver } from '../../pkg/driver/driver.ts';
 import { Simulation } from '../../pkg/drivers/sim/simulation.ts';
 import { isNotFound } from '../../pkg/kube/errors.ts';
 import { mergePatch } from '../../pkg/kube/patch.ts';
@@ -17,7 +18,7 @@ import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { KubeSession } from './kube-session.ts';
 import { OperatorSession } from './operator-session.ts';
-import { grant } from './shipped-roles.ts';
+import { grant, type RoleFile } from './shipped-roles.ts';
 
 /** Other tests share the host. */
 const PATIENCE = { timeoutMs: 60_000 };
@@ -32,6 +33,10 @@ export interface MachineWorldOptions {
   readonly flags?: Readonly<Record<string, string>>;
   /** Whether the driver promises to find what it began; it does, unless told otherwise. */
   readonly idempotentCreate?: boolean;
+  /** Further shipped roles. */
+  readonly roles?: readonly RoleFile[];
+  /** What stands between the controller and the simulated cloud. */
+  readonly wrap?: (driver: Driver) => Driver;
 }
 
 /**
@@ -95,6 +100,7 @@ export class MachineWorld implements AsyncDisposable {
     await grant(api, 'control-machine-controller', ns.name);
     await grant(api, 'control-identity', ns.name);
     await grant(api, 'target', ns.name);
+    for (const role of options.roles ?? []) await grant(api, role, ns.name);
     const cloud = opening.use(
       await Simulation.start({
         clock: new SystemClock(),
@@ -117,7 +123,7 @@ export class MachineWorld implements AsyncDisposable {
         namespace: ns.name,
         controllers: options.controllers ?? 'machine',
         flags: { driver: 'sim=unix:///in-process', ...options.flags },
-        hooks: { openDriver: () => cloud.driver },
+        hooks: { openDriver: () => options.wrap?.(cloud.driver) ?? cloud.driver },
       });
     const world = new MachineWorld({ namespace: ns.name, user, cloud }, start, opening.move());
     await world.#provideClass(options.userData ?? 'token: <<BOOTSTRAP_TOKEN>>');

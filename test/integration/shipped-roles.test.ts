@@ -110,6 +110,7 @@ describe('the shipped roles', () => {
       hasTarget: true,
       callsDrivers: true,
       isAutoscaled: true,
+      isMirantis: false,
       namespace: ns.name,
     });
 

@@ -179,6 +179,7 @@ function neededIn(roles: readonly string[], clusters: Clusters, config: Config):
     // A driver that cannot be reached from here need not be named, and runs there all the same.
     callsDrivers: config.leases.has(MACHINE_LEASE),
     isAutoscaled: config.autoscaler !== undefined,
+    isMirantis: config.controllers.has('mirantis'),
     namespace: config.clusters.namespace,
   });
   return all.filter(({ cluster }) => roles.includes(cluster));

@@ -1,3 +1,4 @@
+import { clusterMachine } from './cluster-machine.ts';
 import { customResourceDefinition, fileName, toYaml } from './definition.ts';
 import { machine } from './machine.ts';
 import { machineClass } from './machine-class.ts';
@@ -12,10 +13,13 @@ const ORIGINALS = [machineDeployment, machineSet, machine, machineClass];
 /** All kinds: those, and ours. */
 export const DEFINITIONS = [...ORIGINALS, nodeLabelPolicy];
 
+/** Kinds of front ends, which are not installed with the others. */
+const FRONT_ENDS = [clusterMachine];
+
 /** Files by path: the CRDs, and the same without our additions, for tests of what the original has stored. */
 export function crdFiles(): Map<string, string> {
   const files = new Map<string, string>();
-  for (const definition of DEFINITIONS) {
+  for (const definition of [...DEFINITIONS, ...FRONT_ENDS]) {
     const crd = customResourceDefinition(definition);
     files.set(`crds/${fileName(definition)}`, toYaml(crd));
     if (!ORIGINALS.includes(definition)) continue;

@@ -16,7 +16,10 @@ interface Column {
 export interface Definition {
   kind: string;
   plural: string;
-  shortName: string;
+  /** Absent: none, so that it is nobody else's. */
+  shortName?: string;
+  /** Of a kind that is not of our group; its file stands in `folder` of its own, and whatever it does not know is kept. */
+  foreign?: { readonly group: string; readonly version: string; readonly folder: string; readonly approval: string };
   description: string;
   columns: Column[];
   hasStatus: boolean;
@@ -28,12 +31,17 @@ export interface Definition {
   rules: Rule[];
 }
 
+/** The API server takes a kind of a group that ends in k8s.io only with it. */
+const APPROVAL = 'api-approved.kubernetes.io';
+const OWN = { group: GROUP, version: VERSION };
+
 /** The CustomResourceDefinition of a kind. */
 export function customResourceDefinition(definition: Definition): object {
-  const { kind, plural, shortName, columns } = definition;
+  const { kind, plural, shortName, columns, foreign } = definition;
+  const { group, version: versionName } = foreign ?? OWN;
   const version = {
     ...(columns.length === 0 ? {} : { additionalPrinterColumns: columns }),
-    name: VERSION,
+    name: versionName,
     schema: { openAPIV3Schema: root(definition) },
     served: true,
     storage: true,
@@ -42,17 +50,26 @@ export function customResourceDefinition(definition: Definition): object {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${GROUP}` },
+    metadata: {
+      name: `${plural}.${group}`,
+      ...(foreign?.approval !== undefined && { annotations: { [APPROVAL]: foreign.approval } }),
+    },
     spec: {
-      group: GROUP,
-      names: { kind, listKind: `${kind}List`, plural, shortNames: [shortName], singular: kind.toLowerCase() },
+      group,
+      names: {
+        kind,
+        listKind: `${kind}List`,
+        plural,
+        ...(shortName !== undefined && { shortNames: [shortName] }),
+        singular: kind.toLowerCase(),
+      },
       scope: 'Namespaced',
       versions: [version],
     },
   };
 }
 
-function root({ description, properties, required, rules }: Definition): Schema {
+function root({ description, properties, required, rules, foreign }: Definition): Schema {
   return {
     description,
     type: 'object',
@@ -63,6 +80,7 @@ function root({ description, properties, required, rules }: Definition): Schema 
       ...properties,
     },
     ...(required === undefined ? {} : { required }),
+    ...(foreign !== undefined && { 'x-kubernetes-preserve-unknown-fields': true as const }),
     ...(rules.length === 0 ? {} : { 'x-kubernetes-validations': rules }),
   };
 }
@@ -73,8 +91,8 @@ function subresources({ hasScale }: Definition): object {
 }
 
 /** Path of the file for a kind, below the folder of the set. */
-export function fileName({ plural }: Definition): string {
-  return `${GROUP}_${plural}.yaml`;
+export function fileName({ plural, foreign }: Definition): string {
+  return foreign === undefined ? `${GROUP}_${plural}.yaml` : `${foreign.folder}/${foreign.group}_${plural}.yaml`;
 }
 
 /** The text of the file: YAML without anchors. */

@@ -1,0 +1,75 @@
+import type { ConfigMap } from '../../apis/wire.ts';
+import { Reading } from './reading.ts';
+import type { Read } from './provider-value.ts';
+
+/** What the Machines of a Cluster have in common, and do not say themselves. */
+export interface ClusterSettings {
+  readonly region: string;
+  readonly keyName: string;
+  /** Exactly one way of naming it. */
+  readonly network: { readonly id: string } | { readonly name: string };
+  readonly subnetIDs: readonly string[];
+  readonly podNetworkCIDRs: readonly string[];
+  /** From which servers get a floating IP; undefined: they get none. */
+  readonly floatingNetwork: { readonly networkID: string } | { readonly networkName: string } | undefined;
+  /** What the region label of Machines has to say, where they have it; undefined: anything. */
+  readonly labelledRegion: string | undefined;
+}
+
+/** Keys of the ConfigMap, with what they hold. */
+export const SETTINGS = {
+  region: 'region of the cloud, as its catalog calls it',
+  keyName: 'name of the SSH key pair',
+  networkID: 'ID of the network of the servers; or networkName',
+  networkName: 'name of the network of the servers; or networkID',
+  subnetIDs: 'subnets in which servers get an address each, separated by commas; with networkID only',
+  podNetworkCIDRs: 'where pods have their addresses, separated by commas',
+  floatingNetworkID:
+    'ID of the network from which servers get a floating IP; or floatingNetworkName; none: no floating IP',
+  floatingNetworkName: 'its name; or floatingNetworkID',
+  labelledRegion: 'what label kaas.mirantis.com/region of Machines has to be, where they have it',
+} as const;
+
+type Key = keyof typeof SETTINGS;
+
+/** Reads the settings; every problem is named at once. */
+export function readClusterSettings({ metadata, data = {} }: ConfigMap): Read<ClusterSettings> {
+  const path = `ConfigMap ${metadata.name}, data`;
+  const settings = new Reading(data, path);
+  const required = (key: Key): string => settings.text(key, `set: ${SETTINGS[key]}`);
+  const optional = (key: Key): string | undefined => (data[key] ?? '').trim() || undefined;
+  const either = (one: Key, other: Key): void => {
+    if (optional(one) !== undefined && optional(other) !== undefined)
+      settings.wrong(one, `${other} is set too, remove one`);
+  };
+  either('networkID', 'networkName');
+  either('floatingNetworkID', 'floatingNetworkName');
+  const unknown = Object.keys(data).filter((key) => !(key in SETTINGS));
+  for (const key of unknown) settings.wrong(key, `unknown, must be one of ${Object.keys(SETTINGS).join(', ')}`);
+  const [networkID, networkName] = [optional('networkID'), optional('networkName')];
+  if (networkID === undefined && networkName === undefined) settings.wrong('networkID', 'must be set, or networkName');
+  const subnetIDs = listed(data['subnetIDs']);
+  if (subnetIDs.length > 0 && networkID === undefined)
+    settings.wrong('subnetIDs', 'goes with networkID only, remove it');
+  const [floatingID, floatingName] = [optional('floatingNetworkID'), optional('floatingNetworkName')];
+  required('podNetworkCIDRs');
+  const value: ClusterSettings = {
+    region: required('region'),
+    keyName: required('keyName'),
+    network: networkID === undefined ? { name: networkName ?? '' } : { id: networkID },
+    subnetIDs,
+    podNetworkCIDRs: listed(data['podNetworkCIDRs']),
+    floatingNetwork:
+      floatingID !== undefined
+        ? { networkID: floatingID }
+        : floatingName !== undefined
+          ? { networkName: floatingName }
+          : undefined,
+    labelledRegion: optional('labelledRegion'),
+  };
+  return settings.problems.length === 0 ? { value } : { problems: settings.problems };
+}
+
+function listed(text = ''): readonly string[] {
+  return text.split(/[\s,]+/).filter((part) => part !== '');
+}

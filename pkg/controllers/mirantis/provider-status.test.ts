@@ -1,0 +1,153 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine, node, type BuiltMachine } from '../../../test/builders.ts';
+import { clusterMachine } from '../../../test/cluster-machine.ts';
+import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
+import type { StateWord } from '../../apis/mirantis/machine.ts';
+import { providerStatusOf, stateOf, type Known } from './provider-status.ts';
+import { shownUpgradeIndexes } from './upgrade-order.ts';
+
+const SINCE = 'machine.sapcloud.io/maintenance-since';
+const EMPTIED = 'machine.sapcloud.io/maintenance-node';
+
+function known(change: Partial<Known> = {}): Known {
+  return { machine: clusterMachine(), ours: undefined, node: undefined, problems: [], upgradeIndex: 1, ...change };
+}
+
+function inPhase(phase: MachinePhase | '', change: (m: BuiltMachine) => void = () => undefined): BuiltMachine {
+  return machine((m) => {
+    m.metadata.labels = {};
+    m.status = { currentStatus: phase === '' ? {} : { phase }, lastOperation: {} };
+    m.spec.providerID = 'openstack:///eu/s-1';
+    change(m);
+  });
+}
+
+const joined = (m: BuiltMachine): void =>
+  void (m.status = { ...m.status, conditions: [{ type: 'Ready', status: 'False' }] });
+const named = (m: BuiltMachine): void => void (m.metadata.labels = { node: 'n-1' });
+const emptied = (m: BuiltMachine): void => void (m.metadata.annotations = { [SINCE]: 'x', [EMPTIED]: 'none' });
+
+describe('the state in one word', () => {
+  test.each<{ what: string; ours: BuiltMachine | undefined; before?: StateWord; want: StateWord }>([
+    { what: 'no Machine yet', ours: undefined, want: 'Provision' },
+    { what: 'no VM yet', ours: inPhase(''), want: 'Provision' },
+    { what: 'the VM could not be made', ours: inPhase('CrashLoopBackOff'), want: 'Provision' },
+    { what: 'neither address nor name', ours: inPhase('Pending'), want: 'Uninitialized' },
+    { what: 'no Node', ours: inPhase('Pending', named), want: 'Pending' },
+    { what: 'a Node that was never Ready', ours: inPhase('Pending', joined), want: 'Deploy' },
+    { what: 'an update in place', ours: inPhase('InPlaceUpdating'), want: 'Deploy' },
+    { what: 'a Node that is Ready', ours: inPhase('Running'), want: 'Ready' },
+    { what: 'no target cluster', ours: inPhase('Available'), want: 'Ready' },
+    { what: 'maintenance', ours: inPhase('Running', emptied), want: 'Maintenance' },
+    { what: 'broken when it was Ready', ours: inPhase('Unknown'), before: 'Ready', want: 'Ready' },
+    { what: 'failed before it was Ready', ours: inPhase('Failed'), before: 'Pending', want: 'Pending' },
+    { what: 'deleted after its maintenance', ours: inPhase('Terminating'), before: 'Maintenance', want: 'Ready' },
+  ])('$what: $want', ({ ours, before, want }) => {
+    const of = clusterMachine();
+    if (before !== undefined) of.status = { providerStatus: { status: before } };
+
+    expect(stateOf({ machine: of, ours, node: undefined })).toBe(want);
+  });
+});
+
+describe('the provider status', () => {
+  test('of a machine that works', () => {
+    const ours = inPhase('Running', (m) => {
+      m.metadata.labels = { node: 'n-1' };
+      m.status = {
+        ...m.status,
+        conditions: [{ type: 'Ready', status: 'True' }],
+        lastOperation: { type: 'Create', state: 'Successful', description: 'joined' },
+      };
+    });
+    const itsNode = node((n) => {
+      n.status = {
+        ...n.status,
+        addresses: [
+          { type: 'InternalIP', address: 'fd00::1' },
+          { type: 'InternalIP', address: '10.10.10.169' },
+        ],
+        capacity: { cpu: '8', memory: '24611000Ki' },
+      };
+    });
+
+    expect(providerStatusOf(known({ ours, node: itsNode }))).toEqual({
+      apiVersion: 'openstackproviderconfig.k8s.io/v1alpha1',
+      kind: 'OpenstackMachineProviderStatus',
+      conditions: [
+        { type: 'Kubelet', ready: true, message: "Kubelet's NodeReady condition is True" },
+        { type: 'LCM', ready: true, message: 'Create Successful: joined' },
+      ],
+      providerInstanceState: { id: 's-1', ready: true },
+      hardware: { cpu: 8, ram: 24 },
+      privateIp: '10.10.10.169',
+      maintenance: false,
+      upgradeIndex: 1,
+      status: 'Ready',
+      delete: false,
+      prepareDeletionPhase: undefined,
+    });
+  });
+
+  test('names what is wrong, and keeps conditions of others', () => {
+    const of = clusterMachine();
+    const swarm = { type: 'Swarm', ready: true, message: 'of somebody else' };
+    of.status = { providerStatus: { conditions: [swarm, { type: 'LCM', ready: true, message: 'old' }] } };
+
+    const { conditions } = providerStatusOf(known({ machine: of, problems: ['one', 'two'] }));
+
+    expect(conditions).toEqual([
+      { type: 'Kubelet', ready: false, message: 'There is no Node yet' },
+      { type: 'LCM', ready: false, message: 'one; two' },
+      swarm,
+    ]);
+  });
+
+  test('says why a kubelet is not ready, and what failed', () => {
+    const ours = inPhase('Unknown', (m) => {
+      m.status = {
+        ...m.status,
+        conditions: [{ type: 'Ready', status: 'Unknown', message: 'stopped posting' }],
+        lastOperation: { type: 'Create', state: 'Failed', description: 'no flavor', errorCode: 'ResourceExhausted' },
+      };
+    });
+
+    expect(providerStatusOf(known({ ours })).conditions).toEqual([
+      { type: 'Kubelet', ready: false, message: "Kubelet's NodeReady condition is Unknown: stopped posting" },
+      { type: 'LCM', ready: false, message: 'Create Failed: no flavor (ResourceExhausted)' },
+    ]);
+  });
+
+  test.each([
+    { reason: 'started', isGoing: false, want: { delete: true, prepareDeletionPhase: 'started' } },
+    { reason: 'failed', isGoing: false, want: { delete: true, prepareDeletionPhase: 'failed' } },
+    { reason: 'aborting', isGoing: false, want: { delete: false, prepareDeletionPhase: 'aborting' } },
+    { reason: 'completed', isGoing: true, want: { delete: true, prepareDeletionPhase: 'completed' } },
+    { reason: undefined, isGoing: true, want: { delete: true, prepareDeletionPhase: undefined } },
+    { reason: undefined, isGoing: false, want: { delete: false, prepareDeletionPhase: undefined } },
+  ])('of a deletion: $reason, deleted: $isGoing', ({ reason, isGoing, want }) => {
+    const ours = inPhase('Running', (m) => {
+      if (isGoing) m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+      if (reason !== undefined)
+        m.status = { ...m.status, machineConditions: [{ type: 'DeletionPrepared', status: 'False', reason }] };
+    });
+
+    expect(providerStatusOf(known({ ours }))).toMatchObject(want);
+  });
+});
+
+test.each([
+  { what: 'by age', given: [undefined, undefined, undefined], want: [2, 1, 3] },
+  { what: 'after the largest one that was given', given: [7, undefined, undefined], want: [7, 8, 9] },
+  { what: 'as given', given: [3, 1, 2], want: [3, 1, 2] },
+])('places in upgrades are shown $what', ({ given, want }) => {
+  const created = ['2026-01-02T00:00:00Z', '2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'];
+  const all = given.map((upgradeIndex, i) =>
+    clusterMachine({ upgradeIndex }, { name: `m-${i}`, creationTimestamp: created[i] }),
+  );
+
+  const shown = shownUpgradeIndexes(all);
+
+  expect(all.map(({ metadata }) => shown.get(metadata.name))).toEqual(want);
+});

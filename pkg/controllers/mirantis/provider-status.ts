@@ -1,0 +1,144 @@
+import { nodeNameOf, phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import {
+  PROVIDER_API_VERSION,
+  type ClusterMachine,
+  type ProviderCondition,
+  type ProviderStatus,
+  type StateWord,
+} from '../../apis/mirantis/machine.ts';
+import { quantityAsNumber } from '../../apis/quantity.ts';
+import type { Node } from '../../apis/wire.ts';
+import { maintenanceOf } from '../machines/maintenance.ts';
+import { refusedFor } from '../machines/node-refusal.ts';
+import { preparationShownBy } from '../machines/prepared-deletion.ts';
+import type { Problem } from './reading.ts';
+
+/** All that the status of a Machine follows from. */
+export interface Known {
+  readonly machine: ClusterMachine;
+  /** Our Machine; undefined: there is none. */
+  readonly ours: Machine | undefined;
+  readonly node: Node | undefined;
+  /** What keeps us from doing what is asked for. */
+  readonly problems: readonly Problem[];
+  readonly upgradeIndex: number | undefined;
+}
+
+const KIND = 'OpenstackMachineProviderStatus';
+const GIB = 2 ** 30;
+/** Conditions that are ours; others are kept as they stand. */
+const OWN_CONDITIONS: ReadonlySet<string> = new Set(['Kubelet', 'LCM']);
+
+/** The members that are ours of the status; one that is undefined is to be removed. */
+export function providerStatusOf(known: Known): {
+  [Member in keyof ProviderStatus]-?: ProviderStatus[Member] | undefined;
+} {
+  const { machine, ours, node, upgradeIndex } = known;
+  const others = (machine.status?.providerStatus?.conditions ?? []).filter(({ type }) => !OWN_CONDITIONS.has(type));
+  const providerID = ours === undefined ? '' : providerIDOf(ours);
+  const phase = ours === undefined ? '' : phaseOf(ours);
+  const prepared = ours === undefined ? undefined : preparationShownBy(ours)?.reason;
+  const isGoing = ours?.metadata.deletionTimestamp !== undefined;
+  return {
+    apiVersion: PROVIDER_API_VERSION,
+    kind: KIND,
+    conditions: [kubelet(ours), lcm(known), ...others],
+    providerInstanceState:
+      providerID === '' ? undefined : { id: providerID.slice(providerID.lastIndexOf('/') + 1), ready: isUp(phase) },
+    hardware: hardwareOf(node),
+    privateIp: addressOf(known, 'InternalIP'),
+    maintenance: isInMaintenance(ours),
+    upgradeIndex,
+    status: stateOf(known),
+    delete: isGoing || (prepared !== undefined && prepared !== 'aborting'),
+    prepareDeletionPhase: isGoing && prepared !== undefined ? 'completed' : prepared,
+  };
+}
+
+/** An IPv4 address of the machine, as its Node says, or the driver where there are no Nodes. */
+export function addressOf(
+  { node, ours }: Pick<Known, 'node' | 'ours'>,
+  type: 'InternalIP' | 'ExternalIP',
+): string | undefined {
+  const addresses = [...(node?.status?.addresses ?? []), ...(ours?.status?.addresses ?? [])];
+  return addresses.find((one) => one.type === type && one.address.includes('.'))?.address;
+}
+
+/** The state in one word, as the documentation of the product has them, as far as there is anything that they could be taken from. */
+export function stateOf({ machine, ours, node }: Pick<Known, 'machine' | 'ours' | 'node'>): StateWord {
+  if (ours === undefined) return 'Provision';
+  if (isInMaintenance(ours)) return 'Maintenance';
+  switch (phaseOf(ours)) {
+    case '':
+    case 'CrashLoopBackOff':
+      return 'Provision';
+    case 'Available':
+    case 'Running':
+      return 'Ready';
+    case 'Pending':
+      return pendingState(ours, node);
+    case 'InPlaceUpdating':
+    case 'InPlaceUpdateSuccessful':
+    case 'InPlaceUpdateFailed':
+      return 'Deploy';
+    case 'Unknown':
+    case 'Failed':
+    case 'Terminating':
+      // A machine that is broken, or goes, has no word of its own: it keeps the one that it had.
+      return keptState(machine, ours);
+  }
+}
+
+function pendingState(ours: Machine, node: Node | undefined): StateWord {
+  if (node !== undefined || (ours.status?.conditions ?? []).length > 0) return 'Deploy';
+  return nodeNameOf(ours) === '' && (ours.status?.addresses ?? []).length === 0 ? 'Uninitialized' : 'Pending';
+}
+
+function keptState({ status }: ClusterMachine, ours: Machine): StateWord {
+  const word = status?.providerStatus?.status;
+  if (word !== undefined && word !== 'Maintenance') return word;
+  return providerIDOf(ours) === '' ? 'Provision' : 'Ready';
+}
+
+function isUp(phase: string): boolean {
+  return phase === 'Running' || phase === 'Available';
+}
+
+function isInMaintenance(ours: Machine | undefined): boolean {
+  return ours !== undefined && maintenanceOf(ours)?.status === 'True';
+}
+
+function kubelet(ours: Machine | undefined): ProviderCondition {
+  const ready = ours?.status?.conditions?.find(({ type }) => type === 'Ready');
+  if (ready === undefined) return { type: 'Kubelet', ready: false, message: 'There is no Node yet' };
+  const why = ready.status === 'True' || !ready.message ? '' : `: ${ready.message}`;
+  return {
+    type: 'Kubelet',
+    ready: ready.status === 'True',
+    message: `Kubelet's NodeReady condition is ${ready.status}${why}`,
+  };
+}
+
+function lcm({ ours, problems }: Known): ProviderCondition {
+  const told = (ready: boolean, message: string): ProviderCondition => ({ type: 'LCM', ready, message });
+  if (problems.length > 0) return told(false, problems.join('; '));
+  const prepared = ours && preparationShownBy(ours);
+  if (prepared?.reason === 'failed') return told(false, prepared.message ?? 'The deletion could not be prepared');
+  const refused = ours && refusedFor(ours);
+  if (refused !== undefined) return told(false, refused);
+  const operation = ours?.status?.lastOperation;
+  if (operation === undefined) return told(false, 'The machine is about to be made');
+  const { state = '', type = '', description = '', errorCode } = operation;
+  const code = errorCode === undefined || errorCode === '' ? '' : ` (${errorCode})`;
+  return told(state === 'Successful', `${type} ${state}: ${description}${code}`);
+}
+
+function hardwareOf(node: Node | undefined): ProviderStatus['hardware'] {
+  const { cpu, memory } = node?.status?.capacity ?? {};
+  const [cores, bytes] = [quantityAsNumber(cpu ?? ''), quantityAsNumber(memory ?? '')];
+  // A kernel keeps some of the memory of the flavor for itself.
+  return cores === undefined || bytes === undefined
+    ? undefined
+    : { cpu: Math.floor(cores), ram: Math.ceil(bytes / GIB) };
+}

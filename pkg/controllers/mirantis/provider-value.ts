@@ -1,0 +1,111 @@
+import { PROVIDER_API_VERSION, type ClusterMachine } from '../../apis/mirantis/machine.ts';
+import { DELETION_POLICIES, type DeletionPolicy } from '../machines/deletion-policy.ts';
+import { Reading, type Problem } from './reading.ts';
+
+/** What `spec.providerSpec.value` asks for, as far as we do anything about it. */
+export interface ProviderValue {
+  /** Of the server: nothing of it can change once there is one. */
+  readonly server: WantedServer;
+  /** Labels of the Node. */
+  readonly nodeLabels: Readonly<Record<string, string>>;
+  readonly maintenance: boolean;
+  readonly upgradeIndex: number | undefined;
+  readonly deletionPolicy: DeletionPolicy;
+  readonly delete: boolean;
+}
+
+/** The server itself. */
+export interface WantedServer {
+  readonly availabilityZone: string;
+  readonly flavor: string;
+  readonly image: string;
+  /** IDs or names. */
+  readonly securityGroups: readonly string[];
+  /** In GB; undefined: the disk of the flavor. */
+  readonly rootDiskSize: number | undefined;
+}
+
+/** A value, or what is wrong with it. */
+export type Read<T> =
+  | { readonly value: T; readonly problems?: undefined }
+  | { readonly value?: undefined; readonly problems: readonly Problem[] };
+
+const PATH = 'spec.providerSpec.value';
+/** The prose of the product's documentation spells the version so. */
+const OTHER_SPELLING = PROVIDER_API_VERSION.replace(/1$/, '');
+const KIND = 'OpenstackMachineProviderSpec';
+/** What the product does without a policy. */
+const DEFAULT_POLICY: DeletionPolicy = 'unsafe';
+const LABEL_KEY = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
+
+/** Reads the value; every problem is named at once. */
+export function readProviderValue(machine: Pick<ClusterMachine, 'spec'>): Read<ProviderValue> {
+  const value = new Reading(machine.spec?.providerSpec?.value ?? {}, PATH);
+  value.oneOf('apiVersion', [PROVIDER_API_VERSION, OTHER_SPELLING]);
+  value.oneOf('kind', [KIND]);
+  const disk = readDisk(value.raw('bootFromVolume'));
+  const labels = readLabels(value.list('nodeLabels'));
+  const read: ProviderValue = {
+    server: {
+      availabilityZone: value.text('availabilityZone', 'the availability zone of the server'),
+      flavor: value.text('flavor', 'the name of a flavor'),
+      image: value.text('image', 'the name of an image'),
+      securityGroups: readGroups(value),
+      rootDiskSize: disk.value,
+    },
+    nodeLabels: labels.value ?? {},
+    maintenance: value.flag('maintenance'),
+    upgradeIndex: value.whole('upgradeIndex'),
+    deletionPolicy: readPolicy(value),
+    delete: value.flag('delete'),
+  };
+  const problems = [...value.problems, ...(disk.problems ?? []), ...(labels.problems ?? [])];
+  return problems.length === 0 ? { value: read } : { problems };
+}
+
+/** Whether deletion is asked for, whatever else may be wrong. */
+export function asksDeletion(machine: Pick<ClusterMachine, 'spec'>): boolean {
+  return machine.spec?.providerSpec?.value?.['delete'] === true;
+}
+
+function readPolicy(value: Reading): DeletionPolicy {
+  const text = value.raw('deletionPolicy') ?? DEFAULT_POLICY;
+  const policy = DELETION_POLICIES.find((one) => one === text);
+  if (policy === undefined) value.wrong('deletionPolicy', `must be ${DELETION_POLICIES.join(', ')}`);
+  return policy ?? DEFAULT_POLICY;
+}
+
+function readGroups(value: Reading): readonly string[] {
+  return value.list('securityGroups').flatMap((group, i) => {
+    if (typeof group === 'string' && group !== '') return [group];
+    value.wrong(`securityGroups[${i}]`, 'must be the ID or the name of a security group');
+    return [];
+  });
+}
+
+function readDisk(given: unknown): { readonly value: number | undefined; readonly problems?: readonly Problem[] } {
+  if (given === undefined || given === null) return { value: undefined };
+  const disk = new Reading(given, `${PATH}.bootFromVolume`);
+  if (disk.raw('enabled') === undefined) disk.wrong('enabled', 'must be set, to true or false');
+  const isEnabled = disk.flag('enabled');
+  const size = disk.whole('volumeSize');
+  if (disk.raw('volumeSize') === undefined) disk.wrong('volumeSize', 'must be set, in GB');
+  return disk.problems.length > 0
+    ? { value: undefined, problems: disk.problems }
+    : { value: isEnabled ? size : undefined };
+}
+
+function readLabels(given: readonly unknown[]): Read<Record<string, string>> {
+  const labels = new Map<string, string>();
+  const problems = given.flatMap((entry, i) => {
+    const label = new Reading(entry, `${PATH}.nodeLabels[${i}]`);
+    const [key, text] = [label.raw('key'), label.raw('value') ?? ''];
+    if (typeof key !== 'string' || !LABEL_KEY.test(key)) label.wrong('key', 'must be the key of a label');
+    else if (labels.has(key) && labels.get(key) !== text) label.wrong('key', `${key} is there twice, remove one`);
+    if (typeof text !== 'string' || !LABEL_VALUE.test(text)) label.wrong('value', 'must be the value of a label');
+    else if (typeof key === 'string') labels.set(key, text);
+    return label.problems;
+  });
+  return problems.length > 0 ? { problems } : { value: Object.fromEntries(labels) };
+}

@@ -1,0 +1,66 @@
+/** What is wrong with something that a user wrote: which field, and what would be right. */
+export type Problem = string;
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Reads the members of an object that users wrote, and notes of each what is wrong with it. */
+export class Reading {
+  readonly problems: Problem[] = [];
+  readonly #members: Members;
+  readonly #path: string;
+
+  constructor(value: unknown, path: string) {
+    this.#path = path;
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    this.#members = isObject ? (value as Members) : {};
+    if (!isObject && value !== undefined) this.problems.push(`${path}: must be an object`);
+  }
+
+  /** Notes a problem of a member. */
+  wrong(name: string, what: string): void {
+    this.problems.push(`${this.#path}.${name}: ${what}`);
+  }
+
+  /** The member as it stands. */
+  raw(name: string): unknown {
+    return this.#members[name];
+  }
+
+  /** A text that has to be there. */
+  text(name: string, remedy: string): string {
+    const value = this.#members[name];
+    if (typeof value === 'string' && value !== '') return value;
+    this.wrong(name, `must be ${remedy}`);
+    return '';
+  }
+
+  /** One of some texts that has to be there. */
+  oneOf(name: string, allowed: readonly string[]): void {
+    if (!allowed.some((one) => one === this.#members[name])) this.wrong(name, `must be ${allowed.join(' or ')}`);
+  }
+
+  /** A yes or no; absent: no. */
+  flag(name: string): boolean {
+    const value = this.#members[name] ?? false;
+    if (typeof value === 'boolean') return value;
+    this.wrong(name, 'must be true or false');
+    return false;
+  }
+
+  /** A whole number from 1; absent: undefined. */
+  whole(name: string): number | undefined {
+    const value = this.#members[name] ?? undefined;
+    if (value === undefined) return undefined;
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0 && value < 1e9) return value;
+    this.wrong(name, 'must be a whole number from 1');
+    return undefined;
+  }
+
+  /** The entries of a list; absent: none. */
+  list(name: string): readonly unknown[] {
+    const value = this.#members[name] ?? [];
+    if (Array.isArray(value)) return value as readonly unknown[];
+    this.wrong(name, 'must be a list');
+    return [];
+  }
+}

@@ -1,0 +1,339 @@
+import path from 'node:path';
+
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import type { Api } from '../../hack/control-plane/api.ts';
+import { applyManifests, parseManifests, readManifests, type Manifest } from '../../hack/control-plane/apply.ts';
+import type { ClusterMachine, ProviderStatus } from '../../pkg/apis/mirantis/machine.ts';
+import { DriverError } from '../../pkg/driver/error.ts';
+import type { Driver, MachineRequest } from '../../pkg/driver/driver.ts';
+import { parseProviderSpec } from '../../pkg/drivers/openstack/provider-spec.ts';
+import { clusterMachines, machineClasses, machines, nodes } from '../../pkg/kube/resource.ts';
+import { secret } from '../builders.ts';
+import { connect } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { MachineWorld } from './machine-world.ts';
+
+const PATIENCE = { timeoutMs: 90_000 };
+
+/** The two examples of the documentation of Mirantis Container Cloud, joined. */
+const DOCUMENTED = `
+apiVersion: cluster.k8s.io/v1alpha1
+kind: Machine
+metadata:
+  name: example-control-plane
+  namespace: example-ns
+  annotations:
+    openstack-floating-ip-address: 172.16.246.182
+  labels:
+    kaas.mirantis.com/provider: openstack
+    kaas.mirantis.com/region: eu
+    cluster.sigs.k8s.io/cluster-name: example-cluster
+    cluster.sigs.k8s.io/control-plane: "true" # remove for worker
+spec:
+  providerSpec:
+    value:
+      apiVersion: openstackproviderconfig.k8s.io/v1alpha1
+      kind: OpenstackMachineProviderSpec
+      availabilityZone: nova
+      flavor: kaas.small
+      image: bionic-server-cloudimg-amd64-20200724
+      securityGroups:
+        - kaas-sg-ctrl-abcdefgh-0123-4567-890a-0a1b2c3d4e5f
+        - kaas-sg-glob-abcdefgh-0123-4567-890a-0a1b2c3d4e5f
+      nodeLabels:
+      - key: openstack-control-plane
+        value: enabled
+      bootFromVolume:
+         enabled: true
+         volumeSize: 120
+      delete: false
+      deletionPolicy: graceful
+`;
+
+const SETTINGS = {
+  region: 'RegionOne',
+  keyName: 'key',
+  networkID: 'network-1',
+  podNetworkCIDRs: '10.96.0.0/12',
+};
+/** A flavor that the cloud does not have. */
+const UNKNOWN_FLAVOR = 'kaas.unknown';
+
+let api: Api;
+let world: MachineWorld;
+/** Every state in one word that a Machine showed, by name. */
+const states = new Map<string, string[]>();
+
+/** The simulated cloud in the place of OpenStack: it takes what the real driver takes. */
+function asOpenStack(sim: Driver): Driver {
+  const translated = (request: MachineRequest): MachineRequest => {
+    const { flavorName } = parseProviderSpec(request.machineClass.providerSpec);
+    if (flavorName === UNKNOWN_FLAVOR) throw new DriverError('InvalidArgument', `flavor ${flavorName} does not exist`);
+    return { ...request, machineClass: { ...request.machineClass, providerSpec: { zone: world.namespace } } };
+  };
+  return new Proxy(sim, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== 'function') return member;
+      if (name !== 'createMachine') return member.bind(target) as unknown;
+      return async (request: MachineRequest, ...rest: unknown[]): Promise<unknown> =>
+        (await member.call(target, translated(request), ...rest)) as unknown;
+    },
+  });
+}
+
+beforeAll(async () => {
+  const connection = connect();
+  api = connection.api();
+  await applyManifests(api, readManifests(path.join(import.meta.dirname, '../../crds/mirantis')));
+  world = await MachineWorld.open({
+    controllers: 'machine,machine-class,secret,mirantis',
+    roles: ['control', 'mirantis'],
+    flags: { driver: 'OpenStack=unix:///in-process,sim=unix:///in-process' },
+    wrap: asOpenStack,
+  });
+  world.session.caches.clusterMachines.onChange((_old, current) => {
+    const word = current?.status?.providerStatus?.status;
+    if (current === undefined || word === undefined) return;
+    const before = states.get(current.metadata.name) ?? [];
+    if (before.at(-1) !== word) states.set(current.metadata.name, [...before, word]);
+  });
+});
+
+afterAll(async () => {
+  const { items } = await world.user.reader.list(clusterMachines, { namespace: world.namespace });
+  for (const one of items) await remove(one.metadata.name);
+  for (const one of items) await gone(one.metadata.name);
+  await world[Symbol.asyncDispose]();
+  await api.close();
+});
+
+const collection = (): string => `/apis/cluster.k8s.io/v1alpha1/namespaces/${world.namespace}/machines`;
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+async function apply(manifest: object): Promise<void> {
+  const { status, body } = await api.request(`${collection()}?fieldValidation=Strict`, {
+    method: 'POST',
+    body: manifest,
+  });
+  expect({ status, body }).toMatchObject({ status: 201 });
+}
+
+/** The documented Machine in the namespace of the test, with changes. */
+function documented(name?: string, value: object = {}): Manifest & { readonly spec: unknown } {
+  const [manifest] = parseManifests(DOCUMENTED) as [Manifest & { spec: { providerSpec: { value: object } } }];
+  const metadata = { ...manifest.metadata, namespace: world.namespace, name: name ?? manifest.metadata.name };
+  const spec = { providerSpec: { value: { ...manifest.spec.providerSpec.value, ...value } } };
+  return { ...manifest, metadata, spec };
+}
+
+/** Changes `spec.providerSpec.value` as a user does. */
+async function edit(name: string, value: object): Promise<Answer> {
+  return await api.request(`${collection()}/${name}`, {
+    method: 'PATCH',
+    contentType: 'application/merge-patch+json',
+    body: { spec: { providerSpec: { value } } },
+  });
+}
+
+async function remove(name: string): Promise<void> {
+  await api.request(`${collection()}/${name}`, { method: 'DELETE' });
+}
+
+function read(name: string): Promise<ClusterMachine> {
+  return world.user.reader.get(clusterMachines, { namespace: world.namespace, name });
+}
+
+/** Resolves with the provider status once it matches. */
+async function shows(name: string, want: object): Promise<ProviderStatus> {
+  let seen: ClusterMachine | undefined;
+  return await eventually(
+    async () => {
+      seen = await read(name);
+      const { providerStatus = {} } = seen.status ?? {};
+      expect(providerStatus).toMatchObject(want);
+      return providerStatus;
+    },
+    { ...PATIENCE, describe: () => `${name} to show ${JSON.stringify(want)}: ${JSON.stringify(seen?.status)}` },
+  );
+}
+
+/** Resolves when the message of condition LCM has this in it, and it is not ready. */
+async function complains(name: string, ...of: readonly string[]): Promise<void> {
+  await eventually(
+    async () => {
+      const lcm = (await read(name)).status?.providerStatus?.conditions?.find(({ type }) => type === 'LCM');
+      expect(lcm?.ready).toBe(false);
+      for (const part of of) expect(lcm?.message).toContain(part);
+    },
+    { ...PATIENCE, describe: `${name} to complain of ${of.join(', ')}` },
+  );
+}
+
+async function gone(name: string): Promise<void> {
+  await eventually(() => world.isMissing(() => read(name)), { ...PATIENCE, describe: `${name} to be gone` });
+}
+
+async function madeClasses(): Promise<string[]> {
+  const { items } = await world.user.reader.list(machineClasses, { namespace: world.namespace });
+  return items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('mcc-'));
+}
+
+async function settings(data: object): Promise<void> {
+  await applyManifests(api, [
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'example-cluster', namespace: world.namespace },
+      data,
+    },
+  ]);
+}
+
+test('the documented Machine, applied unchanged, says what is missing, makes a server when it is there, and keeps what it does not know', async () => {
+  const name = 'example-control-plane';
+  const manifest = documented(undefined, { futureField: { b: 1, a: [null, 'x'] } });
+  await apply(manifest);
+
+  await complains(name, 'ConfigMap example-cluster: missing', 'Secret example-cluster: missing');
+  expect(await madeClasses()).toEqual([]);
+  const { userData } = secret().data;
+  await applyManifests(api, [
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'example-cluster', namespace: world.namespace },
+      data: { userData },
+    },
+  ]);
+  await settings({ ...SETTINGS, keyName: '' });
+  await complains(name, 'ConfigMap example-cluster, data.keyName: must be set');
+  await settings(SETTINGS);
+
+  const status = await shows(name, { status: 'Ready', maintenance: false, delete: false, upgradeIndex: 1 });
+  const made = await world.read(name);
+  expect(status).toMatchObject({
+    apiVersion: 'openstackproviderconfig.k8s.io/v1alpha1',
+    kind: 'OpenstackMachineProviderStatus',
+    providerInstanceState: { id: made.spec.providerID?.split('/').at(-1), ready: true },
+  });
+  expect(status.conditions).toContainEqual({
+    type: 'Kubelet',
+    ready: true,
+    message: "Kubelet's NodeReady condition is True",
+  });
+  expect(status.conditions).toContainEqual(expect.objectContaining({ type: 'LCM', ready: true }));
+  expect(status.conditions?.map(({ type }) => type)).not.toContain('Swarm');
+  expect(made.spec.class?.name).toMatch(/^mcc-[0-9a-f]{16}$/);
+  const { metadata, ...rest } = (await read(name)) as ClusterMachine & { status?: unknown };
+  expect(JSON.stringify(rest.spec)).toBe(JSON.stringify((await stored(manifest)).spec));
+  expect(metadata.annotations?.['openstack-floating-ip-address']).toBe('172.16.246.182');
+  const order = ['Provision', 'Uninitialized', 'Pending', 'Deploy', 'Ready'];
+  const recorded = (states.get(name) ?? []).map((word) => order.indexOf(word));
+  expect(recorded).toEqual(recorded.toSorted((a, b) => a - b));
+});
+
+/** What the API server would store of a manifest. */
+async function stored(manifest: object): Promise<{ readonly spec: unknown }> {
+  const body = { ...manifest, metadata: { name: 'never', namespace: world.namespace } };
+  const answer = await api.request(`${collection()}?dryRun=All`, { method: 'POST', body });
+  return answer.body as { spec: unknown };
+}
+
+test('labels, maintenance and the order of upgrades reach the machine, and its server stays', async () => {
+  const name = 'example-control-plane';
+  const { providerID } = (await world.read(name)).spec;
+
+  await edit(name, { nodeLabels: [{ key: 'stacklight', value: 'enabled' }], maintenance: true, upgradeIndex: 7 });
+  await shows(name, { status: 'Maintenance', maintenance: true, upgradeIndex: 7 });
+  await eventually(async () => {
+    const { labels = {} } = (await world.user.reader.get(nodes, { name })).metadata;
+    expect(labels['stacklight']).toBe('enabled');
+    expect(Object.keys(labels)).not.toContain('openstack-control-plane');
+  }, PATIENCE);
+  await edit(name, { maintenance: false, flavor: 'kaas.large' });
+  await complains(name, 'spec.providerSpec.value.flavor: cannot change once there is a server');
+  await edit(name, { flavor: 'kaas.small' });
+  await shows(name, { status: 'Ready', maintenance: false });
+
+  expect((await world.read(name)).spec.providerID).toBe(providerID);
+});
+
+test('what is wrong is named, makes nothing, and is made good by correcting it', async () => {
+  await apply(documented('mirantis-bad', { flavor: '', bootFromVolume: { enabled: true }, deletionPolicy: 'careful' }));
+
+  const at = 'spec.providerSpec.value';
+  await complains(
+    'mirantis-bad',
+    `${at}.flavor: must be`,
+    `${at}.bootFromVolume.volumeSize: must be set`,
+    `${at}.deletionPolicy`,
+  );
+  expect(await world.isMissing(() => world.read('mirantis-bad'))).toBe(true);
+  await edit('mirantis-bad', { flavor: UNKNOWN_FLAVOR, bootFromVolume: null, deletionPolicy: null });
+  await complains('mirantis-bad', 'does not exist');
+  await edit('mirantis-bad', { flavor: 'kaas.small' });
+  await shows('mirantis-bad', { status: 'Ready' });
+
+  await eventually(async () => expect(await madeClasses()).toHaveLength(2), PATIENCE);
+});
+
+test('of a machine that is being deleted the policy can only be weakened; the object goes with the machine', async () => {
+  await apply(documented('mirantis-leaving'));
+  await shows('mirantis-leaving', { status: 'Ready' });
+
+  const hook = { metadata: { annotations: { 'pre-drain.hook.machine.sapcloud.io/test': 'true' } } };
+  await patchOurs('mirantis-leaving', hook);
+  await edit('mirantis-leaving', { delete: true });
+  await shows('mirantis-leaving', { delete: true, prepareDeletionPhase: 'started' });
+  await edit('mirantis-leaving', { delete: false });
+  await eventually(async () => {
+    expect((await read('mirantis-leaving')).status?.providerStatus).toMatchObject({ delete: false, status: 'Ready' });
+    expect((await read('mirantis-leaving')).status?.providerStatus).not.toHaveProperty('prepareDeletionPhase');
+  }, PATIENCE);
+  await edit('mirantis-leaving', { delete: true });
+  await shows('mirantis-leaving', { delete: true });
+  expect(await edit('mirantis-leaving', { deletionPolicy: 'unsafe' })).toMatchObject({ status: 200 });
+
+  await gone('mirantis-leaving');
+  expect(await world.isMissing(() => world.read('mirantis-leaving'))).toBe(true);
+});
+
+async function patchOurs(name: string, body: object): Promise<void> {
+  const url = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${world.namespace}/machines/${name}`;
+  const answer = await api.request(url, { method: 'PATCH', contentType: 'application/merge-patch+json', body });
+  expect(answer).toMatchObject({ status: 200 });
+}
+
+test('equal machines share a class, those of other providers are left alone, and DELETE takes machine, server and class', async () => {
+  const { metadata, ...other } = documented('mirantis-foreign', { delete: true, deletionPolicy: 'unsafe' });
+  await apply({ ...other, metadata: { ...metadata, labels: { 'kaas.mirantis.com/provider': 'aws' } } });
+  await apply(documented('mirantis-twin-1', { image: 'other', deletionPolicy: 'unsafe' }));
+  await apply(documented('mirantis-twin-2', { image: 'other', deletionPolicy: 'unsafe' }));
+  await shows('mirantis-twin-1', { status: 'Ready' });
+  await shows('mirantis-twin-2', { status: 'Ready' });
+  const [one, two] = [await world.read('mirantis-twin-1'), await world.read('mirantis-twin-2')];
+  expect(one.spec.class?.name).toBe(two.spec.class?.name);
+
+  await remove('mirantis-twin-1');
+  await gone('mirantis-twin-1');
+  expect(await madeClasses()).toContain(one.spec.class?.name);
+  await remove('mirantis-twin-2');
+  await gone('mirantis-twin-2');
+
+  await eventually(async () => expect(await madeClasses()).not.toContain(one.spec.class?.name), PATIENCE);
+  const named = (await world.user.reader.list(machines, { namespace: world.namespace })).items;
+  expect(named.map((known) => known.metadata.name)).not.toContain('mirantis-foreign');
+  const foreign = await read('mirantis-foreign');
+  expect(foreign.status).toBeUndefined();
+  expect(foreign.metadata.finalizers).toBeUndefined();
+  const refused = await edit('mirantis-foreign', { deletionPolicy: 'graceful' });
+  expect(refused.status).toBe(422);
+  expect(JSON.stringify(refused.body)).toContain('can only be weakened');
+  expect(await edit('mirantis-foreign', { deletionPolicy: 'forced' })).toMatchObject({ status: 200 });
+});
