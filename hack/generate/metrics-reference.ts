@@ -78,7 +78,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   kind: FIXED,
   lease: 'at most two',
   machine_class: 'one for each MachineClass',
-  machine_deployment: 'one for each MachineDeployment',
+  machine_deployment: 'one for each MachineDeployment; where it is counted, also those that are gone',
   method: FIXED,
   metric: 'one for each metric that could not be read',
   name: `${A_NAME}, or one for each workqueue`,
