@@ -102,7 +102,7 @@ export const MAINTENANCE: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/in-place-update.ts',
-    from: 'isToBeReleased(one) && !isUnderMaintenance(one.machine)',
+    from: 'isToBeReleased(one) && !isEmptied(one.machine)',
     to: 'isToBeReleased(one)',
     why: 'The end of an update in place gives the Node of a machine in maintenance back to its pods.',
     tests: ['pkg/controllers/machine-deployment/in-place-update.test.ts'],

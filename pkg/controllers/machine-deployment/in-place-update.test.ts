@@ -140,13 +140,16 @@ test('an updated Node that refuses to be given back holds up no move, and is tol
   expect(deps.events).toEqual(['NodeUpdateFailed']);
 });
 
-test('an updated Node whose machine is in maintenance is given back when that is over', async () => {
+test.each([
+  { what: 'is in maintenance', annotation: 'machine.sapcloud.io/maintenance-since' },
+  { what: 'is drained for its deletion', annotation: 'machine.sapcloud.io/deletion-preparation-since' },
+])('an updated Node whose machine $what is given back when that is over', async ({ annotation }) => {
   const { deps, run } = scene({ old: ['o-2'], now: ['o-1'], updated: ['o-1'] });
   const updated = deps.machines.get('default/o-1');
   if (updated === undefined) throw new Error('there is no machine');
   const givenBack = (): unknown[] =>
     deps.targetClient.writes.filter(({ body }) => JSON.stringify(body).includes('unschedulable'));
-  const since = { 'machine.sapcloud.io/maintenance-since': '2026-01-01T00:00:00Z' };
+  const since = { [annotation]: '2026-01-01T00:00:00Z' };
   deps.machines.put({ ...updated, metadata: { ...updated.metadata, resourceVersion: '2', annotations: since } });
   await run();
   const during = givenBack();

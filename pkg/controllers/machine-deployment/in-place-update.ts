@@ -9,6 +9,7 @@ import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { isUnderMaintenance } from '../machines/maintenance.ts';
+import { hasPreparationBegun } from '../machines/prepared-deletion.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { isJustUpdated } from '../replicas/machine-state.ts';
 import {
@@ -108,7 +109,7 @@ async function stopRefilling({ deps, signal }: RolloutPass, old: readonly Side[]
   });
 }
 
-/** Ends what was moved earlier, once the new set counts it. A Node that refuses to be given back, or waits for the end of a maintenance, holds up nothing else. */
+/** Ends what was moved earlier, once the new set counts it. A Node that refuses to be given back, or is kept empty for a maintenance or its deletion, holds up nothing else. */
 async function settle(pass: RolloutPass, now: Side): Promise<Marked> {
   const { deps, signal } = pass;
   const counted = now.machines.length <= now.facts.size ? now.machines : [];
@@ -118,7 +119,8 @@ async function settle(pass: RolloutPass, now: Side): Promise<Marked> {
     await deps.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreGone);
   });
   const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
-  const due = now.machines.filter((one) => isToBeReleased(one) && !isUnderMaintenance(one.machine));
+  const isEmptied = (machine: Machine): boolean => isUnderMaintenance(machine) || hasPreparationBegun(machine);
+  const due = now.machines.filter((one) => isToBeReleased(one) && !isEmptied(one.machine));
   const released = await writeNodes(pass, due, releaseUpdatedNode);
   return bothMarked(released, await mark(pass, needless, { candidate: false }));
 }

@@ -12,6 +12,8 @@ import type { Caches } from '../../operator/caches.ts';
 import type { Targets } from '../../targets/targets.ts';
 import type { Queue } from '../../workqueue/queue.ts';
 import { concerns, updateOrderOf } from './update-order.ts';
+import { isUnderMaintenance } from '../machines/maintenance.ts';
+import { hasPreparationBegun } from '../machines/prepared-deletion.ts';
 import { holdOf } from '../machines/replacement-hold.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
 import { ownerOf, ownersSelecting, priorityFor } from '../replicas/wake.ts';
@@ -72,6 +74,8 @@ function countsAlike(old: Machine, current: Machine): boolean {
     old.metadata.labels?.[NODE_LABEL] === current.metadata.labels?.[NODE_LABEL] &&
     old.status?.currentStatus?.preserveExpiryTime === current.status?.currentStatus?.preserveExpiryTime &&
     inPlaceReason(old) === inPlaceReason(current) &&
+    isUnderMaintenance(old) === isUnderMaintenance(current) &&
+    hasPreparationBegun(old) === hasPreparationBegun(current) &&
     holdOf(old)?.kind === holdOf(current)?.kind &&
     refusedFor(old) === refusedFor(current)
   );
