@@ -27,7 +27,8 @@ test('the Deployment is the one that the autoscaler of Gardener looks for: by it
   const manager = spec.template.spec.containers.find(({ name }) => name === 'machinist');
 
   expect(metadata.name).toBe('machine-controller-manager');
-  expect(manager?.args).toContain(`--namespace=${metadata.namespace}`);
+  expect(metadata.namespace).toBe('machinist');
+  expect(manager?.args).toContain('--namespace=$(POD_NAMESPACE)');
 });
 
 test('the changelog begins with what is not released yet', () => {

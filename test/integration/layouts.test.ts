@@ -82,7 +82,11 @@ async function runHelm(...args: string[]): Promise<string> {
 }
 
 async function template(...args: string[]): Promise<Manifest[]> {
-  return parseManifests(await runHelm('template', 'machinist', CHART, '--namespace=machinist', ...args));
+  return templateIn('machinist', ...args);
+}
+
+async function templateIn(space: string, ...args: string[]): Promise<Manifest[]> {
+  return parseManifests(await runHelm('template', 'machinist', CHART, `--namespace=${space}`, ...args));
 }
 
 /** By what they are called, so that order does not matter. */
@@ -100,15 +104,29 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
     manifests = await kustomize([`deploy/layouts/${layout}`], driver === undefined ? [] : [driver.component]);
   });
 
-  test('is the same from kustomize and from Helm', async () => {
+  /** The values of the chart that mean this case. */
+  function settings(): string[] {
     const values = {
       layout,
       drivers: driver === undefined ? [] : [{ provider: driver.provider, image: driver.image, args: driver.args }],
       rbac: { simDriver: driver === SIM },
     };
-    const sets = Object.entries(values).map(([name, value]) => `--set-json=${name}=${JSON.stringify(value)}`);
+    return Object.entries(values).map(([name, value]) => `--set-json=${name}=${JSON.stringify(value)}`);
+  }
 
-    expect(byName(await template(...sets))).toEqual(byName(manifests));
+  test('is the same from kustomize and from Helm', async () => {
+    expect(byName(await template(...settings()))).toEqual(byName(manifests));
+  });
+
+  test('is the same from kustomize and from Helm in another namespace, but for what belongs to kube-system', async () => {
+    const components = [...(driver === undefined ? [] : [driver.component]), 'deploy/another-namespace'];
+    const elsewhere = await kustomize([`deploy/layouts/${layout}`], components);
+
+    expect(byName(await templateIn('machines', ...settings()))).toEqual(byName(elsewhere));
+    expect(JSON.stringify(elsewhere)).not.toContain('"namespace":"machinist"');
+    expect(new Set(elsewhere.map(({ metadata }) => metadata.namespace))).toEqual(
+      new Set(manifests.map(({ metadata: { namespace: space } }) => (space === 'machinist' ? 'machines' : space))),
+    );
   });
 
   test('holds no namespace, whose deletion would delete all Machines', () => {
@@ -130,8 +148,17 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
 
     expect(containers.map(({ name }) => name)).toEqual(PROGRAMS_OF[layout].map(({ container }) => container));
     for (const [at, { program, folder }] of PROGRAMS_OF[layout].entries()) {
-      const { command, args = [], ports, livenessProbe, readinessProbe, securityContext } = containers[at] as Container;
+      const {
+        command,
+        args: written = [],
+        ports,
+        livenessProbe,
+        readinessProbe,
+        securityContext,
+      } = containers[at] as Container;
       expect(command).toEqual(folder === undefined ? undefined : ['/nodejs/bin/node', `/app/cmd/${folder}/main.js`]);
+      // As the kubelet does, from the environment that the manifest gives.
+      const args = written.map((arg) => arg.replace('$(POD_NAMESPACE)', 'machinist'));
       const { config, warnings } = await parseFlags(program, program === 'machinist run' ? args.slice(1) : args);
       expect(warnings).toEqual([]);
       expect(config.clusters.namespace).toBe('machinist');
@@ -180,7 +207,7 @@ test('the chart gives what deploy/autoscaler gives: the port, its certificates, 
 test('the chart serves the namespace of its release, with roles for that namespace only', async () => {
   const text = await runHelm('template', 'machinist', CHART, '--namespace=machines');
 
-  expect(text).toContain('--namespace=machines');
+  expect(text).toContain('--namespace=$(POD_NAMESPACE)');
   expect(text).not.toMatch(/namespace[:=] ?machinist/);
 });
 

@@ -13,7 +13,7 @@ portName. */}}
     {{- if not .program }}
     - run
     {{- end }}
-    - --namespace={{ .root.Release.Namespace }}
+    - --namespace=$(POD_NAMESPACE)
     - --control-kubeconfig=inClusterConfig
     - --port={{ .port }}
     {{- range $at, $driver := .drivers }}
