@@ -244,15 +244,15 @@ function withoutTwins(permissions: readonly Permission[]): readonly Permission[]
   return [...byWhat.values()];
 }
 
-/** Resources that one line names. */
+/** Resources that one line of the log names. */
 const MOST_NAMED = 6;
 
 /** What is missing of one shipped file. */
 export interface MissingGrants {
   readonly cluster: ClusterRole;
   readonly file: string;
-  /** `create, patch machines.machine.sapcloud.io in namespace x; …`. */
-  readonly what: string;
+  /** `create, patch machines.machine.sapcloud.io in namespace x`, one for each resource. */
+  readonly what: readonly string[];
   /** What does not work without it; empty: nothing does. */
   readonly lost: readonly string[];
 }
@@ -274,18 +274,20 @@ export function describeMissing(missing: readonly Permission[]): string {
   return missingByFile(missing)
     .map(({ cluster, file, what, lost }) => {
       const without = lost.length === 0 ? '' : ` (without: ${lost.join('; ')})`;
-      return `the ${cluster} cluster does not let us ${what}: apply ${file}${without}`;
+      return `the ${cluster} cluster does not let us ${cut(what)}: apply ${file}${without}`;
     })
     .join('; ');
 }
 
-function describeWhat(missing: readonly Permission[]): string {
-  const byWhere = [...Map.groupBy(missing, ({ attributes }) => whereOf(attributes))];
-  const named = byWhere
-    .slice(0, MOST_NAMED)
-    .map(([where, some]) => `${[...new Set(some.map(({ attributes: { verb } }) => verb))].join(', ')} ${where}`);
-  const more = byWhere.length > MOST_NAMED ? `, and ${byWhere.length - MOST_NAMED} more` : '';
-  return `${named.join('; ')}${more}`;
+function describeWhat(missing: readonly Permission[]): string[] {
+  return [...Map.groupBy(missing, ({ attributes }) => whereOf(attributes))].map(
+    ([where, some]) => `${[...new Set(some.map(({ attributes: { verb } }) => verb))].join(', ')} ${where}`,
+  );
+}
+
+function cut(what: readonly string[]): string {
+  const more = what.length > MOST_NAMED ? `, and ${what.length - MOST_NAMED} more` : '';
+  return `${what.slice(0, MOST_NAMED).join('; ')}${more}`;
 }
 
 /** `machines/status.machine.sapcloud.io in namespace x`. */

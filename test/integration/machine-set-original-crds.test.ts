@@ -353,26 +353,33 @@ test('whatever the original definitions store, nothing crashes: a condition tell
 /** Lets the clock of a process go wrong by five minutes. */
 const AHEAD = '--import=data:text/javascript,const{now}=Date;Date.now=()=>now()+300000';
 
-test('machinist preflight says which fields the original definitions drop, which kind is not there, and that a clock is wrong', async () => {
+test('machinist preflight says which fields the original definitions drop, which kind is not there or going, that there is no such namespace, and that a clock is wrong', async () => {
   const preflight = async (env: Readonly<Record<string, string>> = {}): Promise<readonly Finding[]> => {
     const kubeconfig = `--target-kubeconfig=${plane.connection.kubeconfig}`;
-    const { stdout } = await Program.run('machinist', ['preflight', kubeconfig, '--namespace=x', '-o', 'json'], {
+    const { stdout } = await Program.run('machinist', ['preflight', kubeconfig, '--namespace=nirvana', '-o', 'json'], {
       env,
     });
     const { findings } = JSON.parse(stdout) as { findings: readonly Finding[] };
-    return findings.filter(({ check }) => ['clock', 'kinds', 'fields'].includes(check));
+    return findings.filter(({ check }) => ['namespace', 'clock', 'kinds', 'fields'].includes(check));
   };
   const api = plane.connection.api();
 
+  const definition = (plural: string): string =>
+    `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${plural}.machine.sapcloud.io`;
+  await api.send('POST', '/apis/machine.sapcloud.io/v1alpha1/namespaces/default/machineclasses', {
+    apiVersion: 'machine.sapcloud.io/v1alpha1',
+    kind: 'MachineClass',
+    metadata: { name: 'held', finalizers: ['example.com/held'] },
+    providerSpec: {},
+  });
+
   const original = await preflight();
-  await api.send(
-    'DELETE',
-    '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/machinedeployments.machine.sapcloud.io',
-  );
+  await api.send('DELETE', definition('machinedeployments'));
+  await api.send('DELETE', definition('machineclasses'));
   const lacking = await eventually(
     async () => {
       const findings = await preflight({ NODE_OPTIONS: AHEAD });
-      expect(findings).toContainEqual(expect.objectContaining({ check: 'kinds', status: 'fail' }));
+      expect(findings.filter(({ check, status }) => check === 'kinds' && status === 'fail')).toHaveLength(2);
       return findings;
     },
     { timeoutMs: 60_000 },
@@ -380,7 +387,7 @@ test('machinist preflight says which fields the original definitions drop, which
   await api.close();
 
   expect(original.map(({ check, status }) => `${check} ${status}`)).toEqual(
-    expect.arrayContaining(['clock ok', 'kinds ok', 'fields warn']),
+    expect.arrayContaining(['namespace fail', 'clock ok', 'kinds ok', 'kinds warn', 'fields warn']),
   );
   expect(original).toContainEqual({
     check: 'fields',
@@ -396,4 +403,7 @@ test('machinist preflight says which fields the original definitions drop, which
     detail: expect.stringContaining('machinedeployments'),
     remedy: expect.stringContaining('crds/machine.sapcloud.io_machinedeployments.yaml'),
   });
+  expect(lacking.map(({ detail }) => detail)).toContain(
+    'machineclasses.machine.sapcloud.io is being deleted, with all its objects',
+  );
 }, 180_000);

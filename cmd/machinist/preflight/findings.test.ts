@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
+import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
-import type { Permission } from '../../../pkg/preflight/permissions.ts';
+import { type Permission, permissionsOf } from '../../../pkg/preflight/permissions.ts';
 import {
   classFindings,
   clockFinding,
@@ -14,6 +15,7 @@ import {
   type Found,
   kindFindings,
   leaseFinding,
+  namespaceFindings,
   permissionFindings,
   skewMsOf,
 } from './findings.ts';
@@ -44,8 +46,16 @@ const classOf = (provider: string | undefined, secret: string): Found<readonly M
     } as MachineClass,
   ],
 });
-const served = (plurals: readonly string[], versions = ['v1alpha1']) => ({ value: { plurals, versions } });
-const ALL = ['machines', 'machines/status', 'machinesets', 'machinedeployments', 'machineclasses'];
+const served = (plurals: readonly string[], versions = ['v1alpha1'], ending = '') => ({
+  value: {
+    verbs: new Map(plurals.map((plural) => [plural, plural === ending ? ['get', 'delete'] : ['get', 'create']])),
+    versions,
+  },
+});
+const POLICIES = 'nodelabelpolicies';
+const ALL = ['machines', 'machines/status', 'machinesets', 'machinedeployments', 'machineclasses', POLICIES];
+const namespaceOf = (deletionTimestamp?: string): KubeObject =>
+  ({ metadata: { name: 'x', ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) } }) as KubeObject;
 
 describe('what preflight finds', () => {
   const rows: readonly {
@@ -67,20 +77,52 @@ describe('what preflight finds', () => {
     },
     { what: 'clocks that agree', found: clockFinding(-4_000), want: ['ok'] },
     { what: 'clocks that do not', found: clockFinding(5_001), want: ['warn'], remedy: /NTP/ },
-    { what: 'all kinds', found: kindFindings(served(ALL)), want: ['ok'] },
+    { what: 'all kinds', found: kindFindings(served(ALL), true), want: ['ok'] },
     {
       what: 'a kind that is not served',
-      found: kindFindings(served(ALL.filter((plural) => plural !== 'machinesets'))),
+      found: kindFindings(served(ALL.filter((plural) => plural !== 'machinesets')), true),
       want: ['fail'],
       remedy: /crds\/machine\.sapcloud\.io_machinesets\.yaml/,
     },
     {
       what: 'another version',
-      found: kindFindings(served(ALL, ['v1alpha1', 'v1'])),
+      found: kindFindings(served(ALL, ['v1alpha1', 'v1']), true),
       want: ['warn', 'ok'],
       remedy: /version/,
     },
-    { what: 'kinds that nobody tells', found: kindFindings(error), want: ['fail'], remedy: /crds/ },
+    {
+      what: 'a kind that is being deleted',
+      found: kindFindings(served(ALL, ['v1alpha1'], 'machines'), true),
+      want: ['fail'],
+      remedy: /start nothing/,
+    },
+    {
+      what: 'a kind of policies that is not served',
+      found: kindFindings(served(ALL.filter((plural) => plural !== POLICIES)), true),
+      want: ['warn', 'ok'],
+      remedy: /crds\/machine\.sapcloud\.io_nodelabelpolicies\.yaml/,
+    },
+    {
+      what: 'the same where nobody looks at policies',
+      found: kindFindings(served(ALL.filter((plural) => plural !== POLICIES)), false),
+      want: ['ok'],
+    },
+    { what: 'a namespace', found: namespaceFindings('x', { value: namespaceOf() }), want: ['ok'] },
+    {
+      what: 'one that there is not',
+      found: namespaceFindings('x', { value: undefined }),
+      want: ['fail'],
+      remedy: /correct --namespace, or kubectl create namespace x/,
+    },
+    {
+      what: 'one that is being deleted',
+      found: namespaceFindings('x', { value: namespaceOf('2026-01-01T00:00:00Z') }),
+      want: ['fail'],
+      remedy: /start nothing/,
+    },
+    { what: 'one that may not be read', found: namespaceFindings('x', { value: 'refused' }), want: [] },
+    { what: 'one that nobody tells', found: namespaceFindings('x', error), want: ['warn'], remedy: /get namespace x/ },
+    { what: 'kinds that nobody tells', found: kindFindings(error, true), want: ['fail'], remedy: /crds/ },
     { what: 'all fields', found: fieldFindings({ value: [] }), want: ['ok'] },
     {
       what: 'a field that is dropped',
@@ -205,10 +247,40 @@ describe('what preflight finds', () => {
     expect(exitCodeOf(statuses.map((status) => ({ check: 'kinds', status, detail: '' })))).toBe(code);
   });
 
+  test('of permissions names every one', () => {
+    const all = permissionsOf({
+      leases: new Set(['machine-controller-manager', 'machine-controller']),
+      isElected: true,
+      hasTarget: true,
+      callsDrivers: true,
+      isAutoscaled: true,
+      isMirantis: true,
+      namespace: 'x',
+    });
+
+    const text = permissionFindings('control', 'me', { value: all })
+      .map(({ detail }) => detail)
+      .join('\n');
+
+    expect(all.filter(({ attributes: { resource } }) => !text.includes(resource))).toEqual([]);
+    expect(text).not.toContain('more');
+  });
+
+  test('counts one class, and several', () => {
+    const [machineClass] = (classOf('aws', '') as { value: readonly MachineClass[] }).value;
+    const all = machineClass === undefined ? [] : [machineClass];
+
+    expect(classFindings({ value: all }, new Map(), [])).toMatchObject([{ detail: '1 class with all that is needed' }]);
+    expect(classFindings({ value: [] }, new Map(), [])).toMatchObject([
+      { detail: '0 classes with all that is needed' },
+    ]);
+  });
+
   test('is a table with remedies, or JSON', () => {
     const findings: readonly Finding[] = [
       { check: 'cluster', status: 'ok', detail: 'answers' },
       { check: 'permissions', status: 'fail', detail: 'may not', remedy: 'apply' },
+      { check: 'fields', status: 'warn', detail: 'lost', remedy: 'apply' },
     ];
 
     expect(render(findings)).toBe(
@@ -216,9 +288,11 @@ describe('what preflight finds', () => {
         'OK    cluster      answers',
         'FAIL  permissions  may not',
         '                   → apply',
-        '1 passed, 0 warnings, 1 failed',
+        'WARN  fields       lost',
+        '                   → apply',
+        '1 passed, 1 warning, 1 failed',
       ].join('\n'),
     );
-    expect(JSON.parse(renderJSON(findings))).toEqual({ passed: 1, warnings: 0, failed: 1, findings });
+    expect(JSON.parse(renderJSON(findings))).toEqual({ passed: 1, warnings: 1, failed: 1, findings });
   });
 });

@@ -1,5 +1,6 @@
 import { GROUP, VERSION } from '../../../pkg/apis/machine/v1alpha1/group.ts';
 import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
+import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../../pkg/clock/clock.ts';
 import type { Capabilities } from '../../../pkg/driver/driver.ts';
@@ -10,7 +11,8 @@ import { humanDuration } from '../describe/human-duration.ts';
 
 /** One thing that was looked at. `fail`: a process could not start, or not do its work; `warn`: a part of it. */
 export interface Finding {
-  readonly check: 'cluster' | 'clock' | 'kinds' | 'fields' | 'permissions' | 'leases' | 'drivers' | 'classes';
+  readonly check:
+    'cluster' | 'namespace' | 'clock' | 'kinds' | 'fields' | 'permissions' | 'leases' | 'drivers' | 'classes';
   readonly status: 'ok' | 'warn' | 'fail';
   readonly detail: string;
   /** What to do about it. */
@@ -31,6 +33,33 @@ export function clusterFinding(cluster: string, server: string, version: Found<s
     detail: `${cluster}: ${server} cannot be asked: ${version.error}`,
     remedy: `check --${cluster}-kubeconfig, its credentials and the network${version.error.includes('impersonate') ? ', and who may impersonate whom' : ''}`,
   };
+}
+
+/**
+ * Whether the namespace of the Machines is there. Whoever may not read it is told nothing: roles of a namespace that does not exist grant
+ * nothing, and that is told of permissions.
+ */
+export function namespaceFindings(name: string, found: Found<KubeObject | undefined | 'refused'>): Finding[] {
+  const check = 'namespace';
+  if ('error' in found) {
+    const detail = `${name}: could not be looked for: ${found.error}`;
+    return [{ check, status: 'warn', detail, remedy: `look yourself: kubectl get namespace ${name}` }];
+  }
+  if (found.value === 'refused') return [];
+  if (found.value === undefined) {
+    const remedy = `correct --namespace, or kubectl create namespace ${name}`;
+    return [{ check, status: 'fail', detail: `${name} does not exist`, remedy }];
+  }
+  if (found.value.metadata.deletionTimestamp === undefined) return [{ check, status: 'ok', detail: `${name} exists` }];
+  return [
+    {
+      check,
+      status: 'fail',
+      detail: `${name} is being deleted, with all that is in it: nothing can be created there`,
+      remedy:
+        'start nothing before you have saved its objects: a process deletes the VMs of Machines that are being deleted',
+    },
+  ];
 }
 
 /** An answer of the API server, by our own wall clock; its own time has whole seconds. */
@@ -68,11 +97,18 @@ export function clockFinding(skewMs: number): Finding {
 }
 
 const OUR_KINDS = ['machines', 'machinesets', 'machinedeployments', 'machineclasses'];
+/** Nothing needs it. */
+const POLICIES = 'nodelabelpolicies';
 
-/** Which of our kinds are served, and in which other versions. */
-export function kindFindings(
-  served: Found<{ readonly plurals: readonly string[]; readonly versions: readonly string[] }>,
-): Finding[] {
+/** What an API server says of our group. */
+export interface ServedKinds {
+  /** What can be done with each, by its plural name. */
+  readonly verbs: ReadonlyMap<string, readonly string[]>;
+  readonly versions: readonly string[];
+}
+
+/** Which of our kinds are served, and in which other versions; `limitsLabels`: policies of Node labels are looked at. */
+export function kindFindings(served: Found<ServedKinds>, limitsLabels: boolean): Finding[] {
   if ('error' in served) {
     return [
       {
@@ -83,8 +119,10 @@ export function kindFindings(
       },
     ];
   }
-  const { plurals, versions } = served.value;
-  const missing = OUR_KINDS.filter((plural) => !plurals.includes(plural));
+  const { verbs, versions } = served.value;
+  const missing = OUR_KINDS.filter((plural) => !verbs.has(plural));
+  // Of a definition that is being deleted everything is served but what would add to it.
+  const ending = [...OUR_KINDS, POLICIES].filter((plural) => verbs.get(plural)?.includes('create') === false);
   const others = versions.filter((version) => version !== VERSION);
   return [
     ...missing.map((plural): Finding => ({
@@ -93,13 +131,29 @@ export function kindFindings(
       detail: `${plural}.${GROUP}/${VERSION} is not served`,
       remedy: `kubectl apply --server-side -f crds/machine.sapcloud.io_${plural}.yaml`,
     })),
+    ...ending.map((plural): Finding => ({
+      check: 'kinds',
+      status: 'fail',
+      detail: `${plural}.${GROUP} is being deleted, with all its objects`,
+      remedy: `start nothing before you have saved its objects: a process deletes the VMs of Machines that are being deleted`,
+    })),
+    ...(limitsLabels && !verbs.has(POLICIES)
+      ? [
+          {
+            check: 'kinds',
+            status: 'warn',
+            detail: `${POLICIES}.${GROUP}/${VERSION} is not served: node templates may ask for any label`,
+            remedy: `kubectl apply --server-side -f crds/machine.sapcloud.io_${POLICIES}.yaml`,
+          } as const,
+        ]
+      : []),
     ...others.map((version): Finding => ({
       check: 'kinds',
       status: 'warn',
       detail: `${GROUP}/${version} is served too, which is not looked at`,
       remedy: 'store no objects of that version',
     })),
-    ...(missing.length === 0
+    ...(missing.length + ending.length === 0
       ? [{ check: 'kinds', status: 'ok', detail: `${OUR_KINDS.join(', ')} of ${GROUP}/${VERSION} are served` } as const]
       : []),
   ];
@@ -148,7 +202,7 @@ export function permissionFindings(
   return missingByFile(missing.value).map(({ file, what, lost }) => ({
     check: 'permissions',
     status: lost.length === 0 ? 'fail' : 'warn',
-    detail: `${cluster}: ${who} may not ${what}${lost.length === 0 ? '' : ` (without: ${lost.join('; ')})`}`,
+    detail: `${cluster}: ${who} may not ${what.join('; ')}${lost.length === 0 ? '' : ` (without: ${lost.join('; ')})`}`,
     remedy: `kubectl apply -f ${file}, with its namespace and subjects made yours`,
   }));
 }
@@ -218,7 +272,13 @@ export function classFindings(
     ...providerFindings(machineClass, providers),
   ]);
   if (findings.length > 0) return findings;
-  return [{ check: 'classes', status: 'ok', detail: `${classes.value.length} classes, their Secrets are there` }];
+  return [
+    {
+      check: 'classes',
+      status: 'ok',
+      detail: `${counted(classes.value.length, 'class', 'classes')} with all that is needed`,
+    },
+  ];
 }
 
 function secretFindings(name: string, key: string, found: Found<boolean> | undefined): Finding[] {
@@ -256,6 +316,11 @@ function providerFindings(
       remedy: `name it with --driver=${provider || 'PROVIDER'}=ADDRESS, or correct provider of MachineClass ${name}`,
     },
   ];
+}
+
+/** `1 class`, `2 classes`. */
+export function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
 }
 
 /** 1 when a process could not start or do its work, else 0. */

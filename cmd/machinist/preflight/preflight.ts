@@ -13,7 +13,7 @@ import { AccessReviewer } from '../../../pkg/kube/access-review.ts';
 import { ConfigError } from '../../../pkg/kube/config.ts';
 import { ApiError } from '../../../pkg/kube/errors.ts';
 import { readSchemas } from '../../../pkg/kube/open-api.ts';
-import { leases, machineClasses, secrets } from '../../../pkg/kube/resource.ts';
+import { leases, machineClasses, namespaces, secrets } from '../../../pkg/kube/resource.ts';
 import type { RequestRecord, Transport } from '../../../pkg/kube/transport.ts';
 import { silentLogger } from '../../../pkg/log/logger.ts';
 import { clockMetrics } from '../../../pkg/metrics/clock.ts';
@@ -38,7 +38,9 @@ import {
   type Found,
   kindFindings,
   leaseFinding,
+  namespaceFindings,
   permissionFindings,
+  type ServedKinds,
   skewMsOf,
 } from './findings.ts';
 import { render, renderJSON } from './render.ts';
@@ -125,6 +127,9 @@ async function lookAtControl(
   const limits = { timeoutMs: TIMEOUT_MS };
   return await lookAt(control, async () => {
     const [first] = answers;
+    const ofNamespace = await find(() =>
+      unlessRefused(unlessAbsent(reader.get(namespaces, { name: namespace }, limits))),
+    );
     const served = await find(() => servedKinds(transport));
     const unknown = await find(async () => {
       const schemas = await readSchemas(transport, { group: GROUP, version: VERSION }, limits);
@@ -139,10 +144,11 @@ async function lookAtControl(
         return leaseFinding(name, found, clock.now());
       }),
     );
-    const hasKinds = 'value' in served && served.value.plurals.includes(machineClasses.plural);
+    const hasKinds = 'value' in served && served.value.verbs.has(machineClasses.plural);
     return [
       ...(first === undefined ? [] : [clockFinding(skewMsOf(first))]),
-      ...kindFindings(served),
+      ...namespaceFindings(namespace, ofNamespace),
+      ...kindFindings(served, config.leases.has(MACHINE_LEASE)),
       ...(hasKinds ? fieldFindings(unknown) : []),
       ...allowed,
       ...ofLeases,
@@ -194,15 +200,18 @@ async function permissionsIn(
   return permissionFindings(cluster, as, await find(() => refusedOf(reviewer, permissions, { timeoutMs: TIMEOUT_MS })));
 }
 
-async function servedKinds(transport: Transport): Promise<{ plurals: string[]; versions: string[] }> {
+async function servedKinds(transport: Transport): Promise<ServedKinds> {
   const group = await unlessAbsent(
     read<{ versions?: readonly { readonly version: string }[] }>(transport, `/apis/${GROUP}`),
   );
   const list = await unlessAbsent(
-    read<{ resources?: readonly { readonly name: string }[] }>(transport, `/apis/${GROUP}/${VERSION}`),
+    read<{ resources?: readonly { readonly name: string; readonly verbs: readonly string[] }[] }>(
+      transport,
+      `/apis/${GROUP}/${VERSION}`,
+    ),
   );
   return {
-    plurals: (list?.resources ?? []).map(({ name }) => name),
+    verbs: new Map((list?.resources ?? []).map(({ name, verbs }) => [name, verbs])),
     versions: (group?.versions ?? []).map((one) => one.version),
   };
 }
@@ -229,6 +238,15 @@ async function unlessAbsent<T>(asked: Promise<T>): Promise<T | undefined> {
     return await asked;
   } catch (err) {
     if (ApiError.is(err, 'NotFound', 'NotServed')) return undefined;
+    throw err;
+  }
+}
+
+async function unlessRefused<T>(asked: Promise<T>): Promise<T | 'refused'> {
+  try {
+    return await asked;
+  } catch (err) {
+    if (ApiError.is(err, 'Forbidden')) return 'refused';
     throw err;
   }
 }

@@ -1,4 +1,4 @@
-import type { Finding } from './findings.ts';
+import { counted, type Finding } from './findings.ts';
 
 const LABELS = { ok: 'OK', warn: 'WARN', fail: 'FAIL' } as const;
 
@@ -10,7 +10,7 @@ export function render(findings: readonly Finding[]): string {
     ...(remedy === undefined ? [] : [`${' '.repeat(width + 8)}→ ${remedy}`]),
   ]);
   const { passed, warnings, failed } = countsOf(findings);
-  return [...lines, `${passed} passed, ${warnings} warnings, ${failed} failed`].join('\n');
+  return [...lines, `${passed} passed, ${counted(warnings, 'warning', 'warnings')}, ${failed} failed`].join('\n');
 }
 
 /** The same for programs. */
