@@ -51,16 +51,23 @@ describe('a probe', () => {
     {
       what: 'that excludes what there is not says so',
       checks: fine,
-      query: 'verbose=1&exclude=a%0Ab',
+      query: 'verbose=1&exclude=a%0Ab&exclude=c',
       status: 200,
-      body: '[+] ping ok\n[+] lease a ok: leading\nwarn: some checks cannot be excluded: no matches for "a\\nb"\nreadyz check passed\n',
+      body: '[+] ping ok\n[+] lease a ok: leading\nwarn: some health checks cannot be excluded: no matches for "a\\nb","c"\nreadyz check passed\n',
     },
     {
       what: 'that excludes what nobody could read',
       checks: fine,
       query: `verbose=1&exclude=${'x'.repeat(10_000)}`,
       status: 200,
-      body: `[+] ping ok\n[+] lease a ok: leading\nwarn: some checks cannot be excluded: no matches for "${'x'.repeat(200)}"\nreadyz check passed\n`,
+      body: `[+] ping ok\n[+] lease a ok: leading\nwarn: some health checks cannot be excluded: no matches for "${'x'.repeat(199)}\nreadyz check passed\n`,
+    },
+    {
+      what: 'that fails and excludes what there is not',
+      checks: bad,
+      query: 'exclude=caches&exclude=wrok',
+      status: 503,
+      body: '[+] ping ok\n[+] caches excluded: failed: not synced: Node\n[-] work failed\nwarn: some health checks cannot be excluded: no matches for "wrok"\nreadyz check failed\n',
     },
     { what: 'of one check', checks: bad, only: 'ping', status: 200, body: 'ok' },
     {

@@ -13,7 +13,7 @@ type NamedResult = CheckResult & { readonly name: string };
 
 /**
  * The answer of a probe, as kube-apiserver gives it: all checks, or the one that is `only` asked for. `verbose` lists them also when
- * they pass; each `exclude` takes one out of the verdict.
+ * they pass; each `exclude` takes one out of the verdict, and is told where there is none of that name and checks are listed.
  */
 export function probePage(
   probe: ProbeName,
@@ -29,7 +29,9 @@ export function probePage(
   if (ok && !query.has('verbose')) return { status: 200, body: probe === 'healthz' ? 'OK' : 'ok' };
   const lines = [
     ...asked.map((result) => lineOf(result, excluded.has(result.name))),
-    ...(unknown.length === 0 ? [] : [`warn: some checks cannot be excluded: no matches for ${namesOf(unknown)}`]),
+    ...(unknown.length === 0
+      ? []
+      : [`warn: some health checks cannot be excluded: no matches for ${namesOf(unknown)}`]),
     `${probe} check ${ok ? 'passed' : 'failed'}`,
   ];
   return { status: ok ? 200 : 503, body: `${lines.join('\n')}\n` };
@@ -43,5 +45,8 @@ function lineOf({ name, ok, detail }: NamedResult, isExcluded: boolean): string 
 
 /** What was asked for may be anything, of any length. */
 function namesOf(unknown: readonly string[]): string {
-  return JSON.stringify(unknown.join(',').slice(0, 200));
+  return unknown
+    .map((name) => JSON.stringify(name))
+    .join(',')
+    .slice(0, 200);
 }

@@ -54,10 +54,13 @@ describe('profiles', () => {
   test.each([
     { query: '', seconds: 30 },
     { query: 'seconds=5', seconds: 5 },
-    { query: 'seconds=9999', seconds: 300 },
-    { query: 'seconds=0', seconds: 30 },
-    { query: 'seconds=-1', seconds: 30 },
-    { query: 'seconds=x', seconds: 30 },
+    { query: 'seconds=1', seconds: 1 },
+    { query: 'seconds=300', seconds: 300 },
+    { query: 'seconds=301', seconds: undefined },
+    { query: 'seconds=0', seconds: undefined },
+    { query: 'seconds=-1', seconds: undefined },
+    { query: 'seconds=', seconds: undefined },
+    { query: 'seconds=x', seconds: undefined },
   ])('asked for with "$query" last $seconds s', ({ query, seconds }) => {
     expect(secondsOf(new URLSearchParams(query))).toBe(seconds);
   });

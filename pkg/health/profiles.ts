@@ -22,14 +22,15 @@ export function isProfileKind(kind: string): kind is ProfileKind {
   return (PROFILES as readonly string[]).includes(kind);
 }
 
-const SECONDS = { usual: 30, most: 300 };
+/** How long profiles that take time may. */
+export const SECONDS = { least: 1, usual: 30, most: 300 } as const;
 /** Bytes of allocations between two samples: V8's own. */
 const SAMPLING_INTERVAL = 512 * 1024;
 
-/** For how long to look: as asked for, from 1 to 300 s; 30 s where nothing sensible was. */
-export function secondsOf(query: URLSearchParams): number {
+/** For how long to look: as asked for, 30 s where nothing was. Undefined for what is no number, or out of range. */
+export function secondsOf(query: URLSearchParams): number | undefined {
   const asked = Number(query.get('seconds') ?? SECONDS.usual);
-  return Number.isFinite(asked) && asked >= 1 ? Math.min(asked, SECONDS.most) : SECONDS.usual;
+  return asked >= SECONDS.least && asked <= SECONDS.most ? asked : undefined;
 }
 
 /** Takes profiles of this process by V8's own inspector, without a port of it. */

@@ -10,7 +10,7 @@ import { expose } from '../metrics/exposition.ts';
 import { metricFailures, type MetricFailures } from '../metrics/metric-failures.ts';
 import type { Checks } from './checks.ts';
 import { probePage, type ProbeName } from './probe-page.ts';
-import { isLocalCaller, isProfileKind, type Profiles, secondsOf } from './profiles.ts';
+import { isLocalCaller, isProfileKind, type Profiles, SECONDS, secondsOf } from './profiles.ts';
 
 /** What the server shows, and where. */
 export interface HealthServerParts {
@@ -154,12 +154,16 @@ export class HealthServer {
         body: 'profiles are taken from loopback only, such as by kubectl port-forward\n',
       };
     }
+    const seconds = secondsOf(query);
+    if (seconds === undefined) {
+      return { status: 400, type: PLAIN, body: `seconds must be a number from ${SECONDS.least} to ${SECONDS.most}\n` };
+    }
     const gone = new AbortController();
     const leave = (): void => gone.abort(new Error('the caller went away'));
     response.once('close', leave);
     this.#leaving.add(leave);
     try {
-      const profile = await profiles.take(kind, secondsOf(query), gone.signal);
+      const profile = await profiles.take(kind, seconds, gone.signal);
       if (profile === undefined) return { status: 409, type: PLAIN, body: 'another profile is being taken\n' };
       return { status: 200, type: 'application/octet-stream', body: profile.content, fileName: profile.fileName };
     } finally {

@@ -227,9 +227,11 @@ test('with --profiling, profiles are given to who asks from loopback by a local 
   const allocations = await get('/debug/allocations?seconds=1');
   const heap = await get('/debug/heap');
   const other = await get('/debug/other');
+  const endless = await get('/debug/profile?seconds=999');
   const foreign = await answerTo(port, 'GET /debug/heap HTTP/1.1\r\nHost: evil.example\r\n\r\n', false);
 
   expect([cpu.status, allocations.status, heap.status, other.status]).toEqual([200, 200, 200, 404]);
+  expect(endless).toMatchObject({ status: 400, body: 'seconds must be a number from 1 to 300\n' });
   expect([cpu.name, allocations.name, heap.name]).toEqual([
     'attachment; filename="machinist.cpuprofile"',
     'attachment; filename="machinist.heapprofile"',
