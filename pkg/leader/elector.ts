@@ -103,6 +103,8 @@ export class Elector implements LeaseElector {
   /** The Lease as we last wrote it; undefined unless leading. */
   #lease: Lease | undefined;
   #sentAt: Instant | undefined;
+  /** What the last renewal failed with; undefined when it did not. */
+  #renewalError: string | undefined;
   /** A write that takes the Lease was not answered: the server may hold us for the leader. */
   #mayHold = false;
   #renewing: Promise<void> | undefined;
@@ -258,7 +260,7 @@ export class Elector implements LeaseElector {
       await this.#pause(Math.min(pauseMs, this.#remainingMs()), this.#stopping.signal).catch(() => undefined);
       if (this.#stopping.signal.aborted) return;
       if (this.#remainingMs() <= 0) {
-        return this.#lost(`the Lease could not be renewed for ${timing.renewDeadlineMs} ms`);
+        return this.#lost(`the Lease could not be renewed for ${timing.renewDeadlineMs} ms${this.#whyNotRenewed()}`);
       }
       const sentMs = clock.monotonicMs();
       const outcome = await this.#renew();
@@ -275,7 +277,7 @@ export class Elector implements LeaseElector {
 
   /** One renewal. `again`: the Lease was changed meanwhile, but is ours. */
   async #renew(): Promise<'renewed' | 'again' | 'failed' | 'lost'> {
-    const { clock, identity, leases, log, name, timing } = this.#parts;
+    const { clock, identity, leases, name, timing } = this.#parts;
     const lease = this.#lease;
     if (lease === undefined) return 'lost';
     const sentAt = instantOf(clock);
@@ -290,10 +292,7 @@ export class Elector implements LeaseElector {
     } catch (err) {
       const isStale = isConflict(err) || isNotFound(err);
       this.#count(isStale ? 'conflict' : 'error');
-      if (!isStale) {
-        log.debug({ lease: name, err }, 'renewal failed');
-        return 'failed';
-      }
+      if (!isStale) return this.#renewalFailed(err);
     }
     try {
       const current = await this.#read(undefined);
@@ -310,14 +309,25 @@ export class Elector implements LeaseElector {
       this.#count('ok');
       return 'renewed';
     } catch (err) {
-      log.debug({ lease: name, err }, 'renewal failed');
-      return isAlreadyExists(err) ? 'again' : 'failed';
+      return isAlreadyExists(err) ? 'again' : this.#renewalFailed(err);
     }
+  }
+
+  #renewalFailed(err: unknown): 'failed' {
+    this.#renewalError = err instanceof Error ? err.message : String(err);
+    this.#parts.log.debug({ lease: this.#parts.name, err }, 'renewal failed');
+    return 'failed';
+  }
+
+  /** Whoever has to see to it needs the words of the API server; a process that was stopped meanwhile has heard none. */
+  #whyNotRenewed(): string {
+    return this.#renewalError === undefined ? '' : `: ${this.#renewalError}`;
   }
 
   #leading(lease: Lease, sentAt: Instant): void {
     this.#lease = lease;
     this.#sentAt = sentAt;
+    this.#renewalError = undefined;
     this.#see(lease);
     this.#parts.fence.renewed(sentAt, transitionsOf(lease));
     this.#raised();

@@ -34,8 +34,8 @@ afterEach(async () => {
 /** The real client, with the connection to the server under the test's hand. */
 class Wire implements LeaseClient {
   readonly #client: LeaseClient;
-  /** up; loses-answers: requests reach the server, their answers do not come back; cut: nothing goes through. */
-  state: 'up' | 'loses-answers' | 'cut' = 'up';
+  /** up; loses-answers: requests reach the server, their answers do not come back; cut: nothing goes through; refused: answered with 403. */
+  state: 'up' | 'loses-answers' | 'cut' | 'refused' = 'up';
   renewals = 0;
   /** How long each answer takes. */
   answersAfterMs = 0;
@@ -70,6 +70,7 @@ class Wire implements LeaseClient {
 
   async #pass<T>(send: () => Promise<T>): Promise<T> {
     if (this.state === 'cut') throw new ApiError(0, 'Unreachable', 'cut');
+    if (this.state === 'refused') throw new ApiError(403, 'Forbidden', 'leases is forbidden');
     const answer = await send();
     await clock.sleep(this.answersAfterMs, new AbortController().signal);
     if (this.state === 'loses-answers') throw new ApiError(0, 'Unreachable', 'answer lost');
@@ -273,8 +274,23 @@ describe('leader election', () => {
     expect(bothOpen).toBe(false);
     expect(first.elector.isLeading).toBe(false);
     expect(first.lost).toHaveLength(1);
-    expect(first.elector.ended).toBe('lost leadership: the Lease could not be renewed for 2000 ms');
+    expect(first.elector.ended).toBe('lost leadership: the Lease could not be renewed for 2000 ms: cut');
     expect(first.announced).toContain('first stopped leading');
+  });
+
+  test('a leader that may not renew its Lease any more ends with the words of the API server, not with older ones', async () => {
+    await using ns = await namespace();
+    const leader = candidate(ns.name, 'leader', SHORT);
+    await leader.acquire();
+
+    leader.wire.state = 'cut';
+    await eventually(() => leader.wire.renewals >= 2, { intervalMs: 5 });
+    leader.wire.state = 'refused';
+    await eventually(() => leader.lost.length === 1);
+
+    expect(leader.lost).toEqual([
+      'leadership of machine-controller was lost: the Lease could not be renewed for 2000 ms: leases is forbidden',
+    ]);
   });
 
   test('lost answers cost nothing as long as some come back in time', async () => {
