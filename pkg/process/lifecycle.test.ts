@@ -159,9 +159,10 @@ describe('a process', () => {
     expect(story).toEqual(['server started', 'caches stopped, 0 ms grace', 'server stopped, 0 ms grace']);
   });
 
-  test('tells in one sentence, without a stack, what somebody has to mend before it can start', async () => {
+  test('tells in one sentence, without a stack and as its last line, what somebody has to mend before it can start', async () => {
     const lines: unknown[] = [];
-    const log = { ...silentLogger, error: (fields: object, msg: string) => void lines.push({ ...fields, msg }) };
+    const tell = (fields: object, msg: string) => void lines.push({ ...fields, msg });
+    const log = { ...silentLogger, error: tell, warn: tell, info: tell };
     const lifecycle = new Lifecycle({ clock: new FakeClock(), log, host: new TestHost() });
     const refuse = (): Promise<void> => Promise.reject(new CannotStartError('the port is in use'));
     lifecycle.add({ name: 'server', start: refuse, stop: () => Promise.resolve() });

@@ -60,6 +60,7 @@ const KEEP_ALIVE_MS = 3_600_000;
  * | SIGTERM, SIGINT                        | stop with grace, exit code 0                                        |
  * | a second signal                        | exit at once, code 128 + signal                                     |
  * | `fatal`, a start that fails            | stop without grace, exit code 1                                     |
+ * | one that somebody has to mend first    | as before; that it is told is the last line from info on            |
  * | uncaught exception, unhandled rejection| logged, with stack from --v=4 on, then as `fatal`                   |
  * | a stop that does not end in time       | logged, the stages below are stopped all the same, exit code 1      |
  *
@@ -74,6 +75,8 @@ export class Lifecycle {
   #isStopping = false;
   #signals = 0;
   #exitCode = 0;
+  /** That it could not start is told: whoever reads the end of the log finds the remedy there. */
+  #couldNotStart = false;
 
   constructor(parts: LifecycleParts) {
     this.#parts = parts;
@@ -88,8 +91,10 @@ export class Lifecycle {
   fatal(reason: string, err?: unknown): void {
     const { log } = this.#parts;
     this.#exitCode = 1;
-    if (err instanceof CannotStartError) log.error({ err: err.message }, 'could not start');
-    else log.error(err === undefined ? { reason } : { reason, err }, 'ending the process');
+    if (err instanceof CannotStartError) {
+      this.#couldNotStart = true;
+      log.error({ err: err.message }, 'could not start');
+    } else log.error(err === undefined ? { reason } : { reason, err }, 'ending the process');
     this.#request({ reason, graceMs: 0 });
   }
 
@@ -101,13 +106,14 @@ export class Lifecycle {
     const started: Started[][] = [];
     const starting = this.#startAll(started);
     const { reason, graceMs } = await this.#requested.promise;
-    log.info({ reason, ms: graceMs }, 'stopping');
+    const level = this.#couldNotStart ? 'debug' : 'info';
+    log[level]({ reason, ms: graceMs }, 'stopping');
     this.#starting.abort(new Error(`the process is stopping: ${reason}`));
     for (const stage of started.toReversed()) await this.#stopStage(stage, graceMs);
     await starting;
     clearInterval(keepAlive);
     release();
-    log.info({ code: this.#exitCode }, 'stopped');
+    log[level]({ code: this.#exitCode }, 'stopped');
     return this.#exitCode;
   }
 
