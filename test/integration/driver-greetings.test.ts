@@ -73,5 +73,9 @@ test('a driver that is killed and comes back is told by metric, held work and on
   await greetings.stop();
   await opened.close();
 
-  expect(lines).toEqual(['connected to driver', 'could not connect to driver, retrying', 'connected to driver']);
+  expect(lines).toEqual([
+    'connected to driver',
+    'could not connect to driver, retrying',
+    'connected to driver again: the connection had been lost',
+  ]);
 }, 200_000);

@@ -64,6 +64,9 @@ export class GrpcDriver implements Driver {
   readonly #greeted: (err: DriverError | undefined) => void;
   /** Answer of the present connection; undefined until it is asked for. */
   #capabilities: Promise<Capabilities> | undefined;
+  /** When a connection over which it had answered was lost; undefined before that. */
+  #lostAtMs: number | undefined;
+  #hasAnswered = false;
 
   constructor(options: GrpcDriverOptions) {
     this.#clock = options.clock;
@@ -72,6 +75,7 @@ export class GrpcDriver implements Driver {
     this.#log = options.log.child({ driver: this.#address });
     this.#connection = new DriverConnection(options.address, () => {
       this.#capabilities = undefined;
+      if (this.#hasAnswered) this.#lostAtMs ??= this.#clock.monotonicMs();
     });
     this.#client = createClient(DriverServiceDefinition, this.#connection.channel);
   }
@@ -209,10 +213,22 @@ export class GrpcDriver implements Driver {
       throw new Error(`it speaks contract version "${response.contractVersion}", not ${CONTRACT_VERSION}`);
     }
     const capabilities = fromCapabilities(response);
-    this.#connection.watch();
     this.#greeted(undefined);
-    this.#log.info({ name: capabilities.name, methods: [...capabilities.methods] }, 'connected to driver');
+    this.#tellConnected(capabilities);
+    this.#connection.watch();
     return capabilities;
+  }
+
+  /** One that is back before anybody has missed it is told to have been away, too. */
+  #tellConnected({ name, methods }: Capabilities): void {
+    const fields = { name, methods: [...methods] };
+    if (this.#lostAtMs === undefined) this.#log.info(fields, 'connected to driver');
+    else {
+      const ms = this.#clock.monotonicMs() - this.#lostAtMs;
+      this.#log.info({ ...fields, ms }, 'connected to driver again: the connection had been lost');
+    }
+    this.#hasAnswered = true;
+    this.#lostAtMs = undefined;
   }
 
   /** Nothing has been sent yet when this fails, so the mutation certainly did not happen. */

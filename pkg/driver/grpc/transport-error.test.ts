@@ -22,6 +22,19 @@ describe('a call without an answer', () => {
     expect(err.detail).toContain('detail');
   });
 
+  test.each([
+    { note: '', want: 'connect ECONNREFUSED /x/sim.sock' },
+    { note: 'no such name', want: 'connect ECONNREFUSED /x/sim.sock. Resolution note: no such name' },
+  ])('is told without the end of a sentence that says nothing: "$note"', ({ note, want }) => {
+    const details = `No connection established. Last error: Error: connect ECONNREFUSED /x/sim.sock. Resolution note: ${note}`;
+
+    const { detail } = unansweredError(new ClientError('/x', Status.UNAVAILABLE, details), end);
+
+    expect(detail).toBe(
+      `CreateMachine was not answered: UNAVAILABLE: No connection established. Last error: Error: ${want}`,
+    );
+  });
+
   test('is Unimplemented, and certainly did not happen, when there is no such method', () => {
     const err = unansweredError(new ClientError('/x', Status.UNIMPLEMENTED, 'no'), end);
 

@@ -35,10 +35,16 @@ export function unansweredError(err: unknown, end: CallEnd): DriverError {
     });
   if (!(err instanceof ClientError))
     return new DriverError('Unavailable', `${end.method} failed: ${hide(messageOf(err))}`, options);
-  if (err.code === Status.UNIMPLEMENTED) return new DriverError('Unimplemented', `${end.method}: ${hide(err.details)}`);
+  if (err.code === Status.UNIMPLEMENTED)
+    return new DriverError('Unimplemented', `${end.method}: ${hide(detailsOf(err))}`);
   return new DriverError(
     'Unavailable',
-    `${end.method} was not answered: ${Status[err.code]}: ${hide(err.details)}`,
+    `${end.method} was not answered: ${Status[err.code]}: ${hide(detailsOf(err))}`,
     options,
   );
+}
+
+/** The library ends what it says of a connection with a note that is mostly empty. */
+function detailsOf({ details }: ClientError): string {
+  return details.replace(/\.? Resolution note:\s*$/, '');
 }
