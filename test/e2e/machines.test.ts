@@ -165,7 +165,7 @@ const MISTAKES: readonly Mistake[] = [
     phase: 'CrashLoopBackOff',
     reason: 'CannotCreate',
     event: 'InvalidClass',
-    says: `Secret ${NAMESPACE}/missing of MachineClass ${NAMESPACE}/special has no key userData: create it.`,
+    says: `Secret ${NAMESPACE}/missing of MachineClass ${NAMESPACE}/special does not exist: create it, with key userData.`,
   },
   {
     name: 'user data that no machine can start with',

@@ -53,6 +53,8 @@ export interface PassSeen {
  * and the clusters do as told.
  */
 export class FakeWorld {
+  /** What passes have told at level info. */
+  readonly infos: string[] = [];
   /** What passes have warned of. */
   readonly warnings: { readonly message: string; readonly fields: LogFields }[] = [];
   readonly clock = new FakeClock();
@@ -172,7 +174,11 @@ export class FakeWorld {
       observed,
       machine: copyOf(observed),
       signal: new AbortController().signal,
-      log: { ...silentLogger, warn: (fields, message) => void this.warnings.push({ message, fields }) },
+      log: {
+        ...silentLogger,
+        info: (_fields, message) => void this.infos.push(message),
+        warn: (fields, message) => void this.warnings.push({ message, fields }),
+      },
       pass,
       nodes: this.hasTarget ? this.nodes : undefined,
     };

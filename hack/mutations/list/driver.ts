@@ -123,8 +123,8 @@ export const DRIVER: readonly Mutation[] = [
   },
   {
     file: 'pkg/driver/grpc/transport-error.ts',
-    from: '`${end.method}: ${hide(err.details)}`)',
-    to: '`${end.method}: ${hide(err.details)}`, options)',
+    from: '`${end.method}: ${hide(detailsOf(err))}`)',
+    to: '`${end.method}: ${hide(detailsOf(err))}`, options)',
     why: 'A call that a driver does not know counts as one without answer.',
     tests: ['pkg/driver/grpc/transport-error.test.ts'],
   },

@@ -13,6 +13,8 @@ export interface ResolvedClass {
   readonly driver: MachineDriver;
   /** Merged content of the class's Secrets. */
   readonly secretData: Readonly<Record<string, Uint8Array>>;
+  /** Keys of those Secrets that do not exist, or are in a foreign namespace. */
+  readonly missingSecrets: readonly string[];
   /** Changes when a call could have another result: Machine generation, class resourceVersion, Secret content. */
   readonly fingerprint: string;
 }

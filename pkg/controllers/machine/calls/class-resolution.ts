@@ -60,7 +60,13 @@ async function resolveClass(
     };
   }
   const content = await secrets.of(machineClass, signal);
-  return { machineClass, driver, secretData: content.data, fingerprint: fingerprintOf(machine, machineClass, content) };
+  return {
+    machineClass,
+    driver,
+    secretData: content.data,
+    missingSecrets: content.missing,
+    fingerprint: fingerprintOf(machine, machineClass, content),
+  };
 }
 
 /**

@@ -57,7 +57,7 @@ const STUCK: readonly { what: string; arrange: (world: FakeWorld) => void; says:
     arrange: (w) => provideClass(w, (c) => Object.assign(c, { provider: 'other' })),
     says: 'No driver is configured',
   },
-  { what: 'the Secret is missing', arrange: (w) => w.secrets.remove('default/secret-1'), says: 'no key userData' },
+  { what: 'the Secret is missing', arrange: (w) => w.secrets.remove('default/secret-1'), says: 'does not exist' },
   {
     what: 'the Secret cannot be read',
     arrange: (w) => {

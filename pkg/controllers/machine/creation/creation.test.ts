@@ -237,8 +237,25 @@ describe('a class that cannot be used', () => {
     },
     {
       what: 'without user data',
-      problem: 'has no key userData',
+      problem: 'Secret default/secret-1 of MachineClass default/class-1 has no key userData: create it.',
+      spoil: (w: FakeWorld) =>
+        w.secrets.put(secret((s) => void (Object.assign(s, { data: {} }).metadata.resourceVersion = '2'))),
+    },
+    {
+      what: 'without its Secret',
+      problem: 'Secret default/secret-1 of MachineClass default/class-1 does not exist: create it, with key userData.',
       spoil: (w: FakeWorld) => w.secrets.remove('default/secret-1'),
+    },
+    {
+      what: 'with the Secret of another namespace',
+      problem: 'Secret other/secret-1 of MachineClass default/class-1 is in another namespace, and is not read',
+      spoil: (w: FakeWorld) =>
+        w.classes.put(
+          machineClass((c) => {
+            c.metadata.resourceVersion = '2';
+            c.secretRef = { name: 'secret-1', namespace: 'other' };
+          }),
+        ),
     },
   ])('$what is told once, and healed by correcting it', async ({ problem, spoil }) => {
     const world = start();
@@ -254,11 +271,16 @@ describe('a class that cannot be used', () => {
     });
     expect(result).toMatchObject({ waitingFor: 'the MachineClass or its Secret to be corrected' });
     expect(world.events.map(({ reason }) => reason)).toEqual(['InvalidClass']);
+    expect(world.warnings).toMatchObject([
+      { message: 'waiting for class', fields: { problem: expect.stringContaining(problem) } },
+    ]);
     expect(world.driver.calls).toEqual([]);
     expect(world.writes).toBe(1);
 
     world.classes.put(machineClass((c) => Object.assign(c.metadata, { ...goodClass?.metadata, resourceVersion: '3' })));
-    if (goodSecret !== undefined) world.secrets.put(goodSecret);
+    if (goodSecret !== undefined) {
+      world.secrets.put({ ...goodSecret, metadata: { ...goodSecret.metadata, resourceVersion: '3' } });
+    }
     const healed = await run(world);
     expect(healed.machine.status?.currentStatus?.phase).toBe('Pending');
   });
@@ -332,6 +354,7 @@ describe('a provider that fails', () => {
 
     expect(world.driver.calls).toEqual(['status', 'create']);
     expect(world.writes).toBe(1);
+    expect([...world.warnings.map(({ message }) => message), ...world.infos]).toEqual(['driver call failed, retrying']);
     expect(world.events.map(({ reason }) => reason)).toEqual(['CreateFailed']);
   });
 

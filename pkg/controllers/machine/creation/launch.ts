@@ -160,7 +160,7 @@ function reportPreparation({ clock }: Deps, { machine }: MachineContext, error: 
 /** How a failure shows on the copy. The same again is no write and no Event. */
 function showIn(
   { clock }: Pick<Deps, 'clock'>,
-  { machine, observed, pass, log }: MachineContext,
+  { machine, observed, pass }: MachineContext,
 ): DriverCall<'create'>['show'] {
   return ({ error, isOwn }) => {
     if (isOwn) keepState(machine, 'create', error);
@@ -169,7 +169,6 @@ function showIn(
     setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());
     if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
     pass.event('CreateFailed', description);
-    pass.afterWrite(() => log.info({ code: error.code }, 'could not create a VM'));
   };
 }
 

@@ -85,15 +85,22 @@ async function resolveOrTell(deps: Deps, ctx: MachineContext): Promise<ResolvedC
   }
 }
 
-function problemOf({ machineClass, secretData }: ResolvedClass): string | undefined {
+function problemOf({ machineClass, secretData, missingSecrets }: ResolvedClass): string | undefined {
   const { name, namespace = '' } = machineClass.metadata;
   const errors = validateMachineClass(machineClass);
   if (errors.length > 0) return `MachineClass ${namespace}/${name} is invalid: ${describeFieldErrors(errors)}.`;
   if (secretData[USER_DATA] !== undefined) return undefined;
   const { secretRef } = machineClass;
-  return secretRef === undefined
-    ? `MachineClass ${namespace}/${name} names no Secret: set secretRef to one with key ${USER_DATA}.`
-    : `Secret ${secretRef.namespace ?? namespace}/${secretRef.name ?? ''} of MachineClass ${namespace}/${name} has no key ${USER_DATA}: create it.`;
+  if (secretRef === undefined) {
+    return `MachineClass ${namespace}/${name} names no Secret: set secretRef to one with key ${USER_DATA}.`;
+  }
+  const secretNamespace = secretRef.namespace || namespace;
+  const key = `${secretNamespace}/${secretRef.name ?? ''}`;
+  const told = `Secret ${key} of MachineClass ${namespace}/${name}`;
+  if (secretNamespace !== namespace)
+    return `${told} is in another namespace, and is not read: move it to ${namespace}.`;
+  if (missingSecrets.includes(key)) return `${told} does not exist: create it, with key ${USER_DATA}.`;
+  return `${told} has no key ${USER_DATA}: create it.`;
 }
 
 /** The class controller adds the finalizer within moments, if it runs. */
@@ -117,7 +124,7 @@ function report(deps: Deps, ctx: MachineContext, problem: string, errorCode?: Op
   show(deps, ctx, problem, errorCode);
   if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
   pass.event('InvalidClass', problem);
-  pass.afterWrite(() => log.info({ problem }, 'waiting for class'));
+  pass.afterWrite(() => log.warn({ problem }, 'waiting for class'));
 }
 
 function show({ clock }: Deps, { machine }: MachineContext, description: string, errorCode?: OperationCode): void {
