@@ -51,7 +51,9 @@ export function isComplete({ metadata, spec }: MachineDeployment, status: Machin
 export function isRolledOut(deployment: MachineDeployment): boolean {
   const { metadata, status = {} } = deployment;
   if (isComplete(deployment, status)) return true;
-  const isUpdated = (status.replicas ?? 0) === (status.updatedReplicas ?? 0);
+  // Between the old machines of a Recreate and the new ones there are none: that is no end.
+  const { replicas = 0, updatedReplicas = 0 } = status;
+  const isUpdated = updatedReplicas > 0 && replicas === updatedReplicas;
   return isObserved(metadata, status) && isUpdated && progressingOf(deployment)?.reason === NEW_SET_AVAILABLE;
 }
 

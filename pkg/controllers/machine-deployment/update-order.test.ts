@@ -106,6 +106,17 @@ describe('a rollout', () => {
       waitsFor: undefined,
     },
     {
+      title: 'waits for one whose old machines are gone, and whose new ones nobody has made yet',
+      order: 'g/2',
+      others: [
+        deployment('a', 'g/1', (d) => {
+          const conditions = [{ type: 'Progressing', status: 'True', reason: 'NewMachineSetAvailable' }];
+          d.status = { observedGeneration: 2, conditions } as (typeof d)['status'];
+        }),
+      ],
+      waitsFor: 'MachineDeployment a,',
+    },
+    {
       title: 'waits for one that is paused, and says so',
       order: 'g/2',
       others: [deployment('a', 'g/1', (d) => (rolling(d), void (d.spec.paused = true)))],
