@@ -2,13 +2,14 @@ import { toTimestamp, type Clock } from '../clock/clock.ts';
 import { untilAborted, withDeadline } from '../clock/deadline.ts';
 import type { Logger } from '../log/logger.ts';
 import type { GateMetrics } from '../metrics/gate.ts';
-import type { Cluster } from './gate.ts';
+import { type Cluster, CONTROL } from './gate.ts';
 import {
   describeOutage,
   type OutageChange,
   type Outage,
   OUTAGE_REASONS,
   outageReasonOf,
+  RefusedError,
   ServerAheadError,
   SetBackError,
 } from './outage.ts';
@@ -17,7 +18,10 @@ import { BlindTimes } from './blind-times.ts';
 /** A cluster that is watched for being alive. */
 export interface ProbedCluster {
   readonly cluster: Cluster;
-  /** Live reads. Resolves when the server answered and goes on where it was; rejects otherwise, with SetBackError when it does not go on there. */
+  /**
+   * Live reads. Resolves when the server answered and goes on where it was; rejects otherwise, with SetBackError when it does not go on
+   * there, and with RefusedError when it answers and refuses us.
+   */
   probe(signal: AbortSignal): Promise<void>;
   /**
    * Brings what is known of the cluster up to date after an outage (caches read to a live resourceVersion), or reads all of it anew
@@ -84,6 +88,7 @@ const SETTLED_WITHIN_MS = 5_000;
  * | state   | good probe                     | failed probe                                         | next probe            |
  * |---------|--------------------------------|------------------------------------------------------|-----------------------|
  * | unknown | alive                          | outage: a restart must not end an outage             | now                   |
+ * |         |                                | refused by the control cluster: unknown              | now                   |
  * | alive   | alive                          | failing, time remembered                             | period; doubt: now    |
  * | failing | alive, time forgotten          | outage when the first failure is older than timeout  | 0.5 s, doubled to 2 s |
  * | outage  | caught up → alive, else outage | outage                                               | as failing            |
@@ -267,9 +272,13 @@ export class OutageDetector {
     const silentMs = nowMs - this.#silentSinceMs;
     log.debug({ cluster, ms: silentMs, err }, 'probe failed');
     if (this.#outage !== undefined || (failingMs < timeoutMs && this.#hasAnswered)) return;
+    const isRefused = err instanceof RefusedError;
+    // Whoever begins without roles is told so by the start checks, and never leads: nothing has to be kept from being changed.
+    if (isRefused && !this.#hasAnswered && cluster === CONTROL) return;
 
     this.#outage = { cluster, sinceMs: clock.now() - silentMs, why: this.#lastError };
-    log.error({ ...logged(this.#outage), ms: silentMs, err }, 'outage began: the API server did not answer');
+    const what = isRefused ? 'the API server refuses us' : 'the API server did not answer';
+    log.error({ ...logged(this.#outage), ms: silentMs, err }, `outage began: ${what}`);
     this.#changed(this.#outage, false, silentMs);
   }
 
@@ -357,8 +366,8 @@ export class OutageDetector {
     const isWaiting = this.#firstFailureMs !== undefined || this.#outage !== undefined;
     const retryMs = Math.min(FIRST_RETRY_MS * 2 ** Math.max(0, this.#failures - 1), LONGEST_RETRY_MS, timeoutMs / 5);
     let delayMs = isWaiting ? retryMs : this.#probed.isInDoubt ? 0 : periodMs;
-    if (this.#outage !== undefined && !this.#hasAnswered) delayMs = Math.min(delayMs, FIRST_PROBES_MS);
-    if (this.#firstFailureMs !== undefined && this.#outage === undefined) {
+    if (!this.#hasAnswered) delayMs = Math.min(delayMs, FIRST_PROBES_MS);
+    else if (this.#firstFailureMs !== undefined && this.#outage === undefined) {
       const outageInMs = this.#firstFailureMs + timeoutMs - clock.monotonicMs();
       delayMs = Math.min(delayMs, Math.max(0, outageInMs));
     }

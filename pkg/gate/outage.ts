@@ -36,6 +36,11 @@ export class ServerAheadError extends Error {
   override readonly name = 'ServerAheadError';
 }
 
+/** The server answered a probe, but refuses us what it asks for: it does not know us, does not let us, or does not serve it. */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+}
+
 /** An outage began, what helps against it became known, or it is over. */
 export interface OutageChange extends Outage {
   readonly isOver: boolean;

@@ -18,9 +18,10 @@ import type { Logger } from '../log/logger.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
 import { MIRANTIS_ROLES } from '../preflight/permissions.ts';
 import { CannotStartError, type Member } from '../process/lifecycle.ts';
+import { describeUnauthorized, startTogether } from './cannot-start.ts';
 import type { ClusterAccess } from './clusters.ts';
 import { OwnWrites } from './own-writes.ts';
-import { retryUnlessRefused } from './retry-until-done.ts';
+import { quiet, retryUnlessRefused } from './retry-until-done.ts';
 import type { ProbedKind } from './probes.ts';
 import { untilOutage } from './target-readiness.ts';
 
@@ -152,13 +153,13 @@ export class ClusterCaches implements Member {
 
   /**
    * Resolves when all caches are filled but the optional ones that we may not read, which are filled when we may; those of a
-   * target cluster also during an outage, and then they are filled when it answers. Throws CannotStartError when a kind is not
-   * served or we may not read it, and that does not change within seconds.
+   * target cluster also during an outage, and then they are filled when it answers. Throws CannotStartError, which names them all, when
+   * kinds are not served or we may not read them, and that does not change within seconds.
    */
   async start(signal: AbortSignal): Promise<void> {
     const { cluster } = this.#access;
     const hold = this.#options.held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
-    await Promise.all(this.#members.map((member) => this.#begin(member, hold, signal)));
+    await startTogether(this.#members.map((member) => this.#begin(member, hold, signal)));
     const filled = Promise.all(
       [...this.#used].map(async ({ wait }) => {
         await wait(signal);
@@ -265,7 +266,8 @@ export class ClusterCaches implements Member {
       // The caches themselves show when they are filled: the hold is theirs.
       const shown: WorkHold = { failed: (err) => hold.failed(err), release: () => undefined };
       await retryUnlessRefused(
-        { clock, log, hold: shown },
+        // Only refusals are retried, and one that lasts is told at the end.
+        { clock, log: quiet(log), hold: shown },
         `reading ${pathOf(cached)} of the ${cluster} cluster`,
         look,
         signal,
@@ -300,5 +302,6 @@ function describeRefusal(
     const remedy = definition === undefined ? 'is it an API server?' : `apply ${definition}/${group}_${plural}.yaml`;
     return `the ${cluster} cluster does not serve ${pathOf(cached)}: ${remedy}`;
   }
+  if (err.reason === 'Unauthorized') return describeUnauthorized(cluster, err);
   return `the ${cluster} cluster does not let us read ${pathOf(cached)}: apply ${group === CLUSTER_GROUP ? MIRANTIS_ROLES : roleFile} (${err.message})`;
 }

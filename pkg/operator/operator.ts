@@ -215,16 +215,16 @@ export class Operator {
     const leaderships = [...this.#leaderships.values()];
     const leases = leaderships.flatMap(({ lease, elector }) => (elector === undefined ? [] : [lease]));
     const reports = new OutageReports({ clock, outages: this.#outages });
-    const callsDrivers = config.drivers.length > 0 && config.leases.has(MACHINE_LEASE);
     const health = { server: config.server, registry, caches, outages: this.#outages, held: this.#held, leaderships };
     const lifecycle = this.#lifecycle;
     lifecycle.add(connectionsMember(this.#clusters, this.#thread, { ...this.#options, leases }));
     lifecycle.add(healthMember({ ...health, clock, log }));
     lifecycle.add(probesMember(this.#clusters, caches, this.#outages));
+    // First of all that asks for more than a sign of life: what is missing is told once, by the one who knows all of it.
+    lifecycle.add(this.#startCheck());
     lifecycle.add(
-      this.#startCheck(),
       ...caches.all,
-      ...(callsDrivers
+      ...(this.#callsDrivers
         ? [this.#identity, new DriverGreetings({ drivers: this.under(MACHINE_LEASE).drivers.all(), clock, log })]
         : []),
     );
@@ -234,6 +234,11 @@ export class Operator {
     return lifecycle.run();
   }
 
+  get #callsDrivers(): boolean {
+    const { drivers, leases } = this.config;
+    return drivers.length > 0 && leases.has(MACHINE_LEASE);
+  }
+
   #startCheck(): StartCheck {
     const { config, clock, log } = this;
     const clusters = this.#clusters;
@@ -241,8 +246,7 @@ export class Operator {
       leases: config.leases,
       isElected: config.leader.enabled,
       hasTarget: clusters.target !== undefined,
-      // The identity of the cluster is read by a member of its own, which says what it is for.
-      callsDrivers: false,
+      callsDrivers: this.#callsDrivers,
       isAutoscaled: config.autoscaler !== undefined,
       isMirantis: config.controllers.has('mirantis'),
       namespace: config.clusters.namespace,

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { ClusterContinuity } from '../cache/cluster-continuity.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { RefusedError } from '../gate/outage.ts';
 import type { ProbedCluster } from '../gate/outage-detector.ts';
 import { ApiError } from '../kube/errors.ts';
 import { machines } from '../kube/resource.ts';
@@ -33,6 +34,21 @@ function kind(isReachable: boolean): ProbedKind {
     },
   };
 }
+
+test.each([
+  { answer: new ApiError(403, 'Forbidden', 'nodes is forbidden'), isRefused: true },
+  { answer: new ApiError(401, 'Unauthorized', 'Unauthorized'), isRefused: true },
+  { answer: new ApiError(0, 'Unreachable', 'connection refused'), isRefused: false },
+  { answer: new ApiError(500, 'InternalError', 'etcd is gone'), isRefused: false },
+])('a probe tells a refusal from no answer: $answer.message', async ({ answer, isRefused }) => {
+  const access = { ...probed('control'), probed: { cluster: 'control', probe: () => Promise.reject(answer) } };
+  const [probe] = probesOf([access], []);
+
+  const told: unknown = await probe?.probe(signal).catch((err: unknown) => err);
+
+  expect(told).toMatchObject({ message: answer.message });
+  expect(told instanceof RefusedError).toBe(isRefused);
+});
 
 test('the control cluster comes back from an outage while its target stays away', async () => {
   const caches = [

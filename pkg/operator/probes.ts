@@ -3,8 +3,10 @@ import { unlessRefused, type ClusterContinuity } from '../cache/cluster-continui
 import { requireListedIsStored } from '../cache/known-history.ts';
 import type { ReflectedInformer } from '../cache/reflected-informer.ts';
 import type { KubeObject } from '../apis/meta.ts';
+import { RefusedError } from '../gate/outage.ts';
 import type { ProbedCluster } from '../gate/outage-detector.ts';
 import type { Cluster } from '../gate/gate.ts';
+import { isRefusal } from '../kube/errors.ts';
 
 /** A cache, and how it is brought up to date. */
 export interface ProbedKind extends CachedKind {
@@ -38,7 +40,13 @@ export function probesOf(
     listen: (listener) => continuity.listen(listener),
     untilSettled: (signal) => continuity.untilSettled(signal),
     requireHistory: (signal) => continuity.requireHistory(signal),
-    probe: (signal) => (continuity.isEmpty ? probed.probe(signal) : continuity.verify(signal)),
+    async probe(signal) {
+      try {
+        await (continuity.isEmpty ? probed.probe(signal) : continuity.verify(signal));
+      } catch (err) {
+        throw isRefusal(err) ? new RefusedError(err.message, { cause: err }) : err;
+      }
+    },
     async catchUp(signal, { isSetBack }) {
       const kinds = caches.filter(({ cluster }) => cluster === probed.cluster).flatMap((one) => one.kinds);
       // Before that nothing can be verified: what is known is of the history that did not happen.

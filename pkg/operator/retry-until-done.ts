@@ -2,13 +2,18 @@ import { ReconnectBackoff } from '../cache/reconnect-backoff.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { WorkHold } from '../health/held-work.ts';
 import { ApiError, isRefusal, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
-import type { Logger } from '../log/logger.ts';
+import { type Logger, silentLogger } from '../log/logger.ts';
 
 /** What is waited for is asked so often at least: work is held meanwhile. */
 const LONGEST_PAUSE_MS = 5_000;
 /** Failures that are normal while servers start; this one is told, and then each twelfth: about one a minute. */
 const FIRST_TOLD = 3;
 const EACH_TOLD = 12;
+
+/** A log that takes attempts at level debug only: how they end is told by somebody else. */
+export function quiet(log: Logger): Logger {
+  return { ...silentLogger, debug: (fields, message) => log.debug(fields, message) };
+}
 
 /**
  * Runs `run` until it succeeds: an API server that cannot be asked right now will answer later, and one that is just starting

@@ -148,6 +148,16 @@ describe('a start', () => {
     expect(lines).toEqual([]);
   });
 
+  test('with credentials that the server does not accept fails with one line, which blames no role', async () => {
+    const { clock, lines, outcome } = start([needed], { patch: new ApiError(401, 'Unauthorized', 'Unauthorized') });
+    await clock.advanceAsync(30_000);
+
+    expect(outcome()).toBe(
+      'CannotStartError: the control cluster does not accept the credentials of its kubeconfig: correct them (Unauthorized)',
+    );
+    expect(lines).toEqual([]);
+  });
+
   test('waits for a control cluster that does not answer for as long as it takes', async () => {
     const answers: Record<string, boolean | ApiError> = { patch: new ApiError(0, 'Unreachable', 'connection refused') };
     const { clock, lines, outcome } = start([needed], answers);

@@ -6,13 +6,14 @@ import type { HeldWork } from '../health/held-work.ts';
 import { AccessReviewer } from '../kube/access-review.ts';
 import { ApiError, isRefusal, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
 import { readSchemas } from '../kube/open-api.ts';
-import { type Logger, silentLogger } from '../log/logger.ts';
+import type { Logger } from '../log/logger.ts';
 import { describeUnknown, type Schema, unknownFields } from '../preflight/known-fields.ts';
 import { describeMissing, type Permission } from '../preflight/permissions.ts';
 import { refusedOf, review } from '../preflight/refused.ts';
 import { CannotStartError, type Member } from '../process/lifecycle.ts';
+import { describeUnauthorized, startTogether } from './cannot-start.ts';
 import type { ClusterAccess, Clusters } from './clusters.ts';
-import { retryUnlessRefused } from './retry-until-done.ts';
+import { quiet, retryUnlessRefused } from './retry-until-done.ts';
 import { untilOutage } from './target-readiness.ts';
 
 /** What a start is checked with. */
@@ -31,7 +32,7 @@ const LOOK_AGAIN_MS = 300_000;
 const QUESTION_TIMEOUT_MS = 5_000;
 
 /**
- * Looks, before the process applies for a Lease, whether it may do its work, and whether the control cluster stores all of it.
+ * Looks, before caches are filled and the process applies for a Lease, whether it may do its work, and whether the control cluster stores all of it.
  *
  * | what is missing                          | what happens                                                                   |
  * |------------------------------------------|--------------------------------------------------------------------------------|
@@ -39,6 +40,7 @@ const QUESTION_TIMEOUT_MS = 5_000;
  * | what only a part of the work needs       | told in one line after 10 s, and when it was granted; the process goes on      |
  * | an answer of the control cluster         | waited for                                                                     |
  * | an answer of a target that has an outage | nobody waits: it is asked on and on, and whatever is missing then is only told |
+ * | credentials that the server accepts      | asked again for 10 s, then the process ends with one line: CannotStartError    |
  * | the right to ask, or the API for it      | told; the caches find out for themselves what they may read                    |
  */
 export class StartCheck implements Member {
@@ -56,7 +58,7 @@ export class StartCheck implements Member {
     const isOne = target === control;
     const checks = [this.#startOn(control, this.#permissionsIn(isOne ? ['control', 'target'] : ['control']), signal)];
     if (target !== undefined && !isOne) checks.push(this.#startOn(target, this.#permissionsIn(['target']), signal));
-    await Promise.all(checks);
+    await startTogether(checks);
   }
 
   async stop(): Promise<void> {
@@ -99,14 +101,13 @@ export class StartCheck implements Member {
   ): Promise<readonly Permission[]> {
     const { clock, log, held } = this.#options;
     const reviewer = new AccessReviewer(transport);
-    // That a cluster does not answer is told by its caches and its outage; what is missing, at the end.
-    const quiet: Logger = { ...silentLogger, debug: (fields, message) => log.debug(fields, message) };
     const hold = held.hold({ work: 'process', waitsFor: 'permissions', of: cluster });
     let missing = permissions;
     let hasAnswered = false;
     try {
       await retryUnlessRefused(
-        { clock, log: quiet, hold },
+        // That a cluster does not answer is told by its outage; what is missing, at the end.
+        { clock, log: quiet(log), hold },
         `checking permissions in the ${cluster} cluster`,
         async (s) => {
           hasAnswered = false;
@@ -125,6 +126,7 @@ export class StartCheck implements Member {
       hold.release();
       if (!isRefusal(err)) throw err;
       if (hasAnswered) throw new CannotStartError(describeMissing(missing), { cause: err });
+      if (err.code === 401) throw new CannotStartError(describeUnauthorized(cluster, err), { cause: err });
       log.warn({ cluster, err: err.message }, 'could not check permissions');
       return [];
     }

@@ -227,6 +227,26 @@ describe('an API server that refuses at first what it grants later', () => {
   }
 
   test(
+    'keeps a process that may do nothing from leading, which ends with one line that names all that is missing, and tells of no outage',
+    async () => {
+      const { code, lines } = await runToItsEnd();
+
+      expect(code).toBe(1);
+      expect(lines.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([
+        {
+          level: 'error',
+          message: 'could not start',
+          err: expect.stringMatching(
+            /^the control cluster does not let us .*machines\.machine\.sapcloud\.io .*, and \d+ more: apply deploy\/rbac\/control\.yaml; .* get namespaces\.core kube-system: apply deploy\/rbac\/control-identity\.yaml$/,
+          ),
+        },
+      ]);
+      expect(lines.at(-1)?.message).toBe('could not start');
+    },
+    TEST_MS,
+  );
+
+  test(
     'keeps a process that may not read the identity of the cluster from leading, which ends with one line that says what to apply',
     async () => {
       await grant(site.api, 'control', pool.namespace, user);
@@ -237,7 +257,7 @@ describe('an API server that refuses at first what it grants later', () => {
         {
           level: 'error',
           message: 'could not start',
-          err: expect.stringMatching(/Namespace kube-system.*: apply deploy\/rbac\/control-identity\.yaml/),
+          err: expect.stringMatching(/get namespaces\.core kube-system: apply deploy\/rbac\/control-identity\.yaml$/),
         },
       ]);
       expect(lines.map(({ message }) => message)).not.toContain('became leader');
