@@ -17,6 +17,7 @@ interface Container {
   readonly resources?: { readonly requests?: object; readonly limits?: object };
   readonly livenessProbe?: object;
   readonly readinessProbe?: object;
+  readonly volumeMounts?: readonly { readonly name: string }[];
 }
 
 interface Deployment {
@@ -95,4 +96,16 @@ test('the network policy limits who comes in, and not where the manager goes: AP
     policyTypes: ['Ingress'],
     ingress: [{ ports: [{ protocol: 'TCP', port: 10258 }] }],
   });
+});
+
+test('only who needs it is given the permissions of the manager: no driver but the simulated cloud, which makes Nodes', () => {
+  const isGiven = ({ volumeMounts = [] }: Container): boolean =>
+    volumeMounts.some(({ name }) => name === 'service-account');
+
+  expect(pod).toMatchObject({ automountServiceAccountToken: false });
+  expect(
+    CONTAINERS.filter(isGiven)
+      .map(({ image }) => image.replace(/:.*/, ''))
+      .toSorted(),
+  ).toEqual(['machinist', 'machinist', 'machinist-sim-driver']);
 });

@@ -32,6 +32,7 @@ const SIM = {
   provider: 'sim',
   image: 'machinist-sim-driver:0.1.0',
   args: ['--kubeconfig=inClusterConfig'],
+  serviceAccount: true,
 };
 const OPENSTACK = {
   component: 'deploy/drivers/openstack',
@@ -89,6 +90,17 @@ async function templateIn(space: string, ...args: string[]): Promise<Manifest[]>
   return parseManifests(await runHelm('template', 'machinist', CHART, `--namespace=${space}`, ...args));
 }
 
+/** A driver as the chart takes it. */
+function driverValues({
+  component: _component,
+  ...values
+}: {
+  readonly component: string;
+  readonly provider: string;
+}): object {
+  return values;
+}
+
 /** By what they are called, so that order does not matter. */
 function byName(manifests: readonly Manifest[]): Record<string, Manifest> {
   const named = manifests.map((manifest) => [`${manifest.kind} ${manifest.metadata.name}`, manifest] as const);
@@ -108,7 +120,7 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
   function settings(): string[] {
     const values = {
       layout,
-      drivers: driver === undefined ? [] : [{ provider: driver.provider, image: driver.image, args: driver.args }],
+      drivers: driver === undefined ? [] : [driverValues(driver)],
       rbac: { simDriver: driver === SIM },
     };
     return Object.entries(values).map(([name, value]) => `--set-json=${name}=${JSON.stringify(value)}`);

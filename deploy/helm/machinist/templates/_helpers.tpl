@@ -55,12 +55,12 @@ portName. */}}
   resources:
     {{- toYaml .root.Values.resources | nindent 4 }}
   {{- include "machinist.securityContext" . | nindent 2 }}
-  {{- if or .hasDrivers .autoscaler .root.Values.volumeMounts }}
   volumeMounts:
     {{- if .hasDrivers }}
     - name: driver
       mountPath: /run/driver
     {{- end }}
+    {{- include "machinist.serviceAccountMount" . | nindent 4 }}
     {{- if .autoscaler }}
     - name: autoscaler-tls
       mountPath: /etc/autoscaler
@@ -69,7 +69,12 @@ portName. */}}
     {{- with .root.Values.volumeMounts }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
-  {{- end }}
+{{- end }}
+
+{{- define "machinist.serviceAccountMount" -}}
+- name: service-account
+  mountPath: /var/run/secrets/kubernetes.io/serviceaccount
+  readOnly: true
 {{- end }}
 
 {{- define "machinist.securityContext" -}}
