@@ -10,7 +10,7 @@ import { autoscalerMetrics } from './metrics.ts';
 import { ServerError, Status } from './rpc-error.ts';
 import type { Rpcs } from './rpcs.ts';
 import { RunningChanges } from './running-changes.ts';
-import { namesOf } from './tls.ts';
+import { namesOf } from './client-names.ts';
 
 const LEASE = 'ns/machine-controller-manager';
 

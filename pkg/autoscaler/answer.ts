@@ -8,7 +8,7 @@ import type { LogFields, Logger } from '../log/logger.ts';
 import type { Answer, IncomingCall, Outcome, RpcName, RpcReply, RpcRequest } from './grpc-server.ts';
 import type { AutoscalerMetrics } from './metrics.ts';
 import type { RpcCall, Rpcs } from './rpcs.ts';
-import { namesOf } from './tls.ts';
+import { namesOf } from './client-names.ts';
 
 /** Why calls cannot be answered at present. */
 export interface Unavailable {

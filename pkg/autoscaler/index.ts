@@ -11,6 +11,7 @@ import { reachPresent } from '../cache/reach-present.ts';
 import type { AutoscalerConfig } from '../config/autoscaler.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../controllers/machine-deployment/events.ts';
 import { nodeAccess } from '../controllers/machines/node-access.ts';
+import { ReloadedServerCredentials, TlsFileError } from '../driver/grpc/reloaded-server-credentials.ts';
 import { eventsAbout, type ObjectEvents } from '../events/event-sink.ts';
 import { CONTROL } from '../gate/gate.ts';
 import { machinesOfNode } from '../indexes/machines-of-node.ts';
@@ -34,7 +35,6 @@ import { autoscalerMetrics } from './metrics.ts';
 import { mutations } from './mutations/index.ts';
 import { ownOptions } from './options.ts';
 import { RunningChanges } from './running-changes.ts';
-import { ReloadedCredentials, TlsFileError } from './tls.ts';
 
 /** What serves cluster-autoscalers in this process: nothing unless flag `--autoscaler-grpc-address` is set. */
 export function autoscaler(operator: Operator): readonly Service[] {
@@ -67,7 +67,7 @@ class AutoscalerPort implements Service {
   /** Classes that are being written to, or may not be, by key. */
   readonly #storing = new Set<string>();
   readonly #metrics: ReturnType<typeof autoscalerMetrics>;
-  #credentials: ReloadedCredentials | undefined;
+  #credentials: ReloadedServerCredentials | undefined;
   #server: GrpcServer | undefined;
   #works = false;
 
@@ -116,7 +116,10 @@ class AutoscalerPort implements Service {
     const { listen, tls, clientNames } = this.#config;
     try {
       const onAuthority = (): void => this.#server?.drop();
-      this.#credentials = tls && (await ReloadedCredentials.load({ files: tls, clock, log, onAuthority }));
+      const port = "the autoscaler's port";
+      this.#credentials =
+        tls &&
+        (await ReloadedServerCredentials.load({ files: tls, port, rejectsStrangers: false, clock, log, onAuthority }));
       const answer = answering({
         rpcs: this.#provider,
         clientNames: tls && clientNames,

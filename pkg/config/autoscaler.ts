@@ -1,3 +1,4 @@
+import type { ServerTlsFiles } from '../driver/grpc/reloaded-server-credentials.ts';
 import { isIP } from 'node:net';
 
 import { MAX_REPLICAS } from '../apis/machine/v1alpha1/defaults.ts';
@@ -14,13 +15,6 @@ export interface GroupLimits {
 export type ListenAddress =
   | { readonly kind: 'unix'; readonly path: string }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
-
-/** Files of mutual TLS, which are read again when they change. */
-export interface ServerTlsFiles {
-  readonly cert: string;
-  readonly key: string;
-  readonly clientCA: string;
-}
 
 /** How a cluster-autoscaler is served. */
 export interface AutoscalerConfig {

@@ -107,12 +107,13 @@ describe('a manager', () => {
       'pkg/autoscaler/grpc-server.ts @grpc/grpc-js', // listens
       'pkg/autoscaler/index.ts @grpc/grpc-js',
       'pkg/autoscaler/rpc-error.ts nice-grpc', // its errors
-      'pkg/autoscaler/tls.ts @grpc/grpc-js',
-      'pkg/autoscaler/tls.ts node:tls', // checks certificates
       'pkg/driver/grpc/client.ts nice-grpc',
       'pkg/driver/grpc/connection.ts @grpc/grpc-js',
       'pkg/driver/grpc/connection.ts nice-grpc',
       'pkg/driver/grpc/private-socket.ts node:net', // asks whether somebody listens
+      'pkg/driver/grpc/reloaded-channel-credentials.ts @grpc/grpc-js',
+      'pkg/driver/grpc/reloaded-server-credentials.ts @grpc/grpc-js',
+      'pkg/driver/grpc/reloaded-server-credentials.ts node:tls', // checks certificates
       'pkg/driver/grpc/transport-error.ts nice-grpc', // its errors
       'pkg/health/server.ts node:http', // listens
       'pkg/kube/config.ts @kubernetes/client-node/dist/config.js', // reads kubeconfigs

@@ -16,7 +16,7 @@ import { CloudProviderDefinition } from '../../pkg/autoscaler/gen/clusterautosca
 import { GrpcServer } from '../../pkg/autoscaler/grpc-server.ts';
 import { autoscalerMetrics } from '../../pkg/autoscaler/metrics.ts';
 import type { Rpcs } from '../../pkg/autoscaler/rpcs.ts';
-import { ReloadedCredentials, TlsFileError } from '../../pkg/autoscaler/tls.ts';
+import { ReloadedServerCredentials, TlsFileError } from '../../pkg/driver/grpc/reloaded-server-credentials.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import type { ListenAddress } from '../../pkg/config/autoscaler.ts';
 import { silentLogger, type LogFields, type Logger } from '../../pkg/log/logger.ts';
@@ -64,7 +64,7 @@ class Served implements AsyncDisposable {
   readonly registry = createRegistry();
   unavailable: Unavailable | undefined;
   grown: (signal: AbortSignal, leftMs: number) => Promise<void> = () => Promise.resolve();
-  credentials: ReloadedCredentials | undefined;
+  credentials: ReloadedServerCredentials | undefined;
   server!: GrpcServer;
   readonly #channels: Channel[] = [];
 
@@ -75,7 +75,15 @@ class Served implements AsyncDisposable {
     const served = new Served();
     const log = served.#logger();
     const onAuthority = (): void => served.server.drop();
-    if (tls !== undefined) served.credentials = await ReloadedCredentials.load({ files: tls, clock, log, onAuthority });
+    if (tls !== undefined)
+      served.credentials = await ReloadedServerCredentials.load({
+        files: tls,
+        port: "the autoscaler's port",
+        rejectsStrangers: false,
+        clock,
+        log,
+        onAuthority,
+      });
     const answer = answering({
       rpcs: served.#rpcs(),
       clientNames: tls && ['cluster-autoscaler'],
@@ -255,7 +263,14 @@ describe("the autoscaler's port with TLS", () => {
     const fake = new FakeClock();
     let taken = 0;
     const onAuthority = (): void => void (taken += 1);
-    const credentials = await ReloadedCredentials.load({ files, clock: fake, log: silentLogger, onAuthority });
+    const credentials = await ReloadedServerCredentials.load({
+      files,
+      port: "the autoscaler's port",
+      rejectsStrangers: false,
+      clock: fake,
+      log: silentLogger,
+      onAuthority,
+    });
 
     for (const [i, ca] of [other.ca, pki.ca].entries()) {
       copyFileSync(ca, files.clientCA);
@@ -318,8 +333,10 @@ describe("the autoscaler's port with TLS", () => {
   test('does not start with files that cannot be used', async () => {
     const files = filesIn('unusable');
     const load = (changed: Partial<typeof files>) =>
-      ReloadedCredentials.load({
+      ReloadedServerCredentials.load({
         files: { ...files, ...changed },
+        port: "the autoscaler's port",
+        rejectsStrangers: false,
         clock,
         log: silentLogger,
         onAuthority: () => undefined,

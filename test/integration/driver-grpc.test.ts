@@ -1,3 +1,4 @@
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +7,8 @@ import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ServerError, Status, createChannel, createClient, createServer } from 'nice-grpc';
 
-import { createPki, pkiFiles } from '../../hack/control-plane/pki.ts';
+import { createPki, type PkiFiles, pkiFiles } from '../../hack/control-plane/pki.ts';
+import type { Clock } from '../../pkg/clock/clock.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import type { Driver, DriverCall } from '../../pkg/driver/driver.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
@@ -23,6 +25,8 @@ import { DriverServer } from '../../pkg/driver/grpc/server.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { callOf, classOf, requestOf } from '../drivers/requests.ts';
 import { serve } from '../drivers/served.ts';
+import { eventually } from '../expect/eventually.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
 
 const vm = { providerID: 'test:///1', nodeName: 'm-1', addresses: [{ type: 'InternalIP', address: '10.0.0.1' }] };
 const request = requestOf('m-1', classOf('test', { size: 'small' }));
@@ -385,9 +389,11 @@ describe('a gRPC server that does not keep the contract', () => {
   });
 });
 
-async function serveTcp(query: string) {
-  const clock = new SystemClock();
-  const address = parseDriverAddress(`dns:///127.0.0.1:0${query}`);
+async function serveTcp(
+  query: string,
+  { clock = new SystemClock(), port = '0' }: { clock?: Clock; port?: string } = {},
+) {
+  const address = parseDriverAddress(`dns:///127.0.0.1:${port}${query}`);
   const fencing = await FencingGuard.open({ clock });
   return await DriverServer.start({ driver: driverWith({}), address, fencing, clock, log: silentLogger });
 }
@@ -421,6 +427,53 @@ describe('a driver on TCP', () => {
 
     await trusted.close();
     await stranger.close();
+  });
+
+  test('takes certificates that were replaced for new connections, on both sides, and keeps the old ones when the new are broken', async () => {
+    const [former, next] = [pkiFiles(directory), pkiFiles(join(directory, 'next'))];
+    const of = (name: string): string => join(directory, name);
+    const replace = (pki: PkiFiles): void => {
+      copyFileSync(pki.ca, of('ca'));
+      copyFileSync(pki.server, of('server'));
+      copyFileSync(pki.serverKey, of('server-key'));
+      copyFileSync(pki.kubeletClient, of('client'));
+      copyFileSync(pki.kubeletClientKey, of('client-key'));
+    };
+    const clientOf = (pki: PkiFiles) =>
+      `?ca=${pki.ca}&cert=${pki.kubeletClient}&key=${pki.kubeletClientKey}&serverName=localhost`;
+    await createPki(join(directory, 'next'), ['localhost', '127.0.0.1']);
+    replace(former);
+    const clock = new FakeClock();
+    const query = `?ca=${of('ca')}&cert=${of('server')}&key=${of('server-key')}`;
+    const server = await serveTcp(query, { clock });
+    const client = connectTcp(
+      server,
+      `?ca=${of('ca')}&cert=${of('client')}&key=${of('client-key')}&serverName=localhost`,
+    );
+    await client.getMachineStatus(request, callOf());
+
+    replace(next);
+    await eventually(async () => {
+      clock.advance(10_000);
+      const probe = connectTcp(server, clientOf(next));
+      try {
+        await probe.getMachineStatus(request, callOf());
+      } finally {
+        await probe.close();
+      }
+    });
+    const port = server.address.split(':').at(-1) ?? '';
+    await client.getMachineStatus(request, callOf()); // by its connection
+    await server.close();
+    const second = await serveTcp(query, { port });
+    await eventually(() => client.getMachineStatus(request, callOf()));
+    await second.close();
+    writeFileSync(of('client'), 'no certificate');
+    await using third = await serveTcp(`?ca=${next.ca}&cert=${next.server}&key=${next.serverKey}`, { port });
+    await eventually(() => client.getMachineStatus(request, callOf()));
+
+    expect(third.address).toBe(server.address);
+    await client.close();
   });
 
   test('may do without TLS on loopback', async () => {

@@ -73,7 +73,7 @@ export class GrpcDriver implements Driver {
     this.#address = options.address.target;
     this.#greeted = options.greeted ?? ((): void => undefined);
     this.#log = options.log.child({ driver: this.#address });
-    this.#connection = new DriverConnection(options.address, () => {
+    this.#connection = new DriverConnection(options.address, this.#log, () => {
       this.#capabilities = undefined;
       if (this.#hasAnswered) this.#lostAtMs ??= this.#clock.monotonicMs();
     });

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
-
 import { ChannelCredentials, connectivityState } from '@grpc/grpc-js';
 import { createChannel, waitForChannelReady, type Channel, type ChannelOptions } from 'nice-grpc';
 
-import type { DriverAddress, TlsFiles } from './address.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { DriverAddress } from './address.ts';
+import { ReloadedChannelCredentials } from './reloaded-channel-credentials.ts';
 
 /** A driver in the same pod restarts within seconds; gRPC's own back-off would wait up to two minutes. */
 const RECONNECT: ChannelOptions = {
@@ -24,9 +24,10 @@ export class DriverConnection {
   #watching = false;
 
   /** `onLost` is called each time that a connection that was watched is no longer up. */
-  constructor(address: DriverAddress, onLost: () => void) {
+  constructor(address: DriverAddress, log: Logger, onLost: () => void) {
     const { tls } = address;
-    const credentials = tls === undefined ? ChannelCredentials.createInsecure() : clientCredentials(tls);
+    const credentials =
+      tls === undefined ? ChannelCredentials.createInsecure() : new ReloadedChannelCredentials(tls, log);
     this.channel = createChannel(address.target, credentials, {
       ...RECONNECT,
       ...(address.path === undefined ? KEEPALIVE : {}),
@@ -57,8 +58,4 @@ export class DriverConnection {
   close(): void {
     this.channel.close();
   }
-}
-
-function clientCredentials(tls: TlsFiles): ChannelCredentials {
-  return ChannelCredentials.createSsl(readFileSync(tls.ca), readFileSync(tls.key), readFileSync(tls.cert));
 }

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-
 import { ServerCredentials } from '@grpc/grpc-js';
 import { createServer, type Server } from 'nice-grpc';
 
@@ -7,12 +5,13 @@ import type { Clock } from '../../clock/clock.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Driver } from '../driver.ts';
 import type { FencingGuard } from '../fencing.ts';
-import { requireProtected, type DriverAddress, type TlsFiles } from './address.ts';
+import { requireProtected, type DriverAddress } from './address.ts';
 import { HealthDefinition } from './gen/grpc/health/v1/health.ts';
 import { DriverServiceDefinition } from './gen/machine/driver/v1/driver.ts';
 import { HealthService } from './health.ts';
 import { DriverService } from './service.ts';
 import { PrivateSocket } from './private-socket.ts';
+import { ReloadedServerCredentials } from './reloaded-server-credentials.ts';
 
 /** How long running calls may go on after `close`. */
 const CLOSE_GRACE_MS = 5_000;
@@ -30,27 +29,28 @@ export interface DriverServerOptions {
 
 /**
  * A driver that listens: the contract of proto/machine/driver/v1 and the standard health service, on a socket that only this
- * user can open, or on TCP with mutual TLS; on plain TCP of loopback only for an address that says `insecure=true`.
+ * user can open, or on TCP with mutual TLS, whose files are read again while it runs; on plain TCP of loopback only for an address that says `insecure=true`.
  */
 export class DriverServer implements AsyncDisposable {
   /** What clients connect to. */
   readonly address: string;
   readonly #server: Server;
   readonly #health: HealthService;
-  readonly #socket: PrivateSocket | undefined;
+  /** Gives up the socket, or the files that are read again. */
+  readonly #release: () => Promise<void>;
   readonly #clock: Clock;
 
   private constructor(
     address: string,
     server: Server,
     health: HealthService,
-    socket: PrivateSocket | undefined,
+    release: () => Promise<void>,
     clock: Clock,
   ) {
     this.address = address;
     this.#server = server;
     this.#health = health;
-    this.#socket = socket;
+    this.#release = release;
     this.#clock = clock;
   }
 
@@ -69,17 +69,24 @@ export class DriverServer implements AsyncDisposable {
       const socket = await PrivateSocket.bind(address.path, async (path) => {
         await server.listen(`unix://${path}`);
       });
-      return new DriverServer(address.target, server, health, socket, clock);
+      return new DriverServer(address.target, server, health, () => socket.remove(), clock);
     }
     const host = address.host?.includes(':') ? `[${address.host}]` : address.host;
-    const port = await server.listen(`${host}:${address.port}`, serverCredentials(address.tls));
-    return new DriverServer(`dns:///${host}:${port}`, server, health, undefined, clock);
+    const credentials = await credentialsOf(options);
+    const release = async (): Promise<void> => credentials?.stop();
+    try {
+      const port = await server.listen(`${host}:${address.port}`, credentials ?? ServerCredentials.createInsecure());
+      return new DriverServer(`dns:///${host}:${port}`, server, health, release, clock);
+    } catch (err) {
+      await release();
+      throw err;
+    }
   }
 
   /** Takes no new calls, lets the running ones end for a few seconds, then cancels them. */
   async close(): Promise<void> {
     this.#health.stop();
-    await this.#socket?.remove();
+    await this.#release();
     const cancel = this.#clock.schedule(CLOSE_GRACE_MS, () => this.#server.forceShutdown());
     try {
       await this.#server.shutdown();
@@ -93,8 +100,10 @@ export class DriverServer implements AsyncDisposable {
   }
 }
 
-function serverCredentials(tls: TlsFiles | undefined): ServerCredentials {
-  if (tls === undefined) return ServerCredentials.createInsecure();
-  const pair = { cert_chain: readFileSync(tls.cert), private_key: readFileSync(tls.key) };
-  return ServerCredentials.createSsl(readFileSync(tls.ca), [pair], true);
+async function credentialsOf(options: DriverServerOptions): Promise<ReloadedServerCredentials | undefined> {
+  const { address, clock, log } = options;
+  if (address.tls === undefined) return undefined;
+  const { cert, key, ca } = address.tls;
+  const files = { cert, key, clientCA: ca };
+  return await ReloadedServerCredentials.load({ files, port: "the driver's port", rejectsStrangers: true, clock, log });
 }

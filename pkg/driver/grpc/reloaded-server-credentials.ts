@@ -1,24 +1,33 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { createSecureContext } from 'node:tls';
-import type { PeerCertificate, SecureContextOptions } from 'node:tls';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
 
 import { ServerCredentials } from '@grpc/grpc-js';
 
-import type { Clock } from '../clock/clock.ts';
-import type { ServerTlsFiles } from '../config/autoscaler.ts';
-import type { Logger } from '../log/logger.ts';
+import type { Clock } from '../../clock/clock.ts';
+import type { Logger } from '../../log/logger.ts';
 
 /** How often the files are read. Secrets that are mounted reach the pod after about a minute anyway. */
 const RELOAD_MS = 10_000;
 
+/** PEM files of a server: its certificate and key, and the authority of its clients. */
+export interface ServerTlsFiles {
+  readonly cert: string;
+  readonly key: string;
+  readonly clientCA: string;
+}
+
 /** What a certificate is reloaded with. */
 export interface TlsOptions {
   readonly files: ServerTlsFiles;
+  /** Whose it is, for the log: `the autoscaler's port`. */
+  readonly port: string;
+  /** Turns away clients without a certificate of the authority; else they are let in, so that their calls can be told what is missing. */
+  readonly rejectsStrangers: boolean;
   readonly clock: Clock;
   readonly log: Logger;
   /** Another authority counts: whoever is connected by the word of the former one has to connect anew. */
-  readonly onAuthority: () => void;
+  readonly onAuthority?: () => void;
 }
 
 /** A certificate, key or authority that nobody can use; the message names the file. */
@@ -27,11 +36,10 @@ export class TlsFileError extends Error {
 }
 
 /**
- * A server's certificate and the authority of its clients, from files that may be replaced at any time: new connections use what is there, and what is
- * broken is told and not used. Clients without a certificate are let in, so that their calls can be told what is missing;
- * anyone who answers calls must ask for one.
+ * A server's certificate and the authority of its clients, from files that may be replaced at any time: new connections use what is
+ * there, and what is broken is told and not used. Unless strangers are rejected, anyone who answers calls must ask for a certificate.
  */
-export class ReloadedCredentials extends ServerCredentials {
+export class ReloadedServerCredentials extends ServerCredentials {
   readonly #options: TlsOptions;
   /** By whose word connections are there. */
   #authority: string;
@@ -40,35 +48,32 @@ export class ReloadedCredentials extends ServerCredentials {
   #cancel: () => void = () => undefined;
 
   private constructor(options: TlsOptions, texts: readonly string[]) {
-    super({ requestCert: true, rejectUnauthorized: false }, contextOf(texts, options.files));
+    super({ requestCert: true, rejectUnauthorized: options.rejectsStrangers }, contextOf(texts, options.files));
     this.#options = options;
     this.#texts = texts;
     this.#authority = authorityIn(texts);
   }
 
   /** Rejects with TlsFileError when the files cannot be used. */
-  static async load(options: TlsOptions): Promise<ReloadedCredentials> {
-    const credentials = new ReloadedCredentials(options, await readAll(options.files));
+  static async load(options: TlsOptions): Promise<ReloadedServerCredentials> {
+    const credentials = new ReloadedServerCredentials(options, await readAll(options.files));
     credentials.#watch();
     return credentials;
   }
 
   /** Looks for new contents now. Never rejects. */
   async reload(): Promise<void> {
-    const { files, log } = this.#options;
+    const { files, port, log } = this.#options;
     try {
       const texts = await readAll(files);
       if (texts.every((text, i) => text === this.#texts[i])) return;
       this.#texts = texts;
       this.updateSecureContextOptions(contextOf(texts, files));
-      if (authorityIn(texts) !== this.#authority) this.#options.onAuthority();
+      if (authorityIn(texts) !== this.#authority) this.#options.onAuthority?.();
       this.#authority = authorityIn(texts);
-      log.info({ file: files.cert }, "took a new certificate for the autoscaler's port");
+      log.info({ file: files.cert }, `took a new certificate for ${port}`);
     } catch (err) {
-      log.error(
-        { err: (err as Error).message },
-        "could not take a new certificate for the autoscaler's port; kept the old one",
-      );
+      log.error({ err: (err as Error).message }, `could not take a new certificate for ${port}; kept the old one`);
     }
   }
 
@@ -86,21 +91,6 @@ export class ReloadedCredentials extends ServerCredentials {
       void this.reload().then(() => this.#watch());
     });
   }
-}
-
-/** One alternative name as Node writes it: what could be taken for another one is quoted as in JSON. */
-const ALTERNATIVE = /([A-Za-z ]+):("(?:\\.|[^"\\])*"|[^,"]*)(?:, |$)/gy;
-
-/** The names that a client's certificate shows: its common name, and its alternative names. */
-export function namesOf({
-  subject,
-  subjectaltname = '',
-}: Pick<PeerCertificate, 'subject' | 'subjectaltname'>): readonly string[] {
-  const common: unknown = subject?.CN;
-  const alternatives = [...subjectaltname.matchAll(ALTERNATIVE)]
-    .filter(([, kind]) => kind === 'DNS' || kind === 'URI')
-    .map(([, , text = '']) => (text.startsWith('"') ? String(JSON.parse(text)) : text));
-  return [...(typeof common === 'string' ? [common] : []), ...alternatives];
 }
 
 function readAll(files: ServerTlsFiles): Promise<string[]> {
