@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { NoOpenStackError, openStackPackages } from '../openstack/packages.ts';
-import { type Level, LEVELS, type Run, runsOf } from './levels.ts';
+import { type Level, LEVELS, ONLY_WHEN_NAMED, type Run, runsOf } from './levels.ts';
 import { bundlePrograms } from './programs.ts';
 import { sumUp } from './summary.ts';
 
@@ -25,6 +25,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const levels = await possibleOf(named.length === 0 ? LEVELS : named);
   if (levels.length === 0) return 0;
   const runs = runsOf(levels);
+  const leftOut = named.length === 0 ? ONLY_WHEN_NAMED.join(' ') : '';
   const jestArguments = argv.slice(named.length);
 
   const directory = mkdtempSync(path.join(tmpdir(), 'machinist-tests-'));
@@ -39,7 +40,11 @@ async function main(argv: readonly string[]): Promise<number> {
     const codes: number[] = [];
     for (const one of runs)
       codes.push(
-        await runLevels(one, jestArguments, { MACHINIST_TEST_SUMMARY: summary, MACHINIST_TEST_PROGRAMS: programs }),
+        await runLevels(one, jestArguments, {
+          MACHINIST_TEST_SUMMARY: summary,
+          MACHINIST_TEST_PROGRAMS: programs,
+          MACHINIST_TEST_LEFT_OUT: leftOut,
+        }),
       );
     const total = sumUp(readFileSync(summary, { encoding: 'utf8', flag: 'a+' }));
     console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
