@@ -34,6 +34,10 @@ export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
   [/^curl -OJ|^kubectl port-forward /, 'no kubelet runs pods; test/integration/health-server.test.ts takes profiles'],
   [/^kubectl .*\blogs /, 'no kubelet runs pods'],
   [/^promtool /, 'test/integration/prometheus.test.ts runs it'],
+  [
+    /examples\/sim\.yaml|mcd[ /]example|rollout status example|--for=delete mc --all/,
+    'of the quick start, whose machines are others; layouts.test.ts takes its steps with the example',
+  ],
   [/PrometheusRule/, 'needs the operator of Prometheus; hack/check/monitoring.test.ts checks the rules'],
   [
     /cluster-autoscaler-status/,
