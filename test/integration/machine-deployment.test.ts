@@ -120,6 +120,24 @@ describe('a machine deployment', () => {
     expect(world.succeeded('create', 'machines')).toBe(2);
   });
 
+  test('of the old samples names a class of a provider, and is corrected without new machines', async () => {
+    await using world = await MachineSetWorld.start();
+    await world.createDeployment(3, ({ spec }) => {
+      spec.minReadySeconds = 500;
+      spec.strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } };
+      spec.template.spec = { class: { kind: 'AWSMachineClass', name: 'test-aws' } };
+    });
+    const kinds = (): unknown[] => world.living().map(({ spec }) => spec.class?.kind);
+    await eventually(() => expect(kinds()).toEqual(Array(3).fill('AWSMachineClass')));
+
+    // What a Machine of such a class says to do: test/integration/machine-creation.test.ts.
+    await world.patch(machineDeployments, 'd', { spec: { template: { spec: { class: { kind: 'MachineClass' } } } } });
+
+    await eventually(() => expect(kinds()).toEqual(Array(3).fill('MachineClass')));
+    expect(world.succeeded('create', 'machines')).toBe(3);
+    expect(await world.list(machineSets)).toHaveLength(1);
+  });
+
   test('scales its set up, down, and to nothing', async () => {
     await using world = await MachineSetWorld.start();
     await world.createDeployment(3);
