@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 
+import { CONTRACT_CHECKS } from './contract-checks.ts';
+
 /** Everything that can be checked without running the product, side by side. The first failure, in this order, ends the check with its exit code. */
 const root = path.resolve(import.meta.dirname, '../..');
 
@@ -19,6 +21,7 @@ const checks: readonly { readonly name: string; readonly argv: readonly string[]
   { name: 'lint and layers', argv: ['oxlint', '--type-aware', '--deny-warnings', '--format', 'stylish'] },
   { name: 'unused code', argv: ['knip', '--no-progress'] },
   { name: 'generated files', argv: ['node', 'hack/generate/main.ts', '--check'] },
+  ...CONTRACT_CHECKS,
 ];
 
 /** Resolves with its exit code and all that it printed. */

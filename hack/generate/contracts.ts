@@ -33,18 +33,6 @@ export async function contractFiles(): Promise<ReadonlyMap<string, string>> {
   return files;
 }
 
-/** What buf finds wrong with the contracts, one line each. */
-export async function contractFaults(): Promise<readonly string[]> {
-  try {
-    await runBuf('lint');
-    return [];
-  } catch (err) {
-    const { stdout = '' } = err as { stdout?: string }; // execFile's error carries the output
-    if (stdout === '') throw err;
-    return stdout.trim().split('\n');
-  }
-}
-
 async function runBuf(...args: readonly string[]): Promise<void> {
   await execute(process.execPath, [BUF, ...args], { cwd: ROOT });
 }

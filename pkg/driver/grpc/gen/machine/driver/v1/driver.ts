@@ -23,7 +23,8 @@ export const protobufFileName = "machine/driver/v1/driver.proto";
  *
  * 1. Idempotent by machine. A call may be repeated at any time: after a lost answer, after a restart of either side, by a
  *    new leader while the call of the old one still runs. Repeating it must never make a second VM. A VM must therefore be
- *    findable by cluster, namespace and name of its machine, and be tagged with the machine's UID before it is started.
+ *    findable by cluster, namespace and name of its machine, and be tagged with the machine's UID before it is started; with
+ *    the name of its class too, where ListMachines returns the VMs of a class.
  *    A VM without such a UID, named as its machine, is that machine's VM; a VM with another UID is not.
  * 2. Only NotFound means gone. An error of the provider, a missing permission, a timeout is not NotFound. The manager acts
  *    on NotFound, so it is believed only in the field `failure`, never as a gRPC status.
@@ -37,10 +38,13 @@ export const protobufFileName = "machine/driver/v1/driver.proto";
  *    has been replaced and does not know it yet. The refusal tells the highest token in `failure.fencing_token`, so that a
  *    manager whose count was set back, because its cluster was restored from a backup, can exceed it. Zero comes from a
  *    manager that runs without leader election: there is nothing to compare, so it is neither refused nor remembered.
+ *    What is remembered protects only where every manager asks the same driver, or several drivers share what they remember,
+ *    and where it outlives a restart of the driver.
  * 6. Secret. `secret_data` holds credentials and user data. It is never logged and never stored longer than needed.
  *
- * New fields and methods may be added; nothing here is renumbered or changes its meaning within v1. Unknown fields are
- * ignored by both sides.
+ * New fields and methods may be added; nothing here is removed, renumbered or changes its meaning within v1. Unknown fields
+ * are ignored by both sides, and so is a code that is not known: it is taken as Unknown. Numbers that are reserved are taken by
+ * what is planned; nobody else uses them.
  */
 
 /** Kinds of failure. Numbers and names are those of gRPC up to 16, and machines' own from 17. */
@@ -113,7 +117,7 @@ export namespace Code {
 export const ListScope = {
   /** LIST_SCOPE_UNSPECIFIED - Taken as LIST_SCOPE_CLASS. */
   LIST_SCOPE_UNSPECIFIED: 0,
-  /** LIST_SCOPE_CLASS - The VMs made from the class asked for. */
+  /** LIST_SCOPE_CLASS - The VMs made from the class asked for, found by the tag that names it. */
   LIST_SCOPE_CLASS: 1,
   /** LIST_SCOPE_CLUSTER - All VMs of the cluster whose machines are in the namespace of the class, whatever class is asked for. */
   LIST_SCOPE_CLUSTER: 2,
@@ -141,7 +145,9 @@ export interface Call {
   fencingToken: bigint;
   /**
    * How long the caller waits, counted from the arrival of the call. The same as the gRPC deadline where that is set.
-   * Absent: 10 minutes.
+   * Absent: 10 minutes. Usual: 30 s for GetMachineStatus, ListMachines and GetVolumeIDs; 60 s for DeleteMachine; 60 s for
+   * CreateMachine and InitializeMachine with `idempotent_create`, twice as long after each call that took longer, and at least
+   * 10 minutes without it.
    */
   timeout: Duration | undefined;
 }
@@ -2634,7 +2640,8 @@ export const DriverServiceDefinition = {
     /**
      * Makes the VM of a machine and starts it, with `secret_data["userData"]` as its user data, in which the manager has
      * replaced the placeholders. Resolves as soon as the provider has accepted the VM; it does not wait for the node to join.
-     * If the machine has a VM already, that VM is returned and nothing is made.
+     * If the machine has a VM already, that VM is returned and nothing is made. A VM whose deletion is under way is never
+     * returned: the answer is Aborted until it is gone, or a new VM.
      * Uninitialized with `vm` set: the VM exists and InitializeMachine must follow.
      */
     createMachine: {
@@ -2659,7 +2666,8 @@ export const DriverServiceDefinition = {
     },
     /**
      * Finds the VM of a machine: by `machine.provider_id` if set, else by cluster, namespace, name and UID. A VM that is
-     * switched off exists.
+     * switched off exists. One whose deletion is under way exists until the provider cannot take that back, and may be answered
+     * with NotFound from then on.
      * NotFound: there is none. Uninitialized, together with `vm`: it exists and InitializeMachine must follow.
      * OutOfRange: several VMs match this machine; the manager then looks for VMs that nobody owns.
      */
@@ -2673,8 +2681,8 @@ export const DriverServiceDefinition = {
     },
     /**
      * Deletes the VM of a machine with all that belongs to it (disks, network interfaces, addresses). Success, or NotFound,
-     * says that nothing is left; a deletion that takes longer is answered with a failure (for example Aborted) and asked again.
-     * For a VM without a machine, `machine` holds only namespace, name and provider_id, and exactly that VM is meant.
+     * says that nothing is left; a deletion that is still under way is answered with Aborted, or another failure, and asked
+     * again. For a VM without a machine, `machine` holds only namespace, name and provider_id, and exactly that VM is meant.
      */
     deleteMachine: {
       name: "DeleteMachine",
@@ -2687,8 +2695,8 @@ export const DriverServiceDefinition = {
     /**
      * Optional. Lists the VMs of a machine class, or of the whole cluster if `list_scope` says so, page by page. A VM that
      * exists from the first to the last page must be on one of them; VMs without a UID tag, named and tagged as the provider's
-     * drivers always did, are listed too. What is listed and has no machine is deleted, so another cluster's VM must not be
-     * listed.
+     * drivers always did, are listed too, and a VM whose deletion is under way may be. What is listed and has no machine is
+     * deleted, so a VM of another cluster or namespace must not be listed.
      */
     listMachines: {
       name: "ListMachines",
@@ -2722,7 +2730,8 @@ export interface DriverServiceImplementation<CallContextExt = {}> {
   /**
    * Makes the VM of a machine and starts it, with `secret_data["userData"]` as its user data, in which the manager has
    * replaced the placeholders. Resolves as soon as the provider has accepted the VM; it does not wait for the node to join.
-   * If the machine has a VM already, that VM is returned and nothing is made.
+   * If the machine has a VM already, that VM is returned and nothing is made. A VM whose deletion is under way is never
+   * returned: the answer is Aborted until it is gone, or a new VM.
    * Uninitialized with `vm` set: the VM exists and InitializeMachine must follow.
    */
   createMachine(
@@ -2739,7 +2748,8 @@ export interface DriverServiceImplementation<CallContextExt = {}> {
   ): Promise<DeepPartial<InitializeMachineResponse>>;
   /**
    * Finds the VM of a machine: by `machine.provider_id` if set, else by cluster, namespace, name and UID. A VM that is
-   * switched off exists.
+   * switched off exists. One whose deletion is under way exists until the provider cannot take that back, and may be answered
+   * with NotFound from then on.
    * NotFound: there is none. Uninitialized, together with `vm`: it exists and InitializeMachine must follow.
    * OutOfRange: several VMs match this machine; the manager then looks for VMs that nobody owns.
    */
@@ -2749,8 +2759,8 @@ export interface DriverServiceImplementation<CallContextExt = {}> {
   ): Promise<DeepPartial<GetMachineStatusResponse>>;
   /**
    * Deletes the VM of a machine with all that belongs to it (disks, network interfaces, addresses). Success, or NotFound,
-   * says that nothing is left; a deletion that takes longer is answered with a failure (for example Aborted) and asked again.
-   * For a VM without a machine, `machine` holds only namespace, name and provider_id, and exactly that VM is meant.
+   * says that nothing is left; a deletion that is still under way is answered with Aborted, or another failure, and asked
+   * again. For a VM without a machine, `machine` holds only namespace, name and provider_id, and exactly that VM is meant.
    */
   deleteMachine(
     request: DeleteMachineRequest,
@@ -2759,8 +2769,8 @@ export interface DriverServiceImplementation<CallContextExt = {}> {
   /**
    * Optional. Lists the VMs of a machine class, or of the whole cluster if `list_scope` says so, page by page. A VM that
    * exists from the first to the last page must be on one of them; VMs without a UID tag, named and tagged as the provider's
-   * drivers always did, are listed too. What is listed and has no machine is deleted, so another cluster's VM must not be
-   * listed.
+   * drivers always did, are listed too, and a VM whose deletion is under way may be. What is listed and has no machine is
+   * deleted, so a VM of another cluster or namespace must not be listed.
    */
   listMachines(
     request: ListMachinesRequest,
@@ -2785,7 +2795,8 @@ export interface DriverServiceClient<CallOptionsExt = {}> {
   /**
    * Makes the VM of a machine and starts it, with `secret_data["userData"]` as its user data, in which the manager has
    * replaced the placeholders. Resolves as soon as the provider has accepted the VM; it does not wait for the node to join.
-   * If the machine has a VM already, that VM is returned and nothing is made.
+   * If the machine has a VM already, that VM is returned and nothing is made. A VM whose deletion is under way is never
+   * returned: the answer is Aborted until it is gone, or a new VM.
    * Uninitialized with `vm` set: the VM exists and InitializeMachine must follow.
    */
   createMachine(
@@ -2802,7 +2813,8 @@ export interface DriverServiceClient<CallOptionsExt = {}> {
   ): Promise<InitializeMachineResponse>;
   /**
    * Finds the VM of a machine: by `machine.provider_id` if set, else by cluster, namespace, name and UID. A VM that is
-   * switched off exists.
+   * switched off exists. One whose deletion is under way exists until the provider cannot take that back, and may be answered
+   * with NotFound from then on.
    * NotFound: there is none. Uninitialized, together with `vm`: it exists and InitializeMachine must follow.
    * OutOfRange: several VMs match this machine; the manager then looks for VMs that nobody owns.
    */
@@ -2812,8 +2824,8 @@ export interface DriverServiceClient<CallOptionsExt = {}> {
   ): Promise<GetMachineStatusResponse>;
   /**
    * Deletes the VM of a machine with all that belongs to it (disks, network interfaces, addresses). Success, or NotFound,
-   * says that nothing is left; a deletion that takes longer is answered with a failure (for example Aborted) and asked again.
-   * For a VM without a machine, `machine` holds only namespace, name and provider_id, and exactly that VM is meant.
+   * says that nothing is left; a deletion that is still under way is answered with Aborted, or another failure, and asked
+   * again. For a VM without a machine, `machine` holds only namespace, name and provider_id, and exactly that VM is meant.
    */
   deleteMachine(
     request: DeepPartial<DeleteMachineRequest>,
@@ -2822,8 +2834,8 @@ export interface DriverServiceClient<CallOptionsExt = {}> {
   /**
    * Optional. Lists the VMs of a machine class, or of the whole cluster if `list_scope` says so, page by page. A VM that
    * exists from the first to the last page must be on one of them; VMs without a UID tag, named and tagged as the provider's
-   * drivers always did, are listed too. What is listed and has no machine is deleted, so another cluster's VM must not be
-   * listed.
+   * drivers always did, are listed too, and a VM whose deletion is under way may be. What is listed and has no machine is
+   * deleted, so a VM of another cluster or namespace must not be listed.
    */
   listMachines(
     request: DeepPartial<ListMachinesRequest>,
