@@ -71,10 +71,9 @@ test('an order that waits for the first begins after one machine; one that means
   await world.createDeployment(1, pool('all', 'g/1'));
   await world.createDeployment(1, pool('wrong', 'g/one'));
   for (const name of ['cp', 'first', 'all', 'wrong']) await has(world, name, 'NewMachineSetAvailable');
-  expect(await condition(world, 'wrong', 'InvalidSpec')).toMatchObject({
+  expect(await condition(world, 'wrong', 'InvalidAnnotation')).toMatchObject({
     status: 'True',
-    reason: 'InvalidAnnotation',
-    message: expect.stringContaining('update-order is "g/one"'),
+    message: expect.stringContaining('update-order of the MachineDeployment is "g/one"'),
   });
 
   // The old machines of cp never go, so that its rollout never ends.

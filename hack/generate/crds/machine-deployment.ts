@@ -111,7 +111,7 @@ function machineDeploymentStatus(): Schema {
           reason: text('Cause of the last change, in one word.'),
           status: text('True, False or Unknown.'),
           type: text(
-            'Available, Progressing, ReplicaFailure, ReplacementHeld, NodeSyncRefused, Frozen, InvalidDeletionPolicy, APIServerUnreachable or InvalidSpec.',
+            'Available, Progressing, ReplicaFailure, ReplacementHeld, NodeSyncRefused, Frozen, InvalidAnnotation, APIServerUnreachable or InvalidSpec.',
           ),
         },
         { required: ['status', 'type'] },

@@ -42,7 +42,9 @@ function machineSetStatus(): Schema {
           message: text('Details, for humans.'),
           reason: text('Cause of the last change, in one word.'),
           status: text('True, False or Unknown.'),
-          type: text('ReplicaFailure, Frozen, InvalidSpec, FailedMachinesTruncated or NodeSyncRefused.'),
+          type: text(
+            'ReplicaFailure, Frozen, InvalidSpec, InvalidAnnotation, FailedMachinesTruncated or NodeSyncRefused.',
+          ),
         },
         { required: ['status', 'type'] },
       ),

@@ -596,7 +596,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machines/replacement.ts',
-    from: 'return isPercent ? Math.max(1, limit) : limit;',
+    from: 'return limit !== undefined && isPercent ? Math.max(1, limit) : limit;',
     to: 'return limit;',
     why: 'A small percentage stops all replacement.',
     tests: ['pkg/controllers/machines/replacement.test.ts'],

@@ -460,7 +460,7 @@ export const MACHINE_SET: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/replicas/victim-order.ts',
-    from: 'return Number(/^[+-]?\\d+$/.test(text) ? text : DEFAULT_PRIORITY);',
+    from: 'return Number(isPriority(text) ? text : DEFAULT_PRIORITY);',
     to: 'return Number(text);',
     why: 'A priority that is no number makes the order random.',
     tests: ['pkg/controllers/replicas/victim-order.test.ts'],

@@ -3,6 +3,20 @@ import type { Mutation } from '../mutation.ts';
 /** What keeps a maintenance from doing harm. */
 export const MAINTENANCE: readonly Mutation[] = [
   {
+    file: 'pkg/controllers/machine/explain/annotations.ts',
+    from: 'if (text === told?.message) return next;',
+    to: '',
+    why: 'A machine with an annotation that means nothing gets an Event with each pass.',
+    tests: ['pkg/controllers/machine/explain/annotations.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/replicas/events.ts',
+    from: 'if (message === undefined || message === told) return undefined;',
+    to: 'if (message === undefined) return undefined;',
+    why: 'Each write of a status repeats the Event of an annotation that means nothing.',
+    tests: ['pkg/controllers/machine-set/controller.test.ts', 'pkg/controllers/machine-deployment/controller.test.ts'],
+  },
+  {
     file: 'pkg/controllers/machine/maintenance/plan.ts',
     from: "if (!isRecorded) return 'begin';",
     to: '',

@@ -4,9 +4,11 @@ import { machine, machineDeployment, machineSet, node, type BuiltMachineDeployme
 import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import {
   MACHINE_FINALIZER,
+  MAX_REPLACEMENTS_ANNOTATION,
   REVISION_ANNOTATION,
   SCALE_DOWN_DISABLED_ANNOTATION,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION,
+  UPDATE_ORDER_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { MINUTE_MS, toTimestamp } from '../../clock/clock.ts';
@@ -174,3 +176,29 @@ function noted(set: MachineSet, replicas: number): MachineSet {
   };
   return { ...set, metadata: { ...set.metadata, annotations } };
 }
+
+test('annotations that mean nothing are one condition and one Event, for as long as they stand there', async () => {
+  const wrong = { [MAX_REPLACEMENTS_ANNOTATION]: 'many', [UPDATE_ORDER_ANNOTATION]: 'first' };
+  const annotated = (status: BuiltMachineDeployment['status'] = {}): MemoryDeploymentDeps =>
+    new MemoryDeploymentDeps(
+      deployment((d) => {
+        Object.assign(d.metadata.annotations, wrong);
+        d.status = status;
+      }),
+    );
+  const deps = annotated();
+  await pass(deps);
+  const { status } = deps.client.writes.at(-1)?.body as BuiltMachineDeployment;
+  const again = annotated(status);
+  await pass(again);
+
+  expect(status.conditions).toContainEqual(
+    expect.objectContaining({
+      type: 'InvalidAnnotation',
+      status: 'True',
+      message: expect.stringMatching(/update-order .*"first".*max-replacements .*"many"/),
+    }),
+  );
+  expect(deps.events).toContain('InvalidAnnotation');
+  expect(again.events).not.toContain('InvalidAnnotation');
+});

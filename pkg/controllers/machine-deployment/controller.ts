@@ -10,7 +10,7 @@ import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../kube/patch
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
 import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
-import { invalidSpec } from '../replicas/events.ts';
+import { invalidAnnotation, invalidSpec } from '../replicas/events.ts';
 import { StatusPace } from '../replicas/status-pace.ts';
 import { isAvailable } from '../replicas/machine-state.ts';
 import { isUnfreezeRequested } from '../replicas/freeze-marks.ts';
@@ -36,7 +36,7 @@ import { isScalingEvent, scale, replaceNamed, type ScalingFacts } from './scalin
 import { EMPTY_SET } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 import { hasOldMachines, isToBegin } from './rollout-begin.ts';
-import { orderHold, updateOrderProblem } from './update-order.ts';
+import { orderHold } from './update-order.ts';
 import { machineDeploymentStatusChange, statusOf, type Unsupported } from './status.ts';
 import { claimedSets, observeWorld, ownedMachines, type World } from './world.ts';
 
@@ -235,9 +235,7 @@ export class MachineDeploymentController {
   }
 
   async #report(key: string, acted: MachineDeployment, outcome: Acted, signal: AbortSignal): Promise<StepResult> {
-    const problem = outcome.unsupported ?? ignoredAnnotation(acted);
-    const told = problem === undefined ? outcome : { ...outcome, unsupported: problem };
-    const statusWaitMs = await this.#writeStatus(key, acted, undefined, told, signal);
+    const statusWaitMs = await this.#writeStatus(key, acted, undefined, outcome, signal);
     if (outcome.error !== undefined) throw outcome.error;
     const deployment = this.#deps.machineDeployments.get(key) ?? acted;
     const lookMs = outcome.isRollout
@@ -297,9 +295,12 @@ export class MachineDeploymentController {
     return undefined;
   }
 
-  /** What condition InvalidSpec has just begun to say is also an Event. */
+  /** What conditions InvalidSpec and InvalidAnnotation have just begun to say is also an Event. */
   #reportOnce(deployment: MachineDeployment, message: string | undefined): void {
-    const told = deployment.status?.conditions?.find(({ type }) => type === 'InvalidSpec')?.message;
+    const { conditions } = deployment.status ?? {};
+    const annotations = invalidAnnotation(deployment, 'MachineDeployment', conditions);
+    if (annotations !== undefined) this.#deps.recorder.event(annotations);
+    const told = conditions?.find(({ type }) => type === 'InvalidSpec')?.message;
     if (message === undefined || message === told) return;
     this.#deps.recorder.event(invalidSpec(deployment, message));
     if (hasEmptySelector(deployment)) this.#deps.recorder.event(selectsAll(deployment));
@@ -319,11 +320,6 @@ export class MachineDeploymentController {
     const progress = progressOf(deployment, counts, newSet, this.#deps.clock.now());
     return progress ?? (newSet === undefined ? undefined : beginningOf(deployment, counts, newSet));
   }
-}
-
-function ignoredAnnotation(deployment: MachineDeployment): Unsupported | undefined {
-  const message = updateOrderProblem(deployment);
-  return message === undefined ? undefined : { reason: 'InvalidAnnotation', message };
 }
 
 function scalingFactsOf({ facts, limits, deployment, isFrozen }: World): ScalingFacts {

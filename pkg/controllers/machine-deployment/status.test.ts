@@ -291,17 +291,17 @@ test('a rollout is not complete while other machines exist', () => {
   expect(isComplete(deployment(), { ...status, replicas: 3 })).toBe(true);
 });
 
-test('a deletion policy that nobody understands is told, whenever it changes, and taken back', () => {
+test('annotations that mean nothing are told, whenever that changes, also of an invalid spec, until they are corrected', () => {
   const annotated = (policy: string, conditions: MachineDeploymentStatus['conditions']): BuiltMachineDeployment =>
     deployment((d) => {
       d.metadata.annotations = { 'machine.sapcloud.io/deletion-policy': policy };
       d.status.conditions = conditions ?? [];
     });
   const told = ({ conditions }: MachineDeploymentStatus): string | undefined =>
-    conditions?.find(({ type }) => type === 'InvalidDeletionPolicy')?.message;
+    conditions?.find(({ type }) => type === 'InvalidAnnotation')?.message;
 
   const first = computed({ deployment: annotated('soft', []) });
-  const second = computed({ deployment: annotated('hard', first.conditions) });
+  const second = computed({ deployment: annotated('hard', first.conditions), invalid: 'spec.selector: missing' });
 
   expect(told(first)).toContain('of the MachineDeployment is "soft"');
   expect(told(second)).toContain('of the MachineDeployment is "hard"');

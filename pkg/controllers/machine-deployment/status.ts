@@ -9,10 +9,10 @@ import type {
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { MergePatch } from '../../kube/patch.ts';
-import { INVALID_DELETION_POLICY, wrongPolicyOf } from '../machines/deletion-policy.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 import { REPLACEMENT_HELD, replacementHold } from '../machines/replacement-held-condition.ts';
 import { countMachines, LISTED_FAILED_MACHINES, type MachineCounts } from '../replicas/machine-state.ts';
+import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-annotations.ts';
 import type { ProgressingUpdate } from './progressing-condition.ts';
 import { leastAvailable, rolloutLimitsOf } from '../replicas/limits.ts';
 
@@ -22,9 +22,9 @@ export interface OwnedSet {
   readonly machines: readonly Machine[];
 }
 
-/** Why a MachineDeployment is obeyed in part only; `message` names the field or annotation and the remedy. */
+/** Why a MachineDeployment is obeyed in part only; `message` names the field and the remedy. */
 export interface Unsupported {
-  readonly reason: 'StrategyNotSupported' | 'InvalidAnnotation';
+  readonly reason: 'StrategyNotSupported';
   readonly message: string;
 }
 
@@ -106,6 +106,13 @@ function conditionsOf(
     conditions = withCondition(conditions, type, condition, refresh, facts.nowMs);
   };
   const { invalid, unsupported } = facts;
+  const wrong = invalidAnnotations('MachineDeployment', deployment);
+  const wrongBefore = conditions.find(({ type }) => type === INVALID_ANNOTATION)?.message;
+  set(
+    INVALID_ANNOTATION,
+    wrong === undefined ? undefined : { status: 'True', reason: 'UnknownValue', message: wrong },
+    wrong !== wrongBefore,
+  );
   const told = conditions.find(({ type }) => type === 'InvalidSpec')?.message;
   if (invalid !== undefined) {
     set('InvalidSpec', { status: 'True', reason: 'ValidationFailed', message: invalid }, told !== invalid);
@@ -122,13 +129,6 @@ function conditionsOf(
     const { refresh, ...condition } = progress;
     set('Progressing', condition, refresh);
   }
-  const wrong = wrongPolicyOf(deployment, 'MachineDeployment');
-  const wrongBefore = conditions.find(({ type }) => type === INVALID_DELETION_POLICY)?.message;
-  set(
-    INVALID_DELETION_POLICY,
-    wrong === undefined ? undefined : { status: 'True', reason: 'UnknownValue', message: wrong },
-    wrong !== wrongBefore,
-  );
   set('ReplicaFailure', replicaFailure(sets));
   const held = replacementHold(sets.flatMap(({ machines }) => machines));
   const heldBefore = conditions.find(({ type }) => type === REPLACEMENT_HELD)?.message;

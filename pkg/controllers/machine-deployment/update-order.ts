@@ -1,38 +1,16 @@
 import { UPDATE_ORDER_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
+import { updateOrderOf, type UpdateOrder } from '../replicas/update-order-value.ts';
 import { isRolledOut } from './progressing-condition.ts';
-
-/** When the rollouts of a MachineDeployment begin, among those of its namespace with the same group. */
-export interface UpdateOrder {
-  readonly group: string;
-  /** Those with a smaller index go first; equal ones go together. */
-  readonly index: number;
-  /** It waits for the first updated Machine of those that go first, instead of for all of them. */
-  readonly waitsForFirst: boolean;
-}
 
 /** Whom a rollout waits for, as it is told to people. */
 export interface OrderHold {
   readonly message: string;
 }
 
-const FORM = /^([A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)\/(0|[1-9]\d{0,8})(\/first)?$/;
 /** So many MachineDeployments that go first are named. */
 const MAX_NAMED = 5;
-
-/** What the annotation says; undefined without one, and for one that means nothing. */
-export function updateOrderOf({ metadata }: Pick<MachineDeployment, 'metadata'>): UpdateOrder | undefined {
-  const [, group = '', index = '', first] = FORM.exec(metadata.annotations?.[UPDATE_ORDER_ANNOTATION] ?? '') ?? [];
-  return group === '' ? undefined : { group, index: Number(index), waitsForFirst: first !== undefined };
-}
-
-/** What is wrong with the annotation, and what may stand there; undefined without one. */
-export function updateOrderProblem({ metadata }: Pick<MachineDeployment, 'metadata'>): string | undefined {
-  const text = metadata.annotations?.[UPDATE_ORDER_ANNOTATION];
-  if (text === undefined || text === '' || FORM.test(text)) return undefined;
-  return `annotation ${UPDATE_ORDER_ANNOTATION} is ${JSON.stringify(text)} and has no effect: set it to <group>/<index> or <group>/<index>/first, such as pool/1, or remove it`;
-}
 
 /**
  * What a rollout of `deployment` waits for: that all of `others` that go first have been rolled out to their present template, or, with

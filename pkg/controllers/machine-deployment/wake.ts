@@ -11,11 +11,12 @@ import type { Node } from '../../apis/wire.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Targets } from '../../targets/targets.ts';
 import type { Queue } from '../../workqueue/queue.ts';
-import { concerns, updateOrderOf } from './update-order.ts';
+import { concerns } from './update-order.ts';
 import { isUnderMaintenance } from '../machines/maintenance.ts';
 import { hasPreparationBegun } from '../machines/prepared-deletion.ts';
 import { holdOf } from '../machines/replacement-hold.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
+import { updateOrderOf } from '../replicas/update-order-value.ts';
 import { ownerOf, ownersSelecting, priorityFor } from '../replicas/wake.ts';
 
 /**

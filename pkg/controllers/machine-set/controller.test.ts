@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachineSet } from '../../../test/builders.ts';
 import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
-import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import { GateClosedError } from '../../gate/gate.ts';
@@ -206,4 +206,32 @@ test('a set that others hold back deletes nothing any more', async () => {
   const deps = new MemorySetDeps([held], [owned()]);
 
   expect((await pass(deps)).writes).toEqual([]);
+});
+
+test('annotations that mean nothing are told by condition and one Event, until they are corrected', async () => {
+  const annotated = (value: string, told: BuiltMachineSet['status']['machineSetCondition'] = []): MemorySetDeps => {
+    const one = set((s) => {
+      s.spec.replicas = 0;
+      s.metadata.annotations = { [EFFECTIVE_CREATION_TIMEOUT_ANNOTATION]: value };
+      s.status = { observedGeneration: 1, machineSetCondition: told };
+    });
+    return new MemorySetDeps([one], []);
+  };
+  const statusAfter = async (deps: MemorySetDeps): Promise<BuiltMachineSet['status'] | undefined> => {
+    await pass(deps);
+    return (deps.client.writes.at(-1)?.body as BuiltMachineSet | undefined)?.status;
+  };
+
+  const wrong = annotated('soon');
+  const conditions = (await statusAfter(wrong))?.machineSetCondition ?? [];
+  expect(conditions).toMatchObject([{ type: 'InvalidAnnotation', message: expect.stringContaining('"soon"') }]);
+  expect(wrong.events).toEqual(['InvalidAnnotation']);
+
+  const still = annotated('soon', conditions);
+  expect(await statusAfter(still)).toBeUndefined();
+  expect(still.events).toEqual([]);
+
+  const right = annotated('20m', conditions);
+  expect((await statusAfter(right))?.machineSetCondition).toBeNull();
+  expect(right.events).toEqual([]);
 });

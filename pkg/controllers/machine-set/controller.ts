@@ -19,7 +19,7 @@ import { preserveFailed } from './auto-preserve.ts';
 import { claimedMachines, claimMachines } from './claim.ts';
 import { isReplaced, isRolling, roomFor } from './creation-room.ts';
 import { finishSetDeletion } from './deletion.ts';
-import { invalidSpec, textOf } from '../replicas/events.ts';
+import { invalidAnnotation, invalidSpec, textOf } from '../replicas/events.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import type { MachineSetDeps } from './deps.ts';
 import { isKeptWhenFailed, nextExpiryInMs } from './preservation.ts';
@@ -220,7 +220,10 @@ export class MachineSetController {
     if (waitMs > 0) return waitMs;
     this.#pace.written(key);
     await writer.patch('change', machineSets, refOf(set), statusPatch(set, change), { signal });
-    const told = set.status?.machineSetCondition?.find(({ type }) => type === 'InvalidSpec')?.message;
+    const { machineSetCondition: before = [] } = set.status ?? {};
+    const annotations = invalidAnnotation(set, 'MachineSet', before);
+    if (annotations !== undefined) this.#deps.recorder.event(annotations);
+    const told = before.find(({ type }) => type === 'InvalidSpec')?.message;
     if (invalid !== undefined && invalid !== told) this.#deps.recorder.event(invalidSpec(set, invalid));
     return undefined;
   }

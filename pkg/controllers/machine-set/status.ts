@@ -8,6 +8,7 @@ import { controllerOf } from '../../apis/meta.ts';
 import { shortText } from '../../apis/short-text.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { MergePatch } from '../../kube/patch.ts';
+import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-annotations.ts';
 import { countMachines, isPreservedFailed, LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 
@@ -94,7 +95,13 @@ function summaryOf(machine: Machine): MachineSummary {
 
 function conditionsOf(facts: MachineSetStatusFacts, failedCount: number): MachineSetCondition[] {
   const stored = facts.set.status?.machineSetCondition ?? [];
-  const wanted = [replicaFailure(facts), invalidSpec(facts), truncation(failedCount), refusal(facts)];
+  const wanted = [
+    replicaFailure(facts),
+    invalidSpec(facts),
+    meaningless(facts),
+    truncation(failedCount),
+    refusal(facts),
+  ];
   const ours: ReadonlySet<string> = new Set<MachineSetConditionType>(OWN_CONDITIONS);
 
   return [
@@ -106,7 +113,13 @@ function conditionsOf(facts: MachineSetStatusFacts, failedCount: number): Machin
 }
 
 /** The conditions that this controller owns; `Frozen` belongs to the overshoot safety. */
-const OWN_CONDITIONS = ['ReplicaFailure', 'InvalidSpec', 'FailedMachinesTruncated', NODE_SYNC_REFUSED] as const;
+const OWN_CONDITIONS = [
+  'ReplicaFailure',
+  'InvalidSpec',
+  INVALID_ANNOTATION,
+  'FailedMachinesTruncated',
+  NODE_SYNC_REFUSED,
+] as const;
 
 function replicaFailure({ set, machines, failure }: MachineSetStatusFacts): MachineSetCondition | undefined {
   if (failure === undefined) return undefined;
@@ -120,6 +133,13 @@ function replicaFailure({ set, machines, failure }: MachineSetStatusFacts): Mach
 function invalidSpec({ invalid }: MachineSetStatusFacts): MachineSetCondition | undefined {
   if (invalid === undefined) return undefined;
   return { type: 'InvalidSpec', status: 'True', reason: 'ValidationFailed', message: invalid };
+}
+
+function meaningless({ set }: MachineSetStatusFacts): MachineSetCondition | undefined {
+  const message = invalidAnnotations('MachineSet', set);
+  return message === undefined
+    ? undefined
+    : { type: INVALID_ANNOTATION, status: 'True', reason: 'UnknownValue', message };
 }
 
 function truncation(failedCount: number): MachineSetCondition | undefined {

@@ -19,6 +19,7 @@ import type { MachineActivities } from './calls/results.ts';
 import { UnansweredCreations } from './calls/unanswered.ts';
 import { classResolver, type ClassSources } from './calls/class-resolution.ts';
 import type { MachineStep } from './context.ts';
+import { annotations } from './explain/annotations.ts';
 import { awaitTarget } from './deletion/await-target.ts';
 import { deleteNode } from './deletion/delete-node.ts';
 import { deletionPolicy } from './deletion/deletion-policy.ts';
@@ -117,10 +118,12 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const given = { ...deps, resolveClass, news, calls, unanswered, tokens, claims, lostNodes, cursor, drains };
 
   const correctNode = ownNode(given);
+  const tellAnnotations = annotations(given);
   const createdInTime = creationTimeout(given);
   const creation: readonly MachineStep[] = [
     finalizer(given, createdInTime),
     correctNode,
+    tellAnnotations,
     nodeDeleted(given),
     health(given),
     retryTokenRevocation(given),
@@ -144,6 +147,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const deletion: readonly MachineStep[] = [
     markTerminating(given),
     lateAbort(given),
+    tellAnnotations,
     deletionPolicy(given),
     settleCreation(given),
     awaitTarget(given),

@@ -5,6 +5,7 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine, MachineCondition } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
+import { problemWith, type AnnotationRule } from './annotation-rule.ts';
 import { describeHooks, drainHooksOf } from './drain-hooks.ts';
 
 /** Type of the condition that tells of maintenance, on Node and Machine. */
@@ -46,12 +47,13 @@ export function asksMaintenance(machine: WithAnnotations, node: WithAnnotations 
   return [machine, node].some((one) => one?.metadata.annotations?.[MAINTENANCE_ANNOTATION] === 'true');
 }
 
-/** What is wrong with a request, in words, and where; undefined when nothing is. */
-export function wrongMaintenanceValue({ metadata }: WithAnnotations, where: string): string | undefined {
-  const value = metadata.annotations?.[MAINTENANCE_ANNOTATION];
-  if (value === undefined || VALUES.has(value)) return undefined;
-  return `Annotation ${MAINTENANCE_ANNOTATION} of ${where} is ${JSON.stringify(value)}, but must be true or false: it has no effect.`;
-}
+/** What may stand in the annotation, on Machines and on Nodes. */
+export const MAINTENANCE_RULE: AnnotationRule = {
+  key: MAINTENANCE_ANNOTATION,
+  isUnderstood: (value) => VALUES.has(value),
+  allowed: 'true or false',
+  until: 'it has no effect',
+};
 
 /**
  * Whether a machine is in maintenance, on its way there, or on its way back: nothing is replaced because of its health then, and it is not
@@ -75,7 +77,7 @@ export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): Ma
   const { [MAINTENANCE_SINCE_ANNOTATION]: since, [MAINTENANCE_NODE_ANNOTATION]: emptied } = metadata.annotations ?? {};
   const mirrored = status?.conditions?.find(({ type }) => type === MAINTENANCE);
   if (since === undefined) {
-    const wrong = wrongMaintenanceValue(machine, 'the Machine');
+    const wrong = problemWith(MAINTENANCE_RULE, machine, 'the Machine');
     if (wrong !== undefined) return told('InvalidValue', wrong);
     if (asksMaintenance(machine, undefined)) return told('Requested', REQUESTED);
     if (mirrored?.reason === 'InvalidValue') return told('InvalidValue', mirrored.message ?? '');

@@ -11,7 +11,7 @@ export const DELETION_PREPARED = 'DeletionPrepared';
 export type PreparationPhase = 'started' | 'completed' | 'aborting' | 'failed';
 
 /** Values of the annotation that say something: anything but `true` asks for nothing, or takes a request back. */
-const UNDERSTOOD: ReadonlySet<string | undefined> = new Set(['true', 'false', '', undefined]);
+const UNDERSTOOD: ReadonlySet<string> = new Set(['true', 'false', '']);
 
 /** Whether it is asked that the Machine is deleted once its Node is empty. */
 export function isPreparationAsked({ metadata }: Pick<Machine, 'metadata'>): boolean {
@@ -28,9 +28,7 @@ export function preparationShownBy({ status }: Pick<Machine, 'status'>): Machine
   return status?.machineConditions?.find(({ type }) => type === DELETION_PREPARED);
 }
 
-/** What is wrong with the annotation, and what would be right; undefined when nothing is. */
-export function wrongPreparationOf({ metadata }: Pick<Machine, 'metadata'>): string | undefined {
-  const value = metadata.annotations?.[PREPARE_DELETION_ANNOTATION];
-  if (UNDERSTOOD.has(value)) return undefined;
-  return `Annotation ${PREPARE_DELETION_ANNOTATION} is ${JSON.stringify(value)}, but must be true, or false to abort: it counts as false.`;
+/** Whether an annotation's text is one of its values. */
+export function isPreparationValue(text: string): boolean {
+  return UNDERSTOOD.has(text);
 }

@@ -11,13 +11,20 @@ const DEFAULT_LIMIT = 1;
  * of the desired replicas, rounded down but at least 1. Anything else counts as absent.
  */
 export function replacementLimit(annotation: string | undefined, replicas: number): number {
-  if (annotation === undefined) return DEFAULT_LIMIT;
+  return annotation === undefined ? DEFAULT_LIMIT : (readLimit(annotation, replicas) ?? DEFAULT_LIMIT);
+}
+
+/** Whether an annotation's text is such a limit. */
+export function isReplacementLimit(text: string): boolean {
+  return readLimit(text, 1) !== undefined;
+}
+
+function readLimit(annotation: string, replicas: number): number | undefined {
   const text = annotation.trim();
   const isPercent = text.endsWith('%');
   const value = isPercent ? text : /^\d+$/.test(text) ? Number(text) : undefined;
   const limit = resolveIntOrPercent(value, replicas, 'down');
-  if (limit === undefined) return DEFAULT_LIMIT;
-  return isPercent ? Math.max(1, limit) : limit;
+  return limit !== undefined && isPercent ? Math.max(1, limit) : limit;
 }
 
 /**

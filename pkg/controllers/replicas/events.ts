@@ -2,6 +2,7 @@ import { UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { EventType } from '../../events/correlator.ts';
+import { INVALID_ANNOTATION, invalidAnnotations, type AnnotatedKind } from './invalid-annotations.ts';
 
 /** One Kubernetes Event to tell of `object`. */
 export interface ObjectEvent<T extends KubeObject> {
@@ -37,6 +38,18 @@ export function failedToDelete(object: MachineSet, name: string, err: unknown): 
 /** The spec cannot be obeyed; nothing is done until it changes. */
 export function invalidSpec<T extends KubeObject>(object: T, message: string): ObjectEvent<T> {
   return { object, type: 'Warning', reason: 'InvalidSpec', message };
+}
+
+/** Annotations that mean nothing, if the conditions that it had before its status was written do not tell of them. */
+export function invalidAnnotation<T extends KubeObject>(
+  object: T,
+  kind: AnnotatedKind,
+  before: readonly { readonly type: string; readonly message?: string }[] = [],
+): ObjectEvent<T> | undefined {
+  const message = invalidAnnotations(kind, object);
+  const told = before.find(({ type }) => type === INVALID_ANNOTATION)?.message;
+  if (message === undefined || message === told) return undefined;
+  return { object, type: 'Warning', reason: INVALID_ANNOTATION, message };
 }
 
 /** It created more within a minute than anybody can want, and is frozen. Without numbers: equal ones are counted as one. */

@@ -4,7 +4,12 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 /** The place of a Machine in rollouts that a user gave it; undefined without one, and for anything that is no integer from 1. */
 export function upgradeIndexOf({ metadata }: Pick<Machine, 'metadata'>): number | undefined {
   const text = metadata.annotations?.[UPGRADE_INDEX_ANNOTATION] ?? '';
-  return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined;
+  return isUpgradeIndex(text) ? Number(text) : undefined;
+}
+
+/** Whether an annotation's text is such an integer. */
+export function isUpgradeIndex(text: string): boolean {
+  return /^[1-9]\d{0,8}$/.test(text);
 }
 
 /** The smaller index first, and Machines without one last; equal ones stay as they are, where the sorting is stable. */

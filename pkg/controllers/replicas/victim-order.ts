@@ -71,7 +71,12 @@ export const rolloutVictimCriteria: readonly VictimCriterion[] = [...BY_WISH, BY
 /** The deletion priority that a user or an autoscaler gave; anything that is no integer counts as the default. */
 export function priorityOf(machine: Machine): number {
   const text = machine.metadata.annotations?.[PRIORITY_ANNOTATION] ?? '';
-  return Number(/^[+-]?\d+$/.test(text) ? text : DEFAULT_PRIORITY);
+  return Number(isPriority(text) ? text : DEFAULT_PRIORITY);
+}
+
+/** Whether an annotation's text is a priority. */
+export function isPriority(text: string): boolean {
+  return /^[+-]?\d+$/.test(text);
 }
 
 /** When the autoscaler chose this Machine for deletion. */

@@ -22,8 +22,14 @@ export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** Conditions of MachineSets. `Frozen` is written by the overshoot safety. */
 export type MachineSetConditionType =
-  'ReplicaFailure' | 'Frozen' | 'InvalidSpec' | 'FailedMachinesTruncated' | 'NodeSyncRefused';
+  'ReplicaFailure' | 'Frozen' | 'InvalidSpec' | 'InvalidAnnotation' | 'FailedMachinesTruncated' | 'NodeSyncRefused';
 
-/** Conditions of MachineDeployments. `APIServerUnreachable` and `InvalidSpec` are ours; the original ignores them. */
+/** Conditions of MachineDeployments. `APIServerUnreachable`, `InvalidSpec` and `InvalidAnnotation` are ours; the original ignores them. */
 export type MachineDeploymentConditionType =
-  'Available' | 'Progressing' | 'ReplicaFailure' | 'Frozen' | 'APIServerUnreachable' | 'InvalidSpec';
+  | 'Available'
+  | 'Progressing'
+  | 'ReplicaFailure'
+  | 'Frozen'
+  | 'APIServerUnreachable'
+  | 'InvalidSpec'
+  | 'InvalidAnnotation';

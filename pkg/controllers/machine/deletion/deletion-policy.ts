@@ -3,14 +3,7 @@ import {
   DELETION_POLICY_IN_FORCE_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { next } from '../../../reconcile/result.ts';
-import {
-  askedPolicy,
-  describeWrongPolicy,
-  policyInForce,
-  skipsDrain,
-  weaker,
-  type AskedPolicy,
-} from '../../machines/deletion-policy.ts';
+import { askedPolicy, policyInForce, skipsDrain, weaker, type DeletionPolicy } from '../../machines/deletion-policy.ts';
 import { deletionStageOf, hasReached } from '../../machines/deletion-stage.ts';
 import { deploymentOf, type Owners } from '../../machines/owners.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
@@ -36,8 +29,8 @@ export const deletionPolicy = (deps: Deps): MachineStep => ({
     const { machine, pass } = ctx;
     const asked = askedPolicy(machine, deploymentOf(machine, deps.owners));
     const recorded = policyInForce(machine);
-    const policy = weaker(recorded, asked.policy);
-    tellProblems(deps, ctx, asked, policy);
+    const policy = weaker(recorded, asked);
+    tellKept(deps, ctx, asked, policy);
     if (policy === undefined) return next;
 
     const annotations = { ...machine.metadata.annotations, [DELETION_POLICY_IN_FORCE_ANNOTATION]: policy };
@@ -50,21 +43,19 @@ export const deletionPolicy = (deps: Deps): MachineStep => ({
   },
 });
 
-/** Each is told once. */
-function tellProblems(
+/** Once. */
+function tellKept(
   { news }: Deps,
   { machine, pass }: MachineContext,
-  { policy: asked, wrong }: AskedPolicy,
-  policy: string | undefined,
+  asked: DeletionPolicy | undefined,
+  policy: DeletionPolicy | undefined,
 ): void {
   const { uid } = machine.metadata;
-  const text = wrong === undefined ? undefined : describeWrongPolicy(wrong);
-  if (text !== undefined && news.isNews(uid, text)) pass.event('InvalidDeletionPolicy', text);
-  if (asked === undefined || asked === policy || wrong !== undefined) return;
+  if (asked === undefined || asked === policy) return;
   if (!news.isNews(uid, `DeletionPolicyKept ${asked} ${policy ?? ''}`)) return;
   pass.event(
     'DeletionPolicyKept',
-    `Annotation ${DELETION_POLICY_ANNOTATION} is ${asked} now, but the machine is already being deleted with policy ${policy ?? ''}, ` +
+    `Annotation ${DELETION_POLICY_ANNOTATION} asks for ${asked} now, but the machine is already being deleted with policy ${policy ?? ''}, ` +
       'which cannot be taken back.',
   );
 }

@@ -3,13 +3,13 @@ import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/m
 import type { ConditionStatus } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
-import { INVALID_DELETION_POLICY, wrongPolicyOf } from '../../machines/deletion-policy.ts';
 import { deletionStageOf, hasReached, textOfStage } from '../../machines/deletion-stage.ts';
 import { MAINTENANCE, maintenanceOf } from '../../machines/maintenance.ts';
-import { type DELETION_PREPARED, preparationShownBy, wrongPreparationOf } from '../../machines/prepared-deletion.ts';
+import { DELETION_PREPARED } from '../../machines/prepared-deletion.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { isBeingCreated, isHeld } from '../../machines/status.ts';
 import { CREATE_FAILED } from '../../machines/status-texts.ts';
+import { INVALID_ANNOTATION } from '../../replicas/invalid-annotations.ts';
 import { explain } from './explain.ts';
 import type { MachineExplanation } from './explanation.ts';
 
@@ -17,8 +17,8 @@ import type { MachineExplanation } from './explanation.ts';
 const RECORD_REFUSED = 'RecordRefused';
 
 /** Types of `status.machineConditions`. `Drained` exists only while the machine is deleted, `NodeSyncRefused` and `RecordRefused`
- * only while something is refused, `InvalidDeletionPolicy` and `InvalidPrepareDeletion` while the annotation says nothing,
- * `DeletionPrepared` while a deletion is prepared or that is undone, `Maintenance` from the first request on. */
+ * only while something is refused, `InvalidAnnotation` while one means nothing, `DeletionPrepared` while a deletion is prepared or that is
+ * undone, `Maintenance` from the first request on. */
 export type MachineConditionType =
   | 'VMCreated'
   | 'NodeJoined'
@@ -27,9 +27,11 @@ export type MachineConditionType =
   | typeof MAINTENANCE
   | typeof NODE_SYNC_REFUSED
   | typeof RECORD_REFUSED
-  | typeof INVALID_DELETION_POLICY
-  | 'InvalidPrepareDeletion'
+  | typeof INVALID_ANNOTATION
   | typeof DELETION_PREPARED;
+
+/** Those that are told by steps of their own. */
+const TOLD_BY_STEPS: ReadonlySet<string> = new Set<MachineConditionType>([INVALID_ANNOTATION, DELETION_PREPARED]);
 
 /**
  * The machine's explanation as conditions, for `kubectl describe` and `kubectl wait`. Display only: nothing is decided from them,
@@ -44,22 +46,16 @@ export function machineConditions(machine: Machine, nowMs: number, recordRefused
   if (maintenance !== undefined) conditions.push({ type: MAINTENANCE, ...maintenance });
   const refused = refusedFor(machine);
   if (refused !== undefined) conditions.push(condition(NODE_SYNC_REFUSED, 'True', 'Refused', refused));
-  const wrong = wrongPolicyOf(machine, 'Machine');
-  if (wrong !== undefined) conditions.push(condition(INVALID_DELETION_POLICY, 'True', 'UnknownValue', wrong));
-  const wrongRequest = wrongPreparationOf(machine);
-  if (wrongRequest !== undefined)
-    conditions.push(condition('InvalidPrepareDeletion', 'True', 'UnknownValue', wrongRequest));
   const refusal = recordRefused ?? refusalSaidBy(machine);
   if (refusal !== undefined) conditions.push(condition(RECORD_REFUSED, 'True', 'Refused', refusal));
   const known = new Map((machine.status?.machineConditions ?? []).map((old) => [old.type, old]));
-  // Told by its own step.
-  const prepared = preparationShownBy(machine);
+  const others = [...known.values()].filter(({ type }) => TOLD_BY_STEPS.has(type));
   const told = conditions.map((current) => {
     const old = known.get(current.type);
     const turnedAt = old?.status === current.status ? old.lastTransitionTime : undefined;
     return { ...current, lastTransitionTime: turnedAt ?? toTimestamp(nowMs) };
   });
-  return prepared === undefined ? told : [...told, prepared];
+  return [...told, ...others];
 }
 
 /** Whether the conditions of a machine say of its maintenance what is to be said after a pass. That it is over is no news where nothing was said. */
@@ -74,16 +70,6 @@ export function showsMaintenanceOf({ status }: Machine, after: Machine): boolean
 /** What the API server refused to record when the status was last written; undefined when nothing. */
 export function refusalShownBy({ status }: Machine): string | undefined {
   return status?.machineConditions?.find(({ type }) => type === RECORD_REFUSED)?.message;
-}
-
-/** Whether what is wrong with its annotations is not what was told when the status was last written. */
-export function hasWrongNews({ metadata, status }: Machine): boolean {
-  const told = (type: MachineConditionType): string | undefined =>
-    status?.machineConditions?.find((one) => one.type === type)?.message;
-  return (
-    told(INVALID_DELETION_POLICY) !== wrongPolicyOf({ metadata }, 'Machine') ||
-    told('InvalidPrepareDeletion') !== wrongPreparationOf({ metadata })
-  );
 }
 
 /** What the last operation says that the API server refuses to record; undefined when it says nothing of that, or that is over. */

@@ -358,16 +358,6 @@ describe('a deletion policy', () => {
 
     expect(nextStep).toContain(next);
   });
-
-  test('that nobody understands is a condition', () => {
-    const wrong = machine((m) => void (m.metadata.annotations = { 'machine.sapcloud.io/deletion-policy': 'soft' }));
-
-    expect(machineConditions(wrong, NOW_MS).at(-1)).toMatchObject({
-      type: 'InvalidDeletionPolicy',
-      status: 'True',
-      message: expect.stringContaining('is "soft", but must be one of graceful, unsafe, forced'),
-    });
-  });
 });
 
 describe('a deletion that is prepared', () => {

@@ -287,7 +287,7 @@ describe('maintenance', () => {
       );
       expect(ofMachine(kept)).toBe('False InvalidValue');
       expect(record(kept)).toEqual([ASKED]);
-      expect(told(kept.world)).toEqual(['InvalidMaintenanceValue']);
+      expect(told(kept.world)).toEqual(['InvalidAnnotation']);
       expect(isAvailable(kept.machine)).toBe(true);
 
       kept.annotateMachine(ASKED, 'false');

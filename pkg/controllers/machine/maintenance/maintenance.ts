@@ -1,15 +1,12 @@
 import { nodeNameOf, phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import {
-  MAINTENANCE_ANNOTATION,
-  MAINTENANCE_NODE_ANNOTATION,
-  MAINTENANCE_SINCE_ANNOTATION,
-} from '../../../apis/machine/v1alpha1/labels.ts';
+import { MAINTENANCE_NODE_ANNOTATION, MAINTENANCE_SINCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
+import { problemWith } from '../../machines/annotation-rule.ts';
 import { describeHooks, drainHooksOf } from '../../machines/drain-hooks.ts';
 import {
   asksMaintenance,
@@ -17,10 +14,10 @@ import {
   ENDED,
   GIVEN_BACK,
   MAINTENANCE,
+  MAINTENANCE_RULE,
   type MaintenanceReason,
   REQUESTED,
   WITHOUT_NODE,
-  wrongMaintenanceValue,
 } from '../../machines/maintenance.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { isWorthReporting, reasonFor } from '../../machines/node-refusal.ts';
@@ -75,8 +72,7 @@ export const maintenance = (deps: Deps): MachineStep => ({
     const found = nodes !== undefined && typeof named === 'object' ? { nodes, node: named } : undefined;
     const plan = planOf(ctx, found?.node);
     if (plan !== 'empty') deps.drains.end(ctx, 'maintenance');
-    const wrong = reportWrongValue(deps, ctx, named);
-    await carryOut(deps, ctx, plan, found, wrong);
+    await carryOut(deps, ctx, plan, found, wrongValue(ctx.machine, named));
     return next;
   },
 });
@@ -302,16 +298,11 @@ async function attempt({ news }: Deps, ctx: MachineContext, write: () => Promise
   }
 }
 
-/** What is wrong with the request, told once. */
-function reportWrongValue(deps: Deps, { machine, pass, log }: MachineContext, node: NamedNode): string | undefined {
-  const ofMachine = wrongMaintenanceValue(machine, 'the Machine');
-  const ofNode = typeof node === 'object' ? wrongMaintenanceValue(node, `Node ${node.metadata.name}`) : undefined;
-  for (const text of [ofMachine, ofNode]) {
-    if (text === undefined || !deps.news.isNews(machine.metadata.uid, text)) continue;
-    pass.event('InvalidMaintenanceValue', text);
-    log.warn({ annotation: MAINTENANCE_ANNOTATION }, 'ignored an invalid maintenance annotation');
-  }
-  return ofMachine ?? ofNode;
+/** What is wrong with the request: with that of the Machine, else with that of its Node. */
+function wrongValue(machine: Machine, node: NamedNode): string | undefined {
+  const ofMachine = problemWith(MAINTENANCE_RULE, machine, 'the Machine');
+  if (ofMachine !== undefined || typeof node !== 'object') return ofMachine;
+  return problemWith(MAINTENANCE_RULE, node, `Node ${node.metadata.name}`);
 }
 
 /** A request that means nothing stands on the Node, until it is corrected. */

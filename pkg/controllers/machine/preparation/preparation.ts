@@ -10,7 +10,7 @@ import type { Lister } from '../../../cache/lister.ts';
 import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
 import { ApiError, isConflict } from '../../../kube/errors.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
-import { askedPolicy, describeWrongPolicy, skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.ts';
+import { askedPolicy, skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.ts';
 import { describeHooks, drainHooksOf } from '../../machines/drain-hooks.ts';
 import { asksMaintenance } from '../../machines/maintenance.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
@@ -20,7 +20,6 @@ import {
   hasPreparationBegun,
   isPreparationAsked,
   preparationShownBy,
-  wrongPreparationOf,
   type PreparationPhase,
 } from '../../machines/prepared-deletion.ts';
 import { isBeingCreated } from '../../machines/status.ts';
@@ -71,8 +70,7 @@ export const preparation = (collaborators: Deps): MachineStep => {
 async function prepare(deps: Own, ctx: MachineContext): Promise<StepResult> {
   const { machine, observed, nodes } = ctx;
   const isAsked = isPreparationAsked(observed);
-  const { policy, wrong } = askedPolicy(machine, deploymentOf(machine, deps.owners));
-  tellWrong(deps, ctx, wrong === undefined ? undefined : describeWrongPolicy(wrong));
+  const policy = askedPolicy(machine, deploymentOf(machine, deps.owners));
   const hasBegun = hasPreparationBegun(observed);
   if (!isAsked && !hasBegun) {
     show(deps, ctx, undefined);
@@ -98,14 +96,6 @@ async function prepare(deps: Own, ctx: MachineContext): Promise<StepResult> {
     case 'abort':
       return await abort(deps, ctx);
   }
-}
-
-/** Each thing once, for as long as it is so. */
-function tellWrong({ news }: Deps, { machine, pass }: MachineContext, wrongPolicy: string | undefined): void {
-  const { uid } = machine.metadata;
-  if (wrongPolicy !== undefined && news.isNews(uid, wrongPolicy)) pass.event('InvalidDeletionPolicy', wrongPolicy);
-  const wrong = wrongPreparationOf(machine);
-  if (wrong !== undefined && news.isNews(uid, wrong)) pass.event('InvalidPrepareDeletion', wrong);
 }
 
 /** That a preparation has begun is recorded before anything happens to the Node: whoever goes on knows what to undo. */

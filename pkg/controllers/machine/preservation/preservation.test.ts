@@ -495,8 +495,8 @@ describe('values', () => {
     await kept.rest();
     await kept.rest();
     expect(expiryOf(kept)).toBeDefined();
-    expect(reasons(kept)).toEqual(['Preserved', 'InvalidPreserveValue']);
-    expect(kept.world.events[1]?.message).toContain('"forever"');
+    expect(reasons(kept)).toEqual(['Preserved', 'InvalidAnnotation']);
+    expect(kept.world.events[1]?.message).toContain('preserve of Node m-1 is "forever", but must be one of');
 
     kept.world.clock.advance(96 * HOUR);
     await kept.rest();

@@ -1,4 +1,4 @@
-import { nodeNameOf, phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { LAST_APPLIED_NODE_PRESERVE_ANNOTATION, PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
@@ -8,10 +8,9 @@ import type { Lister } from '../../../cache/lister.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { preserveTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
-import { askedPreservation, isUnderstood } from '../../machines/preserve-value.ts';
+import { askedPreservation } from '../../machines/preserve-value.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { Drains } from '../drain/session.ts';
-import type { News } from '../news.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
 import { setCondition } from '../node/node-condition.ts';
 import { scaleDownHold } from '../node/scale-down-hold.ts';
@@ -38,7 +37,6 @@ const END_TEXTS: Record<EndReason, string> = {
 
 interface Deps {
   readonly drains: Drains;
-  readonly news: News;
   readonly clock: Clock;
   readonly settings: MachineSettings;
   readonly machines: Lister<Machine>;
@@ -64,7 +62,6 @@ export const preservation = (deps: Deps): MachineStep => ({
 
     const node = namedNode(ctx, deps.machines);
     const asked = askedPreservation(machine, node);
-    reportIllegalValue(deps, ctx, node);
     const facts = { asked, phase: phaseOf(machine), expiryMs: expiryMsOf(ctx), nowMs: deps.clock.now() };
     const plan = planPreservation(facts);
     if (plan.kind === 'preserve') await preserve(deps, ctx, node, plan);
@@ -239,20 +236,6 @@ function takeOver({ machine }: MachineContext, node: Node): void {
   delete annotations[PRESERVE_ANNOTATION];
   if (ofNode !== last) annotations[LAST_APPLIED_NODE_PRESERVE_ANNOTATION] = ofNode;
   machine.metadata.annotations = annotations;
-}
-
-function reportIllegalValue(deps: Deps, { machine, pass, log }: MachineContext, node: NamedNode): void {
-  const places: [string, string | undefined][] = [
-    ['the Machine', machine.metadata.annotations?.[PRESERVE_ANNOTATION]],
-    [`Node ${nodeNameOf(machine)}`, typeof node === 'object' ? requestOn(node) : undefined],
-  ];
-  for (const [where, value] of places) {
-    if (value === undefined || isUnderstood(value)) continue;
-    const text = `Annotation ${PRESERVE_ANNOTATION} of ${where} is ${JSON.stringify(value)}, but must be one of now, when-failed, false.`;
-    if (!deps.news.isNews(machine.metadata.uid, text)) continue;
-    pass.event('InvalidPreserveValue', text);
-    log.warn({ where, value }, 'ignored an invalid preserve annotation');
-  }
 }
 
 function requestOn({ metadata }: Node): string | undefined {

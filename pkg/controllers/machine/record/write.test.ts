@@ -158,20 +158,6 @@ describe('the writes of a pass', () => {
     ]);
   });
 
-  test('tell of a deletion policy that nobody understands, although nothing else is to be written', async () => {
-    const wrong = machine((m) => void (m.metadata.annotations = { 'machine.sapcloud.io/deletion-policy': 'soft' }));
-
-    const writes = await written(wrong, () => undefined);
-
-    expect(writes.map(({ what }) => what)).toEqual(['machines/m-1/status']);
-    const body = writes[0]?.body as Pick<Machine, 'status'> | undefined;
-    const told = machine((m) => {
-      Object.assign(m.metadata, wrong.metadata);
-      m.status = { ...m.status, machineConditions: body?.status?.machineConditions ?? [] };
-    });
-    expect(await written(told, () => undefined)).toEqual([]);
-  });
-
   test('are made to tell of a maintenance alone, once', async () => {
     const annotations = {
       'machine.sapcloud.io/maintenance': 'true',

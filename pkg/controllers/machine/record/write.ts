@@ -27,13 +27,7 @@ import { machines } from '../../../kube/resource.ts';
 import { isHeld } from '../../machines/status.ts';
 import { machineStatusChange } from '../../machines/status-change.ts';
 import { refusedFor } from '../../machines/node-refusal.ts';
-import {
-  hasWrongNews,
-  machineConditions,
-  refusalSaidBy,
-  refusalShownBy,
-  showsMaintenanceOf,
-} from '../explain/conditions.ts';
+import { machineConditions, refusalSaidBy, refusalShownBy, showsMaintenanceOf } from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
 
 /** Annotations that the machine controller owns. */
@@ -104,7 +98,6 @@ export async function writeStatus(
 /** Whether there is something to tell in the status. */
 function hasNews(before: Machine, after: Machine, refusal: string | undefined): boolean {
   if (machineStatusChange(before, after) !== undefined || refusedFor(before) !== refusedFor(after)) return true;
-  if (hasWrongNews(before)) return true;
   if (!showsMaintenanceOf(before, after)) return true;
   return refusalShownBy(before) !== (refusal ?? refusalSaidBy(after));
 }

@@ -1,0 +1,110 @@
+import { parseDuration } from '../../apis/duration.ts';
+import {
+  DEFAULT_PRIORITY,
+  DELETION_POLICY_ANNOTATION,
+  EFFECTIVE_CREATION_TIMEOUT_ANNOTATION,
+  MARKED_FOR_DELETION_TIME_ANNOTATION,
+  MAX_REPLACEMENTS_ANNOTATION,
+  PREPARE_DELETION_ANNOTATION,
+  PRESERVE_ANNOTATION,
+  PRIORITY_ANNOTATION,
+  UPDATE_ORDER_ANNOTATION,
+  UPGRADE_INDEX_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
+import { problemWith, type AnnotationRule } from '../machines/annotation-rule.ts';
+import { DELETION_POLICIES, isDeletionPolicy } from '../machines/deletion-policy.ts';
+import { MAINTENANCE_RULE } from '../machines/maintenance.ts';
+import { isPreparationValue } from '../machines/prepared-deletion.ts';
+import { isUnderstood as isPreserveValue } from '../machines/preserve-value.ts';
+import { isReplacementLimit } from '../machines/replacement.ts';
+import { isUpdateOrder } from './update-order-value.ts';
+import { isUpgradeIndex } from './upgrade-index.ts';
+import { isPriority } from './victim-order.ts';
+
+/** Type of the condition of an object that has annotations whose values mean nothing, and reason of the Event that tells of it. */
+export const INVALID_ANNOTATION = 'InvalidAnnotation';
+
+const DELETION_POLICY: AnnotationRule = {
+  key: DELETION_POLICY_ANNOTATION,
+  isUnderstood: isDeletionPolicy,
+  allowed: `one of ${DELETION_POLICIES.join(', ')}`,
+  until: 'it counts as graceful',
+};
+const PRESERVE: AnnotationRule = {
+  key: PRESERVE_ANNOTATION,
+  isUnderstood: isPreserveValue,
+  allowed: 'one of now, when-failed, false',
+  until: 'it begins no preservation and ends none',
+};
+const CREATION_TIMEOUT: AnnotationRule = {
+  key: EFFECTIVE_CREATION_TIMEOUT_ANNOTATION,
+  isUnderstood: (value) => parseDuration(value) !== undefined,
+  allowed: 'a duration such as 20m',
+  until: 'spec.creationTimeout counts, or else flag --machine-creation-timeout',
+};
+
+/** The annotations whose values people and their tools choose, by the kinds on which they are read. */
+export const ANNOTATION_RULES = {
+  Machine: [
+    DELETION_POLICY,
+    {
+      key: PREPARE_DELETION_ANNOTATION,
+      isUnderstood: isPreparationValue,
+      allowed: 'true, or false to abort',
+      until: 'it counts as false',
+    },
+    MAINTENANCE_RULE,
+    PRESERVE,
+    {
+      key: UPGRADE_INDEX_ANNOTATION,
+      isUnderstood: isUpgradeIndex,
+      allowed: 'an integer from 1 to 999999999',
+      until: 'it has no effect',
+    },
+    {
+      key: PRIORITY_ANNOTATION,
+      isUnderstood: isPriority,
+      allowed: 'an integer',
+      until: `it counts as ${DEFAULT_PRIORITY}`,
+    },
+    {
+      key: MARKED_FOR_DELETION_TIME_ANNOTATION,
+      isUnderstood: (value) => fromTimestamp(value) !== undefined,
+      allowed: 'a time such as 2026-01-02T15:04:05Z',
+      until: 'it has no effect',
+    },
+    CREATION_TIMEOUT,
+  ],
+  Node: [MAINTENANCE_RULE, PRESERVE],
+  MachineSet: [CREATION_TIMEOUT],
+  MachineDeployment: [
+    DELETION_POLICY,
+    {
+      key: UPDATE_ORDER_ANNOTATION,
+      isUnderstood: isUpdateOrder,
+      allowed: '<group>/<index> or <group>/<index>/first, such as pool/1',
+      until: 'it has no effect',
+    },
+    {
+      key: MAX_REPLACEMENTS_ANNOTATION,
+      isUnderstood: isReplacementLimit,
+      allowed: 'a number or a percentage such as 20%',
+      until: 'it counts as 1',
+    },
+    CREATION_TIMEOUT,
+  ],
+} satisfies Record<string, readonly AnnotationRule[]>;
+
+/** A kind of objects with such annotations. */
+export type AnnotatedKind = keyof typeof ANNOTATION_RULES;
+
+/**
+ * Everything that is wrong with the annotations of an object: each with its value, what would be right, and what counts until it is
+ * corrected. Undefined when nothing is.
+ */
+export function invalidAnnotations(kind: AnnotatedKind, object: KubeObject, where = `the ${kind}`): string | undefined {
+  const problems = ANNOTATION_RULES[kind].map((rule) => problemWith(rule, object, where));
+  return problems.filter((one) => one !== undefined).join(' ') || undefined;
+}
