@@ -11,8 +11,8 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/update-order.ts',
-    from: 'const open = first.filter((other) => !isRolledOut(other));',
-    to: 'const open = first;',
+    from: 'goesBefore(other, order) && !isRolledOut(other)',
+    to: 'goesBefore(other, order)',
     why: 'Nothing of a group is ever rolled out but the first.',
     tests: ['pkg/controllers/machine-deployment/update-order.test.ts'],
   },
@@ -728,5 +728,12 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
     to: ']);',
     why: 'A rollback brings back that machines are deleted without a drain.',
     tests: ['pkg/controllers/machine-deployment/rollback.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/update-order.ts',
+    from: 'const updating = open.filter(({ hasOld, hasUpdated }) => hasOld || !hasUpdated);',
+    to: 'const updating = open;',
+    why: 'Workers are updated before any control plane, because another pool is being scaled.',
+    tests: ['pkg/controllers/machine-deployment/update-order.test.ts'],
   },
 ];

@@ -36,7 +36,7 @@ import { isScalingEvent, scale, replaceNamed, type ScalingFacts } from './scalin
 import { EMPTY_SET } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 import { hasOldMachines, isToBegin } from './rollout-begin.ts';
-import { orderHold } from './update-order.ts';
+import { orderHold, type UpdateState } from './update-order.ts';
 import { machineDeploymentStatusChange, statusOf, type Unsupported } from './status.ts';
 import { claimedSets, observeWorld, ownedMachines, type World } from './world.ts';
 
@@ -170,7 +170,7 @@ export class MachineDeploymentController {
 
   async #act(world: World, replacements: ReadonlySet<string>, signal: AbortSignal): Promise<Acted> {
     const { deployment } = world;
-    const hold = isToBegin(world) ? orderHold(deployment, this.#others(deployment), this.#hasUpdated) : undefined;
+    const hold = isToBegin(world) ? orderHold(deployment, this.#others(deployment), this.#updateState) : undefined;
     const pass: RolloutPass = { deps: this.#deps, marker: this.#marker, world, signal, replacements };
     const isPaused = deployment.spec.paused === true;
     if (!isPaused && rollbackRevisionOf(deployment) !== undefined) return this.#rollBack(pass, hold !== undefined);
@@ -215,9 +215,13 @@ export class MachineDeploymentController {
     return this.#deps.machineDeployments.list().filter((other) => other.metadata.namespace === metadata.namespace);
   }
 
-  readonly #hasUpdated = (other: MachineDeployment): boolean => {
-    const { newSet, machinesOf } = observeWorld(this.#deps, other);
-    return newSet !== undefined && machinesOf(newSet).some(isAvailable);
+  readonly #updateState = (other: MachineDeployment): UpdateState => {
+    const world = observeWorld(this.#deps, other);
+    const { newSet, machinesOf } = world;
+    return {
+      hasOld: hasOldMachines(world),
+      hasUpdated: newSet !== undefined && machinesOf(newSet).some(isAvailable),
+    };
   };
 
   /** Without the set of the present template there would be no revision to leave; it grows unless the rollout has to wait. */

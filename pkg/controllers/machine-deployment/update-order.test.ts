@@ -63,8 +63,9 @@ describe('a rollout', () => {
     readonly title: string;
     readonly order?: string;
     readonly others: readonly BuiltMachineDeployment[];
-    /** Those of `others` that have a Machine that is updated and available. */
+    /** Those of `others` that have a Machine that is updated and available, and those that have Machines of another template. */
     readonly updated?: readonly string[];
+    readonly old?: readonly string[];
     readonly waitsFor: string | undefined;
   }
 
@@ -160,6 +161,7 @@ describe('a rollout', () => {
       title: 'that waits for the first waits while none is updated',
       order: 'g/2/first',
       others: [deployment('a', 'g/1', rolling)],
+      old: ['a'],
       waitsFor: 'the first updated Machine of MachineDeployment a,',
     },
     {
@@ -167,7 +169,38 @@ describe('a rollout', () => {
       order: 'g/2/first',
       others: [deployment('a', 'g/1', rolling), deployment('b', 'g/0', rolling)],
       updated: ['b'],
+      old: ['a', 'b'],
       waitsFor: undefined,
+    },
+    {
+      title: 'that waits for the first does not begin because of one that needed no update',
+      order: 'g/2/first',
+      others: [deployment('a', 'g/1', rolling), deployment('b', 'g/0')],
+      updated: ['b'],
+      old: ['a'],
+      waitsFor: 'the first updated Machine of MachineDeployment a,',
+    },
+    {
+      title: 'that waits for the first does not begin because of one that is only made larger',
+      order: 'g/2/first',
+      others: [deployment('a', 'g/1', rolling), deployment('b', 'g/0', rolling)],
+      updated: ['b'],
+      old: ['a'],
+      waitsFor: 'the first updated Machine of MachineDeployment a,',
+    },
+    {
+      title: 'that waits for the first waits for nobody who is only made larger',
+      order: 'g/2/first',
+      others: [deployment('b', 'g/0', rolling)],
+      updated: ['b'],
+      waitsFor: undefined,
+    },
+    {
+      title: 'that waits for the first waits for one whose old machines are gone, and whose new ones are not there yet',
+      order: 'g/2/first',
+      others: [deployment('a', 'g/1', rolling), deployment('b', 'g/0', rolling)],
+      updated: ['b'],
+      waitsFor: 'the first updated Machine of MachineDeployment a,',
     },
     {
       title: 'that waits for the first begins when all are rolled out, although they want no machine',
@@ -186,10 +219,13 @@ describe('a rollout', () => {
       others: ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => deployment(name, 'g/1', rolling)),
       waitsFor: 'MachineDeployment a, b, c, d, e and 2 more,',
     },
-  ])('$title', ({ order, others, updated = [], waitsFor }) => {
+  ])('$title', ({ order, others, updated = [], old = [], waitsFor }) => {
     const it = deployment('it', order, rolling);
 
-    const hold = orderHold(it, [it, ...others], ({ metadata }) => updated.includes(metadata.name));
+    const hold = orderHold(it, [it, ...others], ({ metadata: { name } }) => ({
+      hasOld: old.includes(name),
+      hasUpdated: updated.includes(name),
+    }));
 
     expect(hold?.message ?? 'it begins').toContain(waitsFor ?? 'it begins');
   });

@@ -12,29 +12,44 @@ export interface OrderHold {
 /** So many MachineDeployments that go first are named. */
 const MAX_NAMED = 5;
 
+/** Which Machines a MachineDeployment has, by its present template. */
+export interface UpdateState {
+  /** Machines of another template are there, or wanted. */
+  readonly hasOld: boolean;
+  /** A Machine of the present template is available. */
+  readonly hasUpdated: boolean;
+}
+
 /**
  * What a rollout of `deployment` waits for: that all of `others` that go first have been rolled out to their present template, or, with
- * `/first`, that one of them has a Machine that is updated and available. Undefined when it may begin. `others` are the MachineDeployments
- * of its namespace. One that is being deleted is not waited for; one that is paused, frozen or does not get on is.
+ * `/first`, that one of those which still have to be updated has a Machine that is updated and available. One that needed no update
+ * says nothing of the new template. Undefined when it may begin. `others` are the MachineDeployments of its namespace. One that is
+ * being deleted is not waited for; one that is paused, frozen or does not get on is.
  */
 export function orderHold(
   deployment: MachineDeployment,
   others: readonly MachineDeployment[],
-  hasUpdatedMachine: (other: MachineDeployment) => boolean,
+  stateOf: (other: MachineDeployment) => UpdateState,
 ): OrderHold | undefined {
   const order = updateOrderOf(deployment);
   if (order === undefined) return undefined;
-  const first = others.filter((other) => goesBefore(other, order));
-  const open = first.filter((other) => !isRolledOut(other));
-  if (open.length === 0 || (order.waitsForFirst && first.some(hasUpdatedMachine))) return undefined;
-  const named = open
+  const open = others.filter((other) => goesBefore(other, order) && !isRolledOut(other));
+  const awaited = order.waitsForFirst ? firstAwaited(open.map((one) => ({ one, ...stateOf(one) }))) : open;
+  if (awaited.length === 0) return undefined;
+  const named = awaited
     .toSorted(byOrder)
     .slice(0, MAX_NAMED)
-    .map((one) => `${one.metadata.name}${stateOf(one)}`);
-  const more = open.length > MAX_NAMED ? ` and ${open.length - MAX_NAMED} more` : '';
+    .map((one) => `${one.metadata.name}${noteOn(one)}`);
+  const more = awaited.length > MAX_NAMED ? ` and ${awaited.length - MAX_NAMED} more` : '';
   const what = order.waitsForFirst ? 'the first updated Machine of' : 'the rollout of';
   const message = `Waits for ${what} MachineDeployment ${named.join(', ')}${more}, by annotation ${UPDATE_ORDER_ANNOTATION}: change it to begin now.`;
   return { message };
+}
+
+/** Those of which one has to have an updated Machine; none when one has. What only lacks Machines of its template is not updated. */
+function firstAwaited(open: readonly ({ readonly one: MachineDeployment } & UpdateState)[]): MachineDeployment[] {
+  const updating = open.filter(({ hasOld, hasUpdated }) => hasOld || !hasUpdated);
+  return updating.some(({ hasUpdated }) => hasUpdated) ? [] : updating.map(({ one }) => one);
 }
 
 /** Whether a rollout of `later` may wait for `earlier`. */
@@ -55,7 +70,7 @@ function byOrder(a: MachineDeployment, b: MachineDeployment): number {
   return a.metadata.name < b.metadata.name ? -1 : 1;
 }
 
-function stateOf({ spec, status }: MachineDeployment): string {
+function noteOn({ spec, status }: MachineDeployment): string {
   if (spec.paused === true) return ' (paused)';
   const has = (type: string, want: string): boolean =>
     status?.conditions?.some((one) => one.type === type && one.status === want) === true;
