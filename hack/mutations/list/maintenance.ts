@@ -95,9 +95,16 @@ export const MAINTENANCE: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/in-place.ts',
-    from: '.filter((one) => !isUnderMaintenance(one.machine))',
-    to: '',
+    from: '!isUnderMaintenance(machine) && !isUnderPreparation(machine)',
+    to: '!isUnderPreparation(machine)',
     why: 'A machine in maintenance is updated in place.',
+    tests: ['pkg/controllers/machine-deployment/in-place.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/in-place.ts',
+    from: '!isUnderMaintenance(machine) && !isUnderPreparation(machine)',
+    to: '!isUnderMaintenance(machine)',
+    why: 'A Node is chosen for an update that will never come, and uses up what may be unavailable.',
     tests: ['pkg/controllers/machine-deployment/in-place.test.ts'],
   },
   {

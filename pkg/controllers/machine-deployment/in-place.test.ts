@@ -2,6 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
+  DELETION_PREPARATION_SINCE_ANNOTATION,
+  PREPARE_DELETION_ANNOTATION,
   SELECTED_FOR_UPDATE_LABEL,
   UPDATE_RESULT_LABEL,
   UPGRADE_INDEX_ANNOTATION,
@@ -33,6 +35,7 @@ interface Made {
   /** Failed and preserved; by its update when that is its last operation. */
   readonly kept?: 'Create' | 'InPlaceUpdate';
   readonly isMaintained?: boolean;
+  readonly preparation?: 'asked' | 'undone';
 }
 
 const CANDIDATE = { [CANDIDATE_FOR_UPDATE_LABEL]: 'true' };
@@ -48,6 +51,7 @@ function made({
   index,
   kept,
   isMaintained = false,
+  preparation,
 }: Made): NodeOfMachine {
   const conditions = reason === undefined ? [] : [{ type: 'InPlaceUpdate', status: 'True' as const, reason }];
   return {
@@ -61,6 +65,8 @@ function made({
       }
       if (index !== undefined) m.metadata.annotations[UPGRADE_INDEX_ANNOTATION] = index;
       if (isMaintained) m.metadata.annotations = { 'machine.sapcloud.io/maintenance': 'true' };
+      if (preparation === 'asked') m.metadata.annotations[PREPARE_DELETION_ANNOTATION] = 'true';
+      if (preparation === 'undone') m.metadata.annotations[DELETION_PREPARATION_SINCE_ANNOTATION] = '';
       if (isMoved) m.metadata.labels[UPDATE_RESULT_LABEL] = 'successful';
     }),
     node: node((n) => {
@@ -207,6 +213,11 @@ describe('choosing Nodes', () => {
       now: { size: 3, available: 3 },
       unavailable: 5,
       chosen: ['m-1'],
+    },
+    {
+      title: 'none of those whose deletion is prepared, or whose Node is given back after that',
+      of: [{ preparation: 'asked' }, { preparation: 'undone' }, {}, {}, {}],
+      chosen: ['m-2', 'm-3'],
     },
     { title: 'candidates only', of: [{ labels: {} }, {}, {}, {}, {}], chosen: ['m-1', 'm-2'] },
     {

@@ -4,6 +4,7 @@ import { nodeNameOf, phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { isUnderMaintenance } from '../machines/maintenance.ts';
+import { isUnderPreparation } from '../machines/prepared-deletion.ts';
 import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../replicas/machine-state.ts';
 import type { NodeOfMachine } from './node-marker.ts';
 import { byAge, sumOf, type Resizes, type SetFacts } from './set-facts.ts';
@@ -106,8 +107,8 @@ export function toMove(
  *
  * A Machine of an old set that has failed and is preserved is missing anyway, unless its update made it so: an image that no Machine
  * survives would take one after the other. An updated one counts as unavailable until its Node was given back, for no pod can run there:
- * were none given back, all would end up cordoned. Nodes that are left alone, because they refused, and those of machines in maintenance
- * are passed over.
+ * were none given back, all would end up cordoned. Nodes that are left alone, because they refused, and those of machines in maintenance,
+ * or whose deletion is prepared, are passed over.
  */
 export function toSelect(
   oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
@@ -130,7 +131,7 @@ export function toSelect(
   const count = Math.min(usable - least, replicas - newSet.facts.size - underway);
   const candidates = all
     .filter((one) => !isUnderway(one) && isCandidate(one) && one.node !== undefined && !isLeftAlone(one.node))
-    .filter((one) => !isUnderMaintenance(one.machine))
+    .filter(({ machine }) => !isUnderMaintenance(machine) && !isUnderPreparation(machine))
     .toSorted((a, b) => byUpgradeIndex(a.machine, b.machine));
   const [available, others] = [true, false].map((is) =>
     candidates.filter(({ machine }) => isAvailable(machine) === is),

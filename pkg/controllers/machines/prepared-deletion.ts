@@ -23,6 +23,11 @@ export function hasPreparationBegun({ metadata }: Pick<Machine, 'metadata'>): bo
   return metadata.annotations?.[DELETION_PREPARATION_SINCE_ANNOTATION] !== undefined;
 }
 
+/** Whether a machine is to be deleted once its Node is empty, or that is being undone: nothing else is begun with it. */
+export function isUnderPreparation(machine: Pick<Machine, 'metadata'>): boolean {
+  return isPreparationAsked(machine) || hasPreparationBegun(machine);
+}
+
 /** What was told of the preparation when the status was last written. For display. */
 export function preparationShownBy({ status }: Pick<Machine, 'status'>): MachineCondition | undefined {
   return status?.machineConditions?.find(({ type }) => type === DELETION_PREPARED);

@@ -353,6 +353,34 @@ describe('an abort', () => {
     expect(world.nodes.cache.get('m-1')?.spec?.unschedulable).toBe(true);
   });
 
+  test.each([
+    { what: 'its other Node', on: 'm-2', lifted: ['m-1'] },
+    { what: 'the Node that it names', on: 'm-1', lifted: ['m-2'] },
+    { what: 'the Machine, which means the Node that it names', on: 'machine', lifted: ['m-2'] },
+    { what: 'none of them', on: 'nothing', lifted: ['m-1', 'm-2'] },
+  ])('of a machine with two Nodes, with maintenance asked for on $what, uncordons $lifted', async ({ on, lifted }) => {
+    const world = start();
+    await run(world);
+    const MAINTAINED = { 'machine.sapcloud.io/maintenance': 'true' };
+    for (const name of ['m-1', 'm-2']) {
+      world.nodes.cache.put(
+        node((n) => {
+          Object.assign(n.metadata, { name, uid: `uid-of-${name}`, resourceVersion: '50' });
+          n.metadata.labels = { 'node.gardener.cloud/machine-name': 'm-1' };
+          n.metadata.annotations = { [MARK]: 'true', ...(on === name ? MAINTAINED : {}) };
+          n.spec.unschedulable = true;
+        }),
+      );
+    }
+    if (on === 'machine') world.annotate(current(world), MAINTAINED);
+
+    takeBack(world);
+    expect((await run(world)).at(-1)).toBeUndefined();
+
+    const isLifted = (name: string): boolean => world.nodes.cache.get(name)?.spec?.unschedulable !== true;
+    expect(['m-1', 'm-2'].filter(isLifted)).toEqual(lifted);
+  });
+
   test('lifts a cordon that was sent before and comes after it', async () => {
     const world = start();
     await run(world);

@@ -32,7 +32,7 @@ import { tellProgress } from '../drain/report.ts';
 import type { DrainState, Drains } from '../drain/session.ts';
 import type { MachineAccess } from '../machine-access.ts';
 import type { News } from '../news.ts';
-import { namedNode } from '../node/named-node.ts';
+import { namedNode, type NamedNode } from '../node/named-node.ts';
 import { liftOwnCordon, withoutOwnCordon } from '../node/own-cordon.ts';
 import { planPreparation } from './plan.ts';
 
@@ -231,7 +231,7 @@ async function abort(deps: Own, ctx: MachineContext): Promise<StepResult> {
   // What it has sent may still cordon the Node.
   if (deps.activities.get(uid, 'drain')?.state === 'running') return waitFor('the drain to stop');
   try {
-    if (nodes !== undefined && !isMaintained(ctx, nodes)) await uncordon(deps, ctx, nodes);
+    if (nodes !== undefined) await uncordon(deps, ctx, nodes);
   } catch (err) {
     if (isConflict(err)) return requeue(CONFLICT_RETRY_MS, 'the Node as it is now');
     if (!(err instanceof ApiError) || ctx.signal.aborted) throw err;
@@ -255,7 +255,7 @@ async function liftLeft({ machines }: Deps, ctx: MachineContext): Promise<void> 
   const { nodes, pass, log } = ctx;
   const node = namedNode(ctx, machines);
   if (nodes === undefined || typeof node !== 'object' || withoutOwnCordon(node) === undefined) return;
-  if (isMaintained(ctx, nodes)) return;
+  if (isMaintained(ctx, node, node)) return;
   try {
     await liftOwnCordon(ctx, nodes, node);
   } catch (err) {
@@ -265,17 +265,22 @@ async function liftLeft({ machines }: Deps, ctx: MachineContext): Promise<void> 
   }
 }
 
-/** Whether a maintenance is asked for, or not over yet: it cares for the cordon. */
-function isMaintained({ machine }: MachineContext, nodes: NodeAccess): boolean {
-  if (machine.metadata.annotations?.[MAINTENANCE_SINCE_ANNOTATION] !== undefined) return true;
-  return asksMaintenance(machine, nodes.ofMachine(machine)[0]);
+/**
+ * Whether a maintenance needs a Node of the machine cordoned: it is asked for on that Node, or it is the Node that the Machine names, of a
+ * machine whose maintenance is asked for, or not over yet.
+ */
+function isMaintained({ machine }: MachineContext, node: Node, named: NamedNode): boolean {
+  const isNamed = typeof named === 'object' && named.metadata.uid === node.metadata.uid;
+  const isRecorded = machine.metadata.annotations?.[MAINTENANCE_SINCE_ANNOTATION] !== undefined;
+  return isNamed ? isRecorded || asksMaintenance(machine, node) : asksMaintenance(node, undefined);
 }
 
 /** Live: a cordon that the cache does not show yet would stay forever. */
 async function uncordon({ machines }: Deps, ctx: MachineContext, nodes: NodeAccess): Promise<void> {
+  const named = namedNode(ctx, machines);
   for (const { metadata } of await nodesOf(ctx, machines, nodes)) {
     const live = await nodes.read(metadata.name, ctx.signal);
-    if (live?.metadata.uid === metadata.uid) await liftOwnCordon(ctx, nodes, live);
+    if (live?.metadata.uid === metadata.uid && !isMaintained(ctx, live, named)) await liftOwnCordon(ctx, nodes, live);
   }
 }
 
