@@ -24,6 +24,8 @@ export interface ObjectMeta {
   annotations?: Record<string, string>;
   finalizers?: string[];
   ownerReferences?: OwnerReference[];
+  /** Who set which field. Never read here; one empty entry in a patch ends the record. */
+  managedFields?: readonly object[];
 }
 
 /** What every object of the API server has. */

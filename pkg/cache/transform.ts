@@ -8,9 +8,8 @@ export type Transform<T extends KubeObject> = (object: T) => T;
  * deleting a member in place costs more memory than it saves.
  */
 export function dropManagedFields<T extends KubeObject>(object: T): T {
-  const metadata = object.metadata as T['metadata'] & { managedFields?: unknown };
-  if (metadata.managedFields === undefined) return object;
-  const { managedFields: _, ...kept } = metadata;
+  if (object.metadata.managedFields === undefined) return object;
+  const { managedFields: _, ...kept } = object.metadata;
   object.metadata = kept as T['metadata'];
   return object;
 }

@@ -53,7 +53,10 @@ interface Written {
 /** A burst of 2,000 machines must keep its Events, three each, while they trail behind; about 6 MB at worst. */
 const MAX_PENDING = 10_000;
 const MAX_WRITTEN = 4_096;
+/** They trail behind: what machines wait for goes first. */
 const SENDERS = 4;
+/** At the end nothing else is written, and what still waits is lost. */
+const SENDERS_AT_STOP = 32;
 /** As client-go: twelve tries, about 10 s apart. */
 const MAX_ATTEMPTS = 12;
 const RETRY_MS = 10_000;
@@ -70,6 +73,7 @@ export class EventRecorder implements Recorder {
   readonly #sending = new Set<string>();
   readonly #written = new BoundedMap<string, Written>(MAX_WRITTEN);
   readonly #stopping = new AbortController();
+  #senders = SENDERS;
   #cancelTimer: (() => void) | undefined;
   #idle: (() => void)[] = [];
 
@@ -94,8 +98,9 @@ export class EventRecorder implements Recorder {
     });
   }
 
-  /** Writes what waits, for at most `timeoutMs`; then drops the rest and everything recorded later. */
+  /** Writes what waits, for at most `timeoutMs`; then drops the rest, which is told, and everything recorded later. */
   async stop(timeoutMs: number): Promise<void> {
+    this.#senders = SENDERS_AT_STOP;
     for (const pending of this.#pending.values()) pending.notBeforeMs = 0;
     this.#pump();
     if (this.#pending.size + this.#sending.size > 0) {
@@ -105,7 +110,7 @@ export class EventRecorder implements Recorder {
     }
     this.#stopping.abort(new Error('the recorder has stopped'));
     this.#cancelTimer?.();
-    this.#pending.clear();
+    this.#drop();
   }
 
   #enqueue(pending: Pending): void {
@@ -126,7 +131,7 @@ export class EventRecorder implements Recorder {
     const nowMs = this.#parts.clock.monotonicMs();
     let soonestMs = Infinity;
     for (const pending of this.#pending.values()) {
-      if (this.#sending.size >= SENDERS) return;
+      if (this.#sending.size >= this.#senders) return;
       if (this.#sending.has(pending.key)) continue;
       if (pending.notBeforeMs > nowMs) {
         soonestMs = Math.min(soonestMs, pending.notBeforeMs);
@@ -160,6 +165,15 @@ export class EventRecorder implements Recorder {
       if (!this.#stopping.signal.aborted) this.#pump();
       if (this.#pending.size + this.#sending.size === 0) this.#endWaiting();
     }
+  }
+
+  /** Gives up what still waits. What is being sent may arrive, or fails by itself. */
+  #drop(): void {
+    const count = this.#pending.size;
+    this.#pending.clear();
+    if (count === 0) return;
+    this.#count('dropped', count);
+    this.#parts.log.warn({ events: count }, 'gave up Events that still waited at the end');
   }
 
   /** What failed waits again, with what has happened meanwhile. */
@@ -216,7 +230,7 @@ export class EventRecorder implements Recorder {
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  #count(fate: 'written' | 'overflow' | 'failed'): void {
-    this.#parts.metrics.events.inc({ fate });
+  #count(fate: 'written' | 'overflow' | 'failed' | 'dropped', count = 1): void {
+    this.#parts.metrics.events.inc({ fate }, count);
   }
 }

@@ -7,7 +7,7 @@ export function eventMetrics(registry: Registry) {
   return {
     events: declaring(registry).counter(
       'machinist_events_total',
-      'Events that were to be written, by what became of them (written, overflow, failed).',
+      'Events that were to be written, by what became of them (written, overflow, failed, dropped at a stop).',
       ['fate'],
     ),
   };

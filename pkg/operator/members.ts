@@ -16,7 +16,7 @@ import type { Clusters } from './clusters.ts';
 import type { OwnLeadership } from './leadership.ts';
 import { probesOf } from './probes.ts';
 
-const RECORDER_STOP_MS = 2_000;
+const RECORDER_STOP_MS = 4_000;
 
 /** What a log begins with. */
 export interface StartOptions {

@@ -262,6 +262,7 @@ export class FakeWorld {
     };
     return {
       ensure: () => (this.tokenFailure === undefined ? call('ensure') : Promise.reject(this.tokenFailure)),
+      forgo: () => void this.tokenCalls.push('forgo'),
       find: () => call('find'),
       remove: async () => {
         await call('remove');

@@ -42,14 +42,15 @@ afterAll(async () => {
 function recorderOf(through: Pick<Writer, 'create' | 'patch'> = writer) {
   const clock = new FakeClock();
   const registry = new Registry();
+  const warnings: unknown[] = [];
   const recorder = new EventRecorder({
     source: { component: 'machineset-controller' },
     writer: through,
     clock,
-    log: silentLogger,
+    log: { ...silentLogger, warn: (fields, message) => warnings.push({ ...fields, message }) },
     metrics: eventMetrics(registry),
   });
-  return { recorder, clock, registry };
+  return { recorder, clock, registry, warnings };
 }
 
 const subjectIn = (ns: string, name = 'set-1'): EventSubject => ({
@@ -189,17 +190,25 @@ describe('the event recorder', () => {
   });
 
   test('never grows without bound, and gives up what cannot be written in time', async () => {
-    const { recorder, registry, clock } = recorderOf({
-      create: () => new Promise(() => undefined),
-      patch: () => new Promise(() => undefined),
-    });
+    let sent = 0;
+    const never = (): Promise<never> => {
+      sent += 1;
+      return new Promise(() => undefined);
+    };
+    const { recorder, registry, clock, warnings } = recorderOf({ create: never, patch: never });
 
     for (let i = 0; i < 12_000; i++) recorder.record({ subject: subjectIn('none', `set-${i}`), ...created });
     const stopping = recorder.stop(5_000);
     clock.advance(5_000);
     await stopping;
 
-    expect(await registry.metrics()).toContain('machinist_events_total{fate="overflow"} 1996');
+    const text = await registry.metrics();
+    expect(text).toContain('machinist_events_total{fate="overflow"} 1996');
+    expect(sent).toBe(32);
+    expect(text).toContain(`machinist_events_total{fate="dropped"} ${12_000 - 1_996 - sent}`);
+    expect(warnings).toEqual([
+      { events: 12_000 - 1_996 - sent, message: 'gave up Events that still waited at the end' },
+    ]);
   });
 
   test('drops what the server refuses for good', async () => {

@@ -134,6 +134,20 @@ describe('bootstrap tokens, as the shipped roles allow them', () => {
     expect(await find(legacyTokenID(one.metadata.name) ?? '')).toBeUndefined();
   });
 
+  test('are not looked for after a VM that was made without one', async () => {
+    const one = newMachine();
+    const tokens = process();
+    tokens.forgo(one);
+    await tokens.remove(one, () => false, never);
+    expect(session.requests).toEqual([]);
+
+    // Another VM of it, with other user data.
+    await tokens.ensure(one, LIFETIME_MS, never);
+    tokens.forgo(one);
+    await tokens.remove(one, () => false, never);
+    expect(await find(legacyTokenID(one.metadata.name) ?? '')).toBeUndefined();
+  });
+
   const texts = [
     { what: 'in its old words', textFor: () => OLD_DESCRIPTION },
     { what: 'by name', textFor: describedFor },

@@ -1,11 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import { NODE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Secret } from '../../pkg/apis/wire.ts';
 import { legacyTokenID, tokenSecretName } from '../../pkg/controllers/machine/tokens/token-id.ts';
 import { mergePatch, statusPatch, strategicPatch } from '../../pkg/kube/patch.ts';
-import { events, machineClasses, machines, nodes, secrets } from '../../pkg/kube/resource.ts';
-import { privateControlPlane } from '../env/environment.ts';
+import { events, machineClasses, machines, machineSets, nodes, secrets } from '../../pkg/kube/resource.ts';
+import { controllerReference } from '../../pkg/reconcile/ownership.ts';
+import { forCreation, machineSet } from '../builders.ts';
+import { connect, privateControlPlane } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 
@@ -78,6 +81,37 @@ describe('a Machine on a real API server', () => {
       return told;
     });
     expect(new Set(reasons)).toEqual(new Set(['VMCreated', 'NodeJoined', 'Drained', 'VMDeleted']));
+  });
+
+  test('has no managedFields kept when it is of a MachineSet, and can be applied nevertheless', async () => {
+    await using world = await MachineWorld.open();
+    const set = await world.user.writer.create(
+      'create',
+      machineSets,
+      forCreation(machineSet((m) => (m.metadata.namespace = world.namespace))),
+    );
+    const alone = await world.settled(await world.create());
+    const owned = await world.settled(
+      await world.create((m) => {
+        m.metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+      }),
+    );
+
+    expect(alone.metadata.managedFields?.length).toBeGreaterThan(0);
+    expect(owned.metadata.managedFields).toBeUndefined();
+
+    const api = connect().api();
+    const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/machines/${owned.metadata.name}`;
+    const applying = async (annotations: Record<string, string>): Promise<Record<string, string>> => {
+      const body = { apiVersion: API_VERSION, kind: 'Machine', metadata: { name: owned.metadata.name, annotations } };
+      const type = 'application/apply-patch+yaml';
+      const answer = await api.request(`${path}?fieldManager=a`, { method: 'PATCH', contentType: type, body });
+      expect(answer.status).toBe(200);
+      return (await world.read(owned.metadata.name)).metadata.annotations ?? {};
+    };
+    expect(await applying({ mine: 'yes' })).toEqual({ ...owned.metadata.annotations, mine: 'yes' });
+    expect(await applying({})).toEqual(owned.metadata.annotations);
+    await api.close();
   });
 
   test('costs nothing while nothing happens', async () => {

@@ -423,6 +423,7 @@ test.each([
   const id = Buffer.from('abcde').toString('hex').slice(0, 6);
   const tokens = {
     ensure: () => Promise.reject(new Error('not asked for')),
+    forgo: () => undefined,
     find: () => Promise.reject(new Error('not asked for')),
     remove: (_m: Machine, spare: (id: string) => boolean) => Promise.resolve(void asked.push(spare(id))),
   };

@@ -126,7 +126,7 @@ describe('a new machine', () => {
     expect(world.tokenCalls).toEqual(['ensure', 'remove', 'remove', 'remove']);
   });
 
-  test('mints no token for user data that has no place for one', async () => {
+  test('mints no token for user data that has no place for one, and will look for none', async () => {
     const world = start();
     world.secrets.put(
       secret((s) => {
@@ -135,7 +135,7 @@ describe('a new machine', () => {
     );
     await run(world);
 
-    expect(world.tokenCalls).toEqual([]);
+    expect(world.tokenCalls).toEqual(['forgo']);
   });
 
   test('is not created twice when the write that records the VM is lost', async () => {

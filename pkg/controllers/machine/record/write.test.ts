@@ -64,6 +64,31 @@ describe('what a pass writes', () => {
     });
   });
 
+  test.each([
+    { of: 'a MachineSet', kind: 'MachineSet', recorded: undefined, now: 'sim:///n-2', ends: true },
+    { of: 'nobody', kind: undefined, recorded: undefined, now: 'sim:///n-2', ends: false },
+    { of: 'another kind', kind: 'Pool', recorded: undefined, now: 'sim:///n-2', ends: false },
+    { of: 'a MachineSet', kind: 'MachineSet', recorded: 'sim:///n-2', now: 'sim:///n-2', ends: false },
+    { of: 'a MachineSet', kind: 'MachineSet', recorded: 'sim:///n-2', now: undefined, ends: false },
+  ])(
+    'ends the record of who set which field: $ends, for a Machine of $of whose provider id was $recorded and becomes $now',
+    ({ kind, recorded, now, ends }) => {
+      const owned = structuredClone(before);
+      if (recorded !== undefined) owned.spec = { ...owned.spec, providerID: recorded };
+      else delete owned.spec?.providerID;
+      if (kind !== undefined)
+        owned.metadata.ownerReferences = [{ apiVersion: 'v1', kind, name: 'o', uid: 'o1', controller: true }];
+      const after = copyOf(owned);
+      after.metadata.labels = { node: 'n-3' };
+      if (now === undefined) delete after.spec.providerID;
+      else after.spec.providerID = now;
+
+      const { metadata } = mainPatch(owned, after, false)?.body as { metadata: object };
+
+      expect('managedFields' in metadata ? metadata.managedFields : undefined).toEqual(ends ? [{}] : undefined);
+    },
+  );
+
   test('takes away members of the status that are gone', () => {
     const after = change((copy) => {
       copy.status.currentStatus = { phase: 'Unknown' };

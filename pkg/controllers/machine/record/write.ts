@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { isBeingDeleted, refOf, type ObjectMeta } from '../../../apis/meta.ts';
+import { controllerOf, isBeingDeleted, refOf, type ObjectMeta } from '../../../apis/meta.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import { concernedClusters } from '../../../driver/concerned-clusters.ts';
 import type { Writer } from '../../../kube/client.ts';
@@ -115,6 +115,7 @@ export function mainPatch(before: Machine, after: Machine, strict: boolean): Pat
   const change = mainChange(before, after);
   const { finalizers, annotations } = change.metadata ?? {};
   if (Object.keys(change).length === 0) return undefined;
+  if (endsFieldTracking(before, change)) change.metadata = { ...change.metadata, managedFields: [{}] };
   // What a user asks for may change at any moment: only what was seen is taken away.
   const requestChanged = [PRESERVE_ANNOTATION, DELETION_PREPARATION_SINCE_ANNOTATION].some(
     (key) => key in (annotations ?? {}),
@@ -122,6 +123,16 @@ export function mainPatch(before: Machine, after: Machine, strict: boolean): Pat
   return finalizers !== undefined || requestChanged || strict
     ? mergePatchIfUnchanged(before, change)
     : mergePatch(before, change);
+}
+
+/**
+ * Whether this patch asks the API server to keep no `managedFields` of the Machine any more: one empty entry clears them, and an object
+ * without any gets them again only by a server-side apply (Kubernetes documentation, "Server-Side Apply", "Clearing managedFields").
+ * Keeping them is half of what every later patch costs the server. Asked once, when the VM of a Machine of a MachineSet is recorded: hardly
+ * anybody applies such Machines, and what is applied later is not cleared again.
+ */
+function endsFieldTracking(before: Machine, { spec }: MergePatch<Machine>): boolean {
+  return typeof spec?.providerID === 'string' && controllerOf(before)?.kind === 'MachineSet';
 }
 
 /** What a pass changed of the fields that we own outside of the status: label `node`, the annotations, finalizers and provider id. */

@@ -20,6 +20,8 @@ const MAX_ATTEMPTS = 20;
 export interface TokenAccess {
   /** The token (`id.secret`) with which this machine's VM joins, valid for at least `lifetimeMs` from now. */
   ensure(machine: Machine, lifetimeMs: number, signal: AbortSignal): Promise<string>;
+  /** This machine's VM is made without a token, so that there will be none to delete. */
+  forgo(machine: Machine): void;
   /** The token that this machine's VM was started with, by us or by the original; a new one when there is none. */
   find(machine: Machine, lifetimeMs: number, signal: AbortSignal): Promise<string>;
   /**
@@ -65,6 +67,9 @@ export class BootstrapTokens {
   of(target: TokenTarget): TokenAccess {
     return {
       ensure: (machine, lifetimeMs, signal) => this.#ensure(target, machine, lifetimeMs, signal),
+      forgo: ({ metadata: { uid } }) => {
+        if (!this.#known.has(uid)) this.#known.set(uid, { state: 'gone' });
+      },
       find: (machine, lifetimeMs, signal) => this.#find(target, machine, lifetimeMs, signal),
       remove: (machine, spare, signal) => this.#remove(target, machine, spare, signal),
     };

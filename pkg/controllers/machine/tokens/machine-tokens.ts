@@ -51,10 +51,12 @@ export class MachineTokens {
     signal: AbortSignal,
   ): Promise<Data> {
     const userData = secretData[USER_DATA];
+    const tokens = nodes && this.#deps.bootstrapTokens.of(nodes.target);
+    const isWanted = userData !== undefined && wantsToken(userData);
+    if (!isWanted && made === 'now') tokens?.forgo(machine);
     if (userData === undefined) return secretData;
     const values: { machineName: string; token?: string } = { machineName: machine.metadata.name };
-    if (nodes !== undefined && wantsToken(userData)) {
-      const tokens = this.#deps.bootstrapTokens.of(nodes.target);
+    if (isWanted && tokens !== undefined) {
       const lifetimeMs = creationTimeoutMsOf(machine, this.#deps.settings);
       values.token = await tokens[made === 'now' ? 'ensure' : 'find'](machine, lifetimeMs, signal);
     }
