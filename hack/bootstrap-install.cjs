@@ -19,6 +19,7 @@ const programs = {
   test: ['hack/test/main.ts'],
   check: ['hack/check/main.ts'],
   mutations: ['hack/mutations/main.ts'],
+  bench: ['hack/bench/main.ts'],
 };
 
 /** Installs if needed, then runs `command` and ends with its exit code. */

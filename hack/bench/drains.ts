@@ -1,16 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Api } from '../control-plane/api.ts';
-import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
-import { freePort } from '../control-plane/ports.ts';
+import { applyManifests, parseManifests } from '../control-plane/apply.ts';
 import { number, readOptions } from '../options.ts';
+import { startBed } from './bed.ts';
 import { usageOf } from './process-usage.ts';
-import { startProgram } from './programs.ts';
 import { WORKLOAD } from './workload.ts';
 
 /**
@@ -26,52 +21,22 @@ const BASE = '/apis/machine.sapcloud.io/v1alpha1/namespaces/machinist';
 const PODS = '/api/v1/namespaces/machinist/pods';
 const BUDGETS = '/apis/policy/v1/namespaces/machinist/poddisruptionbudgets';
 const DEPLOYMENT = `${BASE}/machinedeployments/bench`;
-const root = path.resolve(import.meta.dirname, '../..');
-const logs = mkdtempSync(path.join(tmpdir(), 'machinist-bench-'));
 
-await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
-const api = plane.connection.api();
-await applyManifests(api, parseManifests(readFileSync(path.join(root, 'deploy/namespace.yaml'), 'utf8')));
-await applyManifests(api, readManifests(path.join(root, 'crds')));
-await applyManifests(api, readManifests(path.join(root, 'deploy/rbac')));
-const address = `unix://${path.join(logs, 'driver.sock')}`;
-const launch = { root, extension: 'ts', nodeFlags: [], logs } as const;
-const driver = startProgram(launch, 'sim-driver', [
-  `--address=${address}`,
-  `--kubeconfig=${await plane.connection.kubeconfigFor({ user: 'machinist-sim-driver' })}`,
-  '--pod-stop-time=0s',
-]);
-const own = await plane.connection.kubeconfigFor({ user: 'machinist' });
-const port = await freePort();
-const manager = startProgram(launch, 'machinist', [
-  'run',
-  '--namespace=machinist',
-  `--control-kubeconfig=${own}`,
-  `--target-kubeconfig=${own}`,
-  `--driver=sim=${address}`,
-  '--address=127.0.0.1',
-  `--port=${port}`,
-]);
-try {
-  await applyManifests(api, parseManifests(WORKLOAD));
-  await create(api, created); // warms up
-  await create(api, 0);
-  const without: string[] = [];
-  for (let round = 0; round < rounds; round++) without.push(await timed(api));
-  console.log(`${created} created beside nothing: ${without.join(', ')}`);
+await using bed = await startBed({ credentials: 'user' });
+const { api, port } = bed;
+await applyManifests(api, parseManifests(WORKLOAD));
+await create(api, created); // warms up
+await create(api, 0);
+const without: string[] = [];
+for (let round = 0; round < rounds; round++) without.push(await timed(api));
+console.log(`${created} created beside nothing: ${without.join(', ')}`);
 
-  await block(api);
-  const beside: string[] = [];
-  for (let round = 0; round < rounds; round++) beside.push(await timed(api));
-  console.log(
-    `${created} created beside ${await metric('machinist_activities_running{kind="drain"}')} drains: ${beside.join(', ')}`,
-  );
-} finally {
-  await manager.stop();
-  await driver.stop();
-  rmSync(logs, { recursive: true, force: true });
-  await api.close();
-}
+await block(api);
+const beside: string[] = [];
+for (let round = 0; round < rounds; round++) beside.push(await timed(api));
+console.log(
+  `${created} created beside ${await metric('machinist_activities_running{kind="drain"}')} drains: ${beside.join(', ')}`,
+);
 
 /** Machines with a pod each, under a budget that allows no eviction, being deleted. */
 async function block(to: Api): Promise<void> {
@@ -100,12 +65,12 @@ async function block(to: Api): Promise<void> {
 /** Seconds until all are available, the manager's CPU seconds, and how long a key waited for a worker meanwhile, on the average. */
 async function timed(to: Api): Promise<string> {
   const before = await waited();
-  const cpuBefore = usageOf(manager.pid).cpuSeconds;
+  const cpuBefore = usageOf(bed.pids['manager'] ?? 0).cpuSeconds;
   const startedMs = performance.now();
   await create(to, created);
   const seconds = (performance.now() - startedMs) / 1_000;
   const after = await waited();
-  const cpu = usageOf(manager.pid).cpuSeconds - cpuBefore;
+  const cpu = usageOf(bed.pids['manager'] ?? 0).cpuSeconds - cpuBefore;
   await create(to, 0);
   const each = (1_000 * (after.seconds - before.seconds)) / (after.keys - before.keys);
   return `${seconds.toFixed(1)} s (CPU ${cpu.toFixed(1)} s, ${each.toFixed(0)} ms for a worker)`;

@@ -15,6 +15,7 @@ import { applyManifests, parseManifests, readManifests } from '../control-plane/
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/ports.ts';
 import { number, readOptions, text } from '../options.ts';
+import { secondsIn, worstSince } from './loop-delays.ts';
 import { usageOf } from './process-usage.ts';
 import { startProgram } from './programs.ts';
 import { scale, WORKLOAD } from './workload.ts';
@@ -39,7 +40,7 @@ const STARTUP_MS = 20_000;
 
 const root = path.resolve(import.meta.dirname, '../..');
 const logs = mkdtempSync(path.join(tmpdir(), 'machinist-bench-'));
-const delayFile = path.join(logs, 'loop-delay.json');
+const delayFile = path.join(logs, 'loop-delay');
 process.env['LOOP_DELAY_FILE'] = delayFile;
 
 await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
@@ -112,11 +113,12 @@ async function addNodes(to: Api, count: number): Promise<void> {
 async function measure(what: string, pid: number, work: () => Promise<unknown>): Promise<void> {
   for (const times of renewals.values()) times.splice(0, times.length - 1);
   const cpu = usageOf(pid).cpuSeconds;
+  const begun = secondsIn(delayFile);
   await work();
   const gaps = [...renewals.values()].map((times) => Math.max(...times.slice(1).map((at, i) => at - (times[i] ?? at))));
   const { peakMB, residentMB, cpuSeconds } = usageOf(pid);
-  const delay = readFileSync(delayFile, 'utf8');
-  console.log(`${what}: longest between renewals ${gaps.join(', ')} ms; loop (since its start) ${delay} ms`);
+  const delay = worstSince(delayFile, begun);
+  console.log(`${what}: longest between renewals ${gaps.join(', ')} ms; event loop late by up to ${delay} ms`);
   console.log(
     `  peak ${peakMB.toFixed(0)} MB, now ${residentMB.toFixed(0)} MB, CPU ${(cpuSeconds - cpu).toFixed(1)} s`,
   );

@@ -25,8 +25,3 @@ export function difference(before: RequestCount, after: RequestCount): [string, 
     .filter(([, count]) => count > 0)
     .toSorted(([, a], [, b]) => b - a);
 }
-
-/** Sum of a difference. */
-export function sumOf(rows: readonly (readonly [string, number])[]): number {
-  return rows.reduce((sum, [, count]) => sum + count, 0);
-}

@@ -4,10 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Api } from '../control-plane/api.ts';
 
 const BASE = '/apis/machine.sapcloud.io/v1alpha1/namespaces/machinist';
-const DEPLOYMENT = `${BASE}/machinedeployments/bench`;
 
-/** Two classes to roll between, and a MachineDeployment that asks for no machine yet. */
-export const WORKLOAD = `
+/** Two classes to roll between. */
+const CLASSES = `
 apiVersion: v1
 kind: Secret
 metadata: { name: bench, namespace: machinist }
@@ -26,18 +25,33 @@ metadata: { name: second, namespace: machinist }
 provider: sim
 providerSpec: {}
 secretRef: { name: bench, namespace: machinist }
+`;
+
+/** A MachineDeployment that asks for no machine yet, rolls at 10 %/10 %, and replaces whatever fails at once. */
+const deployment = (name: string): string => `
 ---
 apiVersion: machine.sapcloud.io/v1alpha1
 kind: MachineDeployment
-metadata: { name: bench, namespace: machinist }
+metadata:
+  name: ${name}
+  namespace: machinist
+  annotations: { machine.sapcloud.io/max-replacements: 100% }
 spec:
   replicas: 0
-  selector: { matchLabels: { app: bench } }
+  selector: { matchLabels: { app: ${name} } }
   strategy: { type: RollingUpdate, rollingUpdate: { maxSurge: 10%, maxUnavailable: 10% } }
   template:
-    metadata: { labels: { app: bench } }
+    metadata: { labels: { app: ${name} } }
     spec: { class: { kind: MachineClass, name: first } }
 `;
+
+/** The MachineDeployment that most is done with. */
+export const MAIN = 'bench';
+/** Some more, to share the machines between. */
+export const MANY: readonly string[] = Array.from({ length: 10 }, (_, i) => `bench-${i}`);
+
+/** All of it. */
+export const WORKLOAD = CLASSES + [MAIN, ...MANY].map(deployment).join('');
 
 interface DeploymentItem {
   readonly metadata: { readonly generation: number };
@@ -49,34 +63,47 @@ interface DeploymentItem {
   };
 }
 
-interface MachineList {
-  readonly items: readonly { readonly status?: { readonly currentStatus?: { readonly phase?: string } } }[];
+interface MachineItem {
+  readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly spec?: { readonly providerID?: string };
+  readonly status?: { readonly currentStatus?: { readonly phase?: string } };
 }
 
 /** Asks for that many machines, waits until exactly those run, and resolves with the seconds it took. */
-export async function scale(api: Api, replicas: number): Promise<number> {
-  return change(api, { replicas }, replicas);
+export async function scale(api: Api, replicas: number, name: string = MAIN): Promise<number> {
+  return timed(async () => {
+    await ask(api, name, { replicas });
+    await settled(api, name, replicas);
+  });
 }
 
 /** Rolls all machines to the other class, and resolves with the seconds it took. */
 export async function roll(api: Api, machineClass: 'first' | 'second', replicas: number): Promise<number> {
-  return change(api, { template: { spec: { class: { name: machineClass } } } }, replicas);
+  return timed(async () => {
+    await ask(api, MAIN, { template: { spec: { class: { name: machineClass } } } });
+    await settled(api, MAIN, replicas);
+  });
 }
 
-/** Polled by GETs of one small object, so that looking costs the server next to nothing; one list confirms the end. */
-async function change(api: Api, spec: object, replicas: number): Promise<number> {
+/** Changes the spec of a MachineDeployment. */
+export async function ask(api: Api, name: string, spec: object): Promise<void> {
+  await api.send('PATCH', `${BASE}/machinedeployments/${name}`, { spec });
+}
+
+/** Resolves when exactly so many machines of it run. Polled by GETs of one small object, which cost next to nothing; lists confirm. */
+export async function settled(api: Api, name: string, replicas: number): Promise<void> {
+  while (!(await isSettled(api, name, replicas)) || !(await isExactly(api, name, replicas))) await sleep(100);
+}
+
+/** The seconds that something takes. */
+export async function timed(work: () => Promise<void>): Promise<number> {
   const startedMs = performance.now();
-  await api.request(DEPLOYMENT, { method: 'PATCH', contentType: 'application/merge-patch+json', body: { spec } });
-  for (;;) {
-    if ((await isSettled(api, replicas)) && (await isExactly(api, replicas))) {
-      return (performance.now() - startedMs) / 1_000;
-    }
-    await sleep(100);
-  }
+  await work();
+  return (performance.now() - startedMs) / 1_000;
 }
 
-async function isSettled(api: Api, replicas: number): Promise<boolean> {
-  const { metadata, status = {} } = (await api.request(DEPLOYMENT)).body as DeploymentItem; // a MachineDeployment
+async function isSettled(api: Api, name: string, replicas: number): Promise<boolean> {
+  const { metadata, status = {} } = await api.send<DeploymentItem>('GET', `${BASE}/machinedeployments/${name}`);
   const { observedGeneration, updatedReplicas = 0, availableReplicas = 0 } = status;
   return (
     observedGeneration === metadata.generation &&
@@ -86,7 +113,12 @@ async function isSettled(api: Api, replicas: number): Promise<boolean> {
   );
 }
 
-async function isExactly(api: Api, replicas: number): Promise<boolean> {
-  const { items } = (await api.request(`${BASE}/machines?resourceVersion=0`)).body as MachineList; // a list
-  return items.length === replicas && items.every((one) => one.status?.currentStatus?.phase === 'Running');
+async function isExactly(api: Api, name: string, replicas: number): Promise<boolean> {
+  const items = (await machinesOf(api)).filter(({ metadata }) => metadata.labels?.['app'] === name);
+  return items.length === replicas && items.every(({ status }) => status?.currentStatus?.phase === 'Running');
+}
+
+/** All Machines, from the watch cache of the API server. */
+export async function machinesOf(api: Api): Promise<readonly MachineItem[]> {
+  return (await api.send<{ items: readonly MachineItem[] }>('GET', `${BASE}/machines?resourceVersion=0`)).items;
 }

@@ -22,7 +22,7 @@ describe('the shared control plane', () => {
     const kinds = (body as { resources: { kind: string; name: string }[] }).resources
       .filter(({ name }) => !name.includes('/'))
       .map(({ kind }) => kind);
-    expect(kinds.toSorted()).toEqual(['Machine', 'MachineClass', 'MachineDeployment', 'MachineSet']);
+    expect(kinds.toSorted()).toEqual(['Machine', 'MachineClass', 'MachineDeployment', 'MachineSet', 'NodeLabelPolicy']);
   });
 
   test('gives each test a namespace of its own, in which pods can be created at once', async () => {

@@ -4,13 +4,14 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests, type Manifest } from '../../hack/control-plane/apply.ts';
+import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { ClusterMachine, ProviderStatus } from '../../pkg/apis/mirantis/machine.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
 import type { Driver, MachineRequest } from '../../pkg/driver/driver.ts';
 import { parseProviderSpec } from '../../pkg/drivers/openstack/provider-spec.ts';
 import { clusterMachines, machineClasses, machines, nodes } from '../../pkg/kube/resource.ts';
 import { secret } from '../builders.ts';
-import { connect } from '../env/environment.ts';
+import { privateControlPlane } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 
@@ -60,6 +61,7 @@ const SETTINGS = {
 /** A flavor that the cloud does not have. */
 const UNKNOWN_FLAVOR = 'kaas.unknown';
 
+let plane: ControlPlane;
 let api: Api;
 let world: MachineWorld;
 /** Every state in one word that a Machine showed, by name. */
@@ -84,10 +86,13 @@ function asOpenStack(sim: Driver): Driver {
 }
 
 beforeAll(async () => {
-  const connection = connect();
+  // Of its own: where both groups are served, kubectl takes `machine` for theirs.
+  plane = await privateControlPlane();
+  const { connection } = plane;
   api = connection.api();
   await applyManifests(api, readManifests(path.join(import.meta.dirname, '../../crds/mirantis')));
   world = await MachineWorld.open({
+    connection,
     controllers: 'machine,machine-class,secret,mirantis',
     roles: ['control', 'mirantis'],
     flags: { driver: 'OpenStack=unix:///in-process,sim=unix:///in-process' },
@@ -107,6 +112,7 @@ afterAll(async () => {
   for (const one of items) await gone(one.metadata.name);
   await world[Symbol.asyncDispose]();
   await api.close();
+  await plane.stop();
 });
 
 const collection = (): string => `/apis/cluster.k8s.io/v1alpha1/namespaces/${world.namespace}/machines`;

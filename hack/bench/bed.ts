@@ -1,0 +1,127 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { ControlClient } from '../../test/cloud/control-client.ts';
+import type { Api } from '../control-plane/api.ts';
+import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
+import type { Connection } from '../control-plane/connection.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import { freePort } from '../control-plane/ports.ts';
+import { type Launch, startProgram } from './programs.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+/** Lets a benchmark of an hour be one. */
+const TOKEN_SECONDS = 24 * 3_600;
+const START_MS = 60_000;
+
+/** Whose credentials the manager has: a ServiceAccount's token as in a cluster, or what the demo gives it, a user's. */
+export type Credentials = 'service-account' | 'user';
+
+/** How a bed is made. */
+export interface BedOptions {
+  /** Folder with compiled programs; the sources otherwise. */
+  readonly built?: string | undefined;
+  readonly managerNodeFlags?: readonly string[];
+  readonly driverNodeFlags?: readonly string[];
+  /** Further flags of the manager. */
+  readonly managerFlags?: readonly string[];
+  readonly credentials?: Credentials;
+  /** Folder for logs; a new one otherwise. */
+  readonly logs?: string | undefined;
+}
+
+/** A real control plane, the simulated cloud (create 0.2 s, join 0.5 s, delete 0.2 s) and the manager, a process each, under measurement. */
+export interface Bed extends AsyncDisposable {
+  readonly api: Api;
+  readonly cloud: ControlClient;
+  /** Where the manager serves its metrics. */
+  readonly port: number;
+  /** Processes by name. */
+  readonly pids: Readonly<Record<string, number>>;
+  readonly logs: string;
+  /** Where the manager's event loop tells how late it was, a line each second. */
+  readonly loopDelayFile: string;
+}
+
+/** Starts all of it, with the definitions and the roles that are shipped. Resolves when the cloud answers; the manager may still start. */
+export async function startBed(options: BedOptions): Promise<Bed> {
+  const { logs = mkdtempSync(path.join(tmpdir(), 'machinist-bench-')), credentials = 'service-account' } = options;
+  mkdirSync(logs, { recursive: true });
+  await using opening = new AsyncDisposableStack();
+  const plane = opening.use(await startControlPlane({ controllerManager: false, log: (line) => console.error(line) }));
+  const { connection } = plane;
+  const api = opening.adopt(connection.api(), (one) => one.close());
+  await applyManifests(api, parseManifests(readFileSync(path.join(ROOT, 'deploy/namespace.yaml'), 'utf8')));
+  await applyManifests(api, readManifests(path.join(ROOT, 'crds')));
+  await applyManifests(api, readManifests(path.join(ROOT, 'deploy/rbac')));
+
+  const sockets = mkdtempSync(path.join(tmpdir(), 'machinist-bench-'));
+  opening.defer(() => rmSync(sockets, { recursive: true, force: true }));
+  const [address, control] = [path.join(sockets, 'driver.sock'), path.join(sockets, 'control.sock')];
+  const launch = (nodeFlags: readonly string[]): Launch =>
+    options.built === undefined
+      ? { root: ROOT, extension: 'ts', nodeFlags, logs }
+      : { root: path.resolve(options.built), extension: 'js', nodeFlags, logs };
+  const driver = startProgram(launch(options.driverNodeFlags ?? []), 'sim-driver', [
+    `--address=unix://${address}`,
+    `--control=unix://${control}`,
+    `--kubeconfig=${await connection.kubeconfigFor({ user: 'machinist-sim-driver' })}`,
+    '--pod-stop-time=0s',
+  ]);
+  opening.defer(() => driver.stop());
+  const cloud = opening.use(new ControlClient(control));
+  await answers(cloud);
+
+  const loopDelayFile = path.join(logs, 'loop-delay');
+  process.env['LOOP_DELAY_FILE'] = loopDelayFile;
+  const own = await kubeconfigOf(connection, api, credentials);
+  const port = await freePort();
+  const nodeFlags = [
+    ...(options.managerNodeFlags ?? []),
+    `--import=${path.join(import.meta.dirname, 'loop-delay.ts')}`,
+  ];
+  const manager = startProgram(launch(nodeFlags), 'machinist', [
+    'run',
+    '--namespace=machinist',
+    `--control-kubeconfig=${own}`,
+    `--target-kubeconfig=${own}`,
+    `--driver=sim=unix://${address}`,
+    '--address=127.0.0.1',
+    `--port=${port}`,
+    ...(options.managerFlags ?? []),
+  ]);
+  opening.defer(() => manager.stop());
+  const pids = {
+    manager: manager.pid,
+    driver: driver.pid,
+    'kube-apiserver': plane.apiserver.pid ?? 0,
+    etcd: plane.etcd.pid ?? 0,
+  };
+  const disposables = opening.move();
+  return { api, cloud, port, pids, logs, loopDelayFile, [Symbol.asyncDispose]: () => disposables.disposeAsync() };
+}
+
+async function kubeconfigOf(connection: Connection, api: Api, credentials: Credentials): Promise<string> {
+  if (credentials === 'user') return connection.kubeconfigFor({ user: 'machinist' });
+  const accounts = '/api/v1/namespaces/machinist/serviceaccounts';
+  await api.send('POST', accounts, { metadata: { name: 'machinist' } });
+  const { status } = await api.send<{ status: { token: string } }>('POST', `${accounts}/machinist/token`, {
+    spec: { expirationSeconds: TOKEN_SECONDS },
+  });
+  return connection.kubeconfigWithToken('machinist', status.token);
+}
+
+/** Resolves when the cloud answers. */
+async function answers(cloud: ControlClient): Promise<void> {
+  for (let waitedMs = 0; ; waitedMs += 200) {
+    try {
+      await cloud.vms();
+      return;
+    } catch (err) {
+      if (waitedMs > START_MS) throw err;
+      await sleep(200);
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+import { expect, test } from '@jest/globals';
+
+import { sumOf, type BenchRun } from '../../hack/bench/measurement.ts';
+import { needlessVMs } from '../../hack/bench/report.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+/** API requests about one machine, its Node and its token, by scenario, at most; what its owners and Events cost falls with the fleet. */
+const BUDGETS: Readonly<Record<string, number>> = { create: 12, roll: 28, zero: 14 };
+const isAboutMachines = ([key]: readonly [string, number]): boolean => /^\w+ (machines|nodes|secrets)\b/.test(key);
+
+test('the benchmark measures a small fleet, which costs no VM too many and no more requests than its budget', async () => {
+  const directory = mkdtempSync(path.join(tmpdir(), 'machinist-bench-test-'));
+  const file = path.join(directory, 'result.json');
+  const machines = 10;
+
+  const args = [`--machines=${machines}`, '--scenarios=create,roll,zero', `--json=${file}`, `--logs=${directory}`];
+  const { stdout } = await promisify(execFile)(process.execPath, ['hack/bench/main.ts', ...args], { cwd: ROOT });
+
+  const { measurements } = JSON.parse(readFileSync(file, 'utf8')) as BenchRun; // written by the benchmark
+  expect(measurements.map(({ scenario, vms }) => ({ scenario, ...vms }))).toEqual([
+    { scenario: 'create', created: machines, deleted: 0, neededCreated: machines, neededDeleted: 0 },
+    { scenario: 'roll', created: machines, deleted: machines, neededCreated: machines, neededDeleted: machines },
+    { scenario: 'zero', created: 0, deleted: machines, neededCreated: 0, neededDeleted: machines },
+  ]);
+  for (const one of measurements) {
+    expect(needlessVMs(one.vms)).toBe(0);
+    const about = Object.fromEntries(Object.entries(one.requests).filter(isAboutMachines));
+    expect(sumOf(about) / machines).toBeLessThanOrEqual(BUDGETS[one.scenario] ?? 0);
+    expect(about['POST machines'] ?? 0).toBe(one.vms.neededCreated);
+    expect(one.ceilingSeconds).toBeGreaterThan(0);
+    expect(one.processes['manager']?.cpuSeconds).toBeGreaterThan(0);
+  }
+  expect(stdout).toContain('API server CPU ms each');
+  rmSync(directory, { recursive: true });
+});
