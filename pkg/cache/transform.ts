@@ -10,7 +10,7 @@ export type Transform<T extends KubeObject> = (object: T) => T;
 export function dropManagedFields<T extends KubeObject>(object: T): T {
   if (object.metadata.managedFields === undefined) return object;
   const { managedFields: _, ...kept } = object.metadata;
-  object.metadata = kept as T['metadata'];
+  object.metadata = kept;
   return object;
 }
 
