@@ -99,6 +99,8 @@ export class FakeWorld {
   outages: readonly Outage[] = [];
   blindMs = 0;
   trustedForMs: (clusters: readonly Cluster[]) => number = () => 24 * 60 * MINUTE;
+  /** What becomes of VMs that no Machine has. */
+  leftVMs: MachineStepsDeps['leftVMs'] = 'deleted';
   readonly settings: { -readonly [name in keyof MachineSettings]: MachineSettings[name] } = { ...SETTINGS };
   writes = 0;
   #version = 100;
@@ -216,6 +218,7 @@ export class FakeWorld {
       budget: this.budget,
       pace: this.pace,
       owners: this.owners,
+      leftVMs: this.leftVMs,
       readMachine: (machine) => {
         const key = keyOf(machine);
         return Promise.resolve(this.liveMachines.has(key) ? this.liveMachines.get(key) : machines.get(key));

@@ -4,7 +4,7 @@ import type { Api } from '../../hack/control-plane/api.ts';
 import {
   DELETION_POLICY_ANNOTATION,
   DELETION_POLICY_IN_FORCE_ANNOTATION,
-  FORCED_REMOVAL_ANNOTATION,
+  FORCED_REMOVAL_PREFIX,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import type { DeletionPolicy } from '../../pkg/controllers/machines/deletion-policy.ts';
@@ -146,7 +146,10 @@ describe('deletion policies', () => {
       expect(items.map(({ reason }) => reason)).toContain('ForcedRemovalUnconfirmed');
     }, PATIENCE);
     const { annotations = {} } = (await world.user.reader.get(machineClasses, classRef)).metadata;
-    expect(Object.keys(annotations)).toContain(FORCED_REMOVAL_ANNOTATION);
+    expect(JSON.parse(annotations[`${FORCED_REMOVAL_PREFIX}/${metadata.uid}`] ?? '')).toEqual({
+      machine: name,
+      providerID: spec.providerID,
+    });
 
     world.cloud.faults.set([]);
 

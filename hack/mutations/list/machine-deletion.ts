@@ -788,4 +788,11 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     why: 'A scale-down deletes another machine than the one that is prepared for it.',
     tests: ['pkg/controllers/replicas/victim-order.test.ts', 'pkg/controllers/replicas/replica-plan.test.ts'],
   },
+  {
+    file: 'pkg/controllers/machine-class/ownerless-vms.ts',
+    from: '(names.has(vm.machineName) && !removals.some((one) => mayBeLeftBy(vm, one)))',
+    to: 'names.has(vm.machineName)',
+    why: 'A new Machine of the same name hides the VM of one that was let go by force, and its class is released.',
+    tests: ['pkg/controllers/machine-class/ownerless-vms.test.ts'],
+  },
 ];

@@ -539,7 +539,7 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-class/controller.ts',
-    from: 'const patch = mergePatchIfUnchanged(machineClass, { metadata: { finalizers, ...annotations } });',
+    from: 'const patch = mergePatchIfUnchanged(machineClass, { metadata });',
     to: 'const patch = { ...mergePatchIfUnchanged(machineClass, {}), body: { metadata: { uid: machineClass.metadata.uid, finalizers } } };',
     why: 'A class loses its finalizer although it has changed since it was looked at.',
     tests: ['pkg/controllers/machine-class/controller.test.ts'],

@@ -152,11 +152,11 @@ describe('a class that is being deleted', () => {
 });
 
 describe('a class of which a Machine was let go by force', () => {
-  const KEY_OF_NOTE = 'safety.machine.sapcloud.io/forced-removal-unconfirmed';
+  const KEY_OF_NOTE = 'forced-removal.safety.machine.sapcloud.io/uid-of-m-1';
   const noted = held((c) => {
     c.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
     c.metadata.resourceVersion = '2';
-    c.metadata.annotations = { [KEY_OF_NOTE]: '2026-01-01T00:00:00Z' };
+    c.metadata.annotations = { [KEY_OF_NOTE]: '{"machine":"m-1","providerID":"sim:///m-1"}' };
   });
 
   test('is kept for as long as nobody knows of its VM, and says so now and then', async () => {

@@ -1,4 +1,4 @@
-import { FORCED_REMOVAL_ANNOTATION, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
@@ -11,6 +11,7 @@ import { machineClasses } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import { CLASS_INDEX } from '../../indexes/class-index.ts';
+import { forcedRemovalsOf } from '../vms/forced-removals.ts';
 import { inUse, releasedUnproven, unconfirmed } from './events.ts';
 import { decideFinalizer, type FinalizerDecision, type VMsLeft } from './finalizer-decision.ts';
 
@@ -155,13 +156,14 @@ export class MachineClassController {
 
   async #write(machineClass: MachineClass, finalizers: string[], signal: AbortSignal): Promise<void> {
     const { namespace = '', name } = machineClass.metadata;
-    const isConfirmed = isUnconfirmed(machineClass) && !finalizers.includes(MACHINE_FINALIZER);
-    const annotations = isConfirmed ? { annotations: { [FORCED_REMOVAL_ANNOTATION]: null } } : {};
-    const patch = mergePatchIfUnchanged(machineClass, { metadata: { finalizers, ...annotations } });
+    const confirmed = finalizers.includes(MACHINE_FINALIZER) ? [] : forcedRemovalsOf(machineClass);
+    const annotations = Object.fromEntries(confirmed.map((one) => [one.key, null]));
+    const metadata = confirmed.length === 0 ? { finalizers } : { finalizers, annotations };
+    const patch = mergePatchIfUnchanged(machineClass, { metadata });
     await this.#deps.writer.patch('change', machineClasses, { namespace, name }, patch, { signal });
   }
 }
 
-function isUnconfirmed({ metadata }: MachineClass): boolean {
-  return metadata.annotations?.[FORCED_REMOVAL_ANNOTATION] !== undefined;
+function isUnconfirmed(machineClass: MachineClass): boolean {
+  return forcedRemovalsOf(machineClass).length > 0;
 }

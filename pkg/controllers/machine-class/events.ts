@@ -1,5 +1,5 @@
-import { FORCED_REMOVAL_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import { forcedRemovalsOf, type ForcedRemoval } from '../vms/forced-removals.ts';
 
 /** One Kubernetes Event about a MachineClass. */
 export interface MachineClassEvent {
@@ -38,14 +38,22 @@ export function releasedUnproven(object: MachineClass, isKnown: boolean, waitedM
   };
 }
 
-/** The class is being deleted, and stays because a VM may be left of a Machine that was let go by force. */
+/** The class is being deleted, and stays because VMs may be left of Machines that were let go by force. */
 export function unconfirmed(object: MachineClass): MachineClassEvent {
+  const removals = forcedRemovalsOf(object);
+  const named = removals.slice(0, MAX_NAMED).map(describe).join(', ');
+  const more = removals.length > MAX_NAMED ? `, and ${removals.length - MAX_NAMED} more` : '';
   return {
     object,
     type: 'Warning',
     reason: 'ForcedRemovalUnconfirmed',
     message:
-      'Deletion waits: a Machine of it was let go by force, and no VM list has shown yet that its VM is gone. ' +
-      `If you have deleted the VM yourself, remove annotation ${FORCED_REMOVAL_ANNOTATION}`,
+      `Deletion waits: no VM list has shown yet that the VMs of Machines are gone that were let go by force: ${named}${more}. ` +
+      `If you have deleted a VM yourself, remove its annotation, such as ${removals[0]?.key}`,
   };
+}
+
+function describe({ machineUID, machine, providerID }: ForcedRemoval): string {
+  const vm = providerID === undefined ? '' : ` (VM ${providerID})`;
+  return `${machine ?? `of UID ${machineUID}`}${vm}`;
 }

@@ -5,16 +5,74 @@ import { MemoryClient } from '../../../test/memory-client.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
 import { machines } from '../../kube/resource.ts';
 import { FakeDriver } from '../../../test/fakes/driver.ts';
+import { noteOfForcedRemoval } from '../vms/forced-removals.ts';
 import { lookForOwnerlessVMs } from './ownerless-vms.ts';
+
+interface Row {
+  readonly title: string;
+  readonly listed: readonly ListedMachine[];
+  readonly owners: readonly BuiltMachine[];
+  readonly note?: Record<string, string>;
+  readonly isDriven?: boolean;
+  readonly want: string;
+}
+
+type BuiltMachine = ReturnType<typeof machine>;
 
 const VM: ListedMachine = { providerID: 'sim:///m-1', machineName: 'm-1', machineUID: undefined };
 
-test.each([
-  { title: 'a VM without Machine', listed: [VM], owners: [], isDriven: true, want: 'some' },
-  { title: 'a VM whose Machine is there', listed: [VM], owners: [machine()], isDriven: true, want: 'none' },
-  { title: 'no VM', listed: [], owners: [], isDriven: true, want: 'none' },
+const GONE = noteOfForcedRemoval(
+  machine((m) => {
+    m.metadata.uid = 'uid-of-former';
+    m.spec.providerID = VM.providerID;
+  }),
+);
+/** It has the name of the Machine that was let go. */
+const namesake = (change: (m: BuiltMachine) => void): BuiltMachine =>
+  machine((m) => {
+    m.metadata.uid = 'uid-of-namesake';
+    m.spec.class = { kind: 'MachineClass', name: 'class-2' };
+    change(m);
+  });
+const withVM = (providerID: string): BuiltMachine => namesake((m) => void (m.spec.providerID = providerID));
+const withoutVM = namesake((m) => delete m.spec.providerID);
+
+test.each<Row>([
+  { title: 'a VM without Machine', listed: [VM], owners: [], want: 'some' },
+  { title: 'a VM whose Machine is there', listed: [VM], owners: [machine()], want: 'none' },
+  { title: 'no VM', listed: [], owners: [], want: 'none' },
   { title: 'a provider without driver', listed: [VM], owners: [], isDriven: false, want: 'unknown' },
-])('$title: $want', async ({ listed, owners, isDriven, want }) => {
+  { title: 'a VM of a Machine let go by force', listed: [VM], owners: [], note: GONE, want: 'some' },
+  {
+    title: 'that VM, with a Machine of its name and another VM',
+    listed: [VM],
+    owners: [withVM('x')],
+    note: GONE,
+    want: 'some',
+  },
+  {
+    title: 'that VM, with a Machine of its name that is being made',
+    listed: [VM],
+    owners: [withoutVM],
+    note: GONE,
+    want: 'some',
+  },
+  {
+    title: 'that VM, taken over by a Machine of its name',
+    listed: [VM],
+    owners: [withVM(VM.providerID)],
+    note: GONE,
+    want: 'none',
+  },
+  {
+    title: 'the VM of a Machine of its name alone',
+    listed: [{ ...VM, providerID: 'x' }],
+    owners: [withVM('x')],
+    note: GONE,
+    want: 'none',
+  },
+  { title: 'a VM known by name, without such a note', listed: [VM], owners: [withVM('x')], want: 'none' },
+])('$title: $want', async ({ listed, owners, note = {}, isDriven = true, want }) => {
   const driver = new FakeDriver();
   driver.methods = new Set(['ListMachines']);
   // The fake lists nothing by its type.
@@ -28,5 +86,6 @@ test.each([
     namespace: 'default',
   };
 
-  expect(await lookForOwnerlessVMs(deps, machineClass(), new AbortController().signal)).toBe(want);
+  const noting = machineClass((c) => void (c.metadata.annotations = note));
+  expect(await lookForOwnerlessVMs(deps, noting, new AbortController().signal)).toBe(want);
 });

@@ -1,7 +1,10 @@
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import type { ListedMachine } from '../../driver/driver.ts';
 import type { Drivers } from '../../driver/drivers.ts';
 import type { Reader } from '../../kube/client.ts';
 import { machines } from '../../kube/resource.ts';
+import { forcedRemovalsOf, mayBeLeftBy } from '../vms/forced-removals.ts';
 import { isOfNamespace } from '../vms/ownership.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import type { VMsLeft } from './finalizer-decision.ts';
@@ -16,7 +19,7 @@ export interface OwnerlessDeps {
 
 /**
  * Asks the driver for its VMs, and after that, live, which Machines exist: a VM made in between belongs to a Machine that is
- * seen. With drivers that list the whole cluster a VM of another class counts too, which only holds the class a while longer.
+ * seen. The VM of a Machine that was let go by force is nobody's, although another Machine has its name by now. With drivers that list the whole cluster a VM of another class counts too, which only holds the class a while longer.
  * Throws DriverError and ApiError.
  */
 export async function lookForOwnerlessVMs(
@@ -34,5 +37,9 @@ export async function lookForOwnerlessVMs(
   if (vms.length === 0) return 'none';
   const { items } = await reader.list(machines, { namespace, signal });
   const names = new Set(items.map(({ metadata }) => metadata.name));
-  return vms.every(({ machineName }) => names.has(machineName)) ? 'none' : 'some';
+  const providerIDs = new Set(items.map(providerIDOf));
+  const removals = forcedRemovalsOf(machineClass);
+  const isOwned = (vm: ListedMachine): boolean =>
+    providerIDs.has(vm.providerID) || (names.has(vm.machineName) && !removals.some((one) => mayBeLeftBy(vm, one)));
+  return vms.every(isOwned) ? 'none' : 'some';
 }

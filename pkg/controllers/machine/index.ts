@@ -1,3 +1,4 @@
+import type { Config } from '../../config/config.ts';
 import { ActivityRegistry } from '../../activity/registry.ts';
 import { createDrainer } from '../../drain/drainer.ts';
 import { DrainLimits } from '../../drain/limits.ts';
@@ -20,6 +21,7 @@ import type { ReplacementPace } from '../machines/pace.ts';
 import { zoneStates } from '../machines/zones.ts';
 import type { ActivityResults } from './calls/results.ts';
 import { MachineController } from './controller.ts';
+import type { LeftVMs } from './deletion/forced-removal.ts';
 import { poolMetrics } from './pool-metrics.ts';
 import { waitMetrics } from './wait-metrics.ts';
 import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses } from './wake.ts';
@@ -66,6 +68,7 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     metrics: machineMetrics(registry, machines),
     clock,
     settings: config.machine,
+    leftVMs: leftVMsUnder(config),
   });
   replacementMetrics(
     registry,
@@ -94,4 +97,9 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     ],
     end: (queue, graceMs) => endWithResults(activities, queue, { clock, graceMs }),
   };
+}
+
+function leftVMsUnder({ controllers, safety }: Config): LeftVMs {
+  if (!controllers.has('safety.orphan-vms')) return 'not-looked-for';
+  return safety.orphanVMsDryRun ? 'reported' : 'deleted';
 }

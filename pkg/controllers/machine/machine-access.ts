@@ -1,18 +1,15 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import {
-  CREATION_SENT_ANNOTATION,
-  FORCED_REMOVAL_ANNOTATION,
-  MACHINE_FINALIZER,
-} from '../../apis/machine/v1alpha1/labels.ts';
+import { CREATION_SENT_ANNOTATION, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { refOf } from '../../apis/meta.ts';
 import { toTimestamp, type Clock } from '../../clock/clock.ts';
 import { concernedClusters } from '../../driver/concerned-clusters.ts';
 import type { Preconditions, Reader, Writer } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
-import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { mergePatch } from '../../kube/patch.ts';
 import { machineClasses, machines } from '../../kube/resource.ts';
 import type { Targets } from '../../targets/targets.ts';
+import { noteOfForcedRemoval } from '../vms/forced-removals.ts';
 
 /** What steps may ask the API server about their Machine, beside the writes at the end of a pass. */
 export interface MachineAccess {
@@ -25,8 +22,8 @@ export interface MachineAccess {
   readonly isClassProtected: (machine: Machine, signal: AbortSignal) => Promise<boolean>;
   /** Annotates exactly this Machine with the time at which CreateMachine is sent: the one write that a pass cannot make. */
   readonly markCreationSent: (machine: Machine, signal: AbortSignal) => Promise<void>;
-  /** Annotates a MachineClass, exactly as it is known, because one of its Machines is let go by force. Throws ApiError. */
-  readonly noteForcedRemoval: (machineClass: MachineClass, signal: AbortSignal) => Promise<void>;
+  /** Annotates exactly this MachineClass, because a Machine of it is let go by force. Throws ApiError. */
+  readonly noteForcedRemoval: (machineClass: MachineClass, machine: Machine, signal: AbortSignal) => Promise<void>;
   /** DELETE of exactly this Machine, while it and its target cluster are known to live; gone already is fine. */
   readonly deleteMachine: (machine: Machine, signal: AbortSignal) => Promise<void>;
   /** The same, only if the Machine has not changed since it was read in any way. Throws a conflict otherwise. */
@@ -64,10 +61,8 @@ export function machineAccess({ reader, writer, targets, clock }: Deps): Machine
       await remove(machine, { uid, resourceVersion }, signal);
     },
 
-    async noteForcedRemoval(machineClass, signal) {
-      if (machineClass.metadata.annotations?.[FORCED_REMOVAL_ANNOTATION] !== undefined) return;
-      const annotations = { [FORCED_REMOVAL_ANNOTATION]: toTimestamp(clock.now()) };
-      const patch = mergePatchIfUnchanged(machineClass, { metadata: { annotations } });
+    async noteForcedRemoval(machineClass, machine, signal) {
+      const patch = mergePatch(machineClass, { metadata: { annotations: noteOfForcedRemoval(machine) } });
       await writer.patch('change', machineClasses, refOf(machineClass), patch, { signal });
     },
 

@@ -27,6 +27,7 @@ import { deleteVM } from './deletion/delete-vm.ts';
 import { detachVolumes } from './deletion/detach-volumes.ts';
 import { drain } from './deletion/drain.ts';
 import { drainHooks } from './deletion/drain-hooks.ts';
+import type { LeftVMs } from './deletion/forced-removal.ts';
 import { findNode } from './deletion/find-node.ts';
 import { awaitTokenRevocation } from './deletion/last-token.ts';
 import { lateAbort } from './deletion/late-abort.ts';
@@ -85,6 +86,7 @@ export interface MachineStepsDeps extends ClassSources, MachineAccess {
   readonly metrics: MachineMetrics;
   readonly clock: Clock;
   readonly settings: MachineSettings;
+  readonly leftVMs: LeftVMs;
   /** Uniform in [0, 1); spreads retries. */
   readonly random?: () => number;
 }

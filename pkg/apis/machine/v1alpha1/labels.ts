@@ -109,8 +109,11 @@ export const PREPARE_DELETION_ANNOTATION = 'machine.sapcloud.io/prepare-deletion
 export const DELETION_PREPARATION_SINCE_ANNOTATION = 'machine.sapcloud.io/deletion-preparation-since';
 /** On Machines that are deleted with policy `forced`: since when the driver has been asked to delete the VM, RFC 3339. */
 export const FORCED_DELETION_SINCE_ANNOTATION = 'machine.sapcloud.io/forced-deletion-since';
-/** On MachineClasses: when a Machine of theirs was last let go by force, RFC 3339; until a list shows that its VM is gone. */
-export const FORCED_REMOVAL_ANNOTATION = 'safety.machine.sapcloud.io/forced-removal-unconfirmed';
+/**
+ * On MachineClasses, followed by `/<UID>`: the Machine of that UID was let go by force; its name and the provider ID of its VM, JSON. Until a
+ * list shows that the VM is gone.
+ */
+export const FORCED_REMOVAL_PREFIX = 'forced-removal.safety.machine.sapcloud.io';
 /** On MachineSets and MachineDeployments: revision of the template. */
 export const REVISION_ANNOTATION = 'deployment.kubernetes.io/revision';
 /** On MachineSets: revisions held before, comma separated. */

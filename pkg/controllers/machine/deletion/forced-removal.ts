@@ -10,8 +10,15 @@ import type { MachineContext, ResolvedClass } from '../context.ts';
 import type { MachineAccess } from '../machine-access.ts';
 import type { News } from '../news.ts';
 
+/**
+ * What becomes of VMs that no Machine has: this process deletes them, only reports them (`--machine-safety-orphan-vms-dry-run`), or does not look
+ * for any (without controller `safety.orphan-vms`).
+ */
+export type LeftVMs = 'deleted' | 'reported' | 'not-looked-for';
+
 /** What Machines are let go with although their VM may still be there. */
 export interface ForcedRemovalDeps extends Pick<MachineAccess, 'noteForcedRemoval'> {
+  readonly leftVMs: LeftVMs;
   readonly clock: Clock;
   readonly settings: Pick<MachineSettings, 'forcedDeletionTimeoutMs'>;
   readonly calls: Pick<DriverCalls, 'hasFailed'>;
@@ -21,7 +28,7 @@ export interface ForcedRemovalDeps extends Pick<MachineAccess, 'noteForcedRemova
 /**
  * Lets a Machine with policy `forced` go when its VM could not be deleted for the timeout; `waiting` is what ends the pass otherwise. Nothing
  * is forgotten: the class notes it first, and is kept until a list shows that the VM is gone; the orphan loop deletes VM and Node as
- * soon as the provider answers. Where nobody could ever find the VM, the Machine stays.
+ * soon as the provider answers, and where it does not, that is told. Where nobody could ever find the VM, the Machine stays.
  *
  * | deletion of the VM                                    | what follows                         |
  * |-------------------------------------------------------|--------------------------------------|
@@ -52,7 +59,7 @@ export async function orForcedRemoval(
     return waiting;
   }
   await note(deps, ctx, resolved);
-  release(ctx, resolved, timeoutMs);
+  release(deps, ctx, resolved);
   return waitFor('the object to be gone');
 }
 
@@ -81,7 +88,7 @@ async function obstacleTo({ driver, machineClass }: ResolvedClass, signal: Abort
 
 async function note(deps: ForcedRemovalDeps, ctx: MachineContext, { machineClass }: ResolvedClass): Promise<void> {
   try {
-    await deps.noteForcedRemoval(machineClass, ctx.signal);
+    await deps.noteForcedRemoval(machineClass, ctx.observed, ctx.signal);
   } catch (err) {
     const reason = err instanceof Error ? err.message : String(err);
     tellHeld(deps, ctx, `MachineClass ${machineClass.metadata.name} could not be annotated: ${reason}.`);
@@ -94,18 +101,36 @@ function tellHeld({ news }: ForcedRemovalDeps, { machine, pass }: MachineContext
   if (news.isNews(machine.metadata.uid, text)) pass.event('ForcedRemovalHeld', text);
 }
 
-function release({ machine, pass, log }: MachineContext, { machineClass }: ResolvedClass, timeoutMs: number): void {
+function release(
+  { leftVMs, settings }: ForcedRemovalDeps,
+  { machine, pass, log }: MachineContext,
+  { machineClass }: ResolvedClass,
+): void {
   const providerID = providerIDOf(machine);
   const { name } = machineClass.metadata;
   const vm = providerID === '' ? 'The VM of the machine (its provider ID is not known)' : `VM ${providerID}`;
-  const node = nodeNameOf(machine);
-  const both = node === '' ? 'It is deleted' : `It and Node ${node} are deleted`;
   machine.metadata.finalizers = (machine.metadata.finalizers ?? []).filter((one) => one !== MACHINE_FINALIZER);
   pass.event(
     'ForcedRemoval',
-    `${vm} could not be deleted for ${formatDuration(timeoutMs)}, and may still be there: the Machine goes without that. ` +
-      `${both} when the provider answers again; until then MachineClass ${name} is kept.`,
+    `${vm} could not be deleted for ${formatDuration(settings.forcedDeletionTimeoutMs)}, and may still be there: the Machine goes ` +
+      `without that. ${whatFollows(nodeNameOf(machine), leftVMs)} Until it is gone MachineClass ${name} is kept.`,
     'record',
   );
-  pass.afterWrite(() => log.warn({ providerID, class: name }, 'machine let go by force'), 'record');
+  pass.afterWrite(() => log.warn({ providerID, class: name, leftVMs }, 'machine let go by force'), 'record');
+}
+
+/** What becomes of VM and Node. Where nobody deletes them that must not be found out by the bill. */
+function whatFollows(node: string, leftVMs: LeftVMs): string {
+  switch (leftVMs) {
+    case 'deleted':
+      return `${node === '' ? 'It is deleted' : `It and Node ${node} are deleted`} when the provider answers again.`;
+    case 'reported':
+      return `Nothing deletes it, because --machine-safety-orphan-vms-dry-run is set: delete it${andNode(node)} yourself.`;
+    case 'not-looked-for':
+      return `Nothing deletes it, because controller safety.orphan-vms does not run in this process: delete it${andNode(node)} yourself.`;
+  }
+}
+
+function andNode(node: string): string {
+  return node === '' ? '' : ` and Node ${node}`;
 }

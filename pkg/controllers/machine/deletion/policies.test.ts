@@ -228,6 +228,27 @@ describe('policy forced', () => {
     expect(world.nodes.done).toEqual([]);
   });
 
+  test.each([
+    { leftVMs: 'deleted', says: 'It and Node m-1 are deleted when the provider answers again.' },
+    {
+      leftVMs: 'reported',
+      says: 'because --machine-safety-orphan-vms-dry-run is set: delete it and Node m-1 yourself.',
+    },
+    {
+      leftVMs: 'not-looked-for',
+      says: 'safety.orphan-vms does not run in this process: delete it and Node m-1 yourself.',
+    },
+  ] as const)('says what becomes of a VM that is $leftVMs', async ({ leftVMs, says }) => {
+    const world = failing();
+    world.leftVMs = leftVMs;
+    world.restart();
+
+    await fail(world, 6 * MINUTE);
+
+    expect(current(world)).toBeUndefined();
+    expect(world.events.find(({ reason }) => reason === 'ForcedRemoval')?.message).toContain(says);
+  });
+
   test('keeps counting over a restart, after which the VM is tried once more before the Machine goes', async () => {
     const world = failing();
     await fail(world, 4 * MINUTE);
