@@ -13,7 +13,7 @@ const TIERS = [
   ['kube', 'driver'],
   ['cache', 'events', 'leader', 'health'],
   ['workqueue', 'activity'],
-  ['reconcile', 'targets', 'drivers', 'indexes'],
+  ['reconcile', 'targets', 'drivers', 'indexes', 'conformance'],
   ['drain'],
   ['process', 'config'],
   ['preflight'],

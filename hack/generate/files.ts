@@ -1,6 +1,7 @@
 import { apiReference } from './api-reference.ts';
 import { contractFiles } from './contracts.ts';
 import { crdFiles } from './crds/all.ts';
+import { driverRulesReference } from './driver-rules-reference.ts';
 import { errorCodesReference } from './error-codes-reference.ts';
 import { flagsReference } from './flags-reference.ts';
 import { kustomizeRoles } from './kustomize-roles.ts';
@@ -13,6 +14,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ...(await contractFiles()),
     ...(await kustomizeRoles()),
     ['docs/reference/api.md', await apiReference()],
+    ['docs/reference/driver-rules.md', await driverRulesReference()],
     ['docs/reference/error-codes.md', await errorCodesReference()],
     ['docs/reference/flags.md', await flagsReference()],
     ['docs/reference/metrics.md', await metricsReference()],

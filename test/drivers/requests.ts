@@ -66,7 +66,8 @@ export function stubOf(
   return { machine, machineClass, secretData: encoded(secret) };
 }
 
-function encoded(secret: SecretTexts): Record<string, Uint8Array> {
+/** What a Secret holds, as a driver gets it. */
+export function encoded(secret: SecretTexts): Record<string, Uint8Array> {
   const encoder = new TextEncoder();
   return Object.fromEntries(Object.entries(secret).map(([key, text]) => [key, encoder.encode(text)]));
 }

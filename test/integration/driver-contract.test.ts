@@ -1,21 +1,44 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+import { afterAll, expect, test } from '@jest/globals';
+
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import { endAll } from '../../pkg/drivers/local/end-all.ts';
+import { ControlClient } from '../cloud/control-client.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
 import { describeContract } from '../drivers/contract.ts';
 import { classOf } from '../drivers/requests.ts';
+import { Program } from '../e2e/program.ts';
+import { eventually } from '../expect/eventually.ts';
+
+const CONTROL = join(mkdtempSync(join(tmpdir(), 'control-')), 'socket');
+
+afterAll(() => {
+  rmSync(dirname(CONTROL), { recursive: true });
+});
 
 describeContract({
   name: 'sim',
   machineClass: classOf('sim'),
   brokenClass: classOf('sim', { latencyMs: { create: 'soon' } }),
-  brokenMember: 'providerSpec.latencyMs.create',
   userData: '#!/bin/sh',
+  notApplicable: ['bad-secret'],
+  makeUntagged: async (machine) => {
+    await using control = new ControlClient(CONTROL);
+    const { name: machineName, ...of } = machine;
+    await control.plant({ machineName, ...of });
+  },
   start: async (directory, socket) =>
     await DriverProcess.start('sim-driver', [
       `--address=unix://${socket}`,
       `--state-directory=${directory}`,
       '--create-latency=20ms',
       '--delete-latency=20ms',
+      '--status-latency=0s',
+      '--list-latency=0s',
+      `--control=unix://${CONTROL}`,
     ]),
   cleanUp: async () => undefined,
 });
@@ -35,8 +58,8 @@ describeContract({
   name: 'local',
   machineClass: classOf('local'),
   brokenClass: classOf('local', { maxPods: 'many' }),
-  brokenMember: 'providerSpec.maxPods',
   userData: USER_DATA,
+  notApplicable: ['foreign-volume', 'untagged-vm', 'bad-secret'],
   start: async (directory, socket) =>
     await DriverProcess.start('local-driver', [
       `--address=unix://${socket}`,
@@ -46,4 +69,32 @@ describeContract({
   cleanUp: async (directory) => {
     await endAll(directory);
   },
+});
+
+test('an interrupted verification removes what it has made, and says that it was interrupted', async () => {
+  const place = mkdtempSync(join(tmpdir(), 'interrupted-'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rmSync(place, { recursive: true }));
+  const [socket, control] = [join(place, 's'), join(place, 'c')];
+  const [classFile, secretFile] = [join(place, 'class.yaml'), join(place, 'secret.yaml')];
+  writeFileSync(classFile, JSON.stringify(classOf('sim')));
+  writeFileSync(secretFile, 'kind: Secret\nstringData: { userData: x }\n');
+  await using _driver = await DriverProcess.start('sim-driver', [
+    `--address=unix://${socket}`,
+    `--control=unix://${control}`,
+    '--delete-latency=1s',
+  ]);
+  await using cloud = new ControlClient(control);
+  const args = ['driver', 'verify', `--address=unix://${socket}`, `--class=${classFile}`, `--secret=${secretFile}`];
+  await using verification = new Program('machinist', [...args, '--rule=deletion-repeated']);
+  await eventually(async () => (await cloud.vms()).length > 0);
+
+  verification.kill('SIGINT');
+
+  const { code, stdout } = await verification.ended();
+  expect({ code, said: stdout.trim().split('\n').at(-1) }).toEqual({
+    code: 1,
+    said: '0 passed, 0 failed, 0 not applicable, interrupted',
+  });
+  expect(await cloud.vms()).toEqual([]);
 });

@@ -16,9 +16,10 @@ describeContract({
   name: 'openstack',
   machineClass: openStackClass(bed),
   brokenClass: openStackClass(bed, { rootDiskSize: 'big' }),
-  brokenMember: 'providerSpec.spec.rootDiskSize',
+  notApplicable: ['untagged-vm'],
   userData: '#cloud-config',
   secret: secretOf(bed),
+  brokenSecret: secretOf(bed, { password: 'not-the-password' }),
   timeoutMs: 60_000,
   start: async (directory, socket) =>
     await DriverProcess.start('openstack-driver', [`--address=unix://${socket}`, `--state-directory=${directory}`]),

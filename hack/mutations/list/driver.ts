@@ -331,4 +331,18 @@ export const DRIVER: readonly Mutation[] = [
     why: 'A password that a provider quotes as it was sent in a form is shown.',
     tests: ['pkg/driver/without-secrets.test.ts'],
   },
+  {
+    file: 'pkg/conformance/report.ts',
+    from: "results.every(({ outcome, left }) => outcome !== 'failed' && left.length === 0)",
+    to: "results.every(({ outcome }) => outcome !== 'failed')",
+    why: 'A driver that leaves VMs behind counts as proved.',
+    tests: ['pkg/conformance/report.test.ts'],
+  },
+  {
+    file: 'pkg/conformance/verify.ts',
+    from: 'const left = await this.#cleanUp(scene, ruleMs);',
+    to: 'const left = signal.aborted ? [] : await this.#cleanUp(scene, ruleMs);',
+    why: 'An interrupted verification leaves VMs behind.',
+    tests: ['pkg/conformance/verify.test.ts'],
+  },
 ];

@@ -58,7 +58,7 @@ export const Code = {
   CODE_CANCELED: 1,
   /** CODE_UNKNOWN - Nothing better is known; asked again soon. */
   CODE_UNKNOWN: 2,
-  /** CODE_INVALID_ARGUMENT - The provider spec or secret is wrong; the message names the member. */
+  /** CODE_INVALID_ARGUMENT - The provider spec or secret is wrong, and nothing was made; the message names the member. */
   CODE_INVALID_ARGUMENT: 3,
   /** CODE_DEADLINE_EXCEEDED - The provider did not answer in time; asked again soon. */
   CODE_DEADLINE_EXCEEDED: 4,

@@ -1,0 +1,113 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { serve } from '../../../test/drivers/served.ts';
+import { SystemClock } from '../../../pkg/clock/system-clock.ts';
+import { parseDriverAddress } from '../../../pkg/driver/grpc/address.ts';
+import { SimCloud } from '../../../pkg/drivers/sim/cloud.ts';
+import { SimDriver } from '../../../pkg/drivers/sim/driver.ts';
+import { Faults } from '../../../pkg/drivers/sim/faults.ts';
+import { DEFAULT_SETTINGS } from '../../../pkg/drivers/sim/settings.ts';
+import type { VerifyCommandOptions } from './command.ts';
+import { verifyDriver } from './verify.ts';
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), 'verify-'));
+  await writeFile(path.join(directory, 'class.yaml'), 'kind: MachineClass\nmetadata: { name: c }\nproviderSpec: {}\n');
+  await writeFile(path.join(directory, 'secret.yaml'), 'kind: Secret\nstringData: { userData: "#!/bin/sh" }\n');
+});
+afterAll(async () => {
+  await rm(directory, { recursive: true, force: true });
+});
+
+/** A driver of a cloud without latency. */
+function simulated(): { driver: SimDriver; cloud: SimCloud } {
+  const clock = new SystemClock();
+  const cloud = new SimCloud({ clock, journal: undefined });
+  const latencyMs = { create: 0, initialize: 0, status: 0, delete: 0, list: 0, join: 0 };
+  const settings = { ...DEFAULT_SETTINGS, latencyMs };
+  return { driver: new SimDriver({ cloud, faults: new Faults('x'), clock, settings }), cloud };
+}
+
+/** Runs the command on the driver at a socket, and keeps what it prints. */
+async function run(
+  socket: string,
+  options: Partial<VerifyCommandOptions> = {},
+): Promise<{ code: number; out: string; err: string }> {
+  const out: string[] = [];
+  const err: string[] = [];
+  const given: VerifyCommandOptions = {
+    address: parseDriverAddress(`unix://${socket}`),
+    class: path.join(directory, 'class.yaml'),
+    secret: [path.join(directory, 'secret.yaml')],
+    rule: ['creation', 'old-token', 'bad-class'],
+    ruleTimeout: 10_000,
+    output: 'text',
+    ...options,
+  };
+  const terminal = { out: (line: string) => out.push(line), err: (line: string) => err.push(line), env: {} };
+  const code = await verifyDriver(given, terminal);
+  return { code, out: out.join('\n'), err: err.join('\n') };
+}
+
+test('a driver that keeps the contract is told rule by rule, and nothing is left of it', async () => {
+  const { driver, cloud } = simulated();
+  await using served = await serve(driver);
+
+  const { code, out } = await run(served.socket);
+
+  expect(code).toBe(0);
+  expect(out.split('\n')).toEqual([
+    `driver sim at unix://${served.socket}`,
+    '',
+    expect.stringMatching(/^PASS {2}creation +\d+ ms$/),
+    expect.stringMatching(/^n\/a {3}bad-class +--bad-class is not given$/),
+    expect.stringMatching(/^PASS {2}old-token +\d+ ms$/),
+    '',
+    '2 passed, 0 failed, 1 not applicable',
+  ]);
+  expect(cloud.all()).toEqual([]);
+});
+
+test.each([
+  { output: 'json', says: /"failed": 1,[^]*"reason": "CreateMachine was answered without the name of the node"/ },
+  { output: 'junit', says: /^<\?xml[^]*<failure message="CreateMachine was answered without the name of the node">/ },
+] as const)('a driver that does not ends with 1, as $output', async ({ output, says }) => {
+  const { driver } = simulated();
+  const create = driver.createMachine.bind(driver);
+  driver.createMachine = async (request, call) => ({ ...(await create(request, call)), nodeName: '' });
+  await using served = await serve(driver);
+
+  const { code, out } = await run(served.socket, { output });
+
+  expect(code).toBe(1);
+  expect(out).toMatch(says);
+});
+
+test.each([
+  {
+    what: 'an unknown rule',
+    options: { rule: ['nonsense'] },
+    says: /^error: there is no rule nonsense; there are health,/,
+  },
+  { what: 'a file that is not there', options: { class: '/no/such/file' }, says: /^error: ENOENT: .*\/no\/such\/file/ },
+  {
+    what: 'a driver that is not there',
+    options: {},
+    says: /^error: driver at unix:\/\/\/no\/driver cannot be tried: it does not answer: /,
+  },
+])(
+  'of $what one line is said, with exit code 1',
+  async ({ options, says }) => {
+    const { code, out, err } = await run('/no/driver', options);
+
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(says);
+    expect(err).not.toContain('\n');
+  },
+  30_000,
+);

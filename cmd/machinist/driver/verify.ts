@@ -1,0 +1,118 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+
+import { SystemClock } from '../../../pkg/clock/system-clock.ts';
+import type { SecretData, VerifyOptions } from '../../../pkg/conformance/options.ts';
+import { isKept, lineOf, type Report, reportJSON, reportJUnit, summaryOf } from '../../../pkg/conformance/report.ts';
+import { RULES } from '../../../pkg/conformance/rules/index.ts';
+import { UnusableDriver, Verification, verify, type RuleResult } from '../../../pkg/conformance/verify.ts';
+import { messageOf } from '../../../pkg/driver/errno.ts';
+import { CommandError } from '../command-error.ts';
+import { exitCodeOf, type Terminal } from '../terminal.ts';
+import type { VerifyCommandOptions } from './command.ts';
+import { classFrom, secretFrom } from './input.ts';
+
+/**
+ * Tries a driver. Resolves with the exit code: 0 when it kept all rules that apply, else 1. SIGINT and SIGTERM end it early, after what
+ * the rule of the moment has made was removed; a second one at once.
+ */
+export async function verifyDriver(options: VerifyCommandOptions, terminal: Terminal): Promise<number> {
+  let kept = false;
+  const code = await exitCodeOf(terminal, async () => {
+    requireKnown(options.rule);
+    const report = await reportOn(options, await optionsFrom(options), terminal);
+    const { output } = options;
+    terminal.out(
+      output === 'json' ? reportJSON(report) : output === 'junit' ? reportJUnit(report) : `\n${summaryOf(report)}`,
+    );
+    kept = isKept(report);
+  });
+  return code === 0 && !kept ? 1 : code;
+}
+
+async function reportOn(
+  { rule: names, output }: VerifyCommandOptions,
+  options: VerifyOptions,
+  { out }: Terminal,
+): Promise<Report> {
+  const { target: address } = options.address;
+  const interrupt = new AbortController();
+  const onSignal = (signal: NodeJS.Signals): void => {
+    process.off('SIGINT', onSignal);
+    process.off('SIGTERM', onSignal);
+    interrupt.abort(new Error(signal));
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  const results: RuleResult[] = [];
+  let driver = '';
+  try {
+    using verification = await Verification.begin(options, interrupt.signal);
+    driver = verification.capabilities.name;
+    if (output === 'text') out(`driver ${driver} at ${address}\n`);
+    for await (const result of verify(verification, interrupt.signal, names)) {
+      results.push(result);
+      if (output === 'text') out(lineOf(result));
+    }
+  } catch (err) {
+    if (err instanceof UnusableDriver) throw new CommandError(`driver at ${address} cannot be tried: ${err.message}`);
+    if (!interrupt.signal.aborted) throw err;
+  } finally {
+    process.off('SIGINT', onSignal);
+    process.off('SIGTERM', onSignal);
+  }
+  return { driver, address, results, isInterrupted: interrupt.signal.aborted };
+}
+
+function requireKnown(names: readonly string[]): void {
+  const known = RULES.map(({ name }) => name);
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new CommandError(`there is no rule ${unknown}; there are ${known.join(', ')}`);
+}
+
+async function optionsFrom(given: VerifyCommandOptions): Promise<VerifyOptions> {
+  const { address, badClass, badSecret, restartCommand: restart, untaggedVmCommand: untagged } = given;
+  const secrets = await Promise.all(given.secret.map(secretIn));
+  return {
+    address,
+    machineClass: classFrom(await textOf(given.class), given.class),
+    secretData: Object.assign({}, ...secrets) as SecretData, // of those that were read
+    ...(badClass === undefined ? {} : { badClass: classFrom(await textOf(badClass), badClass) }),
+    ...(badSecret === undefined ? {} : { badSecretData: await secretIn(badSecret) }),
+    ...(restart === undefined ? {} : { restart: (signal: AbortSignal) => runLine(restart, {}, signal) }),
+    ...(untagged === undefined
+      ? {}
+      : {
+          makeUntagged: ({ name, namespace, className }, signal) =>
+            runLine(untagged, { MACHINE_NAME: name, MACHINE_NAMESPACE: namespace, MACHINE_CLASS: className }, signal),
+        }),
+    clock: new SystemClock(),
+    ruleMs: given.ruleTimeout,
+  };
+}
+
+async function secretIn(file: string): Promise<SecretData> {
+  return secretFrom(await textOf(file), file);
+}
+
+async function textOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (err) {
+    throw new CommandError(messageOf(err));
+  }
+}
+
+/** Runs a line in a shell, to the end. What it prints goes to stderr: stdout is the report's. */
+async function runLine(line: string, env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
+  // Its own group does not get the terminal's SIGINT: what it has started serves until everything is removed.
+  const child = spawn('sh', ['-c', line], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', process.stderr, process.stderr],
+    detached: true,
+    signal,
+  });
+  const [code] = (await once(child, 'exit')) as [number | null]; // as documented
+  if (code !== 0) throw new CommandError(`${line} ended with exit code ${code}`);
+}

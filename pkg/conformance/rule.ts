@@ -1,0 +1,42 @@
+import type { Scene } from './scene.ts';
+
+/** What a rule cannot be tried without. */
+export type Need =
+  | 'InitializeMachine'
+  | 'ListMachines'
+  | 'GetVolumeIDs'
+  | 'idempotent_create'
+  | 'LIST_SCOPE_CLASS'
+  | '--bad-class'
+  | '--bad-secret'
+  | '--restart-command'
+  | '--untagged-vm-command';
+
+/** One thing that the contract asks of drivers. */
+export interface Rule {
+  readonly name: string;
+  /** The words of proto/machine/driver/v1/driver.proto that ask for it. */
+  readonly sentence: string;
+  readonly needs?: readonly Need[];
+  /** Throws Violation, with what the driver did instead. */
+  readonly run: (scene: Scene) => Promise<void>;
+}
+
+/** Why a rule does not apply; undefined: it does. */
+export function lackOf({ needs = [] }: Rule, { capabilities, options }: Scene): string | undefined {
+  const { methods, idempotentCreate, listScope } = capabilities;
+  const isMet: Readonly<Record<Need, boolean>> = {
+    InitializeMachine: methods.has('InitializeMachine'),
+    ListMachines: methods.has('ListMachines'),
+    GetVolumeIDs: methods.has('GetVolumeIDs'),
+    idempotent_create: idempotentCreate,
+    LIST_SCOPE_CLASS: listScope === 'class',
+    '--bad-class': options.badClass !== undefined,
+    '--bad-secret': options.badSecretData !== undefined,
+    '--restart-command': options.restart !== undefined,
+    '--untagged-vm-command': options.makeUntagged !== undefined,
+  };
+  const lack = needs.find((need) => !isMet[need]);
+  if (lack === undefined) return undefined;
+  return lack.startsWith('--') ? `${lack} is not given` : `GetCapabilities does not say ${lack}`;
+}

@@ -1,0 +1,148 @@
+import type { Rule } from '../rule.ts';
+import { answerText, Violation } from '../violation.ts';
+
+/** How many creations of one machine run at once. */
+const AT_ONCE = 4;
+/** When answers are lost: before the call is sent, in the middle of it, or after it. */
+const LOST_AFTER_MS = [0, 5, 25, 100];
+
+/** A machine has one VM, however often and in whatever way it is asked for. */
+export const CREATION: readonly Rule[] = [
+  {
+    name: 'creation',
+    sentence: 'Resolves as soon as the provider has accepted the VM; it does not wait for the node to join.',
+    async run(scene) {
+      const vm = await scene.made(scene.machine('a'));
+      if (vm.nodeName === '') throw new Violation('CreateMachine was answered without the name of the node');
+    },
+  },
+  {
+    name: 'creation-repeated',
+    sentence: 'If the machine has a VM already, that VM is returned and nothing is made.',
+    async run(scene) {
+      const machine = scene.machine('a');
+      const first = await scene.made(machine);
+      await scene.requireOnly(machine, first.providerId);
+
+      const again = await scene.made(machine);
+
+      if (again.providerId !== first.providerId) {
+        throw new Violation(`the second CreateMachine made ${again.providerId} beside ${first.providerId}`);
+      }
+      await scene.requireOnly(machine, first.providerId);
+    },
+  },
+  {
+    name: 'creations-at-once',
+    sentence: 'Repeating it must never make a second VM.',
+    needs: ['idempotent_create'],
+    async run(scene) {
+      const machine = scene.machine('a');
+      const made = await scene.atOnce(Array.from({ length: AT_ONCE }, () => () => scene.made(machine)));
+
+      const ids = [...new Set(made.map((vm) => vm.providerId))];
+      if (ids.length > 1) throw new Violation(`${AT_ONCE} calls at once were answered with ${ids.join(', ')}`);
+      await scene.requireOnly(machine, made[0]?.providerId ?? '');
+    },
+  },
+  {
+    name: 'creation-after-a-lost-answer',
+    sentence: 'What it had begun at the provider by then is found by the next call.',
+    needs: ['idempotent_create'],
+    async run(scene) {
+      const machine = scene.machine('a');
+      for (const afterMs of LOST_AFTER_MS) {
+        const lost = new AbortController();
+        const outcome = scene.create(machine, { signal: lost.signal }).catch(() => undefined);
+        await scene.options.clock.sleep(afterMs, scene.signal);
+        lost.abort(new Error('the answer is lost'));
+        await outcome;
+      }
+
+      const { providerId } = await scene.made(machine);
+      await scene.requireOnly(machine, providerId);
+    },
+  },
+  {
+    name: 'untagged-vm',
+    sentence: "A VM without such a UID, named as its machine, is that machine's VM; a VM with another UID is not.",
+    needs: ['--untagged-vm-command'],
+    async run(scene) {
+      const machine = scene.machine('a');
+      const { name, namespace } = machine;
+      scene.note(machine);
+      await scene.options.makeUntagged?.(
+        { name, namespace, className: machine.machineClass.metadata.name },
+        scene.signal,
+      );
+
+      const found = await scene.found(machine);
+      const made = await scene.made(machine);
+
+      if (made.providerId !== found.providerId) {
+        throw new Violation(
+          `CreateMachine made ${made.providerId} beside ${found.providerId}, which another tool had made`,
+        );
+      }
+    },
+  },
+  {
+    name: 'bad-class',
+    sentence: 'A bad value is answered with InvalidArgument that names the member.',
+    needs: ['--bad-class'],
+    async run(scene) {
+      const { machineClass, badClass = machineClass } = scene.options;
+      const { failure } = await scene.create(scene.machine('a', { machineClass: badClass }));
+
+      const members = differingMembers(machineClass.providerSpec, badClass.providerSpec);
+      const isNamed = members.some((member) => failure?.message.includes(member));
+      if (failure?.code === INVALID_ARGUMENT && isNamed) return;
+      throw new Violation(
+        `CreateMachine was answered with ${answerText(failure)}, not with InvalidArgument and ${members.join(' or ')}`,
+      );
+    },
+  },
+  {
+    name: 'refused-creation-leaves-nothing',
+    sentence: 'The provider spec or secret is wrong, and nothing was made; the message names the member.',
+    needs: ['--bad-class'],
+    async run(scene) {
+      const { machineClass, badClass = machineClass } = scene.options;
+      await scene.create(scene.machine('a', { machineClass: badClass }));
+
+      await scene.requireNone(scene.machine('a'), 'a machine whose creation was refused');
+    },
+  },
+  {
+    name: 'bad-secret',
+    sentence: 'The credentials are not accepted.',
+    needs: ['--bad-secret'],
+    async run(scene) {
+      const { badSecretData: secretData = {} } = scene.options;
+      const { failure } = await scene.create(scene.machine('a'), { secretData });
+
+      if (failure !== undefined && REFUSED_CREDENTIALS.includes(failure.code)) return;
+      throw new Violation(
+        `CreateMachine was answered with ${answerText(failure)}, not with Unauthenticated, PermissionDenied or InvalidArgument`,
+      );
+    },
+  },
+];
+
+const INVALID_ARGUMENT = 3;
+/** InvalidArgument, PermissionDenied, Unauthenticated. */
+const REFUSED_CREDENTIALS: readonly number[] = [INVALID_ARGUMENT, 7, 16];
+
+/** Names of the members that two values do not have alike, the innermost ones. */
+export function differingMembers(good: unknown, bad: unknown, name = ''): readonly string[] {
+  if (JSON.stringify(good) === JSON.stringify(bad)) return [];
+  if (!isObject(good) || !isObject(bad)) return name === '' ? [] : [name];
+  const names = new Set([...Object.keys(good), ...Object.keys(bad)]);
+  return [...names].flatMap((member) =>
+    differingMembers(good[member], bad[member], /^\d+$/.test(member) ? name : member),
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

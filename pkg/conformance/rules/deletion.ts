@@ -1,0 +1,82 @@
+import type { Rule } from '../rule.ts';
+import { Violation } from '../violation.ts';
+
+/** What is deleted, and that nothing is left of it. */
+export const DELETION: readonly Rule[] = [
+  {
+    name: 'deletion',
+    sentence: 'Success, or NotFound, says that nothing is left;',
+    async run(scene) {
+      const machine = scene.machine('a');
+      const { providerId: providerID } = await scene.made(machine);
+
+      await scene.deleted({ ...machine, providerID });
+
+      await scene.requireGone(machine);
+    },
+  },
+  {
+    name: 'deletion-by-name',
+    sentence: 'A VM must therefore be findable by cluster, namespace and name of its machine',
+    async run(scene) {
+      const machine = scene.machine('a');
+      await scene.made(machine);
+
+      await scene.deleted(machine);
+
+      await scene.requireGone(machine);
+    },
+  },
+  {
+    name: 'deletion-repeated',
+    sentence: 'A call may be repeated at any time:',
+    async run(scene) {
+      const machine = scene.machine('a');
+      const { providerId: providerID } = await scene.made(machine);
+      await scene.deleted({ ...machine, providerID });
+
+      await scene.deleted({ ...machine, providerID });
+      await scene.deleted(machine);
+    },
+  },
+  {
+    name: 'deletions-at-once',
+    sentence: 'a restart of either side, by a new leader while the call of the old one still runs.',
+    async run(scene) {
+      const machine = scene.machine('a');
+      await scene.made(machine);
+
+      await scene.atOnce([1, 2, 3].map(() => () => scene.deleted(machine)));
+    },
+  },
+  {
+    name: 'deletion-of-another-uid',
+    sentence: "and be tagged with the machine's UID before it is started",
+    async run(scene) {
+      const machine = scene.machine('a');
+      const { providerId } = await scene.made(machine);
+
+      await scene.deleted({ ...machine, uid: 'uid-other' });
+
+      await scene.requireOnly(machine, providerId);
+    },
+  },
+  {
+    name: 'deletion-without-machine',
+    sentence:
+      'For a VM without a machine, `machine` holds only namespace, name and provider_id, and exactly that VM is meant.',
+    async run(scene) {
+      const [one, two] = [scene.machine('a'), scene.machine('b')];
+      const { providerId: providerID } = await scene.made(one);
+      const { providerId: otherID } = await scene.made(two);
+
+      // The name has gone to another machine meanwhile; only the id counts.
+      await scene.deleted({ ...two, uid: '', providerID });
+
+      await scene.requireGone(one);
+      const left = await scene.found(two);
+      if (left.providerId !== otherID)
+        throw new Violation(`VM ${otherID}, which has the name of the stub, was deleted`);
+    },
+  },
+];

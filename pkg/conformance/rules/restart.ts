@@ -1,0 +1,71 @@
+import type { Rule } from '../rule.ts';
+import type { Scene } from '../scene.ts';
+import { Violation } from '../violation.ts';
+import { requireRefused } from './fencing.ts';
+
+/** What outlives the driver. */
+export const RESTART: readonly Rule[] = [
+  {
+    name: 'restart',
+    sentence:
+      'does what it is asked, for one machine at a time, and remembers nothing that the provider does not remember.',
+    needs: ['--restart-command'],
+    async run(scene) {
+      const machine = scene.machine('a');
+      const { providerId } = await scene.made(machine);
+
+      await restart(scene);
+
+      const again = await scene.made(machine);
+      if (again.providerId !== providerId)
+        throw new Violation(`after a restart ${again.providerId} was made beside ${providerId}`);
+      await scene.requireOnly(machine, providerId);
+    },
+  },
+  {
+    name: 'restart-during-a-creation',
+    sentence: 'after a lost answer, after a restart of either side,',
+    needs: ['--restart-command', 'idempotent_create'],
+    async run(scene) {
+      const machine = scene.machine('a');
+      const lost = scene.create(machine).catch(() => undefined);
+      await restart(scene);
+      await lost;
+
+      const { providerId } = await scene.made(machine);
+      await scene.requireOnly(machine, providerId);
+    },
+  },
+  {
+    name: 'restart-keeps-tokens',
+    sentence: 'and where it outlives a restart of the driver.',
+    needs: ['--restart-command'],
+    async run(scene) {
+      const machine = scene.machine('a');
+      await scene.made(machine, { token: 7n });
+
+      await restart(scene);
+
+      await requireRefused(scene, machine);
+    },
+  },
+];
+
+/** Pause between two attempts to reach a driver that is being started. */
+const AGAIN_MS = 100;
+
+/** Resolves when the driver answers again. */
+async function restart({ options, talk, signal }: Scene): Promise<void> {
+  await options.restart?.(signal);
+  for (;;) {
+    try {
+      await talk.capabilities(signal);
+      return;
+    } catch (err) {
+      if (!(err instanceof Violation) || signal.aborted) {
+        throw new Violation('the driver did not answer again after its restart', { cause: err });
+      }
+    }
+    await options.clock.sleep(AGAIN_MS, signal);
+  }
+}

@@ -1,0 +1,298 @@
+import { Status } from 'nice-grpc';
+
+import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { Capabilities } from '../driver/driver.ts';
+import { messageOf } from '../driver/errno.ts';
+import type {
+  CreateMachineResponse,
+  DeleteMachineResponse,
+  Failure,
+  GetMachineStatusResponse,
+  ListedMachine,
+  VirtualMachine,
+} from '../driver/grpc/gen/machine/driver/v1/driver.ts';
+import { NoAnswer, type Conversation, type Sent, type Subject } from './conversation.ts';
+import type { VerifyOptions } from './options.ts';
+import { answerText, codeOf, Violation } from './violation.ts';
+
+/** Pause between two attempts of what a provider needs time for. */
+const PAUSE_MS = 250;
+/** Failures that a manager answers with another attempt, soon. */
+const PASSING = ['Canceled', 'Unknown', 'DeadlineExceeded', 'Aborted', 'Unavailable'];
+const DEFAULT_LAG_MS = 10_000;
+const NOT_FOUND: Failure = {
+  code: 5,
+  message: '',
+  lastKnownState: '',
+  retryAfter: undefined,
+  terminal: false,
+  fencingToken: 0n,
+};
+/** A list that does not end is none. */
+const MAX_PAGES = 1_000;
+
+/** What one rule works with. */
+export interface SceneParts {
+  readonly options: VerifyOptions;
+  readonly conversation: Conversation;
+  readonly capabilities: Capabilities;
+  /** Unique, as prefix of the cluster and of the names of machines: nothing of it exists before. */
+  readonly prefix: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * One rule's part of the world: a cluster that no driver has heard of, and machines whose names nobody has. Remembers for which of them
+ * a VM was asked for, so that none is left.
+ */
+export class Scene {
+  readonly options: VerifyOptions;
+  readonly capabilities: Capabilities;
+  readonly talk: Conversation;
+  readonly cluster: string;
+  readonly #prefix: string;
+  readonly #clock: Clock;
+  #signal: AbortSignal;
+  readonly #asked = new Map<string, Subject>();
+
+  constructor({ options, conversation, capabilities, prefix, signal }: SceneParts) {
+    this.options = options;
+    this.capabilities = capabilities;
+    this.talk = conversation;
+    this.cluster = prefix;
+    this.#prefix = prefix;
+    this.#clock = options.clock;
+    this.#signal = signal;
+  }
+
+  /** Ends with the rule's time, or with the run. */
+  get signal(): AbortSignal {
+    return this.#signal;
+  }
+
+  /** The machine of that letter; the same each time, but for what is changed. */
+  machine(letter: string, change: Partial<Subject> = {}): Subject {
+    const { machineClass } = this.options;
+    const { namespace = 'default' } = machineClass.metadata;
+    const name = `${this.#prefix}-${letter}`;
+    return { cluster: this.cluster, namespace, name, uid: `uid-${name}`, providerID: '', machineClass, ...change };
+  }
+
+  /** The class under another name, or in another namespace. */
+  otherClass(change: Partial<Pick<MachineClass['metadata'], 'name' | 'namespace'>>): MachineClass {
+    const { machineClass } = this.options;
+    return { ...machineClass, metadata: { ...machineClass.metadata, ...change } };
+  }
+
+  async create(subject: Subject, sent: Sent = {}): Promise<CreateMachineResponse> {
+    this.note(subject);
+    return await this.talk.create(subject, this.#under(sent), this.capabilities.idempotentCreate);
+  }
+
+  async status(subject: Subject, sent: Sent = {}): Promise<GetMachineStatusResponse> {
+    return await this.talk.status(subject, this.#under(sent));
+  }
+
+  async delete(subject: Subject, sent: Sent = {}): Promise<DeleteMachineResponse> {
+    return await this.talk.delete(subject, this.#under(sent));
+  }
+
+  /** From now on a VM of this machine may exist. */
+  note(subject: Subject): void {
+    this.#asked.set(JSON.stringify([subject.cluster, subject.namespace, subject.name, subject.uid]), subject);
+  }
+
+  /** A VM that is asked for, repeated while the provider is not able to, and completed where the driver wants that. */
+  async made(subject: Subject, sent: Sent = {}): Promise<VirtualMachine> {
+    const answer = await this.#patiently(() => this.create(subject, sent));
+    const { failure, vm } = answer;
+    if (failure !== undefined && codeOf(failure) === 'Uninitialized') return await this.#initialized(subject, sent, vm);
+    if (failure !== undefined) throw new Violation(`CreateMachine was answered with ${answerText(failure)}`);
+    return existing('CreateMachine', vm);
+  }
+
+  /** The VM of a machine that has one. */
+  async found(subject: Subject, sent: Sent = {}): Promise<VirtualMachine> {
+    const { failure, vm } = await this.#patiently(() => this.status(subject, sent));
+    if (failure !== undefined && codeOf(failure) !== 'Uninitialized') {
+      throw new Violation(`GetMachineStatus of a machine that has a VM was answered with ${answerText(failure)}`);
+    }
+    return existing('GetMachineStatus', vm);
+  }
+
+  /** There is no VM. Said as a gRPC status it counts too: one rule is about that. */
+  async requireNone(subject: Subject, what: string): Promise<void> {
+    const { failure, vm } = await this.#patiently(() => inBand(this.status(subject)));
+    if (failure !== undefined && codeOf(failure) === 'NotFound') return;
+    const which = vm === undefined ? '' : `, and VM ${vm.providerId}`;
+    throw new Violation(`GetMachineStatus of ${what} was answered with ${answerText(failure)}${which}`);
+  }
+
+  /** Exactly this VM belongs to the machine, as far as can be asked. */
+  async requireOnly(subject: Subject, providerID: string): Promise<void> {
+    const { providerId } = await this.found(subject);
+    if (providerId !== providerID) throw new Violation(`the machine has two VMs: ${providerID} and ${providerId}`);
+    if (!this.capabilities.methods.has('ListMachines')) return;
+    await this.#soon(async () => {
+      const ids = (await this.list(subject)).filter((vm) => vm.machineName === subject.name).map((vm) => vm.providerId);
+      if (ids.length > 1) throw new Violation(`the machine has ${ids.length} VMs: ${ids.join(', ')}`);
+      if (ids[0] !== providerID) throw new Violation(`ListMachines shows no VM ${providerID} of the machine`);
+    });
+  }
+
+  /** Several calls at the same time. Settles when the last of them has ended, so that none of them runs on. */
+  async atOnce<T>(calls: readonly (() => Promise<T>)[]): Promise<readonly T[]> {
+    const running = calls.map((call) => call());
+    await Promise.allSettled(running);
+    return await Promise.all(running);
+  }
+
+  /** Asks for the deletion until nothing is left. */
+  async deleted(subject: Subject, sent: Sent = {}): Promise<void> {
+    const { failure } = await this.#patiently(() => inBand(this.delete(subject, sent)));
+    if (failure === undefined || codeOf(failure) === 'NotFound') return;
+    throw new Violation(`DeleteMachine was answered with ${answerText(failure)}`);
+  }
+
+  /** Nothing is left of a machine, neither by its name nor in a list. */
+  async requireGone(subject: Subject): Promise<void> {
+    await this.requireNone(subject, 'a machine whose VM was deleted');
+    if (!this.capabilities.methods.has('ListMachines')) return;
+    await this.#soon(async () => {
+      const left = (await this.list(subject)).filter((vm) => vm.machineName === subject.name);
+      if (left.length > 0)
+        throw new Violation(`ListMachines still shows ${left.map((vm) => vm.providerId).join(', ')}`);
+    });
+  }
+
+  /** All VMs that are listed for the class of a machine, in its cluster. */
+  async list(subject: Pick<Subject, 'cluster' | 'machineClass'>, pageSize = 0): Promise<readonly ListedMachine[]> {
+    const machines: ListedMachine[] = [];
+    let pageToken = '';
+    for (let pages = 0; pages < MAX_PAGES; pages++) {
+      const answer = await this.#patiently(() => this.talk.page(subject, this.#under({}), { pageSize, pageToken }));
+      if (answer.failure !== undefined)
+        throw new Violation(`ListMachines was answered with ${answerText(answer.failure)}`);
+      if (pageSize > 0 && answer.machines.length > pageSize) {
+        throw new Violation(`a page of at most ${pageSize} has ${answer.machines.length} VMs`);
+      }
+      machines.push(...answer.machines);
+      pageToken = answer.nextPageToken;
+      if (pageToken === '') return machines;
+    }
+    throw new Violation(`ListMachines did not end after ${MAX_PAGES} pages`);
+  }
+
+  /** Repeats what may need a moment to be seen; its last violation counts. */
+  async #soon(check: () => Promise<void>): Promise<void> {
+    const { lagMs = DEFAULT_LAG_MS } = this.options;
+    const untilMs = this.#clock.monotonicMs() + lagMs;
+    for (;;) {
+      try {
+        return await check();
+      } catch (err) {
+        if (!(err instanceof Violation) || this.#clock.monotonicMs() >= untilMs) throw err;
+      }
+      await this.#pause();
+    }
+  }
+
+  /** Repeats a call while its failure is one that passes; ends with the rule. */
+  async #patiently<R extends { readonly failure: Failure | undefined }>(send: () => Promise<R>): Promise<R> {
+    for (;;) {
+      const answer = await send();
+      if (answer.failure === undefined || !PASSING.includes(codeOf(answer.failure))) return answer;
+      try {
+        await this.#pause();
+      } catch {
+        throw new Violation(`for as long as a rule may take, the answer was ${answerText(answer.failure)}`);
+      }
+    }
+  }
+
+  async #initialized(subject: Subject, sent: Sent, vm: VirtualMachine | undefined): Promise<VirtualMachine> {
+    const made = existing('CreateMachine', vm);
+    if (!this.capabilities.methods.has('InitializeMachine')) {
+      throw new Violation(
+        'CreateMachine was answered with Uninitialized, but GetCapabilities does not name InitializeMachine',
+      );
+    }
+    for (;;) {
+      const { failure } = await this.#patiently(() =>
+        this.talk.initialize({ ...subject, providerID: made.providerId }, this.#under(sent)),
+      );
+      if (failure === undefined) return made;
+      if (codeOf(failure) !== 'Uninitialized') {
+        throw new Violation(`InitializeMachine was answered with ${answerText(failure)}`);
+      }
+      await this.#pause();
+    }
+  }
+
+  /** Removes whatever a VM was asked for. Returns what may be left. */
+  async cleanUp(signal: AbortSignal): Promise<readonly string[]> {
+    this.#signal = signal;
+    const left: string[] = [];
+    for (const asked of this.#asked.values()) {
+      const subject = this.#withoutMistake(asked);
+      try {
+        await this.#remove(subject);
+        await this.#removeDoubles(subject);
+      } catch (err) {
+        const { namespace, name, cluster } = subject;
+        left.push(`VM of machine ${namespace}/${name} in cluster ${cluster}: ${messageOf(err)}`);
+      }
+    }
+    this.#asked.clear();
+    return left;
+  }
+
+  /** Of a class that is wrong a driver need not list anything, nor delete what it has refused to make. */
+  #withoutMistake(subject: Subject): Subject {
+    const { providerSpec } = this.options.machineClass;
+    return { ...subject, machineClass: { ...subject.machineClass, providerSpec } };
+  }
+
+  /** As a manager without leader election, or else above the highest token. */
+  async #remove(subject: Subject): Promise<void> {
+    const { failure } = await this.#patiently(() => inBand(this.delete(subject)));
+    const isFenced = failure !== undefined && failure.fencingToken > 0n;
+    if (failure !== undefined && codeOf(failure) !== 'NotFound') {
+      await this.deleted(subject, isFenced ? { token: failure.fencingToken + 1n } : {});
+    }
+  }
+
+  /** Those that the machine does not answer for any more; names are ours alone. */
+  async #removeDoubles(subject: Subject): Promise<void> {
+    if (!this.capabilities.methods.has('ListMachines')) return;
+    for (const vm of await this.list(subject)) {
+      if (vm.machineName === subject.name) await this.#remove({ ...subject, uid: '', providerID: vm.providerId });
+    }
+  }
+
+  #under(sent: Sent): Sent {
+    return { ...sent, signal: sent.signal === undefined ? this.#signal : AbortSignal.any([sent.signal, this.#signal]) };
+  }
+
+  async #pause(): Promise<void> {
+    await this.#clock.sleep(Math.min(PAUSE_MS, this.options.lagMs ?? PAUSE_MS), this.#signal);
+  }
+}
+
+/** An answer, or the status NOT_FOUND as one. */
+async function inBand<R extends { readonly failure: Failure | undefined }>(
+  answer: Promise<R>,
+): Promise<Pick<R, 'failure'> & Partial<R>> {
+  try {
+    return await answer;
+  } catch (err) {
+    if (!(err instanceof NoAnswer) || err.status !== Status.NOT_FOUND) throw err;
+    return { failure: NOT_FOUND } as Pick<R, 'failure'> & Partial<R>; // the failure of every answer is of this type
+  }
+}
+
+function existing(method: string, vm: VirtualMachine | undefined): VirtualMachine {
+  if (vm === undefined || vm.providerId === '') throw new Violation(`${method} was answered without a provider id`);
+  return vm;
+}

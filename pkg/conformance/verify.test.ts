@@ -1,0 +1,585 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { describe, expect, test } from '@jest/globals';
+import { createServer, ServerError, Status, type CallContext, type Server } from 'nice-grpc';
+
+import { classOf } from '../../test/drivers/requests.ts';
+import { SystemClock } from '../clock/system-clock.ts';
+import { DriverError } from '../driver/error.ts';
+import type { Capabilities } from '../driver/driver.ts';
+import { FencingGuard, type FencingRecord } from '../driver/fencing.ts';
+import { parseDriverAddress } from '../driver/grpc/address.ts';
+import { toFailure } from '../driver/grpc/failure.ts';
+import { HealthDefinition } from '../driver/grpc/gen/grpc/health/v1/health.ts';
+import {
+  DriverServiceDefinition,
+  type Call,
+  type DriverServiceImplementation,
+  type Machine,
+  type MachineClass,
+} from '../driver/grpc/gen/machine/driver/v1/driver.ts';
+import { HealthService } from '../driver/grpc/health.ts';
+import { DriverService } from '../driver/grpc/service.ts';
+import { SimCloud } from '../drivers/sim/cloud.ts';
+import { SimDriver } from '../drivers/sim/driver.ts';
+import { Faults } from '../drivers/sim/faults.ts';
+import { DEFAULT_SETTINGS } from '../drivers/sim/settings.ts';
+import { silentLogger } from '../log/logger.ts';
+import { RULES } from './rules/index.ts';
+import type { VerifyOptions } from './options.ts';
+import { UnusableDriver, Verification, verify, type RuleResult } from './verify.ts';
+
+const NO_LATENCY = { create: 2, initialize: 0, status: 0, delete: 2, list: 0, join: 0 };
+const PASSWORD = 'correct-horse-battery';
+const never = new AbortController().signal;
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const notFound = { failure: toFailure(new DriverError('NotFound', 'there is no VM')) };
+const internal = { failure: toFailure(new DriverError('Internal', 'in a muddle')) };
+
+/** What a deviation changes of a driver that keeps the contract; made anew with each start. */
+type Deviation = (right: DriverServiceImplementation, world: World) => Partial<DriverServiceImplementation>;
+
+/** A driver of a simulated cloud that checks its password, and may deviate. Outlived by its cloud and its tokens. */
+class World implements AsyncDisposable {
+  readonly clock = new SystemClock();
+  readonly cloud = new SimCloud({ clock: this.clock, journal: undefined });
+  readonly health = new HealthService();
+  tokens: readonly FencingRecord[] = [];
+  /** How often it was started. */
+  starts = 0;
+  isStopping = false;
+  /** The rule that is tried, for deviations that would be a matter of speed. */
+  rule = '';
+  /** Machines whose creation had begun when the driver was stopped. */
+  readonly cutOff = new Set<string>();
+  /** The deviation waits for the stop, and the stop for it. */
+  mayCutOff = false;
+  socket = '';
+  #directory = '';
+  #server: Server | undefined;
+  readonly #deviation: Deviation;
+  readonly #capabilities: Partial<Capabilities>;
+
+  constructor(deviation: Deviation, capabilities: Partial<Capabilities> = {}) {
+    this.#deviation = deviation;
+    this.#capabilities = capabilities;
+  }
+
+  async start(): Promise<this> {
+    if (this.#directory === '') this.#directory = await mkdtemp(path.join(tmpdir(), 'verify-'));
+    this.socket = path.join(this.#directory, 's');
+    this.starts++;
+    this.isStopping = false;
+    const store = {
+      load: () => Promise.resolve(this.tokens),
+      save: (records: readonly FencingRecord[]) => {
+        this.tokens = structuredClone(records);
+        return Promise.resolve();
+      },
+    };
+    const { clock, cloud } = this;
+    const settings = { ...DEFAULT_SETTINGS, latencyMs: NO_LATENCY };
+    const driver = new SimDriver({ cloud, faults: new Faults('x'), clock, settings, capabilities: this.#capabilities });
+    const fencing = await FencingGuard.open({ clock, store });
+    const right = new DriverService({ driver, fencing, clock, log: silentLogger });
+    const careful: DriverServiceImplementation = {
+      getCapabilities: (request, context) => right.getCapabilities(request, context),
+      createMachine: (request, context) => {
+        const password = new TextDecoder().decode(request.secretData['password']);
+        if (password === PASSWORD) return right.createMachine(request, context);
+        return Promise.resolve({ failure: toFailure(new DriverError('Unauthenticated', 'this is not the password')) });
+      },
+      initializeMachine: (request, context) => right.initializeMachine(request, context),
+      getMachineStatus: (request, context) => right.getMachineStatus(request, context),
+      deleteMachine: (request, context) => right.deleteMachine(request, context),
+      listMachines: (request, context) => right.listMachines(request, context),
+      getVolumeIDs: (request, context) => right.getVolumeIDs(request, context),
+    };
+    this.#server = createServer();
+    this.#server.add(DriverServiceDefinition, { ...careful, ...this.#deviation(careful, this) });
+    this.#server.add(HealthDefinition, this.health);
+    await this.#server.listen(`unix://${this.socket}`);
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    this.#server?.forceShutdown();
+    await rm(this.socket, { force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  /** Makes a VM of a machine that no driver knows of. */
+  makeAnother({ machine, call }: { machine: Machine | undefined; call: Call | undefined }): { providerID: string } {
+    const { name = '', namespace = '', uid: machineUID = '' } = machine ?? {};
+    return this.cloud.plant({
+      machineName: name,
+      namespace,
+      machineUID,
+      className: 'test-class',
+      cluster: call?.cluster ?? '',
+    });
+  }
+
+  /** How the driver is tried. */
+  get options(): VerifyOptions {
+    const machineClass = classOf('test', { zone: 'zone-1' });
+    return {
+      address: parseDriverAddress(`unix://${this.socket}`),
+      machineClass,
+      secretData: { password: bytes(PASSWORD), userData: bytes('#!/bin/sh') },
+      badClass: { ...machineClass, providerSpec: { zone: 1 } },
+      badSecretData: { password: bytes('wrong-horse-battery'), userData: bytes('#!/bin/sh') },
+      restart: async () => {
+        if (this.rule === 'restart-during-a-creation' && this.mayCutOff) await until(() => this.cutOff.size > 0);
+        await this.stop();
+        await this.start();
+      },
+      makeUntagged: ({ name, namespace, className }) => {
+        this.cloud.plant({ machineName: name, namespace, className });
+        return Promise.resolve();
+      },
+      clock: this.clock,
+      ruleMs: 30_000,
+      lagMs: 2_000,
+    };
+  }
+
+  /** Tries every rule. */
+  async verify(): Promise<readonly RuleResult[]> {
+    using verification = await Verification.begin(this.options, never);
+    const results: RuleResult[] = [];
+    for (const rule of RULES) {
+      this.rule = rule.name;
+      results.push(await verification.try(rule, never));
+    }
+    return results;
+  }
+}
+
+/** For what the deviations of one process wait for; a second is more than any of it takes. */
+async function until(condition: () => boolean): Promise<void> {
+  for (let left = 1_000; left > 0 && !condition(); left--) await sleep(1);
+}
+
+async function all(results: AsyncGenerator<RuleResult>): Promise<readonly RuleResult[]> {
+  const list: RuleResult[] = [];
+  for await (const result of results) list.push(result);
+  return list;
+}
+
+const failedOf = (results: readonly RuleResult[]): readonly string[] =>
+  results.filter(({ outcome }) => outcome === 'failed').map(({ rule, reason }) => `${rule.name}: ${reason}`);
+
+const hangs = async (timeoutMs: number, { signal }: CallContext): Promise<void> => {
+  if (timeoutMs > 100) return;
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+};
+const msOf = (call: Call | undefined): number =>
+  Number(call?.timeout?.seconds ?? 0n) * 1_000 + (call?.timeout?.nanos ?? 0) / 1e6;
+
+/** One driver for each rule, which deviates in this alone. */
+const DEVIATIONS: Readonly<Record<string, Deviation>> = {
+  health: (_right, { health }) => {
+    health.stop();
+    return {};
+  },
+  'named-methods': () => ({
+    initializeMachine: () => Promise.reject(new ServerError(Status.UNIMPLEMENTED, 'not here')),
+  }),
+  'foreign-volume': () => ({
+    getVolumeIDs: ({ volumeSpecs }) => Promise.resolve({ volumeIds: volumeSpecs.map(() => 'vol-1') }),
+  }),
+  creation: (right) => ({
+    createMachine: async (request, context) => nameless(await right.createMachine(request, context)),
+    getMachineStatus: async (request, context) => nameless(await right.getMachineStatus(request, context)),
+  }),
+  'creation-repeated': (right, world) => {
+    const shown = new Set<string>();
+    return {
+      getMachineStatus: async (request, context) => {
+        const answer = await right.getMachineStatus(request, context);
+        const isTagged = world.cloud.get(answer.vm?.providerId ?? '')?.machineUID !== undefined;
+        if (isTagged) shown.add(request.machine?.uid ?? '');
+        return answer;
+      },
+      createMachine: async (request, context) => {
+        if (!shown.has(request.machine?.uid ?? '')) return await right.createMachine(request, context);
+        return { vm: { providerId: world.makeAnother(request).providerID, nodeName: 'x' } };
+      },
+    };
+  },
+  'creations-at-once': (right, world) => {
+    const running = new Map<string, number>();
+    return {
+      createMachine: async (request, context) => {
+        const uid = request.machine?.uid ?? '';
+        const before = running.get(uid) ?? 0;
+        running.set(uid, before + 1);
+        if (before > 0) return { vm: { providerId: world.makeAnother(request).providerID, nodeName: 'x' } };
+        try {
+          await until(() => world.rule !== 'creations-at-once' || (running.get(uid) ?? 0) > 1);
+          return await right.createMachine(request, context);
+        } finally {
+          running.delete(uid);
+        }
+      },
+    };
+  },
+  'creation-after-a-lost-answer': (right, world) => {
+    const lost = new Set<string>();
+    return {
+      createMachine: async (request, context) => {
+        const uid = request.machine?.uid ?? '';
+        await until(() => world.rule !== 'creation-after-a-lost-answer' || context.signal.aborted || lost.has(uid));
+        // It goes on, and the next one does not look for what it made.
+        const isLost = context.signal.aborted && !world.isStopping;
+        if (!isLost && !lost.has(uid)) return await right.createMachine(request, context);
+        lost.add(uid);
+        return { vm: { providerId: world.makeAnother(request).providerID, nodeName: 'x' } };
+      },
+    };
+  },
+  'untagged-vm': (right, { cloud }) => ({
+    getMachineStatus: async (request, context) => {
+      const answer = await right.getMachineStatus(request, context);
+      return cloud.get(answer.vm?.providerId ?? '')?.machineUID === undefined ? notFound : answer;
+    },
+  }),
+  'bad-class': (right) => ({
+    createMachine: async (request, context) => {
+      const answer = await right.createMachine(request, context);
+      return answer.failure?.code === 3 ? { failure: { ...answer.failure, message: 'something is wrong' } } : answer;
+    },
+  }),
+  'refused-creation-leaves-nothing': (right, world) => ({
+    createMachine: async (request, context) => {
+      const answer = await right.createMachine(request, context);
+      if (answer.failure?.code === 3) world.makeAnother(request);
+      return answer;
+    },
+  }),
+  'bad-secret': (right) => ({
+    createMachine: (request, context) =>
+      right.createMachine({ ...request, secretData: { ...request.secretData, password: bytes(PASSWORD) } }, context),
+  }),
+  'status-by-name-and-by-id': (right) => ({
+    getMachineStatus: async (request, context) =>
+      request.machine?.providerId === '' ? await right.getMachineStatus(request, context) : notFound,
+  }),
+  'status-of-an-unknown-machine': (right) => ({
+    getMachineStatus: async (request, context) => {
+      const answer = await right.getMachineStatus(request, context);
+      if (answer.failure?.code === 5) throw new ServerError(Status.NOT_FOUND, 'there is none');
+      return answer;
+    },
+  }),
+  'status-of-another-uid': (right, { cloud }) => ({
+    getMachineStatus: async (request, context) => {
+      const [vm] = request.machine?.uid === 'uid-other' ? cloud.named(request.machine.name) : [];
+      return vm === undefined
+        ? await right.getMachineStatus(request, context)
+        : { vm: { providerId: vm.providerID, nodeName: 'x' } };
+    },
+  }),
+  'status-of-another-cluster': (right) => ({
+    getMachineStatus: (request, context) =>
+      right.getMachineStatus({ ...request, call: ofFirstCluster(request.call) }, context),
+  }),
+  deletion: (right) => {
+    const once = new Set<string>();
+    return {
+      deleteMachine: async (request, context) => {
+        const { uid = '', providerId = '' } = request.machine ?? {};
+        if (uid === '' || providerId === '' || once.has(uid)) return await right.deleteMachine(request, context);
+        once.add(uid);
+        return {};
+      },
+    };
+  },
+  'deletion-by-name': (right) => ({
+    deleteMachine: async (request, context) =>
+      request.machine?.providerId === '' && request.call?.fencingToken === 0n
+        ? notFound
+        : await right.deleteMachine(request, context),
+  }),
+  'deletion-repeated': (right) => ({
+    deleteMachine: async (request, context) => {
+      const answer = await right.deleteMachine(request, context);
+      return answer.failure?.code === 5 && request.machine?.providerId !== '' ? internal : answer;
+    },
+  }),
+  'deletions-at-once': (right, world) => {
+    const running = new Map<string, number>();
+    return {
+      deleteMachine: async (request, context) => {
+        const uid = request.machine?.uid ?? '';
+        const before = running.get(uid) ?? 0;
+        running.set(uid, before + 1);
+        if (before > 0) return internal;
+        try {
+          await until(
+            () =>
+              world.rule !== 'deletions-at-once' ||
+              world.cloud.named(request.machine?.name ?? '').length === 0 ||
+              (running.get(uid) ?? 0) > 1,
+          );
+          return await right.deleteMachine(request, context);
+        } finally {
+          running.delete(uid);
+        }
+      },
+    };
+  },
+  'deletion-of-another-uid': (right, { cloud }) => ({
+    deleteMachine: async (request, context) => {
+      const [vm] = request.machine?.uid === 'uid-other' ? cloud.named(request.machine.name) : [];
+      if (vm !== undefined) cloud.remove(vm.providerID, 'deleted');
+      return await right.deleteMachine(request, context);
+    },
+  }),
+  'deletion-without-machine': (right, { cloud }) => ({
+    deleteMachine: async (request, context) => {
+      const { uid, name = '' } = request.machine ?? {};
+      if (uid === '') for (const vm of cloud.named(name)) cloud.remove(vm.providerID, 'deleted');
+      return await right.deleteMachine(request, context);
+    },
+  }),
+  list: (right) => ({
+    listMachines: async (request, context) => {
+      const answer = await right.listMachines(request, context);
+      return { ...answer, machines: (answer.machines ?? []).map((vm) => ({ ...vm, machineUid: '' })) };
+    },
+  }),
+  'list-in-pages': (right) => ({
+    listMachines: async (request, context) => {
+      const answer = await right.listMachines(request, context);
+      return request.pageSize > 0 && request.pageToken !== '' ? { ...answer, machines: [] } : answer;
+    },
+  }),
+  'list-of-another-cluster': (right) => ({
+    listMachines: (request, context) => right.listMachines({ ...request, call: ofFirstCluster(request.call) }, context),
+  }),
+  'list-of-another-namespace': (right) => ({
+    listMachines: (request, context) =>
+      right.listMachines({ ...request, machineClass: renamed(request.machineClass, 'namespace') }, context),
+  }),
+  'list-of-another-class': (right) => ({
+    listMachines: (request, context) =>
+      right.listMachines({ ...request, machineClass: renamed(request.machineClass, 'name') }, context),
+  }),
+  'time-of-a-creation': (right) => ({
+    createMachine: async (request, context) => {
+      await hangs(msOf(request.call), context);
+      return await right.createMachine(request, context);
+    },
+  }),
+  'time-of-a-read': (right) => ({
+    getMachineStatus: async (request, context) => {
+      await hangs(msOf(request.call), context);
+      return await right.getMachineStatus(request, context);
+    },
+  }),
+  'time-of-a-deletion': (right) => ({
+    deleteMachine: async (request, context) => {
+      await hangs(msOf(request.call), context);
+      return await right.deleteMachine(request, context);
+    },
+  }),
+  'old-token': (right, { starts }) => ({
+    deleteMachine: (request, context) =>
+      right.deleteMachine(starts > 1 ? request : { ...request, call: withToken(request.call, 0n) }, context),
+  }),
+  'old-token-of-a-creation': (right) => ({
+    createMachine: (request, context) =>
+      right.createMachine(
+        request.call?.fencingToken === 6n ? { ...request, call: withToken(request.call, 0n) } : request,
+        context,
+      ),
+  }),
+  'highest-token-is-told': (right) => ({
+    deleteMachine: async (request, context) => {
+      const answer = await right.deleteMachine(request, context);
+      return answer.failure?.code === 9 ? { failure: { ...answer.failure, fencingToken: 0n } } : answer;
+    },
+  }),
+  'tokens-of-another-cluster': (right) => {
+    let highest = 0n;
+    return {
+      createMachine: async (request, context) => {
+        const token = request.call?.fencingToken ?? 0n;
+        if (token > highest) highest = token;
+        if (token > 0n && token < highest) {
+          return { failure: toFailure(new DriverError('FailedPrecondition', 'old', { highestToken: highest })) };
+        }
+        return await right.createMachine(request, context);
+      },
+    };
+  },
+  'no-leader-election': (right, { tokens }) => {
+    const known = new Set(tokens.map(({ cluster }) => cluster));
+    const refusal = { failure: toFailure(new DriverError('FailedPrecondition', 'old', { highestToken: 7n })) };
+    const isRefused = (call: Call | undefined): boolean => {
+      if ((call?.fencingToken ?? 0n) > 0n) known.add(call?.cluster ?? '');
+      return call?.fencingToken === 0n && known.has(call.cluster);
+    };
+    return {
+      createMachine: async (request, context) =>
+        isRefused(request.call) ? refusal : await right.createMachine(request, context),
+      deleteMachine: async (request, context) =>
+        isRefused(request.call) ? refusal : await right.deleteMachine(request, context),
+    };
+  },
+  restart: (_right, { cloud }) => {
+    for (const { providerID } of cloud.all()) cloud.remove(providerID, 'vanished');
+    return {};
+  },
+  'restart-during-a-creation': (right, world) => ({
+    createMachine: async (request, context) => {
+      const uid = request.machine?.uid ?? '';
+      const isCutOff = world.rule === 'restart-during-a-creation' && world.cutOff.size === 0;
+      if (!isCutOff && !world.cutOff.has(uid)) return await right.createMachine(request, context);
+      world.cutOff.add(uid);
+      if (isCutOff) await until(() => world.isStopping);
+      return { vm: { providerId: world.makeAnother(request).providerID, nodeName: 'x' } };
+    },
+  }),
+  'restart-keeps-tokens': (right, world) => ({
+    createMachine: async (request, context) => {
+      const answer = await right.createMachine(request, context);
+      world.tokens = [];
+      return answer;
+    },
+  }),
+  secrets: (right) => ({
+    createMachine: async (request, context) => {
+      const answer = await right.createMachine(request, context);
+      const password = new TextDecoder().decode(request.secretData['password']);
+      return answer.failure?.code === 16 ? { failure: { ...answer.failure, message: `wrong: ${password}` } } : answer;
+    },
+  }),
+};
+
+type Named = { readonly vm?: { readonly nodeName?: string } | undefined };
+const nameless = <R extends Named>(answer: R): R =>
+  answer.vm === undefined ? answer : { ...answer, vm: { ...answer.vm, nodeName: '' } };
+const ofFirstCluster = (call: Call | undefined): Call | undefined =>
+  call && { ...call, cluster: call.cluster.replace('-other', '') };
+const withToken = (call: Call | undefined, fencingToken: bigint): Call | undefined => call && { ...call, fencingToken };
+const renamed = <C extends { json: Uint8Array }>(
+  machineClass: C | undefined,
+  member: 'name' | 'namespace',
+): C | undefined => {
+  if (machineClass === undefined) return undefined;
+  const object = JSON.parse(new TextDecoder().decode(machineClass.json)) as { metadata: Record<string, string> };
+  object.metadata[member] = object.metadata[member]?.replace('-other', '') ?? '';
+  return { ...machineClass, json: bytes(JSON.stringify(object)) };
+};
+
+describe('verification', () => {
+  test.concurrent('finds nothing wrong with a driver that keeps the contract, and leaves nothing', async () => {
+    await using world = await new World(() => ({})).start();
+
+    const results = await world.verify();
+
+    expect(results.map(({ outcome }) => outcome)).toEqual(RULES.map(() => 'passed'));
+    expect(world.cloud.all()).toEqual([]);
+  });
+
+  test.concurrent('does not ask for what a driver need not have', async () => {
+    const capabilities = { methods: new Set([]), idempotentCreate: false };
+    await using world = await new World(() => ({}), capabilities).start();
+
+    const results = await world.verify();
+
+    expect(failedOf(results)).toEqual([]);
+    const skipped = results
+      .filter(({ outcome }) => outcome === 'not applicable')
+      .map(({ rule, reason }) => `${rule.name}: ${reason}`);
+    expect(skipped).toContain('list: GetCapabilities does not say ListMachines');
+    expect(skipped).toContain('creations-at-once: GetCapabilities does not say idempotent_create');
+    expect(world.cloud.all()).toEqual([]);
+  });
+
+  test.concurrent.each(RULES.map(({ name }) => name))(
+    'finds a driver that deviates in %s alone, in this rule alone, and leaves nothing',
+    async (name) => {
+      const deviation = DEVIATIONS[name];
+      if (deviation === undefined) throw new Error(`no driver breaks ${name}`);
+      await using world = await new World(deviation).start();
+      world.mayCutOff = name === 'restart-during-a-creation';
+
+      const results = await world.verify();
+
+      expect(failedOf(results)).toEqual([expect.stringMatching(new RegExp(`^${name}: .{20}`))]);
+      expect(results.flatMap(({ left }) => left)).toEqual([]);
+      expect(world.cloud.all()).toEqual([]);
+    },
+    60_000,
+  );
+
+  test.concurrent('removes what the rule of the moment has made when it is interrupted', async () => {
+    const interrupt = new AbortController();
+    await using world = await new World((right) => ({
+      listMachines: async (request, context) => {
+        interrupt.abort(new Error('interrupted'));
+        return await right.listMachines(request, context);
+      },
+    })).start();
+    using verification = await Verification.begin(world.options, never);
+
+    const results = all(verify(verification, interrupt.signal, ['creation-repeated']));
+
+    await expect(results).rejects.toThrow('interrupted');
+    expect(world.cloud.all()).toEqual([]);
+  });
+
+  test.concurrent('asks nothing more of a class that is wrong than what the contract says', async () => {
+    const refusal = { failure: toFailure(new DriverError('InvalidArgument', 'zone: must be a text')) };
+    const isWrong = (machineClass: MachineClass | undefined): boolean =>
+      new TextDecoder().decode(machineClass?.providerSpec) === '{"zone":1}';
+    await using world = await new World((right) => ({
+      listMachines: async (request, context) =>
+        isWrong(request.machineClass) ? refusal : await right.listMachines(request, context),
+      deleteMachine: async (request, context) =>
+        isWrong(request.machineClass) ? refusal : await right.deleteMachine(request, context),
+    })).start();
+    using verification = await Verification.begin(world.options, never);
+
+    const results = await all(verify(verification, never, ['bad-class', 'refused-creation-leaves-nothing']));
+
+    expect(results.map(({ outcome, left }) => ({ outcome, left }))).toEqual([
+      { outcome: 'passed', left: [] },
+      { outcome: 'passed', left: [] },
+    ]);
+  });
+
+  test.concurrent('tells what it could not remove', async () => {
+    await using world = await new World(() => ({ deleteMachine: () => Promise.resolve(internal) })).start();
+    using verification = await Verification.begin(world.options, never);
+
+    const [result] = await all(verify(verification, never, ['creation']));
+
+    expect(result?.left).toEqual([expect.stringMatching(/^VM of machine shoot\/verify-.*Internal \(in a muddle\)$/)]);
+  });
+
+  test.concurrent.each([
+    { what: 'speaks another version', answer: { contractVersion: 'v9' }, why: /contract version "v9", not "v1"/ },
+    { what: 'answers nothing', answer: {}, why: /contract version ""/ },
+    { what: 'refuses', answer: internal, why: /Internal \(in a muddle\)/ },
+  ])('does not begin with a driver that $what', async ({ answer, why }) => {
+    await using world = await new World(() => ({ getCapabilities: () => Promise.resolve(answer) })).start();
+
+    const begun = Verification.begin(world.options, never);
+
+    await expect(begun).rejects.toThrow(UnusableDriver);
+    await expect(begun).rejects.toThrow(why);
+  });
+});

@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto';
+
+import { DeadlineError } from '../clock/deadline.ts';
+import type { Capabilities } from '../driver/driver.ts';
+import { messageOf } from '../driver/errno.ts';
+import { CONTRACT_VERSION, fromCapabilities } from '../driver/grpc/messages.ts';
+import { Conversation, NoAnswer } from './conversation.ts';
+import type { VerifyOptions } from './options.ts';
+import { lackOf, type Rule } from './rule.ts';
+import { RULES } from './rules/index.ts';
+import { Scene } from './scene.ts';
+import { answerText, Violation } from './violation.ts';
+
+const DEFAULT_RULE_MS = 600_000;
+
+/** How one rule ended. */
+export interface RuleResult {
+  readonly rule: Rule;
+  readonly outcome: 'passed' | 'failed' | 'not applicable';
+  /** What the driver did instead, or why the rule does not apply. */
+  readonly reason?: string;
+  readonly ms: number;
+  /** What the rule made and could not remove, one line for each VM. */
+  readonly left: readonly string[];
+}
+
+/** A driver that cannot be tried: it does not answer, or speaks another contract. */
+export class UnusableDriver extends Error {
+  override readonly name = 'UnusableDriver';
+}
+
+/** A driver that is being tried. Rules may be run in any order; each makes its own machines and removes them. */
+export class Verification implements Disposable {
+  readonly capabilities: Capabilities;
+  readonly #options: VerifyOptions;
+  readonly #conversation: Conversation;
+  readonly #run = randomBytes(4).toString('hex');
+  #scenes = 0;
+
+  private constructor(options: VerifyOptions, conversation: Conversation, capabilities: Capabilities) {
+    this.#options = options;
+    this.#conversation = conversation;
+    this.capabilities = capabilities;
+  }
+
+  /** Gets to know the driver. Throws UnusableDriver. */
+  static async begin(options: VerifyOptions, signal: AbortSignal): Promise<Verification> {
+    const conversation = new Conversation(options);
+    try {
+      return new Verification(options, conversation, await greet(conversation, signal));
+    } catch (err) {
+      conversation.close();
+      throw err;
+    }
+  }
+
+  /** Tries one rule. `signal` ends it early; whatever happens, what it made is removed first. Rejects only when `signal` was aborted. */
+  async try(rule: Rule, signal: AbortSignal): Promise<RuleResult> {
+    const { clock, ruleMs = DEFAULT_RULE_MS } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const end = new AbortController();
+    const cancel = clock.schedule(ruleMs, () => end.abort(new DeadlineError('the rule', ruleMs)));
+    const scene = this.#scene(AbortSignal.any([signal, end.signal]));
+    const lack = lackOf(rule, scene);
+    if (lack !== undefined) {
+      cancel();
+      return { rule, outcome: 'not applicable', reason: lack, ms: 0, left: [] };
+    }
+    let reason: string | undefined;
+    try {
+      await rule.run(scene);
+    } catch (err) {
+      // Whatever it is, it came from what the driver did.
+      reason = messageOf(err);
+    }
+    cancel();
+    const left = await this.#cleanUp(scene, ruleMs);
+    signal.throwIfAborted();
+    const ms = Math.round(clock.monotonicMs() - startedMs);
+    return {
+      rule,
+      outcome: reason === undefined ? 'passed' : 'failed',
+      ms,
+      left,
+      ...(reason === undefined ? {} : { reason }),
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#conversation.close();
+  }
+
+  #scene(signal: AbortSignal): Scene {
+    const prefix = `verify-${this.#run}-${++this.#scenes}`;
+    const { capabilities } = this;
+    return new Scene({ options: this.#options, conversation: this.#conversation, capabilities, prefix, signal });
+  }
+
+  async #cleanUp(scene: Scene, withinMs: number): Promise<readonly string[]> {
+    const end = new AbortController();
+    const cancel = this.#options.clock.schedule(withinMs, () => end.abort(new DeadlineError('cleaning up', withinMs)));
+    try {
+      return await scene.cleanUp(end.signal);
+    } finally {
+      cancel();
+    }
+  }
+}
+
+/** Tries all rules, or those of these names, one after another. */
+export async function* verify(
+  verification: Verification,
+  signal: AbortSignal,
+  names: readonly string[] = [],
+): AsyncGenerator<RuleResult> {
+  for (const rule of RULES) {
+    if (names.length === 0 || names.includes(rule.name)) yield await verification.try(rule, signal);
+  }
+}
+
+async function greet(conversation: Conversation, signal: AbortSignal): Promise<Capabilities> {
+  try {
+    const answer = await conversation.capabilities(signal);
+    if (answer.failure !== undefined)
+      throw new Violation(`GetCapabilities was answered with ${answerText(answer.failure)}`);
+    if (answer.contractVersion !== CONTRACT_VERSION) {
+      throw new Violation(
+        `it speaks contract version ${JSON.stringify(answer.contractVersion)}, not "${CONTRACT_VERSION}"`,
+      );
+    }
+    return fromCapabilities(answer);
+  } catch (err) {
+    if (!(err instanceof Violation)) throw err;
+    throw new UnusableDriver(err instanceof NoAnswer ? `it does not answer: ${err.message}` : err.message, {
+      cause: err,
+    });
+  }
+}
