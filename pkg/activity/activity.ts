@@ -11,8 +11,8 @@ export type Activity<T> =
 export interface ActivityOwner {
   readonly uid: string;
   readonly key: string;
-  /** Whose driver does the work; undefined when none does. Limits hold for each provider apart: one that hangs keeps nobody else waiting. */
-  readonly provider: string | undefined;
+  /** At which account of which provider the work is done; undefined when at none. Limits hold for each apart: one that hangs keeps nobody else waiting. */
+  readonly account: string | undefined;
 }
 
 /** Long work. It may call `tell` when there is news for its owner before it ends: the owner's key is enqueued then too. */

@@ -8,8 +8,8 @@ import type { ActivityOwner } from './activity.ts';
 import { ActivityRegistry } from './registry.ts';
 
 const limits = { create: 2, initialize: 1, status: 1, delete: 1, drain: 1 };
-const provider = undefined;
-const owner: ActivityOwner = { uid: 'uid-1', key: 'ns/m-1', provider };
+const account = undefined;
+const owner: ActivityOwner = { uid: 'uid-1', key: 'ns/m-1', account };
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function start() {
@@ -153,7 +153,7 @@ describe('an activity', () => {
 
     activities.startOrGet(owner, 'create', run);
     activities.startOrGet(owner, 'drain', run);
-    activities.startOrGet({ uid: 'uid-2', key: owner.key, provider }, 'create', run);
+    activities.startOrGet({ uid: 'uid-2', key: owner.key, account }, 'create', run);
     await turn();
 
     expect(calls).toHaveLength(3);
@@ -195,7 +195,7 @@ describe('aborting', () => {
   test('work that still waits for its turn ends at once and is never started', async () => {
     const { activities, enqueued } = start();
     const { run, calls, done } = work();
-    activities.startOrGet({ uid: 'other', key: 'ns/other', provider }, 'drain', run);
+    activities.startOrGet({ uid: 'other', key: 'ns/other', account }, 'drain', run);
     activities.startOrGet(owner, 'drain', run);
     await turn();
 
@@ -216,9 +216,9 @@ describe('limits', () => {
     const drains = work();
     const creations = work();
 
-    for (let i = 0; i < 5; i++) activities.startOrGet({ uid: `d${i}`, key: `ns/d${i}`, provider }, 'drain', drains.run);
+    for (let i = 0; i < 5; i++) activities.startOrGet({ uid: `d${i}`, key: `ns/d${i}`, account }, 'drain', drains.run);
     for (let i = 0; i < 5; i++)
-      activities.startOrGet({ uid: `c${i}`, key: `ns/c${i}`, provider }, 'create', creations.run);
+      activities.startOrGet({ uid: `c${i}`, key: `ns/c${i}`, account }, 'create', creations.run);
     await turn();
     const atFirst = [drains.calls.length, creations.calls.length];
     creations.done('vm');
@@ -228,14 +228,13 @@ describe('limits', () => {
     expect(creations.calls).toHaveLength(3);
   });
 
-  test('hold for each provider apart: one that hangs keeps no other waiting', async () => {
+  test('hold for each account apart: one that hangs keeps no other waiting', async () => {
     const { activities } = start();
     const hanging = work();
     const other = work();
 
-    for (const uid of ['a1', 'a2', 'a3'])
-      activities.startOrGet({ uid, key: uid, provider: 'a' }, 'create', hanging.run);
-    for (const uid of ['b1', 'b2', 'b3']) activities.startOrGet({ uid, key: uid, provider: 'b' }, 'create', other.run);
+    for (const uid of ['a1', 'a2', 'a3']) activities.startOrGet({ uid, key: uid, account: 'a' }, 'create', hanging.run);
+    for (const uid of ['b1', 'b2', 'b3']) activities.startOrGet({ uid, key: uid, account: 'b' }, 'create', other.run);
     await turn();
 
     expect([hanging.calls.length, other.calls.length]).toEqual([2, 2]);
@@ -244,7 +243,7 @@ describe('limits', () => {
   test('show in the metrics', async () => {
     const { activities, registry, clock } = start();
     const { run, fail } = work();
-    for (const uid of ['a', 'b', 'c']) activities.startOrGet({ uid, key: uid, provider }, 'create', run);
+    for (const uid of ['a', 'b', 'c']) activities.startOrGet({ uid, key: uid, account }, 'create', run);
     await turn();
     clock.advance(3_000);
     const text = await registry.metrics();
@@ -272,7 +271,7 @@ describe('a vanished object', () => {
 
     activities.forgetAll(owner.key);
     const create = activities.get(owner.uid, 'create');
-    expect(running.calls[0]?.aborted).toBe(false); // a provider that was asked to delete goes on
+    expect(running.calls[0]?.aborted).toBe(false); // a account that was asked to delete goes on
     running.done('gone');
     await turn();
 
@@ -299,7 +298,7 @@ describe('a vanished object', () => {
 
   test('does not take the work of its successor with it', async () => {
     const { activities } = start();
-    const successor = { uid: 'uid-2', key: owner.key, provider };
+    const successor = { uid: 'uid-2', key: owner.key, account };
     activities.startOrGet(successor, 'create', () => Promise.resolve('vm-2'));
     await turn();
 
@@ -319,11 +318,11 @@ describe('stopping', () => {
       await clock.sleep(500, new AbortController().signal);
       ended.push(clock.monotonicMs());
     });
-    activities.startOrGet({ uid: 'queued', key: 'ns/queued', provider }, 'delete', run);
+    activities.startOrGet({ uid: 'queued', key: 'ns/queued', account }, 'delete', run);
     await turn();
     const stopping = activities.stop(20_000);
 
-    const late = activities.startOrGet({ uid: 'late', key: 'ns/late', provider }, 'create', run);
+    const late = activities.startOrGet({ uid: 'late', key: 'ns/late', account }, 'create', run);
     await clock.advanceAsync(21_000);
     await stopping;
 
@@ -345,7 +344,7 @@ describe('stopping', () => {
   test('leaves results of work that ended by itself, until they are taken', async () => {
     const { activities, clock } = start();
     activities.startOrGet(owner, 'delete', () => clock.sleep(1_000, new AbortController().signal));
-    activities.startOrGet({ uid: 'd', key: 'ns/d', provider }, 'drain', (signal) => clock.sleep(1e9, signal));
+    activities.startOrGet({ uid: 'd', key: 'ns/d', account }, 'drain', (signal) => clock.sleep(1e9, signal));
     await turn();
     const stopping = activities.stop(20_000);
     const before = activities.hasResult(owner.key);

@@ -5,7 +5,7 @@ import type { Logger } from '../log/logger.ts';
 import type { ActivityMetrics, ActivityState } from '../metrics/activity.ts';
 import type { Activities, Activity, ActivityKind, ActivityOwner, ResultsByKind, ActivityWork } from './activity.ts';
 
-/** How many of each kind run at once, for each provider. */
+/** How many of each kind run at once, for each account of a provider. */
 export type ActivityLimits = Readonly<Record<ActivityKind, number>>;
 
 /**
@@ -40,7 +40,7 @@ interface Entry {
  */
 export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unknown>> implements Activities<R> {
   readonly #parts: ActivityRegistryParts;
-  /** By kind and provider; made when first needed. */
+  /** By kind and account; made when first needed. */
   readonly #pools = new Map<string, PQueue>();
   readonly #entries = new Map<string, Entry>();
   #enqueue: (key: string) => void = () => undefined;
@@ -142,8 +142,8 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
     cancel();
   }
 
-  #poolOf({ provider = '' }: ActivityOwner, kind: ActivityKind): PQueue {
-    const id = `${kind}/${provider}`;
+  #poolOf({ account = '' }: ActivityOwner, kind: ActivityKind): PQueue {
+    const id = `${kind}/${account}`;
     const pool = this.#pools.get(id) ?? new PQueue({ concurrency: this.#parts.limits[kind] });
     this.#pools.set(id, pool);
     return pool;

@@ -311,4 +311,18 @@ describe('GatedDriver', () => {
     );
     expect(text).toContain('mcm_cloud_api_driver_requests_running{provider="sim",operation="create_machine"} 0');
   });
+
+  test('counts that there is no VM as an answer, where that is asked', async () => {
+    const { driver, registry } = gated(() => Promise.reject(new DriverError('NotFound', 'there is none')));
+
+    await driver.getStatus(request, signal).catch(() => undefined);
+    await driver.delete(request, signal).catch(() => undefined);
+    await driver.create(request, signal, MINUTE).catch(() => undefined);
+
+    const text = await registry.metrics();
+    const failed = [...text.matchAll(/^mcm_cloud_api_driver_requests_failed_total\{.*operation="(\w+)"/gm)];
+    expect(failed.map(([, operation]) => operation)).toEqual(['create_machine']);
+    expect(text).toContain('duration_seconds_count{provider="sim",operation="get_machine_status"} 1');
+    expect(text).toContain('duration_seconds_count{provider="sim",operation="delete_machine"} 1');
+  });
 });

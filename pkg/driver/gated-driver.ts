@@ -52,6 +52,9 @@ export interface GatedDriverParts {
   readonly mutationTimeoutMs?: number;
 }
 
+/** Calls for which NotFound is an answer like any other. */
+const MAY_FIND_NOTHING: ReadonlySet<DriverOperation> = new Set(['status', 'delete']);
+
 /**
  * A driver behind the gate: mutations ask it first, as `destroy`, carry its fencing token, and are abandoned when the fence
  * closes. One that is refused for its token is repeated once if that can be put right. Every call has a deadline, also with
@@ -177,6 +180,11 @@ export class GatedDriver implements MachineDriver {
       return result;
     } catch (err) {
       const code = err instanceof DriverError ? err.code : 'Internal';
+      // That there is no VM is what a creation hopes to hear, and a deletion.
+      if (code === 'NotFound' && MAY_FIND_NOTHING.has(operation)) {
+        metrics.duration.observe(labels, (clock.monotonicMs() - startedMs) / 1000);
+        throw err;
+      }
       metrics.failures.inc({ ...labels, error_code: String(DRIVER_CODES.indexOf(code)) });
       throw err;
     } finally {

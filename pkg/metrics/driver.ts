@@ -8,12 +8,12 @@ export function driverMetrics(registry: Registry) {
   return {
     duration: histogram(
       'mcm_cloud_api_driver_request_duration_seconds',
-      'Seconds that a successful call to the driver took.',
+      'Seconds that a call to the driver took which succeeded, or found that there is no VM.',
       { labelNames: ['provider', 'operation'] },
     ),
     failures: counter(
       'mcm_cloud_api_driver_requests_failed_total',
-      'Calls to the driver that failed, by the number of the machine code.',
+      'Calls to the driver that failed, by the number of the machine code. That there is no VM is no failure of a question for it, or of a deletion.',
       ['provider', 'operation', 'error_code'],
     ),
     up: gauge(

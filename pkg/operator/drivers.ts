@@ -90,7 +90,7 @@ function open(
     options.metrics.up.set({ provider }, err === undefined ? 1 : 0);
     show(err?.detail);
   };
-  const driver = new GrpcDriver({ address, clock, log, greeted });
+  const driver = new GrpcDriver({ provider, address, clock, log, greeted });
   return { driver, close: () => driver.close() };
 }
 

@@ -205,7 +205,10 @@ export class FakeWorld {
       activities,
       random: () => 1,
       bootstrapTokens: { of: () => this.#tokens(), forget: () => undefined },
-      drivers: { resolve: ({ provider }) => (provider === 'sim' ? this.driver : undefined) },
+      drivers: {
+        resolve: ({ provider }) => (provider === 'sim' ? this.driver : undefined),
+        all: () => [this.driver],
+      },
       drain: this.drains.run,
       gate: { admit: () => this.#admit() },
       trust: {

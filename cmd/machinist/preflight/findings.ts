@@ -236,7 +236,7 @@ export function driverFinding(provider: string, address: string, found: Found<Ca
     return {
       check: 'drivers',
       status: 'fail',
-      detail: `${provider}: ${found.error}`,
+      detail: found.error,
       remedy: `start the driver at ${address}; one beside the manager can be reached only from there: leave --driver out elsewhere`,
     };
   }
@@ -312,7 +312,7 @@ function providerFindings(
     {
       check: 'classes',
       status: 'fail',
-      detail: `${name}: no driver is configured for its provider ${JSON.stringify(provider)}`,
+      detail: `${name}: no driver is configured for its provider ${JSON.stringify(provider)}, only for ${providers.join(', ')}`,
       remedy: `name it with --driver=${provider || 'PROVIDER'}=ADDRESS, or correct provider of MachineClass ${name}`,
     },
   ];

@@ -218,7 +218,7 @@ async function servedKinds(transport: Transport): Promise<ServedKinds> {
 
 async function lookAtDriver({ provider, address }: ProviderAddress, clock: SystemClock): Promise<Finding> {
   const found = await find(async () => {
-    const driver = new GrpcDriver({ address: parseDriverAddress(address), clock, log: silentLogger });
+    const driver = new GrpcDriver({ provider, address: parseDriverAddress(address), clock, log: silentLogger });
     try {
       return await driver.capabilities(AbortSignal.timeout(2 * TIMEOUT_MS));
     } finally {

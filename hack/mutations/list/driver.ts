@@ -123,8 +123,8 @@ export const DRIVER: readonly Mutation[] = [
   },
   {
     file: 'pkg/driver/grpc/transport-error.ts',
-    from: '`${end.method}: ${hide(detailsOf(err))}`)',
-    to: '`${end.method}: ${hide(detailsOf(err))}`, options)',
+    from: '`${end.method}: ${hide(err.details)}`)',
+    to: '`${end.method}: ${hide(err.details)}`, options)',
     why: 'A call that a driver does not know counts as one without answer.',
     tests: ['pkg/driver/grpc/transport-error.test.ts'],
   },
@@ -344,5 +344,19 @@ export const DRIVER: readonly Mutation[] = [
     to: 'const left = signal.aborted ? [] : await this.#cleanUp(scene, ruleMs);',
     why: 'An interrupted verification leaves VMs behind.',
     tests: ['pkg/conformance/verify.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/class-secrets/account.ts',
+    from: 'credentialsSecretRef ?? secretRef ?? {}',
+    to: '({} as { namespace?: string; name?: string })',
+    why: 'An account that hangs keeps all others of its provider waiting.',
+    tests: ['pkg/controllers/class-secrets/account.test.ts'],
+  },
+  {
+    file: 'pkg/driver/gated-driver.ts',
+    from: "if (code === 'NotFound' && MAY_FIND_NOTHING.has(operation)) {",
+    to: 'if (false) {',
+    why: 'Each creation counts as a failed request.',
+    tests: ['pkg/driver/gated-driver.test.ts'],
   },
 ];

@@ -112,7 +112,7 @@ test('a VM that has come is recorded before its machine can be given up', async 
     lastKnownState: undefined,
     needsInitialize: false,
   };
-  world.activities.startOrGet({ uid, key: KEY, provider: 'sim' }, 'create', () => Promise.resolve(launched));
+  world.activities.startOrGet({ uid, key: KEY, account: 'sim' }, 'create', () => Promise.resolve(launched));
   await world.settle();
   world.clock.advance(21 * MINUTE);
 
@@ -219,7 +219,7 @@ describe('a deletion', () => {
     const world = worldOf((m) => void (m.metadata.deletionTimestamp = BEGIN));
     const { uid } = machine().metadata;
     let isAborted = false;
-    world.activities.startOrGet({ uid, key: KEY, provider: 'sim' }, 'create', async (signal) => {
+    world.activities.startOrGet({ uid, key: KEY, account: 'sim' }, 'create', async (signal) => {
       await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
       isAborted = true;
       return undefined;

@@ -259,7 +259,7 @@ test.each([
   const world = creating(change);
   const { uid } = machine().metadata;
   if (runs)
-    world.activities.startOrGet({ uid, key: KEY, provider: 'sim' }, 'create', () => new Promise(() => undefined));
+    world.activities.startOrGet({ uid, key: KEY, account: 'sim' }, 'create', () => new Promise(() => undefined));
   world.classes.remove('default/class-1');
 
   const { machine: seen } = await world.pass(world.only('resolve'));

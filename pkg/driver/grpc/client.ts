@@ -1,4 +1,4 @@
-import { Metadata, createClient, type CallOptions } from 'nice-grpc';
+import { ClientError, Metadata, createClient, type CallOptions } from 'nice-grpc';
 
 import type { Clock } from '../../clock/clock.ts';
 import { untilAborted } from '../../clock/deadline.ts';
@@ -18,7 +18,12 @@ import type { DriverAddress } from './address.ts';
 import { DriverConnection } from './connection.ts';
 import { fromFailure } from './failure.ts';
 import { DriverServiceDefinition } from './gen/machine/driver/v1/driver.ts';
-import type { DriverServiceClient, Failure, VirtualMachine as WireVM } from './gen/machine/driver/v1/driver.ts';
+import type {
+  DriverServiceClient,
+  Failure,
+  GetCapabilitiesResponse,
+  VirtualMachine as WireVM,
+} from './gen/machine/driver/v1/driver.ts';
 import {
   CONTRACT_VERSION,
   fromCapabilities,
@@ -29,7 +34,7 @@ import {
   toMachineRequest,
   toVolumeSpec,
 } from './messages.ts';
-import { unansweredError } from './transport-error.ts';
+import { statusText, unansweredError, type CallEnd } from './transport-error.ts';
 import { withoutSecrets } from '../without-secrets.ts';
 
 /** How long GetCapabilities, and with it the first contact of a connection, may take. */
@@ -44,6 +49,8 @@ const MAX_PAGES = 10_000;
 
 /** What a client is built from. */
 export interface GrpcDriverOptions {
+  /** Under which name it is configured, for people; undefined: the address says enough. */
+  readonly provider?: string;
   readonly address: DriverAddress;
   readonly clock: Clock;
   readonly log: Logger;
@@ -58,7 +65,8 @@ export interface GrpcDriverOptions {
 export class GrpcDriver implements Driver {
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #address: string;
+  /** `driver aws (unix:///run/driver/aws.sock)`. */
+  readonly #label: string;
   readonly #connection: DriverConnection;
   readonly #client: DriverServiceClient;
   readonly #greeted: (err: DriverError | undefined) => void;
@@ -70,9 +78,10 @@ export class GrpcDriver implements Driver {
 
   constructor(options: GrpcDriverOptions) {
     this.#clock = options.clock;
-    this.#address = options.address.target;
+    const { target } = options.address;
+    this.#label = options.provider === undefined ? `driver at ${target}` : `driver ${options.provider} (${target})`;
     this.#greeted = options.greeted ?? ((): void => undefined);
-    this.#log = options.log.child({ driver: this.#address });
+    this.#log = options.log.child({ driver: target });
     this.#connection = new DriverConnection(options.address, this.#log, () => {
       this.#capabilities = undefined;
       if (this.#hasAnswered) this.#lostAtMs ??= this.#clock.monotonicMs();
@@ -171,13 +180,24 @@ export class GrpcDriver implements Driver {
     send: (options: CallOptions) => Promise<R>,
     hide?: (text: string) => string,
   ): Promise<R> {
+    const end = { method, mutation, signal, timeoutMs, hide };
+    return await this.#timed(end, send, unansweredError);
+  }
+
+  /** One call within its time; what ends it without an answer is told by `tell`. */
+  async #timed<R>(
+    end: Omit<CallEnd, 'timedOut'>,
+    send: (options: CallOptions) => Promise<R>,
+    tell: (err: unknown, end: CallEnd) => Error,
+  ): Promise<R> {
+    const { timeoutMs, signal } = end;
     const deadline = new AbortController();
     const cancel = this.#clock.schedule(timeoutMs, () => deadline.abort());
     try {
       const metadata = Metadata({ 'grpc-timeout': toGrpcTimeout(timeoutMs) });
       return await send({ metadata, signal: AbortSignal.any([signal, deadline.signal]) });
     } catch (err) {
-      throw unansweredError(err, { method, mutation, signal, timedOut: deadline.signal.aborted, timeoutMs, hide });
+      throw tell(err, { ...end, timedOut: deadline.signal.aborted });
     } finally {
       cancel();
     }
@@ -189,9 +209,7 @@ export class GrpcDriver implements Driver {
       if (this.#capabilities === asked) this.#capabilities = undefined;
       // Never the code of the answer: an Unimplemented here would read as "this VM cannot be asked for".
       const why = err instanceof DriverError ? err.detail : messageOf(err);
-      const unusable = new DriverError('Unavailable', `driver at ${this.#address} cannot be used: ${why}`, {
-        cause: err,
-      });
+      const unusable = new DriverError('Unavailable', `${this.#label} ${why}`, { cause: err });
       this.#greeted(unusable);
       throw unusable;
     });
@@ -199,24 +217,35 @@ export class GrpcDriver implements Driver {
     return asked;
   }
 
+  /** Rejects with what the driver does instead. */
   async #askCapabilities(): Promise<Capabilities> {
     await this.#connection.settle(RESTART_MS);
-    const response = await this.#send(
-      'GetCapabilities',
-      false,
-      new AbortController().signal,
-      HELLO_TIMEOUT_MS,
-      (options) => this.#client.getCapabilities({ contractVersions: [CONTRACT_VERSION] }, options),
-    );
-    if (response.failure !== undefined) throw fromFailure(response.failure);
+    const response = await this.#hello();
+    if (response.failure !== undefined) {
+      const { code, detail } = fromFailure(response.failure);
+      throw new Error(`answers GetCapabilities with ${code}: ${detail}`);
+    }
     if (response.contractVersion !== CONTRACT_VERSION) {
-      throw new Error(`it speaks contract version "${response.contractVersion}", not ${CONTRACT_VERSION}`);
+      throw new Error(`speaks contract version "${response.contractVersion}", not ${CONTRACT_VERSION}`);
     }
     const capabilities = fromCapabilities(response);
     this.#greeted(undefined);
     this.#tellConnected(capabilities);
     this.#connection.watch();
     return capabilities;
+  }
+
+  async #hello(): Promise<GetCapabilitiesResponse> {
+    const { signal } = new AbortController();
+    const end = { method: 'GetCapabilities', mutation: false, signal, timeoutMs: HELLO_TIMEOUT_MS };
+    return await this.#timed(
+      end,
+      (options) => this.#client.getCapabilities({ contractVersions: [CONTRACT_VERSION] }, options),
+      (err, { timedOut }) => {
+        if (timedOut) return new Error(`does not answer: nothing came in ${HELLO_TIMEOUT_MS} ms`);
+        return new Error(`does not answer: ${err instanceof ClientError ? statusText(err) : messageOf(err)}`);
+      },
+    );
   }
 
   /** One that is back before anybody has missed it is told to have been away, too. */

@@ -35,16 +35,27 @@ export function unansweredError(err: unknown, end: CallEnd): DriverError {
     });
   if (!(err instanceof ClientError))
     return new DriverError('Unavailable', `${end.method} failed: ${hide(messageOf(err))}`, options);
-  if (err.code === Status.UNIMPLEMENTED)
-    return new DriverError('Unimplemented', `${end.method}: ${hide(detailsOf(err))}`);
-  return new DriverError(
-    'Unavailable',
-    `${end.method} was not answered: ${Status[err.code]}: ${hide(detailsOf(err))}`,
-    options,
-  );
+  if (err.code === Status.UNIMPLEMENTED) return new DriverError('Unimplemented', `${end.method}: ${hide(err.details)}`);
+  return new DriverError('Unavailable', `${end.method} was not answered: ${hide(statusText(err))}`, options);
 }
 
-/** The library ends what it says of a connection with a note that is mostly empty. */
-function detailsOf({ details }: ClientError): string {
-  return details.replace(/\.? Resolution note:\s*$/, '');
+/** A status that came in the place of an answer, in words: why there is no connection, or the status with its text. */
+export function statusText({ code, details }: ClientError): string {
+  const fault = /^No connection established\. Last error: (?:Error: )?(.*?)\.? Resolution note:\s*(.*)$/s.exec(details);
+  if (fault === null) return details === '' ? (Status[code] ?? '') : `${Status[code]}: ${details}`;
+  const [, why = '', note = ''] = fault;
+  const [errno = ''] = /\bE[A-Z]{3,}\b/.exec(why) ?? [];
+  return [WORDS[errno] ?? why, note].filter((part) => part !== '').join('; ');
 }
+
+/** What the system calls what people know under these names. */
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  EACCES: 'permission denied',
+  ENOENT: 'no such socket',
+  ENOTFOUND: 'no such host',
+  EHOSTUNREACH: 'no route to host',
+  ENETUNREACH: 'network unreachable',
+  ETIMEDOUT: 'connection timed out',
+};

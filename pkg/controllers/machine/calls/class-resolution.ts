@@ -18,7 +18,7 @@ export interface ClassSources {
   readonly classes: Pick<Lister<MachineClass>, 'get'>;
   /** Content of the Secrets that MachineClasses name. */
   readonly secrets: Pick<SecretContents, 'of'>;
-  readonly drivers: Pick<Drivers, 'resolve'>;
+  readonly drivers: Pick<Drivers, 'resolve' | 'all'>;
 }
 
 /**
@@ -54,8 +54,9 @@ async function resolveClass(
   const driver = drivers.resolve(machineClass, machine);
   if (driver === undefined) {
     const provider = machineClass.provider ?? '';
+    const known = drivers.all().map((one) => JSON.stringify(one.provider));
     return {
-      problem: `No driver is configured for provider ${JSON.stringify(provider)} of MachineClass ${namespace}/${name}: start the controller with --driver ${provider}=<address>, or correct the class.`,
+      problem: `No driver is configured for provider ${JSON.stringify(provider)} of MachineClass ${namespace}/${name}, only for ${known.join(', ') || 'none'}: start the controller with --driver ${provider || 'PROVIDER'}=<address>, or correct the class.`,
       missing: 'driver',
     };
   }

@@ -58,6 +58,21 @@ function start(kind: CallKind, ends: () => Promise<never>) {
 }
 
 describe.each(KINDS)('a call of kind %s', (kind) => {
+  test('is counted for the account of its class', async () => {
+    const { world, pass } = start(kind, () => Promise.reject(new DriverError('Internal', 'no')));
+    const accounts: (string | undefined)[] = [];
+    const { activities } = world;
+    const startOrGet = activities.startOrGet.bind(activities);
+    activities.startOrGet = (owner, ...work) => {
+      accounts.push(owner.account);
+      return startOrGet(owner, ...work);
+    };
+
+    await pass();
+
+    expect(accounts).toEqual(['sim/default/secret-1']);
+  });
+
   test.each(FAILURES)('is repeated after $name, but not by events', async ({ error }) => {
     const { world, seen, pass } = start(kind, () => Promise.reject(error));
 

@@ -5,6 +5,7 @@ import { isTold } from '../../../log/told.ts';
 import { requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineCopy } from '../../machines/status.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
+import { accountOf } from '../../class-secrets/account.ts';
 import type { CallFailure, CallInput, Retries } from './retries.ts';
 import type { ActivityResults, MachineActivities } from './results.ts';
 
@@ -137,7 +138,8 @@ export class DriverCalls {
       return requeue(waitMs, waitingFor.attempt);
     }
     call.sent?.();
-    const subject = { uid: observed.metadata.uid, key, provider: resolved.driver.provider };
+    const account = accountOf(resolved.driver.provider, resolved.machineClass);
+    const subject = { uid: observed.metadata.uid, key, account };
     this.#activities.startOrGet(subject, kind, call.send);
     return waitFor(waitingFor.answer);
   }

@@ -55,7 +55,7 @@ const STUCK: readonly { what: string; arrange: (world: FakeWorld) => void; says:
   {
     what: 'there is no driver',
     arrange: (w) => provideClass(w, (c) => Object.assign(c, { provider: 'other' })),
-    says: 'No driver is configured',
+    says: 'No driver is configured for provider "other" of MachineClass default/class-1, only for "sim": start the controller',
   },
   { what: 'the Secret is missing', arrange: (w) => w.secrets.remove('default/secret-1'), says: 'does not exist' },
   {

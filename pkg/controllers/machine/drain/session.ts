@@ -231,7 +231,7 @@ export class Drains {
     };
     this.#records.set(uid, record);
     const request = requestOf(this.#deps, ctx, plan, force);
-    activities.startOrGet({ uid, key, provider: undefined }, 'drain', (signal, report) =>
+    activities.startOrGet({ uid, key, account: undefined }, 'drain', (signal, report) =>
       run(request, signal, (progress) => {
         if (noteProgress(record, progress, clock.monotonicMs())) report();
       }),

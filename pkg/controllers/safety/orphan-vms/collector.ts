@@ -1,3 +1,4 @@
+import { accountOf } from '../../class-secrets/account.ts';
 import type { Activities } from '../../../activity/activity.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
@@ -56,7 +57,8 @@ export class Collector {
     if (this.#deps.isDryRun) return this.#report(vm, access, proof);
     if (this.#running.has(vm.providerID)) return;
     this.#running.set(vm.providerID, collection);
-    const owner = { uid: vm.providerID, key: this.#key, provider: access.driver.provider };
+    const account = accountOf(access.driver.provider, access.machineClass);
+    const owner = { uid: vm.providerID, key: this.#key, account };
     this.#deps.activities.startOrGet(owner, 'delete', async (signal) => {
       await this.#confirm(collection, signal);
       const { driver, machineClass, secretData } = access;
