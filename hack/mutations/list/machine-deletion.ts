@@ -795,4 +795,11 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     why: 'A new Machine of the same name hides the VM of one that was let go by force, and its class is released.',
     tests: ['pkg/controllers/machine-class/ownerless-vms.test.ts'],
   },
+  {
+    file: 'pkg/controllers/machine/preparation/preparation.ts',
+    from: 'return isNamed ? isRecorded || asksMaintenance(machine, node) : asksMaintenance(node, undefined);',
+    to: 'return isRecorded && false;',
+    why: 'An aborted deletion uncordons a Node that is in maintenance.',
+    tests: ['pkg/controllers/machine/preparation/with-maintenance.test.ts'],
+  },
 ];
