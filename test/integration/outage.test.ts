@@ -6,6 +6,7 @@ import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
+import { Workload } from '../cloud/workload.ts';
 import { Program } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
 import { FaultProxy } from '../proxy/fault-proxy.ts';
@@ -293,13 +294,25 @@ describe('while the control cluster cannot be reached', () => {
   );
 
   test(
-    'nothing is deleted, and its end is told with how long it lasted',
+    'nothing is deleted, a drain for maintenance stops and its Node stays as it is, and its end is told with how long it lasted',
     async () => {
       await using manager = await startManager();
-      const [plain = ''] = await pool.untilUp(2);
+      const [plain = '', maintained = ''] = await pool.untilUp(2);
+      const workload = await Workload.open(site.api, pool.namespace);
+      const { metadata: pod } = await workload.pod(maintained);
+      await workload.forbidEvictions(1);
+      await pool.annotate(maintained, { [MAINTENANCE_ANNOTATION]: 'true' });
+      const shown = async (): Promise<unknown> => {
+        const { spec, status } = await workload.node(maintained);
+        const { reason } = status?.conditions?.find(({ type }) => type === 'Maintenance') ?? {};
+        return { isCordoned: spec?.unschedulable === true, reason };
+      };
+      await eventually(async () => expect(await shown()).toEqual({ isCordoned: true, reason: 'Draining' }), PATIENCE);
 
       control.set('stall');
       await untilOutage(manager, 'control', true);
+      await workload.allowEvictions();
+      await pool.annotate(maintained, { [MAINTENANCE_ANNOTATION]: null });
       await pool.deleteMachine(plain);
       const { DeleteMachine = 0, CreateMachine = 0 } = cloud.calls;
       const probes = (): Promise<number> =>
@@ -308,9 +321,15 @@ describe('while the control cluster cannot be reached', () => {
       await eventually(async () => (await probes()) >= before + 3, PATIENCE);
       expect(cloud.calls).toMatchObject({ CreateMachine, ...(DeleteMachine === 0 ? {} : { DeleteMachine }) });
       await expectHeld(plain);
+      expect((await workload.pods()).map(({ metadata }) => metadata.uid)).toEqual([pod.uid]);
+      expect(await shown()).toMatchObject({ isCordoned: true });
 
       control.set('up');
       await untilOutage(manager, 'control', false);
+      await eventually(
+        async () => expect(await shown()).toEqual({ isCordoned: false, reason: 'NotInMaintenance' }),
+        PATIENCE,
+      );
       await untilReplaced(2, plain);
       await untilTold(
         'machine-controller',
