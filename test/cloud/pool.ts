@@ -107,6 +107,12 @@ export class Pool implements AsyncDisposable {
     await this.#api.send('PATCH', `${this.#machinePath('machineclasses')}/${NAME}`, { metadata: { annotations } });
   }
 
+  /** Annotations of the MachineClass. */
+  async classAnnotations(): Promise<Readonly<Record<string, string>>> {
+    const { metadata } = await this.#api.send<KubeObject>('GET', `${this.#machinePath('machineclasses')}/${NAME}`);
+    return metadata.annotations ?? {};
+  }
+
   /** Asks for the deletion of the MachineDeployment, its class and its Secret. */
   async delete(): Promise<void> {
     await this.#api.send('DELETE', `${this.#machinePath('machinedeployments')}/${NAME}`);

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import PQueue from 'p-queue';
 
-import { MAINTENANCE_ANNOTATION, PREPARE_DELETION_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import {
+  DELETION_POLICY_ANNOTATION,
+  FORCED_REMOVAL_PREFIX,
+  MAINTENANCE_ANNOTATION,
+  PREPARE_DELETION_ANNOTATION,
+} from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { MAINTENANCE } from '../../pkg/controllers/machines/maintenance.ts';
 import { hasPreparationBegun, preparationShownBy } from '../../pkg/controllers/machines/prepared-deletion.ts';
 import { CrashPoint, hitAt, type Point, POINTS } from '../cloud/crash-point.ts';
@@ -16,7 +21,8 @@ import { eventually } from '../expect/eventually.ts';
 /*
  * The manager dies at every one of its mutations of a drain and a deletion, or loses its answer: two pods are evicted, a third one
  * with its volume, the VM goes, the Node goes; or the same by force. Anyone who comes next ends it, in the same order. The same through
- * a maintenance: two pods are evicted, and then the Node is given back. And through a deletion that is prepared, and one that is aborted.
+ * a maintenance: two pods are evicted, and then the Node is given back. And through a deletion that is prepared, and one that is aborted; and
+ * through a removal by force, whose VM is found and deleted when the provider works again.
  * MACHINIST_CRASH_POINTS=all walks every n; without it, a sample.
  */
 const EVERY = process.env['MACHINIST_CRASH_POINTS'] === 'all';
@@ -25,6 +31,13 @@ const CONCURRENCY = 6;
 const SAMPLE_STEP = 5;
 const MAINTENANCE_STEP = 6;
 const PREPARATION_STEP = 8;
+const FORCED_STEP = 6;
+/** Of a manager that lets machines go by force soon, and finds their VMs soon. */
+const FORCED = {
+  'forced-deletion-timeout': '1s',
+  'machine-safety-orphan-vms-period': '1s',
+  'machine-safety-orphan-vms-grace': '1s',
+};
 /** The volume leaves its Node, and arrives elsewhere, so late. */
 const LATE_MS = 100;
 
@@ -120,6 +133,7 @@ interface Maintenance extends Omit<End, 'early'> {
 /** A machine with two pods, as somebody sees it while its manager has a fault. */
 interface Scene {
   readonly pool: Pool;
+  readonly cloud: SimulatedCloud;
   readonly workload: Workload;
   readonly name: string;
   /** Waits for what the managers do. */
@@ -131,6 +145,7 @@ async function withFault(
   n: number,
   point: Point,
   act: (scene: Scene) => Promise<void>,
+  flags: Readonly<Record<string, string>> = {},
 ): Promise<Omit<End, 'early'> & { readonly texts: readonly string[] }> {
   await using cloud = await SimulatedCloud.start({ site });
   await using pool = await Pool.create({ site, cloud, replicas: 0 });
@@ -140,7 +155,7 @@ async function withFault(
   const start = (watched: CrashPoint): Promise<InProcessManager> => {
     const intercept: typeof watched.intercept = async (mutation, send) =>
       isArmed ? await watched.intercept(mutation, send) : await send();
-    return InProcessManager.start({ ...pool.access, hooks: { intercept, interceptDriver: intercept } });
+    return InProcessManager.start({ ...pool.access, flags, hooks: { intercept, interceptDriver: intercept } });
   };
   await using managers = await Succession.start(
     crash,
@@ -156,7 +171,7 @@ async function withFault(
   };
 
   isArmed = true;
-  const failure = await act({ pool, workload, name, until }).then(
+  const failure = await act({ pool, cloud, workload, name, until }).then(
     () => undefined,
     (err: unknown) => (err instanceof Error ? err.message : String(err)),
   );
@@ -220,6 +235,26 @@ async function prepareWith(isAborted: boolean, n: number, point: Point): Promise
   return { ...end, early, left };
 }
 
+/** Has a machine deleted that the provider does not delete, by force, while the n-th mutation from there on goes wrong. */
+async function forceWith(n: number, point: Point): Promise<Maintenance> {
+  const early: string[] = [];
+  const act = async ({ pool, cloud, name, until }: Scene): Promise<void> => {
+    const { uid } = (await pool.machine(name)).metadata;
+    cloud.setFaults([{ method: 'DeleteMachine', effect: 'fail', code: 'Unavailable' }]);
+    await pool.annotate(name, { [DELETION_POLICY_ANNOTATION]: 'forced' });
+    await pool.deleteMachine(name);
+    await until('be let go', async () => (await pool.machines()).length === 0);
+    if ((await cloud.vms()).length !== 1) early.push('a VM that is gone');
+    if (!(`${FORCED_REMOVAL_PREFIX}/${uid}` in (await pool.classAnnotations())))
+      early.push('a class that notes nothing');
+    cloud.setFaults([]);
+    await pool.untilEmpty();
+  };
+  const { texts, ...end } = await withFault(n, point, act, FORCED);
+  // Its VM is deleted by whoever finds it; nothing of its Node is emptied.
+  return { ...end, early, killed: texts.filter((text) => /eviction|^DELETE pods/.test(text)), left: [] };
+}
+
 /** What the Machine shows of a maintenance. */
 async function marksOf(pool: Pool, name: string): Promise<string[]> {
   const { annotations = {} } = (await pool.machine(name)).metadata;
@@ -274,6 +309,23 @@ describe('a manager that dies or loses an answer at its n-th mutation', () => {
           failure !== undefined || early.length > 0 || killed.length > 0 || left.length > 0,
       ),
     ).toEqual([]);
+    expect(hit.filter((one) => one.hit === undefined)).toEqual([]);
+  }, 900_000);
+
+  test('lets a machine go by force once its class notes that, and leaves neither VM nor Node: at each mutation', async () => {
+    const { mutations, ...undisturbed } = await forceWith(0, 'before');
+    const queue = new PQueue({ concurrency: CONCURRENCY });
+    const rounds: Promise<Maintenance>[] = [];
+    for (const [i, point] of POINTS.entries()) {
+      for (let n = EVERY ? 1 : 1 + 2 * i; n <= mutations; n += EVERY ? 1 : FORCED_STEP) {
+        rounds.push(queue.add(() => hitAt(n, (at) => forceWith(at, point))));
+      }
+    }
+    const hit = await Promise.all(rounds);
+
+    const isWrong = ({ failure, early, killed }: Omit<Maintenance, 'mutations'>): boolean =>
+      failure !== undefined || [...early, ...killed].length > 0;
+    expect([undisturbed, ...hit].filter(isWrong)).toEqual([]);
     expect(hit.filter((one) => one.hit === undefined)).toEqual([]);
   }, 900_000);
 

@@ -148,6 +148,7 @@ describe('deletion policies', () => {
     const { annotations = {} } = (await world.user.reader.get(machineClasses, classRef)).metadata;
     expect(JSON.parse(annotations[`${FORCED_REMOVAL_PREFIX}/${metadata.uid}`] ?? '')).toEqual({
       machine: name,
+      node: name,
       providerID: spec.providerID,
     });
 

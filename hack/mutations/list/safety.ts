@@ -93,7 +93,7 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/controller.ts',
-    from: 'for (const evidence of [orphans, missingVMs]) evidence.dropBefore(nowMs - trustedMs);',
+    from: 'for (const evidence of [orphans, missingVMs, leftNodes]) evidence.dropBefore(nowMs - trustedMs);',
     to: '',
     why: "What was seen before an outage proves that a VM is nobody's.",
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
@@ -627,5 +627,19 @@ export const SAFETY: readonly Mutation[] = [
     to: '[machineClass.credentialsSecretRef, machineClass.secretRef]',
     why: 'The wrong of two Secrets wins.',
     tests: ['pkg/controllers/class-secrets/secret-contents.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/safety/orphan-vms/left-nodes.ts',
+    from: 'if (present.has(providerID) || gone.has(providerID)) continue;',
+    to: '',
+    why: 'The Node of a VM that may still run is deleted, with its pods.',
+    tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/safety/orphan-vms/left-nodes.ts',
+    from: 'else gone.addLate({ name: machine, nodeName: nodeName ?? machine, providerID });',
+    to: '',
+    why: 'The Node of a Machine that was let go by force stays when the manager ends at the wrong moment.',
+    tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
   },
 ];

@@ -13,13 +13,21 @@ import { wakeMachineClasses } from './wake.ts';
 export function machineClass(operator: Operator, secrets: SecretContents): Controller {
   const { clock, log, config, reader } = operator;
   const { classes, machines } = operator.caches;
-  const { writer, drivers } = operator.under(MACHINE_LEASE);
+  const { writer, drivers, targets } = operator.under(MACHINE_LEASE);
   const { namespace } = config.clusters;
+  const { controllers, safety } = config;
+  const needed = ['safety.orphan-vms', 'safety.unmanaged-nodes'] as const;
+  const looksForLeftOnes = needed.every((name) => controllers.has(name)) && !safety.orphanVMsDryRun;
+  const hasNodeLeft = (providerID: string): boolean =>
+    looksForLeftOnes &&
+    machines.byIndex('providerID', providerID).length === 0 &&
+    targets.all().some(({ nodes }) => nodes.byIndex('providerID', providerID).length > 0);
+  const ownerlessDeps = { drivers, secrets, reader, namespace, hasNodeLeft };
   const controller = new MachineClassController({
     classes,
     machines,
     writer,
-    ownerlessVMs: (one, _sinceMs, signal) => lookForOwnerlessVMs({ drivers, secrets, reader, namespace }, one, signal),
+    ownerlessVMs: (one, _sinceMs, signal) => lookForOwnerlessVMs(ownerlessDeps, one, signal),
     recorder: eventsAbout(machineClasses, operator.recorder(MACHINE_EVENT_SOURCE)),
     clock,
     log,

@@ -14,6 +14,8 @@ interface Row {
   readonly owners: readonly BuiltMachine[];
   readonly note?: Record<string, string>;
   readonly isDriven?: boolean;
+  /** Provider id that a Node shows. */
+  readonly nodeOf?: string;
   readonly want: string;
 }
 
@@ -71,8 +73,9 @@ test.each<Row>([
     note: GONE,
     want: 'none',
   },
+  { title: 'no VM, but its Node', listed: [], owners: [], note: GONE, nodeOf: VM.providerID, want: 'some' },
   { title: 'a VM known by name, without such a note', listed: [VM], owners: [withVM('x')], want: 'none' },
-])('$title: $want', async ({ listed, owners, note = {}, isDriven = true, want }) => {
+])('$title: $want', async ({ listed, owners, note = {}, isDriven = true, nodeOf, want }) => {
   const driver = new FakeDriver();
   driver.methods = new Set(['ListMachines']);
   // The fake lists nothing by its type.
@@ -84,6 +87,7 @@ test.each<Row>([
     secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
     reader,
     namespace: 'default',
+    hasNodeLeft: (providerID: string) => nodeOf === providerID,
   };
 
   const noting = machineClass((c) => void (c.metadata.annotations = note));

@@ -15,6 +15,8 @@ export interface OwnerlessDeps {
   readonly secrets: Pick<SecretContents, 'of'>;
   readonly reader: Reader;
   readonly namespace: string;
+  /** Whether a Node shows a VM that no Machine has, and is about to be deleted because that is gone. */
+  readonly hasNodeLeft: (providerID: string) => boolean;
 }
 
 /**
@@ -23,7 +25,7 @@ export interface OwnerlessDeps {
  * Throws DriverError and ApiError.
  */
 export async function lookForOwnerlessVMs(
-  { drivers, secrets, reader, namespace }: OwnerlessDeps,
+  { drivers, secrets, reader, namespace, hasNodeLeft }: OwnerlessDeps,
   machineClass: MachineClass,
   signal: AbortSignal,
 ): Promise<VMsLeft> {
@@ -34,11 +36,13 @@ export async function lookForOwnerlessVMs(
   const { data } = await secrets.of(machineClass, signal);
   const listed = await driver.list({ machineClass, secretData: data }, signal);
   const vms = listed.filter((vm) => isOfNamespace(vm, namespace, listScope));
+  const removals = forcedRemovalsOf(machineClass);
+  // Its note is what the Node is found by, whoever goes on.
+  if (removals.some(({ providerID }) => providerID !== undefined && hasNodeLeft(providerID))) return 'some';
   if (vms.length === 0) return 'none';
   const { items } = await reader.list(machines, { namespace, signal });
   const names = new Set(items.map(({ metadata }) => metadata.name));
   const providerIDs = new Set(items.map(providerIDOf));
-  const removals = forcedRemovalsOf(machineClass);
   const isOwned = (vm: ListedMachine): boolean =>
     providerIDs.has(vm.providerID) || (names.has(vm.machineName) && !removals.some((one) => mayBeLeftBy(vm, one)));
   return vms.every(isOwned) ? 'none' : 'some';

@@ -13,7 +13,7 @@ test('a class notes of each Machine what finds its VM again', () => {
   const made = noting(noteOfForcedRemoval(machine((m) => void (m.spec.providerID = 'sim:///m-1'))));
 
   expect(forcedRemovalsOf(made)).toEqual([
-    { key: `${PREFIX}/${uid}`, machineUID: uid, machine: 'm-1', providerID: 'sim:///m-1' },
+    { key: `${PREFIX}/${uid}`, machineUID: uid, machine: 'm-1', nodeName: 'm-1', providerID: 'sim:///m-1' },
   ]);
 });
 
@@ -29,7 +29,7 @@ test.each([
   { what: 'its UID', vm: { providerID: 'sim:///x', machineName: 'x', machineUID: 'u-1' }, is: true },
   { what: 'nothing of it', vm: { providerID: 'sim:///x', machineName: 'x', machineUID: 'u-2' }, is: false },
 ])('a VM with $what may be left by it: $is', ({ vm, is }) => {
-  const note = { key: '', machineUID: 'u-1', machine: 'm-1', providerID: 'sim:///m-1' };
+  const note = { key: '', machineUID: 'u-1', machine: 'm-1', nodeName: 'n-1', providerID: 'sim:///m-1' };
 
   expect(mayBeLeftBy(vm, note)).toBe(is);
 });

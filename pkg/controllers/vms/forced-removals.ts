@@ -1,4 +1,4 @@
-import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { nodeNameOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { FORCED_REMOVAL_PREFIX } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
@@ -10,6 +10,7 @@ export interface ForcedRemoval {
   readonly key: string;
   readonly machineUID: string;
   readonly machine: string | undefined;
+  readonly nodeName: string | undefined;
   /** Undefined where it was never known, too. */
   readonly providerID: string | undefined;
 }
@@ -17,8 +18,8 @@ export interface ForcedRemoval {
 /** What a class is annotated with before a Machine of it is let go by force: one annotation for each, so that they do not hinder each other. */
 export function noteOfForcedRemoval(machine: Machine): Record<string, string> {
   const { name, uid } = machine.metadata;
-  const providerID = providerIDOf(machine);
-  const note = providerID === '' ? { machine: name } : { machine: name, providerID };
+  const [providerID, node] = [providerIDOf(machine), nodeNameOf(machine)];
+  const note = { machine: name, ...(providerID !== '' && { providerID }), ...(node !== '' && { node }) };
   return { [`${FORCED_REMOVAL_PREFIX}/${uid}`]: JSON.stringify(note) };
 }
 
@@ -39,12 +40,16 @@ export function mayBeLeftBy(vm: ListedMachine, { machineUID, machine, providerID
   return vm.machineName === machine || vm.providerID === providerID || vm.machineUID === machineUID;
 }
 
-function readNote(text: string): Pick<ForcedRemoval, 'machine' | 'providerID'> {
+function readNote(text: string): Pick<ForcedRemoval, 'machine' | 'nodeName' | 'providerID'> {
   try {
-    const note = JSON.parse(text) as { machine?: unknown; providerID?: unknown } | null;
-    return { machine: textIn(note?.machine), providerID: textIn(note?.providerID) };
+    const note = JSON.parse(text) as { machine?: unknown; node?: unknown; providerID?: unknown } | null;
+    return {
+      machine: textIn(note?.machine),
+      nodeName: textIn(note?.node),
+      providerID: textIn(note?.providerID),
+    };
   } catch {
-    return { machine: undefined, providerID: undefined };
+    return { machine: undefined, nodeName: undefined, providerID: undefined };
   }
 }
 

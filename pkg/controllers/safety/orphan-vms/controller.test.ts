@@ -16,13 +16,15 @@ import { activityMetrics } from '../../../metrics/activity.ts';
 import { orphanVMMetrics } from './metrics.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { RemovedMachines } from '../removed-machines.ts';
-import { GoneMachines } from '../gone-machines.ts';
+import { GoneMachines, type GoneMachine } from '../gone-machines.ts';
 import { OwnerlessVMs } from '../ownerless-vms.ts';
+import { noteOfForcedRemoval } from '../../vms/forced-removals.ts';
 import { OrphanBrake } from './brake.ts';
 import { Collector } from './collector.ts';
 import { OrphanVMsController } from './controller.ts';
 import { Evidence } from './evidence.ts';
 import { ForgottenMachines } from './forgotten.ts';
+import { LeftNodes } from './left-nodes.ts';
 
 const GRACE_MS = 60_000;
 const signal = new AbortController().signal;
@@ -56,6 +58,7 @@ class World {
   readonly provider = new Provider();
   readonly removed = new RemovedMachines();
   readonly ownerless = new OwnerlessVMs();
+  readonly gone = new GoneMachines();
   readonly forgotten: ForgottenMachines;
   machines: Machine[] | Error = [];
   isOwned = false;
@@ -69,7 +72,7 @@ class World {
   trustedSinceMs = -GRACE_MS;
   readonly #controller: OrphanVMsController;
 
-  constructor() {
+  constructor(isDryRun = false) {
     const { clock, provider, removed, ownerless, classes, registry } = this;
     const log = { ...silentLogger, warn: (_fields: object, message: string) => void this.warnings.push(message) };
     const metrics = orphanVMMetrics(registry, () => 0);
@@ -118,8 +121,9 @@ class World {
       vanished: { settled: () => new Map(), examine: () => Promise.resolve([]) },
       missingVMs: new Evidence(GRACE_MS),
       orphans: new Evidence(GRACE_MS),
+      leftNodes: new LeftNodes({ gone: this.gone, graceMs: GRACE_MS, isDryRun }),
       ownerless,
-      gone: new GoneMachines(),
+      gone: this.gone,
       removed,
       trust: {
         trustedForMs: () => clock.monotonicMs() - this.trustedSinceMs,
@@ -414,4 +418,53 @@ test.each([
   await world.look();
 
   expect(world.warnings).toHaveLength(2);
+});
+
+describe('the Node of a Machine that was let go by force', () => {
+  const noted = (world: World): GoneMachine[] => {
+    const late: GoneMachine[] = [];
+    world.gone.onLate((one) => void late.push(one));
+    const former = machine((m) => {
+      m.metadata.labels = { node: 'n-1' };
+      m.spec.providerID = VM.providerID;
+    });
+    Object.assign(world.oneClass.metadata, { annotations: noteOfForcedRemoval(former) });
+    return late;
+  };
+
+  test('goes when two looks in a row do not show its VM, whoever deleted that', async () => {
+    const world = new World();
+    const late = noted(world);
+    world.provider.listed = [];
+    await world.look();
+    expect(late).toEqual([]);
+
+    world.clock.advance(GRACE_MS);
+    await world.look();
+    await world.look();
+
+    expect(late).toEqual([{ name: 'm-1', nodeName: 'n-1', providerID: VM.providerID }]);
+  });
+
+  test.each<{ what: string; isDryRun?: boolean; change: (world: World) => void }>([
+    { what: 'its VM is listed', change: (world) => void (world.provider.listed = [VM]) },
+    { what: 'its class cannot be listed', change: (world) => void (world.provider.listed = FAILURE) },
+    {
+      what: 'another Machine has its VM',
+      change: (world) => void (world.machines = [machine((m) => void (m.spec.providerID = VM.providerID))]),
+    },
+    { what: 'nothing is to be removed', isDryRun: true, change: () => undefined },
+  ])('stays while $what', async ({ change, isDryRun = false }) => {
+    const world = new World(isDryRun);
+    const late = noted(world);
+    world.provider.listed = [];
+    change(world);
+
+    for (let i = 0; i < 3; i++) {
+      await world.look();
+      world.clock.advance(GRACE_MS);
+    }
+
+    expect(late).toEqual([]);
+  });
 });

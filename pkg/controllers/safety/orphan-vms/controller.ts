@@ -17,6 +17,7 @@ import type { Collection, Collector } from './collector.ts';
 import { mismatchedIDs } from './events.ts';
 import type { Evidence, Look } from './evidence.ts';
 import type { OrphanVMMetrics } from './metrics.ts';
+import type { LeftNodes } from './left-nodes.ts';
 import type { ForgottenMachines } from './forgotten.ts';
 import { identify, ownershipOf } from '../../vms/ownership.ts';
 import { type ClassAccess, type Survey, survey, type SurveyDeps } from './survey.ts';
@@ -35,6 +36,7 @@ export interface OrphanVMsDeps extends SurveyDeps {
   /** Shared with `vanished`. */
   readonly missingVMs: Evidence;
   readonly orphans: Evidence;
+  readonly leftNodes: Pick<LeftNodes, 'examine' | 'dropBefore' | 'size'>;
   readonly ownerless: OwnerlessVMs;
   readonly gone: GoneMachines;
   readonly removed: RemovedMachines;
@@ -78,11 +80,11 @@ export class OrphanVMsController {
 
   /** Takes ended deletions, and looks when it is time. Throws ApiError. */
   async reconcile(signal: AbortSignal): Promise<StepResult> {
-    const { collector, trust, clusters, orphans, missingVMs, clock } = this.#deps;
+    const { collector, trust, clusters, orphans, missingVMs, leftNodes, clock } = this.#deps;
     const running = collector.settle();
     const nowMs = clock.monotonicMs();
     const trustedMs = trust.trustedForMs(clusters);
-    for (const evidence of [orphans, missingVMs]) evidence.dropBefore(nowMs - trustedMs);
+    for (const evidence of [orphans, missingVMs, leftNodes]) evidence.dropBefore(nowMs - trustedMs);
     if (trustedMs === 0) return requeue(OUTAGE_RETRY_MS, 'the clusters to be reachable');
     if (this.#dueMs > nowMs) return requeue(this.#dueMs - nowMs, 'the next look at the provider');
 
@@ -93,8 +95,8 @@ export class OrphanVMsController {
 
   /** One look; resolves with the time until the next one. */
   async #look(nowMs: number, signal: AbortSignal): Promise<number> {
-    const { classes, vanished, removed, forgotten, clock, periodMs, graceMs, orphans, missingVMs, metrics } =
-      this.#deps;
+    const { classes, vanished, removed, forgotten, clock, periodMs, graceMs, metrics } = this.#deps;
+    const { orphans, missingVMs, leftNodes } = this.#deps;
     // Before the first request: who vanishes or gets a VM from now on is judged by the next look.
     const missed = removed.drainMissed();
     const departed = [...missed, ...removed.deleting()];
@@ -122,9 +124,10 @@ export class OrphanVMsController {
     // Who has the name of one that vanished counts before it.
     this.#judgeVMs(seen, vms, [...departed, ...seen.machines], sight, unseen);
     await this.#judgeMachines(seen, new Set(vms.keys()), settled, sight, unseen, signal);
+    leftNodes.examine(seen, sight, unseen);
     if (unseen.size === 0) metrics.lastLook.set(clock.now() / 1_000);
 
-    if (orphans.size + missingVMs.size + departed.length > 0) return Math.min(graceMs, periodMs);
+    if (orphans.size + missingVMs.size + leftNodes.size + departed.length > 0) return Math.min(graceMs, periodMs);
     return unseen.size > 0 ? Math.min(FAILED_RETRY_MS, periodMs) : periodMs;
   }
 

@@ -21,6 +21,7 @@ import { Collector } from './collector.ts';
 import { OrphanVMsController } from './controller.ts';
 import { Evidence } from './evidence.ts';
 import { ForgottenMachines } from './forgotten.ts';
+import { LeftNodes } from './left-nodes.ts';
 import { VanishedVMs } from './vanished-vms.ts';
 import { ORPHAN_VMS_KEY, wakeOrphanVMs } from './wake.ts';
 
@@ -96,6 +97,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     vanished,
     missingVMs,
     orphans: new Evidence(graceMs),
+    leftNodes: new LeftNodes({ gone, graceMs, isDryRun }),
     ownerless,
     gone,
     removed,
