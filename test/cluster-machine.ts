@@ -1,4 +1,5 @@
 import type { ClusterMachine } from '../pkg/apis/mirantis/machine.ts';
+import type { MachinePool } from '../pkg/apis/mirantis/pool.ts';
 import type { ConfigMap } from '../pkg/apis/wire.ts';
 
 /** A Machine of Mirantis Container Cloud that asks for nothing special, with changes of `spec.providerSpec.value`. */
@@ -43,4 +44,13 @@ export function clusterSettings(change: Readonly<Record<string, string | undefin
     creationTimestamp: '',
   };
   return { metadata, data };
+}
+
+/** A MachinePool of two such Machines, with changes of the value of each. */
+export function machinePool(value: object = {}, spec: object = {}, metadata: object = {}): MachinePool {
+  const machine = clusterMachine(value);
+  return {
+    metadata: { ...machine.metadata, name: 'pool-1', uid: 'uid-of-pool', generation: 1, ...metadata },
+    spec: { replicas: 2, machineSpec: machine.spec ?? {}, ...spec },
+  };
 }

@@ -37,8 +37,13 @@ export class MemoryClient implements Reader, Writer {
   readonly #objects = new Map<string, KubeObject>();
   #version = 1_000;
 
-  put(resource: { readonly plural: string }, ...objects: readonly KubeObject[]): void {
+  put(resource: Kind, ...objects: readonly KubeObject[]): void {
     for (const object of objects) this.#objects.set(keyOf(resource, object.metadata), object);
+  }
+
+  /** A resourceVersion that is newer than all before it. */
+  nextVersion(): string {
+    return String(++this.#version);
   }
 
   get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef): Promise<T> {
@@ -51,9 +56,7 @@ export class MemoryClient implements Reader, Writer {
   list<T extends KubeObject>(resource: Resource<T>): Promise<List<T>> {
     this.reads.push(resource.plural);
     if (this.readFailure !== undefined) return Promise.reject(this.readFailure);
-    const items = [...this.#objects]
-      .filter(([key]) => key.startsWith(`${resource.plural}/`))
-      .map(([, one]) => one as T);
+    const items = [...this.#objects].filter(([key]) => key.startsWith(kindOf(resource))).map(([, one]) => one as T);
     return Promise.resolve({ metadata: { resourceVersion: String(this.#version) }, items });
   }
 
@@ -67,7 +70,7 @@ export class MemoryClient implements Reader, Writer {
     const rest = { uid: undefined, resourceVersion: undefined, clusters, body: object };
     return this.#note({ verb: 'create', intent, what, ...rest }, () => ({
       ...object,
-      metadata: { ...object.metadata, uid: `uid-of-${object.metadata.name}`, resourceVersion: String(++this.#version) },
+      metadata: { ...object.metadata, uid: `uid-of-${object.metadata.name}`, resourceVersion: this.nextVersion() },
     }));
   }
 
@@ -85,7 +88,7 @@ export class MemoryClient implements Reader, Writer {
     return this.#note({ verb: 'patch', intent, what, uid, resourceVersion, clusters, body: written }, () => {
       const known = this.#objects.get(keyOf(resource, ref)) ?? { metadata: { ...ref, uid: uid ?? '' } };
       const merged = merge(known, written) as KubeObject;
-      const patched = { ...merged, metadata: { ...merged.metadata, resourceVersion: String(++this.#version) } };
+      const patched = { ...merged, metadata: { ...merged.metadata, resourceVersion: this.nextVersion() } };
       this.put(resource, patched);
       return patched;
     });
@@ -121,8 +124,15 @@ function answer<T>(value: unknown): Promise<T> {
   return Promise.resolve(value as T);
 }
 
-function keyOf(resource: { readonly plural: string }, { namespace = '', name }: ObjectRef): string {
-  return `${resource.plural}/${namespace}/${name}`;
+/** Kinds of two groups may have one name. */
+type Kind = Pick<Resource<KubeObject>, 'group' | 'plural'>;
+
+function kindOf({ group, plural }: Kind): string {
+  return `${group}/${plural}/`;
+}
+
+function keyOf(kind: Kind, { namespace = '', name }: ObjectRef): string {
+  return `${kindOf(kind)}${namespace}/${name}`;
 }
 
 /** A JSON merge patch. */

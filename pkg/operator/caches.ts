@@ -5,6 +5,7 @@ import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
 import type { NodeLabelPolicy } from '../apis/machine/v1alpha1/node-label-policy.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { ClusterMachine } from '../apis/mirantis/machine.ts';
+import type { MachinePool } from '../apis/mirantis/pool.ts';
 import type { Node, VolumeAttachment } from '../apis/wire.ts';
 import type { Informer } from '../cache/lister.ts';
 import { CLASS_INDEX, classIndex } from '../indexes/class-index.ts';
@@ -15,6 +16,7 @@ import {
   clusterMachines,
   machineClasses,
   machineDeployments,
+  machinePools,
   machines,
   machineSets,
   nodeLabelPolicies,
@@ -50,6 +52,9 @@ const CLASSES = 'MachineClasses: autoscalers are not told what new Nodes would l
 /** A kind of ours: definitions and roles of others do not have it. */
 const POLICIES = 'NodeLabelPolicies: node templates may ask for any label';
 
+/** Definitions and roles of earlier releases do not have them. */
+const POOLS = 'MachinePools of Mirantis Container Cloud: no pool is served';
+
 /** All that controllers read from caches, with every index that anybody needs. */
 export class Caches {
   readonly machines: Informer<Machine>;
@@ -63,6 +68,7 @@ export class Caches {
   readonly ofTarget: ClusterCaches | undefined;
   readonly #labelPolicies: Informer<NodeLabelPolicy> | undefined;
   readonly #clusterMachines: Informer<ClusterMachine> | undefined;
+  readonly #machinePools: Informer<MachinePool> | undefined;
   readonly #classes: Informer<MachineClass> | undefined;
   readonly #secrets: Informer<KubeObject> | undefined;
   readonly #volumeAttachments: Informer<VolumeAttachment> | undefined;
@@ -83,7 +89,10 @@ export class Caches {
       const needed = runsMachines || isMirantis ? {} : { optionalFor: CLASSES };
       this.#classes = control.add(machineClasses, { namespace, indexes: { [SECRET_INDEX]: secretIndex }, ...needed });
     }
-    if (isMirantis) this.#clusterMachines = control.add(clusterMachines, { namespace });
+    if (isMirantis) {
+      this.#clusterMachines = control.add(clusterMachines, { namespace });
+      this.#machinePools = control.add(machinePools, { namespace, optionalFor: POOLS });
+    }
     if (runsMachines) {
       this.#labelPolicies = control.add(nodeLabelPolicies, { namespace, optionalFor: POLICIES });
       this.#secrets = control.add<KubeObject>(secrets, { namespace, metadataOnly: true });
@@ -112,6 +121,11 @@ export class Caches {
   /** Of the front end for Mirantis Container Cloud. */
   get clusterMachines(): Informer<ClusterMachine> {
     return required('Machines of cluster.k8s.io', this.#clusterMachines);
+  }
+
+  /** Of the same; empty while they are not served. */
+  get machinePools(): Informer<MachinePool> {
+    return required('MachinePools', this.#machinePools);
   }
 
   get labelPolicies(): Informer<NodeLabelPolicy> {

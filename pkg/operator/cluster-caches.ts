@@ -1,6 +1,7 @@
 import { GROUP } from '../apis/machine/v1alpha1/group.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { CLUSTER_GROUP } from '../apis/mirantis/machine.ts';
+import { KAAS_GROUP } from '../apis/mirantis/pool.ts';
 import type { MemberContinuity } from '../cache/cluster-continuity.ts';
 import { KnownHistory } from '../cache/known-history.ts';
 import { ReflectedInformer } from '../cache/reflected-informer.ts';
@@ -287,6 +288,7 @@ function pathOf({ resource: { group, plural } }: Pick<ProbedKind, 'resource'>): 
 const DEFINED_IN: ReadonlyMap<string, string> = new Map([
   [GROUP, 'crds'],
   [CLUSTER_GROUP, 'crds/mirantis'],
+  [KAAS_GROUP, 'crds/mirantis'],
 ]);
 
 /** Which cluster refuses what, and what would help. */
@@ -303,5 +305,5 @@ function describeRefusal(
     return `the ${cluster} cluster does not serve ${pathOf(cached)}: ${remedy}`;
   }
   if (err.reason === 'Unauthorized') return describeUnauthorized(cluster, err);
-  return `the ${cluster} cluster does not let us read ${pathOf(cached)}: apply ${group === CLUSTER_GROUP ? MIRANTIS_ROLES : roleFile} (${err.message})`;
+  return `the ${cluster} cluster does not let us read ${pathOf(cached)}: apply ${group === CLUSTER_GROUP || group === KAAS_GROUP ? MIRANTIS_ROLES : roleFile} (${err.message})`;
 }

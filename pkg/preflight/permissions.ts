@@ -1,5 +1,6 @@
 import { GROUP } from '../apis/machine/v1alpha1/group.ts';
 import { CLUSTER_GROUP } from '../apis/mirantis/machine.ts';
+import { KAAS_GROUP } from '../apis/mirantis/pool.ts';
 import type { AccessAttributes } from '../kube/access-rules.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
 
@@ -107,9 +108,14 @@ function managerRules(file: string, { namespace, isAutoscaled, isElected }: Work
 
 function mirantisRules({ namespace }: Workload): readonly Rule[] {
   const ours = { cluster: 'control', group: GROUP, namespace, file: MIRANTIS_ROLES } as const;
+  const pools = { ...ours, lost: 'no MachinePool is served' };
   return [
     { ...ours, group: CLUSTER_GROUP, resources: ['machines'], verbs: ['list', 'watch', 'patch', 'delete'] },
+    { ...pools, group: CLUSTER_GROUP, resources: ['machines'], verbs: ['create'] },
     { ...ours, group: CLUSTER_GROUP, resources: ['machines/status'], verbs: ['patch'] },
+    { ...pools, group: KAAS_GROUP, resources: ['machinepools'], verbs: ['list', 'watch', 'patch'] },
+    { ...pools, group: KAAS_GROUP, resources: ['machinepools/status'], verbs: ['patch'] },
+    { ...pools, resources: ['machinedeployments'], verbs: ['create', 'delete'] },
     { ...ours, resources: ['machineclasses'], verbs: ['list', 'watch', 'create', 'delete'] },
     { ...ours, group: '', resources: ['configmaps', 'secrets'], verbs: ['get'] },
   ];

@@ -6,10 +6,18 @@ import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests, type Manifest } from '../../hack/control-plane/apply.ts';
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { ClusterMachine, ProviderStatus } from '../../pkg/apis/mirantis/machine.ts';
+import type { MachinePool } from '../../pkg/apis/mirantis/pool.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
 import type { Driver, MachineRequest } from '../../pkg/driver/driver.ts';
 import { parseProviderSpec } from '../../pkg/drivers/openstack/provider-spec.ts';
-import { clusterMachines, machineClasses, machines, nodes } from '../../pkg/kube/resource.ts';
+import {
+  clusterMachines,
+  machineClasses,
+  machineDeployments,
+  machinePools,
+  machines,
+  nodes,
+} from '../../pkg/kube/resource.ts';
 import { secret } from '../builders.ts';
 import { privateControlPlane } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -93,7 +101,7 @@ beforeAll(async () => {
   await applyManifests(api, readManifests(path.join(import.meta.dirname, '../../crds/mirantis')));
   world = await MachineWorld.open({
     connection,
-    controllers: 'machine,machine-class,secret,mirantis',
+    controllers: 'machine,machine-class,secret,machine-set,machine-deployment,mirantis',
     roles: ['control', 'mirantis'],
     flags: { driver: 'OpenStack=unix:///in-process,sim=unix:///in-process' },
     wrap: asOpenStack,
@@ -107,6 +115,9 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  const pools = await world.user.reader.list(machinePools, { namespace: world.namespace });
+  for (const { metadata } of pools.items) await api.request(poolPath(metadata.name), { method: 'DELETE' });
+  for (const { metadata } of pools.items) await poolGone(metadata.name);
   const { items } = await world.user.reader.list(clusterMachines, { namespace: world.namespace });
   for (const one of items) await remove(one.metadata.name);
   for (const one of items) await gone(one.metadata.name);
@@ -342,4 +353,102 @@ test('equal machines share a class, those of other providers are left alone, and
   expect(refused.status).toBe(422);
   expect(JSON.stringify(refused.body)).toContain('can only be weakened');
   expect(await edit('mirantis-foreign', { deletionPolicy: 'forced' })).toMatchObject({ status: 200 });
+});
+
+const poolPath = (name = ''): string =>
+  `/apis/kaas.mirantis.com/v1alpha1/namespaces/${world.namespace}/machinepools${name === '' ? '' : `/${name}`}`;
+
+function readPool(name: string): Promise<MachinePool> {
+  return world.user.reader.get(machinePools, { namespace: world.namespace, name });
+}
+
+async function poolGone(name: string): Promise<void> {
+  await eventually(() => world.isMissing(() => readPool(name)), { ...PATIENCE, describe: `pool ${name} to be gone` });
+}
+
+async function editPool(name: string, spec: object): Promise<void> {
+  const contentType = 'application/merge-patch+json';
+  const answer = await api.request(poolPath(name), { method: 'PATCH', contentType, body: { spec } });
+  expect(answer).toMatchObject({ status: 200 });
+}
+
+/** Resolves with the Machines that show those of a pool when there are so many and all of them match. */
+async function members(pool: string, count: number, want: object): Promise<readonly ClusterMachine[]> {
+  let seen: readonly ClusterMachine[] = [];
+  return await eventually(
+    async () => {
+      const labelSelector = `kaas.mirantis.com/machinepool-name=${pool}`;
+      seen = (await world.user.reader.list(clusterMachines, { namespace: world.namespace, labelSelector })).items;
+      expect(seen).toHaveLength(count);
+      for (const one of seen) expect(one).toMatchObject(want);
+      return seen;
+    },
+    { ...PATIENCE, describe: () => `${count} of ${pool} to be ${JSON.stringify(want)}: ${JSON.stringify(seen)}` },
+  );
+}
+
+const nodeLabel = async (name: string): Promise<string | undefined> =>
+  (await world.user.reader.get(nodes, { name })).metadata.labels?.['stacklight'];
+
+test('a pool makes its Machines, scales from both sides, labels without and rolls with new servers, and takes all of it away', async () => {
+  const name = 'mirantis-pool';
+  const { metadata, spec } = documented(name, { deletionPolicy: 'unsafe', delete: null, upgradeIndex: 4 });
+  const machineSpec = spec as { providerSpec: { value: { delete?: unknown } } };
+  delete machineSpec.providerSpec.value.delete;
+  const manifest = { apiVersion: 'kaas.mirantis.com/v1alpha1', kind: 'MachinePool', metadata, spec: { replicas: 1 } };
+  const url = `${poolPath()}?fieldValidation=Strict`;
+  expect(
+    await api.request(url, { method: 'POST', body: { ...manifest, spec: { replicas: 1, machineSpec } } }),
+  ).toMatchObject({ status: 201 });
+  const ready = { status: { providerStatus: { status: 'Ready', upgradeIndex: 4 } } };
+  const [first] = await members(name, 1, ready);
+  if (first === undefined) throw new Error('there is no Machine');
+  expect(first.spec).toEqual(machineSpec);
+  expect(first.metadata.labels).toMatchObject({
+    'cluster.sigs.k8s.io/cluster-name': 'example-cluster',
+    'kaas.mirantis.com/machinepool-name': name,
+  });
+
+  // An autoscaler scales the MachineDeployment, and a user the pool.
+  const scale = { metadata: { name, namespace: world.namespace }, spec: { replicas: 2 } };
+  const deploymentUrl = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${world.namespace}/machinedeployments/${name}/scale`;
+  const contentType = 'application/merge-patch+json';
+  expect(await api.request(deploymentUrl, { method: 'PATCH', contentType, body: scale })).toMatchObject({
+    status: 200,
+  });
+  await members(name, 2, ready);
+  await eventually(async () => expect((await readPool(name)).spec?.replicas).toBe(2), PATIENCE);
+  await editPool(name, {
+    replicas: 1,
+    machineSpec: { providerSpec: { value: { nodeLabels: [{ key: 'stacklight', value: 'enabled' }] } } },
+  });
+  const [left] = await members(name, 1, ready);
+  if (left === undefined) throw new Error('there is no Machine');
+  await eventually(async () => expect(await nodeLabel(left.metadata.name)).toBe('enabled'), PATIENCE);
+
+  // What a Machine of a pool is asked for itself outlives an edit of the pool, which makes a new server.
+  await edit(left.metadata.name, { maintenance: true, flavor: 'of nobody' });
+  await shows(left.metadata.name, { maintenance: true });
+  expect((await read(left.metadata.name)).spec?.providerSpec?.value).toMatchObject({
+    flavor: 'kaas.small',
+    maintenance: true,
+  });
+  await editPool(name, { machineSpec: { providerSpec: { value: { flavor: 'kaas.large' } } } });
+  await gone(left.metadata.name);
+  await members(name, 1, { ...ready, spec: { providerSpec: { value: { flavor: 'kaas.large' } } } });
+  await eventually(async () => {
+    expect((await readPool(name)).status).toMatchObject({
+      replicas: 1,
+      readyReplicas: 1,
+      updatedReplicas: 1,
+      conditions: [{ type: 'LCM', ready: true }],
+    });
+  }, PATIENCE);
+
+  await api.request(poolPath(name), { method: 'DELETE' });
+  await poolGone(name);
+  const deployment = (): Promise<unknown> =>
+    world.user.reader.get(machineDeployments, { namespace: world.namespace, name });
+  expect(await world.isMissing(deployment as never)).toBe(true);
+  await members(name, 0, {});
 });

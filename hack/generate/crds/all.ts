@@ -3,6 +3,7 @@ import { customResourceDefinition, fileName, toYaml } from './definition.ts';
 import { machine } from './machine.ts';
 import { machineClass } from './machine-class.ts';
 import { machineDeployment } from './machine-deployment.ts';
+import { machinePool } from './machine-pool.ts';
 import { machineSet } from './machine-set.ts';
 import { nodeLabelPolicy } from './node-label-policy.ts';
 import { withoutAdditions } from './original.ts';
@@ -14,7 +15,7 @@ const ORIGINALS = [machineDeployment, machineSet, machine, machineClass];
 export const DEFINITIONS = [...ORIGINALS, nodeLabelPolicy];
 
 /** Kinds of front ends, which are not installed with the others. */
-const FRONT_ENDS = [clusterMachine];
+const FRONT_ENDS = [clusterMachine, machinePool];
 
 /** Files by path: the CRDs, and the same without our additions, for tests of what the original has stored. */
 export function crdFiles(): Map<string, string> {

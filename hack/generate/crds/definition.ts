@@ -19,7 +19,7 @@ export interface Definition {
   /** Absent: none, so that it is nobody else's. */
   shortName?: string;
   /** Of a kind that is not of our group; its file stands in `folder` of its own, and whatever it does not know is kept. */
-  foreign?: { readonly group: string; readonly version: string; readonly folder: string; readonly approval: string };
+  foreign?: { readonly group: string; readonly version: string; readonly folder: string; readonly approval?: string };
   description: string;
   columns: Column[];
   hasStatus: boolean;

@@ -3,6 +3,9 @@ import type { Mutation } from '../mutation.ts';
 const CONTROLLER = 'pkg/controllers/mirantis/controller.ts';
 const ITS_TEST = ['pkg/controllers/mirantis/controller.test.ts'];
 
+const POOLS = 'pkg/controllers/mirantis/pool-controller.ts';
+const TEST_OF_POOLS = ['pkg/controllers/mirantis/pool-controller.test.ts'];
+
 /** The front end for Mirantis Container Cloud. */
 export const MIRANTIS: readonly Mutation[] = [
   {
@@ -28,16 +31,44 @@ export const MIRANTIS: readonly Mutation[] = [
   },
   {
     file: CONTROLLER,
-    from: 'if (machine.metadata.labels?.[PROVIDER_LABEL] !== PROVIDER) return stop;',
+    from: 'if (machine.metadata.labels?.[PROVIDER_LABEL] !== SERVED_PROVIDER) return stop;',
     to: '',
     why: 'Machines of other providers are taken over.',
     tests: ITS_TEST,
   },
   {
     file: 'pkg/controllers/mirantis/wanted.ts',
-    from: '`kubernetes.io-cluster-${namespace}.${clusterNameOf(machine)}`',
-    to: '`kubernetes.io-cluster-${clusterNameOf(machine)}`',
+    from: '`kubernetes.io-cluster-${namespace}.${clusterNameOf(holder)}`',
+    to: '`kubernetes.io-cluster-${clusterNameOf(holder)}`',
     why: 'Servers of a Cluster of the same name in another namespace count as nobody’s, and are deleted.',
     tests: ['pkg/controllers/mirantis/wanted.test.ts'],
+  },
+  {
+    file: POOLS,
+    from: 'if (!isHeld(pool)) {',
+    to: 'if (false) {',
+    why: 'A MachineDeployment is made for a pool that may vanish without taking it along.',
+    tests: TEST_OF_POOLS,
+  },
+  {
+    file: POOLS,
+    from: "if (finalizers.includes(ORPHAN_FINALIZER)) return waitFor('its MachineDeployment to be orphaned');",
+    to: '',
+    why: 'The Machines of a pool that was deleted with --cascade=orphan are deleted.',
+    tests: TEST_OF_POOLS,
+  },
+  {
+    file: 'pkg/controllers/mirantis/controller.ts',
+    from: 'isOfPool(machine) ||',
+    to: '',
+    why: 'A Machine of a pool that is gone is made once more, outside of the pool.',
+    tests: TEST_OF_POOLS,
+  },
+  {
+    file: 'pkg/controllers/mirantis/pool-wanted.ts',
+    from: 'if (known !== String(asked)) return { scaleTo: asked };',
+    to: 'if (known === undefined) return { scaleTo: asked };',
+    why: 'A pool that is scaled is set back to what an autoscaler chose.',
+    tests: ['pkg/controllers/mirantis/pool-wanted.test.ts'],
   },
 ];

@@ -91,7 +91,11 @@ class Scene {
   }
 
   /** What the API server has of it, and the cache does not show yet. */
-  change<T extends KubeObject>(resource: { plural: string }, object: T, change: (object: T) => void): void {
+  change<T extends KubeObject>(
+    resource: { group: string; plural: string },
+    object: T,
+    change: (object: T) => void,
+  ): void {
     const changed = structuredClone(object);
     change(changed);
     this.deps.client.put(resource, changed);

@@ -1,131 +1,30 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { clusterMachine, clusterSettings } from '../../../test/cluster-machine.ts';
-import { MemoryClient } from '../../../test/memory-client.ts';
-import { MemoryInformer } from '../../../test/memory-informer.ts';
-import { secret } from '../../../test/builders.ts';
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import type { KubeObject } from '../../apis/meta.ts';
+import { FrontEndWorld, going } from '../../../test/front-end-world.ts';
 import type { ClusterMachine } from '../../apis/mirantis/machine.ts';
-import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
-import type { Writer } from '../../kube/client.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { clusterMachines, configMaps, machines, secrets } from '../../kube/resource.ts';
-import { silentLogger } from '../../log/logger.ts';
-import { MirantisController } from './controller.ts';
+import { clusterMachines, configMaps, machines } from '../../kube/resource.ts';
 
 const KEY = 'default/m-1';
-const signal = new AbortController().signal;
 
-/** The front end over one Machine; what it writes is what it sees next. */
-class World {
-  readonly client = new MemoryClient();
-  readonly fronts = new MemoryInformer<ClusterMachine>([]);
-  readonly machines = new MemoryInformer<Machine>([], { [CLASS_INDEX]: classIndex });
-  readonly classes = new MemoryInformer<MachineClass>([]);
-  /** How many writes still get an answer; those after it are made, and nobody hears of it. */
-  answers = Number.POSITIVE_INFINITY;
-
+/** The front end over one Machine. */
+class World extends FrontEndWorld {
   constructor(front: ClusterMachine = clusterMachine()) {
-    this.show(front);
-    this.client.put(configMaps, clusterSettings());
-    this.client.put(
-      secrets,
-      secret((s) => void (s.metadata.name = 'cluster-1')),
-    );
-  }
-
-  /** As if a user had written it. */
-  show(front: ClusterMachine): void {
-    this.client.put(clusterMachines, front);
-    this.fronts.put(front);
+    super();
+    this.show(clusterMachines, front);
   }
 
   get front(): ClusterMachine | undefined {
     return this.fronts.get(KEY);
   }
 
-  /** A pass of a process that knows nothing but what is there. */
-  async pass(): Promise<unknown> {
-    const controller = new MirantisController({
-      clusterMachines: this.fronts,
-      machines: this.machines,
-      classes: this.classes,
-      nodes: undefined,
-      reader: this.client,
-      writer: this.#writer(),
-      targets: { of: () => undefined },
-      log: silentLogger,
-    });
-    return await controller.reconcile(KEY, signal);
+  override async pass(): Promise<unknown> {
+    return await super.pass(KEY);
   }
 
-  /** Passes until nothing is written any more. */
-  async settle(): Promise<void> {
-    for (let left = 12; left > 0; left -= 1) {
-      const before = this.client.writes.length;
-      await this.pass().catch(() => undefined);
-      if (this.client.writes.length === before) return;
-    }
-    throw new Error('it never comes to rest');
+  override async settle(): Promise<void> {
+    await super.settle(() => this.pass());
   }
-
-  made(what: string): readonly string[] {
-    return this.client.writes
-      .filter((one) => one.verb === 'create' && one.what.startsWith(what))
-      .map((one) => one.what);
-  }
-
-  #writer(): Writer {
-    const informers: Readonly<Record<string, MemoryInformer<KubeObject>>> = {
-      'cluster.k8s.io': this.fronts,
-      machines: this.machines as unknown as MemoryInformer<KubeObject>,
-      machineclasses: this.classes as unknown as MemoryInformer<KubeObject>,
-    };
-    const answered = (): void => {
-      this.answers -= 1;
-      if (this.answers < 0) throw new ApiError(0, 'Unreachable', 'the process has died');
-    };
-    const cacheOf = (of: { group: string; plural: string }): MemoryInformer<KubeObject> | undefined =>
-      informers[of.group] ?? informers[of.plural];
-    return {
-      create: async (intent, resource, object, options) => {
-        const made = await this.client.create(intent, resource, object, options);
-        this.client.put(resource, made);
-        cacheOf(resource)?.put(made);
-        answered();
-        return made;
-      },
-      patch: async (intent, resource, ref, patch, options) => {
-        const held = cacheOf(resource)?.get(`${ref.namespace ?? ''}/${ref.name}`);
-        if (held !== undefined) this.client.put(resource, held);
-        const patched = await this.client.patch(intent, resource, ref, patch, options);
-        const isLetGo = patched.metadata.deletionTimestamp !== undefined && patched.metadata.finalizers?.length === 0;
-        if (isLetGo) cacheOf(resource)?.remove(KEY);
-        else cacheOf(resource)?.put(patched);
-        answered();
-        return patched;
-      },
-      delete: async (intent, resource, ref, preconditions, options) => {
-        const key = `${ref.namespace ?? ''}/${ref.name}`;
-        const held = cacheOf(resource)?.get(key);
-        await this.client.delete(intent, resource, ref, preconditions, options);
-        if (resource.group === 'cluster.k8s.io' && held !== undefined && (held.metadata.finalizers ?? []).length > 0) {
-          cacheOf(resource)?.put(going(held));
-        } else cacheOf(resource)?.remove(key);
-        answered();
-        return undefined;
-      },
-      evict: () => Promise.reject(new Error('evicts nothing')),
-    };
-  }
-}
-
-function going<T extends KubeObject>(object: T): T {
-  const { deletionTimestamp = '2026-01-02T00:00:00Z', resourceVersion } = object.metadata;
-  const metadata = { ...object.metadata, deletionTimestamp, resourceVersion: `${resourceVersion}0` };
-  return { ...object, metadata };
 }
 
 describe('a process that dies after any write', () => {
@@ -144,7 +43,7 @@ describe('a process that dies after any write', () => {
       expect(world.front?.metadata.annotations?.['machine.sapcloud.io/made-machine-uid']).toBe(
         'uid-of-front/uid-of-m-1',
       );
-      if (world.front !== undefined) world.show(going(world.front));
+      if (world.front !== undefined) world.show(clusterMachines, going(world.front));
       world.answers = died;
       await world.pass().catch(() => undefined);
       await world.pass().catch(() => undefined);

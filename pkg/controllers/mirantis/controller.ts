@@ -1,58 +1,50 @@
-import { FRONT_END_FINALIZER, MADE_FOR_LABEL, MADE_MACHINE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { FRONT_END_FINALIZER, MADE_MACHINE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { classNameOf, nodeNameOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import { controllerOf, isBeingDeleted, keyBeside, keyOf, refOf } from '../../apis/meta.ts';
-import {
-  FLOATING_IP_ANNOTATION,
-  PROVIDER_LABEL,
-  REGION_LABEL,
-  type ClusterMachine,
-} from '../../apis/mirantis/machine.ts';
+import { isBeingDeleted, keyBeside, keyOf, refOf } from '../../apis/meta.ts';
+import { FLOATING_IP_ANNOTATION, PROVIDER_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { CLASS_INDEX } from '../../indexes/class-index.ts';
-import type { New, Reader, Writer } from '../../kube/client.ts';
-import { ApiError, isAlreadyExists, isNotFound } from '../../kube/errors.ts';
-import { replacing } from '../../kube/merge-change.ts';
-import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
-import { clusterMachines, configMaps, machineClasses, machines, secrets } from '../../kube/resource.ts';
+import type { Reader, Writer } from '../../kube/client.ts';
+import { isAlreadyExists } from '../../kube/errors.ts';
+import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../kube/patch.ts';
+import { clusterMachines, machines } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Targets } from '../../targets/targets.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
-import { readClusterSettings, SETTINGS, type ClusterSettings } from './cluster-settings.ts';
+import { found } from './found.ts';
+import { isHeld, isRefused, lookAgain, SERVED_PROVIDER, type Synced } from './front-end.ts';
+import type { MadeClasses } from './made-classes.ts';
 import { addressOf, providerStatusOf } from './provider-status.ts';
-import { asksDeletion, readProviderValue, type ProviderValue, type Read } from './provider-value.ts';
+import { asksDeletion, readProviderValue, type ProviderValue } from './provider-value.ts';
 import type { Problem } from './reading.ts';
+import { changeOfStatus } from './told-status.ts';
 import { shownUpgradeIndexes } from './upgrade-order.ts';
-import { changeFor, classFor, clusterNameOf, fixedFieldsChanged, MADE_FOR, machineFor } from './wanted.ts';
+import {
+  areOne,
+  changeFor,
+  changeOfPooled,
+  clusterNameOf,
+  fixedFieldsChanged,
+  isOfPool,
+  machineFor,
+} from './wanted.ts';
 
 /** What the front end is made of. */
 export interface MirantisDeps {
   readonly clusterMachines: Lister<ClusterMachine>;
-  /** With the index CLASS_INDEX. */
   readonly machines: Lister<Machine>;
   readonly classes: Lister<MachineClass>;
   /** Undefined without a target cluster. */
   readonly nodes: Lister<Node> | undefined;
-  /** Live reads: settings of Clusters, and whether a Machine is gone. */
+  readonly madeClasses: MadeClasses;
+  /** Live reads: whether a Machine is gone. */
   readonly reader: Reader;
   readonly writer: Writer;
   readonly targets: Pick<Targets, 'of'>;
   readonly log: Logger;
-}
-
-const PROVIDER = 'openstack';
-/** What is not watched is looked at again so often, when something is wrong or missing. */
-const LOOK_AGAIN_MS = 5_000;
-
-/** How far a pass has come: the object as it was written last, and what keeps it from going on. */
-interface Synced {
-  readonly machine: ClusterMachine;
-  readonly problems: readonly Problem[];
-  /** Undefined: something that is watched will wake the pass. */
-  readonly again?: StepResult;
 }
 
 /**
@@ -62,8 +54,8 @@ interface Synced {
  *        ▲                                                                                        │
  *        └─────────────────── goes when ours is gone ◀────────────────────────────────────────────┘
  *
- * Each pass begins anew from what is there, so that any write may be the last one. Only one pass runs at a time: between making a class
- * and the Machine that uses it no other one removes it as unused.
+ * One that shows a Machine of a pool belongs to that Machine instead of the other way round; what is asked of it alone is passed on.
+ * Each pass begins anew from what is there, so that any write may be the last one.
  */
 export class MirantisController {
   readonly #deps: MirantisDeps;
@@ -78,20 +70,20 @@ export class MirantisController {
     if (machine === undefined) return stop;
     const ours = this.#oursOf(machine);
     if (isBeingDeleted(machine)) return isHeld(machine) ? await this.#finish(machine, ours, signal) : stop;
-    if (machine.metadata.labels?.[PROVIDER_LABEL] !== PROVIDER) return stop;
+    if (machine.metadata.labels?.[PROVIDER_LABEL] !== SERVED_PROVIDER) return stop;
     if (ours === undefined && hasHadItsMachine(machine)) return await this.#follow(machine, signal);
 
     const { value, problems } = readProviderValue(machine);
-    const synced = value === undefined ? { machine, problems } : await this.#sync(machine, ours, value, signal);
+    const synced = value === undefined ? { object: machine, problems } : await this.#sync(machine, ours, value, signal);
     await this.#tell(synced, signal);
-    await this.#removeUnusedClasses(machine, signal);
+    await this.#deps.madeClasses.removeUnused(machine.metadata.namespace, signal);
     return synced.again ?? stop;
   }
 
   /** Our Machine of it, if there is one. */
   #oursOf(machine: ClusterMachine): Machine | undefined {
     const named = this.#deps.machines.get(keyOf(machine));
-    return named !== undefined && isMadeFor(machine, named) ? named : undefined;
+    return named !== undefined && areOne(machine, named) ? named : undefined;
   }
 
   /** Makes our Machine, or has it follow. What the API server refuses is a problem of the object. */
@@ -100,47 +92,54 @@ export class MirantisController {
     ours: Machine | undefined,
     value: ProviderValue,
     signal: AbortSignal,
-  ): Promise<Synced> {
+  ): Promise<Synced<ClusterMachine>> {
     try {
       return ours === undefined
         ? await this.#make(machine, value, signal)
         : await this.#update(machine, ours, value, signal);
     } catch (err) {
-      if (!ApiError.is(err, 'Forbidden', 'Invalid', 'BadRequest')) throw err;
-      return { machine, problems: [`refused by the API server: ${err.message}`], again: lookAgain('what it refused') };
+      if (!isRefused(err)) throw err;
+      const problem = `refused by the API server: ${err.message}`;
+      return { object: machine, problems: [problem], again: lookAgain('what it refused') };
     }
   }
 
-  async #make(machine: ClusterMachine, value: ProviderValue, signal: AbortSignal): Promise<Synced> {
+  async #make(machine: ClusterMachine, value: ProviderValue, signal: AbortSignal): Promise<Synced<ClusterMachine>> {
     const { machines: known, writer, log } = this.#deps;
     if (known.get(keyOf(machine)) !== undefined) {
       const problem = `metadata.name: a Machine of machine.sapcloud.io has this name and belongs to somebody else; choose another name`;
-      return { machine, problems: [problem], again: lookAgain('the other Machine to go') };
+      return { object: machine, problems: [problem], again: lookAgain('the other Machine to go') };
     }
-    const wanted = await this.#classOf(machine, value, signal);
-    if (wanted.value === undefined) return { machine, problems: wanted.problems, again: lookAgain('settings') };
+    const wanted = await this.#deps.madeClasses.wantedBy(machine, value.server, signal);
+    if (wanted.value === undefined) return { object: machine, problems: wanted.problems, again: lookAgain('settings') };
     if (!isHeld(machine)) {
       const finalizers = [...(machine.metadata.finalizers ?? []), FRONT_END_FINALIZER];
       const patch = mergePatchIfUnchanged(machine, { metadata: { finalizers } });
       const held = await writer.patch('change', clusterMachines, refOf(machine), patch, { signal });
-      return { machine: held, problems: [], again: requeue(0, 'the finalizer to be seen') };
+      return { object: held, problems: [], again: requeue(0, 'the finalizer to be seen') };
     }
-    const problems = await this.#provideClass(wanted.value, signal);
-    if (problems.length > 0) return { machine, problems, again: lookAgain('the class to go') };
+    const problems = await this.#deps.madeClasses.provide(wanted.value, signal);
+    if (problems.length > 0) return { object: machine, problems, again: lookAgain('the class to go') };
     try {
       const made = await writer.create('create', machines, machineFor(machine, value, wanted.value.metadata.name), {
         signal,
       });
       log.info({ machine: keyOf(made) }, 'created machine for a machine of cluster.k8s.io');
-      return { machine: await this.#note(machine, made, signal), problems: [] };
+      return { object: await this.#note(machine, made, signal), problems: [] };
     } catch (err) {
       if (!isAlreadyExists(err)) throw err;
-      return { machine, problems: [], again: lookAgain('the Machine of its name to be seen') };
+      return { object: machine, problems: [], again: lookAgain('the Machine of its name to be seen') };
     }
   }
 
-  async #update(machine: ClusterMachine, ours: Machine, value: ProviderValue, signal: AbortSignal): Promise<Synced> {
+  async #update(
+    machine: ClusterMachine,
+    ours: Machine,
+    value: ProviderValue,
+    signal: AbortSignal,
+  ): Promise<Synced<ClusterMachine>> {
     const noted = await this.#note(machine, ours, signal);
+    if (isOfPool(machine)) return await this.#passOn(noted, ours, value, signal);
     const hasServer = providerIDOf(ours) !== '' || isBeingDeleted(ours);
     const fit = hasServer ? this.#fixed(ours, value) : await this.#follows(machine, value, signal);
     const className = fit.className ?? classNameOf(ours);
@@ -150,74 +149,45 @@ export class MirantisController {
       await this.#deps.writer.patch('change', machines, refOf(ours), patch, { signal });
     }
     const isWaiting = !hasServer && fit.problems.length > 0;
-    return { machine: noted, problems: fit.problems, ...(isWaiting && { again: lookAgain('settings') }) };
+    return { object: noted, problems: fit.problems, ...(isWaiting && { again: lookAgain('settings') }) };
+  }
+
+  /** What is asked of a Machine of a pool alone; the rest is its pool's. */
+  async #passOn(
+    machine: ClusterMachine,
+    ours: Machine,
+    value: ProviderValue,
+    signal: AbortSignal,
+  ): Promise<Synced<ClusterMachine>> {
+    const change = changeOfPooled(ours, value);
+    if (change !== undefined) {
+      await this.#deps.writer.patch('change', machines, refOf(ours), mergePatch(ours, change), { signal });
+    }
+    const changed = this.#changedFields(ours, value);
+    const problem = `${changed}: the server is another one still, which the rollout of the pool replaces`;
+    return { object: machine, problems: changed === '' ? [] : [problem] };
   }
 
   /** Of a machine that has a server no class can change; what is asked for in vain is named. */
-  #fixed(ours: Machine, { server }: ProviderValue): ClassFit {
+  #fixed(ours: Machine, value: ProviderValue): ClassFit {
+    const changed = this.#changedFields(ours, value);
+    if (changed === '') return { problems: [] };
+    return { problems: [`${changed}: cannot change once there is a server; change it back, or make another Machine`] };
+  }
+
+  /** Fields that say something else than the class of our Machine; empty: none. */
+  #changedFields(ours: Machine, { server }: ProviderValue): string {
     const machineClass = this.#deps.classes.get(keyBeside(ours, classNameOf(ours)));
     const changed = machineClass === undefined ? [] : fixedFieldsChanged(server, machineClass);
-    if (changed.length === 0) return { problems: [] };
-    const fields = changed.map((field) => `spec.providerSpec.value.${field}`).join(', ');
-    return { problems: [`${fields}: cannot change once there is a server; change it back, or make another Machine`] };
+    return changed.map((field) => `spec.providerSpec.value.${field}`).join(', ');
   }
 
   /** A machine without a server yet follows what was corrected. */
   async #follows(machine: ClusterMachine, value: ProviderValue, signal: AbortSignal): Promise<ClassFit> {
-    const wanted = await this.#classOf(machine, value, signal);
+    const wanted = await this.#deps.madeClasses.wantedBy(machine, value.server, signal);
     if (wanted.value === undefined) return { problems: wanted.problems };
-    const problems = await this.#provideClass(wanted.value, signal);
+    const problems = await this.#deps.madeClasses.provide(wanted.value, signal);
     return problems.length > 0 ? { problems } : { problems, className: wanted.value.metadata.name };
-  }
-
-  async #classOf(machine: ClusterMachine, value: ProviderValue, signal: AbortSignal): Promise<Read<New<MachineClass>>> {
-    const settings = await this.#settingsOf(machine, signal);
-    if (settings.value === undefined) return settings;
-    const region = machine.metadata.labels?.[REGION_LABEL];
-    const { labelledRegion } = settings.value;
-    if (region !== undefined && labelledRegion !== undefined && region !== labelledRegion) {
-      return { problems: [`metadata.labels.${REGION_LABEL}: must be ${labelledRegion}, the region of the Cluster`] };
-    }
-    return { value: classFor(machine, value.server, settings.value) };
-  }
-
-  /** Settings of the Cluster, from the ConfigMap of its name; the Secret of its name has to be there. */
-  async #settingsOf(machine: ClusterMachine, signal: AbortSignal): Promise<Read<ClusterSettings>> {
-    const { reader } = this.#deps;
-    const { namespace = '' } = machine.metadata;
-    const name = clusterNameOf(machine);
-    if (name === '')
-      return { problems: ['metadata.labels.cluster.sigs.k8s.io/cluster-name: must be the name of the Cluster'] };
-    const ref = { namespace, name };
-    const [settings, secret] = await Promise.all([
-      found(() => reader.get(configMaps, ref, { signal })),
-      found(() => reader.get(secrets, ref, { signal, metadataOnly: true })),
-    ]);
-    const missing = [
-      ...(settings === undefined
-        ? [`ConfigMap ${name}: missing, make it with ${Object.keys(SETTINGS).join(', ')}`]
-        : []),
-      ...(secret === undefined
-        ? [`Secret ${name}: missing, make it with the credentials of the cloud and userData`]
-        : []),
-    ];
-    const read = settings && readClusterSettings(settings);
-    if (read?.value !== undefined && missing.length === 0) return read;
-    return { problems: [...missing, ...(read?.problems ?? [])] };
-  }
-
-  /** Makes the class, unless it is there; the problems say why it cannot be used. */
-  async #provideClass(wanted: New<MachineClass>, signal: AbortSignal): Promise<readonly Problem[]> {
-    const { name, namespace = '' } = wanted.metadata;
-    const known = this.#deps.classes.get(`${namespace}/${name}`);
-    if (known !== undefined) return isBeingDeleted(known) ? [`MachineClass ${name}: is being deleted, wait`] : [];
-    try {
-      await this.#deps.writer.create('create', machineClasses, wanted, { signal });
-      return [];
-    } catch (err) {
-      if (isAlreadyExists(err)) return [];
-      throw err;
-    }
   }
 
   /** Remembers which Machine was made: when that one is gone, this one goes too. Shows its floating IP. */
@@ -250,7 +220,7 @@ export class MirantisController {
     const { writer, targets } = this.#deps;
     if (ours === undefined) {
       if (!(await this.#isGone(machine, signal))) return lookAgain('the cache to show its Machine');
-      await this.#removeUnusedClasses(machine, signal);
+      await this.#deps.madeClasses.removeUnused(machine.metadata.namespace, signal);
       const finalizers = (machine.metadata.finalizers ?? []).filter((one) => one !== FRONT_END_FINALIZER);
       const patch = mergePatchIfUnchanged(machine, { metadata: { finalizers } });
       await writer.patch('change', clusterMachines, refOf(machine), patch, { signal });
@@ -258,7 +228,7 @@ export class MirantisController {
     }
     const { value, problems = [] } = readProviderValue(machine);
     // Before the deletion: it goes by the policy that is wanted now.
-    const change = value === undefined ? undefined : changeFor(ours, value, classNameOf(ours));
+    const change = value === undefined ? undefined : changeOf(machine, ours, value);
     const current =
       change === undefined
         ? ours
@@ -267,32 +237,17 @@ export class MirantisController {
       const clusters = concernedTargets(targets, [ours]);
       await writer.delete('destroy', machines, refOf(ours), { uid: ours.metadata.uid }, { signal, clusters });
     }
-    await this.#tell({ machine, problems }, signal);
+    await this.#tell({ object: machine, problems }, signal);
     return waitFor('its Machine to be gone');
   }
 
   /** Whether the API server itself shows no Machine of it. */
   async #isGone(machine: ClusterMachine, signal: AbortSignal): Promise<boolean> {
     const named = await found(() => this.#deps.reader.get(machines, refOf(machine), { signal }));
-    return named === undefined || !isMadeFor(machine, named);
+    return named === undefined || !areOne(machine, named);
   }
 
-  /** Deletes the classes that were made here and that no Machine uses any more. */
-  async #removeUnusedClasses({ metadata: { namespace } }: ClusterMachine, signal: AbortSignal): Promise<void> {
-    const { classes, machines: known, writer } = this.#deps;
-    const unused = classes
-      .list()
-      .filter(({ metadata }) => metadata.labels?.[MADE_FOR_LABEL] === MADE_FOR && metadata.namespace === namespace)
-      .filter((one) => !isBeingDeleted(one) && known.byIndex(CLASS_INDEX, keyOf(one)).length === 0);
-    for (const one of unused) {
-      const { uid, resourceVersion } = one.metadata;
-      await writer
-        .delete('destroy', machineClasses, refOf(one), { uid, resourceVersion }, { signal })
-        .catch(ignoreGone);
-    }
-  }
-
-  async #tell({ machine, problems }: Synced, signal: AbortSignal): Promise<void> {
+  async #tell({ object: machine, problems }: Synced<ClusterMachine>, signal: AbortSignal): Promise<void> {
     const ours = this.#oursOf(machine);
     const { namespace, name } = machine.metadata;
     const cluster = clusterNameOf(machine);
@@ -306,11 +261,8 @@ export class MirantisController {
       problems,
       upgradeIndex: shownUpgradeIndexes(siblings).get(name),
     };
-    const before = machine.status?.providerStatus ?? {};
-    const after = providerStatusOf(known);
-    const own = Object.fromEntries(Object.entries(before).filter(([member]) => member in after));
-    const change = replacing<object>(own, definedOf(after));
-    if (change === null || Object.keys(change).length === 0) return;
+    const change = changeOfStatus(machine.status?.providerStatus, providerStatusOf(known));
+    if (change === undefined) return;
     const patch = statusPatch(machine, { providerStatus: change });
     await this.#deps.writer.patch('change', clusterMachines, refOf(machine), patch, { signal });
   }
@@ -326,17 +278,15 @@ interface ClassFit {
   readonly problems: readonly Problem[];
 }
 
-function isHeld({ metadata }: ClusterMachine): boolean {
-  return metadata.finalizers?.includes(FRONT_END_FINALIZER) === true;
-}
-
-function isMadeFor(machine: ClusterMachine, ours: Machine): boolean {
-  return controllerOf(ours)?.uid === machine.metadata.uid;
+/** What still has to change of our Machine before it is deleted. */
+function changeOf(machine: ClusterMachine, ours: Machine, value: ProviderValue): MergePatch<Machine> | undefined {
+  return isOfPool(machine) ? changeOfPooled(ours, value) : changeFor(ours, value, classNameOf(ours));
 }
 
 /** Whether there has been a Machine for it, or must not be one any more. */
 function hasHadItsMachine(machine: ClusterMachine): boolean {
   return (
+    isOfPool(machine) ||
     machine.metadata.annotations?.[MADE_MACHINE_ANNOTATION]?.startsWith(noteOf(machine)) === true ||
     asksDeletion(machine)
   );
@@ -345,25 +295,4 @@ function hasHadItsMachine(machine: ClusterMachine): boolean {
 /** What the note begins with: one that was copied from another object, or restored from a backup, is not about this one. */
 function noteOf({ metadata: { uid } }: ClusterMachine): string {
   return `${uid}/`;
-}
-
-function lookAgain(what: string): StepResult {
-  return requeue(LOOK_AGAIN_MS, what);
-}
-
-async function found<T>(get: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await get();
-  } catch (err) {
-    if (isNotFound(err)) return undefined;
-    throw err;
-  }
-}
-
-function ignoreGone(err: unknown): undefined {
-  if (!isNotFound(err)) throw err;
-}
-
-function definedOf(members: object): object {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

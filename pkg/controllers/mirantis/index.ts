@@ -1,32 +1,37 @@
 import { MANAGER_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
+import type { Reconcile } from '../../reconcile/worker.ts';
 import { MirantisController } from './controller.ts';
-import { wakeClusterMachines } from './wake.ts';
+import { servedBy, type ServedKind } from './keys.ts';
+import { MadeClasses } from './made-classes.ts';
+import { PoolController } from './pool-controller.ts';
+import { wakeClusterMachines, wakePools } from './wake.ts';
 
-/** The front end for Machines of Mirantis Container Cloud. */
+/** The front end for Machines and MachinePools of Mirantis Container Cloud. */
 export function mirantis(operator: Operator): Controller {
   const { caches, reader, log } = operator;
-  const { clusterMachines, machines, classes, nodes } = caches;
+  const { clusterMachines, machinePools, machines, machineSets, machineDeployments, classes, nodes } = caches;
   const { writer, targets } = operator.under(MANAGER_LEASE);
-  const controller = new MirantisController({
-    clusterMachines,
-    machines,
-    classes,
-    nodes,
-    reader,
-    writer,
-    targets,
-    log,
-  });
+  const madeClasses = new MadeClasses({ classes, machines, machineSets, machineDeployments, reader, writer });
+  const shared = { clusterMachines, machines, madeClasses, reader, writer, targets, log };
+  const machine = new MirantisController({ ...shared, classes, nodes });
+  const pool = new PoolController({ ...shared, machinePools, machineSets, machineDeployments });
+  const reconcile: Readonly<Record<ServedKind, Reconcile>> = {
+    Machine: (key, signal) => machine.reconcile(key, signal),
+    MachinePool: (key, signal) => pool.reconcile(key, signal),
+  };
   return {
     name: 'mirantis',
     queue: 'mirantis',
     lease: MANAGER_LEASE,
-    // One: a pass removes classes that no Machine uses, and must not meet another between a class and its first Machine.
+    // One: a pass removes classes that nothing uses, and must not meet another between a class and its first user.
     concurrency: 1,
-    reconcile: (key, signal) => controller.reconcile(key, signal),
+    reconcile: (queueKey, signal, passLog) => {
+      const { kind, key } = servedBy(queueKey);
+      return reconcile[kind](key, signal, passLog);
+    },
     needsTarget: () => false,
-    watches: [(queue) => wakeClusterMachines({ clusterMachines, machines }, queue)],
+    watches: [(queue) => wakeClusterMachines(caches, queue), (queue) => wakePools(caches, queue)],
   };
 }

@@ -10,7 +10,8 @@ export interface ProviderValue {
   readonly nodeLabels: Readonly<Record<string, string>>;
   readonly maintenance: boolean;
   readonly upgradeIndex: number | undefined;
-  readonly deletionPolicy: DeletionPolicy;
+  /** Undefined: whatever is done without one. */
+  readonly deletionPolicy: DeletionPolicy | undefined;
   readonly delete: boolean;
 }
 
@@ -30,22 +31,26 @@ export type Read<T> =
   | { readonly value: T; readonly problems?: undefined }
   | { readonly value?: undefined; readonly problems: readonly Problem[] };
 
+/** Where the value of a Machine stands. */
 const PATH = 'spec.providerSpec.value';
 /** The prose of the product's documentation spells the version so. */
 const OTHER_SPELLING = PROVIDER_API_VERSION.replace(/1$/, '');
 const KIND = 'OpenstackMachineProviderSpec';
-/** What the product does without a policy. */
-const DEFAULT_POLICY: DeletionPolicy = 'unsafe';
 const LABEL_KEY = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
-/** Reads the value; every problem is named at once. */
+/** Reads the value of a Machine; every problem is named at once. */
 export function readProviderValue(machine: Pick<ClusterMachine, 'spec'>): Read<ProviderValue> {
-  const value = new Reading(machine.spec?.providerSpec?.value ?? {}, PATH);
+  return readValue(machine.spec?.providerSpec?.value, PATH);
+}
+
+/** Reads a value that stands at that path. */
+export function readValue(given: unknown, path: string): Read<ProviderValue> {
+  const value = new Reading(given ?? {}, path);
   value.oneOf('apiVersion', [PROVIDER_API_VERSION, OTHER_SPELLING]);
   value.oneOf('kind', [KIND]);
-  const disk = readDisk(value.raw('bootFromVolume'));
-  const labels = readLabels(value.list('nodeLabels'));
+  const disk = readDisk(value.raw('bootFromVolume'), path);
+  const labels = readLabels(value.list('nodeLabels'), path);
   const read: ProviderValue = {
     server: {
       availabilityZone: value.text('availabilityZone', 'the availability zone of the server'),
@@ -69,11 +74,12 @@ export function asksDeletion(machine: Pick<ClusterMachine, 'spec'>): boolean {
   return machine.spec?.providerSpec?.value?.['delete'] === true;
 }
 
-function readPolicy(value: Reading): DeletionPolicy {
-  const text = value.raw('deletionPolicy') ?? DEFAULT_POLICY;
+function readPolicy(value: Reading): DeletionPolicy | undefined {
+  const text = value.raw('deletionPolicy') ?? undefined;
   const policy = DELETION_POLICIES.find((one) => one === text);
-  if (policy === undefined) value.wrong('deletionPolicy', `must be ${DELETION_POLICIES.join(', ')}`);
-  return policy ?? DEFAULT_POLICY;
+  if (policy === undefined && text !== undefined)
+    value.wrong('deletionPolicy', `must be ${DELETION_POLICIES.join(', ')}`);
+  return policy;
 }
 
 function readGroups(value: Reading): readonly string[] {
@@ -84,9 +90,12 @@ function readGroups(value: Reading): readonly string[] {
   });
 }
 
-function readDisk(given: unknown): { readonly value: number | undefined; readonly problems?: readonly Problem[] } {
+function readDisk(
+  given: unknown,
+  path: string,
+): { readonly value: number | undefined; readonly problems?: readonly Problem[] } {
   if (given === undefined || given === null) return { value: undefined };
-  const disk = new Reading(given, `${PATH}.bootFromVolume`);
+  const disk = new Reading(given, `${path}.bootFromVolume`);
   if (disk.raw('enabled') === undefined) disk.wrong('enabled', 'must be set, to true or false');
   const isEnabled = disk.flag('enabled');
   const size = disk.whole('volumeSize');
@@ -96,10 +105,10 @@ function readDisk(given: unknown): { readonly value: number | undefined; readonl
     : { value: isEnabled ? size : undefined };
 }
 
-function readLabels(given: readonly unknown[]): Read<Record<string, string>> {
+function readLabels(given: readonly unknown[], path: string): Read<Record<string, string>> {
   const labels = new Map<string, string>();
   const problems = given.flatMap((entry, i) => {
-    const label = new Reading(entry, `${PATH}.nodeLabels[${i}]`);
+    const label = new Reading(entry, `${path}.nodeLabels[${i}]`);
     const [key, text] = [label.raw('key'), label.raw('value') ?? ''];
     if (typeof key !== 'string' || !LABEL_KEY.test(key)) label.wrong('key', 'must be the key of a label');
     else if (labels.has(key) && labels.get(key) !== text) label.wrong('key', `${key} is there twice, remove one`);

@@ -38,7 +38,7 @@ describe('what a Machine asks for', () => {
       nodeLabels: {},
       maintenance: false,
       upgradeIndex: undefined,
-      deletionPolicy: 'unsafe',
+      deletionPolicy: undefined,
       delete: false,
     });
   });

@@ -11,6 +11,7 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import { controllerOf, type KubeObject } from '../../apis/meta.ts';
 import {
   CLUSTER_GROUP,
   CLUSTER_NAME_LABEL,
@@ -25,37 +26,63 @@ import { replacing } from '../../kube/merge-change.ts';
 import type { MergePatch } from '../../kube/patch.ts';
 import type { ClusterSettings } from './cluster-settings.ts';
 import type { ProviderValue, WantedServer } from './provider-value.ts';
+import type { DeletionPolicy } from '../machines/deletion-policy.ts';
 
 /** Value of the label of what is made here. */
 export const MADE_FOR = 'mirantis';
 /** Name of the driver in the classes that are made here. */
 export const PROVIDER = 'OpenStack';
 
+/** What the product does without a policy. */
+const DEFAULT_POLICY: DeletionPolicy = 'unsafe';
 const COPIED_LABELS = [CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, POOL_LABEL];
 /** Digits of the hash in the name of a class: two settings never share one in practice. */
 const HASH_DIGITS = 16;
 
-/** Name of the Cluster of a Machine, and so of the ConfigMap and the Secret of its settings; empty without one. */
-export function clusterNameOf({ metadata }: Pick<ClusterMachine, 'metadata'>): string {
+/** Name of the Cluster of a Machine or pool, and so of the ConfigMap and the Secret of its settings; empty without one. */
+export function clusterNameOf({ metadata }: Pick<KubeObject, 'metadata'>): string {
   return metadata.labels?.[CLUSTER_NAME_LABEL] ?? '';
 }
 
 /** Whether it is one of the control plane: the label may have any value. */
-export function isControlPlane({ metadata }: Pick<ClusterMachine, 'metadata'>): boolean {
+export function isControlPlane({ metadata }: Pick<KubeObject, 'metadata'>): boolean {
   return metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
 }
 
-/** The MachineClass of a Machine. Its name is the hash of what it says, so that equal Machines share it. */
-export function classFor(machine: ClusterMachine, server: WantedServer, settings: ClusterSettings): New<MachineClass> {
-  const { namespace = '' } = machine.metadata;
+/** Labels of a Machine or pool that the Machines of ours have too. */
+export function copiedLabelsOf({ metadata: { labels = {} } }: Pick<KubeObject, 'metadata'>): Record<string, string> {
+  return Object.fromEntries(
+    COPIED_LABELS.flatMap((key) => (labels[key] === undefined ? [] : [[key, labels[key]] as const])),
+  );
+}
+
+/** Whether `ours` was made for that very Machine. */
+export function isMadeFor(machine: ClusterMachine, ours: Machine): boolean {
+  return controllerOf(ours)?.uid === machine.metadata.uid;
+}
+
+/** Whether a Machine was made here, to show one of ours that belongs to a pool. */
+export function isOfPool(machine: ClusterMachine): boolean {
+  const { apiVersion, kind } = controllerOf(machine) ?? {};
+  return apiVersion === API_VERSION && kind === 'Machine';
+}
+
+/** Whether `machine` and `ours` are one: the first made the second, or shows it as one of a pool. */
+export function areOne(machine: ClusterMachine, ours: Machine): boolean {
+  return isOfPool(machine) ? controllerOf(machine)?.uid === ours.metadata.uid : isMadeFor(machine, ours);
+}
+
+/** The MachineClass of a Machine or a pool. Its name is the hash of what it says, so that equal ones share it. */
+export function classFor(holder: KubeObject, server: WantedServer, settings: ClusterSettings): New<MachineClass> {
+  const { namespace = '' } = holder.metadata;
   const content = {
     provider: PROVIDER,
     providerSpec: {
       apiVersion: 'openstack.machine.gardener.cloud/v1alpha1',
       kind: 'MachineProviderConfig',
-      spec: providerSpecFor(machine, server, settings),
+      spec: providerSpecFor(holder, server, settings),
     },
-    secretRef: { name: clusterNameOf(machine), namespace },
+    secretRef: { name: clusterNameOf(holder), namespace },
   };
   const hash = createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, HASH_DIGITS);
   return {
@@ -67,11 +94,11 @@ export function classFor(machine: ClusterMachine, server: WantedServer, settings
 }
 
 /** The members stand in one order always: they are hashed. */
-function providerSpecFor(machine: ClusterMachine, server: WantedServer, settings: ClusterSettings): object {
+function providerSpecFor(holder: KubeObject, server: WantedServer, settings: ClusterSettings): object {
   const { network, subnetIDs, floatingNetwork } = settings;
-  const { namespace = '', annotations = {} } = machine.metadata;
+  const { namespace = '', annotations = {} } = holder.metadata;
   const address = annotations[FLOATING_IP_ANNOTATION];
-  const role = isControlPlane(machine) ? 'control-plane' : 'node';
+  const role = isControlPlane(holder) ? 'control-plane' : 'node';
   return {
     region: settings.region,
     availabilityZone: server.availabilityZone,
@@ -86,7 +113,7 @@ function providerSpecFor(machine: ClusterMachine, server: WantedServer, settings
     ...(floatingNetwork !== undefined && { floatingIP: { ...floatingNetwork, ...(address && { address }) } }),
     // Servers are found by these. Clusters of one name in two namespaces may share a project of the cloud; no namespace has a dot.
     tags: {
-      [`kubernetes.io-cluster-${namespace}.${clusterNameOf(machine)}`]: '1',
+      [`kubernetes.io-cluster-${namespace}.${clusterNameOf(holder)}`]: '1',
       [`kubernetes.io-role-${role}`]: '1',
     },
   };
@@ -94,15 +121,14 @@ function providerSpecFor(machine: ClusterMachine, server: WantedServer, settings
 
 /** Our Machine of a Machine. It carries the finalizer from the first moment, as those of MachineSets do. */
 export function machineFor(machine: ClusterMachine, value: ProviderValue, className: string): New<Machine> {
-  const { name, namespace = '', uid, labels = {} } = machine.metadata;
-  const copied = COPIED_LABELS.flatMap((key) => (labels[key] === undefined ? [] : [[key, labels[key]] as const]));
+  const { name, namespace = '', uid } = machine.metadata;
   return {
     apiVersion: API_VERSION,
     kind: 'Machine',
     metadata: {
       name,
       namespace,
-      labels: Object.fromEntries(copied),
+      labels: copiedLabelsOf(machine),
       annotations: annotationsFor(value),
       finalizers: [MACHINE_FINALIZER],
       ownerReferences: [
@@ -120,7 +146,7 @@ export function machineFor(machine: ClusterMachine, value: ProviderValue, classN
 function annotationsFor({
   maintenance,
   upgradeIndex,
-  deletionPolicy,
+  deletionPolicy = DEFAULT_POLICY,
   delete: isToGo,
 }: ProviderValue): Record<string, string> {
   return {
@@ -131,20 +157,14 @@ function annotationsFor({
   };
 }
 
-const OWN_ANNOTATIONS = [
-  DELETION_POLICY_ANNOTATION,
-  MAINTENANCE_ANNOTATION,
-  PREPARE_DELETION_ANNOTATION,
-  UPGRADE_INDEX_ANNOTATION,
-];
+/** Of a Machine of a pool; its deletion policy, its class and its labels are those of the MachineDeployment. */
+const OF_POOL = [MAINTENANCE_ANNOTATION, PREPARE_DELETION_ANNOTATION, UPGRADE_INDEX_ANNOTATION];
+const OWN_ANNOTATIONS = [DELETION_POLICY_ANNOTATION, ...OF_POOL];
 
 /** What has to change of our Machine; undefined: nothing. Of one that is being deleted only the policy still follows. */
 export function changeFor(ours: Machine, value: ProviderValue, className: string): MergePatch<Machine> | undefined {
   const isGoing = ours.metadata.deletionTimestamp !== undefined;
-  const keys = isGoing ? [DELETION_POLICY_ANNOTATION] : OWN_ANNOTATIONS;
-  const picked = (from: Readonly<Record<string, string>> = {}): Record<string, string> =>
-    Object.fromEntries(keys.flatMap((key) => (from[key] === undefined ? [] : [[key, from[key]]])));
-  const annotations = replacing(picked(ours.metadata.annotations), picked(annotationsFor(value)));
+  const annotations = annotationChange(ours, value, isGoing ? [DELETION_POLICY_ANNOTATION] : OWN_ANNOTATIONS);
   const labels = isGoing ? {} : replacing(ours.spec.nodeTemplate?.metadata?.labels ?? {}, { ...value.nodeLabels });
   const isOfClass = isGoing || ours.spec.class?.name === className;
   if (isEmpty(annotations) && isEmpty(labels) && isOfClass) return undefined;
@@ -157,6 +177,22 @@ export function changeFor(ours: Machine, value: ProviderValue, className: string
       },
     }),
   };
+}
+
+/** What has to change of our Machine of a pool; undefined: nothing. */
+export function changeOfPooled(ours: Machine, value: ProviderValue): MergePatch<Machine> | undefined {
+  const annotations = annotationChange(ours, value, ours.metadata.deletionTimestamp === undefined ? OF_POOL : []);
+  return isEmpty(annotations) ? undefined : { metadata: { annotations } };
+}
+
+function annotationChange(
+  ours: Machine,
+  value: ProviderValue,
+  keys: readonly string[],
+): MergePatch<Record<string, string>> | null {
+  const picked = (from: Readonly<Record<string, string>> = {}): Record<string, string> =>
+    Object.fromEntries(keys.flatMap((key) => (from[key] === undefined ? [] : [[key, from[key]]])));
+  return replacing(picked(ours.metadata.annotations), picked(annotationsFor(value)));
 }
 
 function isEmpty(change: object | null): boolean {

@@ -62,11 +62,13 @@ export const LAST_APPLIED_TEMPLATE_ANNOTATION = 'node.machine.sapcloud.io/last-a
 export const LAST_APPLIED_CAPACITY_ANNOTATION = 'node.machine.sapcloud.io/last-applied-virtual-capacity';
 /** On Nodes: not backed by a Machine. */
 export const NOT_MANAGED_ANNOTATION = 'node.machine.sapcloud.io/not-managed-by-mcm';
-/** On MachineClasses that were made for objects of another API: of which. They are removed when no Machine uses them. */
+/** On MachineClasses and MachineDeployments that were made for objects of another API: of which. Such classes are removed when nothing uses them. */
 export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
 /** On objects of another API: their UID, and that of the Machine that was made for them; with that Machine they go. */
 export const MADE_MACHINE_ANNOTATION = 'machine.sapcloud.io/made-machine-uid';
-/** On objects of another API: keeps them until their Machine is gone. */
+/** On MachineDeployments that were made for objects of another API: how many replicas that asked for when we last looked. */
+export const FRONT_END_REPLICAS_ANNOTATION = 'machine.sapcloud.io/front-end-replicas';
+/** On objects of another API: keeps them until what was made for them is gone. */
 export const FRONT_END_FINALIZER = 'machine.sapcloud.io/front-end';
 /** On bootstrap token Secrets: UID of the Machine that the token is for. */
 export const MACHINE_UID_ANNOTATION = 'machine.sapcloud.io/machine-uid';

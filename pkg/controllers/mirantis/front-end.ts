@@ -1,0 +1,33 @@
+import { FRONT_END_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { requeue, type StepResult } from '../../reconcile/result.ts';
+import type { Problem } from './reading.ts';
+
+/** The provider whose objects are served; those of others are left alone. */
+export const SERVED_PROVIDER = 'openstack';
+/** What is not watched is looked at again so often, when something is wrong or missing. */
+const LOOK_AGAIN_MS = 5_000;
+
+/** How far a pass has come: the object as it was written last, and what keeps it from going on. */
+export interface Synced<T> {
+  readonly object: T;
+  readonly problems: readonly Problem[];
+  /** Undefined: something that is watched will wake the pass. */
+  readonly again?: StepResult;
+}
+
+/** Whether our finalizer keeps an object until what was made for it is gone. */
+export function isHeld({ metadata }: KubeObject): boolean {
+  return metadata.finalizers?.includes(FRONT_END_FINALIZER) === true;
+}
+
+/** Whether the API server, or a webhook, refuses what an object asks for: that is told on the object. */
+export function isRefused(err: unknown): err is ApiError {
+  return ApiError.is(err, 'Forbidden', 'Invalid', 'BadRequest');
+}
+
+/** Tries again although nothing may wake the pass. */
+export function lookAgain(what: string): StepResult {
+  return requeue(LOOK_AGAIN_MS, what);
+}

@@ -1,0 +1,248 @@
+import { FRONT_END_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { classNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { isBeingDeleted, keyOf, refOf } from '../../apis/meta.ts';
+import { PROVIDER_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
+import type { MachinePool } from '../../apis/mirantis/pool.ts';
+import type { Lister } from '../../cache/lister.ts';
+import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
+import type { Reader, Writer } from '../../kube/client.ts';
+import { ApiError, isAlreadyExists } from '../../kube/errors.ts';
+import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
+import { clusterMachines, machineDeployments, machinePools } from '../../kube/resource.ts';
+import type { Logger } from '../../log/logger.ts';
+import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
+import type { Targets } from '../../targets/targets.ts';
+import { concernedTargets } from '../replicas/concerned-targets.ts';
+import { found } from './found.ts';
+import { isHeld, isRefused, lookAgain, SERVED_PROVIDER, type Synced } from './front-end.ts';
+import type { MadeClasses } from './made-classes.ts';
+import { poolStatusOf } from './pool-status.ts';
+import { readPool, type PoolValue } from './pool-value.ts';
+import {
+  claimOn,
+  deploymentChange,
+  deploymentFor,
+  memberChange,
+  memberFor,
+  movedLabels,
+  ownerReferenceOf,
+  replicasPlan,
+} from './pool-wanted.ts';
+import type { Problem } from './reading.ts';
+import { changeOfStatus } from './told-status.ts';
+import { areOne } from './wanted.ts';
+
+/** What the pools are looked after with. */
+export interface PoolDeps {
+  readonly machinePools: Lister<MachinePool>;
+  readonly clusterMachines: Lister<ClusterMachine>;
+  readonly machineDeployments: Lister<MachineDeployment>;
+  /** With the index CONTROLLER_INDEX, both. */
+  readonly machineSets: Lister<MachineSet>;
+  readonly machines: Lister<Machine>;
+  readonly madeClasses: MadeClasses;
+  /** Live reads: whether a MachineDeployment is gone. */
+  readonly reader: Reader;
+  readonly writer: Writer;
+  readonly targets: Pick<Targets, 'of'>;
+  readonly log: Logger;
+}
+
+/** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
+const ORPHAN_FINALIZER = 'orphan';
+
+/**
+ * Makes of each MachinePool a MachineDeployment of its name, and shows each of its Machines as one of their API.
+ *
+ *   MachinePool ─ finalizer ─▶ MachineClass (shared) ─▶ MachineDeployment ─▶ MachineSets ─▶ our Machines
+ *        │                            replicas ◀─▶ replicas                                      │ owner
+ *        └───────────── spec of each, but maintenance and delete ──────▶ cluster.k8s.io Machine ◀┘
+ *
+ * Each pass begins anew from what is there, so that any write may be the last one. Passes of pools and of Machines take turns.
+ */
+export class PoolController {
+  readonly #deps: PoolDeps;
+
+  constructor(deps: PoolDeps) {
+    this.#deps = deps;
+  }
+
+  /** One pass over one pool. What it throws is retried with back-off. */
+  async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
+    const pool = this.#deps.machinePools.get(key);
+    if (pool === undefined) return stop;
+    if (isBeingDeleted(pool)) return isHeld(pool) ? await this.#finish(pool, signal) : stop;
+    if (pool.metadata.labels?.[PROVIDER_LABEL] !== SERVED_PROVIDER) return stop;
+
+    const { value, problems } = readPool(pool);
+    const synced = value === undefined ? { object: pool, problems } : await this.#sync(pool, value, signal);
+    await this.#tell(synced, signal);
+    await this.#deps.madeClasses.removeUnused(pool.metadata.namespace, signal);
+    return synced.again ?? stop;
+  }
+
+  /** Its MachineDeployment, if there is one. */
+  #oursOf(pool: MachinePool): MachineDeployment | undefined {
+    const named = this.#deps.machineDeployments.get(keyOf(pool));
+    return named !== undefined && claimOn(pool, named) === 'ours' ? named : undefined;
+  }
+
+  /** Makes the MachineDeployment, or has it follow, and its Machines be shown. What the API server refuses is a problem of the pool. */
+  async #sync(pool: MachinePool, value: PoolValue, signal: AbortSignal): Promise<Synced<MachinePool>> {
+    try {
+      const ours = this.#oursOf(pool);
+      if (ours === undefined) return await this.#make(pool, value, signal);
+      const followed = await this.#update(pool, ours, value, signal);
+      const shown = await this.#showMembers(followed.object, ours, signal);
+      const again = followed.again ?? (shown.length > 0 ? lookAgain('what it refused') : undefined);
+      return { object: followed.object, problems: [...followed.problems, ...shown], ...(again && { again }) };
+    } catch (err) {
+      if (!isRefused(err)) throw err;
+      const problem = `refused by the API server: ${err.message}`;
+      return { object: pool, problems: [problem], again: lookAgain('what it refused') };
+    }
+  }
+
+  async #make(pool: MachinePool, value: PoolValue, signal: AbortSignal): Promise<Synced<MachinePool>> {
+    const { machineDeployments: known, madeClasses, writer, log } = this.#deps;
+    const named = known.get(keyOf(pool));
+    if (named !== undefined && claimOn(pool, named) === 'foreign') {
+      const problem = `metadata.name: a MachineDeployment has this name and belongs to somebody else; choose another name`;
+      return { object: pool, problems: [problem], again: lookAgain('the other MachineDeployment to go') };
+    }
+    if (!isHeld(pool)) {
+      const finalizers = [...(pool.metadata.finalizers ?? []), FRONT_END_FINALIZER];
+      const patch = mergePatchIfUnchanged(pool, { metadata: { finalizers } });
+      const held = await writer.patch('change', machinePools, refOf(pool), patch, { signal });
+      return { object: held, problems: [], again: requeue(0, 'the finalizer to be seen') };
+    }
+    if (named !== undefined) {
+      const { ownerReferences = [] } = named.metadata;
+      const patch = mergePatchIfUnchanged(named, {
+        metadata: { ownerReferences: [...ownerReferences, ownerReferenceOf(pool)] },
+      });
+      await writer.patch('change', machineDeployments, refOf(named), patch, { signal });
+      log.info({ machineDeployment: keyOf(named) }, 'adopted machine deployment for a pool');
+      return { object: pool, problems: [], again: requeue(0, 'the adoption to be seen') };
+    }
+    const wanted = await madeClasses.wantedBy(pool, value.machine.server, signal);
+    if (wanted.value === undefined)
+      return { object: pool, problems: wanted.problems, again: lookAgain('settings of the Cluster') };
+    const problems = await madeClasses.provide(wanted.value, signal);
+    if (problems.length > 0) return { object: pool, problems, again: lookAgain('the class to go') };
+    const wantedDeployment = deploymentFor(pool, value, wanted.value.metadata.name);
+    try {
+      await writer.create('create', machineDeployments, wantedDeployment, { signal });
+      log.info({ machineDeployment: keyOf(pool) }, 'created machine deployment for a pool');
+      return { object: pool, problems: [] };
+    } catch (err) {
+      if (!isAlreadyExists(err)) throw err;
+      return { object: pool, problems: [], again: lookAgain('the MachineDeployment of its name to be seen') };
+    }
+  }
+
+  async #update(
+    pool: MachinePool,
+    ours: MachineDeployment,
+    value: PoolValue,
+    signal: AbortSignal,
+  ): Promise<Synced<MachinePool>> {
+    const { madeClasses, writer } = this.#deps;
+    if (isBeingDeleted(ours)) return { object: pool, problems: [] };
+    const moved = movedLabels(pool, ours);
+    if (moved.length > 0) {
+      const problem = `metadata.labels: ${moved.join(', ')} cannot change; change it back, or make another pool`;
+      return { object: pool, problems: [problem] };
+    }
+    const { report } = replicasPlan(ours, value.replicas);
+    if (report !== undefined) {
+      const patch = mergePatchIfUnchanged(pool, { spec: { replicas: report } });
+      const reported = await writer.patch('change', machinePools, refOf(pool), patch, { signal });
+      return { object: reported, problems: [], again: requeue(0, 'its own replicas to be seen') };
+    }
+    const wanted = await madeClasses.wantedBy(pool, value.machine.server, signal);
+    const problems = wanted.problems ?? (await madeClasses.provide(wanted.value, signal));
+    const className = wanted.value === undefined || problems.length > 0 ? undefined : wanted.value.metadata.name;
+    const change = deploymentChange(ours, value, className ?? classNameOf({ spec: ours.spec.template.spec ?? {} }));
+    if (change !== undefined) {
+      const patch = mergePatchIfUnchanged(ours, change);
+      await writer.patch('change', machineDeployments, refOf(ours), patch, { signal });
+    }
+    return { object: pool, problems, ...(problems.length > 0 && { again: lookAgain('settings of the Cluster') }) };
+  }
+
+  /** A Machine of their API for each of its Machines, which says what the pool says. The problems are what was refused. */
+  async #showMembers(pool: MachinePool, ours: MachineDeployment, signal: AbortSignal): Promise<readonly Problem[]> {
+    const problems: Problem[] = [];
+    for (const machine of this.#machinesOf(ours)) {
+      try {
+        await this.#showMember(pool, machine, signal);
+      } catch (err) {
+        if (!isRefused(err)) throw err;
+        problems.push(`Machine ${machine.metadata.name}: refused by the API server: ${err.message}`);
+      }
+    }
+    return problems;
+  }
+
+  async #showMember(pool: MachinePool, machine: Machine, signal: AbortSignal): Promise<void> {
+    const { clusterMachines: known, writer } = this.#deps;
+    const member = known.get(keyOf(machine));
+    if (member === undefined) {
+      if (isBeingDeleted(machine)) return;
+      await writer.create('create', clusterMachines, memberFor(pool, machine), { signal }).catch(ignoreExisting);
+      return;
+    }
+    if (!areOne(member, machine)) return;
+    const change = memberChange(pool, member);
+    if (change === undefined) return;
+    await writer.patch('change', clusterMachines, refOf(member), mergePatchIfUnchanged(member, change), { signal });
+  }
+
+  #machinesOf(ours: MachineDeployment): readonly Machine[] {
+    const { machineSets, machines } = this.#deps;
+    const sets = machineSets.byIndex(CONTROLLER_INDEX, ours.metadata.uid);
+    return sets.flatMap(({ metadata: { uid } }) => machines.byIndex(CONTROLLER_INDEX, uid));
+  }
+
+  /** DELETE of it is DELETE of its MachineDeployment, and so of its Machines; the finalizer goes when that is gone. */
+  async #finish(pool: MachinePool, signal: AbortSignal): Promise<StepResult> {
+    const { madeClasses, reader, writer, targets } = this.#deps;
+    const { finalizers = [] } = pool.metadata;
+    if (finalizers.includes(ORPHAN_FINALIZER)) return waitFor('its MachineDeployment to be orphaned');
+    const ours = this.#oursOf(pool);
+    if (ours !== undefined) {
+      if (!isBeingDeleted(ours)) {
+        const clusters = concernedTargets(targets, this.#machinesOf(ours));
+        const { uid } = ours.metadata;
+        await writer.delete('destroy', machineDeployments, refOf(ours), { uid }, { signal, clusters });
+      }
+      await this.#tell({ object: pool, problems: [] }, signal);
+      return waitFor('its MachineDeployment to be gone');
+    }
+    const live = await found(() => reader.get(machineDeployments, refOf(pool), { signal }));
+    if (live !== undefined && claimOn(pool, live) === 'ours') {
+      return lookAgain('the cache to show its MachineDeployment');
+    }
+    await madeClasses.removeUnused(pool.metadata.namespace, signal);
+    const rest = finalizers.filter((one) => one !== FRONT_END_FINALIZER);
+    const patch = mergePatchIfUnchanged(pool, { metadata: { finalizers: rest } });
+    await writer.patch('change', machinePools, refOf(pool), patch, { signal });
+    return stop;
+  }
+
+  async #tell({ object: pool, problems }: Synced<MachinePool>, signal: AbortSignal): Promise<void> {
+    const status = poolStatusOf({ pool, deployment: this.#oursOf(pool), problems });
+    const change = changeOfStatus(pool.status, status);
+    if (change === undefined) return;
+    await this.#deps.writer.patch('change', machinePools, refOf(pool), statusPatch(pool, change), { signal });
+  }
+}
+
+/** One of this name that the cache does not show yet. */
+function ignoreExisting(err: unknown): undefined {
+  if (!ApiError.is(err, 'AlreadyExists')) throw err;
+}
