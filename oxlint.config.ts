@@ -104,7 +104,14 @@ const DATE = {
 export default defineConfig({
   plugins: ['typescript', 'unicorn', 'import', 'promise', 'node', 'jest'],
   categories: { correctness: 'error', suspicious: 'error' },
-  ignorePatterns: ['node_modules', 'dist', 'pkg/driver/grpc/gen', 'pkg/autoscaler/gen', '.demo'],
+  ignorePatterns: [
+    'node_modules',
+    'dist',
+    'packages/driver/example',
+    'pkg/driver/grpc/gen',
+    'pkg/autoscaler/gen',
+    '.demo',
+  ],
   rules: {
     'typescript/no-explicit-any': 'error',
     'typescript/no-floating-promises': 'error',

@@ -4,17 +4,9 @@ import { InvalidArgumentError, type Command } from 'commander';
 
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import type { Capabilities } from '../../pkg/driver/driver.ts';
-import { DriverServer } from '../../pkg/driver/grpc/server.ts';
-import {
-  count,
-  driverCommand,
-  durationMs,
-  durationOption,
-  runCommand,
-  socketPath,
-  untilTerminated,
-} from '../../pkg/drivers/command.ts';
+import { count, driverCommand, durationMs, durationOption, runCommand, socketPath } from '../../pkg/drivers/command.ts';
 import type { CommonOptions } from '../../pkg/drivers/command.ts';
+import { serveUntilTerminated } from '../../pkg/drivers/serve-driver.ts';
 import { ControlServer } from '../../pkg/drivers/sim/control-server.ts';
 import { parseFaultRules, type FaultRule } from '../../pkg/drivers/sim/faults.ts';
 import { DEFAULT_SETTINGS } from '../../pkg/drivers/sim/settings.ts';
@@ -98,14 +90,11 @@ async function serve(options: Options): Promise<void> {
     ...(stateDirectory === undefined ? {} : { stateDirectory }),
     ...(kubeconfig === undefined ? {} : { cluster: { kubeconfig, nodeLeases, podStopMs, otherNodeIDs } }),
   });
-  const { driver, fencing } = simulation;
-  await using server = await DriverServer.start({ driver, fencing, address: options.address, clock, log });
+  const { driver, fencing, cloud } = simulation;
   await using _control =
     options.control === undefined ? undefined : await ControlServer.start(simulation, options.control, log);
-  log.info({ address: server.address, vms: simulation.cloud.size }, 'serving');
-
-  const signal = await untilTerminated();
-  log.info({ signal }, 'stopping');
+  log.info({ vms: cloud.size }, 'opened the simulated cloud');
+  await serveUntilTerminated({ driver, fencing, clock, log }, options);
 }
 
 function settingsOf(options: Options): { latencyMs: typeof DEFAULT_SETTINGS.latencyMs; quota: number } {

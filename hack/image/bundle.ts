@@ -10,7 +10,7 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 const STARTS_LEASE_THREAD = 'pkg/leader/lease-thread.ts';
 const LEASE_THREAD = { in: 'pkg/leader/lease-thread-main.ts', out: 'chunks/lease-thread-main' };
 /** Packages in CommonJS ask for Node's modules by `require`. */
-const REQUIRE = `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`;
+export const REQUIRE = `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`;
 
 /**
  * Writes programs to `folder` as JavaScript that needs no node_modules: `cmd/<program>/main.js`, and `chunks` with what they share or load
@@ -53,7 +53,7 @@ const WITHOUT_GENERATED_CLIENTS: Plugin = {
 };
 
 /** Folders of the packages of which at least one file has anything left in the outputs. */
-function packagesIn({ outputs }: Metafile): string[] {
+export function packagesIn({ outputs }: Metafile): string[] {
   const files = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
   const folders = files.flatMap((file) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
   return [...new Set(folders)].toSorted();

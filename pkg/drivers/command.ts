@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+
 import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { formatDuration, parseDuration } from '../apis/duration.ts';
@@ -11,6 +13,8 @@ import type { LogLevel } from '../log/logger.ts';
 export interface CommonOptions {
   readonly address: DriverAddress;
   readonly logLevel: LogLevel;
+  /** Where metrics are served; undefined: nowhere. */
+  readonly metrics?: { readonly address: string; readonly port: number };
 }
 
 /** A driver's command with the flags that all have. Unknown flags and surplus arguments are refused. */
@@ -22,6 +26,11 @@ export function driverCommand(name: string, description: string): Command {
       'where to serve the driver contract: unix:///path/to/socket, dns:///0.0.0.0:port?ca=FILE&cert=FILE&key=FILE with ' +
         'mutual TLS, or dns:///127.0.0.1:port?insecure=true for every process of this host',
       parseAddress,
+    )
+    .option(
+      '--metrics <ip:port>',
+      'serve /metrics, /healthz and /readyz here, over plain HTTP (default: nowhere)',
+      ipAndPort,
     )
     .addOption(
       new Option('--log-level <level>', 'least urgent lines that are logged')
@@ -57,6 +66,16 @@ export function socketPath(text: string): string {
   const path = text.slice('unix://'.length);
   if (!text.startsWith('unix:///') || path.length < 2) throw new InvalidArgumentError('Expected unix:///path.');
   return path;
+}
+
+/** Parses `127.0.0.1:9090` or `[::]:9090`. For commander. */
+export function ipAndPort(text: string): { readonly address: string; readonly port: number } {
+  const [, six, four, digits] = /^(?:\[([0-9a-f:.]+)\]|([0-9.]+)):([0-9]{1,5})$/i.exec(text) ?? [];
+  const address = six ?? four ?? '';
+  const port = Number(digits);
+  if (isIP(address) === 0 || !(port <= 65_535))
+    throw new InvalidArgumentError('Expected IP:PORT, such as 0.0.0.0:9090.');
+  return { address, port };
 }
 
 /** Runs a command. What it throws is told in one line, without a stack, and ends the process with exit code 1. */

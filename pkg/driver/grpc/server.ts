@@ -3,6 +3,7 @@ import { createServer, type Server } from 'nice-grpc';
 
 import type { Clock } from '../../clock/clock.ts';
 import type { Logger } from '../../log/logger.ts';
+import type { ServedDriverMetrics } from '../../metrics/served-driver.ts';
 import type { Driver } from '../driver.ts';
 import type { FencingGuard } from '../fencing.ts';
 import { requireProtected, type DriverAddress } from './address.ts';
@@ -25,6 +26,7 @@ export interface DriverServerOptions {
   readonly fencing: FencingGuard;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics?: ServedDriverMetrics;
 }
 
 /**

@@ -2,9 +2,10 @@ import { ServerError, Status, type CallContext } from 'nice-grpc';
 
 import type { Clock } from '../../clock/clock.ts';
 import type { Logger } from '../../log/logger.ts';
+import type { ServedDriverMetrics } from '../../metrics/served-driver.ts';
 import type { Driver, DriverCall, ListedMachine, MachineRequest } from '../driver.ts';
 import { messageOf } from '../errno.ts';
-import { DriverError } from '../error.ts';
+import { DRIVER_CODES, DriverError } from '../error.ts';
 import type { FencingGuard } from '../fencing.ts';
 import { toFailure } from './failure.ts';
 import type * as wire from './gen/machine/driver/v1/driver.ts';
@@ -28,10 +29,16 @@ export interface ServiceParts {
   readonly fencing: FencingGuard;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics?: ServedDriverMetrics;
 }
 
 interface CallRequest {
   readonly call: wire.Call | undefined;
+}
+
+interface FailedAnswer {
+  readonly failure: wire.DeepPartial<wire.Failure>;
+  readonly vm?: wire.DeepPartial<wire.VirtualMachine>;
 }
 
 /**
@@ -140,7 +147,28 @@ export class DriverService implements wire.DriverServiceImplementation {
     request: CallRequest,
     context: CallContext,
     run: (call: DriverCall) => Promise<R>,
-  ): Promise<R | { failure: wire.DeepPartial<wire.Failure>; vm?: wire.DeepPartial<wire.VirtualMachine> }> {
+  ): Promise<R | FailedAnswer> {
+    const { clock, metrics } = this.#parts;
+    if (metrics === undefined) return await this.#carryOut(method, request, context, run);
+    const startedMs = clock.monotonicMs();
+    metrics.running.inc({ method });
+    let code = 'none';
+    try {
+      const answer = await this.#carryOut(method, request, context, run);
+      code = codeIn(answer);
+      return answer;
+    } finally {
+      metrics.running.dec({ method });
+      metrics.answered.observe({ method, code }, (clock.monotonicMs() - startedMs) / 1_000);
+    }
+  }
+
+  async #carryOut<R extends object>(
+    method: string,
+    request: CallRequest,
+    context: CallContext,
+    run: (call: DriverCall) => Promise<R>,
+  ): Promise<R | FailedAnswer> {
     const deadline = new AbortController();
     const call = fromCall(request.call, AbortSignal.any([context.signal, deadline.signal]));
     const cancel = this.#parts.clock.schedule(call.timeoutMs, () => deadline.abort(new Error('deadline exceeded')));
@@ -160,6 +188,12 @@ export class DriverService implements wire.DriverServiceImplementation {
       cancel();
     }
   }
+}
+
+/** Name of the code of a failure; OK for a success. */
+function codeIn(answer: object): string {
+  const { failure } = answer as Partial<FailedAnswer>; // whatever is answered may have one
+  return DRIVER_CODES[failure?.code ?? 0] ?? 'Unknown';
 }
 
 /** What was known of the VM when the call failed. */

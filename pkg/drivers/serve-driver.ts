@@ -1,0 +1,98 @@
+import type { Command } from 'commander';
+
+import { SystemClock } from '../clock/system-clock.ts';
+import type { Driver } from '../driver/driver.ts';
+import { FencingFile } from '../driver/fencing-file.ts';
+import { FencingGuard } from '../driver/fencing.ts';
+import { DriverServer } from '../driver/grpc/server.ts';
+import { Checks } from '../health/checks.ts';
+import { HealthServer } from '../health/server.ts';
+import { createLogger, type Logger } from '../log/logger.ts';
+import { createRegistry } from '../metrics/registry.ts';
+import { servedDriverMetrics } from '../metrics/served-driver.ts';
+import { driverCommand, runCommand, untilTerminated, type CommonOptions } from './command.ts';
+import { StateDirectory } from './state-directory.ts';
+
+/** What a driver is made of. */
+export interface DriverContext<O> {
+  /** Of the command line: `--build-timeout` is `buildTimeout`. */
+  readonly options: O;
+  readonly clock: SystemClock;
+  /** JSON lines on standard output. Never give it contents of a Secret. */
+  readonly log: Logger;
+  /** For what has to outlive the driver, beside its fencing tokens. This process alone has it. */
+  readonly stateDirectory: string;
+}
+
+/** A driver as a program. */
+export interface DriverProgram<O extends object> {
+  readonly name: string;
+  /** What `--help` says first. */
+  readonly description: string;
+  /** Adds flags to those that every driver has: --address, --state-directory, --metrics, --log-level. */
+  readonly flags?: (command: Command) => void;
+  /** Makes the driver. What it throws ends the program with exit code 1. */
+  readonly open: (context: DriverContext<O>) => Driver | Promise<Driver>;
+}
+
+interface ServedOptions extends CommonOptions {
+  readonly stateDirectory: string;
+}
+
+/**
+ * Runs a driver until SIGTERM: the contract with deadlines, fencing and health on `--address`, logs, metrics, an orderly end. All that is
+ * left to the driver is what its provider does.
+ */
+export async function serveDriver<O extends object = object>(
+  program: DriverProgram<O>,
+  argv: readonly string[] = process.argv.slice(2),
+): Promise<void> {
+  await runCommand(commandOf(program), argv);
+}
+
+/** The command of a driver, with all its flags. */
+export function commandOf<O extends object>({ name, description, flags, open }: DriverProgram<O>): Command {
+  const command = driverCommand(name, description).requiredOption(
+    '--state-directory <path>',
+    'where fencing tokens, and what else the driver must remember, are kept over restarts',
+  );
+  flags?.(command);
+  return command.action(async (options: ServedOptions & O) => {
+    const clock = new SystemClock();
+    const log = createLogger(options.logLevel);
+    using state = StateDirectory.open(options.stateDirectory);
+    const fencing = await FencingGuard.open({ clock, store: new FencingFile(state.file('fencing.json')) });
+    const driver = await open({ options, clock, log, stateDirectory: state.path });
+    try {
+      await serveUntilTerminated({ driver, fencing, clock, log }, options);
+    } finally {
+      await driver.close();
+    }
+  });
+}
+
+/** A driver that is ready to be served. */
+export interface ReadyDriver {
+  readonly driver: Driver;
+  readonly fencing: FencingGuard;
+  readonly clock: SystemClock;
+  readonly log: Logger;
+}
+
+/** Serves a driver until SIGTERM or SIGINT. Closing it is left to the caller. */
+export async function serveUntilTerminated(ready: ReadyDriver, { address, metrics: at }: CommonOptions): Promise<void> {
+  const { log } = ready;
+  const registry = createRegistry();
+  const metrics = servedDriverMetrics(registry);
+  const [live, checks] = [new Checks(), new Checks()];
+  const page = at === undefined ? undefined : new HealthServer({ ...at, live, checks, registry, log });
+  await using server = await DriverServer.start({ ...ready, address, metrics });
+  try {
+    const port = await page?.start();
+    log.info({ address: server.address, ...(port === undefined ? {} : { metrics: port }) }, 'serving');
+    const signal = await untilTerminated();
+    log.info({ signal }, 'stopping');
+  } finally {
+    await page?.stop();
+  }
+}
