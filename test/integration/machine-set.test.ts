@@ -6,6 +6,7 @@ import {
   EFFECTIVE_CREATION_TIMEOUT_ANNOTATION,
   FREEZE_LABEL,
   MACHINE_FINALIZER,
+  PREPARE_DELETION_ANNOTATION,
   PRESERVE_ANNOTATION,
   PRIORITY_ANNOTATION,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
@@ -60,7 +61,7 @@ describe('a machine set', () => {
     expect(world.events.filter(({ reason }) => reason === 'SuccessfulCreate')).toHaveLength(3);
   });
 
-  test('scales up to exactly what is wanted, and down by rank', async () => {
+  test('scales up to exactly what is wanted, and down by rank: first goes the machine whose deletion is prepared', async () => {
     await using world = await MachineSetWorld.start();
     await world.createSet(3);
     await running(world, 3);
@@ -72,6 +73,13 @@ describe('a machine set', () => {
     await running(world, 4);
 
     expect(world.running().map(({ metadata }) => metadata.name)).not.toContain(chosen);
+
+    const [low = '', prepared = ''] = world.running().map(({ metadata }) => metadata.name);
+    await world.patch(machines, low, { metadata: { annotations: { [PRIORITY_ANNOTATION]: '1' } } });
+    await world.patch(machines, prepared, { metadata: { annotations: { [PREPARE_DELETION_ANNOTATION]: 'true' } } });
+    await world.patch(machineSets, 's', { spec: { replicas: 3 } });
+    await running(world, 3);
+    expect(world.running().map(({ metadata }) => metadata.name)).not.toContain(prepared);
 
     await world.patch(machineSets, 's', { spec: { replicas: 1 } });
     await running(world, 1);

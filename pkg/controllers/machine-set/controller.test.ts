@@ -209,9 +209,14 @@ test('a set that others hold back deletes nothing any more', async () => {
 });
 
 test('annotations that mean nothing are told by condition and one Event, until they are corrected', async () => {
-  const annotated = (value: string, told: BuiltMachineSet['status']['machineSetCondition'] = []): MemorySetDeps => {
+  const annotated = (
+    value: string,
+    told: BuiltMachineSet['status']['machineSetCondition'] = [],
+    generation = 1,
+  ): MemorySetDeps => {
     const one = set((s) => {
       s.spec.replicas = 0;
+      s.metadata.generation = generation;
       s.metadata.annotations = { [EFFECTIVE_CREATION_TIMEOUT_ANNOTATION]: value };
       s.status = { observedGeneration: 1, machineSetCondition: told };
     });
@@ -230,6 +235,10 @@ test('annotations that mean nothing are told by condition and one Event, until t
   const still = annotated('soon', conditions);
   expect(await statusAfter(still)).toBeUndefined();
   expect(still.events).toEqual([]);
+
+  const changed = annotated('soon', conditions, 2);
+  expect(await statusAfter(changed)).toMatchObject({ observedGeneration: 2 });
+  expect(changed.events).toEqual([]);
 
   const right = annotated('20m', conditions);
   expect((await statusAfter(right))?.machineSetCondition).toBeNull();
