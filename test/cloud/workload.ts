@@ -67,11 +67,6 @@ export class Workload {
     });
   }
 
-  /** Takes that budget away. */
-  async allowEvictions(): Promise<void> {
-    await this.#api.send('DELETE', `${this.#path('poddisruptionbudgets', '/apis/policy/v1')}/closed`);
-  }
-
   async pods(): Promise<readonly Pod[]> {
     return (await this.#api.send<{ items: Pod[] }>('GET', this.#path('pods'))).items;
   }

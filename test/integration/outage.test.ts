@@ -294,7 +294,7 @@ describe('while the control cluster cannot be reached', () => {
   );
 
   test(
-    'nothing is deleted, a drain for maintenance stops and its Node stays as it is, and its end is told with how long it lasted',
+    'nothing is deleted, a Node on its way into maintenance stays cordoned, and its end is told with how long it lasted',
     async () => {
       await using manager = await startManager();
       const [plain = '', maintained = ''] = await pool.untilUp(2);
@@ -311,7 +311,6 @@ describe('while the control cluster cannot be reached', () => {
 
       control.set('stall');
       await untilOutage(manager, 'control', true);
-      await workload.allowEvictions();
       await pool.annotate(maintained, { [MAINTENANCE_ANNOTATION]: null });
       await pool.deleteMachine(plain);
       const { DeleteMachine = 0, CreateMachine = 0 } = cloud.calls;
@@ -321,8 +320,8 @@ describe('while the control cluster cannot be reached', () => {
       await eventually(async () => (await probes()) >= before + 3, PATIENCE);
       expect(cloud.calls).toMatchObject({ CreateMachine, ...(DeleteMachine === 0 ? {} : { DeleteMachine }) });
       await expectHeld(plain);
-      expect((await workload.pods()).map(({ metadata }) => metadata.uid)).toEqual([pod.uid]);
-      expect(await shown()).toMatchObject({ isCordoned: true });
+      // That maintenance is not wanted any more nobody can know.
+      expect(await shown()).toMatchObject({ isCordoned: true, reason: 'Draining' });
 
       control.set('up');
       await untilOutage(manager, 'control', false);
@@ -330,6 +329,7 @@ describe('while the control cluster cannot be reached', () => {
         async () => expect(await shown()).toEqual({ isCordoned: false, reason: 'NotInMaintenance' }),
         PATIENCE,
       );
+      expect((await workload.pods()).map(({ metadata }) => metadata.uid)).toEqual([pod.uid]);
       await untilReplaced(2, plain);
       await untilTold(
         'machine-controller',
