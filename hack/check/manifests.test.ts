@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { expect, test } from '@jest/globals';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 
 /*
  * What the shipped pods promise of themselves. The chart renders the same (test/integration/layouts.test.ts).
@@ -96,6 +96,32 @@ test('the network policy limits who comes in, and not where the manager goes: AP
     policyTypes: ['Ingress'],
     ingress: [{ ports: [{ protocol: 'TCP', port: 10258 }] }],
   });
+});
+
+test('a driver as a service is one, for its tokens are counted once, and keeps them on a volume that outlives its pod', () => {
+  const file = readFileSync(path.join(DEPLOY, 'examples/driver-service.yaml'), 'utf8');
+  const all = parseAllDocuments(file).map((document) => document.toJS() as { kind: string; spec: unknown });
+  const service = all.find(({ kind }) => kind === 'Deployment') as unknown as Deployment & {
+    spec: { strategy: unknown };
+  };
+  const [driver] = service.spec.template.spec.containers as [Container & { args: readonly string[] }];
+
+  expect(service.spec).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } });
+  expect(service.spec.template.spec).toMatchObject({
+    automountServiceAccountToken: false,
+    securityContext: pod.securityContext,
+    volumes: [{ name: 'state', persistentVolumeClaim: {} }, { name: 'tls' }],
+  });
+  expect(driver.volumeMounts).toContainEqual({ name: 'state', mountPath: '/var/lib/driver' });
+  expect(driver.args).toContain('--state-directory=/var/lib/driver/state');
+  expect(driver.securityContext).toEqual(CONTAINERS[0]?.securityContext);
+});
+
+test('every driver beside the manager keeps its tokens on the volume of the pod', () => {
+  const drivers = globSync('drivers/*/driver.yaml', { cwd: DEPLOY });
+
+  expect(drivers.filter((file) => !JSON.stringify(read(file)).includes('--state-directory=/run/driver/'))).toEqual([]);
+  expect(drivers).toHaveLength(3);
 });
 
 test('only who needs it is given the permissions of the manager: no driver but the simulated cloud, which makes Nodes', () => {

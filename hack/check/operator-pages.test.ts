@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 
 import { deleteCommand } from '../../cmd/machinist/delete/command.ts';
 import { describeCommand } from '../../cmd/machinist/describe/command.ts';
+import { driverCommand } from '../../cmd/machinist/driver/command.ts';
 import { maintenanceCommand } from '../../cmd/machinist/maintenance/command.ts';
 import { preflightCommand } from '../../cmd/machinist/preflight/command.ts';
 import { rolloutCommand } from '../../cmd/machinist/rollout/command.ts';
@@ -30,6 +31,7 @@ const COMMANDS: readonly Command[] = [
   maintenanceCommand(),
   deleteCommand(),
   preflightCommand(),
+  driverCommand(),
 ];
 const OPTIONS = [...COMMANDS, openStackDriverCommand()]
   .flatMap((command) => [command, ...command.commands])
@@ -128,7 +130,7 @@ test.each(PAGES)('%s names Events that there are', (page) => {
 
 test.each(PAGES)('%s names commands of machinist that there are', (page) => {
   const names = ['run', ...COMMANDS.flatMap((one) => [one.name(), ...one.commands.map((sub) => sub.name())])];
-  const subcommands = [rolloutCommand(), maintenanceCommand()].flatMap((command) =>
+  const subcommands = [rolloutCommand(), maintenanceCommand(), driverCommand()].flatMap((command) =>
     command.commands.map((one) => `${command.name()} ${one.name()}`),
   );
   const known = new Set([...names, ...subcommands, 'describe machine']);

@@ -23,6 +23,7 @@ import { queueMetrics } from '../../pkg/metrics/queue.ts';
 import { reconcileMetrics } from '../../pkg/metrics/reconcile.ts';
 import { orphanVMMetrics } from '../../pkg/controllers/safety/orphan-vms/metrics.ts';
 import { unmanagedNodeMetrics } from '../../pkg/controllers/safety/unmanaged-nodes/metrics.ts';
+import { servedDriverMetrics } from '../../pkg/metrics/served-driver.ts';
 import { createRegistry } from '../../pkg/metrics/registry.ts';
 import { table } from './table.ts';
 
@@ -59,7 +60,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   binary: 'one',
   call: FIXED,
   cluster: 'the control cluster and the target',
-  code: 'HTTP status codes, or those of gRPC',
+  code: 'HTTP status codes, those of gRPC, or those of machine errors',
   condition: 'types of conditions; those of a Machine are the conditions of its Node',
   controller: FIXED,
   createdAt: 'one for each object',
@@ -167,6 +168,7 @@ function declareAll(registry: Registry): void {
     leaderMetrics,
     queueMetrics,
     reconcileMetrics,
+    servedDriverMetrics,
   ]) {
     declare(registry);
   }

@@ -8,10 +8,12 @@ export function servedDriverMetrics(registry: Registry) {
   return {
     answered: histogram(
       'machinist_driver_served_seconds',
-      'Seconds that calls took, by what was answered: OK, the code of the failure, or none for a call that was given up.',
+      'In the process of a driver: seconds that calls took, by what was answered: OK, the code of the failure, or none for a call that was given up.',
       { labelNames: ['method', 'code'] },
     ),
-    running: gauge('machinist_driver_serving', 'Calls that have not been answered yet.', ['method']),
+    running: gauge('machinist_driver_serving', 'In the process of a driver: calls that it has not answered yet.', [
+      'method',
+    ]),
   };
 }
 

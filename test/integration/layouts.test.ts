@@ -31,7 +31,7 @@ const SIM = {
   component: 'deploy/drivers/sim',
   provider: 'sim',
   image: 'machinist-sim-driver:0.1.0',
-  args: ['--kubeconfig=inClusterConfig'],
+  args: ['--kubeconfig=inClusterConfig', '--state-directory=/run/driver/state'],
   serviceAccount: true,
 };
 const OPENSTACK = {
@@ -40,7 +40,12 @@ const OPENSTACK = {
   image: 'machinist-openstack-driver:0.1.0',
   args: ['--state-directory=/run/driver/state'],
 };
-const EXAMPLE = { component: 'deploy/drivers/example', provider: 'example', image: 'example-driver:latest', args: [] };
+const EXAMPLE = {
+  component: 'deploy/drivers/example',
+  provider: 'example',
+  image: 'example-driver:latest',
+  args: ['--state-directory=/run/driver/state'],
+};
 const CASES = [
   { layout: 'one-process', with: 'no driver' },
   { layout: 'split', with: 'no driver' },
@@ -184,25 +189,28 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
   });
 });
 
-test('a driver of the simulated cloud is started with flags that it knows', async () => {
-  const manifests = await kustomize(['deploy/layouts/one-process'], [SIM.component]);
-  const [, { args = [] }] = containersOf(manifests) as [Container, Container];
-
-  const { code, stderr, stdout } = await Program.run('sim-driver', args);
-
-  // It is no pod: that is all that it finds wrong.
-  expect({ code, said: stdout + stderr }).toEqual({ code: 1, said: expect.stringContaining('service account') });
-});
-
-test('the driver of OpenStack is started with flags that it knows', async () => {
-  const manifests = await kustomize(['deploy/layouts/one-process'], [OPENSTACK.component]);
+test.each([
+  { program: 'sim-driver', component: SIM.component },
+  { program: 'openstack-driver', component: OPENSTACK.component },
+])('$program is started with flags that it knows', async ({ program, component }) => {
+  const manifests = await kustomize(['deploy/layouts/one-process'], [component]);
   const [, { args = [] }] = containersOf(manifests) as [Container, Container];
   // No folder can be made below a device: that is all that it finds wrong.
   const elsewhere = args.map((arg) => arg.replace('/run/driver', '/dev/null'));
 
-  const { code, stderr, stdout } = await Program.run('openstack-driver', elsewhere);
+  const { code, stderr, stdout } = await Program.run(program, elsewhere);
 
   expect({ code, said: stdout + stderr }).toEqual({ code: 1, said: expect.stringContaining('/dev/null/state') });
+});
+
+test('a driver as a service is taken by the API server down to the last field', async () => {
+  await using own = await namespace();
+  const manifests = parseManifests(readFileSync(join(ROOT, 'deploy/examples/driver-service.yaml'), 'utf8'));
+
+  const said = await apply(manifests.map((manifest) => moveTo(own.name, manifest)));
+
+  expect(said.filter((line) => !/(created|applied) \(server dry run\)$/.test(line))).toEqual([]);
+  expect(said).toHaveLength(4);
 });
 
 test('the chart gives what deploy/autoscaler gives: the port, its certificates, and a way to it', async () => {
