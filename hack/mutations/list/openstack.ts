@@ -40,6 +40,13 @@ export const OPENSTACK: readonly Mutation[] = [
     tests: ['pkg/drivers/openstack/turns.test.ts'],
   },
   {
+    file: 'pkg/drivers/openstack/ports.ts',
+    from: 'return there.find(({ description }) => parseIntent(description)?.owner === owner) ?? there[0];',
+    to: 'return bound[0];',
+    why: 'A floating IP is asked for on a port of any network, which a cloud refuses where no router leads outside.',
+    tests: ['pkg/drivers/openstack/ports.test.ts'],
+  },
+  {
     file: 'pkg/drivers/openstack/answer.ts',
     from: "return /quota exceeded|maximum number/i.test(words) ? 'ResourceExhausted' : 'PermissionDenied';",
     to: "return 'PermissionDenied';",

@@ -253,11 +253,12 @@ export class OpenStackDriver implements Driver {
     const vm = virtualMachineOf(cloud, server);
     if (this.#stateOf(server) === 'building' || spec.floatingIP === undefined) return vm;
     const { clock, settings } = this.#parts;
-    const own = await new Ports({ cloud, machine, clock, answerMs: settings.answerMs }).list(signal);
-    const bound = own.filter(({ device_id: device }) => device === server.id);
-    const [port] = bound.length > 0 ? bound : await cloud.network.portsOfDevice(server.id, signal);
+    const port = await new Ports({ cloud, machine, clock, answerMs: settings.answerMs }).first(spec, server.id, signal);
     if (port === undefined)
-      throw new DriverError('FailedPrecondition', `server ${server.id} has no port for its floating IP`);
+      throw new DriverError(
+        'FailedPrecondition',
+        `server ${server.id} has no port in its first network for its floating IP`,
+      );
     const address = await ensureFloatingIP(cloud, spec.floatingIP, port.id, ownerText(machine), signal);
     // Nova shows it later.
     if (vm.addresses.some((one) => one.address === address)) return vm;

@@ -5,7 +5,7 @@ import { errorOf, NoAnswerError } from './answer.ts';
 import type { Cloud } from './cloud.ts';
 import { intentText, leftMsOf, ownerText, parseIntent } from './intent.ts';
 import type { Port, WantedPort } from './network.ts';
-import { marksIn, type OpenStackSpec } from './provider-spec.ts';
+import { marksIn, type OpenStackSpec, type WantedNetwork } from './provider-spec.ts';
 import { unavailable } from './service-client.ts';
 
 /** What ports are made and marked with. */
@@ -38,6 +38,13 @@ export class Ports {
     const { cloud, machine } = this.#parts;
     const named = await cloud.network.portsNamed(machine.name, signal);
     return named.filter((port) => this.#isOwn(port) || (parseIntent(port.description) === undefined && isOurs(port)));
+  }
+
+  /** The port of a server in the first network of its class; undefined when it has none there. */
+  async first({ networks: [network] }: OpenStackSpec, server: string, signal: AbortSignal): Promise<Port | undefined> {
+    if (network === undefined) return undefined;
+    const bound = await this.#parts.cloud.network.portsOfDevice(server, signal);
+    return firstPort(bound, await this.#networkID(network, 0, signal), this.#owner);
   }
 
   /** How long a server that was asked for may still appear. */
@@ -121,14 +128,17 @@ export class Ports {
   }
 
   async #networkIDs({ networks }: OpenStackSpec, signal: AbortSignal): Promise<readonly string[]> {
-    const { cloud } = this.#parts;
     const ids: string[] = [];
-    for (const [i, { by, value }] of networks.entries()) {
-      const path = `providerSpec.spec.networks[${i}].name`;
-      const find = (shared: AbortSignal): Promise<string> => cloud.network.networkID(value, path, shared);
-      ids.push(by === 'id' ? value : await cloud.names.get(`network ${value}`, signal, find));
-    }
+    for (const [i, network] of networks.entries()) ids.push(await this.#networkID(network, i, signal));
     return ids;
+  }
+
+  async #networkID({ by, value }: WantedNetwork, index: number, signal: AbortSignal): Promise<string> {
+    if (by === 'id') return value;
+    const { cloud } = this.#parts;
+    const path = `providerSpec.spec.networks[${index}].name`;
+    const find = (shared: AbortSignal): Promise<string> => cloud.network.networkID(value, path, shared);
+    return await cloud.names.get(`network ${value}`, signal, find);
   }
 
   async #securityGroupIDs(
@@ -141,4 +151,10 @@ export class Ports {
       cloud.network.securityGroupIDs(securityGroups, 'providerSpec.spec.securityGroups', shared),
     );
   }
+}
+
+/** Of the ports of a server the one in a network, rather one that was made for it than one that was added later. Neutron lists them in any order. */
+export function firstPort(bound: readonly Port[], networkID: string, owner: string): Port | undefined {
+  const there = bound.filter(({ network_id: network }) => network === networkID);
+  return there.find(({ description }) => parseIntent(description)?.owner === owner) ?? there[0];
 }
