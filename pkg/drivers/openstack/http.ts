@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 
 import { Agent, request, type Dispatcher } from 'undici';
@@ -33,7 +34,7 @@ const NEVER_SENT = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 /** The other side's certificate is not to be trusted, as Node's TLS calls it. */
-const UNTRUSTED = /SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|CERT_|ALTNAME/;
+const UNTRUSTED = /SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|CERT_/;
 
 /** The connections to one cloud. */
 export class HttpClient {
@@ -84,6 +85,7 @@ export class HttpClient {
 function connectOptions({ ca, cert, key, isInsecure }: Credentials['tls']): object {
   const material = { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert, key }) };
   try {
+    if (ca !== undefined) void new X509Certificate(ca); // TLS takes no notice of what is none
     const isPlain = Object.keys(material).length === 0;
     return {
       ...(isPlain ? {} : { secureContext: createSecureContext(material) }),
@@ -100,18 +102,22 @@ function connectOptions({ ca, cert, key, isInsecure }: Credentials['tls']): obje
 function failureOf(err: unknown, url: string): Error {
   const { host } = new URL(url);
   const code = codeOf(err);
-  if (UNTRUSTED.test(code)) {
-    const remedy = 'put the certificate of its authority into key caCert of the Secret';
-    return new DriverError(
-      'InvalidArgument',
-      `secret: caCert: the certificate of ${host} is not trusted (${code}); ${remedy}`,
-    );
-  }
+  const distrust = distrustOf(code, host);
+  if (distrust !== undefined) return new DriverError('InvalidArgument', `secret: ${distrust} (${code})`);
   return new NoAnswerError(
     `${host} did not answer: ${code === '' ? messageOf(err) : code}`,
     !NEVER_SENT.has(code),
     err,
   );
+}
+
+/** What is wrong with the certificate of the other side, by Node's code for it, and what helps; undefined: nothing. */
+export function distrustOf(code: string, host: string): string | undefined {
+  const of = `the certificate of ${host}`;
+  if (/ALTNAME/.test(code)) return `authURL: ${of} is for other names; use one of them, here and in the catalog`;
+  if (/EXPIRED|NOT_YET_VALID/.test(code)) return `authURL: ${of} is not valid at this time; the cloud needs a new one`;
+  if (!UNTRUSTED.test(code)) return undefined;
+  return `caCert: ${of} is not trusted; put the certificate of its authority into key caCert of the Secret`;
 }
 
 /** Of several attempts (IPv4, IPv6) the first one's. */
