@@ -29,7 +29,7 @@ export default {
     level('integration', 'test/integration', withControlPlane),
     level('faults', 'test/faults', withControlPlane),
     level('e2e', 'test/e2e', withControlPlane),
-    level('openstack', 'test/openstack', { setupFilesAfterEnv: ['<rootDir>/test/env/timeout.ts'] }),
+    level('openstack', 'test/openstack', withControlPlane),
   ],
   coverageProvider: 'v8',
   testSequencer: '<rootDir>/hack/test/longest-first.ts',

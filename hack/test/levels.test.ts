@@ -14,6 +14,6 @@ describe('runs of a test command', () => {
     const runs = runsOf([level]);
 
     expect(runs.map(({ levels }) => levels)).toEqual([[level]]);
-    expect(runs.map(({ needsControlPlane }) => needsControlPlane)).toEqual([level !== 'unit' && level !== 'openstack']);
+    expect(runs.map(({ needsControlPlane }) => needsControlPlane)).toEqual([level !== 'unit']);
   });
 });

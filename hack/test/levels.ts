@@ -6,11 +6,8 @@ export const LEVELS = ['unit', 'integration', 'faults', 'e2e', 'openstack'] as c
 /** One of the levels above; its project in jest has the same name. */
 export type Level = (typeof LEVELS)[number];
 
-/**
- * Files that run only when their level is named: what takes minutes of a quiet host. On a busy one the database of the OpenStack services, one
- * file for each, refuses what it would take otherwise.
- */
-export const ONLY_WHEN_NAMED: readonly string[] = ['test/openstack/driver.test.ts'];
+/** Files that run only when their level is named: what takes minutes, and shows more of what others show. */
+export const ONLY_WHEN_NAMED: readonly string[] = ['test/openstack/scale.test.ts'];
 
 /** Levels that run in one jest. */
 export interface Run {
@@ -30,7 +27,7 @@ export function runsOf(levels: readonly Level[], cores: number = availableParall
   const withServer = levels.filter((level) => level !== 'unit');
   const runs: Run[] = [
     { levels: levels.filter((level) => level === 'unit'), needsControlPlane: false, workers: Math.max(1, cores) },
-    { levels: withServer, needsControlPlane: withServer.some((level) => level !== 'openstack'), workers: 3 },
+    { levels: withServer, needsControlPlane: true, workers: 3 },
   ];
   return runs.filter((run) => run.levels.length > 0);
 }

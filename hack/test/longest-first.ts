@@ -6,7 +6,7 @@ import { statSync } from 'node:fs';
  */
 export const LONGEST: readonly string[] = [
   'test/openstack/driver.test.ts',
-  'test/openstack/contract.test.ts',
+  'test/openstack/scale.test.ts',
   'test/faults/crash-points.test.ts',
   'test/faults/paused-leader.test.ts',
   'test/faults/history.test.ts',

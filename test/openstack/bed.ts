@@ -5,23 +5,22 @@ import { existsSync, mkdirSync, openSync, closeSync, readFileSync, rmSync, write
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 
 import { cleanUpDeadRuns, type LedgerRun, openRun } from '../../hack/control-plane/ledger.ts';
 import { openStackPackages, PYTHON } from '../../hack/openstack/packages.ts';
-import { freePorts } from '../../pkg/drivers/local/ports.ts';
 import { eventually } from '../expect/eventually.ts';
 import { Api } from './api.ts';
 import { type BedSettings, configurationOf, type Service, type ServicePort, SERVICES } from './configuration.ts';
+import { LossyProxy } from './lossy-proxy.ts';
 import { PROJECTS, seedCloud, seedIdentity, type Seeds, USER } from './seed.ts';
 
 const START_MS = 240_000;
 const FOLDERS = ['etc', 'db', 'log', 'keys', 'neutron', 'nova', 'images/store', 'images/staging', 'images/tasks'];
 
-/** What may differ between beds. */
-export interface BedOptions {
-  /** How long a token lives; an hour by default. */
-  readonly tokenSeconds?: number;
-}
+const CLOUD = join(import.meta.dirname, 'cloud');
+/** Python without site packages of this machine (-S) and without its environment (-I). */
+const ALONE = ['-I', '-S'] as const;
 
 /**
  * A real OpenStack of this process: Keystone, Glance, Neutron, Placement and Nova, whose compute hosts have hypervisors that boot
@@ -33,44 +32,36 @@ export class Bed implements AsyncDisposable {
   readonly admin: Api;
   /** The user of the driver, in its project without limits. */
   readonly user: Api;
-  /** Ports of loopback that the second region's compute and network services are said to be at. */
-  readonly lossyPorts: Readonly<Record<'nova' | 'neutron', number>>;
+  /** What the second region is reached through. */
+  readonly proxy: LossyProxy;
   readonly #place: Place;
 
-  private constructor(place: Place, seeds: Seeds, lossyPorts: Bed['lossyPorts'], admin: Api, user: Api) {
+  private constructor(place: Place, seeds: Seeds, proxy: LossyProxy, admin: Api, user: Api) {
     this.#place = place;
     this.settings = place.settings;
     this.seeds = seeds;
-    this.lossyPorts = lossyPorts;
+    this.proxy = proxy;
     this.admin = admin;
     this.user = user;
   }
 
   /** Resolves when everything answers and the seeds are there. */
-  static async start(options: BedOptions = {}): Promise<Bed> {
-    const place = await Place.make(options);
-    try {
-      return await Bed.#startIn(place);
-    } catch (err) {
-      await place.end();
-      throw err;
-    }
-  }
-
-  static async #startIn(place: Place): Promise<Bed> {
+  static async start(): Promise<Bed> {
+    await using starting = new AsyncDisposableStack();
+    const place = starting.use(await Place.make());
     const { settings } = place;
+    const proxy = starting.use(await LossyProxy.start(settings.ports));
     const userPassword = randomBytes(12).toString('hex');
-    const [nova = 0, neutron = 0] = await freePorts(2, new Set(Object.values(settings.ports)));
-    const lossyPorts = { nova, neutron };
     for (const name of SERVICES) place.start(name);
     await place.ready('keystone');
-    const projects = await seedIdentity(settings, userPassword, lossyPorts);
+    const projects = await seedIdentity(settings, userPassword, proxy.ports);
     writeFileSync(join(place.folder, 'identity.done'), '');
     for (const name of SERVICES) await place.ready(name);
     const seeds = await seedCloud(settings, { ...projects, userPassword });
     const admin = await Api.open(settings, { user: 'admin', password: settings.adminPassword, project: 'admin' });
     const user = await Api.open(settings, { user: USER, password: userPassword, project: PROJECTS.machines });
-    return new Bed(place, seeds, lossyPorts, admin, user);
+    starting.move();
+    return new Bed(place, seeds, proxy, admin, user);
   }
 
   /** Kills a service. */
@@ -78,8 +69,9 @@ export class Bed implements AsyncDisposable {
     await this.#place.kill(name);
   }
 
-  /** Starts a killed service again, with what it kept; resolves when it answers. */
-  async revive(name: Service): Promise<void> {
+  /** Starts a killed service again, with what it kept, and perhaps another configuration; resolves when it answers. */
+  async revive(name: Service, change: Partial<Pick<BedSettings, 'tokenSeconds'>> = {}): Promise<void> {
+    this.#place.configure({ ...this.settings, ...change });
     this.#place.start(name);
     await this.#place.ready(name);
   }
@@ -90,47 +82,53 @@ export class Bed implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#place.end();
+    await this.proxy[Symbol.asyncDispose]();
+    await this.#place[Symbol.asyncDispose]();
   }
 }
 
-/** The folder of a bed, and the processes in it. */
-class Place {
+/** The folder of a bed, the ports that it holds, and the processes in it. */
+class Place implements AsyncDisposable {
   readonly folder: string;
   readonly settings: BedSettings;
   readonly #run: LedgerRun;
   readonly #packages: string;
   readonly #children = new Map<Service, ChildProcess>();
 
-  private constructor(folder: string, settings: BedSettings, packages: string) {
-    this.folder = folder;
+  private constructor(run: LedgerRun, settings: BedSettings, packages: string) {
+    this.folder = run.directory;
     this.settings = settings;
     this.#packages = packages;
-    this.#run = openRun(folder);
+    this.#run = run;
   }
 
-  static async make({ tokenSeconds = 3_600 }: BedOptions): Promise<Place> {
+  static async make(): Promise<Place> {
     const packages = await openStackPackages(() => undefined);
     await cleanUpDeadRuns();
-    const names: readonly ServicePort[] = [...SERVICES, 'placement', 'hosts'];
-    const free = await freePorts(names.length, new Set());
-    const ports = Object.fromEntries(names.map((name, i) => [name, free[i] ?? 0])) as BedSettings['ports'];
+    const run = openRun(await mkdtemp(join(tmpdir(), 'openstack-')));
+    const ports = await heldPorts([...SERVICES, 'placement', 'hosts'], run);
     const settings: BedSettings = {
       ports,
       authURL: `http://127.0.0.1:${ports.keystone}/v3`,
       region: 'region-1',
       adminPassword: randomBytes(12).toString('hex'),
       servicePassword: randomBytes(12).toString('hex'),
-      tokenSeconds,
+      tokenSeconds: 3_600,
       hosts: { large: 'Large', small: 'Small', slow: 'Slow', broken: 'Broken' },
       packages: join(packages, 'root/usr/lib/python3/dist-packages'),
     };
-    const folder = await mkdtemp(join(tmpdir(), 'openstack-'));
+    const folder = run.directory;
     for (const one of FOLDERS) mkdirSync(join(folder, one), { recursive: true });
     writeFileSync(join(folder, 'settings.json'), JSON.stringify(settings), { mode: 0o600 });
-    for (const [name, text] of Object.entries(configurationOf(settings, folder)))
-      writeFileSync(join(folder, 'etc', name), text, { mode: 0o600 });
-    return new Place(folder, settings, packages);
+    const place = new Place(run, settings, packages);
+    place.configure(settings);
+    return place;
+  }
+
+  /** Services read it when they start. */
+  configure(settings: BedSettings): void {
+    for (const [name, text] of Object.entries(configurationOf(settings, this.folder)))
+      writeFileSync(join(this.folder, 'etc', name), text, { mode: 0o600 });
   }
 
   start(name: Service): void {
@@ -142,8 +140,7 @@ class Place {
       'usr/lib/aarch64-linux-gnu',
       'lib/aarch64-linux-gnu',
     ];
-    // Without site packages of this machine (-S) and without its environment (-I).
-    const args = ['-I', '-S', '-W', 'ignore', join(import.meta.dirname, 'cloud/service.py'), name, this.folder];
+    const args = [...ALONE, '-W', 'ignore', join(CLOUD, 'service.py'), name, this.folder];
     const child = spawn(PYTHON, args, {
       cwd: this.folder,
       stdio: ['ignore', output, output],
@@ -175,7 +172,7 @@ class Place {
     this.#run.unregister(child.pid ?? 0);
   }
 
-  async end(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     for (const name of SERVICES) await this.kill(name);
     await this.#run.end();
   }
@@ -187,4 +184,16 @@ class Place {
   #output(name: Service): string {
     return join(this.folder, 'log', `${name}.out`);
   }
+}
+
+/** A port for each, that nobody else gets until the run ends. */
+async function heldPorts(names: readonly ServicePort[], run: LedgerRun): Promise<BedSettings['ports']> {
+  const holder = spawn(PYTHON, [...ALONE, join(CLOUD, 'hold.py'), String(names.length)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  run.register('ports', holder.pid ?? 0);
+  const { value: line } = await createInterface({ input: holder.stdout })[Symbol.asyncIterator]().next();
+  if (line === undefined) throw new Error('no ports could be held');
+  const ports = line.split(' ').map(Number);
+  return Object.fromEntries(names.map((name, i) => [name, ports[i] ?? 0])) as BedSettings['ports'];
 }

@@ -90,6 +90,8 @@ export function configurationOf(settings: BedSettings, folder: string): Readonly
       auth_strategy: 'keystone',
       api_paste_config: `${folder}/etc/neutron-api-paste.ini`,
       dhcp_agent_notification: false,
+      // Nova waits for none of it: its hypervisors plug nothing.
+      notify_nova_on_port_status_changes: false,
       rpc_workers: 0,
     },
     agent: { root_helper: '' },

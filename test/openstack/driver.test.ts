@@ -1,20 +1,53 @@
 import { afterAll } from '@jest/globals';
 
+import { describeContract } from '../drivers/contract.ts';
+import { DriverProcess } from '../drivers/driver-process.ts';
 import { Bed } from './bed.ts';
+import { describeConnections } from './connections.ts';
+import { clear } from './leftovers.ts';
 import { describeLostAnswers } from './lost-answers.ts';
 import { describeMachines } from './machines.ts';
+import { describeManager } from './manager.ts';
 import { describeOutages } from './outages.ts';
 import { describeRefusals } from './refusals.ts';
+import { openStackClass, secretOf } from './requests.ts';
 import { describeScale } from './scale.ts';
 
+/** All on one cloud: to start it takes as much as a dozen machines. */
 const bed = await Bed.start();
 
 afterAll(async () => {
   await bed[Symbol.asyncDispose]();
 });
 
+describeContract({
+  name: 'openstack',
+  machineClass: openStackClass(bed),
+  brokenClass: openStackClass(bed, { rootDiskSize: 'big' }),
+  leftOut: [
+    'creation',
+    'old-token',
+    'list-in-pages',
+    'old-token-of-a-creation',
+    'highest-token-is-told',
+    'tokens-of-another-cluster',
+    'no-leader-election',
+  ],
+  notApplicable: ['untagged-vm'],
+  userData: '#cloud-config',
+  secret: secretOf(bed),
+  brokenSecret: secretOf(bed, { password: 'not-the-password' }),
+  timeoutMs: 60_000,
+  start: async (directory, socket) =>
+    await DriverProcess.start('openstack-driver', [`--address=unix://${socket}`, `--state-directory=${directory}`]),
+  cleanUp: async () => {
+    await clear(bed);
+  },
+});
 describeMachines(bed);
 describeRefusals(bed);
-describeOutages(bed);
+describeConnections(bed);
 describeLostAnswers(bed);
-describeScale(bed);
+describeScale(bed, 20);
+describeManager(bed);
+describeOutages(bed);

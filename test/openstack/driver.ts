@@ -1,7 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import type { DriverCall, MachineRequest } from '../../pkg/driver/driver.ts';
+import type { DriverCall, MachineRequest, VirtualMachine } from '../../pkg/driver/driver.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
+import { type RetriedCall, retryDelayMs, retryOf } from '../../pkg/driver/retry.ts';
 import { OpenStackDriver } from '../../pkg/drivers/openstack/driver.ts';
 import { DEFAULT_SETTINGS, type OpenStackSettings } from '../../pkg/drivers/openstack/settings.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
@@ -19,13 +22,37 @@ export function newDriver(settings: Partial<OpenStackSettings> = {}): OpenStackD
   return Object.assign(driver, { [Symbol.asyncDispose]: async () => await driver.close() });
 }
 
-/** Deletes a machine; none is deleted already. */
-export async function removeMachine(driver: OpenStackDriver, request: MachineRequest, call: DriverCall): Promise<void> {
-  try {
-    await driver.deleteMachine(request, call);
-  } catch (err) {
-    if (!DriverError.hasCode(err, 'NotFound')) throw err;
+/** What heals by itself, so that it says nothing about a machine. */
+const TRANSIENT = ['Aborted', 'Unavailable', 'Uninitialized'] as const;
+/** So long a call is repeated: others use the host of the tests. */
+const PATIENCE_MS = 120_000;
+
+/** Repeats a call as the manager does: after what heals by itself, with its pauses, and not before the cloud wants to be asked again. */
+export async function heeding<T>(kind: RetriedCall, work: () => Promise<T>): Promise<T> {
+  const endMs = performance.now() + PATIENCE_MS;
+  for (let failures = 1; ; failures++) {
+    try {
+      return await work();
+    } catch (err) {
+      if (!DriverError.hasCode(err, ...TRANSIENT) || performance.now() > endMs) throw err;
+      await sleep(retryDelayMs(retryOf(kind, err.code), failures, 0, err.retryAfterMs));
+    }
   }
+}
+
+/** Makes the server of a machine, and waits until it runs. */
+export async function create(driver: OpenStackDriver, request: MachineRequest): Promise<VirtualMachine> {
+  await heeding('create', async () => await driver.createMachine(request, callOf()));
+  return await heeding('initialize', async () => await driver.initializeMachine(request, callOf()));
+}
+
+/** Deletes a machine; none is deleted already. */
+export async function remove(driver: OpenStackDriver, request: MachineRequest): Promise<void> {
+  await heeding('delete', async () => {
+    await driver.deleteMachine(request, callOf()).catch((err: unknown) => {
+      if (!DriverError.hasCode(err, 'NotFound')) throw err;
+    });
+  });
 }
 
 /** Travels with a call; hosts of tests are shared, so that it may take long. */

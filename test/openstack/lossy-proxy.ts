@@ -1,33 +1,77 @@
-import { Agent, createServer, request as send } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent, request as send } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
-import type { Bed } from './bed.ts';
+import { createPki, readCredential } from '../../hack/control-plane/pki.ts';
+import type { SecretTexts } from '../drivers/requests.ts';
 
-/** What becomes of a request: it never arrives, its answer is lost, or it arrives so late that nobody waits for the answer. */
-export type Loss = 'request' | 'answer' | { readonly lateMs: number };
+/** The services that it stands in front of. */
+export const LOSSY = ['keystone', 'nova', 'neutron'] as const;
+type Lossy = (typeof LOSSY)[number];
 
-/** Decides about each request that changes something; undefined: it goes its way. */
+/**
+ * What becomes of a request: it never arrives; its answer is lost; it arrives later, when nobody waits for the answer; it arrives with a
+ * token that is not good any more; something in front of the service refuses it.
+ */
+export type Loss =
+  | 'request'
+  | 'answer'
+  | 'token'
+  | { readonly at: Promise<void> }
+  | { readonly status: number; readonly retryAfter: string };
+
+/** Decides about a request; undefined: it goes its way. */
 export type LossRule = (method: string, path: string) => Loss | undefined;
 
-/** Stands in front of real services, counts what passes, and loses some of it. */
+const PASSES: LossRule = () => undefined;
+
+/**
+ * Stands in front of real services, with certificates of an authority of its own, counts what passes, and loses some of it. The catalog
+ * names it in region `lossy`.
+ */
 export class LossyProxy implements AsyncDisposable {
   readonly #servers: Server[] = [];
   readonly #agent = new Agent({ keepAlive: true });
   readonly #seen: string[] = [];
-  /** Asked about each request but reads. */
-  rule: LossRule = () => undefined;
+  #rule = PASSES;
+  readonly ports: Readonly<Record<Lossy, number>>;
+  /** Of the authority, PEM. */
+  readonly caCert: string;
 
-  /** In front of Nova and Neutron, as the region `lossy` has them, and of Keystone. */
-  static async start({ settings, lossyPorts }: Bed): Promise<LossyProxy & { readonly authURL: string }> {
-    const proxy = new LossyProxy();
-    await proxy.#listen(lossyPorts.nova, settings.ports.nova);
-    await proxy.#listen(lossyPorts.neutron, settings.ports.neutron);
-    const keystone = await proxy.#listen(0, settings.ports.keystone);
-    return Object.assign(proxy, { authURL: `http://127.0.0.1:${keystone}/v3` });
+  private constructor(ports: LossyProxy['ports'], caCert: string) {
+    this.ports = ports;
+    this.caCert = caCert;
   }
 
-  /** Requests so far that match, as `METHOD path`. */
+  /** In front of services at these ports of loopback. */
+  static async start(targets: Readonly<Record<Lossy, number>>): Promise<LossyProxy> {
+    const directory = await mkdtemp(join(tmpdir(), 'proxy-'));
+    const files = await createPki(directory, ['127.0.0.1']);
+    const { certificate: cert, key } = readCredential(files.server, files.serverKey);
+    const { certificate: caCert } = readCredential(files.ca, files.caKey);
+    await rm(directory, { recursive: true });
+    const ports = { keystone: 0, nova: 0, neutron: 0 };
+    const proxy = new LossyProxy(ports, caCert);
+    for (const name of LOSSY) ports[name] = await proxy.#listen({ cert, key }, targets[name]);
+    return proxy;
+  }
+
+  /** What a Secret holds to reach Keystone through it, and to trust it. */
+  get secret(): SecretTexts {
+    return { authURL: `https://127.0.0.1:${this.ports.keystone}/v3`, caCert: this.caCert };
+  }
+
+  /** Asked about each request from now on; nothing is counted yet. */
+  begin(rule: LossRule = PASSES): void {
+    this.#rule = rule;
+    this.#seen.length = 0;
+  }
+
+  /** Requests since `begin` that match, as `METHOD path`. */
   seen(pattern: RegExp): readonly string[] {
     return this.#seen.filter((line) => pattern.test(line));
   }
@@ -40,12 +84,12 @@ export class LossyProxy implements AsyncDisposable {
     }
   }
 
-  async #listen(port: number, target: number): Promise<number> {
-    const server = createServer((req, res) => this.#pass(req, res, target));
+  async #listen(credential: { readonly cert: string; readonly key: string }, target: number): Promise<number> {
+    const server = createServer(credential, (req, res) => this.#pass(req, res, target));
     this.#servers.push(server);
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen(port, '127.0.0.1', resolve);
+      server.listen(0, '127.0.0.1', resolve);
     });
     return (server.address() as AddressInfo).port;
   }
@@ -53,24 +97,33 @@ export class LossyProxy implements AsyncDisposable {
   #pass(req: IncomingMessage, res: ServerResponse, target: number): void {
     const { method = 'GET', url = '/' } = req;
     this.#seen.push(`${method} ${url}`);
-    const loss = method === 'GET' ? undefined : this.rule(method, url);
+    const loss = this.#rule(method, url);
     if (loss === 'request') return void req.socket.destroy();
     const chunks: Buffer[] = [];
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
     req.on('end', () => {
-      const forward = (): void => this.#forward(req, res, target, Buffer.concat(chunks), loss !== undefined);
-      if (typeof loss === 'object') setTimeout(forward, loss.lateMs);
+      if (typeof loss === 'object' && 'status' in loss) {
+        res.writeHead(loss.status, { 'retry-after': loss.retryAfter });
+        return void res.end('too many requests');
+      }
+      const forward = (): void => this.#forward(req, res, { target, body: Buffer.concat(chunks), loss });
+      if (typeof loss === 'object') void loss.at.then(forward);
       else forward();
     });
   }
 
-  #forward(req: IncomingMessage, res: ServerResponse, port: number, body: Buffer, isLost: boolean): void {
-    const { method, url, headers } = req;
+  #forward(
+    req: IncomingMessage,
+    res: ServerResponse,
+    { target: port, body, loss }: { readonly target: number; readonly body: Buffer; readonly loss: Loss | undefined },
+  ): void {
+    const { method, url } = req;
+    const headers = loss === 'token' ? { ...req.headers, 'x-auth-token': 'expired' } : req.headers;
     const upstream = send({ host: '127.0.0.1', port, method, path: url, headers, agent: this.#agent }, (answer) => {
       const chunks: Buffer[] = [];
       answer.on('data', (chunk: Buffer) => chunks.push(chunk));
       answer.on('end', () => {
-        if (isLost) return void req.socket.destroy();
+        if (loss === 'answer' || typeof loss === 'object') return void req.socket.destroy();
         res.writeHead(answer.statusCode ?? 502, answer.headers);
         res.end(Buffer.concat(chunks));
       });

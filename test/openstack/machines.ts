@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { stubOf } from '../drivers/requests.ts';
 import { eventually } from '../expect/eventually.ts';
 import type { Bed } from './bed.ts';
-import { callOf, newDriver, requestFor } from './driver.ts';
+import { callOf, create, newDriver, remove, requestFor } from './driver.ts';
 import { belongingsOf, clear, SELDOM } from './leftovers.ts';
 import { openStackClass, secretOf, TAGS } from './requests.ts';
 
@@ -30,7 +30,7 @@ export function describeMachines(bed: Bed): void {
         floatingIP: { networkName: 'outside' },
       });
 
-      const vm = await driver.createMachine(request, callOf());
+      const vm = await create(driver, request);
 
       const { servers, ports, floatingIPs } = await belongingsOf(bed);
       const id = vm.providerID.split('/').at(-1);
@@ -70,7 +70,7 @@ export function describeMachines(bed: Bed): void {
       ]);
       expect([secondNetworkID, subnetID, externalNetworkID]).not.toContain(undefined);
 
-      await driver.deleteMachine(request, callOf());
+      await remove(driver, request);
       expect(await belongingsOf(bed)).toEqual(nothing);
     });
 
@@ -86,35 +86,35 @@ export function describeMachines(bed: Bed): void {
       });
       const request = requestFor(bed, 'm-1');
 
-      const created = await driver.createMachine(request, callOf());
+      const created = await create(driver, request);
       const listed = await driver.listMachines(request, callOf());
 
       expect(created.providerID).toBe(`openstack:///${bed.settings.region}/${server.id}`);
       expect(listed).toEqual([
         { providerID: created.providerID, machineName: 'm-1', machineUID: undefined, machineNamespace: undefined },
       ]);
-      await driver.deleteMachine(request, callOf());
+      await remove(driver, request);
       expect(await belongingsOf(bed)).toEqual(nothing);
     });
 
     test('that was deleted behind our back is gone, and so is what it leaves', async () => {
       await using driver = newDriver();
-      const { providerID } = await driver.createMachine(requestFor(bed, 'm-1'), callOf());
+      const { providerID } = await create(driver, requestFor(bed, 'm-1'));
       const request = requestFor(bed, 'm-1', {}, { providerID });
       await bed.user.call('nova', 'DELETE', `/v2.1/servers/${providerID.split('/').at(-1)}`);
       await eventually(async () => (await belongingsOf(bed)).servers.length === 0, SELDOM);
 
       await expect(driver.getMachineStatus(request, callOf())).rejects.toMatchObject({ code: 'NotFound' });
       expect((await belongingsOf(bed)).ports).toHaveLength(1);
-      await driver.deleteMachine(request, callOf());
+      await remove(driver, request);
       expect(await belongingsOf(bed)).toEqual(nothing);
     });
 
     test('that lost the tags of its class is left alone, and one that lost those of Nova is not', async () => {
       await using driver = newDriver({ pageSize: 1 });
       const [left, found] = [
-        await driver.createMachine(requestFor(bed, 'm-1'), callOf()),
-        await driver.createMachine(requestFor(bed, 'm-2'), callOf()),
+        await create(driver, requestFor(bed, 'm-1')),
+        await create(driver, requestFor(bed, 'm-2')),
       ];
       const idOf = ({ providerID }: { providerID: string }): string => providerID.split('/').at(-1) ?? '';
       await bed.user.call('nova', 'DELETE', `/v2.1/servers/${idOf(left)}/metadata/kubernetes.io-role-node`);
@@ -124,7 +124,7 @@ export function describeMachines(bed: Bed): void {
       expect(listed.map(({ providerID }) => providerID)).toEqual([found.providerID]);
       const request = requestFor(bed, 'm-1', {}, { providerID: left.providerID });
       await expect(driver.getMachineStatus(request, callOf())).rejects.toMatchObject({ code: 'NotFound' });
-      await driver.deleteMachine(stubOf('m-2', found.providerID, openStackClass(bed), secretOf(bed)), callOf());
+      await remove(driver, stubOf('m-2', found.providerID, openStackClass(bed), secretOf(bed)));
       await eventually(async () => {
         const { servers, ports } = await belongingsOf(bed);
         expect(servers.map(({ id }) => id)).toEqual([idOf(left)]);
@@ -134,7 +134,7 @@ export function describeMachines(bed: Bed): void {
 
     test('is listed on whatever page, and is one server again when another one was made for it', async () => {
       await using driver = newDriver({ pageSize: 1 });
-      const first = await driver.createMachine(requestFor(bed, 'm-1'), callOf());
+      const first = await create(driver, requestFor(bed, 'm-1'));
       const [made] = (await belongingsOf(bed)).servers;
       const { imageID, networkID } = bed.seeds;
       await bed.user.call('nova', 'POST', '/v2.1/servers', {
@@ -151,7 +151,7 @@ export function describeMachines(bed: Bed): void {
       await expect(driver.getMachineStatus(requestFor(bed, 'm-1'), callOf())).rejects.toMatchObject({
         code: 'OutOfRange',
       });
-      const again = await driver.createMachine(requestFor(bed, 'm-1'), callOf());
+      const again = await create(driver, requestFor(bed, 'm-1'));
 
       expect(again.providerID).toBe(first.providerID);
       expect((await belongingsOf(bed)).servers.map(({ id }) => id)).toEqual([made?.id]);

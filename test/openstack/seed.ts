@@ -31,13 +31,13 @@ const FLAVORS = [
 ];
 
 /**
- * Users, projects, and the catalog: must be there before the compute hosts start. `seenThrough` are the ports of a second region, whose
- * compute and network services are reached through something else.
+ * Users, projects, and the catalog: must be there before the compute hosts start. `proxied` are the ports of a second region, whose
+ * compute and network services are reached through a proxy.
  */
 export async function seedIdentity(
   settings: BedSettings,
   userPassword: string,
-  seenThrough: Readonly<Record<'nova' | 'neutron', number>>,
+  proxied: Readonly<Record<'nova' | 'neutron', number>>,
 ): Promise<Pick<Seeds, 'projectID' | 'smallProjectID'>> {
   const admin = await Api.open(settings, { user: 'admin', password: settings.adminPassword, project: 'admin' });
   const make = async (kind: string, fields: Json): Promise<string> => {
@@ -73,8 +73,8 @@ export async function seedIdentity(
   const { ports, region } = settings;
   const url = (port: number, path = ''): string => `http://127.0.0.1:${port}${path}`;
   const catalog: readonly [string, string, string, string][] = [
-    ['nova', 'compute', url(ports.nova, '/v2.1'), url(seenThrough.nova, '/v2.1')],
-    ['neutron', 'network', url(ports.neutron), url(seenThrough.neutron)],
+    ['nova', 'compute', url(ports.nova, '/v2.1'), `https://127.0.0.1:${proxied.nova}/v2.1`],
+    ['neutron', 'network', url(ports.neutron), `https://127.0.0.1:${proxied.neutron}`],
     ['glance', 'image', url(ports.glance), url(ports.glance)],
     ['placement', 'placement', url(ports.placement), url(ports.placement)],
   ];

@@ -42,8 +42,32 @@ def serve(port, application):
                    log_output=False, debug=False, socket_timeout=600)
 
 
+def keep_connections():
+    """SQLite reads a schema of hundreds of tables anew for each connection, and SQLAlchemy makes one for each transaction."""
+    from sqlalchemy import event, pool
+    from sqlalchemy.dialects.sqlite import pysqlite
+    pysqlite.SQLiteDialect_pysqlite.get_pool_class = classmethod(lambda cls, url: pool.QueuePool)
+    # oslo.db remembers there that a transaction has begun, and begins none on a connection that came back without an end.
+    event.listen(pool.Pool, 'checkin', lambda connection, record: record.info.pop('in_transaction', None))
+
+
+def load_by_keys():
+    """What Neutron loads beside each object (20 queries for a port) is asked for by keys, with queries that SQLAlchemy remembers. A
+    subquery is put together anew each time, which takes more than half of Neutron's time."""
+    from sqlalchemy.orm import strategies
+    by_subquery = strategies.SubqueryLoader.create_row_processor
+
+    def create_row_processor(self, context, *rest):
+        if context.refresh_state:  # keys would not load everything anew
+            return by_subquery(self, context, *rest)
+        by_keys = self.parent_property._get_strategy((('lazy', 'selectin'),))
+        return by_keys.create_row_processor(context, *rest)
+    strategies.SubqueryLoader.create_row_processor = create_row_processor
+
+
 def in_turn(application):
-    """One request at a time: where a transaction in SQLite yields, the next one would wait for its lock with the whole process."""
+    """One request at a time: where a transaction in SQLite yields, the next one would wait for its lock with the whole process, and then
+    fail."""
     turn = eventlet.semaphore.Semaphore()
 
     def answer(environ, start_response):
@@ -72,7 +96,7 @@ def keystone():
         first.public_url = first.internal_url = first.admin_url = url
         first.immutable_roles = True
         first.bootstrap()
-    serve('keystone', application)
+    serve('keystone', in_turn(application))
 
 
 def make_keys():
@@ -108,14 +132,18 @@ def glance():
         models.BASE.metadata.create_all(api.get_engine())
         config.CONF.reset()
     from glance.common import wsgi_app
-    serve('glance', wsgi_app.init_app())
+    serve('glance', in_turn(wsgi_app.init_app()))
 
 
 def neutron():
     os.environ['OS_NEUTRON_CONFIG_DIR'], os.environ['OS_NEUTRON_CONFIG_FILES'] = ETC, 'neutron.conf'
     _, is_new = database('neutron')
+    load_by_keys()
     from neutron import server
     server._init_configuration()
+    # Agents are told of every change in threads of their own, which take the database from requests. There are no agents.
+    from neutron.plugins.ml2 import ovo_rpc
+    ovo_rpc.OVOServerRpcInterface = object
     # What one model adds to another is there before the first list of a service that starts again.
     from neutron.db.migration.models import head  # noqa: F401
     from sqlalchemy import orm
@@ -124,7 +152,7 @@ def neutron():
         from neutron_lib.db import api, model_base
         model_base.BASEV2.metadata.create_all(api.CONTEXT_WRITER.get_engine())
     from neutron.server import api_eventlet
-    serve('neutron', api_eventlet.eventlet_api_server())
+    serve('neutron', in_turn(api_eventlet.eventlet_api_server()))
 
 
 def placement():
@@ -154,6 +182,9 @@ def nova():
     config.parse_args(['nova', '--config-file', os.path.join(ETC, 'nova.conf')])
     log.setup(conf, 'nova')
     nova.virt.bed = sys.modules['nova.virt.bed'] = hypervisors  # Nova loads drivers of its own package only
+    # Asked for each server of a host whenever one of them changes, for hypervisors that arrange what they have anew.
+    from nova.scheduler.client import report
+    report.SchedulerReportClient.get_allocations_for_provider_tree = lambda *_: {}
     from nova.api.openstack import compute, wsgi_app  # noqa: F401
     from nova.compute import manager, rpcapi as compute_topic  # noqa: F401
     from nova.conductor import manager, rpcapi as conductor_topic  # noqa: F401, F811
@@ -225,6 +256,7 @@ def end(*_):
     os._exit(0)
 
 
+keep_connections()
 {'keystone': keystone, 'glance': glance, 'neutron': neutron, 'nova': nova}[NAME]()
 signal.signal(signal.SIGTERM, end)  # the services have handlers of their own
 with open(os.path.join(FOLDER, NAME + '.ready'), 'w'):
