@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { createServer, ServerError, Status, type CallContext, type Server } from 'nice-grpc';
 
 import { classOf } from '../../test/drivers/requests.ts';
@@ -35,6 +35,10 @@ import { UnusableDriver, Verification, verify, type RuleResult } from './verify.
 const NO_LATENCY = { create: 2, initialize: 0, status: 0, delete: 2, list: 0, join: 0 };
 const PASSWORD = 'correct-horse-battery';
 const never = new AbortController().signal;
+
+// Dozens of drivers are tried side by side, on hosts that others share.
+jest.setTimeout(120_000);
+
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const notFound = { failure: toFailure(new DriverError('NotFound', 'there is no VM')) };
 const internal = { failure: toFailure(new DriverError('Internal', 'in a muddle')) };
@@ -522,7 +526,6 @@ describe('verification', () => {
       expect(results.flatMap(({ left }) => left)).toEqual([]);
       expect(world.cloud.all()).toEqual([]);
     },
-    60_000,
   );
 
   test.concurrent('removes what the rule of the moment has made when it is interrupted', async () => {
