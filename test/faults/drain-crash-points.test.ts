@@ -248,6 +248,9 @@ async function forceWith(n: number, point: Point): Promise<Maintenance> {
     if (!(`${FORCED_REMOVAL_PREFIX}/${uid}` in (await pool.classAnnotations())))
       early.push('a class that notes nothing');
     cloud.setFaults([]);
+    await until('lose its VM', async () => (await cloud.vms()).length === 0);
+    // As the node lifecycle controller would: a Node that is ready stays. It may be gone by now.
+    await Promise.allSettled([cloud.simulation.nodes?.setReadiness(name, 'unknown')]);
     await pool.untilEmpty();
   };
   const { texts, ...end } = await withFault(n, point, act, FORCED);

@@ -637,9 +637,16 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/left-nodes.ts',
-    from: 'else gone.addLate({ name: machine, nodeName: nodeName ?? machine, providerID });',
+    from: 'else gone.addLate(left);',
     to: '',
     why: 'The Node of a Machine that was let go by force stays when the manager ends at the wrong moment.',
+    tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/safety/orphan-vms/left-nodes.ts',
+    from: ' || this.#works(left)',
+    to: '',
+    why: 'A provider that lists nothing when it comes back costs a Node whose pods run.',
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
   },
 ];

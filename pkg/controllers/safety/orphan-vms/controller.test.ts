@@ -1,12 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { machine, machineClass } from '../../../../test/builders.ts';
+import { machine, machineClass, node } from '../../../../test/builders.ts';
 import { ActivityRegistry } from '../../../activity/registry.ts';
 import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
+import { MemoryInformer } from '../../../../test/memory-informer.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { MACHINE_INDEXES, NODE_INDEXES } from '../../../indexes/machine-indexes.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import type { ListedMachine, MachineRequest } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
@@ -65,6 +68,9 @@ class World {
   namesake: Machine | undefined;
   readonly oneClass = machineClass();
   readonly classes: MachineClass[] = [this.oneClass];
+  /** What the caches show. */
+  readonly nodes = new MemoryInformer<Node>([], NODE_INDEXES);
+  readonly owners = new MemoryInformer<Machine>([], MACHINE_INDEXES);
   readonly events: string[] = [];
   readonly messages: string[] = [];
   readonly warnings: string[] = [];
@@ -121,7 +127,14 @@ class World {
       vanished: { settled: () => new Map(), examine: () => Promise.resolve([]) },
       missingVMs: new Evidence(GRACE_MS),
       orphans: new Evidence(GRACE_MS),
-      leftNodes: new LeftNodes({ gone: this.gone, graceMs: GRACE_MS, isDryRun }),
+      leftNodes: new LeftNodes({
+        gone: this.gone,
+        machines: this.owners,
+        targets: [{ nodes: this.nodes }],
+        log,
+        graceMs: GRACE_MS,
+        isDryRun,
+      }),
       ownerless,
       gone: this.gone,
       removed,
@@ -432,6 +445,35 @@ describe('the Node of a Machine that was let go by force', () => {
     return late;
   };
 
+  const nodeOf = (providerID: string, ready: 'True' | 'Unknown'): Node =>
+    node((n) => {
+      n.metadata.name = 'n-1';
+      n.spec = { providerID };
+      n.status.conditions = [{ type: 'Ready', status: ready }];
+    });
+
+  test.each<{ what: string; shown: (world: World) => void }>([
+    { what: 'it is there still, not ready', shown: ({ nodes }) => nodes.put(nodeOf(VM.providerID, 'Unknown')) },
+    { what: 'a Node of its name shows another VM', shown: ({ nodes }) => nodes.put(nodeOf('sim:///m-2', 'True')) },
+    {
+      what: 'a Node of its name is that of another Machine',
+      shown({ nodes, owners }) {
+        nodes.put(nodeOf('', 'True'));
+        owners.put(machine((m) => void (m.metadata.labels = { node: 'n-1' })));
+      },
+    },
+  ])('goes although $what', async ({ shown }) => {
+    const world = new World();
+    const late = noted(world);
+    world.provider.listed = [];
+    shown(world);
+    await world.look();
+    world.clock.advance(GRACE_MS);
+    await world.look();
+
+    expect(late).toHaveLength(1);
+  });
+
   test('goes when two looks in a row do not show its VM, whoever deleted that', async () => {
     const world = new World();
     const late = noted(world);
@@ -453,6 +495,8 @@ describe('the Node of a Machine that was let go by force', () => {
       what: 'another Machine has its VM',
       change: (world) => void (world.machines = [machine((m) => void (m.spec.providerID = VM.providerID))]),
     },
+    { what: 'it is ready itself', change: (world) => world.nodes.put(nodeOf(VM.providerID, 'True')) },
+    { what: 'it is ready and shows no VM', change: (world) => world.nodes.put(nodeOf('', 'True')) },
     { what: 'nothing is to be removed', isDryRun: true, change: () => undefined },
   ])('stays while $what', async ({ change, isDryRun = false }) => {
     const world = new World(isDryRun);

@@ -97,7 +97,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     vanished,
     missingVMs,
     orphans: new Evidence(graceMs),
-    leftNodes: new LeftNodes({ gone, graceMs, isDryRun }),
+    leftNodes: new LeftNodes({ gone, machines, targets: targets.all(), log, graceMs, isDryRun }),
     ownerless,
     gone,
     removed,

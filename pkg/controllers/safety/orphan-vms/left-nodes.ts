@@ -1,12 +1,23 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import { machinesOfNode } from '../../../indexes/machines-of-node.ts';
+import type { Logger } from '../../../log/logger.ts';
+import type { Target } from '../../../targets/targets.ts';
+import { isReady } from '../../machines/node-health.ts';
+import { isSameVM } from '../../machines/same-vm.ts';
 import { forcedRemovalsOf } from '../../vms/forced-removals.ts';
-import type { GoneMachines } from '../gone-machines.ts';
+import type { GoneMachine, GoneMachines } from '../gone-machines.ts';
 import { Evidence, type Look } from './evidence.ts';
 import type { Survey } from './survey.ts';
 
 /** What Nodes are judged with. */
 export interface LeftNodesDeps {
   readonly gone: Pick<GoneMachines, 'has' | 'addLate'>;
+  /** With MACHINE_INDEXES of pkg/indexes. */
+  readonly machines: Lister<Machine>;
+  readonly targets: readonly Pick<Target, 'nodes'>[];
+  readonly log: Pick<Logger, 'warn'>;
   readonly graceMs: number;
   /** Nothing is to be removed. */
   readonly isDryRun: boolean;
@@ -14,7 +25,8 @@ export interface LeftNodesDeps {
 
 /**
  * Nodes of Machines that were let go by force. They go with their VM; where the process that deleted that has ended before, or somebody
- * else deleted it, the note on the class still names it: two looks in a row that do not show the VM say that it is gone, and its Node too.
+ * else deleted it, the note on the class still names it: two looks in a row that do not show the VM say that it is gone, and its Node too,
+ * unless that is ready: what a list says twice is one source, and a provider that comes back may well list nothing.
  */
 export class LeftNodes {
   readonly #deps: LeftNodesDeps;
@@ -46,10 +58,29 @@ export class LeftNodes {
       for (const { machine, nodeName, providerID } of forcedRemovalsOf(machineClass)) {
         if (machine === undefined || providerID === undefined) continue;
         if (present.has(providerID) || gone.has(providerID)) continue;
-        if (this.#missing.see(providerID, key, sight) === undefined) waiting.add(providerID);
-        else gone.addLate({ name: machine, nodeName: nodeName ?? machine, providerID });
+        const left = { name: machine, nodeName: nodeName ?? machine, providerID };
+        if (this.#missing.see(providerID, key, sight) === undefined || this.#works(left)) waiting.add(providerID);
+        else gone.addLate(left);
       }
     }
     this.#missing.keep(waiting, unseen);
+  }
+
+  /** Whether a Node of it that no Machine has is ready. */
+  #works({ name, nodeName, providerID }: GoneMachine): boolean {
+    const { machines, targets, log } = this.#deps;
+    const ready = targets
+      .flatMap(({ nodes }) => [
+        ...nodes.byIndex('providerID', providerID),
+        ...nodes.byIndex('machineName', name),
+        nodes.get(nodeName),
+      ])
+      .filter((node) => node !== undefined)
+      .filter((node) => isReady(node) && isSameVM(node.spec?.providerID, providerID) !== false)
+      .find((node) => machinesOfNode(machines, node).length === 0);
+    if (ready === undefined) return false;
+    const fields = { node: ready.metadata.name, providerID };
+    log.warn(fields, 'kept a node that is ready although the provider does not list its VM');
+    return true;
   }
 }
