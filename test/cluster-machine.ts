@@ -1,4 +1,5 @@
 import type { ClusterMachine } from '../pkg/apis/mirantis/machine.ts';
+import type { CloudCluster } from '../pkg/apis/mirantis/cluster.ts';
 import type { MachinePool } from '../pkg/apis/mirantis/pool.ts';
 import type { ConfigMap } from '../pkg/apis/wire.ts';
 
@@ -52,5 +53,22 @@ export function machinePool(value: object = {}, spec: object = {}, metadata: obj
   return {
     metadata: { ...machine.metadata, name: 'pool-1', uid: 'uid-of-pool', generation: 1, ...metadata },
     spec: { replicas: 2, machineSpec: machine.spec ?? {}, ...spec },
+  };
+}
+
+/** The Cluster of such Machines, with changes of its value and of its status. */
+export function cloudCluster(value: object = {}, providerStatus: object = {}): CloudCluster {
+  const { namespace = '', labels = {} } = clusterMachine().metadata;
+  return {
+    metadata: {
+      name: 'cluster-1',
+      namespace,
+      uid: 'uid-of-cluster',
+      resourceVersion: '1',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      labels,
+    },
+    spec: { providerSpec: { value: { ...value } } },
+    status: { providerStatus },
   };
 }

@@ -1,10 +1,14 @@
 import type { Machine } from '../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { MachineDeployment } from '../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import type { NodeLabelPolicy } from '../pkg/apis/machine/v1alpha1/node-label-policy.ts';
 import type { MachineSet } from '../pkg/apis/machine/v1alpha1/machine-set.ts';
 import { keyOf, type KubeObject } from '../pkg/apis/meta.ts';
 import type { ClusterMachine } from '../pkg/apis/mirantis/machine.ts';
+import type { CloudCluster } from '../pkg/apis/mirantis/cluster.ts';
 import type { MachinePool } from '../pkg/apis/mirantis/pool.ts';
+import { ClusterController } from '../pkg/controllers/mirantis/cluster-controller.ts';
+import { Clusters } from '../pkg/controllers/mirantis/clusters.ts';
 import { MirantisController } from '../pkg/controllers/mirantis/controller.ts';
 import { MadeClasses } from '../pkg/controllers/mirantis/made-classes.ts';
 import { PoolController } from '../pkg/controllers/mirantis/pool-controller.ts';
@@ -13,6 +17,7 @@ import { CONTROLLER_INDEX, controllerIndex } from '../pkg/indexes/owner-index.ts
 import type { Writer } from '../pkg/kube/client.ts';
 import { ApiError } from '../pkg/kube/errors.ts';
 import {
+  cloudClusters,
   clusterMachines,
   configMaps,
   machineClasses,
@@ -20,6 +25,7 @@ import {
   machinePools,
   machines,
   machineSets,
+  nodeLabelPolicies,
   secrets,
   type Resource,
 } from '../pkg/kube/resource.ts';
@@ -36,6 +42,8 @@ const OWNED = { [CONTROLLER_INDEX]: controllerIndex };
 export class FrontEndWorld {
   readonly client = new MemoryClient();
   readonly fronts = new MemoryInformer<ClusterMachine>([]);
+  readonly clusters = new MemoryInformer<CloudCluster>([]);
+  readonly policies = new MemoryInformer<NodeLabelPolicy>([]);
   readonly pools = new MemoryInformer<MachinePool>([]);
   readonly machines = new MemoryInformer<Machine>([], { [CLASS_INDEX]: classIndex, ...OWNED });
   readonly sets = new MemoryInformer<MachineSet>([], OWNED);
@@ -49,6 +57,8 @@ export class FrontEndWorld {
     this.#caches = [
       [clusterMachines, this.fronts],
       [machinePools, this.pools],
+      [cloudClusters, this.clusters],
+      [nodeLabelPolicies, this.policies as unknown as MemoryInformer<KubeObject>],
       [machines, this.machines as unknown as MemoryInformer<KubeObject>],
       [machineSets, this.sets as unknown as MemoryInformer<KubeObject>],
       [machineDeployments, this.deployments as unknown as MemoryInformer<KubeObject>],
@@ -95,6 +105,17 @@ export class FrontEndWorld {
     }).reconcile(key, never);
   }
 
+  /** The same over a Cluster. */
+  async passOfCluster(key: string): Promise<unknown> {
+    const { clusters, writer } = this.#deps();
+    return await new ClusterController({
+      cloudClusters: this.clusters,
+      labelPolicies: this.policies,
+      clusters,
+      writer,
+    }).reconcile(key, never);
+  }
+
   /** Passes until nothing is written any more. */
   async settle(pass: () => Promise<unknown>): Promise<void> {
     for (let left = 20; left > 0; left -= 1) {
@@ -122,7 +143,14 @@ export class FrontEndWorld {
       reader: this.client,
       writer,
     });
+    const clusters = new Clusters({
+      cloudClusters: this.clusters,
+      clusterMachines: this.fronts,
+      machineDeployments: this.deployments,
+      machines: this.machines,
+    });
     return {
+      clusters,
       clusterMachines: this.fronts,
       machines: this.machines,
       madeClasses,

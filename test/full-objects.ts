@@ -202,7 +202,7 @@ const fullLabelPolicy: Full<NodeLabelPolicy> = {
   apiVersion: API_VERSION,
   kind: 'NodeLabelPolicy',
   metadata: { name: 'full', labels: { pool: 'a' } },
-  spec: { allowed: [{ key: 'tier', value: 'web' }] },
+  spec: { machineLabels: { pool: 'a' }, allowed: [{ key: 'tier', value: 'web' }] },
 };
 
 /** One object of each kind in which every field has a value that is not empty. */

@@ -12,6 +12,7 @@ import {
   normaliseNodeLabelPolicy,
 } from '../apis/machine/v1alpha1/normalise.ts';
 import type { KubeObject, List } from '../apis/meta.ts';
+import type { CloudCluster } from '../apis/mirantis/cluster.ts';
 import { CLUSTER_GROUP, CLUSTER_VERSION, type ClusterMachine } from '../apis/mirantis/machine.ts';
 import { KAAS_GROUP, KAAS_VERSION, type MachinePool } from '../apis/mirantis/pool.ts';
 import type {
@@ -70,6 +71,7 @@ export const nodeLabelPolicies = ours<NodeLabelPolicy>(
 );
 /** Of the front end for Mirantis Container Cloud. */
 export const clusterMachines = resource<ClusterMachine>(CLUSTER_GROUP, CLUSTER_VERSION, 'machines', 'Machine');
+export const cloudClusters = resource<CloudCluster>(CLUSTER_GROUP, CLUSTER_VERSION, 'clusters', 'Cluster');
 export const machinePools = resource<MachinePool>(KAAS_GROUP, KAAS_VERSION, 'machinepools', 'MachinePool');
 export const configMaps = resource<ConfigMap>('', 'v1', 'configmaps', 'ConfigMap');
 export const secrets = resource<Secret>('', 'v1', 'secrets', 'Secret');

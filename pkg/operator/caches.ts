@@ -4,6 +4,7 @@ import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deploym
 import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
 import type { NodeLabelPolicy } from '../apis/machine/v1alpha1/node-label-policy.ts';
 import type { KubeObject } from '../apis/meta.ts';
+import type { CloudCluster } from '../apis/mirantis/cluster.ts';
 import type { ClusterMachine } from '../apis/mirantis/machine.ts';
 import type { MachinePool } from '../apis/mirantis/pool.ts';
 import type { Node, VolumeAttachment } from '../apis/wire.ts';
@@ -13,6 +14,7 @@ import { MACHINE_INDEXES, NODE_INDEXES, VOLUME_ATTACHMENT_INDEXES } from '../ind
 import { CONTROLLER_INDEX, controllerIndex } from '../indexes/owner-index.ts';
 import { SECRET_INDEX, secretIndex } from '../indexes/secret-references.ts';
 import {
+  cloudClusters,
   clusterMachines,
   machineClasses,
   machineDeployments,
@@ -53,6 +55,7 @@ const CLASSES = 'MachineClasses: autoscalers are not told what new Nodes would l
 const POLICIES = 'NodeLabelPolicies: node templates may ask for any label';
 
 /** Definitions and roles of earlier releases do not have them. */
+const CLUSTERS = 'Clusters of Mirantis Container Cloud: maintenance waits for none, and they limit no labels';
 const POOLS = 'MachinePools of Mirantis Container Cloud: no pool is served';
 
 /** All that controllers read from caches, with every index that anybody needs. */
@@ -68,6 +71,7 @@ export class Caches {
   readonly ofTarget: ClusterCaches | undefined;
   readonly #labelPolicies: Informer<NodeLabelPolicy> | undefined;
   readonly #clusterMachines: Informer<ClusterMachine> | undefined;
+  readonly #cloudClusters: Informer<CloudCluster> | undefined;
   readonly #machinePools: Informer<MachinePool> | undefined;
   readonly #classes: Informer<MachineClass> | undefined;
   readonly #secrets: Informer<KubeObject> | undefined;
@@ -91,10 +95,13 @@ export class Caches {
     }
     if (isMirantis) {
       this.#clusterMachines = control.add(clusterMachines, { namespace });
+      this.#cloudClusters = control.add(cloudClusters, { namespace, optionalFor: CLUSTERS });
       this.#machinePools = control.add(machinePools, { namespace, optionalFor: POOLS });
     }
-    if (runsMachines) {
+    if (runsMachines || isMirantis) {
       this.#labelPolicies = control.add(nodeLabelPolicies, { namespace, optionalFor: POLICIES });
+    }
+    if (runsMachines) {
       this.#secrets = control.add<KubeObject>(secrets, { namespace, metadataOnly: true });
     }
     const target = clusters.target && new ClusterCaches(clusters.target, { ...options, roleFile: files.target });
@@ -126,6 +133,11 @@ export class Caches {
   /** Of the same; empty while they are not served. */
   get machinePools(): Informer<MachinePool> {
     return required('MachinePools', this.#machinePools);
+  }
+
+  /** Of the same. */
+  get cloudClusters(): Informer<CloudCluster> {
+    return required('Clusters', this.#cloudClusters);
   }
 
   get labelPolicies(): Informer<NodeLabelPolicy> {

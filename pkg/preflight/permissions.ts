@@ -108,11 +108,15 @@ function managerRules(file: string, { namespace, isAutoscaled, isElected }: Work
 
 function mirantisRules({ namespace }: Workload): readonly Rule[] {
   const ours = { cluster: 'control', group: GROUP, namespace, file: MIRANTIS_ROLES } as const;
+  const clusters = { ...ours, lost: 'maintenance waits for no Cluster, and Clusters limit no labels' };
   const pools = { ...ours, lost: 'no MachinePool is served' };
   return [
     { ...ours, group: CLUSTER_GROUP, resources: ['machines'], verbs: ['list', 'watch', 'patch', 'delete'] },
     { ...pools, group: CLUSTER_GROUP, resources: ['machines'], verbs: ['create'] },
     { ...ours, group: CLUSTER_GROUP, resources: ['machines/status'], verbs: ['patch'] },
+    { ...clusters, group: CLUSTER_GROUP, resources: ['clusters'], verbs: ['list', 'watch'] },
+    { ...clusters, group: CLUSTER_GROUP, resources: ['clusters/status'], verbs: ['patch'] },
+    { ...clusters, resources: ['nodelabelpolicies'], verbs: ['list', 'watch', 'create', 'patch', 'delete'] },
     { ...pools, group: KAAS_GROUP, resources: ['machinepools'], verbs: ['list', 'watch', 'patch'] },
     { ...pools, group: KAAS_GROUP, resources: ['machinepools/status'], verbs: ['patch'] },
     { ...pools, resources: ['machinedeployments'], verbs: ['create', 'delete'] },

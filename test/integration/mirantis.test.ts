@@ -16,6 +16,7 @@ import {
   machineDeployments,
   machinePools,
   machines,
+  nodeLabelPolicies,
   nodes,
 } from '../../pkg/kube/resource.ts';
 import { secret } from '../builders.ts';
@@ -451,4 +452,46 @@ test('a pool makes its Machines, scales from both sides, labels without and roll
     world.user.reader.get(machineDeployments, { namespace: world.namespace, name });
   expect(await world.isMissing(deployment as never)).toBe(true);
   await members(name, 0, {});
+});
+
+test('a Cluster admits the maintenance of its Machines, and limits the labels of its Nodes', async () => {
+  const clusters = `/apis/cluster.k8s.io/v1alpha1/namespaces/${world.namespace}/clusters`;
+  const metadata = { name: 'example-cluster', labels: { 'kaas.mirantis.com/provider': 'openstack' } };
+  const cluster = { apiVersion: 'cluster.k8s.io/v1alpha1', kind: 'Cluster', metadata };
+  const contentType = 'application/merge-patch+json';
+  const change = async (body: object, subresource = ''): Promise<void> => {
+    const url = `${clusters}/example-cluster${subresource}`;
+    expect(await api.request(url, { method: 'PATCH', contentType, body })).toMatchObject({ status: 200 });
+  };
+  const maintained = (maintenance: boolean): object => ({ spec: { providerSpec: { value: { maintenance } } } });
+  const name = 'mirantis-clustered';
+  await apply(documented(name, { deletionPolicy: 'unsafe', nodeLabels: [{ key: 'rack', value: '7' }] }));
+  await shows(name, { status: 'Ready' });
+  expect(await api.request(clusters, { method: 'POST', body: cluster })).toMatchObject({ status: 201 });
+
+  await change(
+    { status: { providerStatus: { releaseRef: { current: { allowedNodeLabels: [{ key: 'rack' }] } } } } },
+    '/status',
+  );
+  await eventually(async () => {
+    const { items } = await world.user.reader.list(nodeLabelPolicies, { namespace: world.namespace });
+    expect(items.map((one) => one.spec.allowed)).toEqual([[{ key: 'rack' }]]);
+  }, PATIENCE);
+  await edit(name, { maintenance: true, nodeLabels: [{ key: 'forbidden', value: '7' }] });
+  await complains(name, 'ClusterNotInMaintenance');
+  await change(maintained(true));
+  await shows(name, { maintenance: true });
+  await complains(name, 'label forbidden (NodeLabelPolicy mcc-example-cluster does not allow this key)');
+  await change(maintained(false));
+  await edit(name, { maintenance: false });
+  await shows(name, { maintenance: false });
+  await eventually(async () => {
+    const answer = await api.request(`${clusters}/example-cluster`);
+    expect(answer.body).toMatchObject({ status: { providerStatus: { maintenance: false } } });
+  }, PATIENCE);
+
+  await api.request(`${clusters}/example-cluster`, { method: 'DELETE' });
+  await eventually(async () => {
+    expect((await world.user.reader.list(nodeLabelPolicies, { namespace: world.namespace })).items).toEqual([]);
+  }, PATIENCE);
 });

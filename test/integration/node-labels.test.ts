@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -105,7 +106,19 @@ test('what a policy does not allow is refused where a user asks for it, and noth
   await eventually(async () => {
     await expect(create('refused', { tier: 'db', rack: '7' })).rejects.toThrow(forbidden);
   }, PATIENCE);
+  await writer.create('create', nodeLabelPolicies, {
+    metadata: { namespace, name: 'of-others' },
+    spec: { machineLabels: { team: 'other' }, allowed: [] },
+  });
   await create('allowed', { tier: 'cache', zone: 'anything' });
+  await eventually(async () => {
+    const other = deployment(`other-${randomBytes(3).toString('hex')}`, { zone: 'a' });
+    Object.assign(other.spec.template.metadata?.labels ?? {}, { team: 'other' });
+    await expect(writer.create('create', machineDeployments, forCreation(other))).rejects.toThrow(
+      /NodeLabelPolicy of-others does not allow label zone=a/,
+    );
+  }, PATIENCE);
+  await create('still-allowed', { zone: 'anything' });
 
   // What was there before may stay, and all else of it may change.
   const before = await reader.get(machineDeployments, { namespace, name: 'before' });

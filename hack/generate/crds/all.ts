@@ -1,3 +1,4 @@
+import { cloudCluster } from './cloud-cluster.ts';
 import { clusterMachine } from './cluster-machine.ts';
 import { customResourceDefinition, fileName, toYaml } from './definition.ts';
 import { machine } from './machine.ts';
@@ -15,7 +16,7 @@ const ORIGINALS = [machineDeployment, machineSet, machine, machineClass];
 export const DEFINITIONS = [...ORIGINALS, nodeLabelPolicy];
 
 /** Kinds of front ends, which are not installed with the others. */
-const FRONT_ENDS = [clusterMachine, machinePool];
+const FRONT_ENDS = [cloudCluster, clusterMachine, machinePool];
 
 /** Files by path: the CRDs, and the same without our additions, for tests of what the original has stored. */
 export function crdFiles(): Map<string, string> {

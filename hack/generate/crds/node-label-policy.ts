@@ -1,5 +1,5 @@
 import type { Definition } from './definition.ts';
-import { listOf, object, text } from './schema.ts';
+import { listOf, mapOf, object, text } from './schema.ts';
 
 /** The kind NodeLabelPolicy. */
 export const nodeLabelPolicy: Definition = {
@@ -13,6 +13,11 @@ export const nodeLabelPolicy: Definition = {
   hasScale: false,
   properties: {
     spec: object('What is allowed.', {
+      machineLabels: mapOf(
+        'Machines that it concerns: those with all of these labels. Absent: all of the namespace.',
+        text('Value of the label.', { maxLength: 63 }),
+        { maxProperties: 20 },
+      ),
       allowed: listOf(
         'Labels that may be asked for, by key, and by value where one is given. An empty list allows none.',
         object(

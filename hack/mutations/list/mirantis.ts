@@ -5,6 +5,7 @@ const ITS_TEST = ['pkg/controllers/mirantis/controller.test.ts'];
 
 const POOLS = 'pkg/controllers/mirantis/pool-controller.ts';
 const TEST_OF_POOLS = ['pkg/controllers/mirantis/pool-controller.test.ts'];
+const TEST_OF_CLUSTERS = ['pkg/controllers/mirantis/cluster-controller.test.ts'];
 
 /** The front end for Mirantis Container Cloud. */
 export const MIRANTIS: readonly Mutation[] = [
@@ -70,5 +71,26 @@ export const MIRANTIS: readonly Mutation[] = [
     to: 'if (known === undefined) return { scaleTo: asked };',
     why: 'A pool that is scaled is set back to what an autoscaler chose.',
     tests: ['pkg/controllers/mirantis/pool-wanted.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/mirantis/cluster-wanted.ts',
+    from: 'if (isHeld || !isPausedHere)',
+    to: 'if (isHeld)',
+    why: 'A rollout that a user has paused goes on.',
+    tests: TEST_OF_CLUSTERS,
+  },
+  {
+    file: 'pkg/controllers/mirantis/clusters.ts',
+    from: '(value === undefined || this.inMaintenance(cluster).length > 0)',
+    to: '(value !== undefined && this.inMaintenance(cluster).length > 0)',
+    why: 'A value that cannot be read lets rollouts of a Cluster in maintenance go on.',
+    tests: TEST_OF_CLUSTERS,
+  },
+  {
+    file: 'pkg/controllers/machine/node/allowed-labels.ts',
+    from: 'all.filter((policy) => concerns(policy, machine))',
+    to: 'all',
+    why: 'A Cluster limits the labels of all the others of its namespace.',
+    tests: ['pkg/controllers/machine/node/allowed-labels.test.ts'],
   },
 ];

@@ -13,7 +13,9 @@ import { clusterMachines, machines } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Targets } from '../../targets/targets.ts';
+import { asksMaintenance } from '../machines/maintenance.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
+import type { Clusters } from './clusters.ts';
 import { found } from './found.ts';
 import { isHeld, isRefused, lookAgain, SERVED_PROVIDER, type Synced } from './front-end.ts';
 import type { MadeClasses } from './made-classes.ts';
@@ -39,6 +41,7 @@ export interface MirantisDeps {
   readonly classes: Lister<MachineClass>;
   /** Undefined without a target cluster. */
   readonly nodes: Lister<Node> | undefined;
+  readonly clusters: Pick<Clusters, 'of' | 'admitsMaintenance'>;
   readonly madeClasses: MadeClasses;
   /** Live reads: whether a Machine is gone. */
   readonly reader: Reader;
@@ -74,8 +77,12 @@ export class MirantisController {
     if (ours === undefined && hasHadItsMachine(machine)) return await this.#follow(machine, signal);
 
     const { value, problems } = readProviderValue(machine);
-    const synced = value === undefined ? { object: machine, problems } : await this.#sync(machine, ours, value, signal);
-    await this.#tell(synced, signal);
+    const admitted = value && this.#admitted(machine, ours, value);
+    const synced =
+      admitted === undefined
+        ? { object: machine, problems: problems ?? [] }
+        : await this.#sync(machine, ours, admitted.value, signal);
+    await this.#tell({ ...synced, problems: [...synced.problems, ...(admitted?.problems ?? [])] }, signal);
     await this.#deps.madeClasses.removeUnused(machine.metadata.namespace, signal);
     return synced.again ?? stop;
   }
@@ -84,6 +91,23 @@ export class MirantisController {
   #oursOf(machine: ClusterMachine): Machine | undefined {
     const named = this.#deps.machines.get(keyOf(machine));
     return named !== undefined && areOne(machine, named) ? named : undefined;
+  }
+
+  /** What is asked for, without a maintenance for which the Cluster is not in maintenance. One that has begun goes on. */
+  #admitted(
+    machine: ClusterMachine,
+    ours: Machine | undefined,
+    value: ProviderValue,
+  ): { readonly value: ProviderValue; readonly problems: readonly Problem[] } {
+    const { clusters } = this.#deps;
+    const cluster = clusters.of(machine);
+    const hasBegun = ours !== undefined && asksMaintenance(ours, undefined);
+    if (!value.maintenance || hasBegun || cluster === undefined || clusters.admitsMaintenance(cluster)) {
+      return { value, problems: [] };
+    }
+    const { name } = cluster.metadata;
+    const problem = `spec.providerSpec.value.maintenance: Cluster ${name} is not in maintenance; set it there first (ClusterNotInMaintenance)`;
+    return { value: { ...value, maintenance: false }, problems: [problem] };
   }
 
   /** Makes our Machine, or has it follow. What the API server refuses is a problem of the object. */

@@ -2,23 +2,29 @@ import { MANAGER_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import type { Reconcile } from '../../reconcile/worker.ts';
+import { ClusterController } from './cluster-controller.ts';
+import { Clusters } from './clusters.ts';
 import { MirantisController } from './controller.ts';
 import { servedBy, type ServedKind } from './keys.ts';
 import { MadeClasses } from './made-classes.ts';
 import { PoolController } from './pool-controller.ts';
-import { wakeClusterMachines, wakePools } from './wake.ts';
+import { wakeClusterMachines, wakeClusters, wakePools } from './wake.ts';
 
-/** The front end for Machines and MachinePools of Mirantis Container Cloud. */
+/** The front end for Machines, MachinePools and Clusters of Mirantis Container Cloud. */
 export function mirantis(operator: Operator): Controller {
   const { caches, reader, log } = operator;
   const { clusterMachines, machinePools, machines, machineSets, machineDeployments, classes, nodes } = caches;
+  const { cloudClusters, labelPolicies } = caches;
   const { writer, targets } = operator.under(MANAGER_LEASE);
   const madeClasses = new MadeClasses({ classes, machines, machineSets, machineDeployments, reader, writer });
-  const shared = { clusterMachines, machines, madeClasses, reader, writer, targets, log };
+  const clusters = new Clusters({ cloudClusters, clusterMachines, machineDeployments, machines });
+  const shared = { clusterMachines, machines, clusters, madeClasses, reader, writer, targets, log };
   const machine = new MirantisController({ ...shared, classes, nodes });
   const pool = new PoolController({ ...shared, machinePools, machineSets, machineDeployments });
+  const cluster = new ClusterController({ cloudClusters, labelPolicies, clusters, writer });
   const reconcile: Readonly<Record<ServedKind, Reconcile>> = {
     Machine: (key, signal) => machine.reconcile(key, signal),
+    Cluster: (key, signal) => cluster.reconcile(key, signal),
     MachinePool: (key, signal) => pool.reconcile(key, signal),
   };
   return {
@@ -32,6 +38,10 @@ export function mirantis(operator: Operator): Controller {
       return reconcile[kind](key, signal, passLog);
     },
     needsTarget: () => false,
-    watches: [(queue) => wakeClusterMachines(caches, queue), (queue) => wakePools(caches, queue)],
+    watches: [
+      (queue) => wakeClusterMachines(caches, queue),
+      (queue) => wakePools(caches, queue),
+      (queue) => wakeClusters(caches, queue),
+    ],
   };
 }

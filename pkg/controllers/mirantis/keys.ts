@@ -1,7 +1,7 @@
 import { keyOf, type KubeObject } from '../../apis/meta.ts';
 
 /** Kinds that the front end serves: one queue for all of them, so that their passes take turns. */
-export const SERVED_KINDS = ['Machine', 'MachinePool'] as const;
+export const SERVED_KINDS = ['Machine', 'MachinePool', 'Cluster'] as const;
 
 /** One of them. */
 export type ServedKind = (typeof SERVED_KINDS)[number];

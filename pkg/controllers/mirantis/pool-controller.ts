@@ -16,6 +16,9 @@ import type { Logger } from '../../log/logger.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Targets } from '../../targets/targets.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
+import { readCluster } from './cluster-value.ts';
+import { updateOrderFor } from './cluster-wanted.ts';
+import type { Clusters } from './clusters.ts';
 import { found } from './found.ts';
 import { isHeld, isRefused, lookAgain, SERVED_PROVIDER, type Synced } from './front-end.ts';
 import type { MadeClasses } from './made-classes.ts';
@@ -30,6 +33,7 @@ import {
   movedLabels,
   ownerReferenceOf,
   replicasPlan,
+  type FromElsewhere,
 } from './pool-wanted.ts';
 import type { Problem } from './reading.ts';
 import { changeOfStatus } from './told-status.ts';
@@ -43,6 +47,7 @@ export interface PoolDeps {
   /** With the index CONTROLLER_INDEX, both. */
   readonly machineSets: Lister<MachineSet>;
   readonly machines: Lister<Machine>;
+  readonly clusters: Clusters;
   readonly madeClasses: MadeClasses;
   /** Live reads: whether a MachineDeployment is gone. */
   readonly reader: Reader;
@@ -166,12 +171,25 @@ export class PoolController {
     const wanted = await madeClasses.wantedBy(pool, value.machine.server, signal);
     const problems = wanted.problems ?? (await madeClasses.provide(wanted.value, signal));
     const className = wanted.value === undefined || problems.length > 0 ? undefined : wanted.value.metadata.name;
-    const change = deploymentChange(ours, value, className ?? classNameOf({ spec: ours.spec.template.spec ?? {} }));
+    const change = deploymentChange(ours, value, {
+      className: className ?? classNameOf({ spec: ours.spec.template.spec ?? {} }),
+      ...this.#fromCluster(pool),
+    });
     if (change !== undefined) {
       const patch = mergePatchIfUnchanged(ours, change);
       await writer.patch('change', machineDeployments, refOf(ours), patch, { signal });
     }
     return { object: pool, problems, ...(problems.length > 0 && { again: lookAgain('settings of the Cluster') }) };
+  }
+
+  /** What the Cluster of a pool says about its rollouts. Without a Cluster they go on, unless nobody knows whether there is one. */
+  #fromCluster(pool: MachinePool): Pick<FromElsewhere, 'updateOrder' | 'isHeld'> {
+    const { clusters } = this.#deps;
+    const cluster = clusters.of(pool);
+    if (cluster === undefined) return { updateOrder: undefined, isHeld: clusters.isKnown ? false : undefined };
+    const { value } = readCluster(cluster);
+    const updateOrder = value && updateOrderFor(pool, cluster.metadata.name, value);
+    return { updateOrder, isHeld: clusters.holdsRollouts(cluster) };
   }
 
   /** A Machine of their API for each of its Machines, which says what the pool says. The problems are what was refused. */

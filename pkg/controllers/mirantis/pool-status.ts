@@ -2,6 +2,7 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { ProviderCondition } from '../../apis/mirantis/machine.ts';
 import type { MachinePool, PoolStatus } from '../../apis/mirantis/pool.ts';
+import { listed } from './listed.ts';
 import type { Problem } from './reading.ts';
 
 /** All that the status of a pool follows from. */
@@ -53,9 +54,4 @@ function lcm({ deployment, problems }: KnownPool): Omit<ProviderCondition, 'type
 function isTelling({ type, status, message = '' }: { type: string; status: string; message?: string }): boolean {
   if (message === '') return false;
   return type === 'Progressing' ? status !== 'True' : type !== 'Available' && status === 'True';
-}
-
-/** Others may have written anything there. */
-function listed<T>(given: readonly T[] | undefined): readonly T[] {
-  return Array.isArray(given) ? given : [];
 }

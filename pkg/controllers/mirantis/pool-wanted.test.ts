@@ -15,6 +15,8 @@ import {
   replicasPlan,
 } from './pool-wanted.ts';
 
+/** Of a pool without a Cluster. */
+const NOTHING = { updateOrder: undefined, isHeld: undefined };
 const AT = 'spec.machineSpec.providerSpec.value';
 const REPLICAS = 'machine.sapcloud.io/front-end-replicas';
 const POLICY = 'machine.sapcloud.io/deletion-policy';
@@ -114,13 +116,13 @@ describe('the MachineDeployment of a pool', () => {
       change: { metadata: { annotations: { [REPLICAS]: '5' } }, spec: { replicas: 5 } },
     },
   ])('follows: $what', ({ pool, className = 'mcc-1', change }) => {
-    expect(deploymentChange(deployed(), valueOf(pool), className)).toEqual(change);
+    expect(deploymentChange(deployed(), valueOf(pool), { className, ...NOTHING })).toEqual(change);
   });
 
   test('loses the policy that its pool has no more', () => {
     const before = deployed(machinePool({ deletionPolicy: 'forced' }));
 
-    expect(deploymentChange(before, valueOf(machinePool()), 'mcc-1')).toEqual({
+    expect(deploymentChange(before, valueOf(machinePool()), { className: 'mcc-1', ...NOTHING })).toEqual({
       metadata: { annotations: { [POLICY]: null } },
     });
   });

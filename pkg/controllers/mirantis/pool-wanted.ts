@@ -5,6 +5,7 @@ import {
   FRONT_END_REPLICAS_ANNOTATION,
   MACHINE_FINALIZER,
   MADE_FOR_LABEL,
+  UPDATE_ORDER_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
@@ -21,6 +22,7 @@ import { KAAS_GROUP, KAAS_VERSION, type MachinePool } from '../../apis/mirantis/
 import type { New } from '../../kube/client.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import type { MergePatch } from '../../kube/patch.ts';
+import { pauseChange } from './cluster-wanted.ts';
 import type { PoolValue } from './pool-value.ts';
 import { copiedLabelsOf, MADE_FOR } from './wanted.ts';
 
@@ -82,17 +84,30 @@ export function movedLabels(pool: MachinePool, { spec }: MachineDeployment): rea
   return [CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL].filter((key) => was[key] !== now[key]);
 }
 
+/** What a MachineDeployment has not from its pool alone. */
+export interface FromElsewhere {
+  readonly className: string;
+  /** Undefined: it is left as it is. */
+  readonly updateOrder: string | undefined;
+  /** Whether its rollouts are held; undefined: nobody knows, it is left as it is. */
+  readonly isHeld: boolean | undefined;
+}
+
 /** What has to change of a MachineDeployment so that it is as its pool asks for; undefined: nothing. */
 export function deploymentChange(
   deployment: MachineDeployment,
   value: PoolValue,
-  className: string,
+  { className, updateOrder, isHeld }: FromElsewhere,
 ): MergePatch<MachineDeployment> | undefined {
   const { metadata, spec } = deployment;
+  const pause = isHeld === undefined ? { annotations: {}, spec: {} } : pauseChange(deployment, isHeld);
+  const isOrdered = updateOrder === undefined || metadata.annotations?.[UPDATE_ORDER_ANNOTATION] === updateOrder;
   const scaleTo = replicasPlan(deployment, value.replicas).scaleTo;
   const annotations = {
     ...replacing(picked(metadata.annotations, [DELETION_POLICY_ANNOTATION]), policyOf(value)),
     ...(scaleTo !== undefined && { [FRONT_END_REPLICAS_ANNOTATION]: String(scaleTo) }),
+    ...(!isOrdered && { [UPDATE_ORDER_ANNOTATION]: updateOrder }),
+    ...pause.annotations,
   };
   const labels = replacing(spec.template.spec?.nodeTemplate?.metadata?.labels ?? {}, { ...value.machine.nodeLabels });
   const isOfClass = spec.template.spec?.class?.name === className;
@@ -103,6 +118,7 @@ export function deploymentChange(
   const changed = {
     ...(scaleTo !== undefined && scaleTo !== spec.replicas && { replicas: scaleTo }),
     ...(!isEmpty(machine) && { template: { spec: machine } }),
+    ...pause.spec,
   };
   if (isEmpty(annotations) && isEmpty(changed)) return undefined;
   return { ...(!isEmpty(annotations) && { metadata: { annotations } }), ...(!isEmpty(changed) && { spec: changed }) };

@@ -12,6 +12,7 @@ import type { Node } from '../../apis/wire.ts';
 import { maintenanceOf } from '../machines/maintenance.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
 import { preparationShownBy } from '../machines/prepared-deletion.ts';
+import { listed } from './listed.ts';
 import type { Problem } from './reading.ts';
 
 /** All that the status of a Machine follows from. */
@@ -35,7 +36,7 @@ export function providerStatusOf(known: Known): {
   [Member in keyof ProviderStatus]-?: ProviderStatus[Member] | undefined;
 } {
   const { machine, ours, node, upgradeIndex } = known;
-  const others = (machine.status?.providerStatus?.conditions ?? []).filter(({ type }) => !OWN_CONDITIONS.has(type));
+  const others = listed(machine.status?.providerStatus?.conditions).filter(({ type }) => !OWN_CONDITIONS.has(type));
   const providerID = ours === undefined ? '' : providerIDOf(ours);
   const phase = ours === undefined ? '' : phaseOf(ours);
   const prepared = ours === undefined ? undefined : preparationShownBy(ours)?.reason;

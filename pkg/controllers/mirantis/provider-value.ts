@@ -39,6 +39,16 @@ const KIND = 'OpenstackMachineProviderSpec';
 const LABEL_KEY = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
+/** Whether something is the key of a label. */
+export function isLabelKey(text: unknown): text is string {
+  return typeof text === 'string' && LABEL_KEY.test(text);
+}
+
+/** Whether something is the value of a label. */
+export function isLabelValue(text: unknown): text is string {
+  return typeof text === 'string' && LABEL_VALUE.test(text);
+}
+
 /** Reads the value of a Machine; every problem is named at once. */
 export function readProviderValue(machine: Pick<ClusterMachine, 'spec'>): Read<ProviderValue> {
   return readValue(machine.spec?.providerSpec?.value, PATH);
@@ -110,10 +120,10 @@ function readLabels(given: readonly unknown[], path: string): Read<Record<string
   const problems = given.flatMap((entry, i) => {
     const label = new Reading(entry, `${path}.nodeLabels[${i}]`);
     const [key, text] = [label.raw('key'), label.raw('value') ?? ''];
-    if (typeof key !== 'string' || !LABEL_KEY.test(key)) label.wrong('key', 'must be the key of a label');
+    if (!isLabelKey(key)) label.wrong('key', 'must be the key of a label');
     else if (labels.has(key) && labels.get(key) !== text) label.wrong('key', `${key} is there twice, remove one`);
-    if (typeof text !== 'string' || !LABEL_VALUE.test(text)) label.wrong('value', 'must be the value of a label');
-    else if (typeof key === 'string') labels.set(key, text);
+    if (!isLabelValue(text)) label.wrong('value', 'must be the value of a label');
+    else if (isLabelKey(key)) labels.set(key, text);
     return label.problems;
   });
   return problems.length > 0 ? { problems } : { value: Object.fromEntries(labels) };

@@ -2,11 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { NodeLabelPolicy } from '../../apis/machine/v1alpha1/node-label-policy.ts';
 import { controllerOf, isBeingDeleted, keyBeside, keyOf, type KubeObject } from '../../apis/meta.ts';
-import { POOL_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
+import type { CloudCluster } from '../../apis/mirantis/cluster.ts';
+import { CLUSTER_NAME_LABEL, POOL_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
 import { KAAS_GROUP, type MachinePool } from '../../apis/mirantis/pool.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
+import { isUnderMaintenance } from '../machines/maintenance.ts';
 import { priorityFor } from '../replicas/wake.ts';
 import { queueKeyOf } from './keys.ts';
 import { readProviderValue } from './provider-value.ts';
@@ -76,12 +79,59 @@ export function wakePools(watched: Watched, queue: Queue): void {
   });
 }
 
+interface WatchedClusters extends Watched {
+  readonly cloudClusters: Informer<CloudCluster>;
+  readonly labelPolicies: Informer<NodeLabelPolicy>;
+}
+
+/**
+ * Enqueues a Cluster, with its Machines and pools, when it changes; and the Cluster and its pools when one of its Machines begins or ends
+ * maintenance, the Cluster alone when its rollouts begin to be held or its NodeLabelPolicy changes.
+ */
+export function wakeClusters(watched: WatchedClusters, queue: Queue): void {
+  const { cloudClusters, clusterMachines, machinePools, machines, machineDeployments, labelPolicies } = watched;
+  const wakePoolsOf = (place: string): void => {
+    for (const one of machinePools.list()) if (placeOf(one) === place) queue.add(queueKeyOf('MachinePool', one), 'low');
+  };
+  const wake = (holder: KubeObject, name: string | undefined): CloudCluster | undefined => {
+    const cluster = name === undefined ? undefined : cloudClusters.get(keyBeside(holder, name));
+    if (cluster !== undefined) queue.add(queueKeyOf('Cluster', cluster));
+    return cluster;
+  };
+  cloudClusters.onChange((old, current) => {
+    const cluster = current ?? old;
+    if (cluster === undefined) return;
+    queue.add(queueKeyOf('Cluster', cluster), priorityFor(cloudClusters, isBeingDeleted(cluster)));
+    const place = keyOf(cluster);
+    wakePoolsOf(place);
+    for (const one of clusterMachines.list()) if (placeOf(one) === place) queue.add(queueKeyOf('Machine', one), 'low');
+  });
+  machines.onChange((old, current) => {
+    const machine = current ?? old;
+    if (machine === undefined) return;
+    const [before, after] = [old, current].map((one) => one !== undefined && isUnderMaintenance(one));
+    if (before === after) return;
+    if (wake(machine, clusterNameOf(machine)) !== undefined) wakePoolsOf(placeOf(machine));
+  });
+  machineDeployments.onChange((old, current) => {
+    const deployment = current ?? old;
+    if (deployment === undefined || (old !== undefined && old.spec.paused === current?.spec.paused)) return;
+    wake(deployment, deployment.spec.template?.metadata?.labels?.[CLUSTER_NAME_LABEL]);
+  });
+  labelPolicies.onChange((old, current) => {
+    const owner = current ?? old;
+    const reference = owner && controllerOf(owner);
+    if (owner !== undefined && reference?.kind === 'Cluster') wake(owner, reference.name);
+  });
+}
+
 /** What the order of upgrades follows from. */
 function orderOf(machine: ClusterMachine | undefined): string | undefined {
   if (machine === undefined) return undefined;
   return `${placeOf(machine)} ${readProviderValue(machine).value?.upgradeIndex ?? ''}`;
 }
 
-function placeOf(machine: ClusterMachine): string {
-  return `${machine.metadata.namespace ?? ''}/${clusterNameOf(machine)}`;
+/** Key of the Cluster of an object. */
+function placeOf(holder: KubeObject): string {
+  return keyBeside(holder, clusterNameOf(holder));
 }

@@ -68,6 +68,8 @@ export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
 export const MADE_MACHINE_ANNOTATION = 'machine.sapcloud.io/made-machine-uid';
 /** On MachineDeployments that were made for objects of another API: how many replicas that asked for when we last looked. */
 export const FRONT_END_REPLICAS_ANNOTATION = 'machine.sapcloud.io/front-end-replicas';
+/** On MachineDeployments: `true` says that it was we who paused them, for the maintenance of a Cluster of another API. */
+export const PAUSED_BY_FRONT_END_ANNOTATION = 'machine.sapcloud.io/paused-by-front-end';
 /** On objects of another API: keeps them until what was made for them is gone. */
 export const FRONT_END_FINALIZER = 'machine.sapcloud.io/front-end';
 /** On bootstrap token Secrets: UID of the Machine that the token is for. */

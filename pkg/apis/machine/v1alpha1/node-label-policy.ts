@@ -9,5 +9,9 @@ export interface AllowedLabel {
 
 /** Which labels the node templates of Machines in its namespace may ask for. It belongs to Machinist; the original has no such kind. */
 export interface NodeLabelPolicy extends KubeObject {
-  spec: { readonly allowed?: readonly AllowedLabel[] };
+  spec: {
+    /** Only Machines with all of these labels are concerned; absent: all. */
+    readonly machineLabels?: Readonly<Record<string, string>>;
+    readonly allowed?: readonly AllowedLabel[];
+  };
 }

@@ -22,6 +22,26 @@ interface Row {
   readonly refused?: readonly string[];
 }
 
+/** A policy of Machines with these labels, which allows nothing. */
+const policyOf = (machineLabels: Readonly<Record<string, string>>): NodeLabelPolicy => ({
+  ...policy('p'),
+  spec: { machineLabels },
+});
+
+test.each([
+  { labels: {}, refused: 1 },
+  { labels: { pool: 'a' }, refused: 1 },
+  { labels: { pool: 'b' }, refused: 0 },
+  { labels: { pool: 'a', other: 'x' }, refused: 0 },
+])('a policy concerns Machines with all of $labels: $refused refused', ({ labels, refused }) => {
+  const it = machine((m) => {
+    m.metadata.labels = { pool: 'a' };
+    m.spec.nodeTemplate = { metadata: { labels: { tier: 'web' } } };
+  });
+
+  expect(judgeLabels(it, node(), [policyOf(labels)]).refusals).toHaveLength(refused);
+});
+
 test.each<Row>([
   { title: 'anything without a policy', policies: [], asked: { a: '1' }, labels: { a: '1' } },
   {

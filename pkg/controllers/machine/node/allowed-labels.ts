@@ -16,10 +16,11 @@ export interface LabelVerdict {
 }
 
 /**
- * Judges the labels that the template of `machine` asks for; each of `policies` must allow a label, and without one any is. What the Node
+ * Judges the labels that the template of `machine` asks for; each of `policies` that concerns it must allow a label, and without one any is. What the Node
  * was given while it was allowed stays as it is.
  */
-export function judgeLabels(machine: Machine, node: Node, policies: readonly NodeLabelPolicy[]): LabelVerdict {
+export function judgeLabels(machine: Machine, node: Node, all: readonly NodeLabelPolicy[]): LabelVerdict {
+  const policies = all.filter((policy) => concerns(policy, machine));
   const asked = machine.spec.nodeTemplate?.metadata?.labels ?? {};
   const labels: Record<string, string> = {};
   const refusals: Refusal[] = [];
@@ -33,6 +34,10 @@ export function judgeLabels(machine: Machine, node: Node, policies: readonly Nod
     if (refuser !== undefined && given !== value) refusals.push({ what: `label ${key}`, why: reasonOf(refuser, key) });
   }
   return { labels, refusals };
+}
+
+function concerns({ spec: { machineLabels = {} } }: NodeLabelPolicy, { metadata: { labels } }: Machine): boolean {
+  return Object.entries(machineLabels).every(([key, value]) => labels?.[key] === value);
 }
 
 function allows({ spec: { allowed = [] } }: NodeLabelPolicy, key: string, value: string): boolean {

@@ -1,0 +1,255 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { cloudCluster, clusterMachine, machinePool } from '../../../test/cluster-machine.ts';
+import { FrontEndWorld } from '../../../test/front-end-world.ts';
+import type { CloudCluster } from '../../apis/mirantis/cluster.ts';
+import { ApiError } from '../../kube/errors.ts';
+import {
+  cloudClusters,
+  clusterMachines,
+  machineDeployments,
+  machinePools,
+  nodeLabelPolicies,
+} from '../../kube/resource.ts';
+import { readAllowedLabels, readCluster } from './cluster-value.ts';
+
+const KEY = 'default/cluster-1';
+const POOL = 'default/pool-1';
+const MACHINE = 'default/m-1';
+const AT = 'status.providerStatus.releaseRef.current.allowedNodeLabels';
+const allowing = (...allowedNodeLabels: readonly unknown[]): object => ({
+  releaseRef: { current: { allowedNodeLabels } },
+});
+
+/** A Cluster with a pool and a Machine that belongs to none. */
+class World extends FrontEndWorld {
+  constructor(cluster: CloudCluster = cloudCluster()) {
+    super();
+    this.show(cloudClusters, cluster);
+  }
+
+  async rest(): Promise<void> {
+    await this.settle(async () => {
+      await this.passOfCluster(KEY).catch(() => undefined);
+      await this.passOfPool(POOL).catch(() => undefined);
+      await this.pass(MACHINE).catch(() => undefined);
+    });
+  }
+
+  get cluster(): CloudCluster | undefined {
+    return this.clusters.get(KEY);
+  }
+
+  get lcm(): unknown {
+    return this.cluster?.status?.providerStatus?.conditions?.find(({ type }) => type === 'LCM');
+  }
+
+  get paused(): unknown {
+    return this.deployments.get(POOL)?.spec.paused;
+  }
+
+  edit(value: object): void {
+    const { metadata, status } = this.cluster ?? cloudCluster();
+    this.show(cloudClusters, { ...cloudCluster(value), metadata, ...(status && { status }) });
+  }
+
+  editMachine(value: object): void {
+    const { metadata, status } = this.fronts.get(MACHINE) ?? clusterMachine();
+    this.show(clusterMachines, { ...clusterMachine(value), metadata, ...(status && { status }) });
+  }
+
+  /** What is wrong with the Machine. */
+  complaint(): string {
+    const { conditions = [] } = this.fronts.get(MACHINE)?.status?.providerStatus ?? {};
+    return conditions.find(({ type }) => type === 'LCM')?.message ?? '';
+  }
+
+  inMaintenance(): boolean {
+    return this.machines.get(MACHINE)?.metadata.annotations?.['machine.sapcloud.io/maintenance'] === 'true';
+  }
+}
+
+async function withMembers(cluster?: CloudCluster): Promise<World> {
+  const world = new World(cluster);
+  world.show(machinePools, machinePool());
+  world.show(clusterMachines, clusterMachine());
+  await world.rest();
+  return world;
+}
+
+describe('the labels that a Cluster allows', () => {
+  test('become a NodeLabelPolicy of its Machines, which follows, and goes when it says nothing any more', async () => {
+    const world = new World(cloudCluster({}, allowing({ key: 'a', displayName: 'A' }, { key: 'b', value: 'c' })));
+    await world.rest();
+
+    const policy = world.policies.get('default/mcc-cluster-1');
+    expect(policy?.spec).toEqual({
+      machineLabels: { 'cluster.sigs.k8s.io/cluster-name': 'cluster-1' },
+      allowed: [{ key: 'a' }, { key: 'b', value: 'c' }],
+    });
+    expect(policy?.metadata.ownerReferences).toMatchObject([{ kind: 'Cluster', uid: 'uid-of-cluster' }]);
+    world.show(cloudClusters, cloudCluster({}, allowing()));
+    await world.rest();
+    expect(world.policies.get('default/mcc-cluster-1')?.spec.allowed).toEqual([]);
+    world.show(cloudClusters, cloudCluster());
+    await world.rest();
+    expect(world.policies.list()).toEqual([]);
+  });
+
+  test.each([
+    { given: ['a'], says: `${AT}[0]: must be an object` },
+    { given: [{ key: 'no key' }], says: `${AT}[0].key: must be the key of a label` },
+    { given: [{ key: 'a', value: 7 }], says: `${AT}[0].value: must be the value of a label, or absent` },
+  ])('change nothing while they are wrong: $says', async ({ given, says }) => {
+    const world = new World(cloudCluster({}, allowing({ key: 'a' })));
+    await world.rest();
+
+    world.show(cloudClusters, cloudCluster({}, allowing(...given)));
+    await world.rest();
+
+    expect(world.lcm).toMatchObject({ ready: false, message: expect.stringContaining(says) });
+    expect(world.policies.get('default/mcc-cluster-1')?.spec.allowed).toEqual([{ key: 'a' }]);
+  });
+
+  test('that are no list are wrong', () => {
+    const status = { providerStatus: { releaseRef: { current: { allowedNodeLabels: 'a' } } } };
+
+    expect(readAllowedLabels({ status }).problems).toEqual([`${AT}: must be a list`]);
+  });
+
+  test('leave the NodeLabelPolicy of somebody else alone, and say so', async () => {
+    const world = new World(cloudCluster({}, allowing({ key: 'a' })));
+    const { metadata } = cloudCluster();
+    world.show(nodeLabelPolicies, { metadata: { ...metadata, name: 'mcc-cluster-1', uid: 'x' }, spec: {} });
+
+    await world.rest();
+
+    expect(world.lcm).toMatchObject({ ready: false, message: expect.stringContaining('belongs to somebody else') });
+    expect(world.policies.get('default/mcc-cluster-1')?.spec).toEqual({});
+  });
+
+  test('that the API server refuses are told, and tried again', async () => {
+    const world = new World(cloudCluster({}, allowing({ key: 'a' })));
+    world.client.failures.push(new ApiError(403, 'Forbidden', 'no'));
+
+    expect(await world.passOfCluster(KEY)).toMatchObject({ kind: 'requeue' });
+    expect(world.lcm).toMatchObject({ ready: false, message: 'refused by the API server: no' });
+    await world.rest();
+    expect(world.lcm).toMatchObject({ ready: true });
+  });
+});
+
+describe('maintenance of a Cluster', () => {
+  test('holds rollouts, then admits that of its Machines, and ends when the last of them is out of it', async () => {
+    const world = await withMembers();
+    world.editMachine({ maintenance: true });
+    await world.rest();
+    expect(world.complaint()).toContain('Cluster cluster-1 is not in maintenance');
+    expect(world.inMaintenance()).toBe(false);
+
+    world.edit({ maintenance: true });
+    await world.passOfCluster(KEY);
+    expect(world.cluster?.status?.providerStatus?.maintenance).toBe(false);
+    await world.rest();
+    expect([world.paused, world.cluster?.status?.providerStatus?.maintenance, world.inMaintenance()]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+
+    world.edit({ maintenance: false });
+    await world.rest();
+    expect([world.paused, world.cluster?.status?.providerStatus?.maintenance, world.inMaintenance()]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect(world.lcm).toMatchObject({ message: 'Maintenance ends when these Machines are out of it: m-1' });
+    world.editMachine({});
+    await world.rest();
+    expect([world.paused, world.cluster?.status?.providerStatus?.maintenance]).toEqual([false, false]);
+  });
+
+  test('leaves a MachineDeployment paused that a user has paused', async () => {
+    const world = await withMembers();
+    const deployment = world.deployments.get(POOL);
+    if (deployment === undefined) throw new Error('there is none');
+    world.show(machineDeployments, { ...deployment, spec: { ...deployment.spec, paused: true } });
+
+    world.edit({ maintenance: true });
+    await world.rest();
+    world.edit({ maintenance: false });
+    await world.rest();
+
+    expect(world.paused).toBe(true);
+  });
+
+  test('of a Cluster that is gone holds nothing any more', async () => {
+    const world = await withMembers(cloudCluster({ maintenance: true }));
+    expect(world.paused).toBe(true);
+
+    world.clusters.remove(KEY);
+    await world.rest();
+
+    expect(world.paused).toBe(false);
+  });
+
+  test('is not ended by a value that cannot be read', async () => {
+    const world = await withMembers(cloudCluster({ maintenance: true }));
+
+    world.edit({ maintenance: 'yes' });
+    await world.rest();
+
+    expect(world.paused).toBe(true);
+    expect(world.lcm).toMatchObject({
+      ready: false,
+      message: 'spec.providerSpec.value.maintenance: must be true or false',
+    });
+  });
+
+  test('is not asked for where there is no Cluster: a Machine goes into maintenance alone', async () => {
+    const world = await withMembers();
+    world.clusters.remove(KEY);
+
+    world.editMachine({ maintenance: true });
+    await world.rest();
+
+    expect(world.inMaintenance()).toBe(true);
+  });
+});
+
+test.each([
+  { dedicatedControlPlane: undefined, isControlPlane: false, order: 'cluster-1/1' },
+  { dedicatedControlPlane: false, isControlPlane: false, order: 'cluster-1/1' },
+  { dedicatedControlPlane: true, isControlPlane: false, order: 'cluster-1/1/first' },
+  { dedicatedControlPlane: true, isControlPlane: true, order: 'cluster-1/0' },
+])('dedicatedControlPlane $dedicatedControlPlane: the order of a pool is $order', async (row) => {
+  const { dedicatedControlPlane, isControlPlane, order } = row;
+  const world = new World(cloudCluster({ dedicatedControlPlane }));
+  const labels = {
+    ...machinePool().metadata.labels,
+    ...(isControlPlane && { 'cluster.sigs.k8s.io/control-plane': '' }),
+  };
+  world.show(machinePools, machinePool({}, {}, { labels }));
+
+  await world.rest();
+
+  expect(world.deployments.get(POOL)?.metadata.annotations?.['machine.sapcloud.io/update-order']).toBe(order);
+});
+
+test.each([{ spec: undefined }, { spec: 'text' }, { spec: null }, { spec: { providerSpec: 7 } }])(
+  'a Cluster that says nothing asks for nothing: $spec',
+  ({ spec }) => {
+    expect(readCluster({ spec } as never).value).toEqual({ dedicatedControlPlane: false, maintenance: false });
+  },
+);
+
+test('a Cluster of another provider is left alone', async () => {
+  const world = await withMembers({
+    ...cloudCluster({ maintenance: true }),
+    metadata: { ...cloudCluster().metadata, labels: {} },
+  });
+
+  expect(world.cluster?.status).toEqual({ providerStatus: {} });
+  expect(world.paused).toBeUndefined();
+});

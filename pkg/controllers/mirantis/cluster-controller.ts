@@ -1,0 +1,127 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import type { AllowedLabel, NodeLabelPolicy } from '../../apis/machine/v1alpha1/node-label-policy.ts';
+import { controllerOf, isBeingDeleted, keyBeside, refOf } from '../../apis/meta.ts';
+import type { CloudCluster, CloudClusterStatus } from '../../apis/mirantis/cluster.ts';
+import type { Informer, Lister } from '../../cache/lister.ts';
+import type { Writer } from '../../kube/client.ts';
+import { isNotFound } from '../../kube/errors.ts';
+import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
+import { cloudClusters, nodeLabelPolicies } from '../../kube/resource.ts';
+import { stop, type StepResult } from '../../reconcile/result.ts';
+import { readAllowedLabels, readCluster } from './cluster-value.ts';
+import { policyFor, policyNameOf } from './cluster-wanted.ts';
+import { isServed, type Clusters } from './clusters.ts';
+import { isRefused, lookAgain } from './front-end.ts';
+import { listed } from './listed.ts';
+import type { Problem } from './reading.ts';
+import { changeOfStatus } from './told-status.ts';
+
+/** What Clusters are looked after with. */
+export interface ClusterDeps {
+  readonly cloudClusters: Lister<CloudCluster>;
+  readonly labelPolicies: Informer<NodeLabelPolicy>;
+  readonly clusters: Clusters;
+  readonly writer: Writer;
+}
+
+/**
+ * Makes a NodeLabelPolicy of the labels that a Cluster allows, and tells when its Machines may be taken into maintenance. Its rollouts are
+ * held by the passes of its pools.
+ */
+export class ClusterController {
+  readonly #deps: ClusterDeps;
+
+  constructor(deps: ClusterDeps) {
+    this.#deps = deps;
+  }
+
+  /** One pass over one Cluster. What it throws is retried with back-off. */
+  async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
+    const cluster = this.#deps.cloudClusters.get(key);
+    if (cluster === undefined || isBeingDeleted(cluster) || !isServed(cluster)) return stop;
+    const problems = [...(readCluster(cluster).problems ?? []), ...(await this.#limitLabels(cluster, signal))];
+    await this.#tell(cluster, problems, signal);
+    return problems.length > 0 ? lookAgain('what is wrong') : stop;
+  }
+
+  /** Its NodeLabelPolicy; the problems say why labels are limited otherwise. */
+  async #limitLabels(cluster: CloudCluster, signal: AbortSignal): Promise<readonly Problem[]> {
+    const read = readAllowedLabels(cluster);
+    if (read.value === undefined) return read.problems;
+    const { allowed } = read.value;
+    const { labelPolicies } = this.#deps;
+    if (!labelPolicies.hasSynced) {
+      const remedy = 'apply crds/machine.sapcloud.io_nodelabelpolicies.yaml and deploy/rbac/mirantis.yaml';
+      return allowed === undefined
+        ? []
+        : [`NodeLabelPolicies cannot be read, so that labels are not limited: ${remedy}`];
+    }
+    const known = labelPolicies.get(keyBeside(cluster, policyNameOf(cluster)));
+    if (known !== undefined && controllerOf(known)?.uid !== cluster.metadata.uid) {
+      const problem = `NodeLabelPolicy ${known.metadata.name}: belongs to somebody else; delete it`;
+      return allowed === undefined ? [] : [problem];
+    }
+    try {
+      await this.#follow(cluster, known, allowed, signal);
+      return [];
+    } catch (err) {
+      if (!isRefused(err)) throw err;
+      return [`refused by the API server: ${err.message}`];
+    }
+  }
+
+  async #follow(
+    cluster: CloudCluster,
+    known: NodeLabelPolicy | undefined,
+    allowed: readonly AllowedLabel[] | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { writer } = this.#deps;
+    if (allowed === undefined) {
+      if (known === undefined || isBeingDeleted(known)) return;
+      const { uid, resourceVersion } = known.metadata;
+      await writer
+        .delete('destroy', nodeLabelPolicies, refOf(known), { uid, resourceVersion }, { signal })
+        .catch(ignoreGone);
+      return;
+    }
+    const wanted = policyFor(cluster, allowed);
+    if (known === undefined) {
+      await writer.create('create', nodeLabelPolicies, wanted, { signal });
+      return;
+    }
+    if (isDeepStrictEqual(known.spec, wanted.spec)) return;
+    const patch = mergePatchIfUnchanged(known, { spec: wanted.spec });
+    await writer.patch('change', nodeLabelPolicies, refOf(known), patch, { signal });
+  }
+
+  async #tell(cluster: CloudCluster, problems: readonly Problem[], signal: AbortSignal): Promise<void> {
+    const { clusters, writer } = this.#deps;
+    const isHeld = clusters.holdsRollouts(cluster);
+    const maintenance = isHeld && clusters.areRolloutsHeld(cluster);
+    const left = isHeld && readCluster(cluster).value?.maintenance === false ? clusters.inMaintenance(cluster) : [];
+    const message =
+      problems.length > 0
+        ? problems.join('; ')
+        : left.length > 0
+          ? `Maintenance ends when these Machines are out of it: ${left.join(', ')}`
+          : maintenance
+            ? 'In maintenance: rollouts are held, and Machines may be taken into maintenance'
+            : isHeld
+              ? 'Maintenance begins when all rollouts are held'
+              : 'The Cluster is served';
+    const before = cluster.status?.providerStatus;
+    const others = listed(before?.conditions).filter(({ type }) => type !== 'LCM');
+    const conditions = [{ type: 'LCM', ready: problems.length === 0, message }, ...others];
+    const after: CloudClusterStatus = { maintenance, conditions };
+    const change = changeOfStatus(before, after);
+    if (change === undefined) return;
+    const patch = statusPatch(cluster, { providerStatus: change });
+    await writer.patch('change', cloudClusters, refOf(cluster), patch, { signal });
+  }
+}
+
+function ignoreGone(err: unknown): undefined {
+  if (!isNotFound(err)) throw err;
+}
