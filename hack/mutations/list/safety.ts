@@ -643,6 +643,20 @@ export const SAFETY: readonly Mutation[] = [
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
   },
   {
+    file: 'pkg/controllers/safety/orphan-vms/settled-notes.ts',
+    from: 'if (present.has(providerID) || !gone.has(providerID)) return false;',
+    to: '',
+    why: 'It is forgotten that a VM may be left.',
+    tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/safety/orphan-vms/controller.ts',
+    from: 'await this.#deps.dropSettledNotes(seen, signal);',
+    to: '',
+    why: 'Notes of forced removals fill a class up until no Machine is let go any more.',
+    tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
+  },
+  {
     file: 'pkg/controllers/safety/orphan-vms/left-nodes.ts',
     from: ' || this.#works(left)',
     to: '',

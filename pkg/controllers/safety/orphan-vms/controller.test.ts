@@ -7,6 +7,7 @@ import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alph
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
+import { MemoryClient } from '../../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../../indexes/machine-indexes.ts';
@@ -28,6 +29,7 @@ import { OrphanVMsController } from './controller.ts';
 import { Evidence } from './evidence.ts';
 import { ForgottenMachines } from './forgotten.ts';
 import { LeftNodes } from './left-nodes.ts';
+import { dropSettledNotes } from './settled-notes.ts';
 
 const GRACE_MS = 60_000;
 const signal = new AbortController().signal;
@@ -70,6 +72,7 @@ class World {
   readonly classes: MachineClass[] = [this.oneClass];
   /** What the caches show. */
   readonly nodes = new MemoryInformer<Node>([], NODE_INDEXES);
+  readonly client = new MemoryClient();
   readonly owners = new MemoryInformer<Machine>([], MACHINE_INDEXES);
   readonly events: string[] = [];
   readonly messages: string[] = [];
@@ -106,6 +109,7 @@ class World {
       namesakeOf: () => this.namesake,
       collected: () => undefined,
     });
+    const left = { gone: this.gone, machines: this.owners, targets: [{ nodes: this.nodes }], log };
     this.#controller = new OrphanVMsController({
       drivers: { resolve: () => provider, all: () => [provider] },
       secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
@@ -127,14 +131,8 @@ class World {
       vanished: { settled: () => new Map(), examine: () => Promise.resolve([]) },
       missingVMs: new Evidence(GRACE_MS),
       orphans: new Evidence(GRACE_MS),
-      leftNodes: new LeftNodes({
-        gone: this.gone,
-        machines: this.owners,
-        targets: [{ nodes: this.nodes }],
-        log,
-        graceMs: GRACE_MS,
-        isDryRun,
-      }),
+      leftNodes: new LeftNodes({ ...left, graceMs: GRACE_MS, isDryRun }),
+      dropSettledNotes: (seen) => dropSettledNotes({ ...left, writer: this.client }, seen, signal),
       ownerless,
       gone: this.gone,
       removed,
@@ -510,5 +508,62 @@ describe('the Node of a Machine that was let go by force', () => {
     }
 
     expect(late).toEqual([]);
+  });
+
+  describe('and the note of it on a class', () => {
+    /** Another Machine needs the class. */
+    const inUse = (world: World): GoneMachine[] => {
+      world.machines = [machine((m) => void Object.assign(m.metadata, { name: 'm-2', uid: 'uid-of-m-2' }))];
+      world.machines[0]!.spec.providerID = 'sim:///m-2';
+      return noted(world);
+    };
+    const looks = async (world: World): Promise<void> => {
+      world.provider.listed = [];
+      for (let i = 0; i < 3; i++) {
+        await world.look();
+        world.clock.advance(GRACE_MS);
+      }
+    };
+
+    test('goes, or is tried again to go, once VM and Node are gone: a class bears so many only', async () => {
+      const world = new World();
+      inUse(world);
+      world.client.failures.push(new Error('refused'));
+
+      await looks(world);
+
+      const [key = ''] = Object.keys(world.oneClass.metadata.annotations ?? {});
+      const { uid } = world.oneClass.metadata;
+      expect(world.client.writes).toMatchObject([
+        { verb: 'patch', what: 'machineclasses/class-1', uid, body: { metadata: { annotations: { [key]: null } } } },
+        { verb: 'patch', what: 'machineclasses/class-1' },
+      ]);
+    });
+
+    test.each<{ what: string; change: (world: World) => void }>([
+      { what: 'there', change: ({ nodes }) => nodes.put(nodeOf(VM.providerID, 'Unknown')) },
+      { what: 'ready', change: ({ nodes }) => nodes.put(nodeOf(VM.providerID, 'True')) },
+      { what: 'gone, but no Machine needs the class', change: (world) => void (world.machines = []) },
+    ])('stays while the Node is $what', async ({ change }) => {
+      const world = new World();
+      inUse(world);
+      change(world);
+
+      await looks(world);
+
+      expect(world.client.writes).toEqual([]);
+    });
+
+    test('stays until the VM is not listed any more, although it was deleted', async () => {
+      const world = new World();
+      inUse(world);
+      world.gone.add({ name: 'm-1', nodeName: 'n-1', providerID: VM.providerID });
+      await world.look();
+      expect(world.client.writes).toEqual([]);
+
+      await looks(world);
+
+      expect(world.client.writes).not.toEqual([]);
+    });
   });
 });

@@ -37,6 +37,8 @@ export interface OrphanVMsDeps extends SurveyDeps {
   readonly missingVMs: Evidence;
   readonly orphans: Evidence;
   readonly leftNodes: Pick<LeftNodes, 'examine' | 'dropBefore' | 'size'>;
+  /** Takes notes away that have served. */
+  readonly dropSettledNotes: (survey: Survey, signal: AbortSignal) => Promise<void>;
   readonly ownerless: OwnerlessVMs;
   readonly gone: GoneMachines;
   readonly removed: RemovedMachines;
@@ -125,6 +127,7 @@ export class OrphanVMsController {
     this.#judgeVMs(seen, vms, [...departed, ...seen.machines], sight, unseen);
     await this.#judgeMachines(seen, new Set(vms.keys()), settled, sight, unseen, signal);
     leftNodes.examine(seen, sight, unseen);
+    await this.#deps.dropSettledNotes(seen, signal);
     if (unseen.size === 0) metrics.lastLook.set(clock.now() / 1_000);
 
     if (orphans.size + missingVMs.size + leftNodes.size + departed.length > 0) return Math.min(graceMs, periodMs);

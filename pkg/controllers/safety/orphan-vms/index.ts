@@ -22,6 +22,7 @@ import { OrphanVMsController } from './controller.ts';
 import { Evidence } from './evidence.ts';
 import { ForgottenMachines } from './forgotten.ts';
 import { LeftNodes } from './left-nodes.ts';
+import { dropSettledNotes } from './settled-notes.ts';
 import { VanishedVMs } from './vanished-vms.ts';
 import { ORPHAN_VMS_KEY, wakeOrphanVMs } from './wake.ts';
 
@@ -84,6 +85,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     { ...common, ...share, writer, targets, recorder: machineEvents, metrics, settings },
     missingVMs,
   );
+  const left = { gone, machines, targets: targets.all(), log };
   const controller = new OrphanVMsController({
     ...common,
     drivers,
@@ -97,7 +99,8 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     vanished,
     missingVMs,
     orphans: new Evidence(graceMs),
-    leftNodes: new LeftNodes({ gone, machines, targets: targets.all(), log, graceMs, isDryRun }),
+    leftNodes: new LeftNodes({ ...left, graceMs, isDryRun }),
+    dropSettledNotes: (seen, signal) => dropSettledNotes({ ...left, writer }, seen, signal),
     ownerless,
     gone,
     removed,

@@ -1,5 +1,6 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import { machinesOfNode } from '../../../indexes/machines-of-node.ts';
 import type { Logger } from '../../../log/logger.ts';
@@ -48,13 +49,12 @@ export class LeftNodes {
   }
 
   /** Takes a look into account; `unseen` are the classes at which it could not look. */
-  examine({ lists, machines }: Survey, sight: Look, unseen: ReadonlySet<string>): void {
+  examine(survey: Survey, sight: Look, unseen: ReadonlySet<string>): void {
     const { gone, isDryRun } = this.#deps;
     if (isDryRun) return;
-    const listed = lists.flatMap(({ vms, foreign }) => [...vms, ...foreign]).map(({ providerID }) => providerID);
-    const present = new Set([...listed, ...machines.map(providerIDOf)]);
+    const present = presentIn(survey);
     const waiting = new Set<string>();
-    for (const { key, machineClass } of lists) {
+    for (const { key, machineClass } of survey.lists) {
       for (const { machine, nodeName, providerID } of forcedRemovalsOf(machineClass)) {
         if (machine === undefined || providerID === undefined) continue;
         if (present.has(providerID) || gone.has(providerID)) continue;
@@ -66,21 +66,35 @@ export class LeftNodes {
     this.#missing.keep(waiting, unseen);
   }
 
-  /** Whether a Node of it that no Machine has is ready. */
-  #works({ name, nodeName, providerID }: GoneMachine): boolean {
-    const { machines, targets, log } = this.#deps;
-    const ready = targets
-      .flatMap(({ nodes }) => [
-        ...nodes.byIndex('providerID', providerID),
-        ...nodes.byIndex('machineName', name),
-        nodes.get(nodeName),
-      ])
-      .filter((node) => node !== undefined)
-      .filter((node) => isReady(node) && isSameVM(node.spec?.providerID, providerID) !== false)
-      .find((node) => machinesOfNode(machines, node).length === 0);
+  /** Whether a Node of it is ready. */
+  #works(left: GoneMachine): boolean {
+    const { log } = this.#deps;
+    const ready = nodesLeftBy(left, this.#deps).find(isReady);
     if (ready === undefined) return false;
-    const fields = { node: ready.metadata.name, providerID };
+    const fields = { node: ready.metadata.name, providerID: left.providerID };
     log.warn(fields, 'kept a node that is ready although the provider does not list its VM');
     return true;
   }
+}
+
+/** Provider ids of VMs that are listed, or that a Machine has. */
+export function presentIn({ lists, machines }: Survey): ReadonlySet<string> {
+  const listed = lists.flatMap(({ vms, foreign }) => [...vms, ...foreign]).map(({ providerID }) => providerID);
+  return new Set([...listed, ...machines.map(providerIDOf)]);
+}
+
+/** The Nodes that no Machine has and that may be what is left of a machine. */
+export function nodesLeftBy(
+  { name, nodeName, providerID }: GoneMachine,
+  { machines, targets }: Pick<LeftNodesDeps, 'machines' | 'targets'>,
+): readonly Node[] {
+  return targets
+    .flatMap(({ nodes }) => [
+      ...nodes.byIndex('providerID', providerID),
+      ...nodes.byIndex('machineName', name),
+      nodes.get(nodeName),
+    ])
+    .filter((node) => node !== undefined)
+    .filter((node) => isSameVM(node.spec?.providerID, providerID) !== false)
+    .filter((node) => machinesOfNode(machines, node).length === 0);
 }
