@@ -4,9 +4,16 @@ import type { Mutation } from '../mutation.ts';
 export const MAINTENANCE: readonly Mutation[] = [
   {
     file: 'pkg/controllers/machine/explain/annotations.ts',
-    from: 'if (text === told?.message) return next;',
+    from: 'if (text === told?.message) return;',
     to: '',
-    why: 'A machine with an annotation that means nothing gets an Event with each pass.',
+    why: 'A machine with an annotation that means nothing gets an Event with each restart.',
+    tests: ['pkg/controllers/machine/explain/annotations.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/explain/annotations.ts',
+    from: ' || lastTold.get(uid) === text',
+    to: '',
+    why: 'By the definitions of the original, an annotation that means nothing gets an Event with each pass.',
     tests: ['pkg/controllers/machine/explain/annotations.test.ts'],
   },
   {

@@ -44,6 +44,23 @@ test('annotations that mean nothing are one condition, and one Event for each te
   expect(told(kept)).toHaveLength(2);
 });
 
+test('one Event tells of them where no such condition is stored, as by the definitions of the original, and again when they come back', async () => {
+  const kept = new KeptMachine();
+  const passWithoutCondition = async (): Promise<void> => {
+    await kept.rest();
+    kept.changeMachine((m) => delete m.status?.machineConditions);
+  };
+  kept.annotateMachine(UPGRADE_INDEX_ANNOTATION, 'first');
+  for (let i = 0; i < 3; i++) await passWithoutCondition();
+  expect(told(kept)).toHaveLength(1);
+
+  kept.annotateMachine(UPGRADE_INDEX_ANNOTATION, '1');
+  await passWithoutCondition();
+  kept.annotateMachine(UPGRADE_INDEX_ANNOTATION, 'first');
+  await passWithoutCondition();
+  expect(told(kept)).toHaveLength(2);
+});
+
 test('they are told of a machine that is being deleted too', async () => {
   const kept = new KeptMachine((m) => {
     m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';

@@ -3,7 +3,7 @@ import type { Lister } from '../../../cache/lister.ts';
 import { toTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../../replicas/invalid-annotations.ts';
-import type { MachineStep } from '../context.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
 
 interface Deps {
@@ -11,32 +11,46 @@ interface Deps {
   readonly machines: Lister<Machine>;
 }
 
+/** With what was told last of Machines, by UID: the original's definition stores no such condition. */
+type Own = Deps & { readonly lastTold: Map<string, string> };
+
 /**
  * Tells of annotations of the Machine and of its Node whose values mean nothing: by a condition for as long as they stand there, and by an
  * Event when that begins or becomes another text. Never ends the pass.
  */
-export const annotations = ({ clock, machines }: Deps): MachineStep => ({
-  name: 'annotations',
+export const annotations = (collaborators: Deps): MachineStep => {
+  const deps: Own = { ...collaborators, lastTold: new Map() };
+  return {
+    name: 'annotations',
+    run(ctx) {
+      tell(deps, ctx);
+      return next;
+    },
+    forget: (uid) => void deps.lastTold.delete(uid),
+  };
+};
 
-  run(ctx) {
-    const { machine, pass, log } = ctx;
-    const node = namedNode(ctx, machines);
-    const ofNode =
-      typeof node === 'object' ? invalidAnnotations('Node', node, `Node ${node.metadata.name}`) : undefined;
-    const problems = [invalidAnnotations('Machine', machine), ofNode].filter((one) => one !== undefined);
-    const conditions = machine.status.machineConditions ?? [];
-    const told = conditions.find(({ type }) => type === INVALID_ANNOTATION);
-    const text = problems.length === 0 ? undefined : problems.join(' ');
-    if (text === told?.message) return next;
+function tell({ clock, machines, lastTold }: Own, ctx: MachineContext): void {
+  const { machine, pass, log } = ctx;
+  const { uid } = machine.metadata;
+  const node = namedNode(ctx, machines);
+  const ofNode = typeof node === 'object' ? invalidAnnotations('Node', node, `Node ${node.metadata.name}`) : undefined;
+  const problems = [invalidAnnotations('Machine', machine), ofNode].filter((one) => one !== undefined);
+  const conditions = machine.status.machineConditions ?? [];
+  const told = conditions.find(({ type }) => type === INVALID_ANNOTATION);
+  const text = problems.length === 0 ? undefined : problems.join(' ');
+  if (text === undefined) lastTold.delete(uid);
+  if (text === told?.message) return;
 
-    const others = conditions.filter((one) => one !== told);
-    machine.status.machineConditions = text === undefined ? others : [...others, saying(text, told, clock.now())];
-    if (text === undefined) return next;
-    pass.event(INVALID_ANNOTATION, text);
-    pass.afterWrite(() => log.warn({ problem: text }, 'ignored annotations that mean nothing'));
-    return next;
-  },
-});
+  const others = conditions.filter((one) => one !== told);
+  machine.status.machineConditions = text === undefined ? others : [...others, saying(text, told, clock.now())];
+  if (text === undefined || lastTold.get(uid) === text) return;
+  pass.event(INVALID_ANNOTATION, text);
+  pass.afterWrite(() => {
+    lastTold.set(uid, text);
+    log.warn({ problem: text }, 'ignored annotations that mean nothing');
+  });
+}
 
 function saying(message: string, before: MachineCondition | undefined, nowMs: number): MachineCondition {
   const lastTransitionTime = before?.lastTransitionTime ?? toTimestamp(nowMs);
