@@ -43,10 +43,15 @@ def serve(port, application):
 
 
 def keep_connections():
-    """SQLite reads a schema of hundreds of tables anew for each connection, and SQLAlchemy makes one for each transaction."""
+    """SQLite reads a schema of hundreds of tables anew for each connection, and SQLAlchemy makes one for each transaction.
+
+    With a log for what is written (WAL) no reader stands in a writer's way: some read transactions end only when Python's garbage
+    collector finds them, and until then each request that writes would fail.
+    """
     from sqlalchemy import event, pool
     from sqlalchemy.dialects.sqlite import pysqlite
     pysqlite.SQLiteDialect_pysqlite.get_pool_class = classmethod(lambda cls, url: pool.QueuePool)
+    event.listen(pool.Pool, 'connect', lambda connection, record: connection.execute('PRAGMA journal_mode = WAL'))
     # oslo.db remembers there that a transaction has begun, and begins none on a connection that came back without an end.
     event.listen(pool.Pool, 'checkin', lambda connection, record: record.info.pop('in_transaction', None))
 
