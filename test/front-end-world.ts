@@ -12,6 +12,7 @@ import { Clusters } from '../pkg/controllers/mirantis/clusters.ts';
 import { MirantisController } from '../pkg/controllers/mirantis/controller.ts';
 import { MadeClasses } from '../pkg/controllers/mirantis/made-classes.ts';
 import { PoolController } from '../pkg/controllers/mirantis/pool-controller.ts';
+import type { ObjectEvents } from '../pkg/events/event-sink.ts';
 import { CLASS_INDEX, classIndex } from '../pkg/indexes/class-index.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../pkg/indexes/owner-index.ts';
 import type { Writer } from '../pkg/kube/client.ts';
@@ -49,6 +50,8 @@ export class FrontEndWorld {
   readonly sets = new MemoryInformer<MachineSet>([], OWNED);
   readonly deployments = new MemoryInformer<MachineDeployment>([]);
   readonly classes = new MemoryInformer<MachineClass>([]);
+  /** The Events: `Normal Progress m-1: message`. */
+  readonly told: string[] = [];
   /** How many writes still get an answer; those after it are made, and nobody hears of it. */
   answers = Number.POSITIVE_INFINITY;
   readonly #caches: readonly (readonly [Resource<KubeObject>, MemoryInformer<KubeObject>])[];
@@ -107,12 +110,13 @@ export class FrontEndWorld {
 
   /** The same over a Cluster. */
   async passOfCluster(key: string): Promise<unknown> {
-    const { clusters, writer } = this.#deps();
+    const { clusters, writer, recorder } = this.#deps();
     return await new ClusterController({
       cloudClusters: this.clusters,
       labelPolicies: this.policies,
       clusters,
       writer,
+      recorder,
     }).reconcile(key, never);
   }
 
@@ -157,6 +161,10 @@ export class FrontEndWorld {
       reader: this.client,
       writer,
       targets: { of: () => undefined },
+      recorder: {
+        event: ({ object, type, reason, message }: EventOf): void =>
+          void this.told.push(`${type} ${reason} ${object.metadata.name}: ${message}`),
+      },
       log: silentLogger,
     };
   }
@@ -199,6 +207,8 @@ export class FrontEndWorld {
     };
   }
 }
+
+type EventOf = Parameters<ObjectEvents<KubeObject>['event']>[0];
 
 /** The same object, being deleted. */
 export function going<T extends KubeObject>(object: T): T {

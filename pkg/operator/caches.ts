@@ -16,6 +16,7 @@ import { SECRET_INDEX, secretIndex } from '../indexes/secret-references.ts';
 import {
   cloudClusters,
   clusterMachines,
+  configMaps,
   machineClasses,
   machineDeployments,
   machinePools,
@@ -56,6 +57,7 @@ const POLICIES = 'NodeLabelPolicies: node templates may ask for any label';
 
 /** Definitions and roles of earlier releases do not have them. */
 const CLUSTERS = 'Clusters of Mirantis Container Cloud: maintenance waits for none, and they limit no labels';
+const SETTINGS = 'ConfigMaps and Secrets of Clusters of Mirantis Container Cloud: settings that change are seen late';
 const POOLS = 'MachinePools of Mirantis Container Cloud: no pool is served';
 
 /** All that controllers read from caches, with every index that anybody needs. */
@@ -71,6 +73,7 @@ export class Caches {
   readonly ofTarget: ClusterCaches | undefined;
   readonly #labelPolicies: Informer<NodeLabelPolicy> | undefined;
   readonly #clusterMachines: Informer<ClusterMachine> | undefined;
+  readonly #configMaps: Informer<KubeObject> | undefined;
   readonly #cloudClusters: Informer<CloudCluster> | undefined;
   readonly #machinePools: Informer<MachinePool> | undefined;
   readonly #classes: Informer<MachineClass> | undefined;
@@ -95,14 +98,16 @@ export class Caches {
     }
     if (isMirantis) {
       this.#clusterMachines = control.add(clusterMachines, { namespace });
+      this.#configMaps = control.add<KubeObject>(configMaps, { namespace, metadataOnly: true, optionalFor: SETTINGS });
       this.#cloudClusters = control.add(cloudClusters, { namespace, optionalFor: CLUSTERS });
       this.#machinePools = control.add(machinePools, { namespace, optionalFor: POOLS });
     }
     if (runsMachines || isMirantis) {
       this.#labelPolicies = control.add(nodeLabelPolicies, { namespace, optionalFor: POLICIES });
     }
-    if (runsMachines) {
-      this.#secrets = control.add<KubeObject>(secrets, { namespace, metadataOnly: true });
+    if (runsMachines || isMirantis) {
+      const needed = runsMachines ? {} : { optionalFor: SETTINGS };
+      this.#secrets = control.add<KubeObject>(secrets, { namespace, metadataOnly: true, ...needed });
     }
     const target = clusters.target && new ClusterCaches(clusters.target, { ...options, roleFile: files.target });
     this.nodes = target?.add(nodes, { indexes: NODE_INDEXES, transform: trimNode });
@@ -138,6 +143,11 @@ export class Caches {
   /** Of the same. */
   get cloudClusters(): Informer<CloudCluster> {
     return required('Clusters', this.#cloudClusters);
+  }
+
+  /** Metadata only. */
+  get configMaps(): Informer<KubeObject> {
+    return required('ConfigMaps', this.#configMaps);
   }
 
   get labelPolicies(): Informer<NodeLabelPolicy> {

@@ -122,6 +122,13 @@ function mirantisRules({ namespace }: Workload): readonly Rule[] {
     { ...pools, resources: ['machinedeployments'], verbs: ['create', 'delete'] },
     { ...ours, resources: ['machineclasses'], verbs: ['list', 'watch', 'create', 'delete'] },
     { ...ours, group: '', resources: ['configmaps', 'secrets'], verbs: ['get'] },
+    {
+      ...ours,
+      group: '',
+      resources: ['configmaps', 'secrets'],
+      verbs: ['list', 'watch'],
+      lost: 'settings of Clusters that change are seen late',
+    },
   ];
 }
 

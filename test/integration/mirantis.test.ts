@@ -12,6 +12,7 @@ import type { Driver, MachineRequest } from '../../pkg/driver/driver.ts';
 import { parseProviderSpec } from '../../pkg/drivers/openstack/provider-spec.ts';
 import {
   clusterMachines,
+  events,
   machineClasses,
   machineDeployments,
   machinePools,
@@ -477,6 +478,14 @@ test('a Cluster admits the maintenance of its Machines, and limits the labels of
     const { items } = await world.user.reader.list(nodeLabelPolicies, { namespace: world.namespace });
     expect(items.map((one) => one.spec.allowed)).toEqual([[{ key: 'rack' }]]);
   }, PATIENCE);
+  await change(
+    {
+      status: {
+        providerStatus: { releaseRef: { current: { allowedNodeLabels: [{ key: 'rack' }, { key: 'tier' }] } } },
+      },
+    },
+    '/status',
+  );
   await edit(name, { maintenance: true, nodeLabels: [{ key: 'forbidden', value: '7' }] });
   await complains(name, 'ClusterNotInMaintenance');
   await change(maintained(true));
@@ -490,8 +499,34 @@ test('a Cluster admits the maintenance of its Machines, and limits the labels of
     expect(answer.body).toMatchObject({ status: { providerStatus: { maintenance: false } } });
   }, PATIENCE);
 
-  await api.request(`${clusters}/example-cluster`, { method: 'DELETE' });
+  await change({ status: { providerStatus: { releaseRef: null } } }, '/status');
   await eventually(async () => {
     expect((await world.user.reader.list(nodeLabelPolicies, { namespace: world.namespace })).items).toEqual([]);
   }, PATIENCE);
+  await api.request(`${clusters}/example-cluster`, { method: 'DELETE' });
+});
+
+test('what happens is told where an operator looks, and why', async () => {
+  const { items } = await world.user.reader.list(events, { namespace: world.namespace });
+  const told = items
+    .filter(({ involvedObject }) => involvedObject.apiVersion === 'cluster.k8s.io/v1alpha1')
+    .map(({ involvedObject, reason = '', message = '' }) => `${involvedObject.name} ${reason} ${message}`);
+
+  expect(told).toContainEqual(expect.stringMatching(/^mirantis-bad Problem .*flavor: must be/));
+  expect(told).toContainEqual(expect.stringMatching(/^mirantis-clustered MaintenanceProgress InMaintenance/));
+  expect(told).toContainEqual(expect.stringMatching(/^example-control-plane KubeletReady/));
+});
+
+test('uses every verb that its role grants, and is refused nothing', () => {
+  const manifests = readManifests(path.join(import.meta.dirname, '../../deploy/rbac'));
+  const role = manifests.find(({ kind, metadata }) => kind === 'Role' && metadata.name === 'machinist-mirantis');
+  const rules = (role as unknown as { rules: { resources: string[]; verbs: string[] }[] }).rules;
+  const granted = rules.flatMap(({ resources, verbs }) =>
+    resources.flatMap((one) => verbs.map((verb) => `${verb} ${one}`)),
+  );
+  const { requests } = world.session;
+  const used = new Set(requests.map(({ verb, resource }) => `${verb} ${resource}`));
+
+  expect(granted.filter((one) => !used.has(one))).toEqual([]);
+  expect(requests.filter(({ code }) => code === 401 || code === 403)).toEqual([]);
 });

@@ -4,6 +4,7 @@ import type { AllowedLabel, NodeLabelPolicy } from '../../apis/machine/v1alpha1/
 import { controllerOf, isBeingDeleted, keyBeside, refOf } from '../../apis/meta.ts';
 import type { CloudCluster, CloudClusterStatus } from '../../apis/mirantis/cluster.ts';
 import type { Informer, Lister } from '../../cache/lister.ts';
+import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Writer } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
@@ -12,6 +13,7 @@ import { stop, type StepResult } from '../../reconcile/result.ts';
 import { readAllowedLabels, readCluster } from './cluster-value.ts';
 import { policyFor, policyNameOf } from './cluster-wanted.ts';
 import { isServed, type Clusters } from './clusters.ts';
+import { tellChanges } from './events.ts';
 import { isRefused, lookAgain } from './front-end.ts';
 import { listed } from './listed.ts';
 import type { Problem } from './reading.ts';
@@ -23,6 +25,7 @@ export interface ClusterDeps {
   readonly labelPolicies: Informer<NodeLabelPolicy>;
   readonly clusters: Clusters;
   readonly writer: Writer;
+  readonly recorder: ObjectEvents<CloudCluster>;
 }
 
 /**
@@ -97,7 +100,7 @@ export class ClusterController {
   }
 
   async #tell(cluster: CloudCluster, problems: readonly Problem[], signal: AbortSignal): Promise<void> {
-    const { clusters, writer } = this.#deps;
+    const { clusters, recorder, writer } = this.#deps;
     const isHeld = clusters.holdsRollouts(cluster);
     const maintenance = isHeld && clusters.areRolloutsHeld(cluster);
     const left = isHeld && readCluster(cluster).value?.maintenance === false ? clusters.inMaintenance(cluster) : [];
@@ -119,6 +122,7 @@ export class ClusterController {
     if (change === undefined) return;
     const patch = statusPatch(cluster, { providerStatus: change });
     await writer.patch('change', cloudClusters, refOf(cluster), patch, { signal });
+    tellChanges(recorder, cluster, before?.conditions, conditions, new Set(problems.length > 0 ? ['LCM'] : []));
   }
 }
 

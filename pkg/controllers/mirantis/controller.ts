@@ -6,6 +6,7 @@ import { isBeingDeleted, keyBeside, keyOf, refOf } from '../../apis/meta.ts';
 import { FLOATING_IP_ANNOTATION, PROVIDER_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { Lister } from '../../cache/lister.ts';
+import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { isAlreadyExists } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../kube/patch.ts';
@@ -16,10 +17,11 @@ import type { Targets } from '../../targets/targets.ts';
 import { asksMaintenance } from '../machines/maintenance.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import type { Clusters } from './clusters.ts';
+import { tellChanges } from './events.ts';
 import { found } from './found.ts';
 import { isHeld, isRefused, lookAgain, SERVED_PROVIDER, type Synced } from './front-end.ts';
 import type { MadeClasses } from './made-classes.ts';
-import { addressOf, providerStatusOf } from './provider-status.ts';
+import { addressOf, providerStatusOf, wrongConditions } from './provider-status.ts';
 import { asksDeletion, readProviderValue, type ProviderValue } from './provider-value.ts';
 import type { Problem } from './reading.ts';
 import { changeOfStatus } from './told-status.ts';
@@ -47,6 +49,7 @@ export interface MirantisDeps {
   readonly reader: Reader;
   readonly writer: Writer;
   readonly targets: Pick<Targets, 'of'>;
+  readonly recorder: ObjectEvents<ClusterMachine>;
   readonly log: Logger;
 }
 
@@ -285,10 +288,13 @@ export class MirantisController {
       problems,
       upgradeIndex: shownUpgradeIndexes(siblings).get(name),
     };
-    const change = changeOfStatus(machine.status?.providerStatus, providerStatusOf(known));
+    const after = providerStatusOf(known);
+    const change = changeOfStatus(machine.status?.providerStatus, after);
     if (change === undefined) return;
     const patch = statusPatch(machine, { providerStatus: change });
     await this.#deps.writer.patch('change', clusterMachines, refOf(machine), patch, { signal });
+    const { conditions } = machine.status?.providerStatus ?? {};
+    tellChanges(this.#deps.recorder, machine, conditions, after.conditions, wrongConditions(known));
   }
 
   #nodeOf(ours: Machine): Node | undefined {

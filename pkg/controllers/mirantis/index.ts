@@ -1,3 +1,9 @@
+import { eventsAbout } from '../../events/event-sink.ts';
+import {
+  cloudClusters as clusterResource,
+  clusterMachines as clusterMachineResource,
+  machinePools as poolResource,
+} from '../../kube/resource.ts';
 import { MANAGER_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
@@ -8,7 +14,10 @@ import { MirantisController } from './controller.ts';
 import { servedBy, type ServedKind } from './keys.ts';
 import { MadeClasses } from './made-classes.ts';
 import { PoolController } from './pool-controller.ts';
-import { wakeClusterMachines, wakeClusters, wakePools } from './wake.ts';
+import { wakeClusterMachines, wakeClusters, wakePools, wakeSettings } from './wake.ts';
+
+/** Who tells of what happens to them. */
+const EVENT_SOURCE = 'mirantis';
 
 /** The front end for Machines, MachinePools and Clusters of Mirantis Container Cloud. */
 export function mirantis(operator: Operator): Controller {
@@ -19,9 +28,27 @@ export function mirantis(operator: Operator): Controller {
   const madeClasses = new MadeClasses({ classes, machines, machineSets, machineDeployments, reader, writer });
   const clusters = new Clusters({ cloudClusters, clusterMachines, machineDeployments, machines });
   const shared = { clusterMachines, machines, clusters, madeClasses, reader, writer, targets, log };
-  const machine = new MirantisController({ ...shared, classes, nodes });
-  const pool = new PoolController({ ...shared, machinePools, machineSets, machineDeployments });
-  const cluster = new ClusterController({ cloudClusters, labelPolicies, clusters, writer });
+  const recorder = operator.recorder(EVENT_SOURCE);
+  const machine = new MirantisController({
+    ...shared,
+    classes,
+    nodes,
+    recorder: eventsAbout(clusterMachineResource, recorder),
+  });
+  const pool = new PoolController({
+    ...shared,
+    recorder: eventsAbout(poolResource, recorder),
+    machinePools,
+    machineSets,
+    machineDeployments,
+  });
+  const cluster = new ClusterController({
+    cloudClusters,
+    labelPolicies,
+    clusters,
+    writer,
+    recorder: eventsAbout(clusterResource, recorder),
+  });
   const reconcile: Readonly<Record<ServedKind, Reconcile>> = {
     Machine: (key, signal) => machine.reconcile(key, signal),
     Cluster: (key, signal) => cluster.reconcile(key, signal),
@@ -42,6 +69,7 @@ export function mirantis(operator: Operator): Controller {
       (queue) => wakeClusterMachines(caches, queue),
       (queue) => wakePools(caches, queue),
       (queue) => wakeClusters(caches, queue),
+      (queue) => wakeSettings(caches, queue),
     ],
   };
 }

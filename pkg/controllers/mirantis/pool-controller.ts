@@ -8,6 +8,7 @@ import { PROVIDER_LABEL, type ClusterMachine } from '../../apis/mirantis/machine
 import type { MachinePool } from '../../apis/mirantis/pool.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
+import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { ApiError, isAlreadyExists } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
@@ -19,6 +20,7 @@ import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { readCluster } from './cluster-value.ts';
 import { updateOrderFor } from './cluster-wanted.ts';
 import type { Clusters } from './clusters.ts';
+import { tellChanges } from './events.ts';
 import { found } from './found.ts';
 import { isHeld, isRefused, lookAgain, SERVED_PROVIDER, type Synced } from './front-end.ts';
 import type { MadeClasses } from './made-classes.ts';
@@ -53,6 +55,7 @@ export interface PoolDeps {
   readonly reader: Reader;
   readonly writer: Writer;
   readonly targets: Pick<Targets, 'of'>;
+  readonly recorder: ObjectEvents<MachinePool>;
   readonly log: Logger;
 }
 
@@ -257,6 +260,8 @@ export class PoolController {
     const change = changeOfStatus(pool.status, status);
     if (change === undefined) return;
     await this.#deps.writer.patch('change', machinePools, refOf(pool), statusPatch(pool, change), { signal });
+    const wrong = new Set(problems.length > 0 ? ['LCM'] : []);
+    tellChanges(this.#deps.recorder, pool, pool.status?.conditions, status.conditions, wrong);
   }
 }
 

@@ -29,7 +29,9 @@ export interface Known {
 const KIND = 'OpenstackMachineProviderStatus';
 const GIB = 2 ** 30;
 /** Conditions that are ours; others are kept as they stand. */
-const OWN_CONDITIONS: ReadonlySet<string> = new Set(['Kubelet', 'LCM']);
+const OWN_CONDITIONS: ReadonlySet<string> = new Set(['Kubelet', 'LCM', 'Maintenance', 'Deletion']);
+/** What maintenance may say that somebody has to look at. */
+const WRONG_MAINTENANCE: ReadonlySet<string> = new Set(['InvalidValue', 'DrainFailed', 'UncordonFailed']);
 
 /** The members that are ours of the status; one that is undefined is to be removed. */
 export function providerStatusOf(known: Known): {
@@ -44,7 +46,7 @@ export function providerStatusOf(known: Known): {
   return {
     apiVersion: PROVIDER_API_VERSION,
     kind: KIND,
-    conditions: [kubelet(ours), lcm(known), ...others],
+    conditions: [kubelet(ours), lcm(known), ...maintenance(ours), ...deletion(ours), ...others],
     providerInstanceState:
       providerID === '' ? undefined : { id: providerID.slice(providerID.lastIndexOf('/') + 1), ready: isUp(phase) },
     hardware: hardwareOf(node),
@@ -108,6 +110,36 @@ function isUp(phase: string): boolean {
 
 function isInMaintenance(ours: Machine | undefined): boolean {
   return ours !== undefined && maintenanceOf(ours)?.status === 'True';
+}
+
+/** Types of the conditions that somebody has to look at. */
+export function wrongConditions({ machine, ours, problems }: Known): ReadonlySet<string> {
+  const isFailed = ours?.status?.lastOperation?.state === 'Failed' || (ours && refusedFor(ours)) !== undefined;
+  const wasReady = listed(machine.status?.providerStatus?.conditions).some(
+    ({ type, ready }) => type === 'Kubelet' && ready,
+  );
+  const hasFailedDeletion = (ours && preparationShownBy(ours))?.reason === 'failed';
+  return new Set([
+    ...(problems.length > 0 || isFailed || hasFailedDeletion ? ['LCM'] : []),
+    ...(wasReady && !kubelet(ours).ready ? ['Kubelet'] : []),
+    ...(ours !== undefined && WRONG_MAINTENANCE.has(maintenanceOf(ours)?.reason ?? '') ? ['Maintenance'] : []),
+    ...(hasFailedDeletion ? ['Deletion'] : []),
+  ]);
+}
+
+/** How far a maintenance is; nothing when there is none. */
+function maintenance(ours: Machine | undefined): readonly ProviderCondition[] {
+  const told = ours && maintenanceOf(ours);
+  if (told === undefined || told.reason === 'NotInMaintenance') return [];
+  return [{ type: 'Maintenance', ready: told.status === 'True', message: `${told.reason}: ${told.message}` }];
+}
+
+/** How far the preparation of a deletion is; nothing when there is none. */
+function deletion(ours: Machine | undefined): readonly ProviderCondition[] {
+  const told = ours && preparationShownBy(ours);
+  if (told === undefined) return [];
+  const why = told.message === undefined || told.message === '' ? '' : `: ${told.message}`;
+  return [{ type: 'Deletion', ready: told.status === 'True', message: `${told.reason ?? ''}${why}` }];
 }
 
 function kubelet(ours: Machine | undefined): ProviderCondition {

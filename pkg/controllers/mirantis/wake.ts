@@ -125,6 +125,26 @@ export function wakeClusters(watched: WatchedClusters, queue: Queue): void {
   });
 }
 
+interface WatchedSettings extends Pick<Watched, 'clusterMachines' | 'machinePools'> {
+  readonly configMaps: Informer<KubeObject>;
+  readonly secrets: Informer<KubeObject>;
+}
+
+/** Enqueues the Machines and pools of a Cluster when the ConfigMap or the Secret of its settings changes, comes or goes. */
+export function wakeSettings(watched: WatchedSettings, queue: Queue): void {
+  const { configMaps, secrets, clusterMachines, machinePools } = watched;
+  for (const settings of [configMaps, secrets]) {
+    settings.onChange((old, current) => {
+      const changed = current ?? old;
+      // All have a pass when the process begins.
+      if (changed === undefined || !settings.hasSynced) return;
+      const place = keyOf(changed);
+      for (const one of machinePools.list()) if (placeOf(one) === place) queue.add(queueKeyOf('MachinePool', one));
+      for (const one of clusterMachines.list()) if (placeOf(one) === place) queue.add(queueKeyOf('Machine', one));
+    });
+  }
+}
+
 /** What the order of upgrades follows from. */
 function orderOf(machine: ClusterMachine | undefined): string | undefined {
   if (machine === undefined) return undefined;

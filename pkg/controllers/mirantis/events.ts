@@ -1,0 +1,51 @@
+import type { KubeObject } from '../../apis/meta.ts';
+import type { ProviderCondition } from '../../apis/mirantis/machine.ts';
+import type { ObjectEvents } from '../../events/event-sink.ts';
+import { listed } from './listed.ts';
+
+/** Reasons of the Events of the front end, by the condition that has changed; of LCM that of a problem and any other. */
+export const EVENT_REASONS = {
+  LCM: { Warning: 'Problem', Normal: 'Progress' },
+  Kubelet: { Warning: 'KubeletNotReady', Normal: 'KubeletReady' },
+  Maintenance: { Warning: 'MaintenanceProblem', Normal: 'MaintenanceProgress' },
+  Deletion: { Warning: 'DeletionProblem', Normal: 'DeletionProgress' },
+} as const;
+
+type TellingType = keyof typeof EVENT_REASONS;
+
+/** What an Event says. */
+interface Told {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What is told of conditions that say something else than before; `wrong`: the types of those that somebody has to look at. */
+export function changesToTell(
+  before: readonly ProviderCondition[] | undefined,
+  after: readonly ProviderCondition[] | undefined,
+  wrong: ReadonlySet<string>,
+): readonly Told[] {
+  const known = listed(before);
+  return listed(after).flatMap(({ type, ready, message }) => {
+    const was = known.find((one) => one.type === type);
+    const isSame = was?.ready === ready && was.message === message;
+    // That there is no Node yet is nothing that happens.
+    if (!isTelling(type) || isSame || (type === 'Kubelet' && was === undefined)) return [];
+    const tone = wrong.has(type) ? 'Warning' : 'Normal';
+    return [{ type: tone, reason: EVENT_REASONS[type][tone], message }];
+  });
+}
+
+/** Reports what has changed of an object's conditions, once that was written. */
+export function tellChanges<T extends KubeObject>(
+  recorder: ObjectEvents<T>,
+  object: T,
+  ...change: Parameters<typeof changesToTell>
+): void {
+  for (const told of changesToTell(...change)) recorder.event({ object, ...told });
+}
+
+function isTelling(type: string): type is TellingType {
+  return type in EVENT_REASONS;
+}
