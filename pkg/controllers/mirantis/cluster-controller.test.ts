@@ -128,6 +128,15 @@ describe('the labels that a Cluster allows', () => {
     expect(world.policies.get('default/mcc-cluster-1')?.spec).toEqual({});
   });
 
+  test('are not told to be wrong when only the cache does not show the NodeLabelPolicy', async () => {
+    const world = new World(cloudCluster({}, allowing({ key: 'a' })));
+    world.client.failures.push(new ApiError(409, 'AlreadyExists', 'there is one'));
+
+    await world.passOfCluster(KEY);
+
+    expect(world.lcm).toMatchObject({ ready: true });
+  });
+
   test('that the API server refuses are told, and tried again', async () => {
     const world = new World(cloudCluster({}, allowing({ key: 'a' })));
     world.client.failures.push(new ApiError(403, 'Forbidden', 'no'));

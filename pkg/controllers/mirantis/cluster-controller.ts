@@ -6,7 +6,7 @@ import type { CloudCluster, CloudClusterStatus } from '../../apis/mirantis/clust
 import type { Informer, Lister } from '../../cache/lister.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Writer } from '../../kube/client.ts';
-import { isNotFound } from '../../kube/errors.ts';
+import { isAlreadyExists, isNotFound } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { cloudClusters, nodeLabelPolicies } from '../../kube/resource.ts';
 import { stop, type StepResult } from '../../reconcile/result.ts';
@@ -91,7 +91,8 @@ export class ClusterController {
     }
     const wanted = policyFor(cluster, allowed);
     if (known === undefined) {
-      await writer.create('create', nodeLabelPolicies, wanted, { signal });
+      // One that the cache does not show yet wakes the pass when it does.
+      await writer.create('create', nodeLabelPolicies, wanted, { signal }).catch(ignoreExisting);
       return;
     }
     if (isDeepStrictEqual(known.spec, wanted.spec)) return;
@@ -124,6 +125,10 @@ export class ClusterController {
     await writer.patch('change', cloudClusters, refOf(cluster), patch, { signal });
     tellChanges(recorder, cluster, before?.conditions, conditions, new Set(problems.length > 0 ? ['LCM'] : []));
   }
+}
+
+function ignoreExisting(err: unknown): undefined {
+  if (!isAlreadyExists(err)) throw err;
 }
 
 function ignoreGone(err: unknown): undefined {

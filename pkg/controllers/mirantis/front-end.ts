@@ -22,9 +22,9 @@ export function isHeld({ metadata }: KubeObject): boolean {
   return metadata.finalizers?.includes(FRONT_END_FINALIZER) === true;
 }
 
-/** Whether the API server, or a webhook, refuses what an object asks for: that is told on the object. */
+/** Whether the API server, or a webhook, refuses what an object asks for, or the webhook does not work: that is told on the object. */
 export function isRefused(err: unknown): err is ApiError {
-  return ApiError.is(err, 'Forbidden', 'Invalid', 'BadRequest');
+  return ApiError.is(err, 'Forbidden', 'Invalid', 'BadRequest', 'InternalError');
 }
 
 /** Tries again although nothing may wake the pass. */

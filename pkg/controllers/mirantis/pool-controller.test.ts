@@ -341,6 +341,40 @@ test('a refusal of one Machine keeps nothing else from happening, and is told', 
   expect(world.member?.spec?.providerSpec?.value).toMatchObject({ upgradeIndex: 3 });
 });
 
+describe('between finalizer and MachineDeployment', () => {
+  test.each([
+    { what: 'a webhook refuses', err: new ApiError(403, 'Forbidden', 'denied the request'), isTold: true },
+    {
+      what: 'a webhook does not work',
+      err: new ApiError(500, 'InternalError', 'failed calling webhook'),
+      isTold: true,
+    },
+    { what: 'the API server finds it invalid', err: new ApiError(422, 'Invalid', 'too long'), isTold: true },
+    { what: 'somebody else has written', err: new ApiError(409, 'Conflict', 'changed'), isTold: false },
+  ])('$what: told $isTold, and made good by the next pass', async ({ err, isTold }) => {
+    const world = new World();
+    await world.passOfPool(KEY);
+    world.client.failures.push(undefined, err);
+
+    const thrown: unknown = await world.passOfPool(KEY).catch((failure: unknown) => failure);
+
+    expect(thrown === err).toBe(!isTold);
+    expect(world.deployment).toBeUndefined();
+    expect(world.complaint().includes(err.message)).toBe(isTold);
+    await world.rest();
+    expect(world.made('machinedeployments/')).toHaveLength(2); // the one that failed, and the one that did not
+    expect(world.complaint()).not.toContain('refused');
+  });
+});
+
+test('a status that others have spoilt is written anew', async () => {
+  const world = new World({ ...machinePool(), status: 'text' } as never);
+
+  await world.rest();
+
+  expect(world.pool?.status?.conditions).toHaveLength(1);
+});
+
 test.each([
   { what: 'another provider', labels: { 'kaas.mirantis.com/provider': 'aws' } },
   { what: 'no provider', labels: undefined },
