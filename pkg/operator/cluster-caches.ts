@@ -25,6 +25,7 @@ import { OwnWrites } from './own-writes.ts';
 import { quiet, retryUnlessRefused } from './retry-until-done.ts';
 import type { ProbedKind } from './probes.ts';
 import { untilOutage } from './target-readiness.ts';
+import { OPTIONAL_FIRST_MS, pauseAfter } from './optional-pause.ts';
 
 /** Which objects a cache holds, and how. */
 export interface CacheOptions<T extends KubeObject> {
@@ -61,10 +62,6 @@ export interface ClusterCachesOptions {
   /** The shipped file that grants what is read. */
   readonly roleFile: string;
 }
-
-/** Whether a kind that is optional may be read now is asked so often at first, and so often in the end. */
-const OPTIONAL_FIRST_MS = 2_000;
-const OPTIONAL_LONGEST_MS = 300_000;
 
 /** All caches of one cluster: they start together, learn of our own writes, and tell that the cluster lives. */
 export class ClusterCaches implements Member {
@@ -201,11 +198,12 @@ export class ClusterCaches implements Member {
     this.#running.push(member.run(this.#stopping.signal));
   }
 
-  /** Asks ever more rarely whether the cache can be filled; never rejects. */
+  /** Asks whether the cache can be filled, ever more rarely while it is refused; never rejects. */
   async #useLater(member: CacheMember): Promise<void> {
     const { clock, log } = this.#options;
     const signal = this.#stopping.signal;
-    for (let pauseMs = OPTIONAL_FIRST_MS; !signal.aborted; pauseMs = Math.min(2 * pauseMs, OPTIONAL_LONGEST_MS)) {
+    let pauseMs = OPTIONAL_FIRST_MS;
+    while (!signal.aborted) {
       try {
         await clock.sleep(pauseMs, signal);
         await this.#look(member.cached, signal);
@@ -216,6 +214,7 @@ export class ClusterCaches implements Member {
         return await member.run(signal);
       } catch (err) {
         log.debug({ cluster: this.#access.cluster, kind: member.cached.resource.kind, err }, 'cache still refused');
+        pauseMs = pauseAfter(err, pauseMs);
       }
     }
   }
