@@ -507,14 +507,16 @@ test('a Cluster admits the maintenance of its Machines, and limits the labels of
 });
 
 test('what happens is told where an operator looks, and why', async () => {
-  const { items } = await world.user.reader.list(events, { namespace: world.namespace });
-  const told = items
-    .filter(({ involvedObject }) => involvedObject.apiVersion === 'cluster.k8s.io/v1alpha1')
-    .map(({ involvedObject, reason = '', message = '' }) => `${involvedObject.name} ${reason} ${message}`);
-
-  expect(told).toContainEqual(expect.stringMatching(/^mirantis-bad Problem .*flavor: must be/));
-  expect(told).toContainEqual(expect.stringMatching(/^mirantis-clustered MaintenanceProgress InMaintenance/));
-  expect(told).toContainEqual(expect.stringMatching(/^example-control-plane KubeletReady/));
+  // Events are written a while after what they tell of.
+  await eventually(async () => {
+    const { items } = await world.user.reader.list(events, { namespace: world.namespace });
+    const told = items
+      .filter(({ involvedObject }) => involvedObject.apiVersion === 'cluster.k8s.io/v1alpha1')
+      .map(({ involvedObject, reason = '', message = '' }) => `${involvedObject.name} ${reason} ${message}`);
+    expect(told).toContainEqual(expect.stringMatching(/^mirantis-bad Problem .*flavor: must be/));
+    expect(told).toContainEqual(expect.stringMatching(/^mirantis-clustered MaintenanceProgress InMaintenance/));
+    expect(told).toContainEqual(expect.stringMatching(/^example-control-plane KubeletReady/));
+  }, PATIENCE);
 });
 
 test('uses every verb that its role grants, and is refused nothing', () => {
