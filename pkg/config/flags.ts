@@ -226,7 +226,7 @@ export const FLAGS: readonly Flag[] = [
       kind: 'duration',
       default: '1m',
       min: 1_000,
-      help: 'Least time between the two looks that must both show a VM without a Machine, or a Machine without a VM, before anything is done about it.',
+      help: 'Least time between the two looks that must both show a VM without a Machine, or a Machine without a VM, before anything is done about it; or no VM of a MachineClass, before Machines of it that were let go by force are forgotten.',
     },
     {
       name: 'machine-safety-orphan-vms-dry-run',

@@ -65,6 +65,7 @@ class ClassCluster implements AsyncDisposable {
       writer,
       ownerlessVMs: () => Promise.resolve(this.ownerless),
       recorder: { event: ({ reason, type }) => this.events.push(`${type} ${reason}`) },
+      graceMs: 60_000,
       clock: this.clock,
       log: silentLogger,
     });

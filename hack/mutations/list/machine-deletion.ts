@@ -728,9 +728,16 @@ export const MACHINE_DELETION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-class/finalizer-decision.ts',
-    from: "if (isUnconfirmed) return 'wait';",
+    from: "if (isUnconfirmed) return emptyForMs !== undefined && emptyForMs >= graceMs ? 'remove' : 'wait';",
     to: '',
     why: 'A class is let go although the VM of a Machine that was let go by force may be left.',
+    tests: ['pkg/controllers/machine-class/finalizer-decision.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-class/finalizer-decision.ts',
+    from: 'emptyForMs !== undefined && emptyForMs >= graceMs',
+    to: 'emptyForMs !== undefined',
+    why: 'One list that is wrong has the VM of a Machine forgotten that was let go by force.',
     tests: ['pkg/controllers/machine-class/finalizer-decision.test.ts'],
   },
   {

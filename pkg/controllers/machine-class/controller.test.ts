@@ -36,6 +36,7 @@ class World {
     machines: this.machines,
     clock: this.clock,
     writer: this.client,
+    graceMs: 60_000,
     log: silentLogger,
     recorder: { event: ({ reason }) => void this.events.push(reason) },
     ownerlessVMs: () => {
@@ -173,15 +174,58 @@ describe('a class of which a Machine was let go by force', () => {
     expect(world.events).toEqual(['ForcedRemovalUnconfirmed']);
   });
 
-  test('loses note and finalizer together when a list shows no VM', async () => {
+  test('loses note and finalizer together when two lists, a grace apart, show no VM', async () => {
     const world = new World();
     world.classes.put(noted);
     world.loseMachines();
 
+    expect(await world.pass()).toMatchObject({ kind: 'requeue', afterMs: 30_000 });
+    world.clock.advance(59_999);
     await world.pass();
+    expect(world.client.writes).toEqual([]);
+    expect(world.events).toEqual([]);
 
+    world.clock.advance(1);
+    await world.pass();
     expect(world.client.writes.map(({ body }) => body)).toMatchObject([
       { metadata: { finalizers: ['example.com/other'], annotations: { [KEY_OF_NOTE]: null } } },
     ]);
+  });
+
+  test.each<{ title: string; between: (world: World) => Promise<unknown> }>([
+    {
+      title: 'a list that shows a VM',
+      between: (world) => {
+        world.answer = 'some';
+        return world.pass();
+      },
+    },
+    {
+      title: 'a list that failed',
+      between: (world) => {
+        world.answer = new Error('the provider does not answer');
+        return world.pass();
+      },
+    },
+    {
+      title: 'a Machine',
+      between: async (world) => {
+        world.machines.put(machine((m) => void (m.metadata.resourceVersion = '2')));
+        await world.pass();
+        world.loseMachines();
+      },
+    },
+  ])('$title in between begins anew', async ({ between }) => {
+    const world = new World();
+    world.classes.put(noted);
+    world.loseMachines();
+    await world.pass();
+    await between(world);
+    world.clock.advance(60_000);
+    world.answer = 'none';
+
+    await world.pass();
+
+    expect(world.client.writes).toEqual([]);
   });
 });

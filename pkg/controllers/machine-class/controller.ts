@@ -26,6 +26,8 @@ export interface MachineClassDeps {
    * without a Machine. What it throws counts as `unknown`.
    */
   readonly ownerlessVMs: (machineClass: MachineClass, sinceMs: number, signal: AbortSignal) => Promise<VMsLeft>;
+  /** How far apart two VM lists must be to prove that no VM is left of a Machine that was let go by force. */
+  readonly graceMs: number;
   readonly recorder: ObjectEvents<MachineClass>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -41,6 +43,8 @@ interface Unused {
   readonly uid: string;
   readonly isDeleting: boolean;
   readonly sinceMs: number;
+  /** When the first of the lists in a row began that showed no VM, and when the last one did. Undefined when the last one showed another. */
+  readonly empty?: { readonly firstMs: number; readonly lastMs: number } | undefined;
 }
 
 /** Keeps the finalizer on MachineClasses that somebody needs; hold.ts has the rules. */
@@ -66,7 +70,9 @@ export class MachineClassController {
     const decision = this.#decide(key, seen, undefined);
     if (decision !== 'ask') return this.#act(decision, key, seen, undefined, signal);
 
+    const askedAtMs = this.#deps.clock.monotonicMs();
     const ownerless = await this.#ownerlessVMs(seen, this.#unusedSince(key, seen), signal);
+    this.#noteList(key, ownerless, askedAtMs);
     // Machines and class may have changed while the provider was asked.
     const current = this.#deps.classes.get(key);
     if (current?.metadata.uid !== seen.metadata.uid) return requeue(0, 'the class as it is now');
@@ -76,6 +82,7 @@ export class MachineClassController {
   #decide(key: string, machineClass: MachineClass, ownerless: VMsLeft | undefined): FinalizerDecision {
     const hasMachines = this.#hasMachines(key);
     const sinceMs = hasMachines ? undefined : this.#unusedSince(key, machineClass);
+    const empty = this.#unused.get(key)?.empty;
     return decideFinalizer({
       hasMachines,
       isHeld: machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) ?? false,
@@ -83,6 +90,8 @@ export class MachineClassController {
       isUnconfirmed: isUnconfirmed(machineClass),
       ownerless,
       waitedMs: sinceMs === undefined ? 0 : this.#deps.clock.monotonicMs() - sinceMs,
+      emptyForMs: empty && empty.lastMs - empty.firstMs,
+      graceMs: this.#deps.graceMs,
     });
   }
 
@@ -98,6 +107,8 @@ export class MachineClassController {
     if (decision === 'leave') return isBeingDeleted(machineClass) ? this.#waitForMachines(key, machineClass) : stop;
     if (decision === 'ask') return requeue(0, 'the class as it is now');
     if (decision === 'wait') {
+      if (ownerless === 'none')
+        return requeue(Math.min(ASK_AGAIN_MS, this.#deps.graceMs), 'a second VM list without VMs');
       if (isBeingDeleted(machineClass) && isUnconfirmed(machineClass) && this.#isTimeToTell(key, machineClass))
         this.#deps.recorder.event(unconfirmed(machineClass));
       return requeue(ASK_AGAIN_MS, ownerless === 'some' ? 'VMs without a Machine to be deleted' : 'a VM list');
@@ -148,6 +159,15 @@ export class MachineClassController {
     const sinceMs = this.#deps.clock.monotonicMs();
     this.#unused.set(key, { uid, isDeleting, sinceMs });
     return sinceMs;
+  }
+
+  /** What a list that began at `atMs` says, for as long as the class has no Machine. */
+  #noteList(key: string, ownerless: VMsLeft, atMs: number): void {
+    const unused = this.#unused.get(key);
+    if (unused === undefined) return;
+    const isEmpty = ownerless === 'none' && !this.#hasMachines(key);
+    const empty = isEmpty ? { firstMs: unused.empty?.firstMs ?? atMs, lastMs: atMs } : undefined;
+    this.#unused.set(key, { ...unused, empty });
   }
 
   #hasMachines(key: string): boolean {

@@ -10,6 +10,8 @@ const unused: ClassState = {
   isUnconfirmed: false,
   ownerless: undefined,
   waitedMs: 0,
+  emptyForMs: undefined,
+  graceMs: 60_000,
 };
 const used: ClassState = { ...unused, hasMachines: true };
 const deleting: ClassState = { ...unused, isDeleting: true };
@@ -42,7 +44,22 @@ test.each([
     state: { ...deleting, ownerless: 'unknown', waitedMs: LONGEST_HOLD_MS },
     want: 'remove-unproven',
   },
-  { what: 'no VM left after a forced removal', state: { ...forced, ownerless: 'none' }, want: 'remove' },
+  { what: 'no VM in one list', state: { ...unused, ownerless: 'none', emptyForMs: 0 }, want: 'remove' },
+  {
+    what: 'no VM in one list after a forced removal',
+    state: { ...forced, ownerless: 'none', emptyForMs: 0 },
+    want: 'wait',
+  },
+  {
+    what: 'no VM in two lists too close together after a forced removal',
+    state: { ...forced, ownerless: 'none', emptyForMs: 59_999 },
+    want: 'wait',
+  },
+  {
+    what: 'no VM in two lists after a forced removal',
+    state: { ...forced, ownerless: 'none', emptyForMs: 60_000 },
+    want: 'remove',
+  },
   { what: 'a VM left after a forced removal', state: { ...forced, ownerless: 'some' }, want: 'wait' },
   { what: 'nobody knows after a forced removal', state: { ...forced, ownerless: 'unknown' }, want: 'wait' },
   { what: 'driver cannot list after a forced removal', state: { ...forced, ownerless: 'unsupported' }, want: 'wait' },

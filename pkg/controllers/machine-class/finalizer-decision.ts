@@ -18,6 +18,10 @@ export interface ClassState {
   readonly ownerless: VMsLeft | undefined;
   /** How long it has been without Machines, in its present state of deletion. */
   readonly waitedMs: number;
+  /** How long lists in a row have shown no VM: from the begin of the first to the begin of the last. Undefined when the last one did not. */
+  readonly emptyForMs: number | undefined;
+  /** How far apart two lists must be to prove that no VM is left. */
+  readonly graceMs: number;
 }
 
 /** What to do about our finalizer. `ask`: a VM list decides; `wait`: ask again later. */
@@ -37,7 +41,8 @@ export const LONGEST_HOLD_MS = 10 * MINUTE_MS;
  * | none     | some, unknown       | no                  | kept, asked again                                      |
  * | none     | some, unknown       | yes                 | kept, asked again; removed with a Warning after 10 min |
  *
- * After a Machine was let go by force it is kept until a list shows no VM, however long that takes.
+ * After a Machine was let go by force it is kept until two lists in a row, some time apart, show no VM, however long that takes: a list that is
+ * wrong once would have its VM forgotten. Without that one list is enough, because each Machine went only after its VM.
  */
 export function decideFinalizer({
   hasMachines,
@@ -46,12 +51,13 @@ export function decideFinalizer({
   isUnconfirmed,
   ownerless,
   waitedMs,
+  emptyForMs,
+  graceMs,
 }: ClassState): FinalizerDecision {
   if (hasMachines) return isHeld || isDeleting ? 'leave' : 'add';
   if (!isHeld) return 'leave';
   if (ownerless === undefined) return 'ask';
-  if (ownerless === 'none') return 'remove';
-  if (isUnconfirmed) return 'wait';
-  if (ownerless === 'unsupported') return 'remove';
+  if (isUnconfirmed) return emptyForMs !== undefined && emptyForMs >= graceMs ? 'remove' : 'wait';
+  if (ownerless === 'none' || ownerless === 'unsupported') return 'remove';
   return isDeleting && waitedMs >= LONGEST_HOLD_MS ? 'remove-unproven' : 'wait';
 }

@@ -6,6 +6,7 @@ import type { Controller } from '../../reconcile/controller.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
 import { MachineClassController } from './controller.ts';
+import { isNodeLeft } from './left-node.ts';
 import { lookForOwnerlessVMs } from './ownerless-vms.ts';
 import { wakeMachineClasses } from './wake.ts';
 
@@ -19,14 +20,13 @@ export function machineClass(operator: Operator, secrets: SecretContents): Contr
   const needed = ['safety.orphan-vms', 'safety.unmanaged-nodes'] as const;
   const looksForLeftOnes = needed.every((name) => controllers.has(name)) && !safety.orphanVMsDryRun;
   const hasNodeLeft = (providerID: string): boolean =>
-    looksForLeftOnes &&
-    machines.byIndex('providerID', providerID).length === 0 &&
-    targets.all().some(({ nodes }) => nodes.byIndex('providerID', providerID).length > 0);
+    looksForLeftOnes && isNodeLeft(providerID, { machines, targets: targets.all() });
   const ownerlessDeps = { drivers, secrets, reader, namespace, hasNodeLeft };
   const controller = new MachineClassController({
     classes,
     machines,
     writer,
+    graceMs: safety.orphanVMsGraceMs,
     ownerlessVMs: (one, _sinceMs, signal) => lookForOwnerlessVMs(ownerlessDeps, one, signal),
     recorder: eventsAbout(machineClasses, operator.recorder(MACHINE_EVENT_SOURCE)),
     clock,

@@ -1,0 +1,19 @@
+import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { Target } from '../../targets/targets.ts';
+import { isSameVM } from '../machines/same-vm.ts';
+
+/** Where Nodes and Machines are looked for. */
+export interface LeftNodeDeps {
+  readonly machines: Pick<Lister<Machine>, 'list'>;
+  readonly targets: readonly Pick<Target, 'nodes'>[];
+}
+
+/** Whether a Node shows a VM that no Machine has, in whatever form either writes the provider id. Looks at every Node: for rare questions. */
+export function isNodeLeft(providerID: string, { machines, targets }: LeftNodeDeps): boolean {
+  const isShown = targets.some(({ nodes }) =>
+    nodes.list().some(({ spec }) => isSameVM(spec?.providerID, providerID) === true),
+  );
+  return isShown && !machines.list().some((machine) => isSameVM(providerIDOf(machine), providerID) === true);
+}
