@@ -1,6 +1,7 @@
 import { DELETION_POLICY_ANNOTATION, DELETION_POLICY_IN_FORCE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { frontEndField } from './front-end-field.ts';
 
 /**
  * How a Machine is deleted, from the most careful policy to the least:
@@ -21,6 +22,11 @@ export type DeletionPolicy = (typeof DELETION_POLICIES)[number];
 export function askedPolicy(machine: Machine, deployment: MachineDeployment | undefined): DeletionPolicy | undefined {
   const [own, inherited] = [machine, deployment].map((one) => one?.metadata.annotations?.[DELETION_POLICY_ANNOTATION]);
   return understood(own ?? inherited);
+}
+
+/** Where a user sets the policy of a Machine. */
+export function policySettingOf(machine: Machine): string {
+  return frontEndField(machine, 'deletionPolicy') ?? `annotation ${DELETION_POLICY_ANNOTATION}`;
 }
 
 /** Whether an annotation's text is one of the policies. */

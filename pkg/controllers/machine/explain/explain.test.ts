@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../../../test/builders.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
-import { describeStage } from '../../machines/deletion-stage.ts';
+import { describeStage, type DeletionStage } from '../../machines/deletion-stage.ts';
 import { hold, HOLD_KINDS, withHold, type HoldKind } from '../../machines/replacement-hold.ts';
 import { machineConditions } from './conditions.ts';
 import { explain } from './explain.ts';
@@ -351,13 +351,41 @@ describe('a deletion policy', () => {
       stage: 'drain',
       next: 'set annotation machine.sapcloud.io/deletion-policy to unsafe or forced',
     },
-    { policy: 'unsafe', stage: 'delete-vm', next: 'forced lets the Machine go without the provider' },
+    { policy: 'unsafe', stage: 'delete-vm', next: 'set annotation machine.sapcloud.io/deletion-policy to forced' },
     { policy: 'forced', stage: 'delete-vm', next: 'after --forced-deletion-timeout the Machine goes anyway' },
   ] as const)('$policy at stage $stage says what ends it', ({ policy, stage, next }) => {
     const { nextStep } = explain(machine(under(policy, deleting(describeStage(stage)))), NOW_MS);
 
     expect(nextStep).toContain(next);
   });
+});
+
+test('of a Machine that was made of one of cluster.k8s.io, fields of that one are named: annotations would be put back', () => {
+  const made = (change: Change): string =>
+    explain(
+      machine((m) => {
+        const owner = { apiVersion: 'cluster.k8s.io/v1alpha1', kind: 'Machine', name: 'm-1', uid: 'u-1' };
+        m.metadata.ownerReferences = [{ ...owner, controller: true }];
+        change(m);
+      }),
+      NOW_MS,
+    ).nextStep;
+  const inForce =
+    (policy: string, stage: DeletionStage): Change =>
+    (m) => {
+      deleting(describeStage(stage))(m);
+      m.metadata.annotations = { 'machine.sapcloud.io/deletion-policy-in-force': policy };
+    };
+  const failed = made((m) => {
+    m.metadata.annotations = { 'machine.sapcloud.io/prepare-deletion': 'true' };
+    m.status.machineConditions = [{ type: 'DeletionPrepared', status: 'False', reason: 'failed' }];
+  });
+
+  const policy = 'set spec.providerSpec.value.deletionPolicy of machines.cluster.k8s.io m-1 to';
+  expect(made(inForce('graceful', 'drain'))).toContain(`${policy} unsafe or forced`);
+  expect(made(inForce('unsafe', 'delete-vm'))).toContain(`${policy} forced`);
+  expect(failed).toContain(`${policy} unsafe or forced`);
+  expect(failed).toContain('set spec.providerSpec.value.delete of machines.cluster.k8s.io m-1 to false');
 });
 
 describe('a deletion that is prepared', () => {

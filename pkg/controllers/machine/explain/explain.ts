@@ -1,9 +1,9 @@
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { DELETION_POLICY_ANNOTATION, MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
-import { policyInForce } from '../../machines/deletion-policy.ts';
+import { policyInForce, policySettingOf } from '../../machines/deletion-policy.ts';
 import { deletionStageOf, textOfStage, type DeletionStage } from '../../machines/deletion-stage.ts';
 import { describeHooks, drainHooksOf } from '../../machines/drain-hooks.ts';
 import { holdOf, type Hold, type HoldKind } from '../../machines/replacement-hold.ts';
@@ -283,12 +283,12 @@ function explainDeletion(machine: Machine): Explanation {
 function underPolicy(machine: Machine, stage: DeletionStage): string | undefined {
   const policy = policyInForce(machine);
   if (stage === 'drain' && policy === 'graceful')
-    return `The VM is deleted. With policy graceful pods are never deleted, however long it takes: set annotation ${DELETION_POLICY_ANNOTATION} to unsafe or forced to go on without them.`;
+    return `The VM is deleted. With policy graceful pods are never deleted, however long it takes: set ${policySettingOf(machine)} to unsafe or forced to go on without them.`;
   if (stage !== 'delete-vm') return undefined;
   if (policy === 'forced')
     return 'The Node object is deleted; after --forced-deletion-timeout the Machine goes anyway.';
   return policy === 'unsafe'
-    ? `The Node object is deleted; annotation ${DELETION_POLICY_ANNOTATION} forced lets the Machine go without the provider.`
+    ? `The Node object is deleted. To let the Machine go without the provider, set ${policySettingOf(machine)} to forced.`
     : undefined;
 }
 

@@ -1,10 +1,19 @@
-import { DELETION_POLICY_ANNOTATION, PREPARE_DELETION_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import { PREPARE_DELETION_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { policySettingOf } from '../../machines/deletion-policy.ts';
+import { frontEndField } from '../../machines/front-end-field.ts';
 import { isPreparationAsked, preparationShownBy } from '../../machines/prepared-deletion.ts';
 import type { Explanation } from './explanation.ts';
 
-const ABORT = `To keep the machine, remove annotation ${PREPARE_DELETION_ANNOTATION}.`;
-const WEAKEN = `To delete it without, set annotation ${DELETION_POLICY_ANNOTATION} to unsafe or forced.`;
+function howToAbort(machine: Machine): string {
+  const field = frontEndField(machine, 'delete');
+  const what = field === undefined ? `remove annotation ${PREPARE_DELETION_ANNOTATION}` : `set ${field} to false`;
+  return `To keep the machine, ${what}.`;
+}
+
+function howToWeaken(machine: Machine): string {
+  return `To delete it without, set ${policySettingOf(machine)} to unsafe or forced.`;
+}
 
 /** The explanation of a machine whose deletion is prepared, or the preparation of which is being undone; undefined for any other. */
 export function explainPreparation(machine: Machine): Explanation | undefined {
@@ -15,7 +24,7 @@ export function explainPreparation(machine: Machine): Explanation | undefined {
         reason: 'PreparingDeletion',
         message,
         waitingFor: 'hooks to be removed, and the pods to leave',
-        nextStep: `The Machine is deleted. ${ABORT}`,
+        nextStep: `The Machine is deleted. ${howToAbort(machine)}`,
       };
     case 'completed':
       return {
@@ -37,7 +46,7 @@ export function explainPreparation(machine: Machine): Explanation | undefined {
             reason: 'DeletionNotPrepared',
             message,
             waitingFor: 'what the message names',
-            nextStep: `The attempt is retried. ${ABORT} ${WEAKEN}`,
+            nextStep: `The attempt is retried. ${howToAbort(machine)} ${howToWeaken(machine)}`,
           }
         : {
             reason: 'AbortFailed',
