@@ -31,9 +31,14 @@ async function sectionOf(group: FlagGroup): Promise<string> {
     `\`--${flag.name}\``,
     defaultsOf(flag),
     programsOf(flag),
-    flag.atLeast === undefined ? flag.help : `${flag.help} At least ${formatDuration(flag.atLeast)}.`,
+    asMarkdown(flag.atLeast === undefined ? flag.help : `${flag.help} At least ${formatDuration(flag.atLeast)}.`),
   ]);
   return `## ${group}\n\n${await table(['flag', 'default', 'programs', 'meaning'], rows)}`;
+}
+
+/** Plain text as Markdown that shows it as it is: `*` would begin emphasis, and `<` an element that nobody sees. */
+export function asMarkdown(text: string): string {
+  return text.replaceAll(/[*_<]/g, '\\$&');
 }
 
 function defaultsOf(flag: Flag): string {
