@@ -37,6 +37,19 @@ test('every field of the CRDs has a description', () => {
   expect(without).toEqual([]);
 });
 
+test('no column names several values: the API server would show the first of them alone', () => {
+  const all = DEFINITIONS.flatMap(({ kind, columns }) => columns.map((column) => ({ kind, ...column })));
+
+  expect(all.filter(({ jsonPath }) => jsonPath.includes('*'))).toEqual([]);
+});
+
+test('kubectl get nodelabelpolicies shows which labels are allowed, and for which Machines', () => {
+  const { columns = [] } = DEFINITIONS.find(({ kind }) => kind === 'NodeLabelPolicy') ?? {};
+
+  const shown = columns.map(({ jsonPath, type }) => `${jsonPath} ${type}`);
+  expect(shown).toEqual(expect.arrayContaining(['.spec.machineLabels string', '.spec.allowed string']));
+});
+
 function undescribed(properties: Record<string, Schema>, prefix: string): string[] {
   return Object.entries(properties).flatMap(([name, schema]) => [
     ...(schema.description === undefined ? [`${prefix}.${name}`] : []),

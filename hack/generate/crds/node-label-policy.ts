@@ -8,7 +8,16 @@ export const nodeLabelPolicy: Definition = {
   shortName: 'nlp',
   description:
     'Which labels the node templates of its namespace may ask for. Without one there is no limit; with several, each must allow a label.',
-  columns: [],
+  columns: [
+    {
+      name: 'Machines',
+      type: 'string',
+      jsonPath: '.spec.machineLabels',
+      description: 'Labels of the Machines that it concerns; empty: all of the namespace.',
+    },
+    { name: 'Allowed', type: 'string', jsonPath: '.spec.allowed', description: 'Labels that may be asked for.' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Since when it exists.' },
+  ],
   hasStatus: false,
   hasScale: false,
   properties: {
