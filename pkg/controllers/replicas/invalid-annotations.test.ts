@@ -31,6 +31,8 @@ const WITHOUT_RULE = {
     keys.REVISION_HISTORY_ANNOTATION,
     keys.DESIRED_REPLICAS_ANNOTATION,
     keys.MAX_REPLICAS_ANNOTATION,
+    keys.FRONT_END_REPLICAS_ANNOTATION,
+    keys.PAUSED_BY_FRONT_END_ANNOTATION,
   ],
   'what autoscalers write, and is put in order by who reads it': [
     keys.LAST_SCALER_CHANGE_ANNOTATION,
