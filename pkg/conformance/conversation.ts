@@ -22,7 +22,7 @@ import {
 import { CONTRACT_VERSION, toCall, toClassRequest, toMachineRequest, toVolumeSpec } from '../driver/grpc/messages.ts';
 import { silentLogger } from '../log/logger.ts';
 import type { SecretData, VerifyOptions } from './options.ts';
-import { Violation } from './violation.ts';
+import { answerText, Violation } from './violation.ts';
 
 /** How long a driver that is being started is waited for. */
 const CONNECT_MS = 2_000;
@@ -57,9 +57,7 @@ export class NoAnswer extends Violation {
   readonly status: Status;
 
   constructor(method: string, { code, details }: ClientError) {
-    super(
-      `${method} ended with gRPC status ${Status[code]}${details === '' ? '' : ` (${details})`} instead of an answer`,
-    );
+    super(`${method} ended with gRPC status ${Status[code]}${details === '' ? '' : ` (${details})`}`, 'an answer');
     this.status = code;
   }
 }
@@ -73,6 +71,7 @@ export class Conversation {
   readonly #connection: DriverConnection;
   readonly #client: DriverServiceClient;
   readonly #heard: string[] = [];
+  #latest = '';
 
   constructor(options: VerifyOptions) {
     this.#options = options;
@@ -83,6 +82,15 @@ export class Conversation {
   /** What the driver said in words, with its answers. */
   get heard(): readonly string[] {
     return this.#heard;
+  }
+
+  /** For people: what the driver answered last, or was asked first since `forget`. */
+  get latest(): string {
+    return this.#latest;
+  }
+
+  forget(): void {
+    this.#latest = '';
   }
 
   close(): void {
@@ -195,16 +203,22 @@ export class Conversation {
     send: (options: CallOptions) => Promise<R>,
   ): Promise<R> {
     const { clock, lagMs = DEFAULT_LAG_MS } = this.#options;
+    if (this.#latest === '') this.#latest = `${method} is not answered yet`;
     try {
       const answer = await withDeadline(clock, timeoutMs + lagMs, method, (both) => send({ signal: both }), signal);
       const { failure, lastKnownState = '' } = answer;
       this.#heard.push(failure?.message ?? '', failure?.lastKnownState ?? '', lastKnownState);
+      this.#latest = `${method} was answered with ${answerText(failure)}`;
       return answer;
     } catch (err) {
       signal.throwIfAborted();
+      this.#latest = `${method} was not answered: ${messageOf(err)}`;
       if (err instanceof DeadlineError)
-        throw new Late(`${method} neither answered nor gave up, although its time of ${timeoutMs} ms had passed`);
-      if (!(err instanceof ClientError)) throw new Violation(`${method} failed: ${messageOf(err)}`);
+        throw new Late(
+          `${method} neither answered nor gave up, although its time of ${timeoutMs} ms had passed`,
+          'either in time',
+        );
+      if (!(err instanceof ClientError)) throw new Violation(`${method} failed: ${messageOf(err)}`, 'an answer');
       this.#heard.push(err.details);
       throw new NoAnswer(method, err);
     }

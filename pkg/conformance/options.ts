@@ -23,6 +23,10 @@ export interface VerifyOptions {
   readonly callMs?: number;
   /** How long a rule may take with all its calls, and what it made may take to be removed. */
   readonly ruleMs?: number;
+  /** Is told, line by line, which rule begins and what one that takes long is waiting for. */
+  readonly tell?: (line: string) => void;
+  /** After how long a rule takes long; what it waits for is told again each time that its age has doubled. */
+  readonly tellMs?: number;
   /** How long a list may lag behind, and a call may outlive its time. */
   readonly lagMs?: number;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { isKept, lineOf, type Report, reportJSON, reportJUnit, summaryOf } from './report.ts';
+import { isKept, lineOf, waitingLine, type Report, reportJSON, reportJUnit, summaryOf } from './report.ts';
 import { RULES } from './rules/index.ts';
 import type { RuleResult } from './verify.ts';
 
@@ -42,6 +42,21 @@ test('a rule that failed says why, what the contract says, and what is left', ()
     'n/a   three                            --bad-class is not given',
   ]);
   expect(summaryOf(report(passed, failed, absent))).toBe('1 passed, 1 failed, 1 not applicable, 1 VMs may be left');
+});
+
+test.each([
+  {
+    isRemoving: false,
+    leftMs: 594_600,
+    says: '      waiting, for up to 9m55s (--rule-timeout): driver d: CreateMachine …',
+  },
+  {
+    isRemoving: true,
+    leftMs: -1,
+    says: '      removing what it made, for up to 0s (--rule-timeout): driver d: CreateMachine …',
+  },
+])('a rule that takes long says what it waits for: $says', ({ says, ...at }) => {
+  expect(waitingLine({ driver: 'd', latest: 'CreateMachine …', ...at })).toBe(says);
 });
 
 test('there is room for every name', () => {

@@ -1,3 +1,6 @@
+import { formatDuration } from '../apis/duration.ts';
+import { shortText } from '../apis/short-text.ts';
+import type { Rule } from './rule.ts';
 import type { RuleResult } from './verify.ts';
 
 /** What came of a verification. */
@@ -24,6 +27,30 @@ export function lineOf({ rule, outcome, reason, ms, left }: RuleResult): string 
   return [first, ...contract, ...left.map((one) => `${INDENT}LEFT: ${one}`)].join('\n');
 }
 
+/** A rule that begins. */
+export function beginningOf({ name }: Rule): string {
+  return `RUN   ${name}`;
+}
+
+/** A rule that takes long: what it waits for, and for how long at most. */
+export function waitingLine({ driver, latest, isRemoving, leftMs }: Waiting): string {
+  const what = isRemoving ? 'removing what it made' : 'waiting';
+  const left = formatDuration(Math.round(Math.max(0, leftMs) / 1_000) * 1_000);
+  return `${INDENT}${what}, for up to ${left} (--rule-timeout): driver ${driver}: ${shortText(latest, LONGEST)}`;
+}
+
+/** Where a rule is that takes long. */
+export interface Waiting {
+  readonly driver: string;
+  /** What the driver answered last. */
+  readonly latest: string;
+  /** The rule has ended, and its VMs are deleted. */
+  readonly isRemoving: boolean;
+  readonly leftMs: number;
+}
+
+/** Longest words of a driver in a line that will be repeated. */
+const LONGEST = 500;
 /** Room for the longest name of a rule. */
 const WIDTH = 31;
 const INDENT = ' '.repeat(6);

@@ -14,7 +14,7 @@ import type {
 } from '../driver/grpc/gen/machine/driver/v1/driver.ts';
 import { NoAnswer, type Conversation, type Sent, type Subject } from './conversation.ts';
 import type { VerifyOptions } from './options.ts';
-import { answerText, codeOf, Violation } from './violation.ts';
+import { answerText, codeOf, UnexpectedAnswer, Violation } from './violation.ts';
 
 /** Pause between two attempts of what a provider needs time for. */
 const PAUSE_MS = 250;
@@ -108,7 +108,7 @@ export class Scene {
     const answer = await this.#patiently(() => this.create(subject, sent));
     const { failure, vm } = answer;
     if (failure !== undefined && codeOf(failure) === 'Uninitialized') return await this.#initialized(subject, sent, vm);
-    if (failure !== undefined) throw new Violation(`CreateMachine was answered with ${answerText(failure)}`);
+    if (failure !== undefined) throw new UnexpectedAnswer('CreateMachine', failure, 'success with the VM');
     return existing('CreateMachine', vm);
   }
 
@@ -116,7 +116,7 @@ export class Scene {
   async found(subject: Subject, sent: Sent = {}): Promise<VirtualMachine> {
     const { failure, vm } = await this.#patiently(() => this.status(subject, sent));
     if (failure !== undefined && codeOf(failure) !== 'Uninitialized') {
-      throw new Violation(`GetMachineStatus of a machine that has a VM was answered with ${answerText(failure)}`);
+      throw new UnexpectedAnswer('GetMachineStatus of a machine that has a VM', failure, 'success with the VM');
     }
     return existing('GetMachineStatus', vm);
   }
@@ -126,18 +126,20 @@ export class Scene {
     const { failure, vm } = await this.#patiently(() => inBand(this.status(subject)));
     if (failure !== undefined && codeOf(failure) === 'NotFound') return;
     const which = vm === undefined ? '' : `, and VM ${vm.providerId}`;
-    throw new Violation(`GetMachineStatus of ${what} was answered with ${answerText(failure)}${which}`);
+    throw new Violation(`GetMachineStatus of ${what} was answered with ${answerText(failure)}${which}`, 'NotFound');
   }
 
   /** Exactly this VM belongs to the machine, as far as can be asked. */
   async requireOnly(subject: Subject, providerID: string): Promise<void> {
     const { providerId } = await this.found(subject);
-    if (providerId !== providerID) throw new Violation(`the machine has two VMs: ${providerID} and ${providerId}`);
+    if (providerId !== providerID)
+      throw new Violation(`the machine has two VMs: ${providerID} and ${providerId}`, 'the first one alone');
     if (!this.capabilities.methods.has('ListMachines')) return;
     await this.#soon(async () => {
       const ids = (await this.list(subject)).filter((vm) => vm.machineName === subject.name).map((vm) => vm.providerId);
-      if (ids.length > 1) throw new Violation(`the machine has ${ids.length} VMs: ${ids.join(', ')}`);
-      if (ids[0] !== providerID) throw new Violation(`ListMachines shows no VM ${providerID} of the machine`);
+      if (ids.length > 1) throw new Violation(`the machine has ${ids.length} VMs: ${ids.join(', ')}`, 'one');
+      if (ids[0] !== providerID)
+        throw new Violation(`ListMachines shows ${ids[0] ?? 'no VM'} of the machine`, `VM ${providerID}`);
     });
   }
 
@@ -152,7 +154,7 @@ export class Scene {
   async deleted(subject: Subject, sent: Sent = {}): Promise<void> {
     const { failure } = await this.#patiently(() => inBand(this.delete(subject, sent)));
     if (failure === undefined || codeOf(failure) === 'NotFound') return;
-    throw new Violation(`DeleteMachine was answered with ${answerText(failure)}`);
+    throw new UnexpectedAnswer('DeleteMachine', failure, 'success or NotFound');
   }
 
   /** Nothing is left of a machine, neither by its name nor in a list. */
@@ -162,7 +164,10 @@ export class Scene {
     await this.#soon(async () => {
       const left = (await this.list(subject)).filter((vm) => vm.machineName === subject.name);
       if (left.length > 0)
-        throw new Violation(`ListMachines still shows ${left.map((vm) => vm.providerId).join(', ')}`);
+        throw new Violation(
+          `ListMachines still shows ${left.map((vm) => vm.providerId).join(', ')}`,
+          'no VM of the machine',
+        );
     });
   }
 
@@ -172,16 +177,15 @@ export class Scene {
     let pageToken = '';
     for (let pages = 0; pages < MAX_PAGES; pages++) {
       const answer = await this.#patiently(() => this.talk.page(subject, this.#under({}), { pageSize, pageToken }));
-      if (answer.failure !== undefined)
-        throw new Violation(`ListMachines was answered with ${answerText(answer.failure)}`);
+      if (answer.failure !== undefined) throw new UnexpectedAnswer('ListMachines', answer.failure, 'a page of VMs');
       if (pageSize > 0 && answer.machines.length > pageSize) {
-        throw new Violation(`a page of at most ${pageSize} has ${answer.machines.length} VMs`);
+        throw new Violation(`a page has ${answer.machines.length} VMs`, `at most ${pageSize}, as asked`);
       }
       machines.push(...answer.machines);
       pageToken = answer.nextPageToken;
       if (pageToken === '') return machines;
     }
-    throw new Violation(`ListMachines did not end after ${MAX_PAGES} pages`);
+    throw new Violation(`ListMachines did not end after ${MAX_PAGES} pages`, 'a last page, without next_page_token');
   }
 
   /** Repeats what may need a moment to be seen; its last violation counts. */
@@ -206,7 +210,10 @@ export class Scene {
       try {
         await this.#pause();
       } catch {
-        throw new Violation(`for as long as a rule may take, the answer was ${answerText(answer.failure)}`);
+        throw new Violation(
+          `for as long as a rule may take (--rule-timeout), the answer was ${answerText(answer.failure)}`,
+          'one that no longer asks for patience',
+        );
       }
     }
   }
@@ -216,6 +223,7 @@ export class Scene {
     if (!this.capabilities.methods.has('InitializeMachine')) {
       throw new Violation(
         'CreateMachine was answered with Uninitialized, but GetCapabilities does not name InitializeMachine',
+        'that it does, or success',
       );
     }
     for (;;) {
@@ -224,7 +232,7 @@ export class Scene {
       );
       if (failure === undefined) return made;
       if (codeOf(failure) !== 'Uninitialized') {
-        throw new Violation(`InitializeMachine was answered with ${answerText(failure)}`);
+        throw new UnexpectedAnswer('InitializeMachine', failure, 'success');
       }
       await this.#pause();
     }
@@ -293,6 +301,7 @@ async function inBand<R extends { readonly failure: Failure | undefined }>(
 }
 
 function existing(method: string, vm: VirtualMachine | undefined): VirtualMachine {
-  if (vm === undefined || vm.providerId === '') throw new Violation(`${method} was answered without a provider id`);
+  if (vm === undefined || vm.providerId === '')
+    throw new Violation(`${method} was answered without a provider id`, 'vm.provider_id');
   return vm;
 }

@@ -39,6 +39,9 @@ const never = new AbortController().signal;
 // Dozens of drivers are tried side by side, on hosts that others share.
 jest.setTimeout(120_000);
 
+type Secret = Readonly<Record<string, Uint8Array>>;
+
+const toBase64 = (value: Uint8Array): string => Buffer.from(value).toString('base64');
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const notFound = { failure: toFailure(new DriverError('NotFound', 'there is no VM')) };
 const internal = { failure: toFailure(new DriverError('Internal', 'in a muddle')) };
@@ -564,17 +567,80 @@ describe('verification', () => {
     ]);
   });
 
+  test.concurrent('says of each failure what was expected', async () => {
+    const wrong = { failure: toFailure(new DriverError('Internal', 'nothing there')) };
+    await using world = await new World((right) => ({
+      getMachineStatus: async (request, context) => {
+        const answer = await right.getMachineStatus(request, context);
+        return answer.failure?.code === 5 ? wrong : answer;
+      },
+    })).start();
+
+    const reasons = failedOf(await world.verify());
+
+    expect(reasons.length).toBeGreaterThan(1);
+    const says = /^[a-z-]+: GetMachineStatus of .* was answered with Internal \(nothing there\); expected NotFound/;
+    for (const reason of reasons) expect(reason).toMatch(says);
+  });
+
+  test.concurrent.each([
+    { what: 'a value as it is', write: (secret: Secret) => new TextDecoder().decode(secret['password']) },
+    { what: 'a value in base64', write: (secret: Secret) => toBase64(secret['password'] ?? new Uint8Array()) },
+    { what: 'Buffers in JSON', write: (secret: Secret) => JSON.stringify(secret) },
+    { what: 'numbers', write: (secret: Secret) => JSON.stringify([...(secret['password'] ?? [])]) },
+    {
+      what: 'Buffers behind a long text',
+      write: (secret: Secret) => `${'x'.repeat(50_000)} ${JSON.stringify(secret)}`,
+    },
+  ])('finds a Secret that is repeated as $what', async ({ write }) => {
+    await using world = await new World((right) => ({
+      createMachine: async (request, context) => {
+        const answer = await right.createMachine(request, context);
+        return { ...answer, lastKnownState: write(request.secretData) };
+      },
+    })).start();
+    using verification = await Verification.begin(world.options, never);
+
+    const results = await all(verify(verification, never, ['creation', 'secrets']));
+
+    expect(failedOf(results)).toEqual([expect.stringMatching(/^secrets: .* repeats a value of the Secret/)]);
+  });
+
+  test.concurrent('tells what a rule waits for, and again', async () => {
+    const lines: string[] = [];
+    await using world = await new World((right) => ({
+      createMachine: async (request, context) => {
+        const isEnough = lines.filter((line) => line.includes('ECONNREFUSED')).length > 1;
+        if (isEnough) return await right.createMachine(request, context);
+        return { failure: toFailure(new DriverError('Unavailable', `ECONNREFUSED for ${PASSWORD}`)) };
+      },
+    })).start();
+    const tell = (line: string): void => void lines.push(line);
+    using verification = await Verification.begin({ ...world.options, tell, tellMs: 400 }, never);
+
+    await all(verify(verification, never, ['creation']));
+
+    const told = lines.filter((line) => line.includes('ECONNREFUSED'));
+    const says =
+      /^ {6}waiting, for up to \d+s \(--rule-timeout\): driver sim: CreateMachine was answered with Unavailable \(ECONNREFUSED for \[redacted\]\)$/;
+    expect(lines[0]).toBe('RUN   creation');
+    expect(told.length).toBeGreaterThan(1);
+    for (const line of told) expect(line).toMatch(says);
+  });
+
   test.concurrent('tells what it could not remove', async () => {
     await using world = await new World(() => ({ deleteMachine: () => Promise.resolve(internal) })).start();
     using verification = await Verification.begin(world.options, never);
 
     const [result] = await all(verify(verification, never, ['creation']));
 
-    expect(result?.left).toEqual([expect.stringMatching(/^VM of machine shoot\/verify-.*Internal \(in a muddle\)$/)]);
+    expect(result?.left).toEqual([
+      expect.stringMatching(/^VM of machine shoot\/verify-.*Internal \(in a muddle\); expected .*$/),
+    ]);
   });
 
   test.concurrent.each([
-    { what: 'speaks another version', answer: { contractVersion: 'v9' }, why: /contract version "v9", not "v1"/ },
+    { what: 'speaks another version', answer: { contractVersion: 'v9' }, why: /contract version "v9"; expected "v1"/ },
     { what: 'answers nothing', answer: {}, why: /contract version ""/ },
     { what: 'refuses', answer: internal, why: /Internal \(in a muddle\)/ },
   ])('does not begin with a driver that $what', async ({ answer, why }) => {

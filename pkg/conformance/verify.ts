@@ -4,14 +4,17 @@ import { DeadlineError } from '../clock/deadline.ts';
 import type { Capabilities } from '../driver/driver.ts';
 import { messageOf } from '../driver/errno.ts';
 import { CONTRACT_VERSION, fromCapabilities } from '../driver/grpc/messages.ts';
+import { withoutSecrets } from '../driver/without-secrets.ts';
 import { Conversation, NoAnswer } from './conversation.ts';
 import type { VerifyOptions } from './options.ts';
+import { beginningOf, waitingLine } from './report.ts';
 import { lackOf, type Rule } from './rule.ts';
 import { RULES } from './rules/index.ts';
 import { Scene } from './scene.ts';
-import { answerText, Violation } from './violation.ts';
+import { UnexpectedAnswer, Violation } from './violation.ts';
 
 const DEFAULT_RULE_MS = 600_000;
+const DEFAULT_TELL_MS = 5_000;
 
 /** How one rule ended. */
 export interface RuleResult {
@@ -66,15 +69,17 @@ export class Verification implements Disposable {
       cancel();
       return { rule, outcome: 'not applicable', reason: lack, ms: 0, left: [] };
     }
+    this.#options.tell?.(beginningOf(rule));
+    this.#conversation.forget();
     let reason: string | undefined;
     try {
-      await rule.run(scene);
+      await this.#telling(false, ruleMs, () => rule.run(scene));
     } catch (err) {
       // Whatever it is, it came from what the driver did.
       reason = messageOf(err);
     }
     cancel();
-    const left = await this.#cleanUp(scene, ruleMs);
+    const left = await this.#telling(true, ruleMs, () => this.#cleanUp(scene, ruleMs));
     signal.throwIfAborted();
     const ms = Math.round(clock.monotonicMs() - startedMs);
     return {
@@ -94,6 +99,26 @@ export class Verification implements Disposable {
     const prefix = `verify-${this.#run}-${++this.#scenes}`;
     const { capabilities } = this;
     return new Scene({ options: this.#options, conversation: this.#conversation, capabilities, prefix, signal });
+  }
+
+  /** Does a part of a rule's work, and tells what it waits for while it takes long. */
+  async #telling<T>(isRemoving: boolean, withinMs: number, work: () => Promise<T>): Promise<T> {
+    const { clock, tell, tellMs = DEFAULT_TELL_MS, secretData } = this.#options;
+    const { name: driver } = this.capabilities;
+    const startedMs = clock.monotonicMs();
+    const tellAfter = (delayMs: number): (() => void) =>
+      clock.schedule(delayMs, () => {
+        const ageMs = clock.monotonicMs() - startedMs;
+        const latest = withoutSecrets(this.#conversation.latest, secretData);
+        tell?.(waitingLine({ driver, latest, isRemoving, leftMs: withinMs - ageMs }));
+        cancel = tellAfter(ageMs);
+      });
+    let cancel = tellAfter(tellMs);
+    try {
+      return await work();
+    } finally {
+      cancel();
+    }
   }
 
   async #cleanUp(scene: Scene, withinMs: number): Promise<readonly string[]> {
@@ -121,11 +146,11 @@ export async function* verify(
 async function greet(conversation: Conversation, signal: AbortSignal): Promise<Capabilities> {
   try {
     const answer = await conversation.capabilities(signal);
-    if (answer.failure !== undefined)
-      throw new Violation(`GetCapabilities was answered with ${answerText(answer.failure)}`);
+    if (answer.failure !== undefined) throw new UnexpectedAnswer('GetCapabilities', answer.failure, 'success');
     if (answer.contractVersion !== CONTRACT_VERSION) {
       throw new Violation(
-        `it speaks contract version ${JSON.stringify(answer.contractVersion)}, not "${CONTRACT_VERSION}"`,
+        `it speaks contract version ${JSON.stringify(answer.contractVersion)}`,
+        `"${CONTRACT_VERSION}"`,
       );
     }
     return fromCapabilities(answer);

@@ -1,9 +1,20 @@
 import { DRIVER_CODES } from '../driver/error.ts';
 import type { Failure } from '../driver/grpc/gen/machine/driver/v1/driver.ts';
 
-/** A driver did what the contract does not allow. The message says what it did. */
+/** A driver did what the contract does not allow. The message says what came and what was expected. */
 export class Violation extends Error {
-  override readonly name = 'Violation';
+  override readonly name: string = 'Violation';
+
+  constructor(came: string, expected: string, options?: ErrorOptions) {
+    super(`${came}; expected ${expected}`, options);
+  }
+}
+
+/** A call was answered in another way than it should have been. */
+export class UnexpectedAnswer extends Violation {
+  constructor(call: string, failure: Failure | undefined, expected: string) {
+    super(`${call} was answered with ${answerText(failure)}`, expected);
+  }
 }
 
 /** Name of the code of a failure; its number where that is none of the contract's. */

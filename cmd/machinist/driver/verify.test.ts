@@ -67,8 +67,10 @@ test('a driver that keeps the contract is told rule by rule, and nothing is left
   expect(out.split('\n')).toEqual([
     `driver sim at unix://${served.socket}`,
     '',
+    'RUN   creation',
     expect.stringMatching(/^PASS {2}creation +\d+ ms$/),
     expect.stringMatching(/^n\/a {3}bad-class +--bad-class is not given$/),
+    'RUN   old-token',
     expect.stringMatching(/^PASS {2}old-token +\d+ ms$/),
     '',
     '2 passed, 0 failed, 1 not applicable',
@@ -77,18 +79,25 @@ test('a driver that keeps the contract is told rule by rule, and nothing is left
 });
 
 test.each([
-  { output: 'json', says: /"failed": 1,[^]*"reason": "CreateMachine was answered without the name of the node"/ },
-  { output: 'junit', says: /^<\?xml[^]*<failure message="CreateMachine was answered without the name of the node">/ },
+  {
+    output: 'json',
+    says: /"failed": 1,[^]*"reason": "CreateMachine was answered without the name of the node; expected vm.node_name"/,
+  },
+  {
+    output: 'junit',
+    says: /^<\?xml[^]*<failure message="CreateMachine was answered without the name of the node; expected vm\.node_name">/,
+  },
 ] as const)('a driver that does not ends with 1, as $output', async ({ output, says }) => {
   const { driver } = simulated();
   const create = driver.createMachine.bind(driver);
   driver.createMachine = async (request, call) => ({ ...(await create(request, call)), nodeName: '' });
   await using served = await serve(driver);
 
-  const { code, out } = await run(served.socket, { output });
+  const { code, out, err } = await run(served.socket, { output });
 
   expect(code).toBe(1);
   expect(out).toMatch(says);
+  expect(err.split('\n')).toEqual(['RUN   creation', 'RUN   old-token']);
 });
 
 test.each([

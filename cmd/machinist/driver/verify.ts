@@ -21,7 +21,8 @@ export async function verifyDriver(options: VerifyCommandOptions, terminal: Term
   let kept = false;
   const code = await exitCodeOf(terminal, async () => {
     requireKnown(options.rule);
-    const report = await reportOn(options, await optionsFrom(options), terminal);
+    const tell = options.output === 'text' ? terminal.out : terminal.err;
+    const report = await reportOn(options, { ...(await optionsFrom(options)), tell }, terminal);
     const { output } = options;
     terminal.out(
       output === 'json' ? reportJSON(report) : output === 'junit' ? reportJUnit(report) : `\n${summaryOf(report)}`,

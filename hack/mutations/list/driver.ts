@@ -332,6 +332,20 @@ export const DRIVER: readonly Mutation[] = [
     tests: ['pkg/driver/without-secrets.test.ts'],
   },
   {
+    file: 'pkg/driver/without-secrets.ts',
+    from: '.replaceAll(NUMBERS, ',
+    to: ".replaceAll('\\0', ",
+    why: 'A password that a provider quotes as a list of bytes is shown.',
+    tests: ['pkg/driver/without-secrets.test.ts'],
+  },
+  {
+    file: 'pkg/conformance/verify.ts',
+    from: 'cancel = tellAfter(ageMs);',
+    to: 'cancel = () => undefined;',
+    why: 'What a rule waits for is told once, however long it takes.',
+    tests: ['pkg/conformance/verify.test.ts'],
+  },
+  {
     file: 'pkg/conformance/report.ts',
     from: "results.every(({ outcome, left }) => outcome !== 'failed' && left.length === 0)",
     to: "results.every(({ outcome }) => outcome !== 'failed')",
@@ -340,7 +354,7 @@ export const DRIVER: readonly Mutation[] = [
   },
   {
     file: 'pkg/conformance/verify.ts',
-    from: 'const left = await this.#cleanUp(scene, ruleMs);',
+    from: 'const left = await this.#telling(true, ruleMs, () => this.#cleanUp(scene, ruleMs));',
     to: 'const left = signal.aborted ? [] : await this.#cleanUp(scene, ruleMs);',
     why: 'An interrupted verification leaves VMs behind.',
     tests: ['pkg/conformance/verify.test.ts'],

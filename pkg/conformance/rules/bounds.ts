@@ -1,4 +1,4 @@
-import { withoutSecrets } from '../../driver/without-secrets.ts';
+import { repeatsSecrets } from '../../driver/without-secrets.ts';
 import { Late, NoAnswer } from '../conversation.ts';
 import type { Rule } from '../rule.ts';
 import { Violation } from '../violation.ts';
@@ -46,11 +46,13 @@ export const SECRETS: Rule = {
   sentence: "The provider's own words, for users. No secrets.",
   async run({ talk, options: { secretData, badSecretData = {} } }) {
     await Promise.resolve();
-    const told = talk.heard.find((text) =>
-      [secretData, badSecretData].some((data) => withoutSecrets(text, data) !== withoutSecrets(text, {})),
-    );
+    const told = talk.heard.find((text) => [secretData, badSecretData].some((data) => repeatsSecrets(text, data)));
     // Not the text itself: the report is passed on.
-    if (told !== undefined) throw new Violation(`an answer of ${told.length} characters repeats a value of the Secret`);
+    if (told !== undefined)
+      throw new Violation(
+        `an answer of ${told.length} characters repeats a value of the Secret, as it is, encoded, or as numbers`,
+        'none of it in any answer',
+      );
   },
 };
 

@@ -1,5 +1,5 @@
 import type { Rule } from '../rule.ts';
-import { answerText, Violation } from '../violation.ts';
+import { UnexpectedAnswer, Violation } from '../violation.ts';
 
 /** How many creations of one machine run at once. */
 const AT_ONCE = 4;
@@ -13,7 +13,8 @@ export const CREATION: readonly Rule[] = [
     sentence: 'Resolves as soon as the provider has accepted the VM; it does not wait for the node to join.',
     async run(scene) {
       const vm = await scene.made(scene.machine('a'));
-      if (vm.nodeName === '') throw new Violation('CreateMachine was answered without the name of the node');
+      if (vm.nodeName === '')
+        throw new Violation('CreateMachine was answered without the name of the node', 'vm.node_name');
     },
   },
   {
@@ -27,7 +28,7 @@ export const CREATION: readonly Rule[] = [
       const again = await scene.made(machine);
 
       if (again.providerId !== first.providerId) {
-        throw new Violation(`the second CreateMachine made ${again.providerId} beside ${first.providerId}`);
+        throw new Violation(`the second CreateMachine made ${again.providerId}`, `the same VM, ${first.providerId}`);
       }
       await scene.requireOnly(machine, first.providerId);
     },
@@ -41,7 +42,8 @@ export const CREATION: readonly Rule[] = [
       const made = await scene.atOnce(Array.from({ length: AT_ONCE }, () => () => scene.made(machine)));
 
       const ids = [...new Set(made.map((vm) => vm.providerId))];
-      if (ids.length > 1) throw new Violation(`${AT_ONCE} calls at once were answered with ${ids.join(', ')}`);
+      if (ids.length > 1)
+        throw new Violation(`${AT_ONCE} calls at once were answered with ${ids.join(', ')}`, 'one VM');
       await scene.requireOnly(machine, made[0]?.providerId ?? '');
     },
   },
@@ -81,7 +83,8 @@ export const CREATION: readonly Rule[] = [
 
       if (made.providerId !== found.providerId) {
         throw new Violation(
-          `CreateMachine made ${made.providerId} beside ${found.providerId}, which another tool had made`,
+          `CreateMachine made ${made.providerId}`,
+          `${found.providerId}, which another tool had made for the machine`,
         );
       }
     },
@@ -97,9 +100,8 @@ export const CREATION: readonly Rule[] = [
       const members = differingMembers(machineClass.providerSpec, badClass.providerSpec);
       const isNamed = members.some((member) => failure?.message.includes(member));
       if (failure?.code === INVALID_ARGUMENT && isNamed) return;
-      throw new Violation(
-        `CreateMachine was answered with ${answerText(failure)}, not with InvalidArgument and ${members.join(' or ')}`,
-      );
+      const expected = `InvalidArgument whose message names ${members.join(' or ')}`;
+      throw new UnexpectedAnswer('CreateMachine with the class of --bad-class', failure, expected);
     },
   },
   {
@@ -122,9 +124,8 @@ export const CREATION: readonly Rule[] = [
       const { failure } = await scene.create(scene.machine('a'), { secretData });
 
       if (failure !== undefined && REFUSED_CREDENTIALS.includes(failure.code)) return;
-      throw new Violation(
-        `CreateMachine was answered with ${answerText(failure)}, not with Unauthenticated, PermissionDenied or InvalidArgument`,
-      );
+      const expected = 'Unauthenticated, PermissionDenied or InvalidArgument';
+      throw new UnexpectedAnswer('CreateMachine with the Secret of --bad-secret', failure, expected);
     },
   },
 ];

@@ -5,7 +5,8 @@ import { Violation } from '../violation.ts';
 export const DELETION: readonly Rule[] = [
   {
     name: 'deletion',
-    sentence: 'Success, or NotFound, says that nothing is left;',
+    sentence:
+      'Success, or NotFound, says that nothing is left; a deletion that is still under way is answered with Aborted, or another failure, and asked again.',
     async run(scene) {
       const machine = scene.machine('a');
       const { providerId: providerID } = await scene.made(machine);
@@ -17,7 +18,8 @@ export const DELETION: readonly Rule[] = [
   },
   {
     name: 'deletion-by-name',
-    sentence: 'A VM must therefore be findable by cluster, namespace and name of its machine',
+    sentence:
+      "A VM must therefore be findable by cluster, namespace and name of its machine, and be tagged with the machine's UID before it is started; with the name of its class too, where ListMachines returns the VMs of a class.",
     async run(scene) {
       const machine = scene.machine('a');
       await scene.made(machine);
@@ -29,7 +31,8 @@ export const DELETION: readonly Rule[] = [
   },
   {
     name: 'deletion-repeated',
-    sentence: 'A call may be repeated at any time:',
+    sentence:
+      'A call may be repeated at any time: after a lost answer, after a restart of either side, by a new leader while the call of the old one still runs.',
     async run(scene) {
       const machine = scene.machine('a');
       const { providerId: providerID } = await scene.made(machine);
@@ -41,7 +44,8 @@ export const DELETION: readonly Rule[] = [
   },
   {
     name: 'deletions-at-once',
-    sentence: 'a restart of either side, by a new leader while the call of the old one still runs.',
+    sentence:
+      'A call may be repeated at any time: after a lost answer, after a restart of either side, by a new leader while the call of the old one still runs.',
     async run(scene) {
       const machine = scene.machine('a');
       await scene.made(machine);
@@ -51,7 +55,8 @@ export const DELETION: readonly Rule[] = [
   },
   {
     name: 'deletion-of-another-uid',
-    sentence: "and be tagged with the machine's UID before it is started",
+    sentence:
+      "A VM must therefore be findable by cluster, namespace and name of its machine, and be tagged with the machine's UID before it is started; with the name of its class too, where ListMachines returns the VMs of a class.",
     async run(scene) {
       const machine = scene.machine('a');
       const { providerId } = await scene.made(machine);
@@ -76,7 +81,10 @@ export const DELETION: readonly Rule[] = [
       await scene.requireGone(one);
       const left = await scene.found(two);
       if (left.providerId !== otherID)
-        throw new Violation(`VM ${otherID}, which has the name of the stub, was deleted`);
+        throw new Violation(
+          `VM ${otherID}, which has the name of the stub, was deleted`,
+          `${providerID} alone, by its id`,
+        );
     },
   },
 ];

@@ -1,15 +1,17 @@
 import type { Rule } from '../rule.ts';
 import type { Scene } from '../scene.ts';
-import { answerText, codeOf, Violation } from '../violation.ts';
+import { codeOf, UnexpectedAnswer, Violation } from '../violation.ts';
 import type { Subject } from '../conversation.ts';
 
 const [OLD, NEW] = [6n, 7n];
+const HIGHEST =
+  'For each cluster and namespace a driver remembers the highest token seen and refuses a lower one with FailedPrecondition: it comes from a manager that has been replaced and does not know it yet.';
 
 /** A manager that was replaced is refused. The cluster of each rule is new, so that no token of it was seen before. */
 export const FENCING: readonly Rule[] = [
   {
     name: 'old-token',
-    sentence: 'driver remembers the highest token seen and refuses a lower one with FailedPrecondition:',
+    sentence: HIGHEST,
     async run(scene) {
       const machine = scene.machine('a');
       await scene.made(machine, { token: NEW });
@@ -28,14 +30,15 @@ export const FENCING: readonly Rule[] = [
       const { failure } = await scene.create(machine, { token: OLD });
 
       if (failure === undefined || codeOf(failure) !== 'FailedPrecondition') {
-        throw new Violation(`CreateMachine with token ${OLD} after ${NEW} was answered with ${answerText(failure)}`);
+        throw new UnexpectedAnswer(`CreateMachine with token ${OLD} after ${NEW}`, failure, 'FailedPrecondition');
       }
       await scene.requireNone(machine, 'a machine whose creation was refused');
     },
   },
   {
     name: 'highest-token-is-told',
-    sentence: 'The refusal tells the highest token in `failure.fencing_token`,',
+    sentence:
+      'The refusal tells the highest token in `failure.fencing_token`, so that a manager whose count was set back, because its cluster was restored from a backup, can exceed it.',
     async run(scene) {
       const machine = scene.machine('a');
       await scene.made(machine, { token: NEW });
@@ -44,12 +47,15 @@ export const FENCING: readonly Rule[] = [
 
       // That it is refused at all, another rule is about.
       if (failure === undefined || failure.fencingToken === NEW) return;
-      throw new Violation(`the refusal of token ${OLD} after ${NEW} tells ${failure.fencingToken}`);
+      throw new Violation(
+        `the refusal of token ${OLD} after ${NEW} has failure.fencing_token ${failure.fencingToken}`,
+        String(NEW),
+      );
     },
   },
   {
     name: 'tokens-of-another-cluster',
-    sentence: 'For each cluster and namespace a',
+    sentence: HIGHEST,
     async run(scene) {
       await scene.made(scene.machine('a'), { token: NEW });
       const namespace = `${scene.machine('b').namespace}-other`;
@@ -60,25 +66,33 @@ export const FENCING: readonly Rule[] = [
       ]) {
         const { failure } = await scene.create(other, { token: OLD });
         if (failure !== undefined && codeOf(failure) === 'FailedPrecondition') {
-          throw new Violation(`token ${OLD} was refused because of token ${NEW} of another cluster or namespace`);
+          throw new Violation(
+            `token ${OLD} was refused because of token ${NEW} of another cluster or namespace`,
+            'tokens that are compared within one cluster and namespace',
+          );
         }
       }
     },
   },
   {
     name: 'no-leader-election',
-    sentence: 'there is nothing to compare, so it is neither refused nor remembered.',
+    sentence:
+      'Zero comes from a manager that runs without leader election: there is nothing to compare, so it is neither refused nor remembered.',
     async run(scene) {
       const machine = scene.machine('a');
       await scene.made(machine, { token: NEW });
 
       const { failure } = await scene.create(machine, { token: 0n });
       if (failure !== undefined && codeOf(failure) === 'FailedPrecondition') {
-        throw new Violation(`token 0 was answered with ${answerText(failure)}`);
+        throw new UnexpectedAnswer(`CreateMachine with token 0 after ${NEW}`, failure, 'that 0 is not compared');
       }
       const after = await scene.create(machine, { token: NEW });
       if (after.failure !== undefined && codeOf(after.failure) === 'FailedPrecondition') {
-        throw new Violation(`after token 0, token ${NEW} was answered with ${answerText(after.failure)}`);
+        throw new UnexpectedAnswer(
+          `CreateMachine with token ${NEW} after 0`,
+          after.failure,
+          'that 0 is not remembered',
+        );
       }
     },
   },
@@ -88,5 +102,5 @@ export const FENCING: readonly Rule[] = [
 export async function requireRefused(scene: Scene, machine: Subject): Promise<void> {
   const { failure } = await scene.delete(machine, { token: OLD });
   if (failure !== undefined && codeOf(failure) === 'FailedPrecondition') return;
-  throw new Violation(`DeleteMachine with token ${OLD} after ${NEW} was answered with ${answerText(failure)}`);
+  throw new UnexpectedAnswer(`DeleteMachine with token ${OLD} after ${NEW}`, failure, 'FailedPrecondition');
 }

@@ -1,5 +1,5 @@
 import type { Rule } from '../rule.ts';
-import { answerText, codeOf, Violation } from '../violation.ts';
+import { codeOf, UnexpectedAnswer, Violation } from '../violation.ts';
 
 /** Whose VM a VM is, and what it means that there is none. */
 export const IDENTITY: readonly Rule[] = [
@@ -17,7 +17,8 @@ export const IDENTITY: readonly Rule[] = [
         const found = await scene.found(subject);
         if (found.providerId !== providerID || found.nodeName !== nodeName) {
           throw new Violation(
-            `by ${how}, VM ${found.providerId} with node ${found.nodeName} was found, not ${providerID} with ${nodeName}`,
+            `by ${how}, VM ${found.providerId} with node ${found.nodeName} was found`,
+            `${providerID} with node ${nodeName}`,
           );
         }
       }
@@ -25,16 +26,20 @@ export const IDENTITY: readonly Rule[] = [
   },
   {
     name: 'status-of-an-unknown-machine',
-    sentence: 'so it is believed only in the field `failure`, never as a gRPC status.',
+    sentence: 'The manager acts on NotFound, so it is believed only in the field `failure`, never as a gRPC status.',
     async run(scene) {
       const { failure } = await scene.status(scene.machine('a'));
       if (failure !== undefined && codeOf(failure) === 'NotFound') return;
-      throw new Violation(`GetMachineStatus of a machine that never had a VM was answered with ${answerText(failure)}`);
+      throw new UnexpectedAnswer(
+        'GetMachineStatus of a machine that never had a VM',
+        failure,
+        'NotFound in the field failure',
+      );
     },
   },
   {
     name: 'status-of-another-uid',
-    sentence: 'a VM with another UID is not.',
+    sentence: "A VM without such a UID, named as its machine, is that machine's VM; a VM with another UID is not.",
     async run(scene) {
       const machine = scene.machine('a');
       await scene.made(machine);
@@ -44,7 +49,8 @@ export const IDENTITY: readonly Rule[] = [
   },
   {
     name: 'status-of-another-cluster',
-    sentence: "so that two clusters in one account of the provider do not see each other's VMs.",
+    sentence:
+      "VMs are tagged with it, so that two clusters in one account of the provider do not see each other's VMs.",
     async run(scene) {
       const machine = scene.machine('a');
       await scene.made(machine);

@@ -17,15 +17,16 @@ export const LISTS: readonly Rule[] = [
       const [vm] = (await scene.list(machine)).filter((one) => one.machineName === machine.name);
 
       if (vm?.machineUid !== machine.uid)
-        throw new Violation(`the VM is listed with UID ${JSON.stringify(vm?.machineUid)}`);
+        throw new Violation(`the VM is listed with machine_uid ${JSON.stringify(vm?.machineUid)}`, machine.uid);
       if (vm.machineNamespace !== '' && vm.machineNamespace !== machine.namespace) {
-        throw new Violation(`the VM is listed with namespace ${vm.machineNamespace}`);
+        throw new Violation(`the VM is listed with machine_namespace ${vm.machineNamespace}`, machine.namespace);
       }
     },
   },
   {
     name: 'list-in-pages',
-    sentence: 'A VM that exists from the first to the last page must be on one of them;',
+    sentence:
+      "A VM that exists from the first to the last page must be on one of them; VMs without a UID tag, named and tagged as the provider's drivers always did, are listed too, and a VM whose deletion is under way may be.",
     needs: ['ListMachines'],
     async run(scene) {
       const machines = ['a', 'b', 'c'].map((letter) => scene.machine(letter));
@@ -38,14 +39,16 @@ export const LISTS: readonly Rule[] = [
         const names = (await scene.list(scene.machine('a'), pageSize)).map((vm) => vm.machineName);
         for (const { name } of machines) {
           const count = names.filter((one) => one === name).length;
-          if (count !== 1) throw new Violation(`in pages of ${pageSize}, the VM of ${name} is on ${count} of them`);
+          if (count !== 1)
+            throw new Violation(`in pages of ${pageSize}, the VM of ${name} is on ${count} of them`, 'exactly one');
         }
       }
     },
   },
   {
     name: 'list-of-another-cluster',
-    sentence: 'so a VM of another cluster or namespace must not be listed.',
+    sentence:
+      'What is listed and has no machine is deleted, so a VM of another cluster or namespace must not be listed.',
     needs: ['ListMachines'],
     async run(scene) {
       const machine = scene.machine('a');
@@ -56,7 +59,8 @@ export const LISTS: readonly Rule[] = [
   },
   {
     name: 'list-of-another-namespace',
-    sentence: 'so a VM of another cluster or namespace must not be listed.',
+    sentence:
+      'What is listed and has no machine is deleted, so a VM of another cluster or namespace must not be listed.',
     needs: ['ListMachines'],
     async run(scene) {
       const machine = scene.machine('a');
@@ -86,5 +90,5 @@ async function requireUnlisted(scene: Scene, machine: Subject, asker: Subject, w
   const { providerId } = await scene.found(machine);
   await scene.requireOnly(machine, providerId);
   const seen = (await scene.list(asker)).find((vm) => vm.machineName === machine.name);
-  if (seen !== undefined) throw new Violation(`ListMachines of ${what} shows ${seen.providerId}`);
+  if (seen !== undefined) throw new Violation(`ListMachines of ${what} shows ${seen.providerId}`, 'that it does not');
 }

@@ -8,7 +8,7 @@ export const RESTART: readonly Rule[] = [
   {
     name: 'restart',
     sentence:
-      'does what it is asked, for one machine at a time, and remembers nothing that the provider does not remember.',
+      'The manager decides which machines should exist; the driver only does what it is asked, for one machine at a time, and remembers nothing that the provider does not remember.',
     needs: ['--restart-command'],
     async run(scene) {
       const machine = scene.machine('a');
@@ -18,13 +18,17 @@ export const RESTART: readonly Rule[] = [
 
       const again = await scene.made(machine);
       if (again.providerId !== providerId)
-        throw new Violation(`after a restart ${again.providerId} was made beside ${providerId}`);
+        throw new Violation(
+          `after a restart CreateMachine made ${again.providerId}`,
+          `the VM of before, ${providerId}`,
+        );
       await scene.requireOnly(machine, providerId);
     },
   },
   {
     name: 'restart-during-a-creation',
-    sentence: 'after a lost answer, after a restart of either side,',
+    sentence:
+      'A call may be repeated at any time: after a lost answer, after a restart of either side, by a new leader while the call of the old one still runs.',
     needs: ['--restart-command', 'idempotent_create'],
     async run(scene) {
       const machine = scene.machine('a');
@@ -38,7 +42,8 @@ export const RESTART: readonly Rule[] = [
   },
   {
     name: 'restart-keeps-tokens',
-    sentence: 'and where it outlives a restart of the driver.',
+    sentence:
+      'What is remembered protects only where every manager asks the same driver, or several drivers share what they remember, and where it outlives a restart of the driver.',
     needs: ['--restart-command'],
     async run(scene) {
       const machine = scene.machine('a');
@@ -63,7 +68,9 @@ async function restart({ options, talk, signal }: Scene): Promise<void> {
       return;
     } catch (err) {
       if (!(err instanceof Violation) || signal.aborted) {
-        throw new Violation('the driver did not answer again after its restart', { cause: err });
+        throw new Violation('the driver did not answer after --restart-command', 'that it serves again', {
+          cause: err,
+        });
       }
     }
     await options.clock.sleep(AGAIN_MS, signal);

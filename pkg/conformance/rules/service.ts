@@ -3,7 +3,7 @@ import { Status } from 'nice-grpc';
 import { NoAnswer } from '../conversation.ts';
 import type { Rule } from '../rule.ts';
 import type { Scene } from '../scene.ts';
-import { codeOf, Violation } from '../violation.ts';
+import { codeOf, UnexpectedAnswer, Violation } from '../violation.ts';
 
 /** What a driver says of itself. */
 export const SERVICE: readonly Rule[] = [
@@ -11,7 +11,8 @@ export const SERVICE: readonly Rule[] = [
     name: 'health',
     sentence: 'What a driver serves, together with grpc.health.v1.Health.',
     async run({ talk, signal }) {
-      if (!(await talk.isServing(signal))) throw new Violation('grpc.health.v1.Health/Check does not say SERVING');
+      if (!(await talk.isServing(signal)))
+        throw new Violation('grpc.health.v1.Health/Check does not say so', 'SERVING');
     },
   },
   {
@@ -20,7 +21,10 @@ export const SERVICE: readonly Rule[] = [
     async run(scene) {
       for (const method of scene.capabilities.methods) {
         if (await isMissing(scene, method))
-          throw new Violation(`GetCapabilities names ${method}, which is UNIMPLEMENTED`);
+          throw new Violation(
+            `GetCapabilities names ${method}, which is UNIMPLEMENTED`,
+            'only methods that the driver has',
+          );
       }
     },
   },
@@ -30,9 +34,9 @@ export const SERVICE: readonly Rule[] = [
     needs: ['GetVolumeIDs'],
     async run({ talk, cluster, signal }) {
       const { failure, volumeIds } = await talk.volumeIDs(cluster, [{ hostPath: { path: '/tmp' } }], { signal });
-      if (failure !== undefined) throw new Violation(`GetVolumeIDs of a hostPath was answered with ${codeOf(failure)}`);
+      if (failure !== undefined) throw new UnexpectedAnswer('GetVolumeIDs of a hostPath', failure, 'an empty list');
       if (volumeIds.length > 0)
-        throw new Violation(`GetVolumeIDs of a hostPath was answered with ${volumeIds.join(', ')}`);
+        throw new Violation(`GetVolumeIDs of a hostPath was answered with ${volumeIds.join(', ')}`, 'an empty list');
     },
   },
 ];
