@@ -124,6 +124,11 @@ export function apiVersionOf(r: Resource<KubeObject>): string {
   return r.group === '' ? r.version : `${r.group}/${r.version}`;
 }
 
+/** Name of a kind that is told from those of other groups: `Machine.cluster.k8s.io`; those of the core group have none. */
+export function kindOf({ group, kind }: Pick<Resource<KubeObject>, 'group' | 'kind'>): string {
+  return group === '' ? kind : `${kind}.${group}`;
+}
+
 /** Path of a collection, or of one object, or of its subresource. */
 export function pathOf(r: Resource<KubeObject>, namespace?: string, name?: string, subresource?: string): string {
   const root = r.group === '' ? `/api/${r.version}` : `/apis/${r.group}/${r.version}`;

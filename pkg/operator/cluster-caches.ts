@@ -1,7 +1,4 @@
-import { GROUP } from '../apis/machine/v1alpha1/group.ts';
 import type { KubeObject } from '../apis/meta.ts';
-import { CLUSTER_GROUP } from '../apis/mirantis/machine.ts';
-import { KAAS_GROUP } from '../apis/mirantis/pool.ts';
 import type { MemberContinuity } from '../cache/cluster-continuity.ts';
 import { KnownHistory } from '../cache/known-history.ts';
 import { ReflectedInformer } from '../cache/reflected-informer.ts';
@@ -14,13 +11,13 @@ import type { SyncState } from '../health/checks.ts';
 import type { HeldWork, WorkHold } from '../health/held-work.ts';
 import { isRefusal, type ApiError } from '../kube/errors.ts';
 import { HttpListWatch } from '../kube/list-watch.ts';
-import type { Resource } from '../kube/resource.ts';
+import { kindOf, type Resource } from '../kube/resource.ts';
 import type { Logger } from '../log/logger.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
-import { MIRANTIS_ROLES } from '../preflight/permissions.ts';
 import { CannotStartError, type Member } from '../process/lifecycle.ts';
-import { describeUnauthorized, startTogether } from './cannot-start.ts';
+import { startTogether } from './cannot-start.ts';
 import type { ClusterAccess } from './clusters.ts';
+import { describeRefusal, qualified } from './describe-refusal.ts';
 import { OwnWrites } from './own-writes.ts';
 import { quiet, retryUnlessRefused } from './retry-until-done.ts';
 import type { ProbedKind } from './probes.ts';
@@ -143,7 +140,7 @@ export class ClusterCaches implements Member {
   /** For the readiness check. */
   get synced(): readonly SyncState[] {
     return this.#members.map(({ cached, optionalFor, hasSynced }) => ({
-      kind: cached.resource.kind,
+      kind: kindOf(cached.resource),
       hasSynced: hasSynced(),
       isOptional: optionalFor !== undefined,
     }));
@@ -185,9 +182,9 @@ export class ClusterCaches implements Member {
     } catch (err) {
       signal.throwIfAborted();
       const { cluster } = this.#access;
-      const { kind } = cached.resource;
+      const kind = kindOf(cached.resource);
       continuity.remove();
-      const why = isRefusal(err) ? describeRefusal(cluster, this.#options.roleFile, cached, err) : err;
+      const why = isRefusal(err) ? describeRefusal(cluster, this.#options.roleFile, cached.resource, err) : err;
       this.#options.log.warn({ cluster, kind, err: why }, `went on without ${optionalFor}`);
       this.#running.push(this.#useLater(member));
     }
@@ -207,13 +204,13 @@ export class ClusterCaches implements Member {
       try {
         await clock.sleep(pauseMs, signal);
         await this.#look(member.cached, signal);
-        const { kind } = member.cached.resource;
+        const kind = kindOf(member.cached.resource);
         log.info({ cluster: this.#access.cluster, kind }, 'filling a cache that was refused before');
         member.continuity.restore();
         this.#used.add(member);
         return await member.run(signal);
       } catch (err) {
-        log.debug({ cluster: this.#access.cluster, kind: member.cached.resource.kind, err }, 'cache still refused');
+        log.debug({ cluster: this.#access.cluster, kind: kindOf(member.cached.resource), err }, 'cache still refused');
         pauseMs = pauseAfter(err, pauseMs);
       }
     }
@@ -226,7 +223,7 @@ export class ClusterCaches implements Member {
   #showRefused(resource: Resource<KubeObject>): (err: ApiError | undefined) => void {
     const { held, log, roleFile } = this.#options;
     const { cluster } = this.#access;
-    const { kind } = resource;
+    const kind = kindOf(resource);
     let hold: WorkHold | undefined;
     return (err) => {
       if (err === undefined) {
@@ -235,7 +232,7 @@ export class ClusterCaches implements Member {
         hold = undefined;
         return;
       }
-      const why = new Error(describeRefusal(cluster, roleFile, { resource }, err));
+      const why = new Error(describeRefusal(cluster, roleFile, resource, err));
       if (hold === undefined) log.warn({ cluster, kind, err: why }, 'held all work of the cluster: kind refused');
       hold ??= held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
       hold.failed(why);
@@ -251,6 +248,7 @@ export class ClusterCaches implements Member {
   async #requireServed(cached: ProbedKind, hold: WorkHold, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     const { cluster } = this.#access;
+    const told = (err: ApiError): string => describeRefusal(cluster, this.#options.roleFile, cached.resource, err);
     const look = async (s: AbortSignal): Promise<void> => {
       try {
         await this.#look(cached, s);
@@ -264,45 +262,20 @@ export class ClusterCaches implements Member {
     };
     try {
       // The caches themselves show when they are filled: the hold is theirs.
-      const shown: WorkHold = { failed: (err) => hold.failed(err), release: () => undefined };
+      const shown: WorkHold = {
+        failed: (err) => hold.failed(isRefusal(err) ? told(err) : err),
+        release: () => undefined,
+      };
       await retryUnlessRefused(
         // Only refusals are retried, and one that lasts is told at the end.
         { clock, log: quiet(log), hold: shown },
-        `reading ${pathOf(cached)} of the ${cluster} cluster`,
+        `reading ${qualified(cached.resource)} of the ${cluster} cluster`,
         look,
         signal,
       );
     } catch (err) {
       if (!isRefusal(err)) throw err;
-      throw new CannotStartError(describeRefusal(cluster, this.#options.roleFile, cached, err), { cause: err });
+      throw new CannotStartError(told(err), { cause: err });
     }
   }
-}
-
-function pathOf({ resource: { group, plural } }: Pick<ProbedKind, 'resource'>): string {
-  return `${plural}.${group === '' ? 'core' : group}`;
-}
-
-/** Where definitions of kinds are, by group. */
-const DEFINED_IN: ReadonlyMap<string, string> = new Map([
-  [GROUP, 'crds'],
-  [CLUSTER_GROUP, 'crds/mirantis'],
-  [KAAS_GROUP, 'crds/mirantis'],
-]);
-
-/** Which cluster refuses what, and what would help. */
-function describeRefusal(
-  cluster: Cluster,
-  roleFile: string,
-  cached: Pick<ProbedKind, 'resource'>,
-  err: ApiError,
-): string {
-  const { group, plural } = cached.resource;
-  if (err.reason === 'NotServed') {
-    const definition = DEFINED_IN.get(group);
-    const remedy = definition === undefined ? 'is it an API server?' : `apply ${definition}/${group}_${plural}.yaml`;
-    return `the ${cluster} cluster does not serve ${pathOf(cached)}: ${remedy}`;
-  }
-  if (err.reason === 'Unauthorized') return describeUnauthorized(cluster, err);
-  return `the ${cluster} cluster does not let us read ${pathOf(cached)}: apply ${group === CLUSTER_GROUP || group === KAAS_GROUP ? MIRANTIS_ROLES : roleFile} (${err.message})`;
 }

@@ -47,6 +47,11 @@ interface Rule {
 /** The shipped file that grants what the front end for Mirantis Container Cloud needs beside the others. */
 export const MIRANTIS_ROLES = 'deploy/rbac/mirantis.yaml';
 
+/** What does not work without the kinds that the front end can do without. */
+export const LOST_WITHOUT_CLUSTERS = 'maintenance waits for no Cluster, and Clusters limit no labels';
+/** The same of MachinePools. */
+export const LOST_WITHOUT_POOLS = 'no MachinePool is served';
+
 const READ = ['get', 'list', 'watch'];
 
 /** The shipped files that grant what the controllers of these Leases need, by cluster. */
@@ -108,8 +113,8 @@ function managerRules(file: string, { namespace, isAutoscaled, isElected }: Work
 
 function mirantisRules({ namespace }: Workload): readonly Rule[] {
   const ours = { cluster: 'control', group: GROUP, namespace, file: MIRANTIS_ROLES } as const;
-  const clusters = { ...ours, lost: 'maintenance waits for no Cluster, and Clusters limit no labels' };
-  const pools = { ...ours, lost: 'no MachinePool is served' };
+  const clusters = { ...ours, lost: LOST_WITHOUT_CLUSTERS };
+  const pools = { ...ours, lost: LOST_WITHOUT_POOLS };
   return [
     { ...ours, group: CLUSTER_GROUP, resources: ['machines'], verbs: ['list', 'watch', 'patch', 'delete'] },
     { ...pools, group: CLUSTER_GROUP, resources: ['machines'], verbs: ['create'] },

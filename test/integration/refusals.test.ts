@@ -371,7 +371,9 @@ describe('an API server that refuses at first what it grants later', () => {
         return shown;
       }, PATIENCE);
 
-      expect(without.text).toContain('[+] caches ok: without MachineSet, MachineDeployment, which we may not read');
+      expect(without.text).toContain(
+        '[+] caches ok: without MachineSet.machine.sapcloud.io, MachineDeployment.machine.sapcloud.io, which we may not read',
+      );
       expect(lines.filter(({ message }) => message.startsWith('went on without MachineSets'))).toHaveLength(2);
       expect(after.status).toBe(200);
     },

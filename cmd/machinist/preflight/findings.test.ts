@@ -11,6 +11,8 @@ import {
   driverFinding,
   exitCodeOf,
   fieldFindings,
+  FRONT_END_KINDS,
+  frontEndFinding,
   type Finding,
   type Found,
   kindFindings,
@@ -53,6 +55,9 @@ const served = (plurals: readonly string[], versions = ['v1alpha1'], ending = ''
   },
 });
 const POLICIES = 'nodelabelpolicies';
+const FRONT_END = ['machines', 'clusters', 'machinepools'];
+const ofFrontEnd = (found: Parameters<typeof frontEndFinding>[1]): readonly Finding[] =>
+  FRONT_END_KINDS.map((kind) => frontEndFinding(kind, found));
 const ALL = ['machines', 'machines/status', 'machinesets', 'machinedeployments', 'machineclasses', POLICIES];
 const namespaceOf = (deletionTimestamp?: string): KubeObject =>
   ({ metadata: { name: 'x', ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) } }) as KubeObject;
@@ -107,6 +112,21 @@ describe('what preflight finds', () => {
       found: kindFindings(served(ALL.filter((plural) => plural !== POLICIES)), false),
       want: ['ok'],
     },
+    { what: 'a front end', found: ofFrontEnd(served(FRONT_END)), want: ['ok', 'ok', 'ok'] },
+    {
+      what: 'a front end without definitions',
+      found: ofFrontEnd(served([])),
+      want: ['fail', 'warn', 'warn'],
+      remedy:
+        /apply --server-side -f crds\/mirantis\/(cluster\.k8s\.io_(machines|clusters)|kaas\.mirantis\.com_machinepools)\.yaml/,
+    },
+    {
+      what: 'a front end whose Machines are being deleted',
+      found: ofFrontEnd(served(FRONT_END, ['v1alpha1'], 'machines')),
+      want: ['fail', 'ok', 'ok'],
+      remedy: /start nothing/,
+    },
+    { what: 'a front end that nobody tells', found: ofFrontEnd(error), want: ['fail', 'fail', 'fail'], remedy: /crds/ },
     { what: 'a namespace', found: namespaceFindings('x', { value: namespaceOf() }), want: ['ok'] },
     {
       what: 'one that there is not',

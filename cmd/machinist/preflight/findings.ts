@@ -6,7 +6,14 @@ import { fromTimestamp } from '../../../pkg/clock/clock.ts';
 import type { Capabilities } from '../../../pkg/driver/driver.ts';
 import { secretIndex } from '../../../pkg/indexes/secret-references.ts';
 import type { NeededField } from '../../../pkg/preflight/known-fields.ts';
-import { missingByFile, type Permission } from '../../../pkg/preflight/permissions.ts';
+import { definitionFile } from '../../../pkg/preflight/definitions.ts';
+import {
+  LOST_WITHOUT_CLUSTERS,
+  LOST_WITHOUT_POOLS,
+  missingByFile,
+  type Permission,
+} from '../../../pkg/preflight/permissions.ts';
+import { apiVersionOf, clusterMachines, cloudClusters, machinePools } from '../../../pkg/kube/resource.ts';
 import { humanDuration } from '../describe/human-duration.ts';
 
 /** One thing that was looked at. `fail`: a process could not start, or not do its work; `warn`: a part of it. */
@@ -21,6 +28,9 @@ export interface Finding {
 
 /** What was asked, or why it could not be found out. */
 export type Found<T> = { readonly value: T } | { readonly error: string };
+
+const ENDING =
+  'start nothing before you have saved its objects: a process deletes the VMs of Machines that are being deleted';
 
 /** Whether a cluster answers. */
 export function clusterFinding(cluster: string, server: string, version: Found<string>): Finding {
@@ -56,8 +66,7 @@ export function namespaceFindings(name: string, found: Found<KubeObject | undefi
       check,
       status: 'fail',
       detail: `${name} is being deleted, with all that is in it: nothing can be created there`,
-      remedy:
-        'start nothing before you have saved its objects: a process deletes the VMs of Machines that are being deleted',
+      remedy: ENDING,
     },
   ];
 }
@@ -100,7 +109,7 @@ const OUR_KINDS = ['machines', 'machinesets', 'machinedeployments', 'machineclas
 /** Nothing needs it. */
 const POLICIES = 'nodelabelpolicies';
 
-/** What an API server says of our group. */
+/** What an API server says of a group. */
 export interface ServedKinds {
   /** What can be done with each, by its plural name. */
   readonly verbs: ReadonlyMap<string, readonly string[]>;
@@ -135,7 +144,7 @@ export function kindFindings(served: Found<ServedKinds>, limitsLabels: boolean):
       check: 'kinds',
       status: 'fail',
       detail: `${plural}.${GROUP} is being deleted, with all its objects`,
-      remedy: `start nothing before you have saved its objects: a process deletes the VMs of Machines that are being deleted`,
+      remedy: ENDING,
     })),
     ...(limitsLabels && !verbs.has(POLICIES)
       ? [
@@ -157,6 +166,39 @@ export function kindFindings(served: Found<ServedKinds>, limitsLabels: boolean):
       ? [{ check: 'kinds', status: 'ok', detail: `${OUR_KINDS.join(', ')} of ${GROUP}/${VERSION} are served` } as const]
       : []),
   ];
+}
+
+/** Kinds of the front end for Mirantis Container Cloud, and what is lost without them; undefined: all of it. */
+export const FRONT_END_KINDS = [
+  { resource: clusterMachines, lost: undefined },
+  { resource: cloudClusters, lost: LOST_WITHOUT_CLUSTERS },
+  { resource: machinePools, lost: LOST_WITHOUT_POOLS },
+] as const;
+
+/** Whether a kind of the front end is served; `verbs`: what can be done with the kinds of its group, by plural name. */
+export function frontEndFinding(
+  { resource, lost }: (typeof FRONT_END_KINDS)[number],
+  served: Found<ServedKinds>,
+): Finding {
+  const check = 'kinds';
+  const name = `${resource.plural}.${apiVersionOf(resource)}`;
+  const file = definitionFile(resource) ?? '';
+  const remedy = `kubectl apply --server-side -f ${file}, or leave mirantis out of --controllers`;
+  if ('error' in served) {
+    return { check, status: 'fail', detail: `${name}: could not be found out: ${served.error}`, remedy };
+  }
+  const verbs = served.value.verbs.get(resource.plural);
+  if (verbs === undefined) {
+    const without = lost === undefined ? '' : ` (without: ${lost})`;
+    return { check, status: lost === undefined ? 'fail' : 'warn', detail: `${name} is not served${without}`, remedy };
+  }
+  if (verbs.includes('create')) return { check, status: 'ok', detail: `${name} is served` };
+  return {
+    check,
+    status: 'fail',
+    detail: `${name} is being deleted, with all its objects`,
+    remedy: ENDING,
+  };
 }
 
 /** Fields that the definitions of the cluster drop. */

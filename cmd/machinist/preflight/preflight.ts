@@ -1,5 +1,6 @@
 import { GROUP, VERSION } from '../../../pkg/apis/machine/v1alpha1/group.ts';
 import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
+import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { fromHTTPDate } from '../../../pkg/clock/clock.ts';
 import { keepAliveDuring } from '../../../pkg/clock/keep-alive.ts';
@@ -13,7 +14,7 @@ import { AccessReviewer } from '../../../pkg/kube/access-review.ts';
 import { ConfigError } from '../../../pkg/kube/config.ts';
 import { ApiError } from '../../../pkg/kube/errors.ts';
 import { readSchemas } from '../../../pkg/kube/open-api.ts';
-import { leases, machineClasses, namespaces, secrets } from '../../../pkg/kube/resource.ts';
+import { leases, machineClasses, namespaces, type Resource, secrets } from '../../../pkg/kube/resource.ts';
 import type { RequestRecord, Transport } from '../../../pkg/kube/transport.ts';
 import { silentLogger } from '../../../pkg/log/logger.ts';
 import { clockMetrics } from '../../../pkg/metrics/clock.ts';
@@ -34,6 +35,8 @@ import {
   driverFinding,
   exitCodeOf,
   fieldFindings,
+  FRONT_END_KINDS,
+  frontEndFinding,
   type Finding,
   type Found,
   kindFindings,
@@ -130,7 +133,14 @@ async function lookAtControl(
     const ofNamespace = await find(() =>
       unlessRefused(unlessAbsent(reader.get(namespaces, { name: namespace }, limits))),
     );
-    const served = await find(() => servedKinds(transport));
+    const served = await find(() => servedKinds(transport, machineClasses));
+    const ofFrontEnd = config.controllers.has('mirantis')
+      ? await Promise.all(
+          FRONT_END_KINDS.map(async (kind) =>
+            frontEndFinding(kind, await find(() => servedKinds(transport, kind.resource))),
+          ),
+        )
+      : [];
     const unknown = await find(async () => {
       const schemas = await readSchemas(transport, { group: GROUP, version: VERSION }, limits);
       return unknownFields((kind) => schemas.get(kind) as Schema | undefined);
@@ -149,6 +159,7 @@ async function lookAtControl(
       ...(first === undefined ? [] : [clockFinding(skewMsOf(first))]),
       ...namespaceFindings(namespace, ofNamespace),
       ...kindFindings(served, config.leases.has(MACHINE_LEASE)),
+      ...ofFrontEnd,
       ...(hasKinds ? fieldFindings(unknown) : []),
       ...allowed,
       ...ofLeases,
@@ -200,14 +211,15 @@ async function permissionsIn(
   return permissionFindings(cluster, as, await find(() => refusedOf(reviewer, permissions, { timeoutMs: TIMEOUT_MS })));
 }
 
-async function servedKinds(transport: Transport): Promise<ServedKinds> {
+/** What is served of the group of a kind. */
+async function servedKinds(transport: Transport, kind: Resource<KubeObject>): Promise<ServedKinds> {
   const group = await unlessAbsent(
-    read<{ versions?: readonly { readonly version: string }[] }>(transport, `/apis/${GROUP}`),
+    read<{ versions?: readonly { readonly version: string }[] }>(transport, `/apis/${kind.group}`),
   );
   const list = await unlessAbsent(
     read<{ resources?: readonly { readonly name: string; readonly verbs: readonly string[] }[] }>(
       transport,
-      `/apis/${GROUP}/${VERSION}`,
+      `/apis/${kind.group}/${kind.version}`,
     ),
   );
   return {

@@ -38,6 +38,13 @@ export const MIRANTIS: readonly Mutation[] = [
     tests: ITS_TEST,
   },
   {
+    file: 'cmd/machinist/preflight/findings.ts',
+    from: "status: lost === undefined ? 'fail' : 'warn', detail: `${name} is not served",
+    to: "status: 'warn', detail: `${name} is not served",
+    why: 'Preflight passes although the front end cannot start.',
+    tests: ['cmd/machinist/preflight/findings.test.ts'],
+  },
+  {
     file: 'pkg/controllers/mirantis/wanted.ts',
     from: '`kubernetes.io-cluster-${namespace}.${clusterNameOf(holder)}`',
     to: '`kubernetes.io-cluster-${clusterNameOf(holder)}`',

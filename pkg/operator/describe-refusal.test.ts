@@ -1,0 +1,31 @@
+import { expect, test } from '@jest/globals';
+
+import { ApiError } from '../kube/errors.ts';
+import { clusterMachines, machines, nodes, type Resource } from '../kube/resource.ts';
+import type { KubeObject } from '../apis/meta.ts';
+import { describeRefusal } from './describe-refusal.ts';
+
+const notServed = new ApiError(404, 'NotServed', '404 page not found');
+const forbidden = new ApiError(403, 'Forbidden', 'no');
+
+test.each<{ resource: Resource<KubeObject>; err: ApiError; want: string }>([
+  {
+    resource: clusterMachines,
+    err: notServed,
+    want: 'does not serve machines.cluster.k8s.io: apply crds/mirantis/cluster.k8s.io_machines.yaml',
+  },
+  {
+    resource: machines,
+    err: notServed,
+    want: 'does not serve machines.machine.sapcloud.io: apply crds/machine.sapcloud.io_machines.yaml',
+  },
+  { resource: nodes, err: notServed, want: 'does not serve nodes.core: is it an API server?' },
+  {
+    resource: clusterMachines,
+    err: forbidden,
+    want: 'does not let us read machines.cluster.k8s.io: apply deploy/rbac/mirantis.yaml (no)',
+  },
+  { resource: nodes, err: forbidden, want: 'does not let us read nodes.core: apply deploy/rbac/target.yaml (no)' },
+])('$resource.plural of group "$resource.group" with $err.reason: $want', ({ resource, err, want }) => {
+  expect(describeRefusal('control', 'deploy/rbac/target.yaml', resource, err)).toBe(`the control cluster ${want}`);
+});

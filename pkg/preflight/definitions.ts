@@ -1,0 +1,22 @@
+import { GROUP } from '../apis/machine/v1alpha1/group.ts';
+import { CLUSTER_GROUP } from '../apis/mirantis/machine.ts';
+import { KAAS_GROUP } from '../apis/mirantis/pool.ts';
+
+/** Where definitions of kinds are, by group. */
+const FOLDERS: ReadonlyMap<string, string> = new Map([
+  [GROUP, 'crds'],
+  [CLUSTER_GROUP, 'crds/mirantis'],
+  [KAAS_GROUP, 'crds/mirantis'],
+]);
+
+/** The shipped file that defines a kind; undefined: Kubernetes itself does. */
+export function definitionFile({
+  group,
+  plural,
+}: {
+  readonly group: string;
+  readonly plural: string;
+}): string | undefined {
+  const folder = FOLDERS.get(group);
+  return folder === undefined ? undefined : `${folder}/${group}_${plural}.yaml`;
+}
