@@ -32,6 +32,14 @@ export const SETTINGS = {
 
 type Key = keyof typeof SETTINGS;
 
+/** Keys of which one each has to be there. */
+export const NEEDED_SETTINGS: readonly (readonly Key[])[] = [
+  ['region'],
+  ['keyName'],
+  ['networkID', 'networkName'],
+  ['podNetworkCIDRs'],
+];
+
 /** Reads the settings; every problem is named at once. */
 export function readClusterSettings({ metadata, data = {} }: ConfigMap): Read<ClusterSettings> {
   const path = `ConfigMap ${metadata.name}, data`;

@@ -3,10 +3,15 @@ import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
 
-import { clusterMachine } from '../../../test/cluster-machine.ts';
-import { SETTINGS } from './cluster-settings.ts';
+import { parseManifests } from '../../../hack/control-plane/apply.ts';
+import { clusterMachine, clusterSettings } from '../../../test/cluster-machine.ts';
+import { CLUSTER_GROUP, CLUSTER_VERSION, PROVIDER_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
+import type { ConfigMap, Secret } from '../../apis/wire.ts';
+import { NEEDED_SETTINGS, readClusterSettings, SETTINGS } from './cluster-settings.ts';
+import { SERVED_PROVIDER } from './front-end.ts';
 import { providerStatusOf } from './provider-status.ts';
 import { readProviderValue } from './provider-value.ts';
+import { clusterNameOf } from './wanted.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../../docs/operations/mirantis.md'), 'utf8');
 
@@ -22,7 +27,41 @@ const used = new Set<string>();
 
 describe('the page says what there is', () => {
   test('of the settings of a Cluster', () => {
-    expect(Object.fromEntries(rows('key').map(([key, what]) => [key, what]))).toEqual(SETTINGS);
+    const told = rows('key');
+    const needed = new Map(
+      NEEDED_SETTINGS.flatMap((keys) => keys.map((key) => [key as string, keys.length > 1 ? 'one of both' : 'yes'])),
+    );
+
+    expect(Object.fromEntries(told.map(([key, what]) => [key, what]))).toEqual(SETTINGS);
+    expect(told.filter(([key = '', , is]) => is !== (needed.get(key) ?? 'no'))).toEqual([]);
+  });
+
+  test('of the settings that are needed: each is missed, and no other', () => {
+    const without = (keys: readonly string[]): object =>
+      clusterSettings(Object.fromEntries(keys.map((key) => [key, undefined])));
+
+    for (const keys of NEEDED_SETTINGS)
+      expect(readClusterSettings(without(keys) as ConfigMap).problems).toHaveLength(1);
+    const alone = clusterSettings();
+    expect(Object.keys(alone.data ?? {})).toEqual(NEEDED_SETTINGS.map(([key]) => key));
+    expect(readClusterSettings(alone).problems).toBeUndefined();
+  });
+
+  test('by an example that is right', () => {
+    const [settings, secret, machine] = parseManifests(
+      readFileSync(join(import.meta.dirname, '../../../deploy/examples/mirantis.yaml'), 'utf8'),
+    ) as [ConfigMap, Secret & { stringData: object }, ClusterMachine & { apiVersion: string; kind: string }];
+    const { kind, apiVersion, metadata } = machine;
+
+    expect({ kind, apiVersion }).toEqual({ kind: 'Machine', apiVersion: `${CLUSTER_GROUP}/${CLUSTER_VERSION}` });
+    expect(metadata.labels?.[PROVIDER_LABEL]).toBe(SERVED_PROVIDER);
+    expect([settings, secret].map((one) => one.metadata.name)).toEqual([
+      clusterNameOf(machine),
+      clusterNameOf(machine),
+    ]);
+    expect(readProviderValue(machine).problems).toBeUndefined();
+    expect(readClusterSettings(settings).problems).toBeUndefined();
+    expect(Object.keys(secret.stringData)).toEqual(expect.arrayContaining(['authURL', 'userData']));
   });
 
   test('of the fields', () => {

@@ -10,7 +10,7 @@ import { CLASS_INDEX } from '../../indexes/class-index.ts';
 import type { New, Reader, Writer } from '../../kube/client.ts';
 import { isAlreadyExists, isNotFound } from '../../kube/errors.ts';
 import { configMaps, machineClasses, secrets } from '../../kube/resource.ts';
-import { readClusterSettings, SETTINGS, type ClusterSettings } from './cluster-settings.ts';
+import { NEEDED_SETTINGS, readClusterSettings, type ClusterSettings } from './cluster-settings.ts';
 import { found } from './found.ts';
 import type { Read, WantedServer } from './provider-value.ts';
 import type { Problem } from './reading.ts';
@@ -107,7 +107,7 @@ export class MadeClasses {
     ]);
     const missing = [
       ...(settings === undefined
-        ? [`ConfigMap ${name}: missing, make it with ${Object.keys(SETTINGS).join(', ')}`]
+        ? [`ConfigMap ${name}: missing, make it with ${NEEDED_SETTINGS.map((keys) => keys.join(' or ')).join(', ')}`]
         : []),
       ...(secret === undefined
         ? [`Secret ${name}: missing, make it with the credentials of the cloud and userData`]

@@ -192,7 +192,9 @@ test('without settings nothing is made; of a pool that runs the rest is followed
   world.edit({ flavor: 'kaas.large' }, { replicas: 3 });
   await world.rest();
 
-  expect(world.complaint()).toContain('ConfigMap cluster-1: missing');
+  expect(world.complaint()).toContain(
+    'ConfigMap cluster-1: missing, make it with region, keyName, networkID or networkName, podNetworkCIDRs',
+  );
   expect(world.deployment?.spec.replicas).toBe(3);
   expect(world.classes.list()).toHaveLength(1);
 });
