@@ -118,15 +118,13 @@ describe('the status of a rollout', () => {
     });
   });
 
-  test('tells whom it waits for', () => {
+  test.each(['WaitingForUpdateOrder', 'WaitingForMaintenance'])('tells whom it waits for by %s', (reason) => {
     const held = pool((d) => {
       d.status.updatedReplicas = 0;
-      d.status.conditions = [
-        { type: 'Progressing', status: 'Unknown', reason: 'WaitingForUpdateOrder', message: 'Waits for cp' },
-      ];
+      d.status.conditions = [{ type: 'Progressing', status: 'Unknown', reason, message: 'Waits for cp' }];
     });
 
-    expect(rolloutStatus(held, 0).trouble).toBe('WaitingForUpdateOrder: Waits for cp');
+    expect(rolloutStatus(held, 0).trouble).toBe(`${reason}: Waits for cp`);
   });
 
   test('tells of a freeze that says itself what ends it', () => {

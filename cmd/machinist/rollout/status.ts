@@ -45,7 +45,11 @@ export function rolloutStatus(deployment: MachineDeployment, revision: number): 
 /** Conditions that tell of trouble when they are True. */
 const TROUBLES: ReadonlySet<string> = new Set(['InvalidSpec', 'ReplicaFailure', REPLACEMENT_HELD]);
 /** The reasons of condition Progressing that the counts do not tell. */
-const UNTOLD: ReadonlySet<string> = new Set(['MachineSetCreateError', 'WaitingForUpdateOrder']);
+const UNTOLD: ReadonlySet<string> = new Set([
+  'MachineSetCreateError',
+  'WaitingForUpdateOrder',
+  'WaitingForMaintenance',
+]);
 
 /** In one line; '' when there is none. The machine that is named stays the same as long as it fails. */
 function troubleOf(deployment: MachineDeployment): string {

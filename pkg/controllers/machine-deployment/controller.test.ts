@@ -4,6 +4,7 @@ import { machine, machineDeployment, machineSet, node, type BuiltMachineDeployme
 import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import {
   MACHINE_FINALIZER,
+  MAINTENANCE_ANNOTATION,
   MAX_REPLACEMENTS_ANNOTATION,
   REVISION_ANNOTATION,
   SCALE_DOWN_DISABLED_ANNOTATION,
@@ -102,6 +103,24 @@ describe('a rollout', () => {
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 0 });
     expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(101);
     expect(deps.client.writes.filter(({ body }) => JSON.stringify(body).includes('"spec":{"replicas'))).toEqual([]);
+  });
+
+  test('tells of a machine in maintenance that holds it up', async () => {
+    const owner = deployment((d) => {
+      d.spec.replicas = 2;
+      d.spec.strategy.rollingUpdate = { maxSurge: 1, maxUnavailable: 0 };
+    });
+    const [now, old] = [setOf(owner, 'now', false, 1), setOf(owner, 'old', true, 2)];
+    for (const { metadata } of [now, old]) metadata.uid = metadata.name;
+    const away = machineOf(old, 'm-3');
+    away.metadata.annotations = { [MAINTENANCE_ANNOTATION]: 'true' };
+    const machines = [machineOf(now, 'm-1'), machineOf(old, 'm-2'), away];
+    for (const { metadata } of machines) metadata.uid = metadata.name;
+    const deps = new MemoryDeploymentDeps(owner, { sets: [now, old].map((set) => noted(set, 2)), machines });
+
+    await pass(deps);
+
+    expect(JSON.stringify(deps.client.writes.at(-1)?.body)).toMatch(/"WaitingForMaintenance","message":"[^"]* m-3\./);
   });
 
   test('looks at its deadline by itself', async () => {

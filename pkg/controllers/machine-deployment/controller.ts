@@ -24,7 +24,15 @@ import { labelAdoptedSets } from './hash-label.ts';
 import { newSetChange } from './new-set.ts';
 import { NodeMarker } from './node-marker.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
-import { beginningOf, deadlineLookMs, orderProgress, pauseProgress, progressOf } from './progressing-condition.ts';
+import { maintenanceHold } from './maintenance-hold.ts';
+import {
+  beginningOf,
+  deadlineLookMs,
+  maintenanceProgress,
+  orderProgress,
+  pauseProgress,
+  progressOf,
+} from './progressing-condition.ts';
 import type { ProgressingUpdate } from './progressing-condition.ts';
 import { releaseDeployment } from './release.ts';
 import { Replacements } from './replacements.ts';
@@ -275,7 +283,8 @@ export class MachineDeploymentController {
     const deployment = this.#deps.machineDeployments.get(key);
     if (deployment === undefined || deployment.metadata.uid !== acted.metadata.uid) return undefined;
     const { clock, writer } = this.#deps;
-    const { newSet, oldSets, owned } = observeWorld(this.#deps, deployment);
+    const world = observeWorld(this.#deps, deployment);
+    const { newSet, oldSets, owned } = world;
     const change = machineDeploymentStatusChange(
       deployment.status,
       statusOf({
@@ -287,7 +296,7 @@ export class MachineDeploymentController {
         invalid,
         unsupported: outcome.unsupported,
         nowMs: clock.now(),
-        progress: (counts) => this.#progress(deployment, counts, outcome, newSet?.metadata.name),
+        progress: (counts) => this.#progress(world, counts, outcome),
       }),
     );
     if (change === undefined) return undefined;
@@ -311,18 +320,22 @@ export class MachineDeploymentController {
   }
 
   #progress(
-    deployment: MachineDeployment,
+    world: World,
     counts: MachineDeploymentStatus,
     { announced, isRollout, waitsFor }: Acted,
-    newSet: string | undefined,
   ): ProgressingUpdate | undefined {
+    const { deployment, newSet } = world;
     const pause = isBeingDeleted(deployment) ? undefined : pauseProgress(deployment);
     if (pause !== undefined) return pause;
     const order = waitsFor !== undefined || isRollout ? orderProgress(deployment, waitsFor) : undefined;
     if (announced !== undefined || order !== undefined) return announced ?? order;
     if (!isRollout) return undefined;
-    const progress = progressOf(deployment, counts, newSet, this.#deps.clock.now());
-    return progress ?? (newSet === undefined ? undefined : beginningOf(deployment, counts, newSet));
+    const name = newSet?.metadata.name;
+    const hold = maintenanceHold(world);
+    if (hold !== undefined) return maintenanceProgress(deployment, counts, hold);
+    const progress = progressOf(deployment, counts, name, this.#deps.clock.now());
+    const told = progress ?? maintenanceProgress(deployment, counts, undefined);
+    return told ?? (name === undefined ? undefined : beginningOf(deployment, counts, name));
   }
 }
 

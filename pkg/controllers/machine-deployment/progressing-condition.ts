@@ -23,7 +23,16 @@ const SET_CREATE_ERROR = 'MachineSetCreateError';
 const PAUSED = 'DeploymentPaused';
 const WAITING_FOR_ORDER = 'WaitingForUpdateOrder';
 const ORDER_REACHED = 'UpdateOrderReached';
+const WAITING_FOR_MAINTENANCE = 'WaitingForMaintenance';
+const MAINTENANCE_ENDED = 'MaintenanceEnded';
 const RESUMED = 'DeploymentResumed';
+
+/** A rollout that others hold up is not judged by its deadline, nor is one that is complete. */
+const NOT_JUDGED: ReadonlySet<string | undefined> = new Set([
+  NEW_SET_AVAILABLE,
+  WAITING_FOR_ORDER,
+  WAITING_FOR_MAINTENANCE,
+]);
 
 /** Grace on top of the remaining time, so that the deadline is surely past when it is looked at. */
 const DEADLINE_SLACK_MS = 1_000;
@@ -71,6 +80,31 @@ export function orderProgress(deployment: MachineDeployment, hold: string | unde
 }
 
 /**
+ * What is said of a rollout that stands still because of machines in maintenance, and when they hold it up no more: its deadline counts from
+ * then. Undefined when there is nothing to say.
+ */
+export function maintenanceProgress(
+  deployment: MachineDeployment,
+  next: MachineDeploymentStatus,
+  hold: string | undefined,
+): ProgressingUpdate | undefined {
+  if (wasRolledOut(deployment, next)) return undefined;
+  const current = progressingOf(deployment);
+  if (hold !== undefined) {
+    return { status: 'Unknown', reason: WAITING_FOR_MAINTENANCE, message: hold, refresh: current?.message !== hold };
+  }
+  if (current?.reason !== WAITING_FOR_MAINTENANCE) return undefined;
+  return { status: 'Unknown', reason: MAINTENANCE_ENDED, message: 'Rollout goes on', refresh: false };
+}
+
+/** Once a rollout was complete, scaling and failures do not make it one again. */
+function wasRolledOut(deployment: MachineDeployment, next: MachineDeploymentStatus): boolean {
+  return (
+    progressingOf(deployment)?.reason === NEW_SET_AVAILABLE && (next.replicas ?? 0) === (next.updatedReplicas ?? 0)
+  );
+}
+
+/**
  * What a rollout says of its progress, given the status that is about to be written and the name of the new set; undefined leaves
  * the condition alone.
  * Once a rollout was complete, scaling does not make it one again.
@@ -81,9 +115,7 @@ export function progressOf(
   newSet: string | undefined,
   nowMs: number,
 ): ProgressingUpdate | undefined {
-  const current = progressingOf(deployment);
-  const wasRolledOut = current?.reason === NEW_SET_AVAILABLE && (next.replicas ?? 0) === (next.updatedReplicas ?? 0);
-  if (wasRolledOut) return undefined;
+  if (wasRolledOut(deployment, next)) return undefined;
 
   const what = newSet === undefined ? `Machine Deployment "${deployment.metadata.name}"` : `MachineSet "${newSet}"`;
   if (isComplete(deployment, next)) {
@@ -170,8 +202,7 @@ function deadlineOf(deployment: MachineDeployment): number | undefined {
   const deadlineMs = progressDeadlineMsOf(deployment);
   const current = progressingOf(deployment);
   const sinceMs = fromTimestamp(current?.lastUpdateTime);
-  const isJudged = current?.reason !== NEW_SET_AVAILABLE && current?.reason !== WAITING_FOR_ORDER;
-  if (deadlineMs === undefined || sinceMs === undefined || !isJudged) return undefined;
+  if (deadlineMs === undefined || sinceMs === undefined || NOT_JUDGED.has(current?.reason)) return undefined;
   return sinceMs + deadlineMs;
 }
 

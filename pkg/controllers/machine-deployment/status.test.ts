@@ -3,7 +3,14 @@ import { describe, expect, test } from '@jest/globals';
 import type { MachineDeploymentStatus } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachineDeployment } from '../../../test/builders.ts';
-import { beginningOf, deadlineLookMs, isComplete, pauseProgress, progressOf } from './progressing-condition.ts';
+import {
+  beginningOf,
+  deadlineLookMs,
+  isComplete,
+  maintenanceProgress,
+  pauseProgress,
+  progressOf,
+} from './progressing-condition.ts';
 import { machineDeploymentStatusChange, statusOf } from './status.ts';
 import type { OwnedSet, MachineDeploymentStatusFacts } from './status.ts';
 
@@ -306,4 +313,41 @@ test('annotations that mean nothing are told, whenever that changes, also of an 
   expect(told(first)).toContain('of the MachineDeployment is "soft"');
   expect(told(second)).toContain('of the MachineDeployment is "hard"');
   expect(told(computed({ deployment: annotated('unsafe', second.conditions) }))).toBeUndefined();
+});
+
+describe('a rollout that machines in maintenance hold up', () => {
+  const held = deployment((d) => {
+    d.spec.progressDeadlineSeconds = 60;
+    d.status.conditions = [
+      {
+        type: 'Progressing',
+        status: 'Unknown',
+        reason: 'WaitingForMaintenance',
+        message: 'Waits',
+        lastUpdateTime: SINCE,
+      },
+    ];
+  });
+
+  test('says so, whenever it waits for another one', () => {
+    expect(maintenanceProgress(held, counts({ updatedReplicas: 1 }), 'Waits')).toMatchObject({
+      status: 'Unknown',
+      reason: 'WaitingForMaintenance',
+      refresh: false,
+    });
+    expect(maintenanceProgress(held, counts({ updatedReplicas: 1 }), 'Waits more')).toMatchObject({ refresh: true });
+  });
+
+  test('is not judged by its deadline, which counts from when it goes on', () => {
+    expect(progressOf(held, counts({ updatedReplicas: 3, availableReplicas: 2 }), 'new', NOW)).toBeUndefined();
+    expect(deadlineLookMs(held, counts({ availableReplicas: 2 }), NOW)).toBeUndefined();
+    expect(maintenanceProgress(held, counts({}), undefined)).toMatchObject({ reason: 'MaintenanceEnded' });
+  });
+
+  test.each([
+    { title: 'one that was complete', d: deployment(progressing('NewMachineSetAvailable')), hold: 'Waits' },
+    { title: 'one that goes on', d: deployment(rolling), hold: undefined },
+  ])('$title is left alone', ({ d, hold }) => {
+    expect(maintenanceProgress(d, counts({ availableReplicas: 2 }), hold)).toBeUndefined();
+  });
 });

@@ -13,6 +13,12 @@ import { factsOf, type SetFacts } from './set-facts.ts';
 import { rolloutLimitsOf, type RolloutLimits } from '../replicas/limits.ts';
 import type { OwnedSet } from './status.ts';
 
+/** What is known of the sets of a MachineDeployment. */
+export interface FactsOfSets {
+  readonly newSet: SetFacts | undefined;
+  readonly oldSets: readonly SetFacts[];
+}
+
 /** A MachineDeployment and all that it owns, as the caches show it at one moment, our own writes included. */
 export interface World {
   readonly deployment: MachineDeployment;
@@ -20,10 +26,9 @@ export interface World {
   readonly newSet: MachineSet | undefined;
   /** All other sets, oldest first. */
   readonly oldSets: readonly MachineSet[];
-  readonly facts: {
-    readonly newSet: SetFacts | undefined;
-    readonly oldSets: readonly SetFacts[];
-  };
+  readonly facts: FactsOfSets;
+  /** What the facts would be with other Machines in the place of its own. */
+  readonly factsAs: (view: (machine: Machine) => Machine) => FactsOfSets;
   readonly limits: RolloutLimits;
   /** Held back by the overshoot safety: no set is created or raised. */
   readonly isFrozen: boolean;
@@ -45,15 +50,19 @@ export function observeWorld(
   const nowMs = deps.clock.now();
   const choices = chosenIn(deployment, sets.flatMap(machinesOf), nowMs);
   const untold = (set: MachineSet): readonly Choice[] => unacknowledged(set, choices);
-  const facts = (set: MachineSet): SetFacts => {
-    const isReplaced = !equalTemplate(set.spec.template, deployment.spec.template);
-    return factsOf(set, machinesOf(set), { isReplaced, named: untold(set).length }, nowMs);
+  const factsAs = (view: (machine: Machine) => Machine): FactsOfSets => {
+    const facts = (set: MachineSet): SetFacts => {
+      const isReplaced = !equalTemplate(set.spec.template, deployment.spec.template);
+      return factsOf(set, machinesOf(set).map(view), { isReplaced, named: untold(set).length }, nowMs);
+    };
+    return { newSet: newSet && facts(newSet), oldSets: oldSets.map(facts) };
   };
   return {
     deployment,
     newSet,
     oldSets,
-    facts: { newSet: newSet && facts(newSet), oldSets: oldSets.map(facts) },
+    facts: factsAs((machine) => machine),
+    factsAs,
     limits: rolloutLimitsOf(deployment.spec),
     isFrozen: deployment.metadata.labels?.[FREEZE_LABEL] === 'True',
     machinesOf,
