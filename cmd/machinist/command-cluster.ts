@@ -106,8 +106,8 @@ export class CommandCluster implements AsyncDisposable {
 
   /**
    * Shows every state of an object until `look` says that it has seen enough. Rejects with what `look` throws, when the object is
-   * deleted, and after `timeoutMs` (0 waits forever). Outages of the server are waited for. `gone`: which object is meant, and what is
-   * asked instead when it is deleted.
+   * deleted, and after `timeoutMs` (0 waits forever), with what `late` adds. Outages of the server are waited for. `gone`: which object is
+   * meant, and what is asked instead when it is deleted.
    */
   async follow<T extends KubeObject>(
     resource: Resource<T>,
@@ -115,6 +115,7 @@ export class CommandCluster implements AsyncDisposable {
     look: (object: T) => boolean,
     timeoutMs: number,
     gone?: { readonly uid: string; readonly look: () => boolean },
+    late?: () => string,
   ): Promise<void> {
     const uid = gone?.uid ?? (await this.get(resource, name)).metadata.uid;
     const lookAt = (object: T | undefined): boolean => {
@@ -144,8 +145,9 @@ export class CommandCluster implements AsyncDisposable {
       () => (informer.list().length === 0 ? show(undefined) : undefined),
       () => undefined,
     );
-    const late = new CommandError('timed out waiting for the condition');
-    const timer = timeoutMs === 0 ? undefined : setTimeout(() => done.reject(late), timeoutMs);
+    const giveUp = (): void =>
+      done.reject(new CommandError(`timed out waiting for the condition${late === undefined ? '' : `: ${late()}`}`));
+    const timer = timeoutMs === 0 ? undefined : setTimeout(giveUp, timeoutMs);
     const running = informer.run(ended.signal);
     try {
       await done.promise;

@@ -6,7 +6,7 @@ import { machines } from '../../../pkg/kube/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { exitCodeOf, type Say, type Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
-import { annotationsFor, type Goal, progressOf } from './progress.ts';
+import { annotationsFor, type Goal, policyLeftOn, progressOf, whatGoesOn } from './progress.ts';
 
 /** What `delete machine` was asked for. */
 export interface DeleteOptions {
@@ -36,6 +36,8 @@ export async function deleteMachine(name: string, options: DeleteOptions, termin
     await using cluster = await CommandCluster.open({ kubeconfig, namespace, env, userAgent });
     const machine = await ask(cluster, name, goal, policy);
     out(`machine.${GROUP}/${name} ${SAID[goal]}`);
+    const left = goal === 'kept' ? policyLeftOn(machine) : undefined;
+    if (left !== undefined) out(left);
     if (wait) await show(cluster, machine, goal, timeout, out);
   });
 }
@@ -58,19 +60,17 @@ async function ask(
 }
 
 /** Says every change until the goal is reached. */
-async function show(
-  cluster: CommandCluster,
-  { metadata: { name, uid } }: Machine,
-  goal: Goal,
-  timeoutMs: number,
-  say: Say,
-): Promise<void> {
+async function show(cluster: CommandCluster, asked: Machine, goal: Goal, timeoutMs: number, say: Say): Promise<void> {
+  const { name, uid } = asked.metadata;
   let said: string | undefined;
+  let last = asked;
   const look = (machine: Machine | undefined): boolean => {
     const { text, isDone } = progressOf(name, machine, goal, cluster.now());
     if (text !== said) say(text);
     said = text;
+    last = machine ?? last;
     return isDone;
   };
-  await cluster.follow(machines, name, look, timeoutMs, { uid, look: () => look(undefined) });
+  const late = (): string => whatGoesOn(last, goal);
+  await cluster.follow(machines, name, look, timeoutMs, { uid, look: () => look(undefined) }, late);
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../../test/builders.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
-import { annotationsFor, progressOf } from './progress.ts';
+import { annotationsFor, policyLeftOn, progressOf, whatGoesOn } from './progress.ts';
 
 const POLICY = 'machine.sapcloud.io/deletion-policy';
 const PREPARE = 'machine.sapcloud.io/prepare-deletion';
@@ -66,5 +66,47 @@ describe('what is asked for', () => {
     { goal: 'kept', one: annotated({}), says: 'the deletion of machine "m-1" is not being prepared' },
   ] as const)('towards $goal is refused: $says', ({ goal, one, says }) => {
     expect(() => annotationsFor(one, goal, undefined)).toThrow(says);
+  });
+});
+
+test.each([
+  {
+    title: 'is told, with how to take it off',
+    one: annotated({ [POLICY]: 'graceful' }),
+    want:
+      'machine "m-1" keeps its deletion policy graceful, for any later deletion; to take it off: ' +
+      'kubectl annotate machine -n default m-1 machine.sapcloud.io/deletion-policy-',
+  },
+  {
+    title: 'of a Machine that was made of another object is taken off there',
+    one: machine((m) => {
+      m.metadata.annotations = { [POLICY]: 'unsafe' };
+      m.metadata.ownerReferences = [
+        { apiVersion: 'cluster.k8s.io/v1alpha1', kind: 'Machine', name: 'w-1', uid: 'u', controller: true },
+      ];
+    }),
+    want:
+      'machine "m-1" keeps its deletion policy unsafe, for any later deletion; to take it off: ' +
+      'remove spec.providerSpec.value.deletionPolicy of machines.cluster.k8s.io w-1',
+  },
+  { title: 'is none', one: annotated({}), want: undefined },
+])('the policy that an abort leaves $title', ({ one, want }) => {
+  expect(policyLeftOn(one)).toBe(want);
+});
+
+describe('a wait that takes too long', () => {
+  const look = 'look at it with: machinist describe machine -n default m-1';
+
+  test.each([
+    {
+      goal: 'prepared',
+      one: annotated({ [PREPARE]: 'true' }),
+      want: `the preparation goes on; ${look}, abort it with: machinist delete machine -n default m-1 --abort`,
+    },
+    { goal: 'prepared', one: deleting, want: `the deletion goes on; ${look}` },
+    { goal: 'gone', one: deleting, want: `the deletion goes on; ${look}` },
+    { goal: 'kept', one: annotated({ [SINCE]: 'x' }), want: `the abort goes on; ${look}` },
+  ] as const)('towards $goal says: $want', ({ goal, one, want }) => {
+    expect(whatGoesOn(one, goal)).toBe(want);
   });
 });

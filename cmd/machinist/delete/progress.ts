@@ -3,6 +3,7 @@ import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../pkg/apis/meta.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
 import type { DeletionPolicy } from '../../../pkg/controllers/machines/deletion-policy.ts';
+import { frontEndField } from '../../../pkg/controllers/machines/front-end-field.ts';
 import {
   hasPreparationBegun,
   isPreparationAsked,
@@ -63,6 +64,28 @@ export function annotationsFor(
         throw new CommandError(`the deletion of machine "${name}" is not being prepared`);
       return { [PREPARE_DELETION_ANNOTATION]: null };
   }
+}
+
+/** After an abort: which policy stays on the Machine, whoever set it, and how to take it off; undefined when there is none. */
+export function policyLeftOn(machine: Machine): string | undefined {
+  const { name, namespace = 'default', annotations } = machine.metadata;
+  const policy = annotations?.[DELETION_POLICY_ANNOTATION];
+  if (policy === undefined) return undefined;
+  const field = frontEndField(machine, 'deletionPolicy');
+  const how =
+    field === undefined
+      ? `kubectl annotate machine -n ${namespace} ${name} ${DELETION_POLICY_ANNOTATION}-`
+      : `remove ${field}`;
+  return `machine "${name}" keeps its deletion policy ${policy}, for any later deletion; to take it off: ${how}`;
+}
+
+/** What goes on with a Machine after nobody waits for it any more, how to look at that, and how to end it where that can be done. */
+export function whatGoesOn(machine: Machine, goal: Goal): string {
+  const { name, namespace = 'default' } = machine.metadata;
+  const isPreparing = goal === 'prepared' && !isBeingDeleted(machine);
+  const what = goal === 'kept' ? 'the abort' : isPreparing ? 'the preparation' : 'the deletion';
+  const abort = isPreparing ? `, abort it with: machinist delete machine -n ${namespace} ${name} --abort` : '';
+  return `${what} goes on; look at it with: machinist describe machine -n ${namespace} ${name}${abort}`;
 }
 
 /** The abort of a Machine that is being deleted. */

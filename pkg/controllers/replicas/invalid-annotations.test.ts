@@ -120,6 +120,13 @@ describe('annotations that mean nothing', () => {
       wrong: ['20', 'soon'],
       until: 'must be a duration such as 20m: spec.creationTimeout counts, or else flag --machine-creation-timeout.',
     })),
+    ...[keys.MAINTENANCE_ANNOTATION, keys.PREPARE_DELETION_ANNOTATION].map((key) => ({
+      kind: 'MachineDeployment' as const,
+      key,
+      right: [],
+      wrong: ['true', 'false'],
+      until: 'must be removed here and set on Machines: it has no effect.',
+    })),
     {
       kind: 'MachineDeployment',
       key: keys.DELETION_POLICY_ANNOTATION,

@@ -3,6 +3,7 @@ import {
   DEFAULT_PRIORITY,
   DELETION_POLICY_ANNOTATION,
   EFFECTIVE_CREATION_TIMEOUT_ANNOTATION,
+  MAINTENANCE_ANNOTATION,
   MARKED_FOR_DELETION_TIME_ANNOTATION,
   MAX_REPLACEMENTS_ANNOTATION,
   PREPARE_DELETION_ANNOTATION,
@@ -45,6 +46,16 @@ const CREATION_TIMEOUT: AnnotationRule = {
   until: 'spec.creationTimeout counts, or else flag --machine-creation-timeout',
 };
 
+/** What is asked of one Machine at a time. */
+const ASKED_OF_MACHINES: readonly AnnotationRule[] = [MAINTENANCE_ANNOTATION, PREPARE_DELETION_ANNOTATION].map(
+  (key) => ({
+    key,
+    isUnderstood: () => false,
+    allowed: 'removed here and set on Machines',
+    until: 'it has no effect',
+  }),
+);
+
 /** The annotations whose values people and their tools choose, by the kinds on which they are read. */
 export const ANNOTATION_RULES = {
   Machine: [
@@ -80,6 +91,7 @@ export const ANNOTATION_RULES = {
   Node: [MAINTENANCE_RULE, PRESERVE],
   MachineSet: [CREATION_TIMEOUT],
   MachineDeployment: [
+    ...ASKED_OF_MACHINES,
     DELETION_POLICY,
     {
       key: UPDATE_ORDER_ANNOTATION,

@@ -408,4 +408,16 @@ describe('a deletion that is prepared', () => {
     expect(explained.nextStep).toContain(next);
     expect(machineConditions(prepared, NOW_MS)).toContainEqual(expect.objectContaining({ reason: phase }));
   });
+
+  test.each([
+    { title: 'hooks', hooks: { 'pre-drain.hook.machine.sapcloud.io/backup': '' }, waitingFor: 'hooks to be removed' },
+    { title: 'the pods, without hooks', hooks: {}, waitingFor: 'the pods to leave' },
+  ])('waits for $title', ({ hooks, waitingFor }) => {
+    const prepared = machine((m) => {
+      m.metadata.annotations = { 'machine.sapcloud.io/prepare-deletion': 'true', ...hooks };
+      m.status.machineConditions = [{ type: 'DeletionPrepared', status: 'False', reason: 'started' }];
+    });
+
+    expect(explain(prepared, NOW_MS)).toMatchObject({ waitingFor });
+  });
 });
