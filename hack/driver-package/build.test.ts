@@ -34,6 +34,17 @@ afterAll(async () => {
   await rm(place, { recursive: true, force: true });
 });
 
+/** What the documentation shows of a driver's main. */
+async function snippetIn(page: string): Promise<string> {
+  return /```ts\n([^]*?)```/.exec(await readFile(path.join(ROOT, page), 'utf8'))?.[1] ?? '';
+}
+
+/** The class that it leaves to its reader. */
+const MY_DRIVER = `import type { Driver, DriverContext } from 'machinist-driver';
+export interface MyDriver extends Driver {}
+export declare const MyDriver: new (region: string, folder: string, log: DriverContext<object>['log']) => Driver;
+`;
+
 /** Starts the example; resolves, with how to end it, when it serves. */
 async function start(
   socket: string,
@@ -121,6 +132,7 @@ test('the types of the package are those that the example is checked with', asyn
     checkJs: true,
     allowJs: true,
     noEmit: true,
+    allowImportingTsExtensions: true,
     strict: true,
     module: 'nodenext',
     target: 'es2024',
@@ -128,7 +140,13 @@ test('the types of the package are those that the example is checked with', asyn
     skipLibCheck: true,
     types: ['node'],
   };
-  await writeFile(path.join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.js'] }));
+  const [snippet, other] = await Promise.all(
+    ['packages/driver/README.md', 'docs/development/writing-a-driver.md'].map(snippetIn),
+  );
+  expect(snippet).toBe(other);
+  await writeFile(path.join(place, 'main.ts'), snippet ?? '');
+  await writeFile(path.join(place, 'my-driver.ts'), MY_DRIVER);
+  await writeFile(path.join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.js', '*.ts'] }));
   const check = async (): Promise<string> => {
     const run = promisify(execFile)(path.join(ROOT, 'node_modules/.bin/tsc'), ['-p', place]);
     return await run.then(({ stdout }) => stdout).catch((err: { stdout: string }) => err.stdout);
@@ -142,4 +160,16 @@ test('the types of the package are those that the example is checked with', asyn
     (await readFile(driver, 'utf8')).replace('idempotentCreate: true, ', "idempotentCreate: 'yes', "),
   );
   expect(await check()).toMatch(/driver\.js.*Type 'string' is not assignable to type 'boolean'/);
+}, 60_000);
+
+test('the sources say how to get the package where they are installed as it, and the package does not', async () => {
+  const prepare = (folder: string): Promise<unknown> =>
+    promisify(execFile)('npm', ['run', '--silent', '--if-present', 'prepare'], { cwd: folder });
+
+  await expect(prepare(path.join(ROOT, 'packages/driver'))).rejects.toThrow(/npm run driver-package/);
+  await expect(prepare(path.join(place, 'node_modules/machinist-driver'))).resolves.toBeDefined();
+  const about: unknown = JSON.parse(
+    await readFile(path.join(place, 'node_modules/machinist-driver/package.json'), 'utf8'),
+  );
+  expect(about).not.toHaveProperty('private');
 }, 60_000);
