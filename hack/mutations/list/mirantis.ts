@@ -38,6 +38,13 @@ export const MIRANTIS: readonly Mutation[] = [
     tests: ITS_TEST,
   },
   {
+    file: 'pkg/operator/cluster-caches.ts',
+    from: 'hold.failed(isRefusal(err) ? told(err) : err)',
+    to: 'hold.failed(err)',
+    why: 'Readiness says "404 page not found" of a definition that is missing.',
+    tests: ['pkg/operator/cluster-caches.test.ts'],
+  },
+  {
     file: 'cmd/machinist/preflight/findings.ts',
     from: "status: lost === undefined ? 'fail' : 'warn', detail: `${name} is not served",
     to: "status: 'warn', detail: `${name} is not served",
