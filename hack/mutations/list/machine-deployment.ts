@@ -399,6 +399,13 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
     tests: ['pkg/controllers/machine-deployment/rollback.test.ts'],
   },
   {
+    file: 'pkg/controllers/machine-deployment/maintenance-hold.ts',
+    from: '(!canGoOn(now, world, hasOthers) && canGoOn(ended, world, true))',
+    to: 'canGoOn(ended, world, true)',
+    why: 'A rollout that goes on is said to wait for maintenance, and is not judged by its deadline.',
+    tests: ['pkg/controllers/machine-deployment/maintenance-hold.test.ts'],
+  },
+  {
     file: 'pkg/controllers/machine-deployment/rolling.ts',
     from: 'if (size === newSet.size || (size > newSet.size && isFrozen)) return new Map();',
     to: 'if (size === newSet.size) return new Map();',
