@@ -1,7 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ControlClient } from '../../test/cloud/control-client.ts';
 import type { Api } from '../control-plane/api.ts';
@@ -14,7 +13,6 @@ import { type Launch, startProgram } from './programs.ts';
 const ROOT = path.resolve(import.meta.dirname, '../..');
 /** Lets a benchmark of an hour be one. */
 const TOKEN_SECONDS = 24 * 3_600;
-const START_MS = 60_000;
 
 /** Whose credentials the manager has: a ServiceAccount's token as in a cluster, or what the demo gives it, a user's. */
 export type Credentials = 'service-account' | 'user';
@@ -72,7 +70,7 @@ export async function startBed(options: BedOptions): Promise<Bed> {
   ]);
   opening.defer(() => driver.stop());
   const cloud = opening.use(new ControlClient(control));
-  await answers(cloud);
+  await cloud.answers();
 
   const loopDelayFile = path.join(logs, 'loop-delay');
   process.env['LOOP_DELAY_FILE'] = loopDelayFile;
@@ -111,17 +109,4 @@ async function kubeconfigOf(connection: Connection, api: Api, credentials: Crede
     spec: { expirationSeconds: TOKEN_SECONDS },
   });
   return connection.kubeconfigWithToken('machinist', status.token);
-}
-
-/** Resolves when the cloud answers. */
-async function answers(cloud: ControlClient): Promise<void> {
-  for (let waitedMs = 0; ; waitedMs += 200) {
-    try {
-      await cloud.vms();
-      return;
-    } catch (err) {
-      if (waitedMs > START_MS) throw err;
-      await sleep(200);
-    }
-  }
 }

@@ -32,7 +32,6 @@ export interface Scenario {
 
 const tenth = (count: number): number => Math.max(1, Math.round(count / 10));
 const half = (count: number): number => Math.max(1, Math.round(count / 2));
-let currentClass: 'first' | 'second' = 'first';
 
 /** In the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -74,10 +73,7 @@ export const SCENARIOS: readonly Scenario[] = [
     description: 'N machines to another class at 10 %/10 %',
     from: 'all',
     machines: (count) => count,
-    run: async ({ api }, count) => {
-      currentClass = currentClass === 'first' ? 'second' : 'first';
-      return { seconds: await roll(api, currentClass, count), created: count, deleted: count };
-    },
+    run: async ({ api }, count) => ({ seconds: await roll(api, count), created: count, deleted: count }),
   },
   {
     name: 'die',

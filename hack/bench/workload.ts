@@ -55,6 +55,7 @@ export const WORKLOAD = CLASSES + [MAIN, ...MANY].map(deployment).join('');
 
 interface DeploymentItem {
   readonly metadata: { readonly generation: number };
+  readonly spec: { readonly template: { readonly spec: { readonly class: { readonly name: string } } } };
   readonly status?: {
     readonly observedGeneration?: number;
     readonly replicas?: number;
@@ -77,10 +78,12 @@ export async function scale(api: Api, replicas: number, name: string = MAIN): Pr
   });
 }
 
-/** Rolls all machines to the other class, and resolves with the seconds it took. */
-export async function roll(api: Api, machineClass: 'first' | 'second', replicas: number): Promise<number> {
+/** Rolls all machines to the class that they do not have, and resolves with the seconds it took. */
+export async function roll(api: Api, replicas: number): Promise<number> {
+  const { spec } = await api.send<DeploymentItem>('GET', `${BASE}/machinedeployments/${MAIN}`);
+  const name = spec.template.spec.class.name === 'first' ? 'second' : 'first';
   return timed(async () => {
-    await ask(api, MAIN, { template: { spec: { class: { name: machineClass } } } });
+    await ask(api, MAIN, { template: { spec: { class: { name } } } });
     await settled(api, MAIN, replicas);
   });
 }

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { build } from 'esbuild';
 
 import packageJson from '../../package.json' with { type: 'json' };
-import { packagesIn, REQUIRE } from '../image/bundle.ts';
+import { BUNDLED, packagesIn } from '../image/bundle.ts';
 import { licencesOf, readPackage } from '../image/licences.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -20,18 +20,10 @@ const SOURCE = path.join(ROOT, 'packages/driver');
 export async function buildDriverPackage(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   const { metafile } = await build({
-    absWorkingDir: ROOT,
     entryPoints: ['packages/driver/index.ts'],
     outfile: path.resolve(folder, 'index.js'),
-    bundle: true,
     external: ['commander'],
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    metafile: true,
-    legalComments: 'none',
-    banner: { js: REQUIRE },
-    logLevel: 'warning',
+    ...BUNDLED,
   });
   await writeTypes(path.resolve(folder, 'types'));
   const packages = await Promise.all(packagesIn(metafile).map((one) => readPackage(path.join(ROOT, one))));

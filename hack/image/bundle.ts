@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 
-import { build, type Metafile, type Plugin } from 'esbuild';
+import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 
 import { isGeneratedClients, NO_GENERATED_CLIENTS } from '../../pkg/kube/generated-clients.ts';
 
@@ -10,7 +10,20 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 const STARTS_LEASE_THREAD = 'pkg/leader/lease-thread.ts';
 const LEASE_THREAD = { in: 'pkg/leader/lease-thread-main.ts', out: 'chunks/lease-thread-main' };
 /** Packages in CommonJS ask for Node's modules by `require`. */
-export const REQUIRE = `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`;
+const REQUIRE = `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`;
+
+/** What everything that is bundled here has in common: it runs in the Node that this project pins, and the packages in it are listed. */
+export const BUNDLED = {
+  absWorkingDir: ROOT,
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node24',
+  metafile: true,
+  legalComments: 'none',
+  banner: { js: REQUIRE },
+  logLevel: 'warning',
+} as const satisfies BuildOptions;
 
 /**
  * Writes programs to `folder` as JavaScript that needs no node_modules: `cmd/<program>/main.js`, and `chunks` with what they share or load
@@ -19,23 +32,15 @@ export const REQUIRE = `import { createRequire as requireOf } from 'node:module'
  */
 export async function bundle(programs: readonly string[], folder: string): Promise<string[]> {
   const { metafile } = await build({
-    absWorkingDir: ROOT,
     entryPoints: [
       ...programs.map((program) => ({ in: `cmd/${program}/main.ts`, out: `cmd/${program}/main` })),
       LEASE_THREAD,
     ],
     outdir: folder,
     chunkNames: 'chunks/[name]-[hash]',
-    bundle: true,
     splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    metafile: true,
-    legalComments: 'none',
-    banner: { js: REQUIRE },
     plugins: [WITHOUT_GENERATED_CLIENTS],
-    logLevel: 'warning',
+    ...BUNDLED,
   });
   const isStarted = Object.values(metafile.outputs).some(({ inputs }) => STARTS_LEASE_THREAD in inputs);
   if (!isStarted) await rm(path.join(folder, `${LEASE_THREAD.out}.js`));

@@ -33,8 +33,6 @@ const root = path.resolve(import.meta.dirname, '../..');
 const logs = options.logs ?? mkdtempSync(path.join(tmpdir(), 'machinist-soak-'));
 const launch: Launch = { root, extension: 'ts', nodeFlags: [], logs };
 
-/** Programs take a moment to listen. */
-const START_MS = 60_000;
 /** Acts between two moments of rest, and how long they take. */
 const ACTS = 8;
 const LONGEST_PAUSE_MS = 3_000;
@@ -44,20 +42,6 @@ let questions = 0;
 function random(): number {
   const digest = createHash('sha256').update(`${seed}/${questions++}`).digest();
   return digest.readUIntBE(0, 6) / 2 ** 48;
-}
-
-/** Resolves when the cloud answers. */
-async function answers(cloud: ControlClient): Promise<void> {
-  const deadlineMs = performance.now() + START_MS;
-  for (;;) {
-    try {
-      await cloud.vms();
-      return;
-    } catch (err) {
-      if (performance.now() > deadlineMs) throw err;
-      await sleep(200);
-    }
-  }
 }
 
 async function rest(life: Life): Promise<void> {
@@ -107,7 +91,7 @@ const samples: Sample[] = [];
 let [acts, cuts] = [0, 0];
 try {
   await applyManifests(api, parseManifests(WORKLOAD));
-  await answers(cloud);
+  await cloud.answers();
   const life = new Life(api, cloud, random);
   const startedMs = performance.now();
   while (performance.now() < untilMs) {

@@ -76,3 +76,13 @@ export const isExpired = (err: unknown): err is ApiError =>
 /** Whether a mutation that failed like this may have happened all the same. */
 export const mayHaveHappened = (err: unknown): boolean =>
   err instanceof ApiError && (err.code === 0 || err.code >= 500);
+
+/** For `catch`: an object that does not exist is undefined. Throws anything else. */
+export function ignoreNotFound(err: unknown): undefined {
+  if (!isNotFound(err)) throw err;
+}
+
+/** For `catch`: an object of that name that exists already is fine. Throws anything else. */
+export function ignoreAlreadyExists(err: unknown): undefined {
+  if (!isAlreadyExists(err)) throw err;
+}

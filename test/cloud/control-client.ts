@@ -1,3 +1,6 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { Client } from 'undici';
 
 import type { WireSettings } from '../../pkg/drivers/sim/control-routes.ts';
@@ -6,6 +9,9 @@ import type { NodeReadiness } from '../../pkg/drivers/sim/node.ts';
 import type { Latencies } from '../../pkg/drivers/sim/settings.ts';
 import type { PlantedVM, SimVM } from '../../pkg/drivers/sim/vm.ts';
 
+/** Programs take a moment to listen. */
+const START_MS = 60_000;
+
 /** The other end of the control API, for tests and benchmarks. Every method throws what the server refuses. */
 export class ControlClient implements AsyncDisposable {
   readonly #client: Client;
@@ -13,6 +19,20 @@ export class ControlClient implements AsyncDisposable {
   /** `path` of the socket on which it is served. */
   constructor(path: string) {
     this.#client = new Client('http://localhost', { socketPath: path });
+  }
+
+  /** Resolves when the server answers; throws what kept it from that for a minute. */
+  async answers(): Promise<void> {
+    const deadlineMs = performance.now() + START_MS;
+    for (;;) {
+      try {
+        await this.vms();
+        return;
+      } catch (err) {
+        if (performance.now() > deadlineMs) throw err;
+        await sleep(200);
+      }
+    }
   }
 
   async vms(): Promise<readonly SimVM[]> {

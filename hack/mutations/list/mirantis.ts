@@ -32,7 +32,7 @@ export const MIRANTIS: readonly Mutation[] = [
   },
   {
     file: CONTROLLER,
-    from: 'if (machine.metadata.labels?.[PROVIDER_LABEL] !== SERVED_PROVIDER) return stop;',
+    from: 'if (!isServed(machine)) return stop;',
     to: '',
     why: 'Machines of other providers are taken over.',
     tests: ITS_TEST,

@@ -4,7 +4,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { refOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import { isNotFound } from '../../kube/errors.ts';
+import { ignoreNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
@@ -116,7 +116,7 @@ async function settle(pass: RolloutPass, now: Side): Promise<Marked> {
   const labelled = counted.filter(({ machine }) => isJustUpdated(machine));
   await atOnce(PATCHES_AT_ONCE, labelled, async ({ machine }) => {
     const patch = mergePatch(machine, { metadata: { labels: { [UPDATE_RESULT_LABEL]: null } } });
-    await deps.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreGone);
+    await deps.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreNotFound);
   });
   const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
   const isEmptied = (machine: Machine): boolean => isUnderMaintenance(machine) || hasPreparationBegun(machine);
@@ -134,9 +134,5 @@ async function move({ deps, signal }: RolloutPass, machine: Machine, newSet: Mac
       labels: { ...newSet.spec.selector?.matchLabels, [UPDATE_RESULT_LABEL]: 'successful' },
     },
   });
-  await deps.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreGone);
-}
-
-function ignoreGone(err: unknown): void {
-  if (!isNotFound(err)) throw err;
+  await deps.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreNotFound);
 }

@@ -2,7 +2,7 @@ import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
-import { ApiError, isNotFound } from '../../kube/errors.ts';
+import { ApiError, ignoreNotFound, isNotFound } from '../../kube/errors.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { adoptPatch, controllerReference, releasePatch, sortByClaim } from '../../reconcile/ownership.ts';
 import { atOnce } from '../replicas/at-once.ts';
@@ -36,7 +36,7 @@ export async function claimMachines(
   const reference = controllerReference(set, API_VERSION, 'MachineSet');
   await atOnce(PATCHES_AT_ONCE, adopt, async (machine) => {
     const ref = refOf(machine);
-    await ignoreNotFound(deps.writer.patch('change', machines, ref, adoptPatch(machine, reference), { signal }));
+    await deps.writer.patch('change', machines, ref, adoptPatch(machine, reference), { signal }).catch(ignoreNotFound);
   });
 }
 
@@ -47,7 +47,7 @@ async function mayAdopt(
   signal: AbortSignal,
 ): Promise<boolean> {
   const ref = refOf(set);
-  const live = await ignoreNotFound(reader.get(machineSets, ref, { signal }));
+  const live = await reader.get(machineSets, ref, { signal }).catch(ignoreNotFound);
   return live !== undefined && live.metadata.uid === set.metadata.uid && !isBeingDeleted(live);
 }
 
@@ -63,14 +63,5 @@ async function releaseMachine(
   } catch (err) {
     // Invalid: the Machine is on its way out, or another one of that name; it is not ours either way.
     if (!isNotFound(err) && !ApiError.is(err, 'Invalid')) throw err;
-  }
-}
-
-async function ignoreNotFound<T>(promise: Promise<T>): Promise<T | undefined> {
-  try {
-    return await promise;
-  } catch (err) {
-    if (isNotFound(err)) return undefined;
-    throw err;
   }
 }

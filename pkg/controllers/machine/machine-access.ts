@@ -5,7 +5,7 @@ import { refOf } from '../../apis/meta.ts';
 import { toTimestamp, type Clock } from '../../clock/clock.ts';
 import { concernedClusters } from '../../driver/concerned-clusters.ts';
 import type { Preconditions, Reader, Writer } from '../../kube/client.ts';
-import { isNotFound } from '../../kube/errors.ts';
+import { ignoreNotFound } from '../../kube/errors.ts';
 import { mergePatch } from '../../kube/patch.ts';
 import { machineClasses, machines } from '../../kube/resource.ts';
 import type { Targets } from '../../targets/targets.ts';
@@ -72,8 +72,4 @@ export function machineAccess({ reader, writer, targets, clock }: Deps): Machine
       await writer.patch('change', machines, refOf(machine), patch, { signal });
     },
   };
-}
-
-function ignoreNotFound(err: unknown): undefined {
-  if (!isNotFound(err)) throw err;
 }

@@ -6,15 +6,15 @@ import type { CloudCluster, CloudClusterStatus } from '../../apis/mirantis/clust
 import type { Informer, Lister } from '../../cache/lister.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Writer } from '../../kube/client.ts';
-import { isAlreadyExists, isNotFound } from '../../kube/errors.ts';
+import { ignoreAlreadyExists, ignoreNotFound } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { cloudClusters, nodeLabelPolicies } from '../../kube/resource.ts';
 import { stop, type StepResult } from '../../reconcile/result.ts';
 import { readAllowedLabels, readCluster } from './cluster-value.ts';
 import { policyFor, policyNameOf } from './cluster-wanted.ts';
-import { isServed, type Clusters } from './clusters.ts';
+import { type Clusters } from './clusters.ts';
 import { tellChanges } from './events.ts';
-import { isRefused, lookAgain } from './front-end.ts';
+import { isRefused, isServed, lookAgain } from './front-end.ts';
 import { listed } from './listed.ts';
 import type { Problem } from './reading.ts';
 import { changeOfStatus } from './told-status.ts';
@@ -86,13 +86,13 @@ export class ClusterController {
       const { uid, resourceVersion } = known.metadata;
       await writer
         .delete('destroy', nodeLabelPolicies, refOf(known), { uid, resourceVersion }, { signal })
-        .catch(ignoreGone);
+        .catch(ignoreNotFound);
       return;
     }
     const wanted = policyFor(cluster, allowed);
     if (known === undefined) {
       // One that the cache does not show yet wakes the pass when it does.
-      await writer.create('create', nodeLabelPolicies, wanted, { signal }).catch(ignoreExisting);
+      await writer.create('create', nodeLabelPolicies, wanted, { signal }).catch(ignoreAlreadyExists);
       return;
     }
     if (isDeepStrictEqual(known.spec, wanted.spec)) return;
@@ -125,12 +125,4 @@ export class ClusterController {
     await writer.patch('change', cloudClusters, refOf(cluster), patch, { signal });
     tellChanges(recorder, cluster, before?.conditions, conditions, new Set(problems.length > 0 ? ['LCM'] : []));
   }
-}
-
-function ignoreExisting(err: unknown): undefined {
-  if (!isAlreadyExists(err)) throw err;
-}
-
-function ignoreGone(err: unknown): undefined {
-  if (!isNotFound(err)) throw err;
 }

@@ -3,10 +3,10 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { isBeingDeleted, keyBeside, keyOf, type KubeObject } from '../../apis/meta.ts';
 import type { CloudCluster } from '../../apis/mirantis/cluster.ts';
-import { CLUSTER_NAME_LABEL, PROVIDER_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
+import { CLUSTER_NAME_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
 import type { Informer, Lister } from '../../cache/lister.ts';
 import { isUnderMaintenance } from '../machines/maintenance.ts';
-import { SERVED_PROVIDER } from './front-end.ts';
+import { isServed } from './front-end.ts';
 import { readCluster } from './cluster-value.ts';
 import { areOne, clusterNameOf, MADE_FOR } from './wanted.ts';
 
@@ -78,11 +78,6 @@ export class Clusters {
       )
       .every((one) => one.spec.paused === true || isBeingDeleted(one));
   }
-}
-
-/** Whether a Cluster is of the provider that is served. */
-export function isServed({ metadata: { labels } }: CloudCluster): boolean {
-  return labels?.[PROVIDER_LABEL] === SERVED_PROVIDER;
 }
 
 function isInMaintenance({ status }: CloudCluster): boolean {

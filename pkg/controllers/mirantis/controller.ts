@@ -3,7 +3,7 @@ import { classNameOf, nodeNameOf, providerIDOf } from '../../apis/machine/v1alph
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyBeside, keyOf, refOf } from '../../apis/meta.ts';
-import { FLOATING_IP_ANNOTATION, PROVIDER_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
+import { FLOATING_IP_ANNOTATION, type ClusterMachine } from '../../apis/mirantis/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
@@ -19,7 +19,7 @@ import { concernedTargets } from '../replicas/concerned-targets.ts';
 import type { Clusters } from './clusters.ts';
 import { tellChanges } from './events.ts';
 import { found } from './found.ts';
-import { isHeld, isRefused, lookAgain, SERVED_PROVIDER, type Synced } from './front-end.ts';
+import { isHeld, isRefused, isServed, lookAgain, type Synced } from './front-end.ts';
 import type { MadeClasses } from './made-classes.ts';
 import { addressOf, providerStatusOf, wrongConditions } from './provider-status.ts';
 import { asksDeletion, readProviderValue, type ProviderValue } from './provider-value.ts';
@@ -76,7 +76,7 @@ export class MirantisController {
     if (machine === undefined) return stop;
     const ours = this.#oursOf(machine);
     if (isBeingDeleted(machine)) return isHeld(machine) ? await this.#finish(machine, ours, signal) : stop;
-    if (machine.metadata.labels?.[PROVIDER_LABEL] !== SERVED_PROVIDER) return stop;
+    if (!isServed(machine)) return stop;
     if (ours === undefined && hasHadItsMachine(machine)) return await this.#follow(machine, signal);
 
     const { value, problems } = readProviderValue(machine);

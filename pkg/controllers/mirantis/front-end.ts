@@ -1,5 +1,6 @@
 import { FRONT_END_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
+import { PROVIDER_LABEL } from '../../apis/mirantis/machine.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { requeue, type StepResult } from '../../reconcile/result.ts';
 import type { Problem } from './reading.ts';
@@ -15,6 +16,11 @@ export interface Synced<T> {
   readonly problems: readonly Problem[];
   /** Undefined: something that is watched will wake the pass. */
   readonly again?: StepResult;
+}
+
+/** Whether an object is of the provider that is served. */
+export function isServed({ metadata: { labels } }: KubeObject): boolean {
+  return labels?.[PROVIDER_LABEL] === SERVED_PROVIDER;
 }
 
 /** Whether our finalizer keeps an object until what was made for it is gone. */

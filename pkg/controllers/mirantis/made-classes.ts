@@ -8,7 +8,7 @@ import { REGION_LABEL } from '../../apis/mirantis/machine.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { CLASS_INDEX } from '../../indexes/class-index.ts';
 import type { New, Reader, Writer } from '../../kube/client.ts';
-import { isAlreadyExists, isNotFound } from '../../kube/errors.ts';
+import { ignoreNotFound, isAlreadyExists } from '../../kube/errors.ts';
 import { configMaps, machineClasses, secrets } from '../../kube/resource.ts';
 import { NEEDED_SETTINGS, readClusterSettings, type ClusterSettings } from './cluster-settings.ts';
 import { found } from './found.ts';
@@ -78,7 +78,7 @@ export class MadeClasses {
       const { uid, resourceVersion } = one.metadata;
       await writer
         .delete('destroy', machineClasses, refOf(one), { uid, resourceVersion }, { signal })
-        .catch(ignoreGone);
+        .catch(ignoreNotFound);
     }
   }
 
@@ -117,8 +117,4 @@ export class MadeClasses {
     if (read?.value !== undefined && missing.length === 0) return read;
     return { problems: [...missing, ...(read?.problems ?? [])] };
   }
-}
-
-function ignoreGone(err: unknown): undefined {
-  if (!isNotFound(err)) throw err;
 }

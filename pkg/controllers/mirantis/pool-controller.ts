@@ -4,13 +4,13 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { classNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../apis/meta.ts';
-import { PROVIDER_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
+import type { ClusterMachine } from '../../apis/mirantis/machine.ts';
 import type { MachinePool } from '../../apis/mirantis/pool.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
-import { ApiError, isAlreadyExists } from '../../kube/errors.ts';
+import { ignoreAlreadyExists, isAlreadyExists } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { clusterMachines, machineDeployments, machinePools } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
@@ -22,7 +22,7 @@ import { updateOrderFor } from './cluster-wanted.ts';
 import type { Clusters } from './clusters.ts';
 import { tellChanges } from './events.ts';
 import { found } from './found.ts';
-import { isHeld, isRefused, lookAgain, SERVED_PROVIDER, type Synced } from './front-end.ts';
+import { isHeld, isRefused, isServed, lookAgain, type Synced } from './front-end.ts';
 import type { MadeClasses } from './made-classes.ts';
 import { poolStatusOf } from './pool-status.ts';
 import { readPool, type PoolValue } from './pool-value.ts';
@@ -83,7 +83,7 @@ export class PoolController {
     const pool = this.#deps.machinePools.get(key);
     if (pool === undefined) return stop;
     if (isBeingDeleted(pool)) return isHeld(pool) ? await this.#finish(pool, signal) : stop;
-    if (pool.metadata.labels?.[PROVIDER_LABEL] !== SERVED_PROVIDER) return stop;
+    if (!isServed(pool)) return stop;
 
     const { value, problems } = readPool(pool);
     const synced = value === undefined ? { object: pool, problems } : await this.#sync(pool, value, signal);
@@ -214,7 +214,7 @@ export class PoolController {
     const member = known.get(keyOf(machine));
     if (member === undefined) {
       if (isBeingDeleted(machine)) return;
-      await writer.create('create', clusterMachines, memberFor(pool, machine), { signal }).catch(ignoreExisting);
+      await writer.create('create', clusterMachines, memberFor(pool, machine), { signal }).catch(ignoreAlreadyExists);
       return;
     }
     if (!areOne(member, machine)) return;
@@ -266,6 +266,3 @@ export class PoolController {
 }
 
 /** One of this name that the cache does not show yet. */
-function ignoreExisting(err: unknown): undefined {
-  if (!ApiError.is(err, 'AlreadyExists')) throw err;
-}
