@@ -71,7 +71,11 @@ export class Conversation {
   readonly #connection: DriverConnection;
   readonly #client: DriverServiceClient;
   readonly #heard: string[] = [];
+  /** Method of the first call since `forget`. */
+  #first = '';
   #latest = '';
+  /** Method of a call that was given up, as long as none followed. */
+  #givenUp = '';
 
   constructor(options: VerifyOptions) {
     this.#options = options;
@@ -86,11 +90,20 @@ export class Conversation {
 
   /** For people: what the driver answered last, or was asked first since `forget`. */
   get latest(): string {
-    return this.#latest;
+    if (this.#latest !== '') return this.#latest;
+    return this.#first === '' ? 'it was not asked anything' : `${this.#first} is not answered yet`;
+  }
+
+  /** As `latest`, and which call was given up while its answer was waited for, if that was the end. */
+  get end(): string {
+    if (this.#givenUp === '' || this.#latest === '') return this.latest;
+    return `${this.#givenUp} is not answered yet; before it, ${this.#latest}`;
   }
 
   forget(): void {
+    this.#first = '';
     this.#latest = '';
+    this.#givenUp = '';
   }
 
   close(): void {
@@ -203,7 +216,8 @@ export class Conversation {
     send: (options: CallOptions) => Promise<R>,
   ): Promise<R> {
     const { clock, lagMs = DEFAULT_LAG_MS } = this.#options;
-    if (this.#latest === '') this.#latest = `${method} is not answered yet`;
+    this.#first ||= method;
+    this.#givenUp = '';
     try {
       const answer = await withDeadline(clock, timeoutMs + lagMs, method, (both) => send({ signal: both }), signal);
       const { failure, lastKnownState = '' } = answer;
@@ -211,6 +225,7 @@ export class Conversation {
       this.#latest = `${method} was answered with ${answerText(failure)}`;
       return answer;
     } catch (err) {
+      if (signal.aborted) this.#givenUp = method;
       signal.throwIfAborted();
       this.#latest = `${method} was not answered: ${messageOf(err)}`;
       if (err instanceof DeadlineError)

@@ -171,6 +171,23 @@ class World implements AsyncDisposable {
   }
 }
 
+const RULE_MS = 300_000;
+
+/** The time of the first rule passes when the test says so. */
+class RuleClock extends SystemClock {
+  #end: (() => void) | undefined;
+
+  override schedule(delayMs: number, run: () => void): () => void {
+    if (delayMs !== RULE_MS || this.#end !== undefined) return super.schedule(delayMs, run);
+    this.#end = run;
+    return () => undefined;
+  }
+
+  endRule(): void {
+    this.#end?.();
+  }
+}
+
 /** For what the deviations of one process wait for; a second is more than any of it takes. */
 async function until(condition: () => boolean): Promise<void> {
   for (let left = 1_000; left > 0 && !condition(); left--) await sleep(1);
@@ -626,6 +643,33 @@ describe('verification', () => {
     expect(lines[0]).toBe('RUN   creation');
     expect(told.length).toBeGreaterThan(1);
     for (const line of told) expect(line).toMatch(says);
+  });
+
+  test.concurrent.each([
+    {
+      what: 'an answer that came before',
+      first: { failure: toFailure(new DriverError('Unavailable', `no route for ${PASSWORD}`)) },
+      says: 'CreateMachine is not answered yet; before it, CreateMachine was answered with Unavailable (no route for [redacted])',
+    },
+    { what: 'no answer at all', first: undefined, says: 'CreateMachine is not answered yet' },
+  ])('tells of a rule that is ended while a call runs of $what', async ({ first, says }) => {
+    let calls = first === undefined ? 1 : 0;
+    const clock = new RuleClock();
+    await using world = await new World((right) => ({
+      createMachine: async (request, context) => {
+        if (calls++ === 0) return first ?? {};
+        clock.endRule();
+        await new Promise<void>((resolve) => context.signal.addEventListener('abort', () => resolve()));
+        return await right.createMachine(request, context);
+      },
+    })).start();
+    using verification = await Verification.begin({ ...world.options, clock, ruleMs: RULE_MS }, never);
+
+    const [result] = await all(verify(verification, never, ['creation']));
+
+    expect(result?.reason).toBe(
+      `after 5m0s, the longest that a rule may take (--rule-timeout), ${says}; expected that the rule has ended`,
+    );
   });
 
   test.concurrent('tells what it could not remove', async () => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
+import { formatDuration } from '../apis/duration.ts';
 import { DeadlineError } from '../clock/deadline.ts';
 import type { Capabilities } from '../driver/driver.ts';
 import { messageOf } from '../driver/errno.ts';
@@ -76,7 +77,7 @@ export class Verification implements Disposable {
       await this.#telling(false, ruleMs, () => rule.run(scene));
     } catch (err) {
       // Whatever it is, it came from what the driver did.
-      reason = messageOf(err);
+      reason = err === end.signal.reason ? this.#endOf(ruleMs) : messageOf(err);
     }
     cancel();
     const left = await this.#telling(true, ruleMs, () => this.#cleanUp(scene, ruleMs));
@@ -93,6 +94,15 @@ export class Verification implements Disposable {
 
   [Symbol.dispose](): void {
     this.#conversation.close();
+  }
+
+  /** Of a rule that had no more time: it is known what it waited for. */
+  #endOf(ruleMs: number): string {
+    const { message } = new Violation(
+      `after ${formatDuration(ruleMs)}, the longest that a rule may take (--rule-timeout), ${this.#conversation.end}`,
+      'that the rule has ended',
+    );
+    return withoutSecrets(message, this.#options.secretData);
   }
 
   #scene(signal: AbortSignal): Scene {
