@@ -86,6 +86,10 @@ describe('flags', () => {
     { flag: 'controllers', value: 'safety.overshoot', says: /without machine-deployment and machine-set:/ },
     { flag: 'controllers', value: 'machine-deployment,machine-set,machine', says: /without machine-class and secret:/ },
     { flag: 'driver', value: 'local=/run/x.sock', says: /--driver: "local=\/run\/x.sock".*unix:\/\// },
+    { flag: 'driver-qps', value: '5', says: /--driver-qps: "5" is not valid, <provider>=<number> is expected/ },
+    { flag: 'driver-qps', value: 'a=0', says: /--driver-qps: "a=0" is not valid, .* greater than 0/ },
+    { flag: 'driver-qps', value: 'a=inf', says: /--driver-qps: "a=inf" is not valid/ },
+    { flag: 'driver-qps', value: 'a=5', says: /--driver-qps: provider "a" has no driver; name it in --driver, too/ },
     { flag: 'driver', value: 'a=unix:///1,a=unix:///2', says: /provider "a" is named twice/ },
     { flag: 'target-kubeconfig', value: 'none', says: /--control-kubeconfig: is needed/ },
     {
@@ -198,9 +202,19 @@ describe('flags', () => {
     const config = configFrom('machinist run', typed({ driver: ['a=unix:///a.sock', 'b=dns:///b:443'] }));
 
     expect(config.drivers).toEqual([
-      { provider: 'a', address: 'unix:///a.sock' },
-      { provider: 'b', address: 'dns:///b:443' },
+      { provider: 'a', address: 'unix:///a.sock', qps: 0 },
+      { provider: 'b', address: 'dns:///b:443', qps: 0 },
     ]);
+  });
+
+  test('knows the rate of each provider', () => {
+    const driver = ['a=unix:///a.sock', 'b=unix:///b.sock'];
+    const config = configFrom('machinist run', typed({ driver, 'driver-qps': ['b=0.5'] }));
+
+    expect(config.drivers.map(({ qps }) => qps)).toEqual([0, 0.5]);
+    expect(() => configFrom('machinist run', typed({ driver, 'driver-qps': ['a=1', 'a=2'] }))).toThrow(
+      '--driver-qps: provider "a" is named twice; give each provider one rate',
+    );
   });
 
   test('a wait of 0 for exhausted resources means the default', () => {

@@ -1,3 +1,4 @@
+import { parseGoFloat } from '../apis/go-number.ts';
 import { type AutoscalerConfig, autoscalerFrom } from './autoscaler.ts';
 import { defaultOf, type Flag, FLAGS, type Program } from './flags.ts';
 import { leasesOf, refuseSplitLeases } from './lease-groups.ts';
@@ -88,6 +89,8 @@ export interface Config {
 export interface ProviderAddress {
   readonly provider: string;
   readonly address: string;
+  /** Calls a second for each Secret with credentials; 0: no limit. */
+  readonly qps: number;
 }
 
 /** What was typed, by flag name; a repeated flag has several texts. */
@@ -132,7 +135,7 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
     },
     controllers,
     leases,
-    drivers: driversFrom(list('driver')),
+    drivers: driversFrom(list('driver'), list('driver-qps')),
     machine: machineFrom(program, read),
     sets: {
       concurrency: number(program === 'machinist run' ? 'machine-set-concurrent-syncs' : 'concurrent-syncs'),
@@ -228,7 +231,7 @@ function controllersFrom(program: Program, names: readonly string[]): ReadonlySe
   return new Set(CONTROLLERS.filter((known) => names.includes(known)));
 }
 
-function driversFrom(items: readonly string[]): ProviderAddress[] {
+function driversFrom(items: readonly string[], rates: readonly string[]): ProviderAddress[] {
   const drivers = items.map((item) => {
     const [, provider, address] = /^([^=]+)=((?:unix|dns):\/\/\/.+)$/.exec(item) ?? [];
     if (provider === undefined || address === undefined) {
@@ -238,12 +241,40 @@ function driversFrom(items: readonly string[]): ProviderAddress[] {
     }
     return { provider, address };
   });
+  const qps = ratesFrom(
+    rates,
+    drivers.map(({ provider }) => provider),
+  );
   const twice = drivers.find((driver, i) => drivers.findIndex((other) => other.provider === driver.provider) < i);
   if (twice !== undefined)
     throw new FlagError(
       `--driver: provider ${JSON.stringify(twice.provider)} is named twice; give each provider one address`,
     );
-  return drivers;
+  return drivers.map((driver) => ({ ...driver, qps: qps.get(driver.provider) ?? 0 }));
+}
+
+/** Calls a second, by provider. */
+function ratesFrom(items: readonly string[], providers: readonly string[]): ReadonlyMap<string, number> {
+  const rates = new Map<string, number>();
+  for (const item of items) {
+    const [, provider = '', text = ''] = /^([^=]+)=(.+)$/.exec(item) ?? [];
+    const qps = parseGoFloat(text);
+    if (qps === undefined || !Number.isFinite(qps) || qps <= 0) {
+      throw new FlagError(
+        `--driver-qps: ${JSON.stringify(item)} is not valid, <provider>=<number> is expected, where the number is greater than 0`,
+      );
+    }
+    if (!providers.includes(provider)) {
+      throw new FlagError(`--driver-qps: provider ${JSON.stringify(provider)} has no driver; name it in --driver, too`);
+    }
+    if (rates.has(provider)) {
+      throw new FlagError(
+        `--driver-qps: provider ${JSON.stringify(provider)} is named twice; give each provider one rate`,
+      );
+    }
+    rates.set(provider, qps);
+  }
+  return rates;
 }
 
 /** A flag with its value, as it would be typed. */

@@ -95,6 +95,12 @@ export const FLAGS: readonly Flag[] = [
       default: '',
       help: 'Driver of a provider, as <provider>=<address>; may be repeated. Addresses: unix:///path, or dns:///host:port?ca=FILE&cert=FILE&key=FILE with mutual TLS; on loopback also dns:///127.0.0.1:port?insecure=true in plain text.',
     },
+    {
+      name: 'driver-qps',
+      kind: 'list',
+      default: '',
+      help: 'How many calls a second the driver of a provider gets at most for each Secret with credentials, as <provider>=<number>; may be repeated. A provider that is not named has no limit.',
+    },
   ]),
   ...section('Machines', MACHINES, [
     {

@@ -1,3 +1,4 @@
+import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { Clock } from '../clock/clock.ts';
 import { DeadlineError, withDeadline } from '../clock/deadline.ts';
 import type { Admission, Cluster, Gate } from '../gate/gate.ts';
@@ -12,6 +13,7 @@ import type {
   MachineRequest,
   VirtualMachine,
 } from './driver.ts';
+import type { CallRates } from './call-rates.ts';
 import { DELETE_TIMEOUT_MS, READ_TIMEOUT_MS } from './deadlines.ts';
 import { DRIVER_CODES, DriverError } from './error.ts';
 import { FenceWatch } from './fence-watch.ts';
@@ -23,6 +25,11 @@ import type { Obedience } from './obedience.ts';
 export interface MachineDriver {
   /** Value of `provider` in metrics. */
   readonly provider: string;
+  /**
+   * Resolves when the account of the class may be called once more. Questions wait for it themselves. Who creates, initializes or
+   * deletes waits first, and looks then whether that is still wanted: a turn may take minutes.
+   */
+  turn(machineClass: MachineClass, signal: AbortSignal): Promise<void>;
   capabilities(signal: AbortSignal): Promise<Capabilities>;
   getStatus(request: MachineRequest, signal: AbortSignal): Promise<VirtualMachine>;
   /** `timeoutMs`: longest to wait for the answer; see deadlines.ts. */
@@ -47,6 +54,8 @@ export interface GatedDriverParts {
   readonly clusterID: string;
   readonly clock: Clock;
   readonly metrics: DriverMetrics;
+  /** How often each account of the provider is called; undefined: as often as there is reason to. */
+  readonly rates?: CallRates | undefined;
   readonly interceptor?: Interceptor;
   /** How long every mutation may take instead. For tests of drivers that hang. */
   readonly mutationTimeoutMs?: number;
@@ -69,11 +78,20 @@ export class GatedDriver implements MachineDriver {
     this.#parts = parts;
   }
 
+  async turn(machineClass: MachineClass, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#parts.rates?.acquire(machineClass, signal);
+    } catch (err) {
+      throw new DriverError('Canceled', 'given up before it was sent', { cause: err });
+    }
+  }
+
   async capabilities(signal: AbortSignal): Promise<Capabilities> {
     return await this.#parts.driver.capabilities(signal);
   }
 
   async getStatus(request: MachineRequest, signal: AbortSignal): Promise<VirtualMachine> {
+    await this.turn(request.machineClass, signal);
     return await this.#read('status', signal, (call) => this.#parts.driver.getMachineStatus(request, call));
   }
 
@@ -96,6 +114,7 @@ export class GatedDriver implements MachineDriver {
   }
 
   async list(request: Omit<MachineRequest, 'machine'>, signal: AbortSignal): Promise<readonly ListedMachine[]> {
+    await this.turn(request.machineClass, signal);
     return await this.#read('list', signal, (call) => this.#parts.driver.listMachines(request, call));
   }
 

@@ -12,7 +12,7 @@ import { errorOfAnswer, errorOfFailure, isConnectionFailure, isUntrustedServer }
 import { MUTATE } from './mutate.ts';
 import { leases, selfSubjectAccessReviews, selfSubjectRulesReviews } from './resource.ts';
 import { NotStartedError } from './start-guard.ts';
-import { unlimited, type Throttle } from './throttle.ts';
+import { unlimited, type Throttle } from '../clock/throttle.ts';
 
 /** What a read asks of the API server, in its own words. */
 type ReadVerb = 'get' | 'list' | 'watch';

@@ -16,6 +16,11 @@ export function driverMetrics(registry: Registry) {
       'Calls to the driver that failed, by the number of the machine code. That there is no VM is no failure of a question for it, or of a deletion.',
       ['provider', 'operation', 'error_code'],
     ),
+    throttled: histogram(
+      'machinist_driver_throttle_wait_seconds',
+      'Seconds that a call to the driver waited for --driver-qps.',
+      { labelNames: ['provider'] },
+    ),
     up: gauge(
       'machinist_driver_up',
       'Whether the last attempt to get to know the driver succeeded: 1 or 0; no value before the first. A lost connection is noticed within seconds, whether anything is asked of the driver or not.',

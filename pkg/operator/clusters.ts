@@ -13,7 +13,7 @@ import { GatedWriter, type WriteObserver } from '../kube/gated-writer.ts';
 import { HttpReader } from '../kube/http-reader.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
 import { machines, nodes, type Resource } from '../kube/resource.ts';
-import { createThrottle } from '../kube/throttle.ts';
+import { createThrottle } from '../clock/throttle.ts';
 import { Transport, type RequestRecord } from '../kube/transport.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Logger } from '../log/logger.ts';

@@ -1,5 +1,6 @@
 import type { SystemClock } from '../clock/system-clock.ts';
 import type { ProviderAddress } from '../config/config.ts';
+import { CallRates } from '../driver/call-rates.ts';
 import { concernedClusters } from '../driver/concerned-clusters.ts';
 import type { Driver } from '../driver/driver.ts';
 import { ConfiguredDrivers, type Drivers } from '../driver/drivers.ts';
@@ -45,12 +46,17 @@ export interface DriverHooks {
 /** Connects to the configured drivers, each behind the gate. Throws DriverAddressError. */
 export function openDrivers(options: DriversOptions): { drivers: Drivers; close(): Promise<void> } {
   const { hooks, elector } = options;
-  const opened = options.addresses.map((address) => ({ address, ...open(address, options) }));
+  const opened = options.addresses.map((address) => ({
+    address,
+    ...open(address, options),
+    rates: ratesOf(address, options),
+  }));
   const gated = opened.map(
-    ({ address: { provider }, driver }) =>
+    ({ address: { provider }, driver, rates }) =>
       new GatedDriver({
         provider,
         driver,
+        rates,
         gate: options.gate,
         obedience: elector && obedienceOf(options, provider, elector),
         clustersOf: (machine) => concernedClusters(machine, options.target),
@@ -66,7 +72,7 @@ export function openDrivers(options: DriversOptions): { drivers: Drivers; close(
   return {
     drivers: new ConfiguredDrivers(gated),
     async close() {
-      await Promise.all(opened.map((one) => one.close()));
+      await Promise.all(opened.flatMap((one) => [one.close(), one.rates.close()]));
     },
   };
 }
@@ -92,6 +98,10 @@ function open(
   };
   const driver = new GrpcDriver({ provider, address, clock, log, greeted });
   return { driver, close: () => driver.close() };
+}
+
+function ratesOf({ provider, qps }: ProviderAddress, { clock, metrics }: DriversOptions): CallRates {
+  return new CallRates({ provider, qps, clock, waited: (ms) => metrics.throttled.observe({ provider }, ms / 1_000) });
 }
 
 /** Shows that what needs the driver of a provider is held, from the first attempt that fails to the first that succeeds. */

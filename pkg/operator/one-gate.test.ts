@@ -107,6 +107,7 @@ describe('a manager', () => {
       'pkg/autoscaler/grpc-server.ts @grpc/grpc-js', // listens
       'pkg/autoscaler/index.ts @grpc/grpc-js',
       'pkg/autoscaler/rpc-error.ts nice-grpc', // its errors
+      'pkg/clock/throttle.ts bottleneck', // can use Redis; here it only counts
       'pkg/driver/grpc/client.ts nice-grpc',
       'pkg/driver/grpc/connection.ts @grpc/grpc-js',
       'pkg/driver/grpc/connection.ts nice-grpc',
@@ -120,7 +121,6 @@ describe('a manager', () => {
       'pkg/kube/config.ts node:module',
       'pkg/kube/dispatchers.ts node:tls',
       'pkg/kube/dispatchers.ts undici',
-      'pkg/kube/throttle.ts bottleneck', // can use Redis; here it only counts
       'pkg/leader/lease-thread-main.ts node:worker_threads', // what it is started with
       'pkg/leader/lease-thread.ts node:worker_threads', // starts it
     ]);

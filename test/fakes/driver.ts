@@ -13,6 +13,12 @@ export class FakeDriver implements MachineDriver {
   userData = '';
   /** Calls wait for this before they answer. */
   hold: Promise<void> = Promise.resolve();
+  /** Who changes something waits for this before. */
+  nextTurn: Promise<void> = Promise.resolve();
+
+  turn(): Promise<void> {
+    return this.nextTurn;
+  }
 
   capabilities(): Promise<Capabilities> {
     const { methods, idempotentCreate } = this;

@@ -47,7 +47,7 @@ test('a driver that is killed and comes back is told by metric, held work and on
   const note = (_fields: object, message: string): void => void lines.push(message);
   const log: Logger = { ...silentLogger, warn: note, info: note, child: () => log };
   const opened = openDrivers({
-    addresses: [{ provider: 'sim', address: `unix://${directory}/driver.sock` }],
+    addresses: [{ provider: 'sim', address: `unix://${directory}/driver.sock`, qps: 0 }],
     work: 'machine-controller',
     gate: {} as Gate, // nothing is changed
     elector: undefined,

@@ -360,11 +360,11 @@ export const DRIVER: readonly Mutation[] = [
     tests: ['pkg/conformance/verify.test.ts'],
   },
   {
-    file: 'pkg/controllers/class-secrets/account.ts',
+    file: 'pkg/driver/account.ts',
     from: 'credentialsSecretRef ?? secretRef ?? {}',
     to: '({} as { namespace?: string; name?: string })',
     why: 'An account that hangs keeps all others of its provider waiting.',
-    tests: ['pkg/controllers/class-secrets/account.test.ts'],
+    tests: ['pkg/driver/account.test.ts'],
   },
   {
     file: 'pkg/driver/gated-driver.ts',
@@ -372,5 +372,26 @@ export const DRIVER: readonly Mutation[] = [
     to: 'if (false) {',
     why: 'Each creation counts as a failed request.',
     tests: ['pkg/driver/gated-driver.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/creation/launch.ts',
+    from: '  await driver.turn(machineClass, signal);\n',
+    to: '',
+    why: 'Creations keep to no rate.',
+    tests: ['pkg/controllers/machine/last-moment.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/deletion/delete-vm.ts',
+    from: '      await driver.turn(machineClass, signal);\n',
+    to: '',
+    why: 'Deletions keep to no rate.',
+    tests: ['pkg/controllers/machine/last-moment.test.ts'],
+  },
+  {
+    file: 'pkg/driver/call-rates.ts',
+    from: 'const account = accountOf(provider, machineClass);',
+    to: 'const account = provider + String(machineClass.kind);',
+    why: 'An account with many machines uses up the rate of all others.',
+    tests: ['pkg/driver/call-rates.test.ts'],
   },
 ];

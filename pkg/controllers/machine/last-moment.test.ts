@@ -84,6 +84,43 @@ describe('no VM is made for a machine that, while the provider is asked for it,'
   });
 });
 
+test('no VM is made for a machine that is deleted while it waits for its turn at the provider', async () => {
+  const world = worldOf(unborn);
+  let begin: () => void = () => undefined;
+  world.driver.nextTurn = new Promise((resolve) => {
+    begin = resolve;
+  });
+  await world.pass(world.creation);
+  await world.settle();
+  world.machines.put(
+    machine((m) => {
+      unborn(m);
+      Object.assign(m.metadata, { resourceVersion: '2', deletionTimestamp: BEGIN });
+    }),
+  );
+
+  begin();
+  await world.settle();
+
+  expect(world.driver.calls).toEqual(['status']);
+});
+
+test('no VM is deleted whose Machine has gone while it waits for its turn at the provider', async () => {
+  const world = worldOf(deleting('Initiate VM deletion'));
+  let begin: () => void = () => undefined;
+  world.driver.nextTurn = new Promise((resolve) => {
+    begin = resolve;
+  });
+  await world.pass(world.deletion);
+  await world.settle();
+  world.machines.remove(KEY);
+
+  begin();
+  await world.settle();
+
+  expect(world.driver.calls).toEqual([]);
+});
+
 test('no VM is made for a machine that is deleted while its bootstrap token is made', async () => {
   const world = worldOf(unborn);
   world.whileToken = () =>

@@ -29,6 +29,7 @@ export function notingCalls(drivers: Drivers, notes: CallNotes): Drivers {
 function note(driver: MachineDriver, notes: CallNotes): MachineDriver {
   return {
     provider: driver.provider,
+    turn: (machineClass, signal) => driver.turn(machineClass, signal),
     capabilities: (signal) => driver.capabilities(signal),
     getStatus: (request, signal) => driver.getStatus(request, signal),
     async create(request, signal, timeoutMs) {

@@ -5,7 +5,7 @@ import { isTold } from '../../../log/told.ts';
 import { requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineCopy } from '../../machines/status.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
-import { accountOf } from '../../class-secrets/account.ts';
+import { accountOf } from '../../../driver/account.ts';
 import type { CallFailure, CallInput, Retries } from './retries.ts';
 import type { ActivityResults, MachineActivities } from './results.ts';
 

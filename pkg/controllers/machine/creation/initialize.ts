@@ -58,6 +58,7 @@ async function send(deps: Deps, ctx: MachineContext, resolved: ResolvedClass, si
   const { observed } = ctx;
   const { driver, machineClass, secretData } = resolved;
   const startedMs = deps.clock.monotonicMs();
+  await driver.turn(machineClass, signal);
   const data = await deps.tokens.startingData(ctx, secretData, 'before', signal);
   const timeouts = deps.calls.timeoutsOf(ctx, resolved, 'initialize');
   const timeoutMs = repeatableTimeoutMs(creationTimeoutMsOf(observed, deps.settings), timeouts);

@@ -89,6 +89,7 @@ async function findOrCreate(
   const canInitialize = methods.has('InitializeMachine');
   const found = await findVM(machine, resolved, canInitialize, signal);
   if (found !== undefined || !(mayCreate || idempotentCreate)) return found;
+  await driver.turn(machineClass, signal);
   requireWanted(deps, ctx, machine);
   const data = await deps.tokens.startingData(ctx, secretData, 'now', signal);
   requireWanted(deps, ctx, machine);

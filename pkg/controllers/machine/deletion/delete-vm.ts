@@ -82,6 +82,7 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): D
     resolved,
     waitingFor: { answer: 'the VM to be deleted', attempt: 'the next attempt to delete the VM' },
     send: async (signal) => {
+      await driver.turn(machineClass, signal);
       if (!(await deps.cursor.isStillOurs(ctx, signal)))
         throw new StaleCallError('the Machine is gone, or another one has its name');
       const answer = await driver.delete({ machine: asOwnVM(deps, ctx), machineClass, secretData }, signal);

@@ -17,16 +17,24 @@ const SIGHT = { atMs: 0, wallMs: 0, vms: 1, machines: 0 };
 async function collect({
   isDryRun = false,
   isOwned = false,
+  isOwnedAfterTurn = isOwned,
   namesake,
   failure,
 }: {
   isDryRun?: boolean;
   isOwned?: boolean;
+  /** After its deletion has waited for its turn. */
+  isOwnedAfterTurn?: boolean;
   /** Provider id of the VM that the Machine of the VM's name has. */
   namesake?: string;
   failure?: Error;
 }) {
   const driver = new FakeDriver();
+  let isFoundOwned = isOwned;
+  let begin: () => void = () => undefined;
+  driver.nextTurn = new Promise((resolve) => {
+    begin = resolve;
+  });
   if (failure !== undefined) driver.failures = { delete: [failure] };
   if (namesake !== undefined) driver.vms.set('m-1', { providerID: namesake, nodeName: 'm-1', addresses: [] });
   const told: string[] = [];
@@ -42,12 +50,15 @@ async function collect({
     metrics: orphanVMMetrics(new Registry(), () => 0),
     log: silentLogger,
     isDryRun,
-    isOwned: () => isOwned,
+    isOwned: () => isFoundOwned,
     namesakeOf: () => (namesake === undefined ? undefined : machine()),
     collected: () => void told.push('collected'),
   });
   const access = { key: 'default/class-1', machineClass: machineClass(), driver, secretData: {} };
   collector.collect({ vm: VM, access, listed: new Set([VM.providerID]), proof: { first: SIGHT, second: SIGHT } });
+  for (let i = 0; i < 30; i++) await Promise.resolve();
+  isFoundOwned = isOwnedAfterTurn;
+  begin();
   for (let i = 0; i < 30; i++) await Promise.resolve();
   collector.settle();
   return { calls: driver.calls, told };
@@ -57,6 +68,12 @@ test.each([
   { title: 'is deleted', options: {}, calls: ['delete'], told: ['OrphanVMDeleted', 'collected'] },
   { title: 'is left alone in a dry run', options: { isDryRun: true }, calls: [], told: ['OrphanVMFound'] },
   { title: 'that has got a Machine is left alone', options: { isOwned: true }, calls: [], told: [] },
+  {
+    title: 'that gets a Machine while it waits for its turn is left alone',
+    options: { isOwnedAfterTurn: true },
+    calls: [],
+    told: [],
+  },
   {
     title: 'that its namesake has is left alone',
     options: { namesake: VM.providerID },

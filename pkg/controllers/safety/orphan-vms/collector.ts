@@ -1,4 +1,4 @@
-import { accountOf } from '../../class-secrets/account.ts';
+import { accountOf } from '../../../driver/account.ts';
 import type { Activities } from '../../../activity/activity.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
@@ -60,8 +60,9 @@ export class Collector {
     const account = accountOf(access.driver.provider, access.machineClass);
     const owner = { uid: vm.providerID, key: this.#key, account };
     this.#deps.activities.startOrGet(owner, 'delete', async (signal) => {
-      await this.#confirm(collection, signal);
       const { driver, machineClass, secretData } = access;
+      await driver.turn(machineClass, signal);
+      await this.#confirm(collection, signal);
       await driver.delete({ machine: stubOf(vm, machineClass), machineClass, secretData }, signal);
     });
   }

@@ -1,16 +1,19 @@
-import type { Clock } from '../clock/clock.ts';
+import type { Clock } from './clock.ts';
 
 /** Admits one request at a time to a limited rate. */
 export interface Throttle {
   /** Resolves when a request may be sent; rejects with the signal's reason when it is aborted first. */
   acquire(signal: AbortSignal): Promise<void>;
+  /** Ends the timer that refills; nobody asks any more. */
+  close(): Promise<void>;
 }
 
-/** No limit: 429 and Retry-After of the server are what slows us down. */
+/** No limit: what the other side says when it is asked too much is what slows us down. */
 export const unlimited: Throttle = {
   async acquire(signal) {
     signal.throwIfAborted();
   },
+  close: () => Promise.resolve(),
 };
 
 /** Bottleneck refills in steps of 250 ms. */
@@ -49,6 +52,9 @@ export function createThrottle(options: {
         signal,
       );
       waited?.(clock.monotonicMs() - fromMs);
+    },
+    async close() {
+      await (await limiter).disconnect(false);
     },
   };
 }

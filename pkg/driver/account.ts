@@ -1,4 +1,4 @@
-import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 
 /**
  * Who pays at the provider, as far as can be told: the provider with the Secret that holds the credentials. Calls of one account have

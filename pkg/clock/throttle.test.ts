@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { SystemClock } from '../clock/system-clock.ts';
+import { SystemClock } from './system-clock.ts';
 import { createThrottle, unlimited } from './throttle.ts';
 
 const never = new AbortController().signal;

@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+
+import { machineClass } from '../../test/builders.ts';
+import { SystemClock } from '../clock/system-clock.ts';
+import { CallRates } from './call-rates.ts';
+
+const never = new AbortController().signal;
+const classWith = (secret: string) =>
+  machineClass((c) => void (c.credentialsSecretRef = { namespace: 'shoot', name: secret }));
+
+/** One call at once, and then none for a quarter of an hour. */
+const SLOW = { provider: 'sim', qps: 0.001, clock: new SystemClock() };
+let rates: CallRates;
+
+beforeEach(() => {
+  rates = new CallRates(SLOW);
+});
+
+afterEach(async () => {
+  await rates.close();
+});
+
+test('an account that has used up its rate waits, and keeps no other waiting', async () => {
+  await rates.acquire(classWith('a'), never);
+  const leaving = new AbortController();
+  const second = rates.acquire(classWith('a'), leaving.signal);
+
+  await rates.acquire(classWith('b'), never);
+
+  leaving.abort(new Error('leaving'));
+  await expect(second).rejects.toThrow('leaving');
+});
+
+test('classes of one Secret share its rate', async () => {
+  const leaving = new AbortController();
+  await rates.acquire(classWith('a'), never);
+  const other = machineClass((c) => {
+    c.metadata.name = 'class-2';
+    c.credentialsSecretRef = { namespace: 'shoot', name: 'a' };
+  });
+  const second = rates.acquire(other, leaving.signal);
+  leaving.abort(new Error('leaving'));
+
+  await expect(second).rejects.toThrow('leaving');
+});
+
+test('as many calls as in a second may come at once', async () => {
+  const waits: number[] = [];
+  const quick = new CallRates({ ...SLOW, qps: 3, waited: (ms) => void waits.push(ms) });
+
+  await Promise.all([1, 2, 3].map(() => quick.acquire(classWith('a'), never)));
+  await quick.close();
+
+  expect(waits).toHaveLength(3);
+});
+
+test('a rate of 0 is no limit', async () => {
+  const unlimited = new CallRates({ ...SLOW, qps: 0 });
+
+  for (let i = 0; i < 100; i++) await unlimited.acquire(classWith('a'), never);
+});
