@@ -8,6 +8,7 @@ import { MACHINE_DELETION } from './list/machine-deletion.ts';
 import { MACHINE_DEPLOYMENT } from './list/machine-deployment.ts';
 import { MACHINE_SET } from './list/machine-set.ts';
 import { MAINTENANCE } from './list/maintenance.ts';
+import { CLUSTER_API } from './list/cluster-api.ts';
 import { MIRANTIS } from './list/mirantis.ts';
 import { MONITORING } from './list/monitoring.ts';
 import { OPENSTACK } from './list/openstack.ts';
@@ -27,6 +28,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...AUTOSCALER_ANSWERS,
   ...BOUNDS,
   ...MAINTENANCE,
+  ...CLUSTER_API,
   ...MIRANTIS,
   ...MONITORING,
   ...OPENSTACK,

@@ -1,0 +1,31 @@
+import type { KubeObject } from '../meta.ts';
+import { membersOf, reportedCondition, textOf, type Condition } from './condition.ts';
+import type { ContractVersion } from './contract.ts';
+import { failureOf, type TerminalFailure } from './failure.ts';
+
+/** What a bootstrap object says about the data that its machine starts with. */
+export interface BootstrapReport {
+  /** The Secret is there. */
+  readonly created: boolean;
+  readonly dataSecretName: string | undefined;
+  /** Its condition Ready. */
+  readonly ready: Condition | undefined;
+  readonly failure: TerminalFailure | undefined;
+}
+
+const LONGEST_NAME = 253;
+
+/** What a bootstrap object says under a contract. */
+export function readBootstrap(object: KubeObject, contract: ContractVersion): BootstrapReport {
+  const status = membersOf(membersOf(object)['status']);
+  const name = textOf(status['dataSecretName']);
+  return {
+    created:
+      contract === 'v1beta2'
+        ? membersOf(status['initialization'])['dataSecretCreated'] === true
+        : status['ready'] === true,
+    dataSecretName: name !== undefined && name.length <= LONGEST_NAME ? name : undefined,
+    ready: reportedCondition(status['conditions'], 'Ready'),
+    failure: failureOf(status),
+  };
+}

@@ -1,0 +1,48 @@
+/** A condition, as far as the contracts go; `reason` and `message` may be missing in those of the older one. */
+export interface Condition {
+  readonly type: string;
+  readonly status: ConditionStatus;
+  readonly reason: string;
+  readonly message: string;
+  readonly lastTransitionTime?: string;
+  readonly observedGeneration?: number;
+}
+
+/** What a condition says. */
+export type ConditionStatus = 'True' | 'False' | 'Unknown';
+
+/** Of a condition of the older contract that gives none. */
+const NO_REASON = 'NoReasonReported';
+/** Of one that is none. */
+const INVALID = 'InvalidConditionReported';
+
+/**
+ * The condition of that type in the status of an object of a provider, which may have written anything; undefined: it reports none. One
+ * that makes no sense is Unknown, with what is wrong with it.
+ */
+export function reportedCondition(conditions: unknown, type: string): Condition | undefined {
+  if (!Array.isArray(conditions)) return undefined;
+  const found = (conditions as readonly unknown[]).find((one) => membersOf(one)['type'] === type);
+  if (found === undefined) return undefined;
+  const { status, reason, message } = membersOf(found);
+  if (!isStatus(status)) {
+    const what = `condition ${type} has status ${JSON.stringify(status)}; True, False or Unknown is expected`;
+    return { type, status: 'Unknown', reason: INVALID, message: what };
+  }
+  return { type, status, reason: textOf(reason) ?? NO_REASON, message: textOf(message) ?? '' };
+}
+
+/** The members of anything; of what is no object, none. */
+export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+/** A text that says something; undefined for all else. */
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function isStatus(value: unknown): value is ConditionStatus {
+  return value === 'True' || value === 'False' || value === 'Unknown';
+}

@@ -1,0 +1,15 @@
+import { textOf } from './condition.ts';
+
+/** What a provider of the older contract takes for final. It is shown, and has no further consequence. */
+export interface TerminalFailure {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The terminal failure that a status reports; undefined: none. */
+export function failureOf(status: Readonly<Record<string, unknown>>): TerminalFailure | undefined {
+  const reason = textOf(status['failureReason']);
+  const message = textOf(status['failureMessage']);
+  if (reason === undefined && message === undefined) return undefined;
+  return { reason: reason ?? '', message: message ?? '' };
+}
