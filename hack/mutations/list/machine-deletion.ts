@@ -158,10 +158,38 @@ export const MACHINE_DELETION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/deletion/drain.ts',
-    from: 'mayBegin: async () => deps.cursor.hasAdvanced(machine) || (await deps.cursor.isStillOurs(ctx, signal)),',
+    from: 'mayBegin: () => deps.cursor.isStillOurs(ctx, signal),',
     to: '',
     why: 'A deletion that was taken over drains the Node of a Machine that was made again.',
     tests: ['pkg/controllers/machine/deletion/deletion.test.ts', 'pkg/controllers/machine/departures.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/deletion/cursor.ts',
+    from: 'if (isSameOperation(operation, observed.status?.lastOperation)) return;',
+    to: '',
+    why: 'What a pass did not have to write counts as proof that the Machine is there.',
+    tests: ['pkg/controllers/machine/second-looks.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/deletion/cursor.ts',
+    from: 'this.#deps.clock.monotonicMs() - move.atMs > PROOF_MS',
+    to: 'move.atMs < 0',
+    why: 'A VM is deleted by its name because of what was written of its Machine long ago.',
+    tests: ['pkg/controllers/machine/second-looks.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/deletion/cursor.ts',
+    from: 'this.#isJustWritten(observed) && this.#deps.machines.get(key)?.metadata.uid === uid',
+    to: 'this.#isJustWritten(observed)',
+    why: 'The VM of a Machine that was made again in this moment is deleted.',
+    tests: ['pkg/controllers/machine/second-looks.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/deletion/cursor.ts',
+    from: 'return isSameOperation(move.operation, status?.lastOperation);',
+    to: 'return true;',
+    why: 'A write that met NotFound counts as proof that the Machine is there.',
+    tests: ['pkg/controllers/machine/second-looks.test.ts'],
   },
   {
     file: 'pkg/controllers/machine/drain/session.ts',
@@ -480,7 +508,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/deletion/cursor.ts',
-    from: 'return live?.metadata.uid === observed.metadata.uid && isBeingDeleted(live);',
+    from: 'return live?.metadata.uid === uid && isBeingDeleted(live);',
     to: 'return live === undefined || isBeingDeleted(live);',
     why: 'A Machine that was made again under the same name loses VM and Node.',
     tests: ['pkg/controllers/machine/second-looks.test.ts'],

@@ -4,6 +4,7 @@ import type { Node } from '../../apis/wire.ts';
 import { MINUTE_MS, type Clock } from '../../clock/clock.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { isConflict, isNotFound } from '../../kube/errors.ts';
+import { nodes } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Target, Targets } from '../../targets/targets.ts';
 import { Backoff } from '../../workqueue/backoff.ts';
@@ -63,8 +64,8 @@ interface Refusal {
   readonly notBeforeMs: number;
 }
 
-/** One write of a rollout to a Node, decided over what a live read shows where that matters; called again after a Conflict. */
-export type NodeWrite = (target: Target, cached: Node, signal: AbortSignal) => Promise<void>;
+/** One write of a rollout to a Node, decided over the Node as it is given: as the cache has it, and after a Conflict as a live read shows it. */
+export type NodeWrite = (target: Target, node: Node, signal: AbortSignal) => Promise<void>;
 
 /** What a call has done. */
 export interface Written extends Marked {
@@ -132,16 +133,16 @@ export class NodeMarker {
       }
     });
     const [first] = refused;
-    const nodes = refused.length;
+    const count = refused.length;
     if (first !== undefined) {
       this.#deps.log.warn(
-        { key: owner, nodes, node: first.name, err: first.cause },
+        { key: owner, nodes: count, node: first.name, err: first.cause },
         'could not update nodes for a rollout',
       );
     }
     return {
       hasMore: due.length > NODES_A_PASS,
-      isDone: due.length === behind.length && due.length <= NODES_A_PASS && nodes === 0,
+      isDone: due.length === behind.length && due.length <= NODES_A_PASS && count === 0,
       news,
     };
   }
@@ -166,9 +167,14 @@ export class NodeMarker {
     const node = name === '' ? undefined : target?.nodes.get(name);
     if (target === undefined || node === undefined) return [];
     const isPreserved = (machine.status?.currentStatus?.preserveExpiryTime ?? '') !== '';
-    const missing = missingNodeMarks(node, marks, isPreserved || isUnderMaintenance(machine));
-    if (missing === undefined) return [];
-    return [{ target, node, write: (to, cached, signal) => markNode(to, cached, missing, signal) }];
+    const missingOn = (one: Node): Marks | undefined =>
+      missingNodeMarks(one, marks, isPreserved || isUnderMaintenance(machine));
+    if (missingOn(node) === undefined) return [];
+    const write: NodeWrite = async (to, one, signal) => {
+      const missing = missingOn(one);
+      if (missing !== undefined) await markNode(to, one, missing, signal);
+    };
+    return [{ target, node, write }];
   }
 
   #isDue({ metadata }: Node): boolean {
@@ -180,11 +186,14 @@ export class NodeMarker {
     this.#refusals.set(uid, { owner, times, notBeforeMs: this.#deps.clock.monotonicMs() + BACKOFF.delayMs(times) });
   }
 
-  /** A Node that is gone needs nothing. */
-  async #write({ target, node, write }: Work, signal: AbortSignal): Promise<void> {
+  /** A Node that is gone needs nothing, nor does another one that has its name by now. */
+  async #write({ target, node: cached, write }: Work, signal: AbortSignal): Promise<void> {
+    const { name, uid } = cached.metadata;
+    let node = cached;
     for (let tries = 1; ; tries++) {
       try {
-        await write(target, node, signal);
+        if (tries > 1) node = await target.reader.get(nodes, { name }, { signal });
+        if (node.metadata.uid === uid) await write(target, node, signal);
         return;
       } catch (err) {
         if (isNotFound(err)) return;

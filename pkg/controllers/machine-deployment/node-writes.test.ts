@@ -2,81 +2,112 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, node, type BuiltNode } from '../../../test/builders.ts';
 import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import { ApiError } from '../../kube/errors.ts';
 import { nodes } from '../../kube/resource.ts';
-import { markNode, releaseUpdatedNode, selectNode } from './rollout-node-marks.ts';
+import { NodeMarker, type NodeWrite } from './node-marker.ts';
+import { releaseUpdatedNode, selectNode } from './rollout-node-marks.ts';
 
 const CANDIDATE = 'node.machine.sapcloud.io/candidate-for-update';
 const RESULT = 'node.machine.sapcloud.io/update-result';
+const HELD = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
+const CONFLICT = new ApiError(409, 'Conflict', 'changed');
+const OTHER = { key: 'other', effect: 'NoSchedule' };
+const OWN = { key: 'deployment.machine.sapcloud.io/prefer-no-schedule', effect: 'PreferNoSchedule' };
 const signal = new AbortController().signal;
-const cached = node((n) => void (n.metadata.resourceVersion = '5'));
 
-function live(change: (n: BuiltNode) => void): BuiltNode {
+function built(resourceVersion: string, change: (n: BuiltNode) => void = () => undefined): BuiltNode {
   return node((n) => {
-    n.metadata.resourceVersion = '6';
+    n.metadata.resourceVersion = resourceVersion;
     change(n);
   });
 }
 
-/** A cached Node, of which a live read finds `now`. */
-function scene(now: BuiltNode) {
-  const deps = new MemoryDeploymentDeps(machineDeployment(), { nodes: [cached] });
-  deps.targetClient.put(nodes, now);
-  const target = deps.targets.of(machine());
-  if (target === undefined) throw new Error('no target');
-  return { target, writes: deps.targetClient.writes };
+/** A cached Node; with `live` it has changed to that meanwhile, so that what is written over the cached one is refused. */
+function scene(cached: BuiltNode, live?: BuiltNode) {
+  const deps = new MemoryDeploymentDeps(machineDeployment(), { machines: [machine()], nodes: [cached] });
+  if (live !== undefined) {
+    deps.targetClient.put(nodes, live);
+    deps.targetClient.failures.push(CONFLICT);
+  }
+  const marker = new NodeMarker(deps);
+  const { reads, writes } = deps.targetClient;
+  const whole = async (work: Promise<unknown>) => {
+    await Promise.all([work, deps.clock.advanceAsync(1_000)]);
+    return { reads, writes };
+  };
+  return {
+    taint: () => whole(marker.mark('a/b', [machine()], { taint: true, holdScaleDown: true }, signal)),
+    write: (write: NodeWrite) => whole(marker.write('a/b', [{ machine: machine(), node: cached }], write, signal)),
+  };
 }
 
-describe('the taint of a rollout', () => {
-  test('goes over the list that was read live, and fails when that has changed', async () => {
-    const other = { key: 'other', effect: 'NoSchedule' };
-    const { target, writes } = scene(live((n) => void (n.spec.taints = [other])));
+describe('the marks of a rollout', () => {
+  test('go over the Node as it is cached, in one request that fails when that has changed', async () => {
+    const { reads, writes } = await scene(built('5', (n) => void (n.spec.taints = [OTHER]))).taint();
 
-    await markNode(target, cached, { taint: true }, signal);
-
+    expect(reads).toEqual([]);
     expect(writes).toMatchObject([
-      { resourceVersion: '6', body: { spec: { taints: [other, { effect: 'PreferNoSchedule' }] } } },
+      {
+        resourceVersion: '5',
+        body: { metadata: { annotations: { [HELD]: 'true' } }, spec: { taints: [OTHER, OWN] } },
+      },
     ]);
   });
 
-  test('is not put on another Node of that name', async () => {
-    const { target, writes } = scene(live((n) => void (n.metadata.uid = 'of another')));
+  test('go over what a live read shows after that, and only what is missing there', async () => {
+    const live = built('6', (n) => {
+      n.spec.taints = [OTHER];
+      n.metadata.annotations[HELD] = 'true';
+    });
+    const { reads, writes } = await scene(built('5'), live).taint();
 
-    await markNode(target, cached, { taint: true }, signal);
+    expect(reads).toHaveLength(1);
+    expect(writes.slice(1)).toMatchObject([
+      { resourceVersion: '6', body: { metadata: { annotations: {} }, spec: { taints: [OTHER, OWN] } } },
+    ]);
+    expect(writes[1]?.body).not.toHaveProperty(['metadata', 'annotations', HELD]);
+  });
 
-    expect(writes).toEqual([]);
+  test('are not put on another Node of that name', async () => {
+    const { writes } = await scene(
+      built('5'),
+      built('6', (n) => void (n.metadata.uid = 'of another')),
+    ).taint();
+
+    expect(writes).toHaveLength(1);
   });
 });
 
+const candidate = (n: BuiltNode): unknown => (n.metadata.labels[CANDIDATE] = 'true');
+
 test.each([
-  { title: 'waits for its update', is: {}, isChosen: true },
-  { title: 'is another one by now', is: { uid: 'of another' }, isChosen: false },
-  { title: 'waits for no update any more', is: { labels: {} }, isChosen: false },
-])(
-  'a Node that $title is chosen as a live read shows it, while its cluster is known to live: $isChosen',
-  async (row) => {
-    const { target, writes } = scene(
-      live((n) => Object.assign(n.metadata, { labels: { [CANDIDATE]: 'true' } }, row.is)),
-    );
-
-    await selectNode(target, cached, signal);
-
-    const write = { intent: 'destroy', clusters: ['target'], uid: cached.metadata.uid, resourceVersion: '6' };
-    expect(writes).toMatchObject(row.isChosen ? [write] : []);
+  { title: 'waits for its update', change: () => undefined, isChosen: true },
+  { title: 'is another one by now', change: (n: BuiltNode) => (n.metadata.uid = 'of another'), isChosen: false },
+  {
+    title: 'waits for no update any more',
+    change: (n: BuiltNode) => delete n.metadata.labels[CANDIDATE],
+    isChosen: false,
   },
-);
+])('a Node that changed and $title is chosen, while its cluster is known to live: $isChosen', async (row) => {
+  const live = built('6', (n) => {
+    candidate(n);
+    row.change(n);
+  });
+  const { writes } = await scene(built('5', candidate), live).write(selectNode);
+
+  const write = (resourceVersion: string) => ({ intent: 'destroy', clusters: ['target'], resourceVersion });
+  expect(writes).toMatchObject([write('5'), ...(row.isChosen ? [write('6')] : [])]);
+});
 
 test.each([
-  { title: 'was updated', result: 'successful', uid: cached.metadata.uid, isReleased: true },
-  { title: 'is another one by now', result: 'successful', uid: 'of another', isReleased: false },
-  { title: 'failed after all', result: 'failed', uid: cached.metadata.uid, isReleased: false },
-])('a Node that $title gets its pods back: $isReleased', async ({ result, uid, isReleased }) => {
-  const now = live((n) => {
-    n.metadata.uid = uid;
-    n.metadata.labels[RESULT] = result;
-  });
-  const { target, writes } = scene(now);
+  { title: 'was updated', result: 'successful', isReleased: true },
+  { title: 'failed after all', result: 'failed', isReleased: false },
+])('a Node that changed and $title gets its pods back: $isReleased', async ({ result, isReleased }) => {
+  const updated = (resourceVersion: string, is: string): BuiltNode =>
+    built(resourceVersion, (n) => void (n.metadata.labels[RESULT] = is));
+  const { writes } = await scene(updated('5', 'successful'), updated('6', result)).write(releaseUpdatedNode);
 
-  await releaseUpdatedNode(target, cached, signal);
-
-  expect(writes).toMatchObject(isReleased ? [{ resourceVersion: '6', body: { spec: { unschedulable: null } } }] : []);
+  expect(writes.slice(1)).toMatchObject(
+    isReleased ? [{ resourceVersion: '6', body: { spec: { unschedulable: null } } }] : [],
+  );
 });

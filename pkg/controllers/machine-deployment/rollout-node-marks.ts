@@ -63,67 +63,55 @@ export function isTaintNoted({ metadata }: MachineSet): boolean {
 }
 
 /**
- * Writes `marks` to one Node; does nothing when another Node has its name by now. Taints are replaced as a list that was just
- * read: a Node that changes in that moment makes it throw a Conflict, and the write has to be decided anew.
+ * Writes `marks` to one Node. Taints have no merge key: they are replaced as a list, and only as it was looked at. A Node that has changed
+ * since makes it throw a Conflict, and the write has to be decided anew.
  */
 export async function markNode(
   target: Target,
-  cached: Node,
+  node: Node,
   { taint, holdScaleDown, candidate }: Marks,
   signal: AbortSignal,
 ): Promise<void> {
-  const ref = { name: cached.metadata.name };
   const hold = holdScaleDown === true ? 'true' : null;
   const annotations =
     holdScaleDown === undefined ? {} : { [SCALE_DOWN_DISABLED]: hold, [SCALE_DOWN_DISABLED_BY_US]: hold };
   const labels = candidate === undefined ? {} : { [CANDIDATE_FOR_UPDATE_LABEL]: candidate ? 'true' : null };
-  if (taint === undefined) {
-    await target.writer.patch('change', nodes, ref, mergePatch(cached, { metadata: { annotations, labels } }), {
-      signal,
-    });
-    return;
-  }
-  // Taints have no merge key: the list is replaced as a whole, and only as it was read.
-  const live = await target.reader.get(nodes, ref, { signal });
-  if (live.metadata.uid !== cached.metadata.uid) return;
-  const others = (live.spec?.taints ?? []).filter(({ key }) => key !== TAINT.key);
-  const patch = mergePatchIfUnchanged(live, {
-    metadata: { annotations, labels },
-    spec: { taints: taint ? [...others, TAINT] : others },
-  });
-  await target.writer.patch('change', nodes, ref, patch, { signal });
+  const metadata = { annotations, labels };
+  const others = (node.spec?.taints ?? []).filter(({ key }) => key !== TAINT.key);
+  const patch =
+    taint === undefined
+      ? mergePatch(node, { metadata })
+      : mergePatchIfUnchanged(node, { metadata, spec: { taints: taint ? [...others, TAINT] : others } });
+  await target.writer.patch('change', nodes, { name: node.metadata.name }, patch, { signal });
 }
 
 /**
- * Asks for the drain of a Node, and then its update in place. Does nothing when it is another Node by now, or waits for no update; the
- * resourceVersion holds it to the Node that was looked at.
+ * Asks for the drain of a Node, and then its update in place. Does nothing when it waits for no update; the resourceVersion holds it to the
+ * Node that was looked at.
  */
-export async function selectNode(target: Target, cached: Node, signal: AbortSignal): Promise<void> {
-  const ref = { name: cached.metadata.name };
-  const live = await target.reader.get(nodes, ref, { signal });
-  const { uid, labels } = live.metadata;
-  if (uid !== cached.metadata.uid || labels?.[CANDIDATE_FOR_UPDATE_LABEL] === undefined) return;
-  const patch = mergePatchIfUnchanged(live, { metadata: { labels: { [SELECTED_FOR_UPDATE_LABEL]: 'true' } } });
-  await target.writer.patch('destroy', nodes, ref, patch, { signal, clusters: [target.cluster] });
+export async function selectNode(target: Target, node: Node, signal: AbortSignal): Promise<void> {
+  const { name, labels } = node.metadata;
+  if (labels?.[CANDIDATE_FOR_UPDATE_LABEL] === undefined) return;
+  const patch = mergePatchIfUnchanged(node, { metadata: { labels: { [SELECTED_FOR_UPDATE_LABEL]: 'true' } } });
+  await target.writer.patch('destroy', nodes, { name }, patch, { signal, clusters: [target.cluster] });
 }
 
 /**
  * Gives a Node back that was updated in place: its marks go, pods may come again as soon as its critical components are ready.
- * Does nothing when it is another Node by now, or its update has not succeeded.
+ * Does nothing when its update has not succeeded.
  */
-export async function releaseUpdatedNode(target: Target, cached: Node, signal: AbortSignal): Promise<void> {
-  const ref = { name: cached.metadata.name };
-  const live = await target.reader.get(nodes, ref, { signal });
-  if (live.metadata.uid !== cached.metadata.uid || live.metadata.labels?.[UPDATE_RESULT_LABEL] !== 'successful') return;
-  const others = (live.spec?.taints ?? []).filter(({ key }) => key !== TAINT.key && key !== NOT_READY_TAINT.key);
-  const patch = mergePatchIfUnchanged(live, {
+export async function releaseUpdatedNode(target: Target, node: Node, signal: AbortSignal): Promise<void> {
+  const { name, labels } = node.metadata;
+  if (labels?.[UPDATE_RESULT_LABEL] !== 'successful') return;
+  const others = (node.spec?.taints ?? []).filter(({ key }) => key !== TAINT.key && key !== NOT_READY_TAINT.key);
+  const patch = mergePatchIfUnchanged(node, {
     metadata: {
       labels: { [CANDIDATE_FOR_UPDATE_LABEL]: null, [SELECTED_FOR_UPDATE_LABEL]: null, [UPDATE_RESULT_LABEL]: null },
       annotations: { [UPDATE_FAILED_REASON_ANNOTATION]: null },
     },
     spec: { unschedulable: null, taints: [...others, NOT_READY_TAINT] },
   });
-  await target.writer.patch('change', nodes, ref, patch, { signal });
+  await target.writer.patch('change', nodes, { name }, patch, { signal });
 }
 
 function hasTaint(node: Node): boolean {

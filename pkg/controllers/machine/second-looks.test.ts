@@ -13,7 +13,8 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../driver/error.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { next } from '../../reconcile/result.ts';
-import type { MachineStep } from './context.ts';
+import { copyOf } from '../machines/status.ts';
+import type { MachineContext, MachineStep } from './context.ts';
 import { DeletionCursor } from './deletion/cursor.ts';
 import { PassNotes } from './pass-notes.ts';
 import { MachineTokens } from './tokens/machine-tokens.ts';
@@ -79,7 +80,58 @@ describe('a Machine is still ours only', () => {
     const readMachine = (): Promise<Machine | undefined> => Promise.resolve(live);
     const cursor = new DeletionCursor({ ...new FakeWorld().deps, readMachine });
 
-    expect(await cursor.isStillOurs({ observed }, new AbortController().signal)).toBe(want);
+    expect(await cursor.isStillOurs({ observed, key: KEY }, new AbortController().signal)).toBe(want);
+  });
+});
+
+describe('what was written of a deletion is as good as a live look', () => {
+  const another = machine((m) => void (m.metadata.uid = 'uid-of-another'));
+  test.each<{
+    when: string;
+    isWritten?: boolean;
+    waitMs?: number;
+    cached?: Machine | 'none';
+    sees?: 'the stage before';
+    again?: boolean;
+    isTakenOver?: boolean;
+    reads: number;
+  }>([
+    { when: 'just now', reads: 0 },
+    { when: 'five seconds ago', waitMs: 5_000, reads: 0 },
+    { when: 'longer ago', waitMs: 5_001, reads: 1 },
+    { when: 'and said again without a write', waitMs: 5_001, again: true, reads: 1 },
+    { when: 'but for the write that did not happen', isWritten: false, reads: 1 },
+    { when: 'unless the pass sees something else', sees: 'the stage before', reads: 1 },
+    { when: 'unless another one has its name', cached: another, reads: 1 },
+    { when: 'unless the cache has it no more', cached: 'none', reads: 1 },
+    { when: 'unless another process wrote it', isTakenOver: true, reads: 1 },
+  ])('$when: $reads reads', async (row) => {
+    const { isWritten = true, waitMs = 0, cached, sees, again = false, isTakenOver = false, reads } = row;
+    const world = deleting(STAGES.drain);
+    const before = world.machines.get(KEY) as Machine;
+    let asked = 0;
+    const readMachine = (): Promise<undefined> => {
+      asked += 1;
+      return Promise.resolve(undefined);
+    };
+    const cursor = new DeletionCursor({ ...world.deps, readMachine });
+    const write = (observed: Machine, by: DeletionCursor): Machine => {
+      const copy = copyOf(observed);
+      const pass = new PassNotes();
+      by.advance({ observed, machine: copy, pass } as MachineContext, 'delete-vm', 'Drain successful.');
+      if (isWritten) pass.complete(copy, () => undefined);
+      return copy;
+    };
+    const written = write(before, isTakenOver ? new DeletionCursor({ ...world.deps, readMachine }) : cursor);
+    if (cached === 'none') world.machines.remove(KEY);
+    else world.machines.put(cached ?? written);
+    world.clock.advance(waitMs);
+    if (again) write(written, cursor);
+
+    const observed = sees === undefined ? written : before;
+    const isOurs = await cursor.isStillOurs({ observed, key: KEY }, new AbortController().signal);
+
+    expect([isOurs, asked]).toEqual([reads === 0, reads]);
   });
 });
 

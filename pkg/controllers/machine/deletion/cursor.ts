@@ -1,7 +1,8 @@
 import { FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { LastOperation, Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { parseGoBool } from '../../../apis/go-bool.ts';
+import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import { CONTROL } from '../../../gate/gate.ts';
@@ -32,13 +33,24 @@ export function isForced({ machine }: Pick<MachineContext, 'machine'>): boolean 
 interface CursorDeps extends Pick<MachineAccess, 'readMachine'> {
   readonly clock: Clock;
   readonly trust: Pick<Trust, 'trustedForMs'>;
+  readonly machines: Pick<Lister<Machine>, 'get'>;
 }
 
-/** Moves deletions from stage to stage. Remembers which of them this process has moved itself. */
+/** So long a stage that this process has written is as good as a look at the Machine. */
+const PROOF_MS = 5_000;
+
+/** A stage that this process has written, or tried to. */
+interface OwnMove {
+  readonly operation: LastOperation | undefined;
+  /** Monotonic. */
+  readonly atMs: number;
+}
+
+/** Moves deletions from stage to stage. Remembers what this process has written of that itself. */
 export class DeletionCursor {
   readonly #deps: CursorDeps;
-  /** Their Machine was there, and being deleted, when that was written. */
-  readonly #advanced = new Set<string>();
+  /** By the UID of the Machine. */
+  readonly #moves = new Map<string, OwnMove>();
 
   constructor(deps: CursorDeps) {
     this.#deps = deps;
@@ -54,10 +66,15 @@ export class DeletionCursor {
     this.#move(ctx, stage, text, wasNeverAsked(ctx.machine));
   }
 
-  #move({ machine, pass }: MachineContext, stage: DeletionStage, text: string, isNeverAsked: boolean): void {
+  #move(ctx: MachineContext, stage: DeletionStage, text: string, isNeverAsked: boolean): void {
+    const { machine, observed, pass } = ctx;
+    const { clock } = this.#deps;
     const told = { type: 'Delete', state: 'Processing', description: describeStage(stage, text) } as const;
-    setOperation(machine, isNeverAsked ? { ...told, errorCode: 'NeverAsked' } : told, this.#deps.clock.now());
-    pass.afterWrite(() => this.#advanced.add(machine.metadata.uid));
+    setOperation(machine, isNeverAsked ? { ...told, errorCode: 'NeverAsked' } : told, clock.now());
+    const operation = machine.status.lastOperation;
+    // What changes nothing is not written, and proves nothing.
+    if (isSameOperation(operation, observed.status?.lastOperation)) return;
+    pass.afterWrite(() => this.#moves.set(machine.metadata.uid, { operation, atMs: clock.monotonicMs() }));
   }
 
   /** Shows why the copy stays at a stage; much the same text again is no write. True when it is news. */
@@ -65,11 +82,6 @@ export class DeletionCursor {
     const told = { type: 'Delete', state: 'Failed', description: describeStage(stage, text) } as const;
     setFailure(machine, wasNeverAsked(machine) ? { ...told, errorCode: 'NeverAsked' } : told, this.#deps.clock.now());
     return machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
-  }
-
-  /** Whether this process has moved the deletion of this Machine. */
-  hasAdvanced({ metadata: { uid } }: Machine): boolean {
-    return this.#advanced.has(uid);
   }
 
   /**
@@ -84,16 +96,40 @@ export class DeletionCursor {
   }
 
   /**
-   * Whether the very Machine that this pass looks at still exists and is still being deleted, by a live read. Asked before what
-   * cannot be undone and is done by name: a Machine that was re-created under the same name has a life of its own. Throws ApiError.
+   * Whether the very Machine that this pass looks at still exists and is still being deleted. Asked before what cannot be undone and is
+   * done by name: a Machine that was re-created under the same name has a life of its own.
+   *
+   * | this pass sees                                              | the cache has        | the Machine is |
+   * |-------------------------------------------------------------|----------------------|----------------|
+   * | the very stage that this process wrote at most 5 s ago      | a Machine of its UID | ours           |
+   * | that                                                        | another one, or none | read live      |
+   * | anything else: the deletion was taken over, or is tried again | whatever           | read live      |
+   *
+   * A write names UID and resourceVersion, and its answer is what the pass sees: it says what a read would have said then. For another
+   * Machine of that name only this process asks for a VM, and only when the cache has it. Throws ApiError.
    */
-  async isStillOurs({ observed }: Pick<MachineContext, 'observed'>, signal: AbortSignal): Promise<boolean> {
+  async isStillOurs(
+    { observed, key }: Pick<MachineContext, 'observed' | 'key'>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { uid } = observed.metadata;
+    if (this.#isJustWritten(observed) && this.#deps.machines.get(key)?.metadata.uid === uid) return true;
     const live = await this.#deps.readMachine(observed, signal);
-    return live?.metadata.uid === observed.metadata.uid && isBeingDeleted(live);
+    return live?.metadata.uid === uid && isBeingDeleted(live);
+  }
+
+  #isJustWritten({ metadata: { uid }, status }: Machine): boolean {
+    const move = this.#moves.get(uid);
+    if (move === undefined || this.#deps.clock.monotonicMs() - move.atMs > PROOF_MS) return false;
+    return isSameOperation(move.operation, status?.lastOperation);
   }
 
   /** The Machine is gone. */
   forget(uid: string): void {
-    this.#advanced.delete(uid);
+    this.#moves.delete(uid);
   }
+}
+
+function isSameOperation(a: LastOperation | undefined, b: LastOperation | undefined): boolean {
+  return a?.description === b?.description && a?.state === b?.state && a?.lastUpdateTime === b?.lastUpdateTime;
 }

@@ -75,8 +75,7 @@ function planOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node):
     forcedBy: isForced(ctx) ? `the Machine carries label ${FORCE_DELETION_LABEL}` : undefined,
     forceRule: policyInForce(machine) === 'graceful' ? 'request' : 'usual',
     isWanted: isBeingDeleted,
-    // What was written for it a moment ago was as good as a look; a deletion that was taken over has no such proof.
-    mayBegin: async () => deps.cursor.hasAdvanced(machine) || (await deps.cursor.isStillOurs(ctx, signal)),
+    mayBegin: () => deps.cursor.isStillOurs(ctx, signal),
     onForcedFailure: 'go-on',
   };
 }
