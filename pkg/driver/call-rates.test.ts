@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await rates.close();
+  await rates.end();
 });
 
 test('an account that has used up its rate waits, and keeps no other waiting', async () => {
@@ -49,7 +49,7 @@ test('as many calls as in a second may come at once', async () => {
   const quick = new CallRates({ ...SLOW, qps: 3, waited: (ms) => void waits.push(ms) });
 
   await Promise.all([1, 2, 3].map(() => quick.acquire(classWith('a'), never)));
-  await quick.close();
+  await quick.end();
 
   expect(waits).toHaveLength(3);
 });
@@ -58,4 +58,15 @@ test('a rate of 0 is no limit', async () => {
   const unlimited = new CallRates({ ...SLOW, qps: 0 });
 
   for (let i = 0; i < 100; i++) await unlimited.acquire(classWith('a'), never);
+});
+
+test('who waits when the process stops is given up, and so is who comes then', async () => {
+  await rates.acquire(classWith('a'), never);
+  const waiting = rates.acquire(classWith('a'), never);
+  const given = expect(waiting).rejects.toThrow('the process is stopping');
+
+  await rates.end();
+
+  await given;
+  await expect(rates.acquire(classWith('a'), never)).rejects.toThrow('the process is stopping');
 });

@@ -17,6 +17,7 @@ export interface CallRatesOptions {
 export class CallRates {
   readonly #options: CallRatesOptions;
   readonly #throttles = new Map<string, Throttle>();
+  readonly #ended = new AbortController();
 
   constructor(options: CallRatesOptions) {
     this.#options = options;
@@ -32,13 +33,13 @@ export class CallRates {
       throttle = createThrottle({ qps, burst: burstOf(qps), clock, waited });
       this.#throttles.set(account, throttle);
     }
-    await throttle.acquire(signal);
+    await throttle.acquire(AbortSignal.any([signal, this.#ended.signal]));
   }
 
-  /** Nobody calls any more. */
-  async close(): Promise<void> {
+  /** Gives up whoever waits: a process that stops does not wait for calls that it has not sent. */
+  async end(): Promise<void> {
+    this.#ended.abort(new Error('the process is stopping'));
     await Promise.all([...this.#throttles.values()].map((throttle) => throttle.close()));
-    this.#throttles.clear();
   }
 }
 

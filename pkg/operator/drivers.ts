@@ -43,8 +43,17 @@ export interface DriverHooks {
   readonly openDriver?: (provider: string) => Driver;
 }
 
+/** The drivers of one leadership, connected. */
+export interface OpenedDrivers {
+  readonly drivers: Drivers;
+  /** Nothing that waits for its turn is sent any more. */
+  endTurns(): Promise<void>;
+  /** Ends the connections. */
+  close(): Promise<void>;
+}
+
 /** Connects to the configured drivers, each behind the gate. Throws DriverAddressError. */
-export function openDrivers(options: DriversOptions): { drivers: Drivers; close(): Promise<void> } {
+export function openDrivers(options: DriversOptions): OpenedDrivers {
   const { hooks, elector } = options;
   const opened = options.addresses.map((address) => ({
     address,
@@ -71,8 +80,11 @@ export function openDrivers(options: DriversOptions): { drivers: Drivers; close(
   );
   return {
     drivers: new ConfiguredDrivers(gated),
+    async endTurns() {
+      await Promise.all(opened.map(({ rates }) => rates.end()));
+    },
     async close() {
-      await Promise.all(opened.flatMap((one) => [one.close(), one.rates.close()]));
+      await Promise.all(opened.map((one) => one.close()));
     },
   };
 }

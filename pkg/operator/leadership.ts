@@ -9,7 +9,7 @@ import { singleTarget } from '../targets/single-target.ts';
 import type { Targets } from '../targets/targets.ts';
 import type { Caches } from './caches.ts';
 import { type Clusters, writerTo } from './clusters.ts';
-import { type DriversOptions, openDrivers } from './drivers.ts';
+import { type DriversOptions, type OpenedDrivers, openDrivers } from './drivers.ts';
 import { type ElectionOptions, makeElection } from './election.ts';
 
 /** What the controllers of one Lease act with: whatever it changes passes its gate. */
@@ -27,6 +27,8 @@ export interface OwnLeadership extends Leadership {
   readonly lease: string;
   readonly elector: LeaseElector | undefined;
   readonly recorder: Recorder;
+  /** What waits for its turn at a provider is given up. */
+  endTurns(): Promise<void>;
   /** Closes the connections to drivers. */
   close(): Promise<void>;
 }
@@ -49,7 +51,7 @@ export function makeLeadership(lease: string, recorder: Recorder, options: Leade
   const { elector } = election;
   const gate = options.gate ?? election.gate;
   const target = clusters.target?.cluster;
-  let opened: ReturnType<typeof openDrivers> | undefined;
+  let opened: OpenedDrivers | undefined;
   return {
     lease,
     elector,
@@ -60,6 +62,9 @@ export function makeLeadership(lease: string, recorder: Recorder, options: Leade
     get drivers() {
       opened ??= openDrivers({ ...options.drivers, work: lease, gate, elector, target });
       return opened.drivers;
+    },
+    async endTurns() {
+      await opened?.endTurns();
     },
     async close() {
       await opened?.close();

@@ -275,7 +275,11 @@ export class Operator {
         for (const service of services) service.begin();
       },
       async end(graceMs) {
-        await Promise.all([work.end(graceMs), ...services.map((service) => service.end(graceMs))]);
+        await Promise.all([
+          leadership.endTurns(),
+          work.end(graceMs),
+          ...services.map((service) => service.end(graceMs)),
+        ]);
         await leadership.close();
       },
     });

@@ -46,6 +46,18 @@ describe('a creation whose answer was lost with the process', () => {
   });
 });
 
+test('each call about a machine waits for its turn where a rate is set', async () => {
+  await using world = await MachineWorld.open({ flags: { 'driver-qps': 'sim=20' } });
+  await world.settled(await world.create());
+  const { calls } = world.cloud.driver;
+  const called = Object.values(calls).reduce((sum, times) => sum + times, 0);
+
+  const metrics = await (await fetch(`${world.session.url}/metrics`)).text();
+
+  expect(calls).toMatchObject({ GetMachineStatus: 1, CreateMachine: 1, InitializeMachine: 1 });
+  expect(metrics).toContain(`machinist_driver_throttle_wait_seconds_count{provider="sim"} ${called}\n`);
+});
+
 describe('a class that is deleted with its machines before it was protected', () => {
   test('keeps none of them: no VM was asked for', async () => {
     await using world = await MachineWorld.open();

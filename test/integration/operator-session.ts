@@ -46,6 +46,11 @@ export class OperatorSession implements AsyncDisposable {
     this.#directory = directory;
   }
 
+  /** Where its metrics are served. */
+  get url(): string {
+    return this.#manager.url;
+  }
+
   /** Resolves when its controllers work. */
   static async start(options: OperatorSessionOptions): Promise<OperatorSession> {
     const { connection, namespace, controllers, flags, hooks, subject = ADMIN } = options;
