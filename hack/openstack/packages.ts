@@ -27,6 +27,7 @@ const PACKAGES = [
   'python3-placement',
   'python3-nova',
   'python3-neutron',
+  'python3-cinder',
   'python3-fixtures',
 ];
 /** What a process of this machine cannot take from elsewhere: its C library, its shell and what they are configured by. */

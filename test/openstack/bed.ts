@@ -16,7 +16,20 @@ import { LossyProxy } from './lossy-proxy.ts';
 import { PROJECTS, seedCloud, seedIdentity, type Seeds, USER } from './seed.ts';
 
 const START_MS = 240_000;
-const FOLDERS = ['etc', 'db', 'log', 'keys', 'neutron', 'nova', 'images/store', 'images/staging', 'images/tasks'];
+/** Those that every test needs: Cinder is started by the tests of volumes. */
+const AT_ONCE = SERVICES.filter((name) => name !== 'cinder');
+const FOLDERS = [
+  'etc',
+  'db',
+  'log',
+  'keys',
+  'neutron',
+  'nova',
+  'cinder',
+  'images/store',
+  'images/staging',
+  'images/tasks',
+];
 
 const CLOUD = join(import.meta.dirname, 'cloud');
 /** Python without site packages of this machine (-S) and without its environment (-I). */
@@ -24,7 +37,8 @@ const ALONE = ['-I', '-S'] as const;
 
 /**
  * A real OpenStack of this process: Keystone, Glance, Neutron, Placement and Nova, whose compute hosts have hypervisors that boot
- * nothing. It takes 10 s and 0.7 GB, and leaves nothing behind. Zones: `large`, `small` (10 vCPUs), `slow`, `broken`.
+ * nothing. It takes 10 s and 0.7 GB, and leaves nothing behind. Zones: `large`, `small` (10 vCPUs), `slow`, `broken`. Cinder is
+ * started by those who `revive` it.
  */
 export class Bed implements AsyncDisposable {
   readonly settings: BedSettings;
@@ -52,11 +66,11 @@ export class Bed implements AsyncDisposable {
     const { settings } = place;
     const proxy = starting.use(await LossyProxy.start(settings.ports));
     const userPassword = randomBytes(12).toString('hex');
-    for (const name of SERVICES) place.start(name);
+    for (const name of AT_ONCE) place.start(name);
     await place.ready('keystone');
     const projects = await seedIdentity(settings, userPassword, proxy.ports);
     writeFileSync(join(place.folder, 'identity.done'), '');
-    for (const name of SERVICES) await place.ready(name);
+    for (const name of AT_ONCE) await place.ready(name);
     const seeds = await seedCloud(settings, { ...projects, userPassword });
     const admin = await Api.open(settings, { user: 'admin', password: settings.adminPassword, project: 'admin' });
     const user = await Api.open(settings, { user: USER, password: userPassword, project: PROJECTS.machines });
@@ -69,7 +83,7 @@ export class Bed implements AsyncDisposable {
     await this.#place.kill(name);
   }
 
-  /** Starts a killed service again, with what it kept, and perhaps another configuration; resolves when it answers. */
+  /** Starts a service that does not run, with what it kept, and perhaps another configuration; resolves when it answers. */
   async revive(name: Service, change: Partial<Pick<BedSettings, 'tokenSeconds'>> = {}): Promise<void> {
     this.#place.configure({ ...this.settings, ...change });
     this.#place.start(name);

@@ -13,7 +13,7 @@ export interface BedSettings {
 }
 
 /** Processes, and what listens beside them: Placement and the switch of the hosts are in Nova's. */
-export const SERVICES = ['keystone', 'glance', 'neutron', 'nova'] as const;
+export const SERVICES = ['keystone', 'glance', 'neutron', 'nova', 'cinder'] as const;
 /** One of the processes. */
 export type Service = (typeof SERVICES)[number];
 /** What has a port. */
@@ -126,6 +126,7 @@ export function configurationOf(settings: BedSettings, folder: string): Readonly
       sync_power_state_interval: 60,
       heal_instance_info_cache_interval: 0,
       instance_usage_audit: false,
+      block_device_allocate_retries_interval: 1,
       default_schedule_zone: Object.keys(settings.hosts)[0] ?? '',
     },
     api_database: database('nova_api'),
@@ -136,9 +137,29 @@ export function configurationOf(settings: BedSettings, folder: string): Readonly
     glance: { api_servers: `http://127.0.0.1:${ports.glance}` },
     neutron: client,
     placement: client,
-    cinder: { os_region_name: region },
+    cinder: { catalog_info: 'volumev3::publicURL', os_region_name: region },
     service_user: { ...client, send_service_user_token: true },
     keystone: client,
+    keystone_authtoken: checked,
+  };
+  const cinder = {
+    DEFAULT: {
+      ...logs('cinder'),
+      state_path: `${folder}/cinder`,
+      host: 'control',
+      transport_url: 'fake:///',
+      auth_strategy: 'keystone',
+      api_rate_limit: false,
+      enabled_backends: 'disks',
+      storage_availability_zone: Object.keys(settings.hosts)[0] ?? '',
+      glance_api_servers: `http://127.0.0.1:${ports.glance}`,
+      periodic_fuzzy_delay: 0,
+    },
+    disks: { volume_driver: 'machinist_bed.disks.Disks', volume_backend_name: 'disks' },
+    database: database('cinder'),
+    coordination: { backend_url: `file://${folder}/cinder` },
+    oslo_concurrency: { lock_path: `${folder}/cinder` },
+    key_manager: { backend: 'cinder.keymgr.conf_key_mgr.ConfKeyManager' },
     keystone_authtoken: checked,
   };
   const checksTokens = { 'paste.filter_factory': 'keystonemiddleware.auth_token:filter_factory' };
@@ -148,6 +169,7 @@ export function configurationOf(settings: BedSettings, folder: string): Readonly
     'placement.conf': placement,
     'neutron.conf': neutron,
     'nova.conf': nova,
+    'cinder.conf': cinder,
     'glance-api-paste.ini': {
       'pipeline:glance-api-keystone': { pipeline: 'versionnegotiation authtoken context api' },
       'composite:api': { 'paste.composite_factory': 'glance.api:root_app_factory', '/': 'versions', '/v2': 'v2' },
@@ -197,6 +219,21 @@ export function configurationOf(settings: BedSettings, folder: string): Readonly
       'app:v21_api': { 'paste.app_factory': 'nova.api.openstack.compute:APIRouterV21.factory' },
       'app:versions_api': { 'paste.app_factory': 'nova.api.openstack.compute.versions:Versions.factory' },
       'app:version_api': { 'paste.app_factory': 'nova.api.openstack.compute.versions:VersionsV2.factory' },
+    },
+    'cinder-api-paste.ini': {
+      'composite:api': { use: 'call:cinder.api:root_app_factory', '/': 'versions', '/v3': 'v3' },
+      'composite:v3': {
+        use: 'call:cinder.api.middleware.auth:pipeline_factory',
+        keystone: 'request_id faultwrap sizelimit authtoken context v3_api',
+      },
+      'pipeline:versions': { pipeline: 'request_id faultwrap versions_api' },
+      'filter:request_id': { 'paste.filter_factory': 'oslo_middleware:RequestId.factory' },
+      'filter:faultwrap': { 'paste.filter_factory': 'cinder.api.middleware.fault:FaultWrapper.factory' },
+      'filter:sizelimit': { 'paste.filter_factory': 'oslo_middleware:RequestBodySizeLimiter.factory' },
+      'filter:context': { 'paste.filter_factory': 'cinder.api.middleware.auth:CinderKeystoneContext.factory' },
+      'filter:authtoken': checksTokens,
+      'app:v3_api': { 'paste.app_factory': 'cinder.api.v3.router:APIRouter.factory' },
+      'app:versions_api': { 'paste.app_factory': 'cinder.api.versions:Versions.factory' },
     },
   };
   return Object.fromEntries(Object.entries(files).map(([name, sections]) => [name, textOf(sections)]));

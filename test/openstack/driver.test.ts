@@ -12,6 +12,7 @@ import { describeOutages } from './outages.ts';
 import { describeRefusals } from './refusals.ts';
 import { openStackClass, secretOf } from './requests.ts';
 import { describeScale } from './scale.ts';
+import { describeVolumes } from './volumes.ts';
 
 /** All on one cloud: to start it takes as much as a dozen machines. */
 const bed = await Bed.start();
@@ -49,5 +50,6 @@ describeRefusals(bed);
 describeConnections(bed);
 describeLostAnswers(bed);
 describeScale(bed, 20);
+describeVolumes(bed);
 describeManager(bed);
 describeOutages(bed);

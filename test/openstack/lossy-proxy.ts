@@ -10,7 +10,7 @@ import { createPki, readCredential } from '../../hack/control-plane/pki.ts';
 import type { SecretTexts } from '../drivers/requests.ts';
 
 /** The services that it stands in front of. */
-export const LOSSY = ['keystone', 'nova', 'neutron'] as const;
+export const LOSSY = ['keystone', 'nova', 'neutron', 'cinder'] as const;
 type Lossy = (typeof LOSSY)[number];
 
 /**
@@ -54,7 +54,7 @@ export class LossyProxy implements AsyncDisposable {
     const { certificate: cert, key } = readCredential(files.server, files.serverKey);
     const { certificate: caCert } = readCredential(files.ca, files.caKey);
     await rm(directory, { recursive: true });
-    const ports = { keystone: 0, nova: 0, neutron: 0 };
+    const ports = { keystone: 0, nova: 0, neutron: 0, cinder: 0 };
     const proxy = new LossyProxy(ports, caCert);
     for (const name of LOSSY) ports[name] = await proxy.#listen({ cert, key }, targets[name]);
     return proxy;

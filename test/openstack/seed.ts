@@ -32,12 +32,12 @@ const FLAVORS = [
 
 /**
  * Users, projects, and the catalog: must be there before the compute hosts start. `proxied` are the ports of a second region, whose
- * compute and network services are reached through a proxy.
+ * compute, network and volume services are reached through a proxy.
  */
 export async function seedIdentity(
   settings: BedSettings,
   userPassword: string,
-  proxied: Readonly<Record<'nova' | 'neutron', number>>,
+  proxied: Readonly<Record<'nova' | 'neutron' | 'cinder', number>>,
 ): Promise<Pick<Seeds, 'projectID' | 'smallProjectID'>> {
   const admin = await Api.open(settings, { user: 'admin', password: settings.adminPassword, project: 'admin' });
   const make = async (kind: string, fields: Json): Promise<string> => {
@@ -76,6 +76,12 @@ export async function seedIdentity(
     ['nova', 'compute', url(ports.nova, '/v2.1'), `https://127.0.0.1:${proxied.nova}/v2.1`],
     ['neutron', 'network', url(ports.neutron), `https://127.0.0.1:${proxied.neutron}`],
     ['glance', 'image', url(ports.glance), url(ports.glance)],
+    [
+      'cinder',
+      'volumev3',
+      url(ports.cinder, '/v3/%(project_id)s'),
+      `https://127.0.0.1:${proxied.cinder}/v3/%(project_id)s`,
+    ],
     ['placement', 'placement', url(ports.placement), url(ports.placement)],
   ];
   for (const [name, type, direct, lossy] of catalog) {

@@ -53,4 +53,11 @@ export const OPENSTACK: readonly Mutation[] = [
     why: 'A quota that is used up looks like missing permissions.',
     tests: ['pkg/drivers/openstack/answer.test.ts'],
   },
+  {
+    file: 'pkg/drivers/openstack/volume.ts',
+    from: "  if (status === 'error_deleting') return 'stuck';\n",
+    to: '',
+    why: 'A volume that Cinder will not delete is asked to go for ever, and nobody is told who can help.',
+    tests: ['pkg/drivers/openstack/volume.test.ts'],
+  },
 ];

@@ -36,6 +36,16 @@ test.each([
   { words: 'No valid host was found. ', code: 'ResourceExhausted' },
   { words: 'No valid host was found. There are not enough hosts available.', code: 'ResourceExhausted' },
   { words: 'Build of instance x aborted: the host is broken', code: 'Internal' },
+  {
+    words:
+      'VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. Requested 501G',
+    code: 'ResourceExhausted',
+  },
+  {
+    words: "VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded for quota 'volumes'.",
+    code: 'ResourceExhausted',
+  },
+  { words: 'Could not find any available weighted backend.', code: 'ResourceExhausted' },
   { words: '', code: 'Internal' },
 ])('a build that failed with "$words" is $code', ({ words, code }) => {
   expect(codeOfFault(words)).toBe(code);

@@ -70,9 +70,9 @@ export function codeOf(status: number, type: string, words: string): DriverCode 
 
 /** What a build that failed says: that there is no room is known by its words only. */
 export function codeOfFault(words: string): DriverCode {
-  return /no valid host was found|not enough hosts available|quota exceeded/i.test(words)
-    ? 'ResourceExhausted'
-    : 'Internal';
+  const isFull =
+    /no valid host was found|not enough hosts available|available weighted backend|quota exceeded|(exceeds|maximum number).* quota/i;
+  return isFull.test(words) ? 'ResourceExhausted' : 'Internal';
 }
 
 /** When the service asks us to come back; undefined when it does not. */

@@ -66,7 +66,7 @@ export class Creation {
     const known = await this.#usable(signal);
     const leftMs = this.#ports.leftMs(known);
     if (leftMs > 0) throw stillUnknown(leftMs);
-    const id = await this.#make(known, signal);
+    const id = await this.#make(known, call);
     this.#parts.log.info({ machine: this.#name(), server: id }, 'asked for a server');
     return await this.#settle(id, undefined, call);
   }
@@ -121,12 +121,12 @@ export class Creation {
     return usable;
   }
 
-  async #make(known: readonly Port[], signal: AbortSignal): Promise<string> {
+  async #make(known: readonly Port[], { signal, timeoutMs }: DriverCall): Promise<string> {
     const { spec, machine } = this.#parts;
     try {
       const parts = await this.#resolve(signal);
       const ports = await this.#ports.ensure(spec, known, signal);
-      const volumeID = await this.#rootDisk(parts.imageID, signal);
+      const volumeID = await this.#rootDisk(parts.imageID, waitMsOf(timeoutMs), signal);
       const by = randomUUID();
       await this.#ports.mark(ports, by, signal);
       const portIDs = ports.map(({ id }) => id);
@@ -158,15 +158,15 @@ export class Creation {
     return { flavorID, imageID };
   }
 
-  async #rootDisk(imageID: string, signal: AbortSignal): Promise<string | undefined> {
-    const { cloud, machine, spec } = this.#parts;
+  async #rootDisk(imageID: string, waitMs: number, signal: AbortSignal): Promise<string | undefined> {
+    const { cloud, machine, spec, className } = this.#parts;
     const { rootDiskSize: size, rootDiskType: type, availabilityZone } = spec;
     if (size === undefined || type === undefined) return undefined;
     const description = ownerText(machine);
-    return await cloud.volumes.ensure(
-      { name: machine.name, size, type, availabilityZone, imageID, description },
-      signal,
-    );
+    const metadata = metadataOf(machine, className, spec.tags);
+    const { name } = machine;
+    const wanted = { name, size, type, availabilityZone, imageID, description, metadata };
+    return await cloud.volumes.ensure(wanted, waitMs, signal);
   }
 
   async #identity(
@@ -212,7 +212,7 @@ export class Creation {
   /** Waits for the server; a build that fails is removed. */
   async #settle(id: string, found: Server | undefined, { signal, timeoutMs, cluster }: DriverCall): Promise<Server> {
     const { cloud } = this.#parts;
-    const waitMs = Math.min(LONGEST_BUILD_WAIT_MS, timeoutMs / 2);
+    const waitMs = waitMsOf(timeoutMs);
     const isSettled = (one: Server): boolean => this.#stateOf(one) !== 'building';
     const server =
       found !== undefined && isSettled(found)
@@ -250,7 +250,7 @@ export class Creation {
         if (isFree) await cloud.network.deletePort(port.id, signal);
       }
       if (spec.rootDiskType !== undefined)
-        await cloud.volumes.remove({ name: machine.name, description: ownerText(machine) }, signal);
+        await cloud.volumes.remove({ name: machine.name, description: ownerText(machine) }, new Set(), 0, signal);
     } catch (err) {
       log.debug({ machine: this.#name(), err }, 'could not take back a creation');
     }
@@ -278,7 +278,12 @@ export async function buildFailure(cloud: Cloud, listed: Server, signal: AbortSi
       'Unavailable',
       `building server ${server.id}: ${shown} (Keystone or Placement does not answer)`,
     );
-  return new DriverError(code, `building server ${server.id}: ${shown}`);
+  const at = /\bvolume/i.test(words) ? 'providerSpec.spec.rootDiskSize: ' : '';
+  return new DriverError(code, `${at}building server ${server.id}: ${shown}`);
+}
+
+function waitMsOf(timeoutMs: number): number {
+  return Math.min(LONGEST_BUILD_WAIT_MS, timeoutMs / 2);
 }
 
 function stillUnknown(leftMs: number): DriverError {

@@ -8,10 +8,11 @@ import type { Cloud } from './cloud.ts';
 import { releaseFloatingIPs } from './floating-ip.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
-import { ownerOf } from './ownership.ts';
+import { isMadeFor, ownerOf } from './ownership.ts';
 import { Ports } from './ports.ts';
 import { type Server, stateOf } from './server.ts';
 import type { OpenStackSettings } from './settings.ts';
+import type { Volume } from './volume.ts';
 
 /** What is deleted, and with what. */
 export interface DeletionParts {
@@ -53,22 +54,30 @@ export async function deleteServers(parts: DeletionParts, call: DriverCall): Pro
       `a request for the server was not answered: one may appear in the next ${seconds} s`,
     );
   }
+  const disks = await disksOfEarlierProvider(parts, machine, servers, call.signal);
+  const endMs = parts.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
   await removeServers(parts, call);
-  const hadOthers = await removeBelongings(parts, machine, known, call.signal);
-  if (servers.length === 0 && !hadOthers) throw notFound(machine);
+  const hadPorts = await removePorts(parts, machine, known, call.signal);
+  const hadDisks = await removeDisks(parts, machine, disks, endMs, call.signal);
+  if (servers.length === 0 && !hadPorts && !hadDisks) throw notFound(machine);
 }
 
 async function deleteOrphans(parts: DeletionParts, call: DriverCall): Promise<void> {
   const { machine, servers, cloud, marks } = parts;
   if (servers.length === 0) throw notFound(machine);
+  const endMs = parts.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
+  const disks = new Map<MachineIdentity, ReadonlySet<string>>();
   for (const server of servers) {
     const owner = ownerOf(server, cloud.region) ?? machine;
     const bound = await cloud.network.portsOfDevice(server.id, call.signal);
     const own = new Set((await portsOf(parts, owner).list(call.signal)).map(({ id }) => id));
     const mine = bound.filter((port) => own.has(port.id) || isOfEarlierProvider(port, marks, new Set([server.id])));
-    await removeBelongings({ ...parts, hasDisk: false }, owner, mine, call.signal);
+    await removePorts(parts, owner, mine, call.signal);
+    disks.set(owner, await disksOfEarlierProvider(parts, owner, [server], call.signal));
   }
   await removeServers(parts, call);
+  // Nova deletes the disk with the server; this waits for it, and deletes one that an earlier provider made.
+  for (const [owner, known] of disks) await removeDisks(parts, owner, known, endMs, call.signal);
 }
 
 function portsOf({ cloud, clock, settings }: DeletionParts, machine: MachineIdentity): Ports {
@@ -101,16 +110,46 @@ async function removeServers(
   );
 }
 
-/** Says whether there was anything. */
-async function removeBelongings(
-  { cloud, hasDisk }: DeletionParts,
+/** Floating IPs, then ports. Says whether there was anything. */
+async function removePorts(
+  { cloud }: DeletionParts,
   machine: MachineIdentity,
   ports: readonly Port[],
   signal: AbortSignal,
 ): Promise<boolean> {
-  const owner = ownerText(machine);
-  const hadFloatingIP = await releaseFloatingIPs(cloud, owner, signal);
+  const hadFloatingIP = await releaseFloatingIPs(cloud, ownerText(machine), signal);
   for (const { id } of ports) await cloud.network.deletePort(id, signal);
-  const hadDisk = hasDisk && (await cloud.volumes.remove({ name: machine.name, description: owner }, signal));
-  return ports.length > 0 || hadFloatingIP || hadDisk;
+  return ports.length > 0 || hadFloatingIP;
+}
+
+/**
+ * The root disks of servers that an earlier provider made: they are named like the machine, and say no more, so that they are known by
+ * what they are attached to. They stay when the server goes.
+ */
+async function disksOfEarlierProvider(
+  { cloud, hasDisk }: DeletionParts,
+  machine: MachineIdentity,
+  servers: readonly Server[],
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const earlier = new Set(servers.filter((server) => !isMadeFor(server, machine)).map(({ id }) => id));
+  if (!hasDisk || earlier.size === 0) return new Set();
+  const isOurs = ({ attachments = [] }: Volume): boolean =>
+    attachments.some(({ server_id: id = '' }) => earlier.has(id));
+  const disks = await cloud.volumes.list({ name: machine.name, description: ownerText(machine) }, isOurs, signal);
+  return new Set(disks.map(({ id }) => id));
+}
+
+/** Says whether there were any. */
+async function removeDisks(
+  { cloud, clock, hasDisk }: DeletionParts,
+  machine: MachineIdentity,
+  known: ReadonlySet<string>,
+  endMs: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (!hasDisk) return false;
+  const of = { name: machine.name, description: ownerText(machine) };
+  const hadAny = await cloud.volumes.remove(of, known, endMs - clock.monotonicMs(), signal);
+  return hadAny || known.size > 0;
 }

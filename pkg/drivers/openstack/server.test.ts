@@ -226,7 +226,7 @@ describe('the request for a server', () => {
     });
   });
 
-  test('takes a volume that was made before, and leaves it to us', () => {
+  test('takes a volume that was made before, which goes with the server whoever deletes it', () => {
     const body = serverBody(spec({ rootDiskSize: 50, rootDiskType: 'ssd' }), { ...parts, volumeID: 'v-1' });
 
     expect(body).toMatchObject({
@@ -237,7 +237,7 @@ describe('the request for a server', () => {
             uuid: 'v-1',
             source_type: 'volume',
             destination_type: 'volume',
-            delete_on_termination: false,
+            delete_on_termination: true,
           },
         ],
       },

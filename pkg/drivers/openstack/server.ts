@@ -83,7 +83,7 @@ export function serverBody(spec: OpenStackSpec, parts: ServerParts): object {
     uuid: parts.volumeID,
     source_type: 'volume',
     destination_type: 'volume',
-    delete_on_termination: false,
+    delete_on_termination: true, // whoever deletes the server: this driver, an earlier one, or somebody by hand
   };
   const copy = {
     boot_index: 0,

@@ -1,27 +1,50 @@
-import { DriverError } from '../../driver/error.ts';
 import type { Clock } from '../../clock/clock.ts';
-import { ServiceClient } from './service-client.ts';
+import { DriverError } from '../../driver/error.ts';
+import { type Answer, codeOfFault, errorOf, NoAnswerError, wordsOf } from './answer.ts';
+import { ServiceClient, unavailable } from './service-client.ts';
 import type { Session } from './session.ts';
 
-interface Volume {
+/** A volume of Cinder, as much of it as is looked at. */
+export interface Volume {
   readonly id: string;
   readonly name: string;
   readonly status: string;
   readonly description: string | null;
+  readonly size: number;
+  readonly volume_image_metadata?: { readonly image_id?: string };
+  readonly attachments?: readonly { readonly server_id?: string }[];
+}
+
+/** Whose disks are meant. */
+export interface DiskOwner {
+  readonly name: string;
+  readonly description: string;
 }
 
 /** What a root disk is made with. */
-export interface WantedVolume {
-  readonly name: string;
+export interface WantedVolume extends DiskOwner {
   readonly size: number;
   readonly type: string;
   readonly availabilityZone: string;
   readonly imageID: string;
-  /** For whom it is. */
-  readonly description: string;
+  readonly metadata: Readonly<Record<string, string>>;
 }
 
-const POLL_MS = 2_000;
+/**
+ * How a volume stands:
+ *
+ * | Cinder says                                         | state  |
+ * |-----------------------------------------------------|--------|
+ * | available                                           | usable |
+ * | deleting                                            | going  |
+ * | error_deleting: Cinder deletes it for nobody        | stuck  |
+ * | error and the other errors                          | failed |
+ * | anything else: it is being made, attached, detached | busy   |
+ */
+export type VolumeState = 'usable' | 'going' | 'stuck' | 'failed' | 'busy';
+
+const POLL_MS = 1_000;
+const MESSAGES = { 'OpenStack-API-Version': 'volume 3.5' };
 
 /** Cinder, in one region: root disks of a type, which Nova does not make by itself. */
 export class Volumes {
@@ -33,40 +56,78 @@ export class Volumes {
     this.#clock = clock;
   }
 
-  /** The disk of that name and description, made if there is none, once it can be used. */
-  async ensure(wanted: WantedVolume, signal: AbortSignal): Promise<string> {
-    const [found] = await this.#own(wanted, signal);
-    let volume = found ?? (await this.#create(wanted, signal));
-    while (volume.status !== 'available' && volume.status !== 'in-use') {
-      if (volume.status.startsWith('error')) {
-        await this.#delete(volume.id, signal);
-        throw new DriverError('Internal', `making the root disk: volume ${volume.id} is in status ${volume.status}`);
+  /** The disk of that name and description, made if there is none, once it can be used. Throws Aborted when that takes longer. */
+  async ensure(wanted: WantedVolume, waitMs: number, signal: AbortSignal): Promise<string> {
+    const endMs = this.#clock.monotonicMs() + waitMs;
+    const own = await this.list(wanted, () => false, signal);
+    let volume = own.find(({ status }) => volumeStateOf(status) !== 'going') ?? (await this.#create(wanted, signal));
+    for (;;) {
+      const { id, status } = volume;
+      const state = volumeStateOf(status);
+      if (state === 'usable' && isAsWanted(volume, wanted)) return id;
+      if (state === 'usable') {
+        await this.#delete(id, signal);
+        throw new DriverError('Aborted', `volume ${id} was made for another size or image: it is made anew`);
       }
+      if (state === 'stuck') throw stuck(volume);
+      if (state === 'failed') {
+        const error = await this.#failure(volume, signal);
+        await this.#delete(id, signal);
+        throw error;
+      }
+      if (this.#clock.monotonicMs() >= endMs)
+        throw new DriverError('Aborted', `the root disk is not ready: volume ${id} is in status ${status}`);
       await this.#clock.sleep(POLL_MS, signal);
-      const path = `/volumes/${volume.id}`;
-      volume = (await this.#client.get<{ volume: Volume }>('reading the root disk', path, signal)).volume;
+      const found = await this.#client.call<{ volume: Volume }>(
+        'reading the root disk',
+        'GET',
+        `/volumes/${id}`,
+        signal,
+        {
+          allowed: [404],
+        },
+      );
+      if (found === undefined)
+        throw new DriverError('Aborted', `volume ${id} was deleted while the root disk was made`);
+      volume = found.volume;
     }
-    return volume.id;
   }
 
-  /** Deletes the disks of that name and description; says whether there were any. */
-  async remove(of: Pick<WantedVolume, 'name' | 'description'>, signal: AbortSignal): Promise<boolean> {
-    const volumes = await this.#own(of, signal);
-    for (const { id } of volumes) await this.#delete(id, signal);
-    return volumes.length > 0;
-  }
-
-  async #own(
-    { name, description }: Pick<WantedVolume, 'name' | 'description'>,
+  /** The disks of that name and description, and of those of that name without description, which an earlier provider made, those that `isOurs`. */
+  async list(
+    { name, description }: DiskOwner,
+    isOurs: (volume: Volume) => boolean,
     signal: AbortSignal,
   ): Promise<readonly Volume[]> {
     const path = `/volumes/detail?name=${encodeURIComponent(name)}`;
     const { volumes } = await this.#client.get<{ volumes: readonly Volume[] }>('listing root disks', path, signal);
-    return volumes.filter((volume) => volume.name === name && volume.description === description);
+    const isOwn = (volume: Volume): boolean =>
+      volume.description === description || ((volume.description ?? '') === '' && isOurs(volume));
+    return volumes.filter((volume) => volume.name === name && isOwn(volume));
+  }
+
+  /**
+   * Deletes the disks of that name and description, and those that are `known`, and waits until they are gone. Says whether there were
+   * any. Throws Aborted when that takes longer, and Internal for one that Cinder has failed to delete.
+   */
+  async remove(of: DiskOwner, known: ReadonlySet<string>, waitMs: number, signal: AbortSignal): Promise<boolean> {
+    const endMs = this.#clock.monotonicMs() + waitMs;
+    for (let hadAny = false; ; hadAny = true) {
+      const volumes = await this.list(of, ({ id }) => known.has(id), signal);
+      const [first] = volumes;
+      if (first === undefined) return hadAny;
+      const states = volumes.map(({ status }) => volumeStateOf(status));
+      for (const [i, { id }] of volumes.entries())
+        if (states[i] === 'usable' || states[i] === 'failed') await this.#delete(id, signal);
+      if (states.every((state) => state === 'stuck')) throw stuck(first);
+      if (this.#clock.monotonicMs() >= endMs)
+        throw new DriverError('Aborted', `the root disk is not gone: volume ${first.id} is in status ${first.status}`);
+      await this.#clock.sleep(POLL_MS, signal);
+    }
   }
 
   async #create(
-    { name, size, type, availabilityZone, imageID, description }: WantedVolume,
+    { name, size, type, availabilityZone, imageID, description, metadata }: WantedVolume,
     signal: AbortSignal,
   ): Promise<Volume> {
     const volume = {
@@ -76,14 +137,69 @@ export class Volumes {
       availability_zone: availabilityZone,
       imageRef: imageID,
       description,
+      metadata,
     };
-    const made = await this.#client.call<{ volume: Volume }>('making the root disk', 'POST', '/volumes', signal, {
-      body: { volume },
+    const answer = await this.#client.raw('POST', '/volumes', signal, { body: { volume } }).catch((err: unknown) => {
+      throw err instanceof NoAnswerError ? unavailable('making the root disk', err) : err;
     });
-    return (made as { volume: Volume }).volume;
+    if (answer.status >= 300) throw refusalOf(answer);
+    return (answer.body as { volume: Volume }).volume;
+  }
+
+  /** Why a volume could not be made: Cinder tells its reasons to those who ask for them. */
+  async #failure({ id, status }: Volume, signal: AbortSignal): Promise<DriverError> {
+    const path = `/messages?resource_uuid=${id}`;
+    const answer = await this.#client
+      .get<{ messages: readonly { user_message?: string }[] }>('reading messages', path, signal, MESSAGES)
+      .catch(() => undefined);
+    const words = answer?.messages.map(({ user_message: message = '' }) => message).find(Boolean) ?? '';
+    const shown = words === '' ? '' : ` (${words})`;
+    const remedy = 'ask for another size or type, or whoever runs the cloud';
+    return new DriverError(
+      codeOfFault(words),
+      `providerSpec.spec.rootDiskSize, rootDiskType: volume ${id} could not be made, its status is ${status}${shown}; ${remedy}`,
+    );
   }
 
   async #delete(id: string, signal: AbortSignal): Promise<void> {
-    await this.#client.call('deleting the root disk', 'DELETE', `/volumes/${id}`, signal, { allowed: [404] });
+    // 400: it is being deleted, or attached, since it was listed.
+    await this.#client.call('deleting the root disk', 'DELETE', `/volumes/${id}`, signal, { allowed: [400, 404] });
   }
+}
+
+/** See the table. */
+export function volumeStateOf(status: string): VolumeState {
+  if (status === 'available') return 'usable';
+  if (status === 'deleting') return 'going';
+  if (status === 'error_deleting') return 'stuck';
+  return status.startsWith('error') ? 'failed' : 'busy';
+}
+
+/** The class may have changed since it was made. */
+function isAsWanted({ size, volume_image_metadata: image }: Volume, wanted: WantedVolume): boolean {
+  return size === wanted.size && (image?.image_id ?? wanted.imageID) === wanted.imageID;
+}
+
+/** What Cinder's refusals are about, and what can be done; the first that matches. */
+const REFUSALS = [
+  { status: 413, words: /./, member: 'rootDiskSize', remedy: 'make room in the quota of volumes, or have it raised' },
+  { status: 404, words: /volume type/i, member: 'rootDiskType', remedy: 'name a volume type that the cloud has' },
+  { status: 400, words: /availability zone/i, member: 'availabilityZone', remedy: 'name a zone that Cinder has, too' },
+  { status: 400, words: /size/i, member: 'rootDiskSize', remedy: 'the disk must hold the image' },
+  { status: 400, words: /image/i, member: 'imageID, imageName', remedy: 'name an image that a volume can be made of' },
+] as const;
+
+/** Why Cinder makes no volume, with the member of the class. */
+export function refusalOf(answer: Answer): DriverError {
+  const error = errorOf(answer, 'making the root disk');
+  const { words } = wordsOf(answer.body);
+  const found = REFUSALS.find((refusal) => refusal.status === answer.status && refusal.words.test(words));
+  if (found === undefined) return error;
+  const { code, detail } = error;
+  return new DriverError(code, `providerSpec.spec.${found.member}: ${detail}; ${found.remedy}`, { cause: error });
+}
+
+function stuck({ id }: Volume): DriverError {
+  const remedy = 'whoever runs the cloud has to delete it, or to reset its state';
+  return new DriverError('Internal', `the root disk is not gone: Cinder failed to delete volume ${id}; ${remedy}`);
 }

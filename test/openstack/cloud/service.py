@@ -1,4 +1,4 @@
-"""One process of the OpenStack that tests use: service.py keystone|glance|neutron|nova FOLDER
+"""One process of the OpenStack that tests use: service.py keystone|glance|neutron|nova|cinder FOLDER
 
 FOLDER holds settings.json, the configuration in etc/, and whatever the service keeps. On its first start a service makes its
 database (SQLite, by its models and not by the years of migrations). Once it answers, FOLDER/NAME.ready appears.
@@ -257,12 +257,36 @@ def make_nova_tables(conf, cell0):
                         database_connection=conf.database.connection).create()
 
 
+def cinder():
+    """Its API, scheduler and one backend, which talk in memory as those of Nova do."""
+    _, is_new = database('cinder')
+    from cinder import objects
+    from cinder.common import config, constants
+    objects.register_all()
+    from oslo_config import cfg
+    from oslo_log import log
+    conf = cfg.CONF
+    conf([], project='cinder', default_config_files=[os.path.join(ETC, 'cinder.conf')])
+    log.setup(conf, 'cinder')
+    config.set_middleware_defaults()
+    from cinder import coordination, rpc, service
+    if is_new:
+        from cinder.db import migration  # what it puts into the tables, types and quotas, is not in the models
+        migration.db_sync()
+    coordination.COORDINATOR.start()
+    rpc.init(conf)
+    service.Service.create(binary=constants.VOLUME_BINARY, host='control@disks', service_name='disks').start()
+    service.Service.create(binary=constants.SCHEDULER_BINARY, host='control').start()  # asks the backend what it has
+    from paste import deploy
+    serve('cinder', in_turn(deploy.loadapp('config:' + os.path.join(ETC, 'cinder-api-paste.ini'), name='api')))
+
+
 def end(*_):
     os._exit(0)
 
 
 keep_connections()
-{'keystone': keystone, 'glance': glance, 'neutron': neutron, 'nova': nova}[NAME]()
+{'keystone': keystone, 'glance': glance, 'neutron': neutron, 'nova': nova, 'cinder': cinder}[NAME]()
 signal.signal(signal.SIGTERM, end)  # the services have handlers of their own
 with open(os.path.join(FOLDER, NAME + '.ready'), 'w'):
     pass

@@ -1,0 +1,226 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+
+import type { DriverCode } from '../../pkg/driver/error.ts';
+import { stubOf } from '../drivers/requests.ts';
+import { eventually } from '../expect/eventually.ts';
+import type { Bed } from './bed.ts';
+import { callOf, create, heeding, newDriver, remove, requestFor } from './driver.ts';
+import { belongingsOf, clear, SELDOM } from './leftovers.ts';
+import { openStackClass, secretOf, TAGS } from './requests.ts';
+import { LOSSY_REGION } from './seed.ts';
+
+/** A volume, as much of it as tests look at. */
+interface SeenVolume {
+  readonly id: string;
+  readonly name: string;
+  readonly size: number;
+  readonly status: string;
+  readonly bootable: string;
+  readonly volume_type: string;
+  readonly description: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly attachments: readonly { readonly server_id: string }[];
+}
+
+interface Row {
+  readonly what: string;
+  readonly change: Readonly<Record<string, unknown>>;
+  readonly code: DriverCode;
+  readonly says: RegExp;
+}
+
+/** Types beside Cinder's default (machinist_bed/disks.py). */
+const TYPES = ['ssd', 'slow', 'broken', 'stuck'];
+const NOTHING = { servers: [], ports: [], floatingIPs: [], volumes: [] };
+/** More than the project's quota of volumes, and less than the backend has room for. */
+const QUOTA_GB = 500;
+
+/** What a class asks for and Cinder does not make: by the driver where it names a type, else by Nova. */
+const ROWS: readonly Row[] = [
+  {
+    what: 'an unknown type',
+    change: { rootDiskSize: 3, rootDiskType: 'none' },
+    code: 'InvalidArgument',
+    says: /spec.rootDiskType: making the root disk: 404/,
+  },
+  {
+    what: 'a zone that Cinder does not have',
+    change: { rootDiskSize: 3, rootDiskType: 'ssd', availabilityZone: 'small' },
+    code: 'InvalidArgument',
+    says: /spec.availabilityZone: making the root disk: 400/,
+  },
+  {
+    what: 'more than the quota',
+    change: { rootDiskSize: QUOTA_GB + 1, rootDiskType: 'ssd' },
+    code: 'ResourceExhausted',
+    says: /spec.rootDiskSize: making the root disk: 413/,
+  },
+  {
+    what: 'more than the quota, of Nova',
+    change: { rootDiskSize: QUOTA_GB + 1 },
+    code: 'ResourceExhausted',
+    says: /spec.rootDiskSize/,
+  },
+  {
+    what: 'a volume that cannot be made',
+    change: { rootDiskSize: 3, rootDiskType: 'broken' },
+    code: 'ResourceExhausted',
+    says: /spec.rootDiskSize, rootDiskType: volume .* weighted backend/,
+  },
+];
+
+/** Servers that boot from volumes of a real Cinder, which runs while these tests do. */
+export function describeVolumes(bed: Bed): void {
+  const cinder = (path: string): string => `/v3/${bed.user.projectID}${path}`;
+  const volumesOf = async (): Promise<readonly SeenVolume[]> =>
+    (await bed.user.call<{ volumes: SeenVolume[] }>('cinder', 'GET', cinder('/volumes/detail'))).volumes;
+  const everything = async () => ({ ...(await belongingsOf(bed)), volumes: await volumesOf() });
+  const setQuota = async (gigabytes: number): Promise<void> => {
+    const path = `/v3/${bed.admin.projectID}/os-quota-sets/${bed.user.projectID}`;
+    await bed.admin.call('cinder', 'PUT', path, { quota_set: { gigabytes } });
+  };
+
+  describe('a machine that boots from a volume', () => {
+    beforeAll(async () => {
+      await bed.revive('cinder');
+      for (const name of TYPES)
+        await bed.admin.call('cinder', 'POST', `/v3/${bed.admin.projectID}/types`, { volume_type: { name } });
+      await setQuota(QUOTA_GB);
+    });
+    afterEach(async () => {
+      await clear(bed);
+      for (const { id } of await volumesOf()) {
+        const path = `/v3/${bed.admin.projectID}/volumes/${id}/action`;
+        await bed.admin.call('cinder', 'POST', path, { 'os-force_delete': {} }).catch(() => undefined);
+      }
+    });
+    afterAll(async () => {
+      await bed.kill('cinder');
+    });
+
+    test('has exactly one, made by Nova or, of a type, by the driver with its tags, and none when it is deleted', async () => {
+      await using driver = newDriver();
+      const ofNova = requestFor(bed, 'm-1', { bootFromVolume: { enabled: true, volumeSize: 3 } });
+      const ofType = requestFor(bed, 'm-2', { rootDiskSize: 4, rootDiskType: 'ssd' });
+
+      const made = [await create(driver, ofNova), await create(driver, ofType)];
+
+      const ids = made.map(({ providerID }) => providerID.split('/').at(-1));
+      const volumes = await volumesOf();
+      expect(volumes.toSorted((a, b) => a.size - b.size)).toMatchObject([
+        { size: 3, status: 'in-use', bootable: 'true', attachments: [{ server_id: ids[0] }] },
+        {
+          size: 4,
+          status: 'in-use',
+          bootable: 'true',
+          volume_type: 'ssd',
+          name: 'm-2',
+          attachments: [{ server_id: ids[1] }],
+          metadata: { ...TAGS, 'machinist-class': openStackClass(bed).metadata.name },
+        },
+      ]);
+      await remove(driver, ofNova);
+      expect(await volumesOf()).toHaveLength(1);
+      // As the collection of orphans deletes: nobody asks again once the server is gone.
+      await remove(driver, stubOf('m-2', made[1]?.providerID ?? '', ofType.machineClass, secretOf(bed)));
+      expect(await everything()).toEqual(NOTHING);
+    });
+
+    test('of an earlier provider takes its disk with it', async () => {
+      await using driver = newDriver();
+      const change = { rootDiskSize: 3, rootDiskType: 'ssd' };
+      const { imageID, networkID } = bed.seeds;
+      const { volume } = await bed.user.call<{ volume: SeenVolume }>('cinder', 'POST', cinder('/volumes'), {
+        volume: { name: 'm-1', size: 3, volume_type: 'ssd', imageRef: imageID },
+      });
+      await eventually(async () => expect(await volumesOf()).toMatchObject([{ status: 'available' }]), SELDOM);
+      const disk = { boot_index: 0, uuid: volume.id, source_type: 'volume', destination_type: 'volume' };
+      await bed.user.call('nova', 'POST', '/v2.1/servers', {
+        server: {
+          name: 'm-1',
+          flavorRef: '1',
+          block_device_mapping_v2: [{ ...disk, delete_on_termination: false }],
+          networks: [{ uuid: networkID }],
+          metadata: TAGS,
+        },
+      });
+      await create(driver, requestFor(bed, 'm-1', change));
+
+      await remove(driver, requestFor(bed, 'm-1', change));
+
+      expect(await everything()).toEqual(NOTHING);
+    });
+
+    test('has one when the answer of Cinder is lost, and none when it is given up while Cinder makes it', async () => {
+      const { proxy } = bed;
+      const request = (name: string, rootDiskType: string) =>
+        requestFor(bed, name, { region: LOSSY_REGION, rootDiskSize: 3, rootDiskType }, { secret: proxy.secret });
+      let lost = 0;
+      proxy.begin((method, path) =>
+        method === 'POST' && path.endsWith('/volumes') && lost++ === 0 ? 'answer' : undefined,
+      );
+      const first = newDriver();
+      await expect(first.createMachine(request('m-1', 'ssd'), callOf())).rejects.toMatchObject({ code: 'Unavailable' });
+      const given = new AbortController();
+      const making = first.createMachine(request('m-2', 'slow'), callOf({ signal: given.signal }));
+      await Promise.all([
+        expect(making).rejects.toThrow('given up'),
+        eventually(async () => expect(await volumesOf()).toHaveLength(2), SELDOM).then(() =>
+          given.abort(new Error('given up')),
+        ),
+      ]);
+      await first.close();
+
+      await using second = newDriver();
+      await create(second, request('m-1', 'ssd'));
+      // Cinder refuses to delete what it is making.
+      await remove(second, request('m-2', 'slow'));
+
+      expect((await volumesOf()).map(({ name, status }) => [name, status])).toEqual([['m-1', 'in-use']]);
+      const { servers, ports } = await belongingsOf(bed);
+      expect([servers.length, ports.length]).toEqual([1, 1]);
+      await remove(second, request('m-1', 'ssd'));
+      expect(await everything()).toEqual(NOTHING);
+    });
+
+    test('says why Cinder makes none, with the member of the class, and leaves nothing', async () => {
+      await using driver = newDriver();
+
+      for (const { what, change, code, says } of ROWS) {
+        const made = async () => await driver.createMachine(requestFor(bed, 'm-1', change), callOf());
+        const err = await heeding('create', made).catch((reason: unknown) => reason);
+        expect({ what, err }).toMatchObject({ what, err: { code, detail: expect.stringMatching(says) } });
+        await eventually(async () => expect({ what, ...(await everything()) }).toEqual({ what, ...NOTHING }), SELDOM);
+      }
+    });
+
+    test('is not gone while its volume is slow to delete or stuck, and says so', async () => {
+      await using driver = newDriver();
+      // Refused by Nova, when there is a volume.
+      const request = (rootDiskType: string) =>
+        requestFor(bed, 'm-1', { rootDiskSize: 3, rootDiskType, keyName: 'none' });
+      const made = async () => await driver.createMachine(request('slow'), callOf());
+      await expect(heeding('create', made)).rejects.toMatchObject({ detail: expect.stringContaining('key_name') });
+
+      await expect(driver.deleteMachine(request('slow'), callOf({ timeoutMs: 3_000 }))).rejects.toMatchObject({
+        code: 'Aborted',
+        detail: expect.stringMatching(/^the root disk is not gone: volume \S+ is in status deleting/),
+      });
+      await remove(driver, request('slow'));
+      expect(await volumesOf()).toEqual([]);
+
+      await expect(driver.createMachine(request('stuck'), callOf())).rejects.toThrow('key_name');
+      const isStuck = async () => expect(await volumesOf()).toMatchObject([{ status: 'error_deleting' }]);
+      await eventually(isStuck, SELDOM);
+      const [volume] = await volumesOf();
+      await expect(remove(driver, request('stuck'))).rejects.toMatchObject({
+        code: 'Internal',
+        detail: expect.stringContaining(`Cinder failed to delete volume ${volume?.id}; whoever runs the cloud`),
+      });
+      const path = `/v3/${bed.admin.projectID}/volumes/${volume?.id}/action`;
+      await bed.admin.call('cinder', 'POST', path, { 'os-reset_status': { status: 'error' } });
+      await remove(driver, request('stuck'));
+      expect(await everything()).toEqual(NOTHING);
+    });
+  });
+}
