@@ -21,6 +21,8 @@ export interface Controller {
   /** Whether a key has to wait until the caches of the target cluster have caught up with the present. */
   readonly needsTarget: (key: string) => boolean;
   readonly watches: readonly Watch[];
+  /** How long a key rests after a pass, see KeyedQueue; not at all without it. */
+  readonly restMs?: (key: string) => number;
   /** Ends its queue and all else that it began, see Member.stop; without it only the queue ends. */
   readonly end?: (queue: KeyedQueue, graceMs: number) => Promise<void>;
 }

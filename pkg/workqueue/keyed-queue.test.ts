@@ -14,6 +14,7 @@ function queueOf(
   work: (key: string, run: Run) => Promise<Outcome> = async () => done,
   concurrency = 1,
   spread: Pick<BackoffOptions, 'jitter' | 'random'> = { jitter: 0 },
+  restMs?: (key: string) => number,
 ) {
   const clock = new FakeClock();
   const registry = new Registry();
@@ -24,6 +25,7 @@ function queueOf(
     clock,
     backoff: new Backoff({ baseMs: 100, maxMs: 10_000, ...spread }),
     metrics: queueMetrics(registry),
+    ...(restMs && { restMs }),
     work: (key, run) => {
       runs.push(key);
       return work(key, run);
@@ -235,6 +237,76 @@ test('work that asks to be run again is a little late, so that it keeps step wit
   await clock.advanceAsync(1);
 
   expect([early, runs.length]).toEqual([1, 2]);
+});
+
+describe('a key that rests after a run', () => {
+  const resting = (ends: readonly Outcome[] = []) => {
+    const outcomes = [...ends];
+    return queueOf(
+      async () => outcomes.shift() ?? done,
+      1,
+      undefined,
+      (key) => (key === 'large' ? 100 : 0),
+    );
+  };
+
+  test('runs once for a thousand changes, when the rest is over; others do not wait for it', async () => {
+    const { queue, clock, runs } = resting();
+    queue.add('large');
+    await until(isIdle(queue));
+
+    for (let i = 0; i < 1_000; i++) queue.add('large', i % 2 === 0 ? 'normal' : 'high');
+    queue.add('small');
+    queue.add('small');
+    await clock.advanceAsync(99);
+    await until(() => runs.includes('small'));
+    expect(runs).toEqual(['large', 'small']);
+    await clock.advanceAsync(1);
+    await until(isIdle(queue));
+
+    expect(runs).toEqual(['large', 'small', 'large']);
+  });
+
+  test('runs at once when nothing has run it for so long', async () => {
+    const { queue, clock, runs } = resting();
+    queue.add('large');
+    await until(isIdle(queue));
+    await clock.advanceAsync(100);
+
+    queue.add('large');
+    await until(isIdle(queue));
+
+    expect(runs).toEqual(['large', 'large']);
+  });
+
+  test('runs at once when its run asks for that, and not before its rest is over when it asks for later', async () => {
+    const { queue, clock, runs } = resting([
+      { kind: 'again', afterMs: 0 },
+      { kind: 'again', afterMs: 10 },
+    ]);
+    queue.add('large');
+    await until(() => runs.length === 2);
+    await until(isIdle(queue));
+
+    await clock.advanceAsync(99);
+    expect(runs).toHaveLength(2);
+    await clock.advanceAsync(1);
+    await until(isIdle(queue));
+
+    expect(runs).toHaveLength(3);
+  });
+
+  test('does not run after the end of the queue', async () => {
+    const { queue, clock, runs } = resting();
+    queue.add('large');
+    await until(isIdle(queue));
+    queue.add('large');
+
+    await queue.stop(1_000);
+    await clock.advanceAsync(1_000);
+
+    expect(runs).toEqual(['large']);
+  });
 });
 
 describe('failures', () => {

@@ -33,6 +33,11 @@ export interface KeyedQueueParts {
   readonly clock: Clock;
   readonly backoff: Backoff;
   readonly metrics: QueueMetrics;
+  /**
+   * How long a key rests after a run: what is added meanwhile runs together when that is over, unless the run itself asked to be run again
+   * at once. For keys whose runs look at thousands of objects, each of which may change at any moment.
+   */
+  readonly restMs?: (key: string) => number;
   /** Works on one key. It has to log and count its own errors: one that it throws is taken as `retry` in silence. */
   work(key: string, run: Run): Promise<Outcome>;
 }
@@ -71,6 +76,8 @@ export class KeyedQueue implements Queue {
   readonly #pooled = new Map<string, number>();
   readonly #timers = new Map<string, Timer>();
   readonly #failures = new Map<string, number>();
+  /** Keys that rest, and how to end that. */
+  readonly #resting = new Map<string, () => void>();
   #stopped = false;
   #mayRun: (key: string) => boolean = () => true;
   #idle: (() => void)[] = [];
@@ -109,7 +116,7 @@ export class KeyedQueue implements Queue {
     } else {
       return;
     }
-    if (!this.#running.has(key)) this.#dispatch(key, priority);
+    if (!this.#running.has(key) && !this.#resting.has(key)) this.#dispatch(key, priority);
   }
 
   addAfter(key: string, delayMs: number): void {
@@ -151,6 +158,8 @@ export class KeyedQueue implements Queue {
     this.#waiting.clear();
     for (const timer of this.#timers.values()) timer.cancel();
     this.#timers.clear();
+    for (const cancel of this.#resting.values()) cancel();
+    this.#resting.clear();
     if (this.#running.size === 0) return;
 
     const cancel = this.#parts.clock.schedule(graceMs, () => this.abort());
@@ -194,9 +203,9 @@ export class KeyedQueue implements Queue {
     if (pooled === 0) this.#pooled.delete(key);
     else this.#pooled.set(key, pooled);
 
-    // Taken by a job of another priority, or by `stop`; or running, and then the end of that run dispatches it.
+    // Taken by a job of another priority, or by `stop`; or running or at rest, and then the end of that dispatches it.
     const waiting = this.#waiting.get(key);
-    if (waiting === undefined || this.#running.has(key)) return;
+    if (waiting === undefined || this.#running.has(key) || this.#resting.has(key)) return;
     this.#waiting.delete(key);
     await this.#run(key, waiting);
   }
@@ -216,11 +225,27 @@ export class KeyedQueue implements Queue {
     this.#recorder.finished(clock.monotonicMs() - startedMs);
     // A deletion that is retried is still a deletion; what was not urgent only for being one of many no longer is.
     this.#settle(key, outcome, priority === 'high' ? 'high' : 'normal');
+    if (outcome.kind !== 'again' || outcome.afterMs > 0) this.#rest(key);
 
-    const waiting = this.#waiting.get(key);
-    if (waiting !== undefined) this.#dispatch(key, waiting.priority);
+    this.#dispatchWaiting(key);
     this.#onRunEnd();
     if (this.#stopped && this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #rest(key: string): void {
+    const restMs = this.#stopped ? 0 : (this.#parts.restMs?.(key) ?? 0);
+    if (restMs <= 0) return;
+    const cancel = this.#parts.clock.schedule(restMs, () => {
+      this.#resting.delete(key);
+      this.#dispatchWaiting(key);
+    });
+    this.#resting.set(key, cancel);
+  }
+
+  #dispatchWaiting(key: string): void {
+    const waiting = this.#waiting.get(key);
+    if (waiting !== undefined && !this.#running.has(key) && !this.#resting.has(key))
+      this.#dispatch(key, waiting.priority);
   }
 
   #settle(key: string, outcome: Outcome, priority: Priority): void {

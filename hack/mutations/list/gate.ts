@@ -503,8 +503,8 @@ export const GATE: readonly Mutation[] = [
   },
   {
     file: 'pkg/workqueue/keyed-queue.ts',
-    from: 'if (waiting !== undefined) this.#dispatch(key, waiting.priority);',
-    to: '',
+    from: 'this.#dispatchWaiting(key); this.#onRunEnd();',
+    to: 'this.#onRunEnd();',
     why: 'What happens during a pass is not looked at.',
     tests: ['pkg/workqueue/keyed-queue.test.ts'],
   },
@@ -517,10 +517,31 @@ export const GATE: readonly Mutation[] = [
   },
   {
     file: 'pkg/workqueue/keyed-queue.ts',
-    from: 'if (waiting === undefined || this.#running.has(key)) return;',
+    from: 'if (waiting === undefined || this.#running.has(key) || this.#resting.has(key)) return;',
     to: 'if (waiting === undefined) return;',
     why: 'Two passes over one object run at once.',
     tests: ['pkg/workqueue/keyed-queue.test.ts'],
+  },
+  {
+    file: 'pkg/workqueue/keyed-queue.ts',
+    from: 'this.#resting.delete(key); this.#dispatchWaiting(key);',
+    to: 'this.#resting.delete(key);',
+    why: 'What happens while a set rests is not looked at.',
+    tests: ['pkg/workqueue/keyed-queue.test.ts'],
+  },
+  {
+    file: 'pkg/workqueue/keyed-queue.ts',
+    from: "if (outcome.kind !== 'again' || outcome.afterMs > 0) this.#rest(key);",
+    to: 'this.#rest(key);',
+    why: 'A large set waits between two batches of creations.',
+    tests: ['pkg/workqueue/keyed-queue.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/replicas/rest.ts',
+    from: 'return machines * MS_A_MACHINE;',
+    to: 'return Math.min(machines, 10) * MS_A_MACHINE;',
+    why: 'Passes of a fleet that changes cost the square of its size.',
+    tests: ['pkg/controllers/replicas/rest.test.ts'],
   },
   {
     file: 'pkg/workqueue/keyed-queue.ts',

@@ -407,8 +407,8 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/set-facts.ts',
-    from: '.slice(unavailableFirst)',
-    to: '',
+    from: '!isBefore(machine) && isFailed(machine)',
+    to: 'isFailed(machine)',
     why: 'A failed preserved machine that goes at once is also taken for missing, which costs one that works.',
     tests: ['pkg/controllers/machine-deployment/set-facts.test.ts'],
   },

@@ -6,11 +6,13 @@ import { machineDeploymentMetrics } from './metrics.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
+import { restMsFor } from '../replicas/rest.ts';
 import { MachineDeploymentController } from './controller.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from './events.ts';
 import { OutageCondition } from './outage-condition.ts';
 import { rolloutMetrics } from './rollout-metrics.ts';
 import { wakeMachineDeployments } from './wake.ts';
+import { ownedMachines } from './world.ts';
 
 /** Keeps the MachineSets of a MachineDeployment, and rolls its Machines from one to the next. */
 export function machineDeployment(operator: Operator, deps: OwnerDeps): Controller {
@@ -36,6 +38,10 @@ export function machineDeployment(operator: Operator, deps: OwnerDeps): Controll
     needsTarget: (key) => {
       const seen = machineDeployments.get(key);
       return seen === undefined || !isBeingDeleted(seen);
+    },
+    restMs: (key) => {
+      const deployment = machineDeployments.get(key);
+      return deployment === undefined ? 0 : restMsFor(ownedMachines(deps, deployment).length);
     },
     watches: [
       (queue) => wakeMachineDeployments(deps, targets, queue),

@@ -33,9 +33,10 @@ export function maintenanceHold(world: Rollout): string | undefined {
   const { newSet, oldSets, machinesOf, factsAs } = world;
   const machines = [...oldSets, ...(newSet === undefined ? [] : [newSet])].flatMap(machinesOf);
   const away = machines.filter(isAway);
+  if (away.length === 0) return undefined;
   const now = withNewSet(world.facts);
   const ended = withNewSet(factsAs((machine) => (isAway(machine) ? asAvailable(machine) : machine)));
-  if (away.length === 0 || now === undefined || ended === undefined || !isSettled(ended)) return undefined;
+  if (now === undefined || ended === undefined || !isSettled(ended)) return undefined;
 
   const hasOthers = oldSets.flatMap(machinesOf).some((machine) => !isAway(machine));
   const isHeld = isAtEnd(now, world) || (!canGoOn(now, world, hasOthers) && canGoOn(ended, world, true));

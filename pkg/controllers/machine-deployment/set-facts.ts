@@ -8,7 +8,7 @@ import {
 import { fromTimestamp } from '../../clock/clock.ts';
 import { isAvailable, isFailed, isPreserved, isTerminating } from '../replicas/machine-state.ts';
 import { isMarkedForDeletion, victimsAmong } from '../replicas/replica-plan.ts';
-import { inVictimOrder, rolloutVictimCriteria, victimCriteria } from '../replicas/victim-order.ts';
+import { firstVictim, goesBefore, rolloutVictimCriteria, victimCriteria } from '../replicas/victim-order.ts';
 
 /** One MachineSet as far as rollout and scaling look at it. */
 export interface SetFacts {
@@ -73,18 +73,20 @@ export function factsOf(
   const size = set.spec.replicas ?? 0;
   const staying = stayingOf(set, machines, isReplaced, nowMs);
   const criteria = isReplaced ? rolloutVictimCriteria : victimCriteria;
-  const order = staying.every(isAvailable) ? staying : inVictimOrder(staying, nowMs, criteria);
-  const firstAvailable = order.findIndex(isAvailable);
-  const unavailableFirst = firstAvailable < 0 ? order.length : firstAvailable;
+  const missed = staying.filter((machine) => !isAvailable(machine));
+  const available = staying.filter(isAvailable);
+  // Nothing to compare: hundreds of Machines are looked at in every pass.
+  const first = missed.length === 0 ? undefined : firstVictim(available, nowMs, criteria);
+  const isBefore = first === undefined ? (): boolean => true : goesBefore(first, nowMs, criteria);
   return {
     name: set.metadata.name,
     createdMs: fromTimestamp(set.metadata.creationTimestamp) ?? 0,
     size,
     existing: machines.length,
     living: machines.filter((machine) => !isTerminating(machine)).length,
-    available: Math.min(staying.filter(isAvailable).length, size),
-    free: Math.max(0, size - staying.length) + unavailableFirst,
-    preservedFailed: order.slice(unavailableFirst).filter((machine) => isFailed(machine) && isPreserved(machine, nowMs))
+    available: Math.min(available.length, size),
+    free: Math.max(0, size - staying.length) + missed.filter(isBefore).length,
+    preservedFailed: missed.filter((machine) => !isBefore(machine) && isFailed(machine) && isPreserved(machine, nowMs))
       .length,
     named,
     desiredNote: integerOf(set.metadata.annotations?.[DESIRED_REPLICAS_ANNOTATION]),

@@ -57,11 +57,15 @@ export function observeWorld(
     };
     return { newSet: newSet && facts(newSet), oldSets: oldSets.map(facts) };
   };
+  let facts: FactsOfSets | undefined;
   return {
     deployment,
     newSet,
     oldSets,
-    facts: factsAs((machine) => machine),
+    // A pass observes several times, and does not always ask.
+    get facts() {
+      return (facts ??= factsAs((machine) => machine));
+    },
     factsAs,
     limits: rolloutLimitsOf(deployment.spec),
     isFrozen: deployment.metadata.labels?.[FREEZE_LABEL] === 'True',

@@ -3,11 +3,13 @@ import { eventsAbout } from '../../events/event-sink.ts';
 import { machineSets as machineSetResource } from '../../kube/resource.ts';
 import { MANAGER_LEASE } from '../../leader/names.ts';
 import { machineSetMetrics } from './metrics.ts';
+import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import { Expectations } from '../../reconcile/expectations.ts';
 import { MACHINE_SET_EVENT_SOURCE } from '../replicas/events.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
+import { restMsFor } from '../replicas/rest.ts';
 import { MachineSetController } from './controller.ts';
 import { randomSuffix } from './new-machine.ts';
 import { wakeMachineSets } from './wake.ts';
@@ -36,6 +38,10 @@ export function machineSet(operator: Operator, deps: OwnerDeps): Controller {
     needsTarget: (key) => {
       const seen = machineSets.get(key);
       return seen === undefined || !isBeingDeleted(seen);
+    },
+    restMs: (key) => {
+      const uid = machineSets.get(key)?.metadata.uid;
+      return uid === undefined ? 0 : restMsFor(deps.machines.byIndex(CONTROLLER_INDEX, uid).length);
     },
     watches: [(queue) => wakeMachineSets(operator.caches, queue)],
   };

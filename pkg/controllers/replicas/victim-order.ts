@@ -98,6 +98,38 @@ export function inVictimOrder(
   return ranked.map(({ machine }) => machine);
 }
 
+/** The first of the Machines in that order; undefined when there are none. Unlike the order itself it takes one look at each. */
+export function firstVictim(
+  machines: readonly Machine[],
+  nowMs: number,
+  criteria: readonly VictimCriterion[] = victimCriteria,
+): Machine | undefined {
+  let first: Machine | undefined;
+  let isEarlier: (machine: Machine) => boolean = () => true;
+  for (const machine of machines) {
+    if (!isEarlier(machine)) continue;
+    first = machine;
+    isEarlier = goesBefore(machine, nowMs, criteria);
+  }
+  return first;
+}
+
+/** Whether a Machine comes before `other` in that order. */
+export function goesBefore(
+  other: Machine,
+  nowMs: number,
+  criteria: readonly VictimCriterion[] = victimCriteria,
+): (machine: Machine) => boolean {
+  const ranks = criteria.map((criterion) => criterion.of(other, nowMs));
+  return (machine) => {
+    for (const [i, criterion] of criteria.entries()) {
+      const [rank, than] = [criterion.of(machine, nowMs), ranks[i] ?? 0];
+      if (rank !== than) return rank < than;
+    }
+    return compareNames(machine, other) < 0;
+  };
+}
+
 function compareRanks(a: readonly number[], b: readonly number[]): number {
   for (const [i, left] of a.entries()) {
     const right = b[i] ?? 0;
