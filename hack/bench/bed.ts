@@ -7,8 +7,9 @@ import type { Api } from '../control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
 import type { Connection } from '../control-plane/connection.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
+import { type Identity, writeKubeconfig } from '../control-plane/kubeconfig.ts';
 import { freePort } from '../control-plane/ports.ts';
-import { type Launch, startProgram } from './programs.ts';
+import { type Launch, type Program, startProgram } from './programs.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 /** Lets a benchmark of an hour be one. */
@@ -26,6 +27,8 @@ export interface BedOptions {
   /** Further flags of the manager. */
   readonly managerFlags?: readonly string[];
   readonly credentials?: Credentials;
+  /** Where the manager reaches the API server of this URL; there otherwise. */
+  readonly managerURL?: (url: string) => Promise<string>;
   /** Folder for logs; a new one otherwise. */
   readonly logs?: string | undefined;
 }
@@ -33,15 +36,22 @@ export interface BedOptions {
 /** A real control plane, the simulated cloud (create 0.2 s, join 0.5 s, delete 0.2 s) and the manager, a process each, under measurement. */
 export interface Bed extends AsyncDisposable {
   readonly api: Api;
+  readonly connection: Connection;
   readonly cloud: ControlClient;
   /** Where the manager serves its metrics. */
   readonly port: number;
-  /** Processes by name. */
-  readonly pids: Readonly<Record<string, number>>;
+  /** Processes by name, as they are now. */
+  readonly pids: Readonly<Record<'manager' | 'driver' | 'kube-apiserver' | 'etcd', number>>;
   readonly logs: string;
   /** Where the manager's event loop tells how late it was, a line each second. */
   readonly loopDelayFile: string;
+  /** Ends the manager, and starts another one. */
+  restartManager(): Promise<void>;
 }
+
+/** Flags of the Node of the manager, and of drivers, as the manifests have them. */
+export const MANIFEST_FLAGS = '--max-semi-space-size=2 --max-old-space-size=384';
+export const DRIVER_MANIFEST_FLAGS = '--max-semi-space-size=2';
 
 /** Starts all of it, with the definitions and the roles that are shipped. Resolves when the cloud answers; the manager may still start. */
 export async function startBed(options: BedOptions): Promise<Bed> {
@@ -74,39 +84,54 @@ export async function startBed(options: BedOptions): Promise<Bed> {
 
   const loopDelayFile = path.join(logs, 'loop-delay');
   process.env['LOOP_DELAY_FILE'] = loopDelayFile;
-  const own = await kubeconfigOf(connection, api, credentials);
+  const { ca, url } = connection;
+  const own = path.join(sockets, 'manager.yaml');
+  const reached = options.managerURL === undefined ? url : await options.managerURL(url);
+  writeKubeconfig(own, { url: reached, ca, identity: await identityOf(connection, api, credentials) });
   const port = await freePort();
   const nodeFlags = [
     ...(options.managerNodeFlags ?? []),
-    `--import=${path.join(import.meta.dirname, 'loop-delay.ts')}`,
+    `--import=${path.join(import.meta.dirname, 'loop-delay.js')}`,
   ];
-  const manager = startProgram(launch(nodeFlags), 'machinist', [
-    'run',
-    '--namespace=machinist',
-    `--control-kubeconfig=${own}`,
-    `--target-kubeconfig=${own}`,
-    `--driver=sim=unix://${address}`,
-    '--address=127.0.0.1',
-    `--port=${port}`,
-    ...(options.managerFlags ?? []),
-  ]);
+  const startManager = (): Program =>
+    startProgram(launch(nodeFlags), 'machinist', [
+      'run',
+      '--namespace=machinist',
+      `--control-kubeconfig=${own}`,
+      `--target-kubeconfig=${own}`,
+      `--driver=sim=unix://${address}`,
+      '--address=127.0.0.1',
+      `--port=${port}`,
+      ...(options.managerFlags ?? []),
+    ]);
+  let manager = startManager();
   opening.defer(() => manager.stop());
-  const pids = {
-    manager: manager.pid,
-    driver: driver.pid,
-    'kube-apiserver': plane.apiserver.pid ?? 0,
-    etcd: plane.etcd.pid ?? 0,
-  };
+  const others = { driver: driver.pid, 'kube-apiserver': plane.apiserver.pid ?? 0, etcd: plane.etcd.pid ?? 0 };
   const disposables = opening.move();
-  return { api, cloud, port, pids, logs, loopDelayFile, [Symbol.asyncDispose]: () => disposables.disposeAsync() };
+  return {
+    api,
+    connection,
+    cloud,
+    port,
+    logs,
+    loopDelayFile,
+    get pids() {
+      return { manager: manager.pid, ...others };
+    },
+    async restartManager() {
+      await manager.stop();
+      manager = startManager();
+    },
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
+  };
 }
 
-async function kubeconfigOf(connection: Connection, api: Api, credentials: Credentials): Promise<string> {
-  if (credentials === 'user') return connection.kubeconfigFor({ user: 'machinist' });
+async function identityOf(connection: Connection, api: Api, credentials: Credentials): Promise<Identity> {
+  if (credentials === 'user') return connection.identityFor({ user: 'machinist' });
   const accounts = '/api/v1/namespaces/machinist/serviceaccounts';
   await api.send('POST', accounts, { metadata: { name: 'machinist' } });
   const { status } = await api.send<{ status: { token: string } }>('POST', `${accounts}/machinist/token`, {
     spec: { expirationSeconds: TOKEN_SECONDS },
   });
-  return connection.kubeconfigWithToken('machinist', status.token);
+  return { token: status.token };
 }

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -11,13 +10,11 @@ import { fixedEndpoint } from '../control-plane/fixed-endpoint.ts';
 import { HttpLeaseClient } from '../../pkg/kube/lease-client.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
 import type { Api } from '../control-plane/api.ts';
-import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
-import { freePort } from '../control-plane/ports.ts';
+import { applyManifests, parseManifests } from '../control-plane/apply.ts';
 import { number, readOptions, text } from '../options.ts';
+import { MANIFEST_FLAGS, startBed } from './bed.ts';
 import { secondsIn, worstSince } from './loop-delays.ts';
 import { usageOf } from './process-usage.ts';
-import { startProgram } from './programs.ts';
 import { scale, WORKLOAD } from './workload.ts';
 
 /**
@@ -38,38 +35,10 @@ const LEASES = ['machine-controller', 'machine-controller-manager'];
 const PADDING = 'x'.repeat(4_000);
 const STARTUP_MS = 20_000;
 
-const root = path.resolve(import.meta.dirname, '../..');
-const logs = mkdtempSync(path.join(tmpdir(), 'machinist-bench-'));
-const delayFile = path.join(logs, 'loop-delay');
-process.env['LOOP_DELAY_FILE'] = delayFile;
-
-await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
-const { url, ca, admin } = plane.connection;
-const api = plane.connection.api();
-await applyManifests(api, parseManifests(readFileSync(path.join(root, 'deploy/namespace.yaml'), 'utf8')));
-await applyManifests(api, readManifests(path.join(root, 'crds')));
-await applyManifests(api, readManifests(path.join(root, 'deploy/rbac')));
+await using bed = await startBed({ built, managerNodeFlags: MANIFEST_FLAGS.split(' '), credentials: 'user' });
+const { api, logs, loopDelayFile } = bed;
+const { url, ca, admin } = bed.connection;
 await applyManifests(api, parseManifests(WORKLOAD));
-const address = `unix://${path.join(logs, 'driver.sock')}`;
-const nodeFlags = ['--max-semi-space-size=2', `--import=${path.join(import.meta.dirname, 'loop-delay.ts')}`];
-const launch =
-  built === undefined
-    ? ({ root, extension: 'ts', nodeFlags, logs } as const)
-    : ({ root: path.resolve(built), extension: 'js', nodeFlags, logs } as const);
-const driver = startProgram({ ...launch, nodeFlags: [] }, 'sim-driver', [
-  `--address=${address}`,
-  `--kubeconfig=${await plane.connection.kubeconfigFor({ user: 'machinist-sim-driver' })}`,
-]);
-const own = await plane.connection.kubeconfigFor({ user: 'machinist' });
-const flags = [
-  'run',
-  '--namespace=machinist',
-  `--control-kubeconfig=${own}`,
-  `--target-kubeconfig=${own}`,
-  `--driver=sim=${address}`,
-  '--address=127.0.0.1',
-  `--port=${await freePort()}`,
-];
 const burning = Array.from({ length: burners }, () => spawn(process.execPath, ['-e', 'for(;;);']));
 
 /** When each Lease was renewed, by its own `renewTime`. */
@@ -110,14 +79,15 @@ async function addNodes(to: Api, count: number): Promise<void> {
   await queue.onIdle();
 }
 
-async function measure(what: string, pid: number, work: () => Promise<unknown>): Promise<void> {
+async function measure(what: string, work: () => Promise<unknown>): Promise<void> {
   for (const times of renewals.values()) times.splice(0, times.length - 1);
+  const pid = bed.pids.manager;
   const cpu = usageOf(pid).cpuSeconds;
-  const begun = secondsIn(delayFile);
+  const begun = secondsIn(loopDelayFile);
   await work();
   const gaps = [...renewals.values()].map((times) => Math.max(...times.slice(1).map((at, i) => at - (times[i] ?? at))));
   const { peakMB, residentMB, cpuSeconds } = usageOf(pid);
-  const delay = worstSince(delayFile, begun);
+  const delay = worstSince(loopDelayFile, begun);
   console.log(`${what}: longest between renewals ${gaps.join(', ')} ms; event loop late by up to ${delay} ms`);
   console.log(
     `  peak ${peakMB.toFixed(0)} MB, now ${residentMB.toFixed(0)} MB, CPU ${(cpuSeconds - cpu).toFixed(1)} s`,
@@ -125,31 +95,21 @@ async function measure(what: string, pid: number, work: () => Promise<unknown>):
 }
 
 const watches = LEASES.map(watch);
-const first = startProgram(launch, 'machinist', flags);
 try {
   await sleep(STARTUP_MS / 2);
-  await measure('nodes arrive', first.pid, async () => {
+  await measure('nodes arrive', async () => {
     const arriving = addNodes(api, nodes);
     await scale(api, machines);
     await arriving;
   });
-  await first.stop();
-  const second = startProgram(launch, 'machinist', flags);
-  try {
-    await measure('started again', second.pid, () => sleep(STARTUP_MS));
-    await measure('machines go', second.pid, () => scale(api, 0));
-  } finally {
-    await second.stop();
-  }
+  await bed.restartManager();
+  await measure('started again', () => sleep(STARTUP_MS));
+  await measure('machines go', () => scale(api, 0));
   const lost = readFileSync(path.join(logs, 'machinist.log'), 'utf8').split('lost leadership').length - 1;
   console.log(`leadership lost: ${lost} times`);
 } finally {
-  await first.stop();
   for (const burner of burning) burner.kill('SIGKILL');
   watching.abort(new Error('the end'));
   await Promise.all(watches);
   await transport.close();
-  await driver.stop();
-  rmSync(logs, { recursive: true, force: true });
-  await api.close();
 }

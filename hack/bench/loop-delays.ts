@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 
-/** Seconds of which the file of loop-delay.ts tells so far. */
+/** Seconds of which the file of loop-delay.js tells so far. */
 export function secondsIn(file: string): number {
   return read(file).length;
 }

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 
 import { applyManifests, parseManifests } from '../control-plane/apply.ts';
 import { number, readOptions, text } from '../options.ts';
-import { type Bed, type Credentials, startBed } from './bed.ts';
+import { type Bed, type Credentials, DRIVER_MANIFEST_FLAGS, MANIFEST_FLAGS, startBed } from './bed.ts';
 import { ceilingOf } from './ceiling.ts';
 import type { BenchRun, Measurement } from './measurement.ts';
 import { measure, quiet } from './meter.ts';
@@ -27,8 +27,8 @@ const options = readOptions(
     compare: text('file with an earlier result, to compare with'),
     ceiling: number('1: measure what the API server can do at most, too; 0: leave it out', 1),
     built: text('folder with compiled programs to run, as `npm run build` makes them; the sources otherwise'),
-    managerFlags: text('flags for the Node of the manager, such as --max-semi-space-size=4', '--max-semi-space-size=2'),
-    driverFlags: text('flags for the Node of the driver', ''),
+    managerFlags: text('flags for the Node of the manager; those of the manifests otherwise', MANIFEST_FLAGS),
+    driverFlags: text('flags for the Node of the driver', DRIVER_MANIFEST_FLAGS),
     logs: text('folder for logs; a new one otherwise'),
   },
 );

@@ -1,16 +1,10 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { ControlClient } from '../../test/cloud/control-client.ts';
-import { type Launch, startProgram } from '../bench/programs.ts';
-import { applyManifests, parseManifests, readManifests } from '../control-plane/apply.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
-import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
-import { freePort } from '../control-plane/ports.ts';
+import { startBed } from '../bench/bed.ts';
+import { applyManifests, parseManifests } from '../control-plane/apply.ts';
 import { number, readOptions, text } from '../options.ts';
 import { Cutter } from './cutter.ts';
 import { Life, WORKLOAD } from './life.ts';
@@ -29,9 +23,6 @@ const options = readOptions('Random life of machines while connections to the AP
 });
 const { machines: most, seed } = options;
 const untilMs = performance.now() + options.minutes * 60_000;
-const root = path.resolve(import.meta.dirname, '../..');
-const logs = options.logs ?? mkdtempSync(path.join(tmpdir(), 'machinist-soak-'));
-const launch: Launch = { root, extension: 'ts', nodeFlags: [], logs };
 
 /** Acts between two moments of rest, and how long they take. */
 const ACTS = 8;
@@ -54,71 +45,47 @@ async function rest(life: Life): Promise<void> {
   }
 }
 
-await using plane = await startControlPlane({ controllerManager: false, log: (line) => console.error(line) });
-const { connection } = plane;
-const api = connection.api();
-await applyManifests(api, parseManifests(readFileSync(path.join(root, 'deploy/namespace.yaml'), 'utf8')));
-await applyManifests(api, readManifests(path.join(root, 'crds')));
-await applyManifests(api, readManifests(path.join(root, 'deploy/rbac')));
-const sockets = mkdtempSync(path.join(tmpdir(), 'machinist-soak-'));
-const address = `unix://${path.join(sockets, 'driver.sock')}`;
-const control = path.join(sockets, 'control.sock');
-const driver = startProgram(launch, 'sim-driver', [
-  `--address=${address}`,
-  `--control=unix://${control}`,
-  `--kubeconfig=${await connection.kubeconfigFor({ user: 'machinist-sim-driver' })}`,
-]);
-const cutter = await Cutter.start(plane.url);
-const kubeconfig = path.join(sockets, 'kubeconfig.yaml');
-const identity = await connection.credentialFor({ user: 'machinist' });
-writeKubeconfig(kubeconfig, { url: cutter.url, ca: connection.ca, identity });
-const port = await freePort();
-const manager = startProgram({ ...launch, nodeFlags: GC_FLAGS }, 'machinist', [
-  'run',
-  '--namespace=machinist',
-  `--control-kubeconfig=${kubeconfig}`,
-  `--target-kubeconfig=${kubeconfig}`,
-  `--driver=sim=${address}`,
-  '--leader-elect=false',
-  '--address=127.0.0.1',
-  `--port=${port}`,
-  '--machine-safety-grace=0s',
-  '--machine-safety-orphan-vms-period=5s',
-  '--machine-safety-orphan-vms-grace=3s',
-]);
-const cloud = new ControlClient(control);
+// Ends after the manager, which could not end in order without it.
+using cutters = new DisposableStack();
+let cutter: Cutter | undefined;
+await using bed = await startBed({
+  credentials: 'user',
+  managerURL: async (url) => {
+    cutter = cutters.adopt(await Cutter.start(url), (one) => one.stop());
+    return cutter.url;
+  },
+  managerNodeFlags: GC_FLAGS,
+  managerFlags: [
+    '--leader-elect=false',
+    '--machine-safety-grace=0s',
+    '--machine-safety-orphan-vms-period=5s',
+    '--machine-safety-orphan-vms-grace=3s',
+  ],
+  logs: options.logs,
+});
+const { api, cloud, logs, port } = bed;
 const samples: Sample[] = [];
 let [acts, cuts] = [0, 0];
-try {
-  await applyManifests(api, parseManifests(WORKLOAD));
-  await cloud.answers();
-  const life = new Life(api, cloud, random);
-  const startedMs = performance.now();
-  while (performance.now() < untilMs) {
-    for (let i = 0; i < ACTS; i++) {
-      await life.act(most);
-      acts += 1;
-      await sleep(random() * LONGEST_PAUSE_MS);
-      if (random() < 0.5) cuts += cutter.cut() > 0 ? 1 : 0;
-    }
-    await rest(life);
-    const minute = Math.round((performance.now() - startedMs) / 6_000) / 10;
-    const sample = await takeSample({ pid: manager.pid, port, log: path.join(logs, 'machinist.log') }, minute);
-    if (sample === undefined) continue;
-    samples.push(sample);
-    console.log(
-      `${sample.minute} min: ${acts} acts, ${cuts} cuts, heap ${sample.heapMB.toFixed(0)} MB, resident ${sample.residentMB.toFixed(0)} MB, ${sample.descriptors} descriptors`,
-    );
+await applyManifests(api, parseManifests(WORKLOAD));
+const life = new Life(api, cloud, random);
+const startedMs = performance.now();
+while (performance.now() < untilMs) {
+  for (let i = 0; i < ACTS; i++) {
+    await life.act(most);
+    acts += 1;
+    await sleep(random() * LONGEST_PAUSE_MS);
+    if (random() < 0.5) cuts += (cutter?.cut() ?? 0) > 0 ? 1 : 0;
   }
-  const growth = growthIn(samples);
-  console.log(growth.length === 0 ? 'nothing grew, no event was missed' : growth.join('; '));
-  process.exitCode = growth.length === 0 ? 0 : 1;
-} finally {
-  await manager.stop();
-  await driver.stop();
-  await cloud[Symbol.asyncDispose]();
-  cutter.stop();
-  rmSync(sockets, { recursive: true, force: true });
-  await api.close();
+  await rest(life);
+  const minute = Math.round((performance.now() - startedMs) / 6_000) / 10;
+  const sample = await takeSample({ pid: bed.pids.manager, port, log: path.join(logs, 'machinist.log') }, minute);
+  if (sample === undefined) continue;
+  samples.push(sample);
+  console.log(
+    `${sample.minute} min: ${acts} acts, ${cuts} cuts, heap ${sample.heapMB.toFixed(0)} MB, resident ${sample.residentMB.toFixed(0)} MB, ${sample.descriptors} descriptors`,
+  );
 }
+const growth = growthIn(samples);
+console.log(growth.length === 0 ? 'nothing grew, no event was missed' : growth.join('; '));
+process.exitCode = growth.length === 0 ? 0 : 1;
 console.log(`seed: ${seed}; logs: ${logs}`);
