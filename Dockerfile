@@ -1,6 +1,6 @@
-# Three images: the manager (the last one, which is built by default) and the drivers of OpenStack (--target openstack-driver) and of
-# the simulated cloud (--target sim-driver). Each holds its programs as a bundle, without packages around it, on a distroless Node: no shell, uid 65532, works with a read-only root
-# file system.
+# Four images: the manager (the last one, which is built by default) and the drivers of OpenStack (--target openstack-driver), of the
+# simulated cloud (--target sim-driver) and of kwok (--target kwok-driver). Each holds its programs as a bundle, without packages around
+# it, on a distroless Node: no shell, uid 65532, works with a read-only root file system.
 FROM node:24-bookworm-slim AS build
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
@@ -10,6 +10,7 @@ COPY pkg pkg
 COPY hack hack
 RUN node hack/image/main.ts dist/manager machinist machine-controller-manager machine-controller
 RUN node hack/image/main.ts dist/sim-driver sim-driver
+RUN node hack/image/main.ts dist/kwok-driver kwok-driver
 RUN node hack/image/main.ts dist/openstack-driver openstack-driver
 
 FROM gcr.io/distroless/nodejs24-debian13:nonroot AS sim-driver
@@ -17,6 +18,12 @@ WORKDIR /app
 COPY --from=build /src/dist/sim-driver ./
 USER 65532:65532
 ENTRYPOINT ["/nodejs/bin/node", "/app/cmd/sim-driver/main.js"]
+
+FROM gcr.io/distroless/nodejs24-debian13:nonroot AS kwok-driver
+WORKDIR /app
+COPY --from=build /src/dist/kwok-driver ./
+USER 65532:65532
+ENTRYPOINT ["/nodejs/bin/node", "/app/cmd/kwok-driver/main.js"]
 
 FROM gcr.io/distroless/nodejs24-debian13:nonroot AS openstack-driver
 WORKDIR /app

@@ -88,7 +88,9 @@ async function serve(options: Options): Promise<void> {
     capabilities: capabilitiesOf(options),
     ...(options.faults === undefined ? {} : { faults: options.faults }),
     ...(stateDirectory === undefined ? {} : { stateDirectory }),
-    ...(kubeconfig === undefined ? {} : { cluster: { kubeconfig, nodeLeases, podStopMs, otherNodeIDs } }),
+    ...(kubeconfig === undefined
+      ? {}
+      : { cluster: { kubeconfig, env: process.env, nodeLeases, podStopMs, otherNodeIDs } }),
   });
   const { driver, fencing, cloud } = simulation;
   await using _control =

@@ -13,6 +13,7 @@ import { rolloutCommand } from '../../cmd/machinist/rollout/command.ts';
 import { openStackDriverCommand } from '../../cmd/openstack-driver/openstack-driver.ts';
 import * as labels from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { FLAGS, IGNORED_FLAGS } from '../../pkg/config/flags.ts';
+import * as kwokTags from '../../pkg/drivers/kwok/tags.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
@@ -43,7 +44,7 @@ const KNOWN_FLAGS = new Set([
   ...OTHERS_FLAGS,
 ]);
 
-/** Prefixes of keys that may stand in labels.ts; others belong to Kubernetes, or to other programs. */
+/** Prefixes of keys that may stand in labels.ts and tags.ts; others belong to Kubernetes, or to other programs. */
 const KEY = /(?<![\w./@-])(?:[a-z]+\.)*(?:sapcloud\.io|gardener\.cloud|cluster-autoscaler\.kubernetes\.io)\/[\w-]*\w/g;
 /** Groups of kinds, images and mounts, and what Gardener's autoscaler and its users write. */
 const OTHERS_KEYS = [
@@ -101,7 +102,7 @@ describe.each(PAGES)('%s', (page) => {
   });
 
   test('names labels, annotations, finalizers and taints that there are', () => {
-    const keys: readonly string[] = Object.values(labels);
+    const keys: readonly string[] = [...Object.values(labels), ...Object.values(kwokTags)];
 
     expect(
       codeOf(page)

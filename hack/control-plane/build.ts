@@ -5,7 +5,7 @@ import { PROGRAMS } from './programs.ts';
 const say = (line: string): void => console.error(`control plane: ${line}`);
 
 /**
- * Command: makes sure that every program of the control plane is there, building what is missing, and says on standard error
+ * Command: makes sure that every program of the control plane is there, but for those that few need, building what is missing, and says on standard error
  * how it goes. Silent and quick when nothing is missing. Ends with 1 and one sentence when a program cannot be had.
  */
 async function main(): Promise<number> {
@@ -13,7 +13,7 @@ async function main(): Promise<number> {
   for (const name of ['SIGINT', 'SIGTERM'] as const)
     process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
   try {
-    for (const { name } of PROGRAMS) {
+    for (const { name } of PROGRAMS.filter(({ isOptional }) => isOptional !== true)) {
       await resolveProgram(name, { progress: ({ message }) => say(message), log: say, signal: stop.signal });
     }
     return 0;

@@ -59,7 +59,10 @@ export function pkiFiles(directory: string): PkiFiles {
 export const ADMIN = { user: 'admin', groups: ['system:masters'] } as const satisfies Subject;
 
 /** Who has a bearer token: the admin, and the users that deploy/rbac binds. A certificate is verified anew with each request. */
-const TOKEN_HOLDERS: readonly Subject[] = [ADMIN, { user: 'machinist' }, { user: 'machinist-sim-driver' }];
+const TOKEN_HOLDERS: readonly Subject[] = [
+  ADMIN,
+  ...['machinist', 'machinist-sim-driver', 'machinist-kwok-driver', 'machinist-kwok'].map((user) => ({ user })),
+];
 
 /** Makes a certificate authority of its own, a server certificate for these hosts, the service account key pair and the tokens. */
 export async function createPki(directory: string, hosts: readonly string[]): Promise<PkiFiles> {

@@ -3,13 +3,21 @@ import { join } from 'node:path';
 
 /** The real programs that the demo and the tests run. `kubemark` is the kubelet over an in-memory container runtime. */
 export type ProgramName =
-  'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kubemark' | 'kubectl' | 'prometheus' | 'promtool' | 'helm';
+  | 'etcd'
+  | 'kube-apiserver'
+  | 'kube-controller-manager'
+  | 'kubemark'
+  | 'kubectl'
+  | 'prometheus'
+  | 'promtool'
+  | 'helm'
+  | 'kwok';
 
 /** Where a program comes from and how to tell its version. */
 export interface ProgramSpec {
   readonly name: ProgramName;
   /** Folder of the Go module that pins it, beside this file. */
-  readonly module: 'etcd' | 'kubernetes' | 'prometheus' | 'helm';
+  readonly module: 'etcd' | 'kubernetes' | 'prometheus' | 'helm' | 'kwok';
   /** Module whose version in that go.mod is the program's version. */
   readonly goModule: string;
   /** What `go build` is given. */
@@ -22,6 +30,8 @@ export interface ProgramSpec {
   readonly oldest: readonly [number, number];
   /** How long a cold build takes on two cores, for the progress line. */
   readonly buildTakes: string;
+  /** Built when somebody asks for it, not beforehand with the others. */
+  readonly isOptional?: true;
 }
 
 function kubernetes(name: ProgramName, buildTakes: string, versionArgs = ['--version']): ProgramSpec {
@@ -72,6 +82,16 @@ export const PROGRAMS: readonly ProgramSpec[] = [
     versionArgs: ['version', '--short'],
     oldest: [3, 14],
     buildTakes: 'about 3 min',
+  },
+  {
+    name: 'kwok',
+    module: 'kwok',
+    goModule: 'sigs.k8s.io/kwok',
+    goPackage: 'sigs.k8s.io/kwok/cmd/kwok',
+    versionArgs: ['--version'],
+    oldest: [0, 7],
+    buildTakes: 'about 2 min',
+    isOptional: true,
   },
 ];
 

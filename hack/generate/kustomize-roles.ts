@@ -9,6 +9,7 @@ const ROLES_OF = {
   'layouts/split': ['control-manager', 'control-machine-controller', 'control-identity', 'target-manager', 'target'],
   'layouts/beside-provider': ['control-manager', 'target-manager'],
   'drivers/sim': ['sim-driver'],
+  'drivers/kwok': ['kwok-driver'],
 } as const;
 
 /** The roles of each layout beside its kustomization: kustomize reads no file outside of its folder. */

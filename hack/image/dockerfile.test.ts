@@ -21,7 +21,7 @@ test('a stage without a name is refused', () => {
 
 test('the images are those of the drivers and, by default, of the manager', () => {
   expect(build?.name).toBe('build');
-  expect(images.map(({ name }) => name)).toEqual(['sim-driver', 'openstack-driver', 'manager']);
+  expect(images.map(({ name }) => name)).toEqual(['sim-driver', 'kwok-driver', 'openstack-driver', 'manager']);
 });
 
 describe.each(images)('the image of $name', ({ base, name, steps }) => {
@@ -43,7 +43,7 @@ describe.each(images)('the image of $name', ({ base, name, steps }) => {
     ]);
     expect(JSON.parse(textOf('ENTRYPOINT') ?? '[]')).toEqual([
       '/nodejs/bin/node',
-      expect.stringMatching(/^\/app\/cmd\/(machinist|sim-driver|openstack-driver)\/main\.js$/),
+      expect.stringMatching(/^\/app\/cmd\/(machinist|sim-driver|kwok-driver|openstack-driver)\/main\.js$/),
     ]);
   });
 });

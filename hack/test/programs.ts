@@ -4,11 +4,15 @@ import path from 'node:path';
 
 import { bundle } from '../image/bundle.ts';
 
+/** No folder can be made below a device. */
+const NOWHERE = ['--address=unix:///dev/null/none', '--state-directory=/dev/null/none'];
+
 /** Those that tests start by the hundred. Each loads all that it needs to work, and then ends because it is told of no cluster. */
 const PROGRAMS = [
   { program: 'machinist', args: ['run', '--control-kubeconfig=/dev/null', '--target-kubeconfig=/dev/null'] },
   { program: 'sim-driver', args: ['--kubeconfig=/dev/null'] },
-  { program: 'openstack-driver', args: ['--address=unix:///dev/null/none', '--state-directory=/dev/null/none'] },
+  { program: 'openstack-driver', args: NOWHERE },
+  { program: 'kwok-driver', args: [...NOWHERE, '--kubeconfig=/dev/null'] },
 ];
 
 /** The environment of a program that lies in `folder`: Node keeps what it made of its code beside it. */

@@ -56,12 +56,17 @@ const NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$
 /** Room for a suffix where a name becomes the name of a file. */
 const LONGEST_NAME = 240;
 
+/** Whether a Machine can have that name; no other has a VM. */
+export function isMachineName(name: string): boolean {
+  return name.length <= LONGEST_NAME && NAME.test(name);
+}
+
 /**
  * Throws InvalidArgument unless the name is one that a Machine can have: anyone who reaches the driver's socket names the
  * machines, and names become paths and arguments of programs.
  */
 export function requireMachineName({ name }: MachineIdentity): void {
-  if (name.length <= LONGEST_NAME && NAME.test(name)) return;
+  if (isMachineName(name)) return;
   const shown = JSON.stringify(name.slice(0, LONGEST_NAME));
   throw new DriverError(
     'InvalidArgument',

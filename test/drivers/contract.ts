@@ -46,6 +46,9 @@ export function describeContract(driver: DriverUnderTest): void {
   const request = (name: string, options: { uid?: string; providerID?: string } = {}) =>
     requestOf(name, machineClass, { userData, secret, ...options });
   const never = new AbortController().signal;
+  // Where machines are Nodes, other tests see them.
+  const owner = driver.name.toLowerCase();
+  const [one, two] = [`contract-${owner}-1`, `contract-${owner}-2`];
 
   describe(`the ${driver.name} driver`, () => {
     let directory: string;
@@ -122,17 +125,17 @@ export function describeContract(driver: DriverUnderTest): void {
       });
 
       test('tells of its own id where its machine has one of another form, and takes that for no VM by itself', async () => {
-        const { providerID } = await client.createMachine(request('m-1'), callOf());
+        const { providerID } = await client.createMachine(request(one), callOf());
         // As a cloud controller may write it into the Node, and somebody from there into the Machine.
         const otherForm = `cloud://elsewhere/${providerID.split('/').at(-1)}`;
 
-        const found = await client.getMachineStatus(request('m-1', { providerID: otherForm }), callOf());
-        const stub = client.deleteMachine(stubOf('m-1', otherForm, machineClass, secret), callOf());
+        const found = await client.getMachineStatus(request(one, { providerID: otherForm }), callOf());
+        const stub = client.deleteMachine(stubOf(one, otherForm, machineClass, secret), callOf());
 
-        expect(found).toMatchObject({ providerID, nodeName: 'm-1' });
+        expect(found).toMatchObject({ providerID, nodeName: one });
         await expect(stub).rejects.toMatchObject({ code: 'NotFound' });
-        await client.deleteMachine(request('m-1', { providerID: otherForm }), callOf());
-        expect(await client.listMachines(request('m-1'), callOf())).toEqual([]);
+        await client.deleteMachine(request(one, { providerID: otherForm }), callOf());
+        expect(await client.listMachines(request(one), callOf())).toEqual([]);
       });
 
       test.each(['../../escaped', '/tmp/escaped', 'm-1/..', '.hidden', '', 'M_1', 'm\n1', 'm-'.repeat(130)])(
@@ -142,7 +145,7 @@ export function describeContract(driver: DriverUnderTest): void {
             code: 'InvalidArgument',
             detail: expect.stringContaining('machine.metadata.name'),
           });
-          expect(await client.listMachines(request('m-1'), callOf())).toEqual([]);
+          expect(await client.listMachines(request(one), callOf())).toEqual([]);
         },
       );
 
@@ -155,28 +158,28 @@ export function describeContract(driver: DriverUnderTest): void {
       test('leaves a mutation unanswered when it is killed in the middle, and answers its successor', async () => {
         await client.capabilities(callOf().signal);
         running.freeze();
-        const outcome = client.createMachine(request('m-2'), callOf()).catch((err: unknown) => err);
+        const outcome = client.createMachine(request(two), callOf()).catch((err: unknown) => err);
 
         await running.end('SIGKILL');
         expect(await outcome).toMatchObject({ code: 'Unavailable', unanswered: true });
 
         // Nothing was sent here: the connection could not even be made.
-        await expect(client.createMachine(request('m-2'), callOf())).rejects.toMatchObject({
+        await expect(client.createMachine(request(two), callOf())).rejects.toMatchObject({
           code: 'Unavailable',
           unanswered: false,
         });
         await start();
-        await expect(client.createMachine(request('m-2'), callOf())).resolves.toMatchObject({ nodeName: 'm-2' });
-        expect(await client.listMachines(request('m-2'), callOf())).toHaveLength(1);
+        await expect(client.createMachine(request(two), callOf())).resolves.toMatchObject({ nodeName: two });
+        expect(await client.listMachines(request(two), callOf())).toHaveLength(1);
       });
 
       test('finds a machine whose name begins as a removed one once did again when it is started anew', async () => {
-        const { providerID } = await client.createMachine(request('deleted-m-1'), callOf());
+        const { providerID } = await client.createMachine(request(`deleted-${one}`), callOf());
 
         await running.end('SIGTERM');
         await start();
 
-        const found = await client.getMachineStatus(request('deleted-m-1'), callOf());
+        const found = await client.getMachineStatus(request(`deleted-${one}`), callOf());
         expect(found.providerID).toBe(providerID);
       });
     });

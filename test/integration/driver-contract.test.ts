@@ -5,11 +5,15 @@ import { dirname, join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
+import type { Node } from '../../pkg/apis/wire.ts';
+import { providerIDOf } from '../../pkg/drivers/kwok/node.ts';
+import { CLASS_ANNOTATION, CLUSTER_ANNOTATION, NAMESPACE_LABEL } from '../../pkg/drivers/kwok/tags.ts';
 import { endAll } from '../../pkg/drivers/local/end-all.ts';
 import { ControlClient } from '../cloud/control-client.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
 import { describeContract } from '../drivers/contract.ts';
-import { classOf } from '../drivers/requests.ts';
+import { callOf, classOf } from '../drivers/requests.ts';
+import { connect } from '../env/environment.ts';
 import { Program } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
 
@@ -68,6 +72,37 @@ describeContract({
     ]),
   cleanUp: async (directory) => {
     await endAll(directory);
+  },
+});
+
+const cluster = connect();
+
+/** Of kwok itself there is nothing to see here: a Node that nobody makes ready is a machine all the same. */
+describeContract({
+  name: 'kwok',
+  machineClass: classOf('kwok'),
+  brokenClass: classOf('kwok', { capacity: { cpu: 'many' } }),
+  userData: '#!/bin/sh',
+  notApplicable: ['foreign-volume', 'bad-secret'],
+  makeUntagged: async ({ name, namespace, className }) => {
+    const api = cluster.api();
+    const labels = { [NAMESPACE_LABEL]: namespace };
+    const metadata = { name, labels, annotations: { [CLASS_ANNOTATION]: className } };
+    await api.send('POST', '/api/v1/nodes', { metadata, spec: { providerID: providerIDOf(name, 'by-hand') } });
+    await api.close();
+  },
+  start: async (directory, socket) =>
+    await DriverProcess.start('kwok-driver', [
+      `--address=unix://${socket}`,
+      `--state-directory=${directory}`,
+      `--kubeconfig=${cluster.kubeconfig}`,
+    ]),
+  cleanUp: async () => {
+    const api = cluster.api();
+    const { items } = await api.send<{ items: Node[] }>('GET', `/api/v1/nodes?labelSelector=${NAMESPACE_LABEL}`);
+    const left = items.filter(({ metadata }) => metadata.annotations?.[CLUSTER_ANNOTATION] === callOf().cluster);
+    await Promise.all(left.map(({ metadata: { name } }) => api.send('DELETE', `/api/v1/nodes/${name}`)));
+    await api.close();
   },
 });
 

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -34,6 +35,12 @@ const SIM = {
   args: ['--kubeconfig=inClusterConfig', '--state-directory=/run/driver/state'],
   serviceAccount: true,
 };
+const KWOK = {
+  ...SIM,
+  component: 'deploy/drivers/kwok',
+  provider: 'kwok',
+  image: 'machinist-kwok-driver:0.1.0',
+};
 const OPENSTACK = {
   component: 'deploy/drivers/openstack',
   provider: 'OpenStack',
@@ -53,6 +60,7 @@ const CASES = [
   { layout: 'one-process', with: 'the simulated cloud', driver: SIM },
   { layout: 'split', with: 'a driver of ones own', driver: EXAMPLE },
   { layout: 'one-process', with: 'OpenStack', driver: OPENSTACK },
+  { layout: 'one-process', with: 'kwok', driver: KWOK },
 ] as const;
 
 /** The containers with a program of ours, in order. */
@@ -126,7 +134,7 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
     const values = {
       layout,
       drivers: driver === undefined ? [] : [driverValues(driver)],
-      rbac: { simDriver: driver === SIM },
+      rbac: { simDriver: driver === SIM, kwokDriver: driver === KWOK },
     };
     return Object.entries(values).map(([name, value]) => `--set-json=${name}=${JSON.stringify(value)}`);
   }
@@ -191,6 +199,7 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
 
 test.each([
   { program: 'sim-driver', component: SIM.component },
+  { program: 'kwok-driver', component: KWOK.component },
   { program: 'openstack-driver', component: OPENSTACK.component },
 ])('$program is started with flags that it knows', async ({ program, component }) => {
   const manifests = await kustomize(['deploy/layouts/one-process'], [component]);
@@ -202,6 +211,26 @@ test.each([
 
   expect({ code, said: stdout + stderr }).toEqual({ code: 1, said: expect.stringContaining('/dev/null/state') });
 });
+
+test.each(['sim-driver', 'kwok-driver'])(
+  '%s looks for the cluster of its pod where every pod finds it',
+  async (program) => {
+    const place = mkdtempSync(join(tmpdir(), 'pod-'));
+    const args = [
+      `--address=unix://${place}/socket`,
+      `--state-directory=${place}/state`,
+      '--kubeconfig=inClusterConfig',
+    ];
+
+    const { code, stderr } = await Program.run(program, args, {
+      env: { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' },
+    });
+
+    rmSync(place, { recursive: true });
+    // No pod is here: the first thing that is missing is the token.
+    expect({ code, said: stderr }).toEqual({ code: 1, said: expect.stringContaining('serviceaccount/token') });
+  },
+);
 
 test('a driver as a service is taken by the API server down to the last field', async () => {
   await using own = await namespace();

@@ -22,7 +22,9 @@ export type RoleFile =
   | 'mirantis'
   | 'target'
   | 'target-manager'
-  | 'sim-driver';
+  | 'sim-driver'
+  | 'kwok-driver'
+  | 'kwok';
 
 /**
  * Applies shipped roles; those for namespace `machinist` to `namespace` instead, and bound to `user` by bindings of its own

@@ -2,26 +2,24 @@ import type { Clock } from '../../clock/clock.ts';
 import type { Capabilities, Driver } from '../../driver/driver.ts';
 import { FencingFile } from '../../driver/fencing-file.ts';
 import { FencingGuard } from '../../driver/fencing.ts';
-import { loadEndpoint } from '../../kube/config.ts';
-import { GatedWriter } from '../../kube/gated-writer.ts';
-import { HttpReader } from '../../kube/http-reader.ts';
 import { HttpListWatch } from '../../kube/list-watch.ts';
 import { pods } from '../../kube/resource.ts';
-import { Transport } from '../../kube/transport.ts';
 import type { Logger } from '../../log/logger.ts';
+import { openCluster, type DriverCluster } from '../cluster.ts';
 import { StateDirectory } from '../state-directory.ts';
 import { SimCloud } from './cloud.ts';
 import { SimDriver } from './driver.ts';
 import { Faults, type FaultRule } from './faults.ts';
 import { Journal } from './journal.ts';
 import { NodeKeeper } from './node-keeper.ts';
-import { openGate } from './open-gate.ts';
 import { PodKeeper } from './pod-keeper.ts';
 import { DEFAULT_SETTINGS, type SimSettings } from './settings.ts';
 
 /** The cluster in which the VMs become Nodes. */
 export interface SimulatedCluster {
   readonly kubeconfig: string;
+  /** Where a pod finds its cluster: the variables of the process. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** Renew a Lease for each Node. */
   readonly nodeLeases: boolean;
   /** How long containers take to stop, at most the pod's grace; undefined: the whole grace. */
@@ -59,7 +57,7 @@ export class Simulation implements AsyncDisposable {
   private constructor(
     parts: { cloud: SimCloud; fencing: FencingGuard; stack: AsyncDisposableStack },
     options: SimulationOptions,
-    transport: Transport | undefined,
+    connected: DriverCluster | undefined,
   ) {
     const { clock, log, cluster, settings = DEFAULT_SETTINGS, capabilities = {} } = options;
     this.cloud = parts.cloud;
@@ -68,11 +66,10 @@ export class Simulation implements AsyncDisposable {
     this.faults = new Faults(options.seed);
     this.faults.set(options.faults ?? []);
     this.driver = new SimDriver({ cloud: this.cloud, faults: this.faults, clock, settings, capabilities });
-    if (transport === undefined || cluster === undefined) return;
+    if (connected === undefined || cluster === undefined) return;
 
     const { cloud } = this;
-    const writer = new GatedWriter({ transport, gate: openGate, cluster: 'sim' });
-    const reader = new HttpReader(transport);
+    const { transport, reader, writer } = connected;
     const { nodeLeases: leases, podStopMs, otherNodeIDs: otherIDs = false } = cluster;
     this.nodes = new NodeKeeper({ cloud, reader, writer, clock, log, leases, otherIDs }, this.#stop.signal);
     const source = new HttpListWatch({ transport, resource: pods, selection: { fieldSelector: 'spec.nodeName!=' } });
@@ -92,10 +89,18 @@ export class Simulation implements AsyncDisposable {
       clock,
       ...(state === undefined ? {} : { store: new FencingFile(state.file('fencing.json')) }),
     });
-    const transport = cluster === undefined ? undefined : await connect(cluster.kubeconfig, clock);
-    stack.defer(async () => await transport?.close());
+    const connected =
+      cluster === undefined
+        ? undefined
+        : await openCluster({
+            kubeconfig: cluster.kubeconfig,
+            env: cluster.env ?? {},
+            clock,
+            userAgent: 'machinist-sim',
+          });
+    stack.defer(async () => await connected?.transport.close());
     const cloud = new SimCloud({ clock, journal });
-    return new Simulation({ cloud, fencing, stack: stack.move() }, options, transport);
+    return new Simulation({ cloud, fencing, stack: stack.move() }, options, connected);
   }
 
   /** Stops the nodes; they stay in the API server, as the VMs stay in the state directory. */
@@ -103,9 +108,4 @@ export class Simulation implements AsyncDisposable {
     this.#stop.abort(new Error('the simulation has ended'));
     await this.#stack.disposeAsync();
   }
-}
-
-async function connect(kubeconfig: string, clock: Clock): Promise<Transport> {
-  const endpoint = await loadEndpoint({ kubeconfig, clock, env: {} });
-  return new Transport({ endpoint, clock, userAgent: 'machinist-sim' });
 }

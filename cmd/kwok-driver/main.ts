@@ -1,0 +1,3 @@
+import { runKwokDriver } from './kwok-driver.ts';
+
+await runKwokDriver(process.argv.slice(2));

@@ -1,0 +1,28 @@
+import type { Clock } from '../clock/clock.ts';
+import { loadEndpoint, type EndpointSource } from '../kube/config.ts';
+import { GatedWriter } from '../kube/gated-writer.ts';
+import { HttpReader } from '../kube/http-reader.ts';
+import { Transport } from '../kube/transport.ts';
+import { openGate } from './open-gate.ts';
+
+/** Which cluster a driver works in, as its flag `--kubeconfig` says. */
+export interface DriverClusterOptions extends Pick<EndpointSource, 'kubeconfig' | 'env'> {
+  readonly clock: Clock;
+  /** Who the audit log says it was. */
+  readonly userAgent: string;
+}
+
+/** The API server of a driver whose VMs are Nodes. */
+export interface DriverCluster {
+  readonly transport: Transport;
+  readonly reader: HttpReader;
+  readonly writer: GatedWriter;
+}
+
+/** Opens no connection yet. Throws ConfigError. */
+export async function openCluster({ kubeconfig, env, clock, userAgent }: DriverClusterOptions): Promise<DriverCluster> {
+  const endpoint = await loadEndpoint({ kubeconfig, clock, env });
+  const transport = new Transport({ endpoint, clock, userAgent });
+  const writer = new GatedWriter({ transport, gate: openGate, cluster: 'target' });
+  return { transport, reader: new HttpReader(transport), writer };
+}

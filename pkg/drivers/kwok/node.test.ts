@@ -1,0 +1,94 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import type { Node } from '../../apis/wire.ts';
+import type { TaggedVM } from '../machine-identity.ts';
+import { nodeNameIn, nodeOf, providerIDOf, vmOf } from './node.ts';
+
+const vm: TaggedVM = {
+  providerID: 'kwok:///m-1/0a1b2c3d',
+  cluster: 'c-1',
+  namespace: 'shoot',
+  className: 'small',
+  machineName: 'm-1',
+  machineUID: 'u-1',
+};
+const machineClass: MachineClass = {
+  metadata: { name: 'small', namespace: 'shoot', uid: 'u', resourceVersion: '1', creationTimestamp: '' },
+  providerSpec: {},
+};
+const nothing = { capacity: {}, nodeLabels: {} };
+
+/** A Node as the server gives it back. */
+function served(change: Partial<Pick<Node, 'spec'>> & { readonly without?: string } = {}): Node {
+  const { without = '', ...rest } = change;
+  const made = structuredClone(nodeOf(vm, machineClass, nothing)) as Node;
+  delete made.metadata.labels?.[without];
+  delete made.metadata.annotations?.[without];
+  return { ...made, ...rest };
+}
+
+describe('the Node of a VM', () => {
+  test('tells all of it', () => {
+    expect(vmOf(served())).toEqual(vm);
+  });
+
+  test.each([
+    { without: 'kwok.machine.sapcloud.io/cluster', tag: { cluster: '' } },
+    { without: 'kwok.machine.sapcloud.io/class', tag: { className: '' } },
+    { without: 'kwok.machine.sapcloud.io/machine-uid', tag: { machineUID: undefined } },
+    // kwok has let it go: a machine that is off.
+    { without: 'kwok.x-k8s.io/node', tag: {} },
+  ])('is a VM without $without, too', ({ without, tag }) => {
+    expect(vmOf(served({ without }))).toEqual({ ...vm, ...tag });
+  });
+
+  test.each([
+    { what: 'without the label', node: served({ without: 'kwok.machine.sapcloud.io/namespace' }) },
+    { what: 'without provider id', node: served({ spec: {} }) },
+    { what: 'of another provider', node: served({ spec: { providerID: 'aws:///m-1/0a1b2c3d' } }) },
+    { what: 'with the id of another Node', node: served({ spec: { providerID: 'kwok:///m-2/0a1b2c3d' } }) },
+  ])('$what is no VM', ({ node }) => {
+    expect(vmOf(node)).toBeUndefined();
+  });
+
+  test.each([
+    { id: providerIDOf('m-1', 'x'), name: 'm-1' },
+    { id: 'aws:///zone/i-1', name: undefined },
+    { id: '', name: undefined },
+  ])('is named by provider id "$id": $name', ({ id, name }) => {
+    expect(nodeNameIn(id)).toBe(name);
+  });
+
+  test('has the size that the class promises to an autoscaler, and what the provider spec says over it', () => {
+    const capacity = { cpu: 2, memory: '8Gi' };
+    const nodeTemplate = { capacity, instanceType: 'big', region: 'r', zone: 'z', architecture: 'arm64' };
+
+    const { metadata, status } = nodeOf(
+      vm,
+      { ...machineClass, nodeTemplate },
+      { capacity: { memory: '1Ti' }, nodeLabels: { pool: 'a' } },
+    );
+
+    expect(status?.capacity).toEqual({ cpu: '2', memory: '1Ti', pods: '110' });
+    expect(status?.allocatable).toEqual(status?.capacity);
+    expect(metadata.labels).toEqual({
+      'kubernetes.io/hostname': 'm-1',
+      'kubernetes.io/os': 'linux',
+      'kubernetes.io/arch': 'arm64',
+      'node.kubernetes.io/instance-type': 'big',
+      'topology.kubernetes.io/region': 'r',
+      'topology.kubernetes.io/zone': 'z',
+      'kwok.machine.sapcloud.io/namespace': 'shoot',
+      pool: 'a',
+    });
+  });
+
+  test('cannot lose its tag to a label of the provider spec', () => {
+    const nodeLabels = { 'kwok.machine.sapcloud.io/namespace': 'elsewhere' };
+
+    const { metadata } = nodeOf(vm, machineClass, { capacity: {}, nodeLabels });
+
+    expect(metadata.labels).toMatchObject({ 'kwok.machine.sapcloud.io/namespace': 'shoot' });
+  });
+});

@@ -1,0 +1,90 @@
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import type { Node } from '../../apis/wire.ts';
+import type { New } from '../../kube/client.ts';
+import type { StrategicPatch } from '../../kube/patch.ts';
+import type { TaggedVM } from '../machine-identity.ts';
+import type { KwokProviderSpec } from './provider-spec.ts';
+import { CLASS_ANNOTATION, CLUSTER_ANNOTATION, MACHINE_UID_ANNOTATION, NAMESPACE_LABEL } from './tags.ts';
+
+/** kwok keeps the Nodes that have it, as its own manifest is configured: `kwok.x-k8s.io/node=fake`. */
+const KWOK_ANNOTATION = 'kwok.x-k8s.io/node';
+
+/** Unless class or provider spec say more. */
+const CAPACITY = { cpu: '4', memory: '16Gi', pods: '110' };
+
+const FORM = 'kwok:///';
+
+/** A new provider id: never used before, and the Node is found by it. */
+export function providerIDOf(nodeName: string, suffix: string): string {
+  return `${FORM}${nodeName}/${suffix}`;
+}
+
+/** Name of the Node in a provider id; undefined when it is of another form. */
+export function nodeNameIn(providerID: string): string | undefined {
+  return providerID.startsWith(FORM) ? providerID.slice(FORM.length).split('/')[0] : undefined;
+}
+
+/**
+ * The Node that is a VM. It is the only record of it: tags and Node come into being in one request, which the API server
+ * accepts once for each name. What a kubelet would report of itself, kwok adds.
+ */
+export function nodeOf(vm: TaggedVM, machineClass: MachineClass, spec: KwokProviderSpec): New<Node> {
+  const { capacity: ofClass = {}, ...template } = machineClass.nodeTemplate ?? {};
+  const given = Object.entries(ofClass).map(([name, quantity]) => [name, String(quantity)] as const);
+  const capacity = { ...CAPACITY, ...Object.fromEntries(given), ...spec.capacity };
+  return {
+    metadata: {
+      name: vm.machineName,
+      labels: {
+        'kubernetes.io/hostname': vm.machineName,
+        'kubernetes.io/os': 'linux',
+        ...placeOf(template),
+        ...spec.nodeLabels,
+        [NAMESPACE_LABEL]: vm.namespace,
+      },
+      annotations: {
+        [KWOK_ANNOTATION]: 'fake',
+        [CLUSTER_ANNOTATION]: vm.cluster,
+        [CLASS_ANNOTATION]: vm.className,
+        ...(vm.machineUID === undefined ? {} : { [MACHINE_UID_ANNOTATION]: vm.machineUID }),
+      },
+    },
+    spec: { providerID: vm.providerID },
+    status: { capacity, allocatable: capacity },
+  };
+}
+
+/** What a cloud says of a Node by labels, as far as the class does. */
+function placeOf(template: Partial<NonNullable<MachineClass['nodeTemplate']>>): Record<string, string> {
+  const labels = {
+    'kubernetes.io/arch': template.architecture ?? 'amd64',
+    'node.kubernetes.io/instance-type': template.instanceType ?? '',
+    'topology.kubernetes.io/region': template.region ?? '',
+    'topology.kubernetes.io/zone': template.zone ?? '',
+  };
+  return Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== ''));
+}
+
+/** The VM that a Node is; undefined for every other Node. A tag that is missing was never there: another tool made it. */
+export function vmOf({ metadata, spec }: Node): TaggedVM | undefined {
+  const namespace = metadata.labels?.[NAMESPACE_LABEL];
+  const providerID = spec?.providerID ?? '';
+  if (namespace === undefined || nodeNameIn(providerID) !== metadata.name) return undefined;
+  const { annotations = {} } = metadata;
+  return {
+    providerID,
+    cluster: annotations[CLUSTER_ANNOTATION] ?? '',
+    namespace,
+    className: annotations[CLASS_ANNOTATION] ?? '',
+    machineName: metadata.name,
+    machineUID: annotations[MACHINE_UID_ANNOTATION],
+  };
+}
+
+/**
+ * What makes a VM a mere Node: for one that is deleted and held by a finalizer. kwok leaves it alone from then on, as a kubelet whose
+ * VM has gone.
+ */
+export const WITHOUT_VM: StrategicPatch<Node> = {
+  metadata: { labels: { [NAMESPACE_LABEL]: null }, annotations: { [KWOK_ANNOTATION]: null } },
+};
