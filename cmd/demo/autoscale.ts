@@ -8,7 +8,7 @@ import { GrpcProvider } from '../../hack/autoscaler/grpc-provider.ts';
 import { runLoops } from '../../hack/autoscaler/loops.ts';
 import { decodeNode } from '../../hack/autoscaler/node-bytes.ts';
 import type { Api } from '../../hack/control-plane/api.ts';
-import { WEB } from './manifests.ts';
+import { podsOn, WEB } from './manifests.ts';
 import { areUp, type MachineWatch } from './watch-machines.ts';
 
 const SCAN_MS = 1_000;
@@ -79,7 +79,7 @@ export interface ShowOptions {
  * with the signal's reason.
  */
 export async function showAutoscaling({ api, watch, machines, say, signal }: ShowOptions): Promise<void> {
-  const pods = machines * WEB.podsPerMachine;
+  const pods = podsOn(machines);
   const scale = (replicas: number): Promise<unknown> => api.send('PATCH', DEPLOYMENT, { spec: { replicas } });
 
   say(

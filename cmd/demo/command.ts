@@ -1,18 +1,20 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 
+/** `local`: machines are kubelet processes; `sim`: a simulated cloud; `kwok`: Nodes that one kwok process keeps alive. */
+export type DemoDriver = 'local' | 'sim' | 'kwok';
+
 /** What the demo was asked for. */
 export interface DemoOptions {
   /** How many machines the MachineDeployment starts with. */
   readonly machines: number;
-  /** `local`: machines are kubelet processes; `sim`: a simulated cloud. */
-  readonly driver: 'local' | 'sim';
+  readonly driver: DemoDriver;
   /** Machines come and go with the pods that need them, by a model of the cluster-autoscaler. */
   readonly autoscaler: boolean;
   /** Check the result and end, instead of waiting for Ctrl-C. */
   readonly once: boolean;
 }
 
-/** A kubelet needs some 80 MB: more of them than this do not fit on a usual machine. */
+/** A kubelet needs some 80 MB: more of them than this do not fit on a usual machine. Of the others this many come up in time. */
 const MAX_MACHINES = 500;
 
 /** The program of `npm run demo`. What it needs is loaded when its command line has been understood. */
@@ -25,9 +27,12 @@ export function demoCommand(): Command {
         .argParser(parseMachines),
     )
     .addOption(
-      new Option('--driver <name>', 'local: machines are real kubelets; sim: a simulated cloud')
+      new Option(
+        '--driver <name>',
+        'local: machines are real kubelets; sim: a simulated cloud; kwok: Nodes full of pods',
+      )
         .default('local')
-        .choices(['local', 'sim']),
+        .choices(['local', 'sim', 'kwok']),
     )
     .option('--autoscaler', 'start without machines, and play a cluster-autoscaler: pods become machines', false)
     .option('--once', 'check the result, remove everything, and end with exit code 0 or 1', false)

@@ -3,21 +3,24 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 
+import { Cluster } from '../../hack/autoscaler/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { ControlPlaneError, explainFileError } from '../../hack/control-plane/error.ts';
 import { kubeconfig, writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
+import { KWOK_USER, kwokCommand } from '../../hack/control-plane/kwok.ts';
 import { openRun } from '../../hack/control-plane/ledger.ts';
 import { freePort } from '../../hack/control-plane/ports.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { loadEndpoint } from '../../pkg/kube/config.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
 import { playAutoscaler, showAutoscaling } from './autoscale.ts';
-import type { DemoOptions } from './command.ts';
+import type { DemoDriver, DemoOptions } from './command.ts';
 import { keepControlPlane } from './keep-control-plane.ts';
 import { keepRunning, type KeepRunningOptions } from './keep-running.ts';
 import { runKubectl } from './kubectl.ts';
-import { NAMESPACE, WORKERS, writeManifests } from './manifests.ts';
+import { NAMESPACE, podsOn, WEB, WORKERS, writeManifests } from './manifests.ts';
 import { DemoError, type DemoPlace, machinesDirectory, takePlace } from './place.ts';
+import { playScheduler, untilRunning } from './pods.ts';
 import { recordMachines } from './record-machines.ts';
 import { thingsToTry } from './things-to-try.ts';
 import { areUp, MachineWatch, type Snapshot } from './watch-machines.ts';
@@ -31,7 +34,10 @@ const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Users that deploy/rbac binds to the shipped roles. */
 const MANAGER_USER = 'machinist';
-const SIM_DRIVER_USER = 'machinist-sim-driver';
+const DRIVER_USERS = { sim: 'machinist-sim-driver', kwok: 'machinist-kwok-driver' } as const;
+
+/** What is built besides the control plane: what the driver needs, and no more. */
+const PROGRAMS = { local: ['kubectl', 'kubemark'], sim: ['kubectl'], kwok: ['kubectl', 'kwok'] } as const;
 
 /** Everything of a running demo, undone in reverse order. */
 interface Running {
@@ -125,6 +131,7 @@ async function runDemo(options: DemoOptions, stop: AbortController, undo: (() =>
       directory: path.relative(process.cwd(), running.place.directory),
       driver: options.driver,
       autoscaler: options.autoscaler,
+      machines: options.machines,
     }),
   );
   await watch.until(() => false, stop.signal);
@@ -135,6 +142,20 @@ async function awaitMachines(running: Running, watch: MachineWatch): Promise<voi
   say(`waiting for ${machines} machine(s):`);
   await watch.until((now) => areUp(now, machines), deadline(running, 'the machines did not come up'));
   say('all machines are Running and their Nodes Ready');
+  if (running.options.driver === 'kwok') await showPods(running);
+}
+
+/** There is no scheduler in this cluster, and to build one takes as long as to build kwok. */
+async function showPods(running: Running): Promise<void> {
+  const { controlPlane, options, undo } = running;
+  const pods = podsOn(options.machines);
+  say(`Deployment "${WEB.name}" asks for ${pods} pods; a model of kube-scheduler binds them…`);
+  const api = controlPlane.connection.api();
+  undo.push(() => api.close());
+  const cluster = new Cluster(api);
+  undo.push(playScheduler(cluster, say));
+  await untilRunning(cluster, pods, deadline(running, 'the pods did not run'));
+  say(`${pods} pods run on ${options.machines} Node(s), and one process, kwok, plays all their kubelets`);
 }
 
 async function autoscale(running: Running, watch: MachineWatch): Promise<void> {
@@ -160,7 +181,7 @@ async function startCluster(
   say('starting etcd, kube-apiserver and kube-controller-manager…');
   const controlPlane = await startControlPlane({
     directory: path.join(place.directory, 'control-plane'),
-    programs: ['kubectl', 'kubemark'],
+    programs: PROGRAMS[options.driver],
     log: say,
     signal: stop.signal,
   });
@@ -186,29 +207,38 @@ async function startCluster(
   return running;
 }
 
-/** Starts the driver and returns its address. */
+/** Starts the driver, and what its machines need, and returns its address. */
 async function startDriver(running: Running): Promise<string> {
-  const { options, place, controlPlane } = running;
+  const { driver } = running.options;
   const address = socketAddress(running, 'driver');
-  const state = machinesDirectory(place.directory);
-  const own = ['--address', address, '--state-directory', state];
-  const args =
-    options.driver === 'local'
-      ? [...own, '--kubelet-binary', programPath(controlPlane, 'kubemark'), '--capacity', '500']
-      : [
-          ...own,
-          '--kubeconfig',
-          await controlPlane.connection.kubeconfigFor({ user: SIM_DRIVER_USER }),
-          '--node-leases',
-        ];
-  if (options.driver === 'local') {
-    const { endAll } = await import('../../pkg/drivers/local/end-all.ts');
-    running.undo.push(async () => void (await endAll(state)));
-    const endRecording = recordMachines(place.run, state);
-    running.undo.push(async () => endRecording());
-  }
-  start(running, `${options.driver}-driver`, path.join(root, `cmd/${options.driver}-driver/main.ts`), args);
+  const state = machinesDirectory(running.place.directory);
+  if (driver === 'local') await keepMachines(running, state);
+  if (driver === 'kwok') await startKwok(running);
+  const args = ['--address', address, '--state-directory', state, ...(await driverArguments(running, driver))];
+  start(running, `${driver}-driver`, path.join(root, `cmd/${driver}-driver/main.ts`), args);
   return address;
+}
+
+/** Where its machines come from, or go to. */
+async function driverArguments({ controlPlane }: Running, driver: DemoDriver): Promise<readonly string[]> {
+  if (driver === 'local') return ['--kubelet-binary', programPath(controlPlane, 'kubemark'), '--capacity', '500'];
+  const cluster = ['--kubeconfig', await controlPlane.connection.kubeconfigFor({ user: DRIVER_USERS[driver] })];
+  return driver === 'sim' ? [...cluster, '--node-leases'] : cluster;
+}
+
+/** Kubelets outlive their driver: they end with the demo, whatever becomes of that. */
+async function keepMachines({ place, undo }: Running, state: string): Promise<void> {
+  const { endAll } = await import('../../pkg/drivers/local/end-all.ts');
+  undo.push(async () => void (await endAll(state)));
+  const endRecording = recordMachines(place.run, state);
+  undo.push(async () => endRecording());
+}
+
+async function startKwok(running: Running): Promise<void> {
+  const { controlPlane, place } = running;
+  const config = await controlPlane.connection.kubeconfigFor({ user: KWOK_USER });
+  const program = programPath(controlPlane, 'kwok');
+  startProgram(running, 'kwok', kwokCommand({ program, kubeconfig: config, directory: place.directory }));
 }
 
 /** A socket's path may have 107 characters only; a checkout may lie deeper than that. */
@@ -250,17 +280,13 @@ const LEAN = ['--max-semi-space-size=2'];
 const MAX_RESTARTS = 5;
 
 function start(running: Running, name: string, script: string, args: readonly string[]): void {
+  startProgram(running, name, { program: process.execPath, args: [...LEAN, script, ...args] });
+}
+
+function startProgram(running: Running, name: string, command: Pick<KeepRunningOptions, 'program' | 'args'>): void {
   const { options, place, stop, undo } = running;
-  undo.push(
-    keepRunning({
-      name,
-      program: process.execPath,
-      args: [...LEAN, script, ...args],
-      logFile: path.join(place.directory, 'logs', `${name}.log`),
-      run: place.run,
-      ...keptBy(options, stop),
-    }),
-  );
+  const logFile = path.join(place.directory, 'logs', `${name}.log`);
+  undo.push(keepRunning({ name, ...command, logFile, run: place.run, ...keptBy(options, stop) }));
 }
 
 function keptBy(
@@ -313,7 +339,7 @@ function deadline({ stop, options }: Running, what: string): AbortSignal {
   return AbortSignal.any([stop.signal, late.signal]);
 }
 
-function programPath({ connection }: ControlPlane, name: 'kubectl' | 'kubemark'): string {
+function programPath({ connection }: ControlPlane, name: 'kubectl' | 'kubemark' | 'kwok'): string {
   const program = connection.programs[name];
   if (program === undefined) throw new DemoError(`${name} was not found: run npm run demo again to build it`);
   return program.path;

@@ -12,7 +12,7 @@ export const NAMESPACE = 'machinist';
 /** Name of the demo's MachineDeployment, and label value of its machines. */
 export const WORKERS = 'workers';
 
-/** The Deployment whose pods the autoscaled demo makes machines for. */
+/** The Deployment whose pods run on the machines; in the autoscaled demo, machines are made for them. */
 export const WEB = { name: 'web', cpu: '300m', podsPerMachine: 3 };
 
 /** To be read and copied from: no anchors, no folded lines. */
@@ -32,7 +32,7 @@ export function writeManifests(directory: string, options: DemoOptions, userData
     write('class-a.yaml', machineClass('workers-a', options.driver)),
     write('class-b.yaml', machineClass('workers-b', options.driver)),
     write('workers.yaml', machineDeployment(options)),
-    ...(options.autoscaler ? [write('web.yaml', web())] : []),
+    ...(hasPods(options) ? [write('web.yaml', web(options))] : []),
   ];
   write('broken-class.yaml', {
     ...machineClass('workers-b', options.driver),
@@ -79,7 +79,7 @@ function machineDeployment({ machines, autoscaler }: DemoOptions): unknown {
     spec: {
       replicas: autoscaler ? 0 : machines,
       selector: { matchLabels: labels },
-      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '10%', maxUnavailable: 0 } },
       template: {
         metadata: { labels },
         spec: {
@@ -95,8 +95,18 @@ function machineDeployment({ machines, autoscaler }: DemoOptions): unknown {
   };
 }
 
+/** Whether pods belong to what is shown. */
+export function hasPods({ autoscaler, driver }: DemoOptions): boolean {
+  return autoscaler || driver === 'kwok';
+}
+
+/** How many pods fill so many machines. */
+export function podsOn(machines: number): number {
+  return machines * WEB.podsPerMachine;
+}
+
 /** Three of its pods fit on a machine of one core. */
-function web(): unknown {
+function web({ autoscaler, machines }: DemoOptions): unknown {
   const labels = { app: WEB.name };
   const resources = { requests: { cpu: WEB.cpu, memory: '64Mi' } };
   return {
@@ -104,7 +114,7 @@ function web(): unknown {
     kind: 'Deployment',
     metadata: { name: WEB.name, namespace: 'default' },
     spec: {
-      replicas: 0,
+      replicas: autoscaler ? 0 : podsOn(machines),
       selector: { matchLabels: labels },
       template: {
         metadata: { labels },

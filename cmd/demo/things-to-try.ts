@@ -1,32 +1,43 @@
+import type { DemoDriver } from './command.ts';
+
 /** What the printed list needs to know. Paths as they are typed by the user. */
 export interface DemoPlaces {
   readonly kubectl: string;
   readonly kubeconfig: string;
   readonly directory: string;
-  readonly driver: 'local' | 'sim';
+  readonly driver: DemoDriver;
   readonly autoscaler: boolean;
+  /** How many there are now. */
+  readonly machines: number;
 }
 
-const MACHINES = '  k scale mcd workers --replicas=5        more machines; fewer with --replicas=2';
 const PODS = `  k -n default scale deployment web --replicas=6
                                           pods become machines; fewer pods: idle machines leave, as they do
                                           when you give "workers" more than pods need
   k get events --field-selector involvedObject.kind=MachineDeployment
                                           what the autoscaler asked for, and what became of it`;
 
-const MORE_MACHINES = `  k scale mcd workers --replicas=6        after the roll: the class is broken, new machines say why`;
 const MORE_PODS = `  k -n default scale deployment web --replicas=9
                                           after the roll: the class is broken; the autoscaler takes back what
                                           cannot be created, and tries again a while later`;
 
-/** The short list that the demo prints when its machines are up. */
-export function thingsToTry({ kubectl, kubeconfig, directory, driver, autoscaler }: DemoPlaces): string {
-  const killOne =
-    driver === 'local'
-      ? `
+const killKubelet = (directory: string): string => `
   kill -9 $(grep -h '"pid"' ${directory}/machines/vms/*/vm.json | head -1 | tr -dc 0-9)
-                                          a machine dies: Unknown after some 15 s, Failed 30 s later, replaced`
-      : '';
+                                          a machine dies: Unknown after some 15 s, Failed 30 s later, replaced`;
+const FAIL_NODE = `
+  k label $(k get nodes -o name | head -1) node-not-ready.stage.kwok.x-k8s.io=true
+                                          a Node fails: Unknown at once, Failed 30 s later, replaced, and its
+                                          pods run elsewhere
+  k -n default get pods -o wide           which pods run where`;
+
+/** In one column with the rest of the list. */
+function scaleTo(replicas: number, what: string): string {
+  return `${`  k scale mcd workers --replicas=${replicas}`.padEnd(42)}${what}`;
+}
+
+/** The short list that the demo prints when its machines are up. */
+export function thingsToTry({ kubectl, kubeconfig, directory, driver, autoscaler, machines }: DemoPlaces): string {
+  const killOne = { sim: '', local: killKubelet(directory), kwok: FAIL_NODE }[driver];
   return `
 Things to try in another terminal, in the same folder:
 
@@ -37,14 +48,14 @@ Things to try in another terminal, in the same folder:
   k describe mc --show-events             the story of each machine
   m describe machine $(k get mc -o name | head -1 | cut -d/ -f2)
                                           the same, explained: what it waits for, and what happens next
-${autoscaler ? PODS : MACHINES}
+${autoscaler ? PODS : scaleTo(machines + 2, `more machines; fewer with --replicas=${machines - 1}`)}
   k delete mc $(k get mc -o name | head -1 | cut -d/ -f2)
                                           drained, deleted, replaced${killOne}
   k patch mcd workers --type=merge -p '{"spec":{"template":{"spec":{"class":{"name":"workers-b"}}}}}'
-                                          rolled to another class, one machine at a time
+                                          rolled to another class, one machine at a time; of many, a tenth
   m rollout status workers                follows it; also: history, undo, pause, resume, restart
   k apply -f ${directory}/manifests/broken-class.yaml
-${autoscaler ? MORE_PODS : MORE_MACHINES}
+${autoscaler ? MORE_PODS : scaleTo(machines + 3, 'after the roll: the class is broken, new machines say why')}
   k apply -f ${directory}/manifests/class-b.yaml
                                           fixed: they come up, without a restart
 

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 
+import { demoCommand } from '../../cmd/demo/command.ts';
 import { deleteCommand } from '../../cmd/machinist/delete/command.ts';
 import { describeCommand } from '../../cmd/machinist/describe/command.ts';
 import { driverCommand } from '../../cmd/machinist/driver/command.ts';
@@ -34,7 +35,7 @@ const COMMANDS: readonly Command[] = [
   preflightCommand(),
   driverCommand(),
 ];
-const OPTIONS = [...COMMANDS, openStackDriverCommand()]
+const OPTIONS = [...COMMANDS, openStackDriverCommand(), demoCommand()]
   .flatMap((command) => [command, ...command.commands])
   .flatMap(({ options }) => options);
 const KNOWN_FLAGS = new Set([

@@ -54,7 +54,7 @@ describe('the command line', () => {
       args: ['--machines', 'x'],
       says: "option '--machines <n>' argument 'x' is invalid",
     },
-    { command: 'demo', args: ['--driver', 'x'], says: 'Allowed choices are local, sim.' },
+    { command: 'demo', args: ['--driver', 'x'], says: 'Allowed choices are local, sim, kwok.' },
     { command: 'demo', args: ['--forever'], says: "unknown option '--forever'" },
     { command: MANAGER, args: ['--nope'], says: "unknown option '--nope'" },
     { command: MACHINE, args: ['--port', 'http'], says: '--port: "http"' },

@@ -132,13 +132,14 @@ describe('the demo', () => {
     expect(remains(temporary)).toEqual([]);
   });
 
-  test('checks itself with a simulated cloud, tells of the end of each machine, and ends with code 0', async () => {
-    await using program = demo('--once', '--driver', 'sim', '--machines', '20');
+  test('checks itself with Nodes of kwok and pods on them, tells of the end of each machine, and ends with code 0', async () => {
+    await using program = demo('--once', '--driver', 'kwok', '--machines', '20');
 
     const { code, stdout, stderr } = await program.ended();
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(UP);
+    expect(stdout).toContain('60 pods run on 20 Node(s), and one process, kwok, plays all their kubelets');
     expect(stdout.match(/^ +[\d.]+ s +workers-\S+ +Gone$/gm)).toHaveLength(20);
     expect(remains(temporary)).toEqual([]);
   });

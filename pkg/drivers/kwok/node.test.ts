@@ -37,7 +37,7 @@ describe('the Node of a VM', () => {
     { without: 'kwok.machine.sapcloud.io/cluster', tag: { cluster: '' } },
     { without: 'kwok.machine.sapcloud.io/class', tag: { className: '' } },
     { without: 'kwok.machine.sapcloud.io/machine-uid', tag: { machineUID: undefined } },
-    // kwok has let it go: a machine that is off.
+    // kwok leaves it alone: a machine that is off.
     { without: 'kwok.x-k8s.io/node', tag: {} },
   ])('is a VM without $without, too', ({ without, tag }) => {
     expect(vmOf(served({ without }))).toEqual({ ...vm, ...tag });
@@ -82,6 +82,18 @@ describe('the Node of a VM', () => {
       'kwok.machine.sapcloud.io/namespace': 'shoot',
       pool: 'a',
     });
+  });
+
+  test.each([
+    { gpu: '0', resources: {} },
+    { gpu: 8, resources: { 'nvidia.com/gpu': '8' } },
+    { gpu: 'many', resources: {} },
+  ])('has GPUs by the name that Nodes give them: $gpu are $resources', ({ gpu, resources }) => {
+    const nodeTemplate = { capacity: { gpu }, instanceType: '', region: '', zone: '' };
+
+    const { status } = nodeOf(vm, { ...machineClass, nodeTemplate }, nothing);
+
+    expect(status?.capacity).toEqual({ cpu: '4', memory: '16Gi', pods: '110', ...resources });
   });
 
   test('cannot lose its tag to a label of the provider spec', () => {

@@ -1,4 +1,5 @@
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import { isQuantity, quantitiesEqual } from '../../apis/quantity.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { New } from '../../kube/client.ts';
 import type { StrategicPatch } from '../../kube/patch.ts';
@@ -30,8 +31,7 @@ export function nodeNameIn(providerID: string): string | undefined {
  */
 export function nodeOf(vm: TaggedVM, machineClass: MachineClass, spec: KwokProviderSpec): New<Node> {
   const { capacity: ofClass = {}, ...template } = machineClass.nodeTemplate ?? {};
-  const given = Object.entries(ofClass).map(([name, quantity]) => [name, String(quantity)] as const);
-  const capacity = { ...CAPACITY, ...Object.fromEntries(given), ...spec.capacity };
+  const capacity = { ...CAPACITY, ...capacityOf(ofClass), ...spec.capacity };
   return {
     metadata: {
       name: vm.machineName,
@@ -52,6 +52,13 @@ export function nodeOf(vm: TaggedVM, machineClass: MachineClass, spec: KwokProvi
     spec: { providerID: vm.providerID },
     status: { capacity, allocatable: capacity },
   };
+}
+
+/** GPUs, which the class spells in its own way and sets to 0 where there are none, as Nodes do. */
+function capacityOf(ofClass: Readonly<Record<string, string | number>>): Record<string, string> {
+  const { gpu = '0', ...rest } = ofClass;
+  const all = isQuantity(gpu) && !quantitiesEqual(gpu, 0) ? { ...rest, 'nvidia.com/gpu': gpu } : rest;
+  return Object.fromEntries(Object.entries(all).map(([name, quantity]) => [name, String(quantity)]));
 }
 
 /** What a cloud says of a Node by labels, as far as the class does. */
@@ -81,10 +88,5 @@ export function vmOf({ metadata, spec }: Node): TaggedVM | undefined {
   };
 }
 
-/**
- * What makes a VM a mere Node: for one that is deleted and held by a finalizer. kwok leaves it alone from then on, as a kubelet whose
- * VM has gone.
- */
-export const WITHOUT_VM: StrategicPatch<Node> = {
-  metadata: { labels: { [NAMESPACE_LABEL]: null }, annotations: { [KWOK_ANNOTATION]: null } },
-};
+/** What makes a VM a mere Node: for one that is deleted and held by a finalizer. */
+export const WITHOUT_VM: StrategicPatch<Node> = { metadata: { labels: { [NAMESPACE_LABEL]: null } } };
