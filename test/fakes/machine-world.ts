@@ -14,6 +14,7 @@ import { FakeClock } from './fake-clock.ts';
 import type { ClassSecrets } from '../../pkg/controllers/class-secrets/secret-contents.ts';
 import { secretIndex } from '../../pkg/indexes/secret-references.ts';
 import { MACHINE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/indexes/owner-index.ts';
 import type { TokenAccess } from '../../pkg/controllers/machine/tokens/bootstrap-tokens.ts';
 import type { ActivityResults } from '../../pkg/controllers/machine/calls/results.ts';
 import type { MachineContext, MachineStep } from '../../pkg/controllers/machine/context.ts';
@@ -59,8 +60,11 @@ export class FakeWorld {
   readonly warnings: { readonly message: string; readonly fields: LogFields }[] = [];
   readonly clock = new FakeClock();
   readonly pace = new ReplacementPace({ clock: this.clock });
-  readonly machines = new Store<Machine>(MACHINE_INDEXES);
-  readonly owners = { sets: new Store<MachineSet>(), deployments: new Store<MachineDeployment>() };
+  readonly machines = new Store<Machine>({ ...MACHINE_INDEXES, [CONTROLLER_INDEX]: controllerIndex });
+  readonly owners = {
+    sets: new Store<MachineSet>({ [CONTROLLER_INDEX]: controllerIndex }),
+    deployments: new Store<MachineDeployment>(),
+  };
   readonly budget = new ReplacementBudget({ machines: this.machines, owners: {} });
   readonly classes = new Store<MachineClass>();
   readonly labelPolicies = new Store<NodeLabelPolicy>();
@@ -101,6 +105,7 @@ export class FakeWorld {
   trustedForMs: (clusters: readonly Cluster[]) => number = () => 24 * 60 * MINUTE;
   /** What becomes of VMs that no Machine has. */
   leftVMs: MachineStepsDeps['leftVMs'] = 'deleted';
+  holdsScaleDown = true;
   readonly settings: { -readonly [name in keyof MachineSettings]: MachineSettings[name] } = { ...SETTINGS };
   writes = 0;
   #version = 100;
@@ -222,6 +227,7 @@ export class FakeWorld {
       pace: this.pace,
       owners: this.owners,
       leftVMs: this.leftVMs,
+      holdsScaleDownDuringRollout: this.holdsScaleDown,
       readMachine: (machine) => {
         const key = keyOf(machine);
         return Promise.resolve(this.liveMachines.has(key) ? this.liveMachines.get(key) : machines.get(key));

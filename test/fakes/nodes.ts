@@ -4,6 +4,7 @@ import { Store } from '../../pkg/cache/store.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
 import type { NodeAccess } from '../../pkg/controllers/machines/node-access.ts';
 import { goesWith } from '../../pkg/controllers/machines/node-owner.ts';
+import { ApiError } from '../../pkg/kube/errors.ts';
 import type { Target } from '../../pkg/targets/targets.ts';
 
 /** Nodes in memory; what is done to them is noted in `done`. */
@@ -19,6 +20,8 @@ export class FakeNodes implements NodeAccess {
   readonly done: string[] = [];
   readonly patches: Record<string, unknown>[] = [];
   failure: unknown;
+  /** Patches of Nodes that a webhook refuses. */
+  refuses: (change: Record<string, unknown>) => boolean = () => false;
   /** What deletions of VolumeAttachments fail with. */
   detachFailure: unknown;
   /** Whether patches change the cached Node, as the API server would. */
@@ -49,6 +52,7 @@ export class FakeNodes implements NodeAccess {
 
   patch(node: Node, change: Record<string, unknown>): Promise<void> {
     if (this.failure !== undefined) return Promise.reject(this.failure);
+    if (this.refuses(change)) return Promise.reject(new ApiError(422, 'Invalid', 'refused'));
     this.done.push(`patch ${node.metadata.name}`);
     this.patches.push(change);
     if (this.keepsPatches) this.#keep(node, change);

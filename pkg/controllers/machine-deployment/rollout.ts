@@ -1,6 +1,7 @@
 import { revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { keyOf } from '../../apis/meta.ts';
+import { isActiveSet } from '../replicas/rollout-hold.ts';
 import { cleanUpSets } from './cleanup.ts';
 import { createNewSet, isFailure } from './create-set.ts';
 import { couldNotMarkNodes } from './events.ts';
@@ -98,7 +99,7 @@ export async function markNodesOfRollout(
   { taint = false, ...onOld }: Pick<Marks, 'taint' | 'candidate'>,
 ): Promise<Marked> {
   const { deps, world, signal } = pass;
-  const active = world.oldSets.filter((set) => (set.spec.replicas ?? 0) > 0 && world.machinesOf(set).length > 0);
+  const active = world.oldSets.filter((set) => isActiveSet(set, deps.machines));
   if (active.length === 0) return ALL_MARKED;
   const hold = deps.holdsScaleDownDuringRollout ? { holdScaleDown: true } : {};
   let marked = ALL_MARKED;

@@ -1,11 +1,13 @@
 import { expect, test } from '@jest/globals';
 
-import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
+import { machine, machineDeployment, machineSet, node } from '../../../test/builders.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { KubeObject } from '../../apis/meta.ts';
+import type { Node } from '../../apis/wire.ts';
 import type { ChangeHandler, Informer } from '../../cache/lister.ts';
 import { Store } from '../../cache/store.ts';
+import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { wakeMachineDeployments } from './wake.ts';
 
@@ -61,4 +63,39 @@ test.each([
   const want = new Set(wakes ? [`default/${deployment.metadata.name}`] : []);
   expect(atBeginning).toEqual(want);
   expect(new Set(woken)).toEqual(want);
+});
+
+test.each([
+  {
+    what: 'is kept from the autoscaler',
+    by: 'cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm',
+    wakes: true,
+  },
+  { what: 'is annotated by anybody', by: 'example.com/note', wakes: false },
+])('a Node that $what wakes the MachineDeployment: $wakes', ({ by, wakes }) => {
+  const deployment = machineDeployment();
+  const set = machineSet((s) => {
+    s.metadata.ownerReferences = [controllerReference(deployment, API_VERSION, 'MachineDeployment')];
+  });
+  const [deployments, sets, nodes] = [new Filled(), new Filled(), new Filled<Node>()];
+  const machines = new Filled<Machine>(MACHINE_INDEXES);
+  deployments.put(deployment);
+  sets.put(set);
+  machines.put(
+    machine((m) => {
+      m.metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+    }),
+  );
+  nodes.put(node());
+  const woken: string[] = [];
+  const caches = { machineDeployments: deployments.informer, machineSets: sets.informer, machines: machines.informer };
+  wakeMachineDeployments(
+    caches as unknown as Parameters<typeof wakeMachineDeployments>[0],
+    { all: () => [{ nodes: nodes.informer }] } as unknown as Parameters<typeof wakeMachineDeployments>[1],
+    { add: (key) => void woken.push(key), addAfter: () => undefined },
+  );
+
+  nodes.see(node((n) => Object.assign(n.metadata, { resourceVersion: '9', annotations: { [by]: 'true' } })));
+
+  expect(woken).toEqual(wakes ? ['default/deployment-1'] : []);
 });

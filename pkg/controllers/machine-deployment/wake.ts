@@ -2,6 +2,7 @@ import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
   NODE_LABEL,
+  SCALE_DOWN_DISABLED_BY_US_ANNOTATION,
   SELECTED_FOR_UPDATE_LABEL,
   UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
@@ -82,10 +83,16 @@ function countsAlike(old: Machine, current: Machine): boolean {
   );
 }
 
-/** Whether a Node is as far in its update as before; its other news reach us by way of its Machine. */
+/**
+ * Whether a Node is as far in its update as before, and as much kept from the autoscaler: one that joined when a rollout was about to end
+ * may get that later. Its other news reach us by way of its Machine.
+ */
 function isUpdatedAlike(old: Node, current: Node): boolean {
   const labels = [CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL, UPDATE_RESULT_LABEL];
+  const isHeld = ({ metadata }: Node): boolean =>
+    metadata.annotations?.[SCALE_DOWN_DISABLED_BY_US_ANNOTATION] !== undefined;
   return (
+    isHeld(old) === isHeld(current) &&
     labels.every((label) => old.metadata.labels?.[label] === current.metadata.labels?.[label]) &&
     inPlaceReason(old) === inPlaceReason(current)
   );

@@ -69,6 +69,8 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     clock,
     settings: config.machine,
     leftVMs: leftVMsUnder(config),
+    // Nobody else would take it away again.
+    holdsScaleDownDuringRollout: config.controllers.has('machine-deployment') && config.sets.annotateForAutoscaler,
   });
   replacementMetrics(
     registry,

@@ -87,6 +87,8 @@ export interface MachineStepsDeps extends ClassSources, MachineAccess {
   readonly clock: Clock;
   readonly settings: MachineSettings;
   readonly leftVMs: LeftVMs;
+  /** See node-sync. */
+  readonly holdsScaleDownDuringRollout: boolean;
   /** Uniform in [0, 1); spreads retries. */
   readonly random?: () => number;
 }

@@ -16,6 +16,8 @@ import type { Lister } from '../../../cache/lister.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { belongsTo } from '../../machines/node-owner.ts';
+import type { Owners } from '../../machines/owners.ts';
+import { joinsRollout } from '../../replicas/rollout-hold.ts';
 import {
   ALL_CHANGES,
   describeRefusals,
@@ -30,6 +32,7 @@ import type { News } from '../news.ts';
 import type { LostNodes } from './lost-nodes.ts';
 import { capacityChange, type CapacityChange } from './node-capacity.ts';
 import { applyInParts } from './node-parts.ts';
+import { scaleDownHold } from './scale-down-hold.ts';
 import { nodeChange, OWN_ENTRIES, templateEntries, type NodeChange } from './node-template.ts';
 
 /** Pause before what was refused is tried again: after the first time, doubled with each further one up to the longest. */
@@ -49,6 +52,9 @@ interface Deps {
   readonly labelPolicies: Pick<Lister<NodeLabelPolicy>, 'list'>;
   readonly news: News;
   readonly lostNodes: LostNodes;
+  readonly owners: Owners;
+  /** Whether Nodes are kept from the autoscaler's scale-down while a rollout is on, by a MachineDeployment that this process looks after. */
+  readonly holdsScaleDownDuringRollout: boolean;
 }
 
 /** What this process knows of a Node for which the API server refuses something. */
@@ -227,10 +233,18 @@ function changeOf(
   without: ReadonlySet<string>,
 ): NodeChange | undefined {
   const change = nodeChange(allowedOf(deps, ctx, node), node, without);
-  if (capacity?.record === undefined) return change;
-  const annotations = { ...(change?.metadata['annotations'] as object | undefined) };
-  const recorded = { ...annotations, [LAST_APPLIED_CAPACITY_ANNOTATION]: capacity.record };
-  return { taints: change?.taints, metadata: { ...change?.metadata, annotations: recorded } };
+  const more = {
+    ...(capacity?.record !== undefined && { [LAST_APPLIED_CAPACITY_ANNOTATION]: capacity.record }),
+    // With the very first marks of a Node; a refusal of it must not keep the others from being tried in parts.
+    ...(without.size === 0 && change?.metadata.finalizers !== undefined && holdOfRollout(deps, ctx, node)),
+  };
+  if (Object.keys(more).length === 0) return change;
+  const annotations = { ...(change?.metadata['annotations'] as object | undefined), ...more };
+  return { taints: change?.taints, metadata: { ...change?.metadata, annotations } };
+}
+
+function holdOfRollout(deps: Own, { machine }: MachineContext, node: Node): Record<string, string> | undefined {
+  return deps.holdsScaleDownDuringRollout && joinsRollout(machine, deps) ? scaleDownHold(node) : undefined;
 }
 
 /**
