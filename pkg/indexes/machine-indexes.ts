@@ -3,11 +3,15 @@ import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { Node, VolumeAttachment } from '../apis/wire.ts';
 import type { IndexFunctions } from '../cache/store.ts';
 
-/** Indexes of Machines that lookups need: by label `node`, by provider id, by name. */
+/** Value of index `unrecorded`. */
+export const UNRECORDED = 'true';
+
+/** Indexes of Machines that lookups need: by label `node`, by provider id, by name, and those that have recorded no VM. */
 export const MACHINE_INDEXES = {
   node: ({ metadata }) => present(metadata.labels?.[NODE_LABEL]),
   providerID: ({ spec }) => present(spec?.providerID),
   name: ({ metadata }) => [metadata.name],
+  unrecorded: ({ spec }) => ((spec?.providerID ?? '') === '' ? [UNRECORDED] : []),
 } satisfies IndexFunctions<Machine>;
 
 /** Indexes of Nodes: by provider id, and by the Machine's name that they show. */

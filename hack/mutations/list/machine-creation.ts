@@ -806,7 +806,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/identity/confirmation.ts',
-    from: '|| !isAnyOpen(machines.list(), machine)',
+    from: '|| !isAnyOpen(machines, machine)',
     to: '',
     why: "Each creation costs two looks at the provider although no VM can be another machine's.",
     tests: ['pkg/controllers/machine/identity/confirmation.test.ts'],

@@ -1,8 +1,8 @@
-import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { VirtualMachine } from '../../../driver/driver.ts';
-import type { Lister } from '../../../cache/lister.ts';
 import { DriverError } from '../../../driver/error.ts';
+import { UNRECORDED } from '../../../indexes/machine-indexes.ts';
+import type { KnownMachines } from '../../machines/node-owner.ts';
 import { isSameVM } from '../../machines/same-vm.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
 import { rivalFor, type VMIdentity } from './identity-claims.ts';
@@ -20,14 +20,14 @@ import { rivalFor, type VMIdentity } from './identity-claims.ts';
  * | one has recorded none                | another VM or Node, finished or not | refused, and asked again      |
  */
 export async function requireConfirmed(
-  { machines }: { readonly machines: Lister<Machine> },
+  { machines }: { readonly machines: KnownMachines },
   { nodes, log }: Pick<MachineContext, 'nodes' | 'log'>,
   { driver, machineClass, secretData }: ResolvedClass,
   machine: Machine,
   told: VMIdentity,
   signal: AbortSignal,
 ): Promise<void> {
-  if (rivalFor(told, machine, machines, nodes) !== undefined || !isAnyOpen(machines.list(), machine)) return;
+  if (rivalFor(told, machine, machines, nodes) !== undefined || !isAnyOpen(machines, machine)) return;
   const seen = await driver.getStatus({ machine, machineClass, secretData }, signal).catch(resultOf);
   if (!contradicts(told, seen)) return;
   log.warn({ told: textOf(told), seen: textOf(seen) }, 'driver gave two identities for a VM');
@@ -46,8 +46,8 @@ export function contradicts(told: VMIdentity, seen: Partial<VMIdentity>): boolea
 }
 
 /** Whether a Machine other than this one may have a VM that it has not recorded. */
-function isAnyOpen(machines: readonly Machine[], { metadata: { uid } }: Machine): boolean {
-  return machines.some(({ metadata, spec }) => metadata.uid !== uid && providerIDOf({ spec }) === '');
+function isAnyOpen(machines: KnownMachines, { metadata: { uid } }: Machine): boolean {
+  return machines.byIndex('unrecorded', UNRECORDED).some(({ metadata }) => metadata.uid !== uid);
 }
 
 function resultOf(err: unknown): Partial<VirtualMachine> {
