@@ -9,6 +9,7 @@ import type { Connection } from '../control-plane/connection.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { type Identity, writeKubeconfig } from '../control-plane/kubeconfig.ts';
 import { freePort } from '../control-plane/ports.ts';
+import { LeaseGaps } from './lease-gaps.ts';
 import { type Launch, type Program, startProgram } from './programs.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -36,7 +37,7 @@ export interface BedOptions {
 /** A real control plane, the simulated cloud (create 0.2 s, join 0.5 s, delete 0.2 s) and the manager, a process each, under measurement. */
 export interface Bed extends AsyncDisposable {
   readonly api: Api;
-  readonly connection: Connection;
+  readonly leases: LeaseGaps;
   readonly cloud: ControlClient;
   /** Where the manager serves its metrics. */
   readonly port: number;
@@ -107,10 +108,11 @@ export async function startBed(options: BedOptions): Promise<Bed> {
   let manager = startManager();
   opening.defer(() => manager.stop());
   const others = { driver: driver.pid, 'kube-apiserver': plane.apiserver.pid ?? 0, etcd: plane.etcd.pid ?? 0 };
+  const leases = opening.use(new LeaseGaps(connection));
   const disposables = opening.move();
   return {
     api,
-    connection,
+    leases,
     cloud,
     port,
     logs,

@@ -5,10 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import PQueue from 'p-queue';
 
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { fixedEndpoint } from '../control-plane/fixed-endpoint.ts';
-import { HttpLeaseClient } from '../../pkg/kube/lease-client.ts';
-import { Transport } from '../../pkg/kube/transport.ts';
 import type { Api } from '../control-plane/api.ts';
 import { applyManifests, parseManifests } from '../control-plane/apply.ts';
 import { number, readOptions, text } from '../options.ts';
@@ -31,37 +27,13 @@ const { nodes, machines, burners, built } = readOptions(
     built: text('folder with compiled programs to run, as `npm run build` makes them; the sources otherwise'),
   },
 );
-const LEASES = ['machine-controller', 'machine-controller-manager'];
 const PADDING = 'x'.repeat(4_000);
 const STARTUP_MS = 20_000;
 
 await using bed = await startBed({ built, managerNodeFlags: MANIFEST_FLAGS.split(' '), credentials: 'user' });
-const { api, logs, loopDelayFile } = bed;
-const { url, ca, admin } = bed.connection;
+const { api, logs, loopDelayFile, leases } = bed;
 await applyManifests(api, parseManifests(WORKLOAD));
 const burning = Array.from({ length: burners }, () => spawn(process.execPath, ['-e', 'for(;;);']));
-
-/** When each Lease was renewed, by its own `renewTime`. */
-const renewals = new Map<string, number[]>(LEASES.map((name) => [name, []]));
-const transport = new Transport({
-  endpoint: fixedEndpoint(url, { tls: { ca, cert: admin.certificate, key: admin.key } }),
-  clock: new SystemClock(),
-  userAgent: 'bench',
-});
-const watching = new AbortController();
-
-async function watch(name: string): Promise<void> {
-  const client = new HttpLeaseClient({ transport, namespace: 'machinist' });
-  while (!watching.signal.aborted) {
-    try {
-      for await (const { spec } of client.watch(name, watching.signal)) {
-        if (spec?.renewTime && spec.holderIdentity) renewals.get(name)?.push(Date.parse(spec.renewTime));
-      }
-    } catch {
-      await sleep(100);
-    }
-  }
-}
 
 async function addNodes(to: Api, count: number): Promise<void> {
   const queue = new PQueue({ concurrency: 16 });
@@ -80,21 +52,19 @@ async function addNodes(to: Api, count: number): Promise<void> {
 }
 
 async function measure(what: string, work: () => Promise<unknown>): Promise<void> {
-  for (const times of renewals.values()) times.splice(0, times.length - 1);
+  leases.reset();
   const pid = bed.pids.manager;
   const cpu = usageOf(pid).cpuSeconds;
   const begun = secondsIn(loopDelayFile);
   await work();
-  const gaps = [...renewals.values()].map((times) => Math.max(...times.slice(1).map((at, i) => at - (times[i] ?? at))));
   const { peakMB, residentMB, cpuSeconds } = usageOf(pid);
   const delay = worstSince(loopDelayFile, begun);
-  console.log(`${what}: longest between renewals ${gaps.join(', ')} ms; event loop late by up to ${delay} ms`);
+  console.log(`${what}: longest between renewals ${leases.longestMs()} ms; event loop late by up to ${delay} ms`);
   console.log(
     `  peak ${peakMB.toFixed(0)} MB, now ${residentMB.toFixed(0)} MB, CPU ${(cpuSeconds - cpu).toFixed(1)} s`,
   );
 }
 
-const watches = LEASES.map(watch);
 try {
   await sleep(STARTUP_MS / 2);
   await measure('nodes arrive', async () => {
@@ -109,7 +79,4 @@ try {
   console.log(`leadership lost: ${lost} times`);
 } finally {
   for (const burner of burning) burner.kill('SIGKILL');
-  watching.abort(new Error('the end'));
-  await Promise.all(watches);
-  await transport.close();
 }

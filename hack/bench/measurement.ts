@@ -8,6 +8,8 @@ export interface Measurement {
   readonly requests: Readonly<Record<string, number>>;
   /** Passes by controller. */
   readonly passes: Readonly<Record<string, number>>;
+  /** Keys that waited more than a second for a worker, by queue. */
+  readonly lateKeys: Readonly<Record<string, number>>;
   /** VMs that were made and removed, and how many had to be. */
   readonly vms: {
     readonly created: number;
@@ -17,6 +19,8 @@ export interface Measurement {
   };
   /** How late the manager's event loop was at worst, in milliseconds. */
   readonly loopDelayMs: number;
+  /** The longest time between two renewals of a Lease, in milliseconds. */
+  readonly leaseGapMs: number;
   readonly processes: Readonly<Record<string, ProcessCost>>;
   /** Seconds that the API server takes for the same writes when nobody decides anything; undefined where that was not measured. */
   readonly ceilingSeconds?: number;

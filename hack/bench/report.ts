@@ -13,7 +13,9 @@ const COLUMNS: readonly (readonly [string, (one: Measurement) => string])[] = [
   ['passes each', (one) => each(one, sumOf(one.passes), 1)],
   ['VMs +/-', ({ vms }) => `${vms.created}/${vms.deleted}`],
   ['needless', ({ vms }) => String(needlessVMs(vms))],
+  ['waits > 1 s', ({ lateKeys }) => String(sumOf(lateKeys))],
   ['loop ms', ({ loopDelayMs }) => loopDelayMs.toFixed(0)],
+  ['Lease ms', ({ leaseGapMs }) => leaseGapMs.toFixed(0)],
   ['manager CPU ms each', (one) => each(one, 1_000 * cpuOf(one, 'manager'), 1)],
   ['API server CPU ms each', (one) => each(one, 1_000 * (cpuOf(one, 'kube-apiserver') + cpuOf(one, 'etcd')), 1)],
   ['manager MB', ({ processes }) => (processes['manager']?.peakMB ?? 0).toFixed(0)],
@@ -46,6 +48,7 @@ export function detailsOf(one: Measurement): string {
     `${one.scenario}, ${one.machines} machines: ${one.seconds.toFixed(1)} s`,
     ...listed(one.requests, (key) => key),
     ...listed(one.passes, (key) => `passes of ${key}`),
+    ...listed(one.lateKeys, (key) => `keys of ${key} that waited more than a second`),
     ...Object.entries(one.processes).map(used),
   ].join('\n');
 }

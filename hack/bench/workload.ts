@@ -48,7 +48,7 @@ spec:
 /** The MachineDeployment that most is done with. */
 export const MAIN = 'bench';
 /** Some more, to share the machines between. */
-export const MANY: readonly string[] = Array.from({ length: 10 }, (_, i) => `bench-${i}`);
+export const MANY: readonly string[] = Array.from({ length: 50 }, (_, i) => `bench-${i}`);
 
 /** All of it. */
 export const WORKLOAD = CLASSES + [MAIN, ...MANY].map(deployment).join('');

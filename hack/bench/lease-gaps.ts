@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { HttpLeaseClient } from '../../pkg/kube/lease-client.ts';
+import { Transport } from '../../pkg/kube/transport.ts';
+import type { Connection } from '../control-plane/connection.ts';
+import { fixedEndpoint } from '../control-plane/fixed-endpoint.ts';
+
+const LEASES = ['machine-controller', 'machine-controller-manager'];
+
+/** How long Leases go without being renewed, by their own `renewTime`: every 2 s is asked for, 10 s end leadership. */
+export class LeaseGaps implements AsyncDisposable {
+  readonly #transport: Transport;
+  readonly #end = new AbortController();
+  readonly #watches: readonly Promise<void>[];
+  readonly #renewals = new Map<string, number[]>(LEASES.map((name) => [name, []]));
+
+  constructor({ url, ca, admin }: Pick<Connection, 'url' | 'ca' | 'admin'>) {
+    this.#transport = new Transport({
+      endpoint: fixedEndpoint(url, { tls: { ca, cert: admin.certificate, key: admin.key } }),
+      clock: new SystemClock(),
+      userAgent: 'bench',
+    });
+    this.#watches = LEASES.map((name) => this.#watch(name));
+  }
+
+  /** Forgets all renewals but the last of each Lease: what is asked for counts from there. */
+  reset(): void {
+    for (const times of this.#renewals.values()) times.splice(0, times.length - 1);
+  }
+
+  /** The longest time between two renewals of one Lease, in milliseconds; 0 before the second. */
+  longestMs(): number {
+    const gaps = [...this.#renewals.values()].flatMap((times) => times.slice(1).map((at, i) => at - (times[i] ?? at)));
+    return Math.max(0, ...gaps);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end.abort(new Error('the end'));
+    await Promise.all(this.#watches);
+    await this.#transport.close();
+  }
+
+  async #watch(name: string): Promise<void> {
+    const client = new HttpLeaseClient({ transport: this.#transport, namespace: 'machinist' });
+    while (!this.#end.signal.aborted) {
+      try {
+        for await (const { spec } of client.watch(name, this.#end.signal)) {
+          if (spec?.renewTime && spec.holderIdentity) this.#renewals.get(name)?.push(Date.parse(spec.renewTime));
+        }
+      } catch {
+        await sleep(100); // not there yet, or the end
+      }
+    }
+  }
+}
