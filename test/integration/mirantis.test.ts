@@ -23,44 +23,10 @@ import {
 import { secret } from '../builders.ts';
 import { privateControlPlane } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
+import { DOCUMENTED_MACHINE } from './documented-machine.ts';
 import { MachineWorld } from './machine-world.ts';
 
 const PATIENCE = { timeoutMs: 90_000 };
-
-/** The two examples of the documentation of Mirantis Container Cloud, joined. */
-const DOCUMENTED = `
-apiVersion: cluster.k8s.io/v1alpha1
-kind: Machine
-metadata:
-  name: example-control-plane
-  namespace: example-ns
-  annotations:
-    openstack-floating-ip-address: 172.16.246.182
-  labels:
-    kaas.mirantis.com/provider: openstack
-    kaas.mirantis.com/region: eu
-    cluster.sigs.k8s.io/cluster-name: example-cluster
-    cluster.sigs.k8s.io/control-plane: "true" # remove for worker
-spec:
-  providerSpec:
-    value:
-      apiVersion: openstackproviderconfig.k8s.io/v1alpha1
-      kind: OpenstackMachineProviderSpec
-      availabilityZone: nova
-      flavor: kaas.small
-      image: bionic-server-cloudimg-amd64-20200724
-      securityGroups:
-        - kaas-sg-ctrl-abcdefgh-0123-4567-890a-0a1b2c3d4e5f
-        - kaas-sg-glob-abcdefgh-0123-4567-890a-0a1b2c3d4e5f
-      nodeLabels:
-      - key: openstack-control-plane
-        value: enabled
-      bootFromVolume:
-         enabled: true
-         volumeSize: 120
-      delete: false
-      deletionPolicy: graceful
-`;
 
 const SETTINGS = {
   region: 'RegionOne',
@@ -145,7 +111,7 @@ async function apply(manifest: object): Promise<void> {
 
 /** The documented Machine in the namespace of the test, with changes. */
 function documented(name?: string, value: object = {}): Manifest & { readonly spec: unknown } {
-  const [manifest] = parseManifests(DOCUMENTED) as [Manifest & { spec: { providerSpec: { value: object } } }];
+  const [manifest] = parseManifests(DOCUMENTED_MACHINE) as [Manifest & { spec: { providerSpec: { value: object } } }];
   const metadata = { ...manifest.metadata, namespace: world.namespace, name: name ?? manifest.metadata.name };
   const spec = { providerSpec: { value: { ...manifest.spec.providerSpec.value, ...value } } };
   return { ...manifest, metadata, spec };

@@ -37,7 +37,7 @@ const ALONE = ['-I', '-S'] as const;
 
 /**
  * A real OpenStack of this process: Keystone, Glance, Neutron, Placement and Nova, whose compute hosts have hypervisors that boot
- * nothing. It takes 10 s and 0.7 GB, and leaves nothing behind. Zones: `large`, `small` (10 vCPUs), `slow`, `broken`. Cinder is
+ * nothing. It takes 10 s and 0.7 GB, and leaves nothing behind. Zones: `nova`, `small` (10 vCPUs), `slow`, `broken`. Cinder is
  * started by those who `revive` it.
  */
 export class Bed implements AsyncDisposable {
@@ -128,7 +128,7 @@ class Place implements AsyncDisposable {
       adminPassword: randomBytes(12).toString('hex'),
       servicePassword: randomBytes(12).toString('hex'),
       tokenSeconds: 3_600,
-      hosts: { large: 'Large', small: 'Small', slow: 'Slow', broken: 'Broken' },
+      hosts: { nova: 'Large', small: 'Small', slow: 'Slow', broken: 'Broken' },
       packages: join(packages, 'root/usr/lib/python3/dist-packages'),
     };
     const folder = run.directory;

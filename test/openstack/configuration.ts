@@ -154,6 +154,8 @@ export function configurationOf(settings: BedSettings, folder: string): Readonly
       storage_availability_zone: Object.keys(settings.hosts)[0] ?? '',
       glance_api_servers: `http://127.0.0.1:${ports.glance}`,
       periodic_fuzzy_delay: 0,
+      // Of several services in one process only the last one reports that it is up.
+      service_down_time: 1_000_000,
     },
     disks: { volume_driver: 'machinist_bed.disks.Disks', volume_backend_name: 'disks' },
     database: database('cinder'),

@@ -1,4 +1,4 @@
-import { afterAll } from '@jest/globals';
+import { afterAll, beforeAll, describe } from '@jest/globals';
 
 import { describeContract } from '../drivers/contract.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
@@ -50,6 +50,15 @@ describeRefusals(bed);
 describeConnections(bed);
 describeLostAnswers(bed);
 describeScale(bed, 20);
-describeVolumes(bed);
-describeManager(bed);
+describe('with Cinder', () => {
+  beforeAll(async () => {
+    await bed.revive('cinder');
+  });
+  afterAll(async () => {
+    await bed.kill('cinder');
+  });
+
+  describeVolumes(bed);
+  describeManager(bed);
+});
 describeOutages(bed);

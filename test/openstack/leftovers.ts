@@ -8,7 +8,9 @@ export interface SeenServer {
   readonly name: string;
   readonly status: string;
   readonly metadata: Readonly<Record<string, string>>;
-  readonly addresses: Readonly<Record<string, readonly { readonly addr: string }[]>>;
+  readonly addresses: Readonly<
+    Record<string, readonly { readonly addr: string; readonly 'OS-EXT-IPS:type': string }[]>
+  >;
   readonly tags: readonly string[];
 }
 
@@ -22,6 +24,20 @@ export interface SeenPort {
   readonly tags: readonly string[];
   readonly security_groups: readonly string[];
   readonly allowed_address_pairs: readonly { readonly ip_address: string }[];
+}
+
+/** A volume, as much of it as tests look at. */
+export interface SeenVolume {
+  readonly id: string;
+  readonly name: string;
+  readonly size: number;
+  readonly status: string;
+  readonly bootable: string;
+  readonly volume_type: string;
+  readonly description: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly volume_image_metadata?: { readonly image_name: string };
+  readonly attachments: readonly { readonly server_id: string }[];
 }
 
 /** What a project has that costs something. */
@@ -49,6 +65,12 @@ export async function belongingsOf({ user }: Pick<Bed, 'user'>): Promise<Belongi
     ports: ports.filter(({ device_owner: owner }) => !owner.startsWith('network:')),
     floatingIPs: floatingips,
   };
+}
+
+/** All volumes of the driver's project, where Cinder runs. */
+export async function volumesOf({ user }: Pick<Bed, 'user'>): Promise<readonly SeenVolume[]> {
+  const path = `/v3/${user.projectID}/volumes/detail`;
+  return (await user.call<{ volumes: SeenVolume[] }>('cinder', 'GET', path)).volumes;
 }
 
 /** A look at a cloud costs it as much as a change: rarely, then. */

@@ -45,7 +45,7 @@ export function describeMachines(bed: Bed): void {
           flavor: { original_name: 'tiny' },
         },
       ]);
-      expect(servers).toMatchObject([{ 'OS-EXT-AZ:availability_zone': 'large', metadata: TAGS }]);
+      expect(servers).toMatchObject([{ 'OS-EXT-AZ:availability_zone': 'nova', metadata: TAGS }]);
       expect(ports.map(({ name, device_id: device }) => [name, device])).toEqual([
         ['m-1', id],
         ['m-1', id],

@@ -2,51 +2,85 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
-import { applyManifests } from '../../hack/control-plane/apply.ts';
+import { applyManifests, parseManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import { NODE_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { ClusterMachine } from '../../pkg/apis/mirantis/machine.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Site } from '../cloud/site.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
 import { eventually } from '../expect/eventually.ts';
+import { DOCUMENTED_MACHINE } from '../integration/documented-machine.ts';
 import { grant } from '../integration/shipped-roles.ts';
 import type { Bed } from './bed.ts';
-import { belongingsOf, clear, SELDOM } from './leftovers.ts';
+import { belongingsOf, clear, SELDOM, volumesOf } from './leftovers.ts';
 import { openStackClass, secretOf } from './requests.ts';
+import { seedImage } from './seed.ts';
 
-const NAMESPACE = 'shoot';
+const NAMESPACE = 'example-ns';
 const POOL = { name: 'pool', namespace: NAMESPACE };
 const PATH = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${NAMESPACE}`;
+const DOCUMENTED_PATH = `/apis/cluster.k8s.io/v1alpha1/namespaces/${NAMESPACE}/machines/example-control-plane`;
 const PATIENCE = { ...SELDOM, timeoutMs: 240_000 };
 
-/** Everything that is shipped, over the real services: definitions and roles, the manager, the driver as a process beside it. */
+/** What the documented Machine asks the cloud for by name. */
+const DOCUMENTED = {
+  name: 'example-control-plane',
+  flavor: { id: 'documented', name: 'kaas.small', vcpus: 8, ram: 24_576, disk: 20 },
+  image: 'bionic-server-cloudimg-amd64-20200724',
+  groups: ['kaas-sg-ctrl-abcdefgh-0123-4567-890a-0a1b2c3d4e5f', 'kaas-sg-glob-abcdefgh-0123-4567-890a-0a1b2c3d4e5f'],
+  floatingIP: '172.16.246.182',
+} as const;
+
+/**
+ * Everything that is shipped, over the real services, Cinder among them: definitions and roles, the manager with all of its controllers,
+ * the driver as a process beside it.
+ */
 export function describeManager(bed: Bed): void {
   describe('the manager over OpenStack', () => {
-    afterEach(async () => {
-      await clear(bed);
-    });
+    const stack = new AsyncDisposableStack();
+    let api: Api;
+    let nodes: Nodes;
 
-    test('makes three machines, replaces one whose server vanishes, and leaves nothing of them', async () => {
-      await using stack = new AsyncDisposableStack();
+    beforeAll(async () => {
       const site = stack.use(await Site.open());
+      api = site.api;
+      nodes = new Nodes(bed, api);
       const directory = await mkdtemp(join(tmpdir(), 'manager-'));
       stack.defer(async () => await rm(directory, { recursive: true, force: true }));
       const address = `unix://${join(directory, 'driver.sock')}`;
       const flags = [`--address=${address}`, `--state-directory=${join(directory, 'state')}`];
       stack.use(await DriverProcess.start('openstack-driver', flags));
-      await site.api.send('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
-      await grant(site.api, 'control', NAMESPACE);
-      await applyManifests(site.api, manifestsOf(bed));
+      await api.send('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
+      await applyManifests(api, readManifests(join(import.meta.dirname, '../../crds/mirantis')));
+      await grant(api, 'control', NAMESPACE);
+      await grant(api, 'mirantis', NAMESPACE);
       const { kubeconfig } = site;
+      const driver = `OpenStack=${address}`;
       stack.use(
-        await InProcessManager.start({ kubeconfig, namespace: NAMESPACE, flags: { driver: `OpenStack=${address}` } }),
+        await InProcessManager.start({
+          kubeconfig,
+          namespace: NAMESPACE,
+          flags: { driver, controllers: '*,mirantis' },
+        }),
       );
+    }, 240_000);
 
-      const nodes = new Nodes(site.api);
+    afterEach(async () => {
+      await clear(bed);
+    });
+
+    afterAll(async () => {
+      await stack.disposeAsync();
+    });
+
+    test('makes three machines, replaces one whose server vanishes, and leaves nothing of them', async () => {
+      await applyManifests(api, manifestsOf(bed));
+
       const untilUp = async (): Promise<readonly string[]> =>
         await eventually(async () => {
           const machines = await nodes.join();
@@ -67,26 +101,141 @@ export function describeManager(bed: Bed): void {
       await bed.user.call('nova', 'DELETE', `/v2.1/servers/${gone?.id}`);
       await eventually(async () => (await belongingsOf(bed)).servers.length < 3, SELDOM);
       // As a cloud controller does.
-      await site.api.send('DELETE', `/api/v1/nodes/${vanished}`);
+      await api.send('DELETE', `/api/v1/nodes/${vanished}`);
       const second = await untilUp();
       expect(second).not.toContain(vanished);
       expect(second.filter((name) => first.includes(name))).toHaveLength(2);
 
-      await site.api.send('PATCH', `${PATH}/machinedeployments/${POOL.name}`, { spec: { replicas: 0 } });
+      await api.send('PATCH', `${PATH}/machinedeployments/${POOL.name}`, { spec: { replicas: 0 } });
       await eventually(async () => {
         expect(await belongingsOf(bed)).toEqual({ servers: [], ports: [], floatingIPs: [] });
         expect(await nodes.machines()).toEqual([]);
       }, PATIENCE);
     }, 900_000);
+
+    test('makes the server that the documentation of Mirantis Container Cloud asks for, of its two examples as they are, and removes it', async () => {
+      const { name, flavor, image } = DOCUMENTED;
+      const groupIDs = await seedDocumented(bed);
+      await applyManifests(api, settingsOf(bed));
+      const manifests = parseManifests(DOCUMENTED_MACHINE);
+      await applyManifests(api, manifests);
+      const read = async (): Promise<ClusterMachine> => await api.send('GET', DOCUMENTED_PATH);
+
+      let last: ClusterMachine | undefined;
+      const told = (): string => `the documented Machine to be Ready: ${JSON.stringify(last?.status)}`;
+      const shown = await eventually(
+        async () => {
+          await nodes.join();
+          last = await read();
+          expect(last.status?.providerStatus).toMatchObject({ status: 'Ready' });
+          return last;
+        },
+        { ...PATIENCE, describe: told },
+      );
+
+      expect(shown.spec).toEqual(manifests[0]?.['spec']);
+      const { servers, ports, floatingIPs } = await belongingsOf(bed);
+      expect(servers).toMatchObject([
+        { name, status: 'ACTIVE', flavor: { original_name: flavor.name }, 'OS-EXT-AZ:availability_zone': 'nova' },
+      ]);
+      const id = servers[0]?.id ?? '';
+      expect(await volumesOf(bed)).toMatchObject([
+        {
+          size: 120,
+          status: 'in-use',
+          bootable: 'true',
+          volume_image_metadata: { image_name: image },
+          attachments: [{ server_id: id }],
+        },
+      ]);
+      expect(ports.map(({ device_id: device, security_groups: of }) => [device, of.toSorted()])).toEqual([
+        [id, groupIDs.toSorted()],
+      ]);
+      const [floatingIP] = floatingIPs;
+      expect([floatingIP?.floating_ip_address, floatingIP?.port_id]).toEqual([DOCUMENTED.floatingIP, ports[0]?.id]);
+      const addresses = Object.values(servers[0]?.addresses ?? {}).flat();
+      expect(shown.status?.providerStatus).toMatchObject({
+        providerInstanceState: { id, ready: true },
+        hardware: { cpu: flavor.vcpus, ram: flavor.ram / 1_024 },
+        privateIp: addresses.find((one) => !isFloating(one))?.addr,
+      });
+      expect(shown.metadata.annotations?.['openstack-floating-ip-address']).toBe(DOCUMENTED.floatingIP);
+      const node = await api.send<{ metadata: { labels: object } }>('GET', `/api/v1/nodes/${name}`);
+      expect(node.metadata.labels).toMatchObject({ 'openstack-control-plane': 'enabled' });
+
+      await api.send('PATCH', DOCUMENTED_PATH, { spec: { providerSpec: { value: { delete: true } } } });
+      await eventually(async () => {
+        const left = await belongingsOf(bed);
+        // The address was there before.
+        expect({ ...left, volumes: await volumesOf(bed) }).toMatchObject({
+          servers: [],
+          ports: [],
+          volumes: [],
+          floatingIPs: [{ port_id: null }],
+        });
+        await expect(read()).rejects.toThrow(/404|not found/i);
+      }, PATIENCE);
+    }, 600_000);
   });
 }
 
-/** In the place of kubelets: servers boot nothing. */
+function isFloating(address: Readonly<Record<string, string>>): boolean {
+  return address['OS-EXT-IPS:type'] === 'floating';
+}
+
+/** Makes what the documented Machine names; says the IDs of its security groups. */
+async function seedDocumented({ admin, user, seeds }: Bed): Promise<readonly string[]> {
+  const { flavor, image, groups, floatingIP } = DOCUMENTED;
+  await admin.call('nova', 'POST', '/v2.1/flavors', { flavor });
+  await seedImage(admin, image);
+  const ids: string[] = [];
+  for (const name of groups) {
+    const answer = await user.call<{ security_group: { id: string } }>('neutron', 'POST', '/v2.0/security-groups', {
+      security_group: { name },
+    });
+    ids.push(answer.security_group.id);
+  }
+  const { externalNetworkID } = seeds;
+  await admin.call('neutron', 'POST', '/v2.0/subnets', {
+    subnet: { network_id: externalNetworkID, ip_version: 4, cidr: '172.16.246.0/24', enable_dhcp: false },
+  });
+  await admin.call('neutron', 'POST', '/v2.0/floatingips', {
+    floatingip: {
+      floating_network_id: externalNetworkID,
+      floating_ip_address: floatingIP,
+      project_id: user.projectID,
+    },
+  });
+  return ids;
+}
+
+/** ConfigMap and Secret of the documented Machine's Cluster. */
+function settingsOf(bed: Bed): Parameters<typeof applyManifests>[1] {
+  const metadata = { name: 'example-cluster', namespace: NAMESPACE };
+  const { networkID, externalNetworkID } = bed.seeds;
+  const data = {
+    region: bed.settings.region,
+    keyName: 'key',
+    networkID,
+    podNetworkCIDRs: '10.96.0.0/12',
+    floatingNetworkID: externalNetworkID,
+    labelledRegion: 'eu',
+  };
+  const stringData = { ...secretOf(bed), userData: '#cloud-config' };
+  return [
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata, data },
+    { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', stringData },
+  ];
+}
+
+/** In the place of kubelets and a cloud controller: servers boot nothing. */
 class Nodes {
+  readonly #bed: Bed;
   readonly #api: Api;
   readonly #joined = new Set<string>();
 
-  constructor(api: Api) {
+  constructor(bed: Bed, api: Api) {
+    this.#bed = bed;
     this.#api = api;
   }
 
@@ -103,7 +252,11 @@ class Nodes {
       this.#joined.add(name);
       await this.#api.send('POST', '/api/v1/nodes', { metadata: { name }, spec: { providerID: spec.providerID } });
       const conditions = [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }];
-      await this.#api.send('PATCH', `/api/v1/nodes/${name}/status`, { status: { conditions } });
+      const { servers } = await belongingsOf(this.#bed);
+      const own = Object.values(servers.find((server) => server.name === name)?.addresses ?? {}).flat();
+      const addresses = own.map((one) => ({ type: isFloating(one) ? 'ExternalIP' : 'InternalIP', address: one.addr }));
+      const capacity = { cpu: '8', memory: '24Gi' };
+      await this.#api.send('PATCH', `/api/v1/nodes/${name}/status`, { status: { conditions, capacity, addresses } });
     }
     return machines;
   }

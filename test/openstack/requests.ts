@@ -11,7 +11,7 @@ export function openStackClass({ seeds, settings }: Bed, change: Readonly<Record
   const spec = {
     imageID: seeds.imageID,
     region: settings.region,
-    availabilityZone: 'large',
+    availabilityZone: 'nova',
     flavorName: 'tiny',
     keyName: 'key',
     securityGroups: ['group-a'],

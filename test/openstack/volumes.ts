@@ -1,26 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { DriverCode } from '../../pkg/driver/error.ts';
 import { stubOf } from '../drivers/requests.ts';
 import { eventually } from '../expect/eventually.ts';
 import type { Bed } from './bed.ts';
 import { callOf, create, heeding, newDriver, remove, requestFor } from './driver.ts';
-import { belongingsOf, clear, SELDOM } from './leftovers.ts';
+import { belongingsOf, clear, SELDOM, type SeenVolume, volumesOf } from './leftovers.ts';
 import { openStackClass, secretOf, TAGS } from './requests.ts';
 import { LOSSY_REGION } from './seed.ts';
-
-/** A volume, as much of it as tests look at. */
-interface SeenVolume {
-  readonly id: string;
-  readonly name: string;
-  readonly size: number;
-  readonly status: string;
-  readonly bootable: string;
-  readonly volume_type: string;
-  readonly description: string | null;
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly attachments: readonly { readonly server_id: string }[];
-}
 
 interface Row {
   readonly what: string;
@@ -69,12 +56,10 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-/** Servers that boot from volumes of a real Cinder, which runs while these tests do. */
+/** Servers that boot from volumes of a real Cinder. */
 export function describeVolumes(bed: Bed): void {
   const cinder = (path: string): string => `/v3/${bed.user.projectID}${path}`;
-  const volumesOf = async (): Promise<readonly SeenVolume[]> =>
-    (await bed.user.call<{ volumes: SeenVolume[] }>('cinder', 'GET', cinder('/volumes/detail'))).volumes;
-  const everything = async () => ({ ...(await belongingsOf(bed)), volumes: await volumesOf() });
+  const everything = async () => ({ ...(await belongingsOf(bed)), volumes: await volumesOf(bed) });
   const setQuota = async (gigabytes: number): Promise<void> => {
     const path = `/v3/${bed.admin.projectID}/os-quota-sets/${bed.user.projectID}`;
     await bed.admin.call('cinder', 'PUT', path, { quota_set: { gigabytes } });
@@ -82,20 +67,16 @@ export function describeVolumes(bed: Bed): void {
 
   describe('a machine that boots from a volume', () => {
     beforeAll(async () => {
-      await bed.revive('cinder');
       for (const name of TYPES)
         await bed.admin.call('cinder', 'POST', `/v3/${bed.admin.projectID}/types`, { volume_type: { name } });
       await setQuota(QUOTA_GB);
     });
     afterEach(async () => {
       await clear(bed);
-      for (const { id } of await volumesOf()) {
+      for (const { id } of await volumesOf(bed)) {
         const path = `/v3/${bed.admin.projectID}/volumes/${id}/action`;
         await bed.admin.call('cinder', 'POST', path, { 'os-force_delete': {} }).catch(() => undefined);
       }
-    });
-    afterAll(async () => {
-      await bed.kill('cinder');
     });
 
     test('has exactly one, made by Nova or, of a type, by the driver with its tags, and none when it is deleted', async () => {
@@ -106,7 +87,7 @@ export function describeVolumes(bed: Bed): void {
       const made = [await create(driver, ofNova), await create(driver, ofType)];
 
       const ids = made.map(({ providerID }) => providerID.split('/').at(-1));
-      const volumes = await volumesOf();
+      const volumes = await volumesOf(bed);
       expect(volumes.toSorted((a, b) => a.size - b.size)).toMatchObject([
         { size: 3, status: 'in-use', bootable: 'true', attachments: [{ server_id: ids[0] }] },
         {
@@ -120,7 +101,7 @@ export function describeVolumes(bed: Bed): void {
         },
       ]);
       await remove(driver, ofNova);
-      expect(await volumesOf()).toHaveLength(1);
+      expect(await volumesOf(bed)).toHaveLength(1);
       // As the collection of orphans deletes: nobody asks again once the server is gone.
       await remove(driver, stubOf('m-2', made[1]?.providerID ?? '', ofType.machineClass, secretOf(bed)));
       expect(await everything()).toEqual(NOTHING);
@@ -133,7 +114,7 @@ export function describeVolumes(bed: Bed): void {
       const { volume } = await bed.user.call<{ volume: SeenVolume }>('cinder', 'POST', cinder('/volumes'), {
         volume: { name: 'm-1', size: 3, volume_type: 'ssd', imageRef: imageID },
       });
-      await eventually(async () => expect(await volumesOf()).toMatchObject([{ status: 'available' }]), SELDOM);
+      await eventually(async () => expect(await volumesOf(bed)).toMatchObject([{ status: 'available' }]), SELDOM);
       const disk = { boot_index: 0, uuid: volume.id, source_type: 'volume', destination_type: 'volume' };
       await bed.user.call('nova', 'POST', '/v2.1/servers', {
         server: {
@@ -165,7 +146,7 @@ export function describeVolumes(bed: Bed): void {
       const making = first.createMachine(request('m-2', 'slow'), callOf({ signal: given.signal }));
       await Promise.all([
         expect(making).rejects.toThrow('given up'),
-        eventually(async () => expect(await volumesOf()).toHaveLength(2), SELDOM).then(() =>
+        eventually(async () => expect(await volumesOf(bed)).toHaveLength(2), SELDOM).then(() =>
           given.abort(new Error('given up')),
         ),
       ]);
@@ -176,7 +157,7 @@ export function describeVolumes(bed: Bed): void {
       // Cinder refuses to delete what it is making.
       await remove(second, request('m-2', 'slow'));
 
-      expect((await volumesOf()).map(({ name, status }) => [name, status])).toEqual([['m-1', 'in-use']]);
+      expect((await volumesOf(bed)).map(({ name, status }) => [name, status])).toEqual([['m-1', 'in-use']]);
       const { servers, ports } = await belongingsOf(bed);
       expect([servers.length, ports.length]).toEqual([1, 1]);
       await remove(second, request('m-1', 'ssd'));
@@ -207,12 +188,12 @@ export function describeVolumes(bed: Bed): void {
         detail: expect.stringMatching(/^the root disk is not gone: volume \S+ is in status deleting/),
       });
       await remove(driver, request('slow'));
-      expect(await volumesOf()).toEqual([]);
+      expect(await volumesOf(bed)).toEqual([]);
 
       await expect(driver.createMachine(request('stuck'), callOf())).rejects.toThrow('key_name');
-      const isStuck = async () => expect(await volumesOf()).toMatchObject([{ status: 'error_deleting' }]);
+      const isStuck = async () => expect(await volumesOf(bed)).toMatchObject([{ status: 'error_deleting' }]);
       await eventually(isStuck, SELDOM);
-      const [volume] = await volumesOf();
+      const [volume] = await volumesOf(bed);
       await expect(remove(driver, request('stuck'))).rejects.toMatchObject({
         code: 'Internal',
         detail: expect.stringContaining(`Cinder failed to delete volume ${volume?.id}; whoever runs the cloud`),
