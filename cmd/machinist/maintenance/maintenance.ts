@@ -1,12 +1,13 @@
 import { GROUP } from '../../../pkg/apis/machine/v1alpha1/group.ts';
 import { NODE_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import { isNotFound } from '../../../pkg/kube/errors.ts';
+import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { machines } from '../../../pkg/kube/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import { exitCodeOf, type Say, type Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
-import { endOf, type Goal, maintenanceState, startOf } from './state.ts';
+import { endOf, type Goal, maintenanceState, startOf, whatGoesOn } from './state.ts';
 
 /** What every subcommand takes. */
 export interface MaintenanceOptions {
@@ -74,15 +75,14 @@ async function show(
   say: Say,
 ): Promise<void> {
   let said: string | undefined;
-  await cluster.follow(
-    machines,
-    name,
-    (machine) => {
-      const { text, isDone } = maintenanceState(machine, goal);
-      if (text !== said) say(text);
-      said = text;
-      return isDone || !isWaiting;
-    },
-    timeoutMs,
-  );
+  let last: Machine | undefined;
+  const look = (machine: Machine): boolean => {
+    const { text, isDone } = maintenanceState(machine, goal);
+    if (text !== said) say(text);
+    said = text;
+    last = machine;
+    return isDone || !isWaiting;
+  };
+  const late = (): string => (last === undefined ? `machine "${name}"` : whatGoesOn(last, goal));
+  await cluster.follow(machines, name, look, timeoutMs, undefined, late);
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../../test/builders.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
-import { endOf, type Goal, maintenanceState, startOf } from './state.ts';
+import { endOf, type Goal, maintenanceState, startOf, whatGoesOn } from './state.ts';
 
 const ASKED = { 'machine.sapcloud.io/maintenance': 'true' };
 const BEGUN = { 'machine.sapcloud.io/maintenance-since': '2026-01-01T00:00:00Z' };
@@ -52,6 +52,35 @@ describe('where a maintenance stands', () => {
   ])('no start is waited for that $what', ({ of, error }) => {
     expect(() => maintenanceState(of, 'start')).toThrow(error);
   });
+});
+
+test.each<{ what: string; goal: Goal; of: Machine; says: string }>([
+  {
+    what: 'a drain',
+    goal: 'start',
+    of: one({ ...ASKED, ...BEGUN }, 'Draining'),
+    says:
+      'machine "m-1" Draining: as the Node says; it goes on; look at it with: machinist describe machine -n default m-1, ' +
+      'end it with: machinist maintenance end -n default m-1',
+  },
+  {
+    what: 'a manager that has done nothing about it',
+    goal: 'start',
+    of: Object.assign(one(ASKED), { status: { lastOperation: { description: 'Creating machine on cloud provider' } } }),
+    says:
+      'machine "m-1" Requested: Maintenance was requested. Its last operation: Creating machine on cloud provider; ' +
+      'it goes on; look at it with: machinist describe machine -n default m-1, end it with: machinist maintenance end -n default m-1',
+  },
+  {
+    what: 'a Node that is not given back',
+    goal: 'end',
+    of: one(GIVEN_BACK, 'UncordonFailed'),
+    says:
+      'machine "m-1" UncordonFailed: as the Node says; it goes on; ' +
+      'look at it with: machinist describe machine -n default m-1',
+  },
+])('a wait for $what that takes too long says what it was for', ({ goal, of, says }) => {
+  expect(whatGoesOn(of, goal)).toBe(says);
 });
 
 describe('what is asked of a Machine', () => {

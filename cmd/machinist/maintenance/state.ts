@@ -30,6 +30,18 @@ export function maintenanceState(machine: Machine, goal: Goal): MaintenanceState
   };
 }
 
+/** What a wait that takes too long was for, how to look at that, and how to end it where that can be done. */
+export function whatGoesOn(machine: Machine, goal: Goal): string {
+  const { name, namespace = 'default' } = machine.metadata;
+  const { description = '' } = machine.status?.lastOperation ?? {};
+  const { reason } = maintenanceOf(machine) ?? {};
+  // Nothing was done about it yet: perhaps the manager does not run, or is at something else.
+  const before = reason === 'Requested' && description !== '' ? ` Its last operation: ${description}` : '';
+  const end = goal === 'start' ? `, end it with: machinist maintenance end -n ${namespace} ${name}` : '';
+  const look = `look at it with: machinist describe machine -n ${namespace} ${name}`;
+  return `${maintenanceState(machine, goal).text}${before}; it goes on; ${look}${end}`;
+}
+
 /** What starts a maintenance; undefined when that was asked for. Throws CommandError for a machine that is being deleted. */
 export function startOf(machine: Machine): Record<string, string> | undefined {
   if (isBeingDeleted(machine)) throw new CommandError(`${quoted(machine)} is being deleted`);
