@@ -8,6 +8,10 @@ RUN npm ci --no-audit --no-fund
 COPY cmd cmd
 COPY pkg pkg
 COPY hack hack
+COPY packages packages
+COPY tsconfig.json tsconfig.json
+COPY examples examples
+COPY proto proto
 RUN node hack/image/main.ts dist/manager machinist machine-controller-manager machine-controller
 RUN node hack/image/main.ts dist/sim-driver sim-driver
 RUN node hack/image/main.ts dist/kwok-driver kwok-driver

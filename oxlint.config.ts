@@ -104,14 +104,7 @@ const DATE = {
 export default defineConfig({
   plugins: ['typescript', 'unicorn', 'import', 'promise', 'node', 'jest'],
   categories: { correctness: 'error', suspicious: 'error' },
-  ignorePatterns: [
-    'node_modules',
-    'dist',
-    'packages/driver/example',
-    'pkg/driver/grpc/gen',
-    'pkg/autoscaler/gen',
-    '.demo',
-  ],
+  ignorePatterns: ['node_modules', 'dist', 'examples', 'pkg/driver/grpc/gen', 'pkg/autoscaler/gen', '.demo'],
   rules: {
     'typescript/no-explicit-any': 'error',
     'typescript/no-floating-promises': 'error',

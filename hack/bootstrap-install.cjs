@@ -28,7 +28,10 @@ exports.main = function main([command, ...args], ownNode) {
   if (program === undefined)
     fail(`unknown command "${command}": one of ${Object.keys(programs).join(', ')} is expected`);
   installIfNeeded();
-  runWith(findNode(ownNode), [...program, ...args]);
+  // Files that a user names, and the folder of a new driver, are where npm was started; npm itself goes to the checkout.
+  const cwd = command === 'machinist' ? (process.env.INIT_CWD ?? process.cwd()) : root;
+  const [file, ...rest] = program;
+  runWith(findNode(ownNode), [path.join(root, file), ...rest, ...args], cwd);
 };
 
 function installIfNeeded() {
@@ -95,9 +98,9 @@ function findNode(ownNode) {
 }
 
 /** Signals go on to the program, which cleans up; we end when it has ended. */
-function runWith(node, args) {
+function runWith(node, args, cwd) {
   const child = spawn(node, args, {
-    cwd: root,
+    cwd,
     stdio: 'inherit',
     env: {
       // Programs run from TypeScript: what Node made of it is kept for the next process, which starts in a third of the time.

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,28 +10,30 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { RULES } from '../../pkg/conformance/rules/index.ts';
-import { Verification, type RuleResult } from '../../pkg/conformance/verify.ts';
+import { Verification } from '../../pkg/conformance/verify.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
+import { NewDriver, write } from '../../test/drivers/new-driver.ts';
 import { classOf } from '../../test/drivers/requests.ts';
-import { buildDriverPackage } from './build.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const never = new AbortController().signal;
 
-/** A folder of an author: the example, with the package installed. */
+const NAME = 'acme';
+
+/** A folder of an author: a new driver, with its packages installed. */
 let place: string;
 beforeAll(async () => {
-  place = await mkdtemp(path.join(tmpdir(), 'author-'));
+  const folder = await mkdtemp(path.join(tmpdir(), 'author-'));
+  await write('typescript', NAME, folder);
+  place = path.join(folder, NAME);
   const modules = path.join(place, 'node_modules');
   await mkdir(modules);
-  await buildDriverPackage(path.join(modules, 'machinist-driver'));
+  await symlink(path.join(place, 'machinist-driver'), path.join(modules, 'machinist-driver'));
   for (const name of ['commander', '@types'])
     await symlink(path.join(ROOT, 'node_modules', name), path.join(modules, name));
-  await cp(path.join(ROOT, 'packages/driver/example'), place, { recursive: true });
-  await writeFile(path.join(place, 'package.json'), '{ "type": "module" }\n');
 }, 60_000);
 afterAll(async () => {
-  await rm(place, { recursive: true, force: true });
+  await rm(path.dirname(place), { recursive: true, force: true });
 });
 
 /** What the documentation shows of a driver's main. */
@@ -50,7 +52,13 @@ async function start(
   socket: string,
   ...more: readonly string[]
 ): Promise<{ lines: string[]; end(signal: NodeJS.Signals): Promise<number | null> }> {
-  const args = [path.join(place, 'main.js'), `--address=unix://${socket}`, `--state-directory=${place}/state`, ...more];
+  const args = [
+    path.join(place, 'main.ts'),
+    `--address=unix://${socket}`,
+    `--state-directory=${place}/state`,
+    `--cloud=${place}/cloud`,
+    ...more,
+  ];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   const lines: string[] = [];
@@ -72,35 +80,14 @@ async function start(
   };
 }
 
-test('a driver of the package keeps the contract, with a main of ten lines', async () => {
-  const socket = path.join(place, 's');
-  let running = await start(socket);
-  const machineClass = classOf('folder');
-  const results: RuleResult[] = [];
-  try {
-    using verification = await Verification.begin(
-      {
-        address: parseDriverAddress(`unix://${socket}`),
-        machineClass,
-        badClass: { ...machineClass, providerSpec: { size: 1 } },
-        secretData: {},
-        restart: async () => {
-          await running.end('SIGKILL');
-          running = await start(socket);
-        },
-        clock: new SystemClock(),
-      },
-      never,
-    );
-    for (const rule of RULES) results.push(await verification.try(rule, never));
-  } finally {
-    await running.end('SIGKILL');
-  }
+test('a new driver in TypeScript keeps the contract, with a main of ten lines', async () => {
+  await using driver = await NewDriver.start(place);
 
-  expect(results.filter(({ outcome }) => outcome === 'failed')).toEqual([]);
-  const skipped = results.filter(({ outcome }) => outcome === 'not applicable').map(({ rule }) => rule.name);
-  expect(skipped).toEqual(['foreign-volume', 'untagged-vm', 'bad-secret']);
-  const main = await readFile(path.join(place, 'main.js'), 'utf8');
+  const { rules, ...counts } = await driver.verify();
+
+  expect(rules.filter(({ outcome }) => outcome !== 'passed')).toEqual([]);
+  expect(counts).toMatchObject({ passed: RULES.length, failed: 0, notApplicable: 0 });
+  const main = await readFile(path.join(place, 'main.ts'), 'utf8');
   expect(main.split('\n').filter((line) => line !== '').length).toBeLessThanOrEqual(10);
 }, 60_000);
 
@@ -111,8 +98,8 @@ test('it shows what it was asked, and ends in order', async () => {
   using verification = await Verification.begin(
     {
       address: parseDriverAddress(`unix://${socket}`),
-      machineClass: classOf('folder'),
-      secretData: {},
+      machineClass: classOf(NAME),
+      secretData: { token: new TextEncoder().encode('example-token') },
       clock: new SystemClock(),
     },
     never,
@@ -127,26 +114,13 @@ test('it shows what it was asked, and ends in order', async () => {
   expect(await running.end('SIGTERM')).toBe(0);
 }, 60_000);
 
-test('the types of the package are those that the example is checked with', async () => {
-  const compilerOptions = {
-    checkJs: true,
-    allowJs: true,
-    noEmit: true,
-    allowImportingTsExtensions: true,
-    strict: true,
-    module: 'nodenext',
-    target: 'es2024',
-    lib: ['es2024', 'esnext.disposable'],
-    skipLibCheck: true,
-    types: ['node'],
-  };
+test('a new driver and what the documentation shows have the types of the package', async () => {
   const [snippet, other] = await Promise.all(
     ['packages/driver/README.md', 'docs/development/writing-a-driver.md'].map(snippetIn),
   );
   expect(snippet).toBe(other);
-  await writeFile(path.join(place, 'main.ts'), snippet ?? '');
+  await writeFile(path.join(place, 'snippet.ts'), snippet ?? '');
   await writeFile(path.join(place, 'my-driver.ts'), MY_DRIVER);
-  await writeFile(path.join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.js', '*.ts'] }));
   const check = async (): Promise<string> => {
     const run = promisify(execFile)(path.join(ROOT, 'node_modules/.bin/tsc'), ['-p', place]);
     return await run.then(({ stdout }) => stdout).catch((err: { stdout: string }) => err.stdout);
@@ -154,12 +128,10 @@ test('the types of the package are those that the example is checked with', asyn
 
   expect(await check()).toBe('');
 
-  const driver = path.join(place, 'driver.js');
-  await writeFile(
-    driver,
-    (await readFile(driver, 'utf8')).replace('idempotentCreate: true, ', "idempotentCreate: 'yes', "),
-  );
-  expect(await check()).toMatch(/driver\.js.*Type 'string' is not assignable to type 'boolean'/);
+  const driver = path.join(place, 'driver.ts');
+  const text = await readFile(driver, 'utf8');
+  await writeFile(driver, text.replace('idempotentCreate: true, ', "idempotentCreate: 'yes', "));
+  expect(await check()).toMatch(/driver\.ts.*Type 'string' is not assignable to type 'boolean'/);
 }, 60_000);
 
 test('the sources say how to get the package where they are installed as it, and the package does not', async () => {

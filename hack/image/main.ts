@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
+import { cp, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
+import { BUILT_PACKAGE, CONTRACT, copyExample, LANGUAGES } from '../../cmd/machinist/driver/scaffold.ts';
 import packageJson from '../../package.json' with { type: 'json' };
+import { buildDriverPackage } from '../driver-package/build.ts';
 import { bundle } from './bundle.ts';
 import { licencesOf, readPackage } from './licences.ts';
 import { type Bill, reduceTo } from './sbom.ts';
@@ -19,6 +21,7 @@ if (folder === undefined || programs.length === 0)
   throw new Error('usage: node hack/image/main.ts <folder> <program>…');
 
 await rm(folder, { recursive: true, force: true });
+if (programs.includes('machinist')) await putScaffolds(folder);
 const folders = await bundle(programs, path.resolve(folder));
 const packages = await Promise.all(folders.map((one) => readPackage(path.join(ROOT, one))));
 const { name, version, license } = packageJson;
@@ -31,6 +34,15 @@ await Promise.all([
   write('sbom.cdx.json', `${JSON.stringify(reduceTo(packages, await billOfMaterials(), name), undefined, 2)}\n`),
 ]);
 console.log(`wrote ${programs.join(', ')} with ${packages.length} packages to ${folder}`);
+
+/** What `machinist driver new` makes a driver from, where the checkout has it. */
+async function putScaffolds(to: string): Promise<void> {
+  for (const example of ['shared', ...LANGUAGES]) {
+    await copyExample(path.join(ROOT, 'examples/drivers', example), path.join(to, 'examples/drivers', example));
+  }
+  await cp(path.join(ROOT, CONTRACT), path.join(to, CONTRACT));
+  await buildDriverPackage(path.join(to, BUILT_PACKAGE));
+}
 
 /** Starts a program by its name alone, as manifests of the original do: `./machine-controller-manager`, without a shell. */
 function launcherOf(program: string): string {

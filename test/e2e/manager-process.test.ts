@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { readFile, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { promisify } from 'node:util';
@@ -87,7 +88,7 @@ describe('the image of the manager', () => {
   test('holds its programs, what they load, and what went into them by name, version and licence: nothing else', async () => {
     const files = await image.files();
 
-    expect(files.filter((file) => !file.startsWith('chunks/')).toSorted()).toEqual([
+    expect(files.filter((file) => !/^(chunks|examples\/drivers|machinist-driver)\//.test(file)).toSorted()).toEqual([
       'LICENSES.txt',
       'cmd/machine-controller-manager/main.js',
       'cmd/machine-controller/main.js',
@@ -96,6 +97,7 @@ describe('the image of the manager', () => {
       'machine-controller-manager',
       'machinist',
       'package.json',
+      'proto/machine/driver/v1/driver.proto',
       'sbom.cdx.json',
     ]);
     const sources = await Promise.all(files.map((file) => readFile(join(image.root, file), 'utf8')));
@@ -109,6 +111,28 @@ describe('the image of the manager', () => {
     expect(components.map(({ name }) => name)).toEqual(expect.arrayContaining(['undici', '@grpc/grpc-js', 'pino']));
     expect(components.map(({ name }) => name)).not.toContain('esbuild');
     expect(components.filter(({ name, version }) => !licences.includes(`${name} ${version}: `))).toEqual([]);
+  });
+
+  test('holds what a new driver is made from, in each language', async () => {
+    await using stack = new AsyncDisposableStack();
+    const place = await mkdtemp(join(tmpdir(), 'new-'));
+    stack.defer(() => rm(place, { recursive: true }));
+    const make = (language: string) =>
+      Program.run('machinist', ['driver', 'new', `--language=${language}`, language], {
+        installation: image,
+        cwd: place,
+      });
+
+    const endings = await Promise.all(['go', 'python', 'typescript'].map(make));
+
+    expect(endings.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
+      Array.from({ length: 3 }, () => ({ code: 0, stderr: '' })),
+    );
+    expect(await readdir(join(place, 'go'))).toEqual(expect.arrayContaining(['go.mod', 'contract', 'proto']));
+    expect(await readdir(join(place, 'python'))).toEqual(expect.arrayContaining(['requirements.txt', 'proto']));
+    expect(await readdir(join(place, 'typescript/machinist-driver'))).toEqual(
+      expect.arrayContaining(['index.js', 'package.json', 'types']),
+    );
   });
 
   test('is not written to by a program that runs in it', async () => {

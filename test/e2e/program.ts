@@ -22,6 +22,8 @@ export const SOURCES: Installation = { root: ROOT, extension: 'ts' };
 export interface ProgramOptions {
   /** Added to the environment of the tests. */
   readonly env?: Readonly<Record<string, string>>;
+  /** The folder that it is started in; the checkout unless told otherwise. */
+  readonly cwd?: string;
   /** The sources unless told otherwise. */
   readonly installation?: Installation;
 }
@@ -43,9 +45,9 @@ export class Program implements AsyncDisposable {
 
   /** `command` is a folder of cmd/. */
   constructor(command: string, args: readonly string[], options: ProgramOptions = {}) {
-    const { env = {}, installation: { root, extension } = SOURCES } = options;
+    const { env = {}, cwd = ROOT, installation: { root, extension } = SOURCES } = options;
     this.#child = spawn(process.execPath, [join(root, 'cmd', command, `main.${extension}`), ...args], {
-      cwd: ROOT,
+      cwd,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -1,8 +1,9 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 
 import { formatDuration, parseDuration } from '../../../pkg/apis/duration.ts';
 import { DriverAddressError, parseDriverAddress, type DriverAddress } from '../../../pkg/driver/grpc/address.ts';
 import { ownTerminal } from '../terminal.ts';
+import { LANGUAGES, type Language } from './scaffold.ts';
 
 /** What `driver verify` was asked for. */
 export interface VerifyCommandOptions {
@@ -21,11 +22,27 @@ export interface VerifyCommandOptions {
   readonly output: 'text' | 'json' | 'junit';
 }
 
+/** What `driver new` was asked for. */
+export interface NewCommandOptions {
+  readonly language: Language;
+}
+
 const RULE_MS = 600_000;
 
 /** The subcommand `driver`: for those who write one. Its work is loaded only when it is run. */
 export function driverCommand(): Command {
   const driver = new Command('driver').description('Help those who write a driver.');
+  driver
+    .command('new')
+    .description('Write a driver that keeps the contract to a folder of its name, to begin with.')
+    .addArgument(new Argument('<name>', 'of the driver, such as acme-driver'))
+    .addOption(new Option('--language <language>', 'what it is written in').choices(LANGUAGES).makeOptionMandatory())
+    .configureHelp({ helpWidth: 110 })
+    .showSuggestionAfterError()
+    .action(async (name: string, options: NewCommandOptions) => {
+      const { newDriver } = await import('./new.ts');
+      process.exitCode = await newDriver(name, options, ownTerminal());
+    });
   driver
     .command('verify')
     .description('Try a running driver against the contract, at its provider: it makes VMs and removes them again.')

@@ -1,0 +1,167 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import { applyManifests, parseManifests } from '../../hack/control-plane/apply.ts';
+import { withLock } from '../../hack/control-plane/build-lock.ts';
+import { cacheDirectory } from '../../hack/control-plane/user-directories.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import { RULES } from '../../pkg/conformance/rules/index.ts';
+import { InProcessManager } from '../cloud/manager.ts';
+import { NewDriver, write } from '../drivers/new-driver.ts';
+import { connect, namespace } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+
+const BUF = path.resolve(import.meta.dirname, '../../node_modules/.bin');
+/** A driver is built, and its packages are downloaded, the first time. */
+const BUILD_MS = 600_000;
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
+/** All but those that look at every Node: others share the cluster. */
+const CONTROLLERS = 'machine-deployment,machine-set,machine,machine-class,secret,safety.orphan-vms';
+const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
+
+/** What a language's tools are given, so that they find what they have downloaded and compiled before. */
+const ENVIRONMENTS = {
+  // As etcd is built, whose gRPC it is: that one is compiled once.
+  go: { CGO_ENABLED: '0', GOFLAGS: '-trimpath', GOTOOLCHAIN: 'local', GOWORK: 'off' },
+  python: { PIP_DISABLE_PIP_VERSION_CHECK: '1' },
+} as const;
+
+let place: string;
+beforeAll(() => {
+  place = mkdtempSync(path.join(tmpdir(), 'new-'));
+});
+afterAll(() => {
+  rmSync(place, { recursive: true });
+});
+
+/** Why this host cannot run the driver in Python; undefined when it can. */
+function lackOfPython(): string | undefined {
+  try {
+    execFileSync('python3', ['-c', 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))'], {
+      stdio: 'ignore',
+    });
+    return undefined;
+  } catch {
+    return 'the driver in Python is not tried: python3 with venv, 3.10 or newer, is not there';
+  }
+}
+
+/** Types commands that the author is told. */
+async function type(language: keyof typeof ENVIRONMENTS, folder: string, commands: readonly string[]): Promise<void> {
+  const env = { ...process.env, ...ENVIRONMENTS[language] };
+  for (const command of commands) await promisify(execFile)('sh', ['-c', command], { cwd: folder, env });
+}
+
+/** All up to the start. Packages of Python are kept for the next run. */
+async function build(language: keyof typeof ENVIRONMENTS, folder: string, told: readonly string[]): Promise<void> {
+  const [first = '', ...rest] = told.slice(1, told.indexOf('sh start.sh'));
+  if (language !== 'python') return await type(language, folder, [first, ...rest]);
+  const version = execFileSync('python3', ['--version'], { encoding: 'utf8' }).trim().replace(' ', '-');
+  const kept = path.join(path.dirname(cacheDirectory(process.env)), `new-driver-${version}`);
+  await withLock(`${kept}.lock`, async () => {
+    const isMade = existsSync(path.join(kept, '.venv/bin/pip'));
+    mkdirSync(kept, { recursive: true });
+    await type(language, kept, isMade ? [] : [first]);
+    symlinkSync(path.join(kept, '.venv'), path.join(folder, '.venv'));
+    await type(language, folder, rest);
+  });
+}
+
+const lack = lackOfPython();
+if (lack !== undefined) process.stderr.write(`skipped: ${lack}\n`);
+
+describe.each(lack === undefined ? (['go', 'python'] as const) : (['go'] as const))(
+  'a new driver in %s',
+  (language) => {
+    const name = `${language}-driver`;
+    let folder: string;
+    beforeAll(async () => {
+      const commands = await write(language, name, place);
+      folder = path.join(place, name);
+      await build(language, folder, commands);
+    }, BUILD_MS);
+
+    test('keeps the contract at a provider that takes its time, writes down no secret, and ends when it is asked to', async () => {
+      const latency = language === 'go' ? '25ms' : '0.025';
+      await using driver = await NewDriver.start(folder, `--cloud-latency=${latency}`);
+
+      const { rules, ...counts } = await driver.verify();
+
+      expect(rules.filter(({ outcome }) => outcome !== 'passed')).toEqual([]);
+      expect(counts).toMatchObject({ passed: RULES.length, failed: 0, notApplicable: 0 });
+      expect(await driver.vms()).toEqual([]);
+      expect(await driver.log()).not.toMatch(/example-token|another-token|#!\/bin\/sh|fault of this driver/);
+      await driver.end();
+      expect(await driver.log()).toMatch(/"msg":"stopping"}\n$/);
+    });
+
+    test('makes the machines of a manager, and no other VMs, also when it is killed in between', async () => {
+      await using ns = await namespace();
+      const connection = connect();
+      await using stack = new AsyncDisposableStack();
+      const api = connection.api();
+      stack.defer(() => api.close());
+      const driver = stack.use(await NewDriver.start(folder));
+      const objects = ['deployment.yaml', 'proof/class.yaml', 'proof/secret.yaml'].flatMap((file) =>
+        parseManifests(
+          readFileSync(path.join(folder, file), 'utf8').replaceAll('namespace: default', `namespace: ${ns.name}`),
+        ),
+      );
+      await applyManifests(api, objects);
+      stack.use(
+        await InProcessManager.start({
+          kubeconfig: await connection.kubeconfigFor({ user: 'admin', groups: ['system:masters'] }),
+          namespace: ns.name,
+          flags: { driver: `${name}=${driver.address}`, controllers: CONTROLLERS },
+        }),
+      );
+      const of = (resource: string, object = ''): string => `${GROUP}/namespaces/${ns.name}/${resource}/${object}`;
+      const machines = async (): Promise<readonly Machine[]> => {
+        const { items } = await api.send<{ items: readonly Machine[] }>('GET', of('machines'));
+        return items;
+      };
+      /** Until there are so many Machines, each with a VM of its own, and no VM besides. */
+      const settled = async (count: number): Promise<void> =>
+        await eventually(async () => {
+          const ids = (await machines()).map(({ spec }) => spec.providerID ?? '').toSorted();
+          expect(ids).toHaveLength(count);
+          expect(await driver.vms()).toEqual(ids);
+        }, PATIENCE);
+
+      await settled(2);
+      await driver.restart();
+      await api.send('PATCH', of('machinedeployments', name), { spec: { replicas: 3 } });
+      await settled(3);
+      await api.send('PATCH', of('machinedeployments', name), { spec: { replicas: 1 } });
+      await settled(1);
+      for (const one of ['machinedeployments', 'machineclasses']) await api.send('DELETE', of(one, name));
+      await settled(0);
+      await eventually(async () => (await api.request(of('machineclasses', name))).status === 404, PATIENCE);
+    });
+  },
+);
+
+test(
+  'what the example in Go holds of the contract is what its author generates from it',
+  async () => {
+    await write('go', 'fresh', place);
+    const folder = path.join(place, 'fresh');
+    const generated = ['contract/driver.pb.go', 'contract/driver_grpc.pb.go'];
+    const read = (): readonly string[] => generated.map((file) => readFileSync(path.join(folder, file), 'utf8'));
+    const before = read();
+    rmSync(path.join(folder, 'contract'), { recursive: true });
+
+    const env = { ...process.env, ...ENVIRONMENTS.go, PATH: `${BUF}:${process.env['PATH']}` };
+    await promisify(execFile)('go', ['generate', '.'], { cwd: folder, env });
+
+    expect(read().map((text, index) => ({ file: generated[index], isCurrent: text === before[index] }))).toEqual(
+      generated.map((file) => ({ file, isCurrent: true })),
+    );
+  },
+  BUILD_MS,
+);
