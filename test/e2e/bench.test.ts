@@ -6,13 +6,18 @@ import { promisify } from 'node:util';
 
 import { expect, test } from '@jest/globals';
 
-import { sumOf, type BenchRun } from '../../hack/bench/measurement.ts';
+import { sumOf, type BenchRun, type Measurement } from '../../hack/bench/measurement.ts';
 import { needlessVMs } from '../../hack/bench/report.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-/** API requests about one machine, its Node and its token, by scenario, at most; what its owners and Events cost falls with the fleet. */
-const BUDGETS: Readonly<Record<string, number>> = { create: 12, roll: 28, zero: 14 };
+/**
+ * API requests about one machine, its Node and its token, by scenario: 8, 18 and 8, and a few more of ten machines for conflicts. What its
+ * owners and Events cost falls with the fleet.
+ */
+const BUDGETS: Readonly<Record<string, number>> = { create: 8.8, roll: 19.8, zero: 8.8 };
 const isAboutMachines = ([key]: readonly [string, number]): boolean => /^\w+ (machines|nodes|secrets)\b/.test(key);
+/** The gate asks for one object of each kind now and then, however many machines there are; for MachineClasses nobody else asks. */
+const gateLooks = ({ requests }: Measurement): number => 3 * (requests['GET machineclasses'] ?? 0);
 
 test('the benchmark measures a small fleet, which costs no VM too many and no more requests than its budget', async () => {
   const directory = mkdtempSync(path.join(tmpdir(), 'machinist-bench-test-'));
@@ -31,7 +36,7 @@ test('the benchmark measures a small fleet, which costs no VM too many and no mo
   for (const one of measurements) {
     expect(needlessVMs(one.vms)).toBe(0);
     const about = Object.fromEntries(Object.entries(one.requests).filter(isAboutMachines));
-    expect(sumOf(about) / machines).toBeLessThanOrEqual(BUDGETS[one.scenario] ?? 0);
+    expect((sumOf(about) - gateLooks(one)) / machines).toBeLessThanOrEqual(BUDGETS[one.scenario] ?? 0);
     expect(about['POST machines'] ?? 0).toBe(one.vms.neededCreated);
     expect(one.ceilingSeconds).toBeGreaterThan(0);
     expect(one.processes['manager']?.cpuSeconds).toBeGreaterThan(0);
