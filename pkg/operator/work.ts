@@ -73,7 +73,7 @@ export class Work implements LeaderWork {
 
   #queueOf(controller: Controller): KeyedQueue {
     const { clock, log, metrics } = this.#options;
-    const { name, queue, concurrency, restMs } = controller;
+    const { name, queue, concurrency, restMs, groupOf } = controller;
     const reconcile = this.#reconcileOf(controller);
     const timeoutMs = PASS_TIMEOUT_MS;
     const worker = new Worker({ controller: name, reconcile, timeoutMs, clock, log, metrics: metrics.reconcile });
@@ -84,6 +84,7 @@ export class Work implements LeaderWork {
       backoff: new Backoff({ baseMs: FIRST_RETRY_MS, maxMs: LONGEST_RETRY_MS }),
       metrics: metrics.queue,
       ...(restMs && { restMs }),
+      ...(groupOf && { groupOf }),
       work: worker.work,
     });
   }

@@ -23,6 +23,8 @@ export interface Controller {
   readonly watches: readonly Watch[];
   /** How long a key rests after a pass, see KeyedQueue; not at all without it. */
   readonly restMs?: (key: string) => number;
+  /** Whose key it is, see KeyedQueue. */
+  readonly groupOf?: (key: string) => string;
   /** Ends its queue and all else that it began, see Member.stop; without it only the queue ends. */
   readonly end?: (queue: KeyedQueue, graceMs: number) => Promise<void>;
 }

@@ -5,7 +5,7 @@ import { Registry } from 'prom-client';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { queueMetrics } from '../metrics/queue.ts';
 import { Backoff, type BackoffOptions } from './backoff.ts';
-import { KeyedQueue, type Outcome, type Run } from './keyed-queue.ts';
+import { KeyedQueue, type KeyedQueueParts, type Outcome, type Run } from './keyed-queue.ts';
 
 const done: Outcome = { kind: 'done' };
 
@@ -14,7 +14,7 @@ function queueOf(
   work: (key: string, run: Run) => Promise<Outcome> = async () => done,
   concurrency = 1,
   spread: Pick<BackoffOptions, 'jitter' | 'random'> = { jitter: 0 },
-  restMs?: (key: string) => number,
+  more: Partial<Pick<KeyedQueueParts, 'restMs' | 'groupOf'>> = {},
 ) {
   const clock = new FakeClock();
   const registry = new Registry();
@@ -25,7 +25,7 @@ function queueOf(
     clock,
     backoff: new Backoff({ baseMs: 100, maxMs: 10_000, ...spread }),
     metrics: queueMetrics(registry),
-    ...(restMs && { restMs }),
+    ...more,
     work: (key, run) => {
       runs.push(key);
       return work(key, run);
@@ -172,6 +172,18 @@ describe('priorities', () => {
   });
 });
 
+test('two thousand keys of one group that wait delay the only key of another by one run', async () => {
+  const { queue, runs } = queueOf(undefined, 1, undefined, { groupOf: (key) => key.charAt(0) });
+
+  for (let i = 0; i < 2_000; i++) queue.add(`a${i}`);
+  queue.add('b');
+  await until(isIdle(queue));
+
+  // The first one was with its worker before the other came.
+  expect(runs.indexOf('b')).toBeLessThanOrEqual(2);
+  expect(runs).toHaveLength(2_001);
+});
+
 describe('delays', () => {
   test('the soonest of several wins', async () => {
     const { queue, runs, clock } = queueOf();
@@ -242,12 +254,9 @@ test('work that asks to be run again is a little late, so that it keeps step wit
 describe('a key that rests after a run', () => {
   const resting = (ends: readonly Outcome[] = []) => {
     const outcomes = [...ends];
-    return queueOf(
-      async () => outcomes.shift() ?? done,
-      1,
-      undefined,
-      (key) => (key === 'large' ? 100 : 0),
-    );
+    return queueOf(async () => outcomes.shift() ?? done, 1, undefined, {
+      restMs: (key) => (key === 'large' ? 100 : 0),
+    });
   };
 
   test('runs once for a thousand changes, when the rest is over; others do not wait for it', async () => {

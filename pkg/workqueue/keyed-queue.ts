@@ -5,6 +5,7 @@ import PQueue from 'p-queue';
 import type { Clock } from '../clock/clock.ts';
 import type { QueueMetrics, QueueRecorder, QueueState } from '../metrics/queue.ts';
 import type { Backoff } from './backoff.ts';
+import { type FairOptions, FairQueue } from './fair-queue.ts';
 import type { Priority, Queue } from './queue.ts';
 
 /**
@@ -38,6 +39,8 @@ export interface KeyedQueueParts {
    * at once. For keys whose runs look at thousands of objects, each of which may change at any moment.
    */
   readonly restMs?: (key: string) => number;
+  /** Whose key it is: of keys that wait and are as urgent, one of each group goes in turn. All are of one group without it. */
+  readonly groupOf?: (key: string) => string;
   /** Works on one key. It has to log and count its own errors: one that it throws is taken as `retry` in silence. */
   work(key: string, run: Run): Promise<Outcome>;
 }
@@ -65,7 +68,7 @@ const RANK: Readonly<Record<Priority, number>> = { low: 1, normal: 2, high: 4 };
  */
 export class KeyedQueue implements Queue {
   readonly #parts: KeyedQueueParts;
-  readonly #pool: PQueue;
+  readonly #pool: PQueue<FairQueue, FairOptions>;
   readonly #recorder: QueueRecorder;
   readonly #abort = new AbortController();
   /** In the order in which they began to wait. */
@@ -85,7 +88,7 @@ export class KeyedQueue implements Queue {
 
   constructor(parts: KeyedQueueParts) {
     this.#parts = parts;
-    this.#pool = new PQueue({ concurrency: parts.concurrency });
+    this.#pool = new PQueue({ concurrency: parts.concurrency, queueClass: FairQueue });
     this.#recorder = parts.metrics.track(parts.name, () => this.state);
   }
 
@@ -193,7 +196,8 @@ export class KeyedQueue implements Queue {
     const pooled = this.#pooled.get(key) ?? 0;
     if ((pooled & rank) !== 0) return;
     this.#pooled.set(key, pooled | rank);
-    void this.#pool.add(() => this.#take(key, rank), { priority: rank });
+    const group = this.#parts.groupOf?.(key) ?? '';
+    void this.#pool.add(() => this.#take(key, rank), { priority: rank, group });
   }
 
   async #take(key: string, rank: number): Promise<void> {

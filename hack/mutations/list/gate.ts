@@ -523,6 +523,27 @@ export const GATE: readonly Mutation[] = [
     tests: ['pkg/workqueue/keyed-queue.test.ts'],
   },
   {
+    file: 'pkg/workqueue/fair-queue.ts',
+    from: 'if (jobs.size > 0) groups.set(group, jobs);',
+    to: '',
+    why: 'Of each group that waits one key is worked on, and the others never.',
+    tests: ['pkg/workqueue/fair-queue.test.ts'],
+  },
+  {
+    file: 'pkg/workqueue/fair-queue.ts',
+    from: 'Math.max(...this.#waiting.keys())',
+    to: 'Math.min(...this.#waiting.keys())',
+    why: 'Deletions go after everything else.',
+    tests: ['pkg/workqueue/fair-queue.test.ts'],
+  },
+  {
+    file: 'pkg/workqueue/keyed-queue.ts',
+    from: "const group = this.#parts.groupOf?.(key) ?? '';",
+    to: "const group = '';",
+    why: 'A rollout of thousands holds up the one machine that another MachineDeployment needs.',
+    tests: ['pkg/workqueue/keyed-queue.test.ts'],
+  },
+  {
     file: 'pkg/workqueue/keyed-queue.ts',
     from: 'this.#resting.delete(key); this.#dispatchWaiting(key);',
     to: 'this.#resting.delete(key);',

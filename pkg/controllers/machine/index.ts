@@ -1,3 +1,5 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { controllerOf } from '../../apis/meta.ts';
 import type { Config } from '../../config/config.ts';
 import { ActivityRegistry } from '../../activity/registry.ts';
 import { createDrainer } from '../../drain/drainer.ts';
@@ -89,6 +91,8 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     lease: MACHINE_LEASE,
     concurrency: config.machine.concurrency,
     reconcile: (key, signal, passLog) => controller.reconcile(key, signal, passLog),
+    // A rollout of thousands must not hold up the one machine that another MachineDeployment needs.
+    groupOf: (key) => ownerUIDOf(machines.get(key)),
     // Once the target answers, its Node may be looked for, which takes caches that have caught up.
     needsTarget: (key) => !(isDeletedByForce(machines.get(key)) && operator.hasTargetOutage),
     watches: [
@@ -99,6 +103,10 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     ],
     end: (queue, graceMs) => endWithResults(activities, queue, { clock, graceMs }),
   };
+}
+
+function ownerUIDOf(one: Machine | undefined): string {
+  return (one && controllerOf(one)?.uid) ?? '';
 }
 
 function leftVMsUnder({ controllers, safety }: Config): LeftVMs {
