@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { LEVELS, runsOf } from './levels.ts';
+import { LEVELS, optionalProgramsOf, runsOf } from './levels.ts';
 
 describe('runs of a test command', () => {
   test('takes the unit level first, and all that need a server together', () => {
@@ -16,4 +16,16 @@ describe('runs of a test command', () => {
     expect(runs.map(({ levels }) => levels)).toEqual([[level]]);
     expect(runs.map(({ needsControlPlane }) => needsControlPlane)).toEqual([level !== 'unit']);
   });
+});
+
+test.each([
+  { levels: LEVELS, jestArguments: [], programs: ['kwok'] },
+  { levels: ['e2e'], jestArguments: [], programs: ['kwok'] },
+  { levels: ['faults'], jestArguments: [], programs: [] },
+  { levels: ['integration'], jestArguments: ['test/integration/kwok-driver.test.ts'], programs: ['kwok'] },
+  { levels: ['integration'], jestArguments: ['kwok', '-t', 'a Node'], programs: ['kwok'] },
+  { levels: LEVELS, jestArguments: ['test/integration/drain.test.ts'], programs: [] },
+  { levels: ['integration'], jestArguments: ['test/e2e/demo.test.ts'], programs: [] },
+] as const)('$levels with $jestArguments needs $programs besides the control plane', (run) => {
+  expect(optionalProgramsOf(run.levels, run.jestArguments)).toEqual(run.programs);
 });

@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os';
 
+import type { ProgramName } from '../control-plane/programs.ts';
+
 /** The levels of tests, in the order of their cost. */
 export const LEVELS = ['unit', 'integration', 'faults', 'e2e', 'openstack'] as const;
 
@@ -8,6 +10,20 @@ export type Level = (typeof LEVELS)[number];
 
 /** Files that run only when their level is named: what takes minutes, and shows more of what others show. */
 export const ONLY_WHEN_NAMED: readonly string[] = ['test/openstack/scale.test.ts'];
+
+/** Programs that few files need: they are built for these, and not for every run with a server. */
+const NEEDED_BY: readonly (readonly [ProgramName, readonly string[]])[] = [
+  ['kwok', ['test/integration/kwok-driver.test.ts', 'test/e2e/demo.test.ts']],
+];
+
+/** Which of those programs a run of these levels needs; `jestArguments` may choose files by parts of their paths. */
+export function optionalProgramsOf(levels: readonly Level[], jestArguments: readonly string[]): readonly ProgramName[] {
+  const paths = jestArguments.filter((argument) => !argument.startsWith('-'));
+  const runs = (file: string): boolean =>
+    levels.some((level) => file.startsWith(`test/${level}/`)) &&
+    (paths.length === 0 || paths.some((part) => file.includes(part)));
+  return NEEDED_BY.filter(([, files]) => files.some(runs)).map(([name]) => name);
+}
 
 /** Levels that run in one jest. */
 export interface Run {

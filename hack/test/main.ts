@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { NoOpenStackError, openStackPackages } from '../openstack/packages.ts';
-import { type Level, LEVELS, ONLY_WHEN_NAMED, type Run, runsOf } from './levels.ts';
+import { type Level, LEVELS, ONLY_WHEN_NAMED, optionalProgramsOf, type Run, runsOf } from './levels.ts';
 import { bundlePrograms } from './programs.ts';
 import { sumUp } from './summary.ts';
 
@@ -33,7 +33,8 @@ async function main(argv: readonly string[]): Promise<number> {
   const programs = path.join(directory, 'programs');
   try {
     if (runs.some(({ needsControlPlane }) => needsControlPlane)) {
-      const code = await run([path.join(root, 'hack/control-plane/build.ts')], {});
+      const optional = optionalProgramsOf(levels, jestArguments);
+      const code = await run([path.join(root, 'hack/control-plane/build.ts'), ...optional], {});
       if (code !== 0) return code;
     }
     if (levels.some((level) => level !== 'unit')) await bundlePrograms(programs);

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 
+import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import { readProc } from '../../pkg/drivers/process-identity.ts';
 import { eventually } from '../expect/eventually.ts';
 import { Program, ROOT } from './program.ts';
@@ -17,6 +18,9 @@ const PATIENCE = { timeoutMs: 30_000 };
 const UP = 'all machines are Running and their Nodes Ready';
 
 jest.setTimeout(180_000);
+
+/** Built before any test's time begins. */
+await resolveProgram('kwok');
 
 describe('the demo', () => {
   let temporary: string;

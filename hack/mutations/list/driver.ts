@@ -394,4 +394,32 @@ export const DRIVER: readonly Mutation[] = [
     why: 'An account with many machines uses up the rate of all others.',
     tests: ['pkg/driver/call-rates.test.ts'],
   },
+  {
+    file: 'pkg/drivers/kwok/driver.ts',
+    from: 'if (vm !== undefined && isVMOf(vm, machine)) return vm;',
+    to: 'if (vm !== undefined) return vm;',
+    why: 'The Node of another machine, or of another cluster, is taken for the VM of this one.',
+    tests: ['pkg/drivers/kwok/driver.test.ts'],
+  },
+  {
+    file: 'pkg/drivers/kwok/driver.ts',
+    from: "(vm.cluster === '' || vm.cluster === call.cluster) && vm.className === name",
+    to: 'vm.className === name',
+    why: 'VMs of another cluster are listed, and deleted because they have no Machine here.',
+    tests: ['pkg/drivers/kwok/driver.test.ts'],
+  },
+  {
+    file: 'pkg/drivers/kwok/node.ts',
+    from: 'nodeNameIn(providerID) !== metadata.name',
+    to: "providerID === ''",
+    why: 'A Node of another provider is taken for a VM.',
+    tests: ['pkg/drivers/kwok/node.test.ts'],
+  },
+  {
+    file: 'pkg/drivers/kwok/api-failure.ts',
+    from: "CODES[reason] ?? 'Unavailable'",
+    to: "CODES[reason] ?? 'NotFound'",
+    why: 'An API server that does not answer says that VMs have gone.',
+    tests: ['pkg/drivers/kwok/api-failure.test.ts', 'pkg/drivers/kwok/driver.test.ts'],
+  },
 ];
