@@ -27,7 +27,7 @@ const CONTROLLER_TIERS = [
   ['machines', 'class-secrets'],
   ['vms'],
   ['replicas'],
-  ['machine', 'machine-set', 'machine-deployment', 'machine-class', 'secret', 'safety', 'mirantis'],
+  ['machine', 'machine-set', 'machine-deployment', 'machine-class', 'secret', 'safety', 'mirantis', 'cluster-api'],
 ];
 
 /** The same inside the machine controller, whose steps stand in folders by concern. */

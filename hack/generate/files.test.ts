@@ -18,7 +18,7 @@ test('all generated files are current: otherwise run `npm run generate`', async 
   }
 }, 60_000);
 
-test.each(['crds', 'crds/mirantis', 'test/crds-original'])(
+test.each(['crds', 'crds/mirantis', 'crds/cluster-api', 'test/crds-original'])(
   '%s holds nothing but what is generated',
   async (folder) => {
     const files = await generatedFiles();

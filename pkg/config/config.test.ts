@@ -40,8 +40,8 @@ describe('flags', () => {
     ]);
   });
 
-  test('runs a front end only where it is named, also beside all others', () => {
-    const { controllers } = configFrom('machinist run', typed({ controllers: '*,mirantis' }));
+  test('runs what serves kinds of others only where it is named, also beside all others', () => {
+    const { controllers } = configFrom('machinist run', typed({ controllers: '*,mirantis,cluster-api' }));
 
     expect([...controllers]).toEqual(CONTROLLERS);
     expect(configFrom('machinist run', typed({})).controllers.has('mirantis')).toBe(false);
@@ -97,7 +97,11 @@ describe('flags', () => {
       value: '999999999h',
       says: /"999999999h" is not valid, a duration of less than 2562047h/,
     },
-    { flag: 'controllers', value: '*,machine', says: /"\*,machine" is not valid, beside "\*" only mirantis may/ },
+    {
+      flag: 'controllers',
+      value: '*,machine',
+      says: /"\*,machine" is not valid, beside "\*" only mirantis, cluster-api may/,
+    },
     {
       flag: 'controllers',
       value: 'mirantis',

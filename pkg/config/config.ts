@@ -16,10 +16,11 @@ export const CONTROLLERS = [
   'safety.orphan-vms',
   'safety.unmanaged-nodes',
   'mirantis',
+  'cluster-api',
 ] as const;
 
 /** Those that run only where they are named. */
-export const ON_REQUEST: ReadonlySet<ControllerName> = new Set(['mirantis']);
+export const ON_REQUEST: ReadonlySet<ControllerName> = new Set(['mirantis', 'cluster-api']);
 
 /** One of them. */
 export type ControllerName = (typeof CONTROLLERS)[number];
@@ -81,6 +82,8 @@ export interface Config {
   /** Undefined: no autoscaler is served. */
   readonly autoscaler: AutoscalerConfig | undefined;
   readonly api: { readonly qps: number; readonly burst: number };
+  /** Only Machines and Clusters of Cluster API with this value of the label are looked after; empty: all. */
+  readonly clusterAPIWatchFilter: string;
   readonly verbosity: number;
   readonly logFormat: LogFormat;
 }
@@ -161,6 +164,7 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
     server: { address: text('address'), port: number('port'), profiling: bool('profiling') },
     autoscaler: autoscalerOf(program, read, leases),
     api: { qps: number('kube-api-qps'), burst: number('kube-api-burst') },
+    clusterAPIWatchFilter: text('cluster-api-watch-filter'),
     verbosity: number('v'),
     logFormat: text('log-format') === 'text' ? 'text' : 'json',
   };

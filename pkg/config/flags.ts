@@ -85,7 +85,14 @@ export const FLAGS: readonly Flag[] = [
       kind: 'list',
       default: '*',
       programs: [RUN],
-      help: 'Which controllers run: "*", or a comma list of machine-deployment, machine-set, safety.overshoot, machine, machine-class, secret, safety.orphan-vms, safety.unmanaged-nodes; mirantis runs only where it is named, also as "*,mirantis". With leader election, those of one Lease only together.',
+      help: 'Which controllers run: "*", or a comma list of machine-deployment, machine-set, safety.overshoot, machine, machine-class, secret, safety.orphan-vms, safety.unmanaged-nodes; mirantis and cluster-api run only where they are named, also as "*,mirantis". With leader election, those of one Lease only together.',
+    },
+    {
+      name: 'cluster-api-watch-filter',
+      kind: 'string',
+      default: '',
+      programs: [RUN],
+      help: 'With controller cluster-api: only Machines and Clusters of cluster.x-k8s.io whose label cluster.x-k8s.io/watch-filter has this value are looked after. Empty: all of the namespace.',
     },
   ]),
   ...section('Drivers', MACHINES, [

@@ -19,7 +19,7 @@ const GROUPS: readonly LeaseGroup[] = [
   {
     lease: MACHINE_LEASE,
     needed: ['machine', 'machine-class', 'secret'],
-    optional: ['safety.orphan-vms', 'safety.unmanaged-nodes'],
+    optional: ['safety.orphan-vms', 'safety.unmanaged-nodes', 'cluster-api'],
   },
 ];
 

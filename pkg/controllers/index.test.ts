@@ -14,7 +14,16 @@ import { controllers } from './index.ts';
 /** What controllers take from an operator, as far as making them asks for it. */
 function operatorWith(names: string): Operator {
   const cache = new MemoryInformer([]);
-  const kinds = ['machines', 'machineSets', 'machineDeployments', 'classes', 'secrets', 'nodes', 'clusterMachines'];
+  const kinds = [
+    'machines',
+    'machineSets',
+    'machineDeployments',
+    'classes',
+    'secrets',
+    'nodes',
+    'clusterMachines',
+    'definitions',
+  ];
   const leadership = { targets: singleTarget(undefined), drivers: new ConfiguredDrivers([]) };
   const operator = {
     config: configFrom(
@@ -39,7 +48,7 @@ function operatorWith(names: string): Operator {
 
 describe('the controllers', () => {
   test('are those that the flag names, each under the Lease of its group and with a queue of its own', () => {
-    const all = controllers(operatorWith('*,mirantis'));
+    const all = controllers(operatorWith('*,mirantis,cluster-api'));
 
     expect(all.map(({ name }) => name).toSorted()).toEqual(CONTROLLERS.toSorted());
     for (const { name, lease } of all) {

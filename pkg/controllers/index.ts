@@ -3,7 +3,10 @@ import type { Informer } from '../cache/lister.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
 import type { Operator } from '../operator/operator.ts';
 import type { Controller } from '../reconcile/controller.ts';
+import { createDrainer } from '../drain/drainer.ts';
+import { DrainLimits } from '../drain/limits.ts';
 import { SecretContents } from './class-secrets/secret-contents.ts';
+import { clusterAPI } from './cluster-api/index.ts';
 import { machineClass } from './machine-class/index.ts';
 import { machineDeployment } from './machine-deployment/index.ts';
 import { machineSet } from './machine-set/index.ts';
@@ -45,7 +48,7 @@ function ownerControllers(operator: Operator, ownerless: OwnerlessVMs): Controll
 
 /** Machines, MachineClasses and Secrets. */
 function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Controller[] {
-  const { clock, reader, caches } = operator;
+  const { clock, log, reader, caches } = operator;
   const { classes } = caches;
   const secrets = new SecretContents({ reader, secrets: caches.secrets, classes, clock });
   const removed = new RemovedMachines();
@@ -53,6 +56,12 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
   const drivers = notingCalls(operator.under(MACHINE_LEASE).drivers, removed);
   const owners = ownersIn(caches);
   const budget = new ReplacementBudget({ machines: caches.machines, owners });
+  const drain = createDrainer({
+    clock,
+    log,
+    limits: new DrainLimits(),
+    podsOf: ({ cluster }, nodeName) => operator.podsOn(cluster, nodeName),
+  });
   const share = { secrets, owners, budget, pace: new ReplacementPace(operator) };
   return [
     // Before the machine controller forgets what it knew of a Machine that is gone.
@@ -60,7 +69,8 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
     unmanagedNodes(operator, gone),
     machineClass(operator, secrets),
     secret(operator),
-    machine(operator, { ...share, drivers }),
+    machine(operator, { ...share, drivers, drain }),
+    ...(operator.config.controllers.has('cluster-api') ? [clusterAPI(operator, { drain })] : []),
   ];
 }
 

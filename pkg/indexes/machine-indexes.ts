@@ -1,3 +1,4 @@
+import type { ClusterAPIMachine } from '../apis/cluster-api/machine.ts';
 import { MACHINE_NAME_LABEL, NODE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { Node, VolumeAttachment } from '../apis/wire.ts';
@@ -13,6 +14,13 @@ export const MACHINE_INDEXES = {
   name: ({ metadata }) => [metadata.name],
   unrecorded: ({ spec }) => ((spec?.providerID ?? '') === '' ? [UNRECORDED] : []),
 } satisfies IndexFunctions<Machine>;
+
+/** Indexes of Machines of Cluster API: by provider id, by the name of their Node, by that of their Cluster. */
+export const CLUSTER_API_MACHINE_INDEXES = {
+  providerID: ({ spec }) => present(spec?.providerID),
+  node: ({ status }) => present(status?.nodeRef?.name),
+  cluster: ({ spec }) => present(spec?.clusterName),
+} satisfies IndexFunctions<ClusterAPIMachine>;
 
 /** Indexes of Nodes: by provider id, and by the Machine's name that they show. */
 export const NODE_INDEXES = {

@@ -12,6 +12,9 @@ import {
   normaliseNodeLabelPolicy,
 } from '../apis/machine/v1alpha1/normalise.ts';
 import type { KubeObject, List } from '../apis/meta.ts';
+import type { ClusterAPICluster } from '../apis/cluster-api/cluster.ts';
+import { CLUSTER_API_GROUP, CLUSTER_API_VERSION } from '../apis/cluster-api/keys.ts';
+import type { ClusterAPIMachine } from '../apis/cluster-api/machine.ts';
 import type { CloudCluster } from '../apis/mirantis/cluster.ts';
 import { CLUSTER_GROUP, CLUSTER_VERSION, type ClusterMachine } from '../apis/mirantis/machine.ts';
 import { KAAS_GROUP, KAAS_VERSION, type MachinePool } from '../apis/mirantis/pool.ts';
@@ -73,6 +76,26 @@ export const nodeLabelPolicies = ours<NodeLabelPolicy>(
 export const clusterMachines = resource<ClusterMachine>(CLUSTER_GROUP, CLUSTER_VERSION, 'machines', 'Machine');
 export const cloudClusters = resource<CloudCluster>(CLUSTER_GROUP, CLUSTER_VERSION, 'clusters', 'Cluster');
 export const machinePools = resource<MachinePool>(KAAS_GROUP, KAAS_VERSION, 'machinepools', 'MachinePool');
+/** Of Cluster API. */
+export const clusterAPIMachines = resource<ClusterAPIMachine>(
+  CLUSTER_API_GROUP,
+  CLUSTER_API_VERSION,
+  'machines',
+  'Machine',
+);
+export const clusterAPIClusters = resource<ClusterAPICluster>(
+  CLUSTER_API_GROUP,
+  CLUSTER_API_VERSION,
+  'clusters',
+  'Cluster',
+);
+export const customResourceDefinitions = resource<KubeObject>(
+  'apiextensions.k8s.io',
+  'v1',
+  'customresourcedefinitions',
+  'CustomResourceDefinition',
+  false,
+);
 export const configMaps = resource<ConfigMap>('', 'v1', 'configmaps', 'ConfigMap');
 export const secrets = resource<Secret>('', 'v1', 'secrets', 'Secret');
 export const events = resource<Event>('', 'v1', 'events', 'Event');
@@ -118,6 +141,16 @@ export const selfSubjectRulesReviews = resource<KubeObject>(
   'SelfSubjectRulesReview',
   false,
 );
+
+/** The kind of a provider, which is known only while the process runs. */
+export function providerResource(where: {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+}): Resource<KubeObject> {
+  return resource(where.group, where.version, where.plural, where.kind);
+}
 
 /** `apiVersion` of a resource's objects. */
 export function apiVersionOf(r: Resource<KubeObject>): string {

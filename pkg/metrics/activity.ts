@@ -17,7 +17,7 @@ export type ActivityResult = 'done' | 'failed' | 'aborted';
 
 /** Counts for long work. */
 export interface ActivityMetrics {
-  /** Shows the state of a registry; called once per process. */
+  /** Shows the state of a registry, beside those of others. */
   track(states: () => readonly ActivityState[]): void;
   settled(kind: string, result: ActivityResult, tookMs: number): void;
 }
@@ -26,15 +26,23 @@ export interface ActivityMetrics {
 export function activityMetrics(registry: Registry): ActivityMetrics {
   const { counter, histogram } = declaring(registry);
   const registers = [registry];
-  let read: (() => readonly ActivityState[]) | undefined;
-  const gauge = (name: string, help: string, value: (state: ActivityState) => number): Gauge<'kind'> =>
+  const registries: (() => readonly ActivityState[])[] = [];
+  const gauge = (
+    name: string,
+    help: string,
+    value: (state: ActivityState) => number,
+    together: (...values: readonly number[]) => number = (...values) => values.reduce((sum, one) => sum + one, 0),
+  ): Gauge<'kind'> =>
     new Gauge({
       name,
       help,
       labelNames: ['kind'],
       registers,
       collect() {
-        for (const state of read?.() ?? []) this.set({ kind: state.kind }, value(state));
+        const states = registries.flatMap((read) => read());
+        for (const [kind, same] of Map.groupBy(states, (state) => state.kind)) {
+          this.set({ kind }, together(...same.map(value)));
+        }
       },
     });
   gauge('machinist_activities_queued', 'Long work that waits for the limit of its kind.', (state) => state.queued);
@@ -43,6 +51,7 @@ export function activityMetrics(registry: Registry): ActivityMetrics {
     'machinist_activity_oldest_seconds',
     'Age of the oldest long work that has not ended, waiting included.',
     (state) => state.oldestMs / 1_000,
+    Math.max,
   );
   const ended = counter(
     'machinist_activities_total',
@@ -56,7 +65,7 @@ export function activityMetrics(registry: Registry): ActivityMetrics {
   );
   return {
     track(states) {
-      read = states;
+      registries.push(states);
     },
     settled(kind, result, tookMs) {
       ended.inc({ kind, result });

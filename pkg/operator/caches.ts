@@ -3,6 +3,8 @@ import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
 import type { NodeLabelPolicy } from '../apis/machine/v1alpha1/node-label-policy.ts';
+import type { ClusterAPICluster } from '../apis/cluster-api/cluster.ts';
+import type { ClusterAPIMachine } from '../apis/cluster-api/machine.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { CloudCluster } from '../apis/mirantis/cluster.ts';
 import type { ClusterMachine } from '../apis/mirantis/machine.ts';
@@ -10,13 +12,21 @@ import type { MachinePool } from '../apis/mirantis/pool.ts';
 import type { Node, VolumeAttachment } from '../apis/wire.ts';
 import type { Informer } from '../cache/lister.ts';
 import { CLASS_INDEX, classIndex } from '../indexes/class-index.ts';
-import { MACHINE_INDEXES, NODE_INDEXES, VOLUME_ATTACHMENT_INDEXES } from '../indexes/machine-indexes.ts';
+import {
+  CLUSTER_API_MACHINE_INDEXES,
+  MACHINE_INDEXES,
+  NODE_INDEXES,
+  VOLUME_ATTACHMENT_INDEXES,
+} from '../indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../indexes/owner-index.ts';
 import { SECRET_INDEX, secretIndex } from '../indexes/secret-references.ts';
 import {
+  clusterAPIClusters,
+  clusterAPIMachines,
   cloudClusters,
   clusterMachines,
   configMaps,
+  customResourceDefinitions,
   machineClasses,
   machineDeployments,
   machinePools,
@@ -43,6 +53,8 @@ export interface CachesOptions extends Omit<ClusterCachesOptions, 'roleFile'> {
   readonly isAutoscaled: boolean;
   /** Machines of Mirantis Container Cloud are served. */
   readonly isMirantis: boolean;
+  /** Machines of Cluster API are looked after. */
+  readonly isClusterAPI: boolean;
 }
 
 /** Gardener's own roles of the machine controllers do not cover them. */
@@ -76,11 +88,17 @@ export class Caches {
   readonly #configMaps: Informer<KubeObject> | undefined;
   readonly #cloudClusters: Informer<CloudCluster> | undefined;
   readonly #machinePools: Informer<MachinePool> | undefined;
+  readonly #clusterAPIMachines: Informer<ClusterAPIMachine> | undefined;
+  readonly #clusterAPIClusters: Informer<ClusterAPICluster> | undefined;
+  readonly #definitions: Informer<KubeObject> | undefined;
   readonly #classes: Informer<MachineClass> | undefined;
   readonly #secrets: Informer<KubeObject> | undefined;
   readonly #volumeAttachments: Informer<VolumeAttachment> | undefined;
 
-  constructor(clusters: Clusters, { namespace, leases, isAutoscaled, isMirantis, ...options }: CachesOptions) {
+  constructor(
+    clusters: Clusters,
+    { namespace, leases, isAutoscaled, isMirantis, isClusterAPI, ...options }: CachesOptions,
+  ) {
     const runsMachines = leases.has(MACHINE_LEASE);
     const files = roleFiles(leases);
     const control = new ClusterCaches(clusters.control, { ...options, roleFile: files.control });
@@ -101,6 +119,11 @@ export class Caches {
       this.#configMaps = control.add<KubeObject>(configMaps, { namespace, metadataOnly: true, optionalFor: SETTINGS });
       this.#cloudClusters = control.add(cloudClusters, { namespace, optionalFor: CLUSTERS });
       this.#machinePools = control.add(machinePools, { namespace, optionalFor: POOLS });
+    }
+    if (isClusterAPI) {
+      this.#clusterAPIMachines = control.add(clusterAPIMachines, { namespace, indexes: CLUSTER_API_MACHINE_INDEXES });
+      this.#clusterAPIClusters = control.add(clusterAPIClusters, { namespace });
+      this.#definitions = control.add<KubeObject>(customResourceDefinitions, { metadataOnly: true });
     }
     if (runsMachines || isMirantis) {
       this.#labelPolicies = control.add(nodeLabelPolicies, { namespace, optionalFor: POLICIES });
@@ -143,6 +166,21 @@ export class Caches {
   /** Of the same. */
   get cloudClusters(): Informer<CloudCluster> {
     return required('Clusters', this.#cloudClusters);
+  }
+
+  /** Of Cluster API. */
+  get clusterAPIMachines(): Informer<ClusterAPIMachine> {
+    return required('Machines of cluster.x-k8s.io', this.#clusterAPIMachines);
+  }
+
+  /** The same. */
+  get clusterAPIClusters(): Informer<ClusterAPICluster> {
+    return required('Clusters of cluster.x-k8s.io', this.#clusterAPIClusters);
+  }
+
+  /** CustomResourceDefinitions of the control cluster, metadata only. */
+  get definitions(): Informer<KubeObject> {
+    return required('CustomResourceDefinitions', this.#definitions);
   }
 
   /** Metadata only. */

@@ -34,6 +34,20 @@ export interface CacheOptions<T extends KubeObject> {
   readonly optionalFor?: string;
 }
 
+/** A cache that comes and goes while the process runs. */
+export interface OpenCache<T extends KubeObject> {
+  readonly informer: ReflectedInformer<T>;
+  /** Gives it up: what it holds is not to be read any more. */
+  close(): void;
+}
+
+/** How a cache is opened while the process runs. */
+export interface OpenOptions {
+  readonly namespace: string;
+  /** Told each time that the server refuses to let it be read. */
+  readonly refused: (err: ApiError) => void;
+}
+
 /** Before the first answer it is not known whether the server can be reached at all. */
 const FIRST_LIST_TIMEOUT_MS = 10_000;
 
@@ -67,10 +81,10 @@ export class ClusterCaches implements Member {
   readonly #access: ClusterAccess;
   readonly #options: ClusterCachesOptions;
   readonly #stopping = new AbortController();
-  readonly #members: CacheMember[] = [];
+  #members: readonly CacheMember[] = [];
   /** Those that were found readable: they run, or are about to. */
   readonly #used = new Set<CacheMember>();
-  readonly #running: Promise<unknown>[] = [];
+  readonly #running = new Set<Promise<unknown>>();
   /** That the cluster does not answer was said, once for all of its kinds. */
   #isToldUnreachable = false;
 
@@ -82,6 +96,40 @@ export class ClusterCaches implements Member {
 
   /** Adds a cache; only before `start`. */
   add<T extends KubeObject>(resource: Resource<T>, options: CacheOptions<T> = {}): ReflectedInformer<T> {
+    const { informer, member } = this.#make(resource, options);
+    if (options.optionalFor === undefined) this.#used.add(member);
+    return informer;
+  }
+
+  /**
+   * Adds a cache while the process runs, which begins to be filled at once, or as soon as the server lets us. What it is for does without
+   * until then. Nobody who waits for the caches of the cluster waits for it.
+   */
+  open<T extends KubeObject>(resource: Resource<T>, { namespace, refused }: OpenOptions): OpenCache<T> {
+    const { informer, member } = this.#make(resource, {
+      namespace,
+      optionalFor: `objects of kind ${kindOf(resource)}`,
+    });
+    const closing = new AbortController();
+    const signal = AbortSignal.any([this.#stopping.signal, closing.signal]);
+    member.continuity.remove();
+    this.#keep(this.#useLater(member, { signal, firstMs: 0, refused }));
+    return {
+      informer,
+      close: () => {
+        closing.abort(new Error('nobody needs the cache any more'));
+        member.continuity.remove();
+        this.ownWrites.forget(resource, informer);
+        this.#used.delete(member);
+        this.#members = this.#members.filter((other) => other !== member);
+      },
+    };
+  }
+
+  #make<T extends KubeObject>(
+    resource: Resource<T>,
+    options: CacheOptions<T>,
+  ): { readonly informer: ReflectedInformer<T>; readonly member: CacheMember } {
     const { cluster, transport, reader, prober } = this.#access;
     const { clock, log, metrics, outages, freeze } = this.#options;
     const { namespace, metadataOnly, indexes, transform, optionalFor } = options;
@@ -123,9 +171,8 @@ export class ClusterCaches implements Member {
       wait: (signal) => informer.waitForSync(signal),
       hasSynced: () => informer.hasSynced,
     };
-    this.#members.push(member);
-    if (optionalFor === undefined) this.#used.add(member);
-    return informer;
+    this.#members = [...this.#members, member];
+    return { informer, member };
   }
 
   get cluster(): Cluster {
@@ -173,7 +220,7 @@ export class ClusterCaches implements Member {
     const { cached, optionalFor, continuity } = member;
     if (optionalFor === undefined) {
       await this.#requireServed(cached, hold, signal);
-      this.#running.push(member.run(this.#stopping.signal));
+      this.#keep(member.run(this.#stopping.signal));
       return;
     }
     try {
@@ -184,34 +231,42 @@ export class ClusterCaches implements Member {
       const { cluster } = this.#access;
       const kind = kindOf(cached.resource);
       continuity.remove();
-      const why = isRefusal(err) ? describeRefusal(cluster, this.#options.roleFile, cached.resource, err) : err;
+      const why = isRefusal(err) ? this.#describe(cached.resource, err) : err;
       this.#options.log.warn({ cluster, kind, err: why }, `went on without ${optionalFor}`);
-      this.#running.push(this.#useLater(member));
+      this.#keep(this.#useLater(member, { signal: this.#stopping.signal, firstMs: OPTIONAL_FIRST_MS }));
     }
   }
 
   #use(member: CacheMember): void {
     this.#used.add(member);
-    this.#running.push(member.run(this.#stopping.signal));
+    this.#keep(member.run(this.#stopping.signal));
+  }
+
+  #keep(running: Promise<unknown>): void {
+    const kept = running.finally(() => this.#running.delete(kept));
+    this.#running.add(kept);
   }
 
   /** Asks whether the cache can be filled, ever more rarely while it is refused; never rejects. */
-  async #useLater(member: CacheMember): Promise<void> {
+  async #useLater(
+    member: CacheMember,
+    { signal, firstMs, refused }: { signal: AbortSignal; firstMs: number; refused?: (err: ApiError) => void },
+  ): Promise<void> {
     const { clock, log } = this.#options;
-    const signal = this.#stopping.signal;
-    let pauseMs = OPTIONAL_FIRST_MS;
+    let pauseMs = firstMs;
     while (!signal.aborted) {
       try {
         await clock.sleep(pauseMs, signal);
         await this.#look(member.cached, signal);
         const kind = kindOf(member.cached.resource);
-        log.info({ cluster: this.#access.cluster, kind }, 'filling a cache that was refused before');
+        log.info({ cluster: this.#access.cluster, kind }, 'began to fill a cache');
         member.continuity.restore();
         this.#used.add(member);
         return await member.run(signal);
       } catch (err) {
         log.debug({ cluster: this.#access.cluster, kind: kindOf(member.cached.resource), err }, 'cache still refused');
-        pauseMs = pauseAfter(err, pauseMs);
+        if (refused !== undefined && isRefusal(err)) refused(err);
+        pauseMs = pauseAfter(err, Math.max(pauseMs, OPTIONAL_FIRST_MS / 2));
       }
     }
   }
@@ -221,7 +276,7 @@ export class ClusterCaches implements Member {
    * that concerns the cluster.
    */
   #showRefused(resource: Resource<KubeObject>): (err: ApiError | undefined) => void {
-    const { held, log, roleFile } = this.#options;
+    const { held, log } = this.#options;
     const { cluster } = this.#access;
     const kind = kindOf(resource);
     let hold: WorkHold | undefined;
@@ -232,11 +287,15 @@ export class ClusterCaches implements Member {
         hold = undefined;
         return;
       }
-      const why = new Error(describeRefusal(cluster, roleFile, resource, err));
+      const why = new Error(this.#describe(resource, err));
       if (hold === undefined) log.warn({ cluster, kind, err: why }, 'held all work of the cluster: kind refused');
       hold ??= held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
       hold.failed(why);
     };
+  }
+
+  #describe(resource: Resource<KubeObject>, err: ApiError): string {
+    return describeRefusal(this.#access.cluster, this.#options.roleFile, resource, err);
   }
 
   async #look({ resource, namespace, reader }: ProbedKind, signal: AbortSignal): Promise<void> {
@@ -248,7 +307,7 @@ export class ClusterCaches implements Member {
   async #requireServed(cached: ProbedKind, hold: WorkHold, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     const { cluster } = this.#access;
-    const told = (err: ApiError): string => describeRefusal(cluster, this.#options.roleFile, cached.resource, err);
+    const told = (err: ApiError): string => this.#describe(cached.resource, err);
     const look = async (s: AbortSignal): Promise<void> => {
       try {
         await this.#look(cached, s);

@@ -1,9 +1,11 @@
 import type { Cluster } from '../gate/gate.ts';
+import { CLUSTER_API_GROUP } from '../apis/cluster-api/keys.ts';
 import { CLUSTER_GROUP } from '../apis/mirantis/machine.ts';
 import { KAAS_GROUP } from '../apis/mirantis/pool.ts';
 import type { ApiError } from '../kube/errors.ts';
 import { definitionFile } from '../preflight/definitions.ts';
-import { MIRANTIS_ROLES } from '../preflight/permissions.ts';
+import { customResourceDefinitions } from '../kube/resource.ts';
+import { CLUSTER_API_ROLES, MIRANTIS_ROLES } from '../preflight/permissions.ts';
 import { describeUnauthorized } from './cannot-start.ts';
 
 /** What is read, as far as it can be told by. */
@@ -11,6 +13,14 @@ interface Kind {
   readonly group: string;
   readonly plural: string;
 }
+
+/** The shipped files that grant what is read of groups that are not ours. */
+const ROLES_OF_GROUPS: ReadonlyMap<string, string> = new Map([
+  [CLUSTER_GROUP, MIRANTIS_ROLES],
+  [KAAS_GROUP, MIRANTIS_ROLES],
+  [CLUSTER_API_GROUP, CLUSTER_API_ROLES],
+  [customResourceDefinitions.group, CLUSTER_API_ROLES],
+]);
 
 /** `machines.cluster.k8s.io`: there are Machines of two groups. */
 export function qualified({ group, plural }: Kind): string {
@@ -25,6 +35,6 @@ export function describeRefusal(cluster: Cluster, roleFile: string, kind: Kind, 
     return `the ${cluster} cluster does not serve ${qualified(kind)}: ${remedy}`;
   }
   if (err.reason === 'Unauthorized') return describeUnauthorized(cluster, err);
-  const isForeign = kind.group === CLUSTER_GROUP || kind.group === KAAS_GROUP;
-  return `the ${cluster} cluster does not let us read ${qualified(kind)}: apply ${isForeign ? MIRANTIS_ROLES : roleFile} (${err.message})`;
+  const file = ROLES_OF_GROUPS.get(kind.group) ?? roleFile;
+  return `the ${cluster} cluster does not let us read ${qualified(kind)}: apply ${file} (${err.message})`;
 }

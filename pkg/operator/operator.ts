@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 
+import type { KubeObject } from '../apis/meta.ts';
 import type { Pod } from '../apis/wire.ts';
 import type { SystemClock } from '../clock/system-clock.ts';
 import type { Config } from '../config/config.ts';
@@ -13,7 +14,8 @@ import { HeldWork } from '../health/held-work.ts';
 import type { Reader } from '../kube/client.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
 import { HttpListWatch, type ListWatch } from '../kube/list-watch.ts';
-import { pods } from '../kube/resource.ts';
+import type { ApiError } from '../kube/errors.ts';
+import { pods, type Resource } from '../kube/resource.ts';
 import type { RequestRecord } from '../kube/transport.ts';
 import { MACHINE_LEASE } from '../leader/names.ts';
 import type { LeaseThread } from '../leader/lease-thread.ts';
@@ -26,6 +28,7 @@ import { underLease } from '../process/leadership.ts';
 import { type HostProcess, Lifecycle, type Member } from '../process/lifecycle.ts';
 import type { Controller } from '../reconcile/controller.ts';
 import { Caches } from './caches.ts';
+import type { ClusterCaches } from './cluster-caches.ts';
 import { ClusterIdentity } from './cluster-identity.ts';
 import { type Clusters, openClusters, writerTo } from './clusters.ts';
 import { DriverGreetings } from './driver-greetings.ts';
@@ -123,6 +126,7 @@ export class Operator {
       leases: config.leases,
       isAutoscaled: config.autoscaler !== undefined,
       isMirantis: config.controllers.has('mirantis'),
+      isClusterAPI: config.controllers.has('cluster-api'),
     });
     this.#lifecycle = new Lifecycle(options);
     this.#thread = makeLeaseThread(this.#clusters.control, { ...options, userAgent: userAgentOf(options) });
@@ -191,6 +195,11 @@ export class Operator {
     return recorder;
   }
 
+  /** Fills a cache of a kind of the control cluster that is known only now, until it is closed. */
+  openCache(resource: Resource<KubeObject>, refused: (err: ApiError) => void): ReturnType<ClusterCaches['open']> {
+    return this.caches.ofControl.open(resource, { namespace: this.config.clusters.namespace, refused });
+  }
+
   /** The pods of a Node, past the caches: only a drain asks for them. */
   podsOn(cluster: Cluster, nodeName: string): ListWatch<Pod> {
     const { target } = this.#clusters;
@@ -249,6 +258,7 @@ export class Operator {
       callsDrivers: this.#callsDrivers,
       isAutoscaled: config.autoscaler !== undefined,
       isMirantis: config.controllers.has('mirantis'),
+      isClusterAPI: config.controllers.has('cluster-api'),
       namespace: config.clusters.namespace,
     });
     return new StartCheck({ clusters, permissions, clock, log, outages: this.#outages, held: this.#held });

@@ -14,6 +14,12 @@ export class OwnWrites implements WriteObserver {
     this.#informers.set(nameOf(resource), informer);
   }
 
+  /** `informer` is given up. */
+  forget<T extends KubeObject>(resource: Resource<T>, informer: Informer<T>): void {
+    // Another one may have taken its place.
+    if (this.#informers.get(nameOf(resource)) === (informer as unknown)) this.#informers.delete(nameOf(resource));
+  }
+
   wrote<T extends KubeObject>(resource: Resource<T>, object: T): void {
     this.#informers.get(nameOf(resource))?.wrote(object);
   }

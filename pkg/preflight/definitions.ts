@@ -1,3 +1,4 @@
+import { CLUSTER_API_GROUP } from '../apis/cluster-api/keys.ts';
 import { GROUP } from '../apis/machine/v1alpha1/group.ts';
 import { CLUSTER_GROUP } from '../apis/mirantis/machine.ts';
 import { KAAS_GROUP } from '../apis/mirantis/pool.ts';
@@ -7,6 +8,7 @@ const FOLDERS: ReadonlyMap<string, string> = new Map([
   [GROUP, 'crds'],
   [CLUSTER_GROUP, 'crds/mirantis'],
   [KAAS_GROUP, 'crds/mirantis'],
+  [CLUSTER_API_GROUP, 'crds/cluster-api'],
 ]);
 
 /** The shipped file that defines a kind; undefined: Kubernetes itself does. */

@@ -19,6 +19,7 @@ const everything: Workload = {
   callsDrivers: true,
   isAutoscaled: true,
   isMirantis: false,
+  isClusterAPI: false,
   namespace: NAMESPACE,
 };
 const manager = { ...everything, leases: new Set([MANAGER_LEASE]), callsDrivers: false };
@@ -67,6 +68,7 @@ describe('what a process is to be allowed', () => {
     { layout: 'one process', workload: everything },
     { layout: 'owner controllers', workload: manager },
     { layout: 'front end', workload: { ...everything, isMirantis: true } },
+    { layout: 'Cluster API', workload: { ...everything, isClusterAPI: true } },
     { layout: 'machine controllers', workload: machine },
   ])('is exactly what the files that it names grant: $layout', ({ workload }) => {
     const permissions = permissionsOf(workload);

@@ -1,4 +1,5 @@
 import { GROUP } from '../apis/machine/v1alpha1/group.ts';
+import { BOOTSTRAP_GROUP, CLUSTER_API_GROUP, INFRASTRUCTURE_GROUP } from '../apis/cluster-api/keys.ts';
 import { CLUSTER_GROUP } from '../apis/mirantis/machine.ts';
 import { KAAS_GROUP } from '../apis/mirantis/pool.ts';
 import type { AccessAttributes } from '../kube/access-rules.ts';
@@ -28,6 +29,8 @@ export interface Workload {
   readonly isAutoscaled: boolean;
   /** Whether Machines of Mirantis Container Cloud are served. */
   readonly isMirantis: boolean;
+  /** Whether Machines of Cluster API are looked after. */
+  readonly isClusterAPI: boolean;
   /** Of the Machines. */
   readonly namespace: string;
 }
@@ -46,6 +49,9 @@ interface Rule {
 
 /** The shipped file that grants what the front end for Mirantis Container Cloud needs beside the others. */
 export const MIRANTIS_ROLES = 'deploy/rbac/mirantis.yaml';
+
+/** The shipped file that grants what the controller for Cluster API needs beside the others. */
+export const CLUSTER_API_ROLES = 'deploy/rbac/cluster-api.yaml';
 
 /** What does not work without the kinds that the front end can do without. */
 export const LOST_WITHOUT_CLUSTERS = 'maintenance waits for no Cluster, and Clusters limit no labels';
@@ -73,6 +79,7 @@ export function permissionsOf(workload: Workload): readonly Permission[] {
     ...(leases.has(MANAGER_LEASE) ? managerRules(control, workload) : []),
     ...(leases.has(MACHINE_LEASE) ? machineRules(control, workload) : []),
     ...(workload.isMirantis ? mirantisRules(workload) : []),
+    ...(workload.isClusterAPI ? clusterAPIRules(workload) : []),
     ...commonRules(control, workload),
     ...(hasTarget ? targetRules(target, leases) : []),
   ];
@@ -133,6 +140,29 @@ function mirantisRules({ namespace }: Workload): readonly Rule[] {
       resources: ['configmaps', 'secrets'],
       verbs: ['list', 'watch'],
       lost: 'settings of Clusters that change are seen late',
+    },
+  ];
+}
+
+function clusterAPIRules({ namespace }: Workload): readonly Rule[] {
+  const ours = { cluster: 'control', group: CLUSTER_API_GROUP, namespace, file: CLUSTER_API_ROLES } as const;
+  return [
+    { ...ours, resources: ['machines'], verbs: ['list', 'watch', 'patch', 'delete'] },
+    { ...ours, resources: ['clusters'], verbs: ['list', 'watch', 'patch'] },
+    { ...ours, resources: ['machines/status', 'clusters/status'], verbs: ['patch'] },
+    ...[INFRASTRUCTURE_GROUP, BOOTSTRAP_GROUP].map((group): Rule => ({
+      ...ours,
+      group,
+      resources: ['*'],
+      verbs: ['get', 'list', 'watch', 'patch', 'delete'],
+      lost: `Machines whose objects are of ${group} do not go on`,
+    })),
+    {
+      cluster: 'control',
+      group: 'apiextensions.k8s.io',
+      resources: ['customresourcedefinitions'],
+      verbs: ['list', 'watch'],
+      file: CLUSTER_API_ROLES,
     },
   ];
 }

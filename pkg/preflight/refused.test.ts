@@ -12,6 +12,7 @@ const permissions = permissionsOf({
   callsDrivers: true,
   isAutoscaled: false,
   isMirantis: false,
+  isClusterAPI: false,
   namespace: 'x',
 });
 /** Nothing is listed, as with a webhook that authorizes. */

@@ -39,6 +39,10 @@ export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
     /examples\/sim\.yaml|mcd[ /]example|rollout status example|--for=delete mc --all/,
     'of the quick start, whose machines are others; layouts.test.ts takes its steps with the example',
   ],
+  [
+    /crds\/cluster-api/,
+    'kubectl takes `machine` for theirs from then on; test/integration/cluster-api.test.ts applies them',
+  ],
   [/PrometheusRule/, 'needs the operator of Prometheus; hack/check/monitoring.test.ts checks the rules'],
   [
     /cluster-autoscaler-status/,

@@ -111,6 +111,7 @@ describe('the shipped roles', () => {
       callsDrivers: true,
       isAutoscaled: true,
       isMirantis: false,
+      isClusterAPI: false,
       namespace: ns.name,
     });
 

@@ -19,6 +19,7 @@ export type RoleFile =
   | 'control-identity'
   | 'control-manager'
   | 'control-machine-controller'
+  | 'cluster-api'
   | 'mirantis'
   | 'target'
   | 'target-manager'

@@ -11,8 +11,8 @@ import {
   driverFinding,
   exitCodeOf,
   fieldFindings,
-  FRONT_END_KINDS,
-  frontEndFinding,
+  FOREIGN_KINDS,
+  foreignKindFinding,
   type Finding,
   type Found,
   kindFindings,
@@ -56,8 +56,10 @@ const served = (plurals: readonly string[], versions = ['v1alpha1'], ending = ''
 });
 const POLICIES = 'nodelabelpolicies';
 const FRONT_END = ['machines', 'clusters', 'machinepools'];
-const ofFrontEnd = (found: Parameters<typeof frontEndFinding>[1]): readonly Finding[] =>
-  FRONT_END_KINDS.map((kind) => frontEndFinding(kind, found));
+const ofFrontEnd = (found: Parameters<typeof foreignKindFinding>[1]): readonly Finding[] =>
+  FOREIGN_KINDS.filter(({ controller }) => controller === 'mirantis').map((kind) => foreignKindFinding(kind, found));
+const ofClusterAPI = (found: Parameters<typeof foreignKindFinding>[1]): readonly Finding[] =>
+  FOREIGN_KINDS.filter(({ controller }) => controller === 'cluster-api').map((kind) => foreignKindFinding(kind, found));
 const ALL = ['machines', 'machines/status', 'machinesets', 'machinedeployments', 'machineclasses', POLICIES];
 const namespaceOf = (deletionTimestamp?: string): KubeObject =>
   ({ metadata: { name: 'x', ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) } }) as KubeObject;
@@ -125,6 +127,12 @@ describe('what preflight finds', () => {
       found: ofFrontEnd(served(FRONT_END, ['v1alpha1'], 'machines')),
       want: ['fail', 'ok', 'ok'],
       remedy: /start nothing/,
+    },
+    {
+      what: 'Cluster API without its kinds',
+      found: ofClusterAPI(served([])),
+      want: ['fail', 'fail'],
+      remedy: /crds\/cluster-api\/cluster\.x-k8s\.io_(machines|clusters)\.yaml, or leave cluster-api out/,
     },
     { what: 'a front end that nobody tells', found: ofFrontEnd(error), want: ['fail', 'fail', 'fail'], remedy: /crds/ },
     { what: 'a namespace', found: namespaceFindings('x', { value: namespaceOf() }), want: ['ok'] },
@@ -275,6 +283,7 @@ describe('what preflight finds', () => {
       callsDrivers: true,
       isAutoscaled: true,
       isMirantis: true,
+      isClusterAPI: true,
       namespace: 'x',
     });
 

@@ -3,6 +3,7 @@ import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-cl
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../../pkg/clock/clock.ts';
+import type { ControllerName } from '../../../pkg/config/config.ts';
 import type { Capabilities } from '../../../pkg/driver/driver.ts';
 import { secretIndex } from '../../../pkg/indexes/secret-references.ts';
 import type { NeededField } from '../../../pkg/preflight/known-fields.ts';
@@ -13,7 +14,15 @@ import {
   missingByFile,
   type Permission,
 } from '../../../pkg/preflight/permissions.ts';
-import { apiVersionOf, clusterMachines, cloudClusters, machinePools } from '../../../pkg/kube/resource.ts';
+import {
+  apiVersionOf,
+  cloudClusters,
+  clusterAPIClusters,
+  clusterAPIMachines,
+  clusterMachines,
+  machinePools,
+  type Resource,
+} from '../../../pkg/kube/resource.ts';
 import { humanDuration } from '../describe/human-duration.ts';
 
 /** One thing that was looked at. `fail`: a process could not start, or not do its work; `warn`: a part of it. */
@@ -168,22 +177,31 @@ export function kindFindings(served: Found<ServedKinds>, limitsLabels: boolean):
   ];
 }
 
-/** Kinds of the front end for Mirantis Container Cloud, and what is lost without them; undefined: all of it. */
-export const FRONT_END_KINDS = [
-  { resource: clusterMachines, lost: undefined },
-  { resource: cloudClusters, lost: LOST_WITHOUT_CLUSTERS },
-  { resource: machinePools, lost: LOST_WITHOUT_POOLS },
-] as const;
+/** A kind of somebody else's that a controller serves where it is named, and what is lost without it; undefined: all of it. */
+interface ServedForeignKind {
+  readonly controller: ControllerName;
+  readonly resource: Resource<KubeObject>;
+  readonly lost: string | undefined;
+}
 
-/** Whether a kind of the front end is served; `verbs`: what can be done with the kinds of its group, by plural name. */
-export function frontEndFinding(
-  { resource, lost }: (typeof FRONT_END_KINDS)[number],
+/** Kinds of others that are served on request. */
+export const FOREIGN_KINDS: readonly ServedForeignKind[] = [
+  { controller: 'mirantis', resource: clusterMachines, lost: undefined },
+  { controller: 'mirantis', resource: cloudClusters, lost: LOST_WITHOUT_CLUSTERS },
+  { controller: 'mirantis', resource: machinePools, lost: LOST_WITHOUT_POOLS },
+  { controller: 'cluster-api', resource: clusterAPIMachines, lost: undefined },
+  { controller: 'cluster-api', resource: clusterAPIClusters, lost: undefined },
+];
+
+/** Whether such a kind is served; `verbs`: what can be done with the kinds of its group, by plural name. */
+export function foreignKindFinding(
+  { controller, resource, lost }: ServedForeignKind,
   served: Found<ServedKinds>,
 ): Finding {
   const check = 'kinds';
   const name = `${resource.plural}.${apiVersionOf(resource)}`;
   const file = definitionFile(resource) ?? '';
-  const remedy = `kubectl apply --server-side -f ${file}, or leave mirantis out of --controllers`;
+  const remedy = `kubectl apply --server-side -f ${file}, or leave ${controller} out of --controllers`;
   if ('error' in served) {
     return { check, status: 'fail', detail: `${name}: could not be found out: ${served.error}`, remedy };
   }

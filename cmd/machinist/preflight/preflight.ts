@@ -35,8 +35,8 @@ import {
   driverFinding,
   exitCodeOf,
   fieldFindings,
-  FRONT_END_KINDS,
-  frontEndFinding,
+  FOREIGN_KINDS,
+  foreignKindFinding,
   type Finding,
   type Found,
   kindFindings,
@@ -134,13 +134,11 @@ async function lookAtControl(
       unlessRefused(unlessAbsent(reader.get(namespaces, { name: namespace }, limits))),
     );
     const served = await find(() => servedKinds(transport, machineClasses));
-    const ofFrontEnd = config.controllers.has('mirantis')
-      ? await Promise.all(
-          FRONT_END_KINDS.map(async (kind) =>
-            frontEndFinding(kind, await find(() => servedKinds(transport, kind.resource))),
-          ),
-        )
-      : [];
+    const ofOthers = await Promise.all(
+      FOREIGN_KINDS.filter(({ controller }) => config.controllers.has(controller)).map(async (kind) =>
+        foreignKindFinding(kind, await find(() => servedKinds(transport, kind.resource))),
+      ),
+    );
     const unknown = await find(async () => {
       const schemas = await readSchemas(transport, { group: GROUP, version: VERSION }, limits);
       return unknownFields((kind) => schemas.get(kind) as Schema | undefined);
@@ -159,7 +157,7 @@ async function lookAtControl(
       ...(first === undefined ? [] : [clockFinding(skewMsOf(first))]),
       ...namespaceFindings(namespace, ofNamespace),
       ...kindFindings(served, config.leases.has(MACHINE_LEASE)),
-      ...ofFrontEnd,
+      ...ofOthers,
       ...(hasKinds ? fieldFindings(unknown) : []),
       ...allowed,
       ...ofLeases,
@@ -197,6 +195,7 @@ function neededIn(roles: readonly string[], clusters: Clusters, config: Config):
     callsDrivers: config.leases.has(MACHINE_LEASE),
     isAutoscaled: config.autoscaler !== undefined,
     isMirantis: config.controllers.has('mirantis'),
+    isClusterAPI: config.controllers.has('cluster-api'),
     namespace: config.clusters.namespace,
   });
   return all.filter(({ cluster }) => roles.includes(cluster));

@@ -1,3 +1,4 @@
+import { clusterAPICluster, clusterAPIMachine } from './cluster-api.ts';
 import { cloudCluster } from './cloud-cluster.ts';
 import { clusterMachine } from './cluster-machine.ts';
 import { customResourceDefinition, fileName, toYaml } from './definition.ts';
@@ -15,13 +16,13 @@ const ORIGINALS = [machineDeployment, machineSet, machine, machineClass];
 /** All kinds: those, and ours. */
 export const DEFINITIONS = [...ORIGINALS, nodeLabelPolicy];
 
-/** Kinds of front ends, which are not installed with the others. */
-const FRONT_ENDS = [cloudCluster, clusterMachine, machinePool];
+/** Kinds of others, which are not installed with ours. */
+const FOREIGN = [cloudCluster, clusterMachine, machinePool, clusterAPICluster, clusterAPIMachine];
 
 /** Files by path: the CRDs, and the same without our additions, for tests of what the original has stored. */
 export function crdFiles(): Map<string, string> {
   const files = new Map<string, string>();
-  for (const definition of [...DEFINITIONS, ...FRONT_ENDS]) {
+  for (const definition of [...DEFINITIONS, ...FOREIGN]) {
     const crd = customResourceDefinition(definition);
     files.set(`crds/${fileName(definition)}`, toYaml(crd));
     if (!ORIGINALS.includes(definition)) continue;

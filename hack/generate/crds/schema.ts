@@ -12,6 +12,7 @@ export interface Schema {
   maxItems?: number;
   maxProperties?: number;
   maxLength?: number;
+  minimum?: number;
   required?: string[];
   'x-kubernetes-int-or-string'?: true;
   'x-kubernetes-preserve-unknown-fields'?: true;

@@ -1,6 +1,7 @@
 import type { Mutation } from '../mutation.ts';
 
 const READING = ['pkg/apis/cluster-api/reading.test.ts'];
+const DELETION = ['pkg/controllers/cluster-api/deletion-steps.test.ts'];
 
 /** Cluster API. */
 export const CLUSTER_API: readonly Mutation[] = [
@@ -24,5 +25,33 @@ export const CLUSTER_API: readonly Mutation[] = [
     to: "contract === 'v1beta1'",
     why: 'A machine is begun before its bootstrap data is there.',
     tests: READING,
+  },
+  {
+    file: 'pkg/controllers/cluster-api/deletion-steps.ts',
+    from: '    located,\n',
+    to: '',
+    why: 'A drain is left out because a cache is not filled yet.',
+    tests: DELETION,
+  },
+  {
+    file: 'pkg/controllers/cluster-api/deletion-steps.ts',
+    from: 'if (await externals.isGone(machine, reference, signal)) return next;',
+    to: 'return next;',
+    why: 'A Machine goes because a cache is late, and its server stays.',
+    tests: DELETION,
+  },
+  {
+    file: 'pkg/controllers/cluster-api/ownership.ts',
+    from: 'controller.uid !== uid && !isCreator',
+    to: 'false',
+    why: 'The server of one Machine is deleted with another.',
+    tests: ['pkg/controllers/cluster-api/ownership.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/cluster-api/node-change.ts',
+    from: 'domain === one || domain.endsWith(`.${one}`)',
+    to: 'domain.endsWith(one)',
+    why: 'Any label reaches Nodes whose domain ends like one that may.',
+    tests: ['pkg/controllers/cluster-api/node-change.test.ts'],
   },
 ];

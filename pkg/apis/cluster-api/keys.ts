@@ -1,10 +1,58 @@
 /** The group of Cluster API's own kinds; those of its providers are in groups of theirs. */
 export const CLUSTER_API_GROUP = 'cluster.x-k8s.io';
+/** The version that is read and written. */
+export const CLUSTER_API_VERSION = 'v1beta2';
+/** `apiVersion` of these kinds. */
+export const CLUSTER_API_VERSIONED = `${CLUSTER_API_GROUP}/${CLUSTER_API_VERSION}`;
+/** Where the kinds of infrastructure providers usually are. */
+export const INFRASTRUCTURE_GROUP = 'infrastructure.cluster.x-k8s.io';
+/** Where the kinds of bootstrap providers usually are. */
+export const BOOTSTRAP_GROUP = 'bootstrap.cluster.x-k8s.io';
 
 /** On all objects of a Cluster: its name. */
 export const CLUSTER_NAME_LABEL = 'cluster.x-k8s.io/cluster-name';
+/** On Machines: those of the control plane have it, with any value. */
+export const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';
+/** On Machines: that they are made by somebody who owns them. */
+export const OWNED_MACHINE_LABELS = [
+  'cluster.x-k8s.io/set-name',
+  'cluster.x-k8s.io/pool-name',
+  'cluster.x-k8s.io/control-plane-name',
+] as const;
+/** On Machines and Clusters: who looks after them, where several managers do. */
+export const WATCH_FILTER_LABEL = 'cluster.x-k8s.io/watch-filter';
+/** On Nodes: the provider may take the machine back. */
+export const INTERRUPTIBLE_LABEL = 'cluster.x-k8s.io/interruptible';
 
+/** On any object: it is left alone. */
+export const PAUSED_ANNOTATION = 'cluster.x-k8s.io/paused';
 /** On objects that were made of a template: its name. */
 export const CLONED_FROM_NAME_ANNOTATION = 'cluster.x-k8s.io/cloned-from-name';
 /** The same: its kind and group, `DevMachineTemplate.infrastructure.cluster.x-k8s.io`. */
 export const CLONED_FROM_KIND_ANNOTATION = 'cluster.x-k8s.io/cloned-from-groupkind';
+/** On Machines that are being deleted: each annotation with this prefix holds the drain. */
+export const PRE_DRAIN_HOOK_PREFIX = 'pre-drain.delete.hook.machine.cluster.x-k8s.io';
+/** The same: it holds the deletion of the infrastructure. */
+export const PRE_TERMINATE_HOOK_PREFIX = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
+/** On Machines: their Nodes are not drained. */
+export const EXCLUDE_DRAIN_ANNOTATION = 'machine.cluster.x-k8s.io/exclude-node-draining';
+/** On Machines: nobody waits until the volumes of their Nodes are detached. */
+export const EXCLUDE_DETACH_ANNOTATION = 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach';
+
+/** On Nodes: whose they are. */
+export const NODE_CLUSTER_NAME_ANNOTATION = 'cluster.x-k8s.io/cluster-name';
+export const NODE_CLUSTER_NAMESPACE_ANNOTATION = 'cluster.x-k8s.io/cluster-namespace';
+export const NODE_MACHINE_ANNOTATION = 'cluster.x-k8s.io/machine';
+export const NODE_OWNER_KIND_ANNOTATION = 'cluster.x-k8s.io/owner-kind';
+export const NODE_OWNER_NAME_ANNOTATION = 'cluster.x-k8s.io/owner-name';
+/** On Nodes: what was taken over from the Machine, a list with commas. */
+export const LABELS_FROM_MACHINE_ANNOTATION = 'cluster.x-k8s.io/labels-from-machine';
+export const ANNOTATIONS_FROM_MACHINE_ANNOTATION = 'cluster.x-k8s.io/annotations-from-machine';
+export const TAINTS_FROM_MACHINE_ANNOTATION = 'cluster.x-k8s.io/taints-from-machine';
+/** On Nodes that have just joined: nothing is scheduled before their labels are there. */
+export const UNINITIALIZED_TAINT = 'node.cluster.x-k8s.io/uninitialized';
+
+/** Holds Machines until all that belongs to them is gone. */
+export const MACHINE_FINALIZER = 'machine.cluster.x-k8s.io';
+/** Holds Clusters until their Machines and their infrastructure are gone. */
+export const CLUSTER_FINALIZER = 'cluster.cluster.x-k8s.io';

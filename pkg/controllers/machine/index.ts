@@ -2,8 +2,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../apis/meta.ts';
 import type { Config } from '../../config/config.ts';
 import { ActivityRegistry } from '../../activity/registry.ts';
-import { createDrainer } from '../../drain/drainer.ts';
-import { DrainLimits } from '../../drain/limits.ts';
+import type { Drain } from '../../drain/drain.ts';
 import { isDeletedByForce } from '../../driver/concerned-clusters.ts';
 import type { Drivers } from '../../driver/drivers.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
@@ -36,6 +35,8 @@ export interface MachineShare {
   readonly owners: Owners;
   /** Those of the operator, with somebody who takes note of calls. */
   readonly drivers: Drivers;
+  /** Empties Nodes, within the limits of the process. */
+  readonly drain: Drain;
 }
 
 /** How many of each kind of long work run at once. Drains have their own place, so that they never hold up the rest. */
@@ -57,12 +58,6 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     writer,
     targets,
     activities,
-    drain: createDrainer({
-      clock,
-      log,
-      limits: new DrainLimits(),
-      podsOf: ({ cluster }, nodeName) => operator.podsOn(cluster, nodeName),
-    }),
     gate,
     trust: gate,
     outages: () => operator.outages,

@@ -1,0 +1,242 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { node } from '../../../test/builders.ts';
+import type { InfrastructureReport } from '../../apis/cluster-api/infrastructure.ts';
+import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import { availableInMs, machineConditions, phaseOf, type MachineFacts } from './conditions.ts';
+import type { External } from './externals.ts';
+import type { SeenInfrastructure, SeenNode } from './seen.ts';
+
+const NOW_MS = Date.parse('2026-01-01T00:10:00Z');
+
+const machine = (spec: object = {}, status: object = {}, metadata: object = {}): ClusterAPIMachine => ({
+  metadata: { name: 'm', namespace: 'ns', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata },
+  spec: { clusterName: 'c', infrastructureRef: { apiGroup: 'g', kind: 'SimMachine', name: 'i' }, ...spec },
+  status: { ...status },
+});
+
+const infrastructure = (report: Partial<InfrastructureReport> = {}): SeenInfrastructure => ({
+  kind: 'found',
+  external: {} as External,
+  report: {
+    provisioned: true,
+    providerID: 'x://1',
+    addresses: [],
+    failureDomain: undefined,
+    ready: undefined,
+    failure: undefined,
+    interruptible: false,
+    ...report,
+  },
+});
+
+const nodeWith = (statuses: Readonly<Record<string, string>>): SeenNode => ({
+  kind: 'found',
+  node: node((n) => {
+    n.status = { ...n.status, conditions: Object.entries(statuses).map(([type, status]) => ({ type, status })) };
+  }),
+});
+const HEALTHY = { Ready: 'True', MemoryPressure: 'False', DiskPressure: 'False', PIDPressure: 'False' };
+const PROVISIONED = { initialization: { infrastructureProvisioned: true, bootstrapDataSecretCreated: true } };
+
+const facts = (change: Partial<MachineFacts> = {}): MachineFacts => ({
+  machine: machine({}, PROVISIONED),
+  infrastructure: infrastructure(),
+  bootstrap: { kind: 'none' },
+  node: nodeWith(HEALTHY),
+  deleting: undefined,
+  problems: [],
+  ...change,
+});
+
+const said = (change: Partial<MachineFacts>, type: string): string => {
+  const { status, reason } = machineConditions(facts(change), NOW_MS).find((one) => one.type === type) ?? {};
+  return `${status} ${reason}`;
+};
+
+test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: string }>([
+  { what: 'all is well', change: {}, type: 'Ready', want: 'True Ready' },
+  { what: 'all is well', change: {}, type: 'Available', want: 'True Available' },
+  { what: 'all is well', change: {}, type: 'Deleting', want: 'False NotDeleting' },
+  { what: 'a Secret is given', change: {}, type: 'BootstrapConfigReady', want: 'True DataSecretProvided' },
+  {
+    what: 'no bootstrap is named',
+    change: { machine: machine() },
+    type: 'BootstrapConfigReady',
+    want: 'False NotReady',
+  },
+  {
+    what: 'the config is missing',
+    change: { machine: machine(), bootstrap: { kind: 'absent' } },
+    type: 'BootstrapConfigReady',
+    want: 'False DoesNotExist',
+  },
+  {
+    what: 'no infrastructure is named',
+    change: { infrastructure: { kind: 'none' } },
+    type: 'InfrastructureReady',
+    want: 'False NotReady',
+  },
+  {
+    what: 'it is not there yet',
+    change: { machine: machine(), infrastructure: { kind: 'absent' } },
+    type: 'InfrastructureReady',
+    want: 'False DoesNotExist',
+  },
+  {
+    what: 'it was there',
+    change: { infrastructure: { kind: 'absent' } },
+    type: 'InfrastructureReady',
+    want: 'False Deleted',
+  },
+  {
+    what: 'nobody can tell',
+    change: { infrastructure: { kind: 'unknown', problem: 'p' } },
+    type: 'InfrastructureReady',
+    want: 'Unknown InternalError',
+  },
+  {
+    what: 'nobody can tell',
+    change: { infrastructure: { kind: 'unknown', problem: 'p' } },
+    type: 'Ready',
+    want: 'Unknown ReadyUnknown',
+  },
+  {
+    what: 'it is another’s',
+    change: { infrastructure: { kind: 'foreign', problem: 'p' } },
+    type: 'Ready',
+    want: 'False NotReady',
+  },
+  {
+    what: 'it says why',
+    change: {
+      infrastructure: infrastructure({ ready: { type: 'Ready', status: 'False', reason: 'Foo', message: '' } }),
+    },
+    type: 'InfrastructureReady',
+    want: 'False Foo',
+  },
+  { what: 'there is no id', change: { node: { kind: 'none' } }, type: 'NodeReady', want: 'Unknown InspectionFailed' },
+  {
+    what: 'there is no Node',
+    change: { node: { kind: 'absent' } },
+    type: 'NodeReady',
+    want: 'Unknown NodeDoesNotExist',
+  },
+  { what: 'the Node is gone', change: { node: { kind: 'gone' } }, type: 'NodeReady', want: 'False NodeDeleted' },
+  {
+    what: 'the Node is not Ready',
+    change: { node: nodeWith({ ...HEALTHY, Ready: 'False' }) },
+    type: 'NodeHealthy',
+    want: 'False NodeNotHealthy',
+  },
+  {
+    what: 'memory is short',
+    change: { node: nodeWith({ ...HEALTHY, MemoryPressure: 'True' }) },
+    type: 'NodeHealthy',
+    want: 'False NodeNotHealthy',
+  },
+  {
+    what: 'memory is short',
+    change: { node: nodeWith({ ...HEALTHY, MemoryPressure: 'True' }) },
+    type: 'NodeReady',
+    want: 'True NodeReady',
+  },
+  {
+    what: 'pressure is not reported',
+    change: { node: nodeWith({ Ready: 'True' }) },
+    type: 'NodeHealthy',
+    want: 'Unknown NodeHealthUnknown',
+  },
+  { what: 'there is a problem', change: { problems: ['p'] }, type: 'Ready', want: 'False NotReady' },
+  {
+    what: 'a gate is not reported',
+    change: { machine: machine({ readinessGates: [{ conditionType: 'G' }] }, PROVISIONED) },
+    type: 'Ready',
+    want: 'Unknown ReadyUnknown',
+  },
+  {
+    what: 'a negative gate is True',
+    change: {
+      machine: machine(
+        { readinessGates: [{ conditionType: 'G', polarity: 'Negative' }] },
+        { ...PROVISIONED, conditions: [{ type: 'G', status: 'True', reason: 'r', message: '' }] },
+      ),
+    },
+    type: 'Ready',
+    want: 'False NotReady',
+  },
+  {
+    what: 'a health check failed',
+    change: {
+      machine: machine(
+        {},
+        { ...PROVISIONED, conditions: [{ type: 'HealthCheckSucceeded', status: 'False', reason: 'r', message: '' }] },
+      ),
+    },
+    type: 'Ready',
+    want: 'False NotReady',
+  },
+  {
+    what: 'it goes',
+    change: {
+      machine: machine({}, PROVISIONED, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+      deleting: { reason: 'DrainingNode', message: 'm' },
+    },
+    type: 'Deleting',
+    want: 'True DrainingNode',
+  },
+])('when $what, $type is $want', ({ change, type, want }) => {
+  expect(said(change, type)).toBe(want);
+});
+
+test('a condition moves when its status does, and those of others stay', () => {
+  const since = '2026-01-01T00:00:00Z';
+  const conditions = [
+    { type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime: since },
+    { type: 'Mine', status: 'Unknown', reason: 'x', message: 'y', lastTransitionTime: since },
+    { type: 'InfrastructureReady', status: 'False', reason: 'r', message: '', lastTransitionTime: since },
+  ];
+
+  const after = machineConditions(facts({ machine: machine({}, { ...PROVISIONED, conditions }) }), NOW_MS);
+
+  const find = (type: string) => after.find((one) => one.type === type);
+  expect(find('Ready')?.lastTransitionTime).toBe(since);
+  expect(find('Mine')).toEqual(conditions[1]);
+  expect(find('InfrastructureReady')?.lastTransitionTime).toBe('2026-01-01T00:10:00Z');
+});
+
+test.each([
+  { seconds: undefined, want: 'True Available', inMs: undefined },
+  { seconds: 600, want: 'True Available', inMs: undefined },
+  { seconds: 700, want: 'False WaitingForMinReadySeconds', inMs: 100_000 },
+])('ready for 600 s with minReadySeconds $seconds: $want', ({ seconds, want, inMs }) => {
+  const before = {
+    type: 'Ready',
+    status: 'True',
+    reason: 'Ready',
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  };
+  const it = machine({ minReadySeconds: seconds }, { ...PROVISIONED, conditions: [before] });
+
+  const conditions = machineConditions(facts({ machine: it }), NOW_MS);
+
+  const { status, reason } = conditions.find(({ type }) => type === 'Available') ?? {};
+  expect(`${status} ${reason}`).toBe(want);
+  expect(availableInMs({ ...it, status: { ...it.status, conditions } }, NOW_MS)).toBe(inMs);
+});
+
+describe('the phase', () => {
+  const nodeRef = { name: 'n' };
+  test.each([
+    { spec: {}, status: {}, metadata: {}, want: 'Pending' },
+    { spec: {}, status: { initialization: { bootstrapDataSecretCreated: true } }, metadata: {}, want: 'Provisioning' },
+    { spec: { providerID: '' }, status: PROVISIONED, metadata: {}, want: 'Provisioning' },
+    { spec: { providerID: 'x://1' }, status: PROVISIONED, metadata: {}, want: 'Provisioned' },
+    { spec: { providerID: 'x://1' }, status: { ...PROVISIONED, nodeRef }, metadata: {}, want: 'Running' },
+    { spec: { providerID: 'x://1' }, status: { nodeRef }, metadata: {}, want: 'Provisioned' },
+    { spec: {}, status: { ...PROVISIONED, nodeRef }, metadata: { deletionTimestamp: 'now' }, want: 'Deleting' },
+  ])('with $spec, $status, $metadata is $want', ({ spec, status, metadata, want }) => {
+    expect(phaseOf(machine(spec, status, metadata))).toBe(want);
+  });
+});

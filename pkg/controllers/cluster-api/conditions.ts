@@ -1,0 +1,262 @@
+import type { Condition, ConditionStatus } from '../../apis/cluster-api/condition.ts';
+import type { ClusterAPIMachine, ClusterAPIPhase, DeprecatedCondition } from '../../apis/cluster-api/machine.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
+import type { Seen, SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
+
+/** What a condition says, before it is known since when. */
+export interface Said {
+  readonly type: string;
+  readonly status: ConditionStatus;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What a pass has found out about a Machine. */
+export interface MachineFacts {
+  /** With what the pass has changed. */
+  readonly machine: ClusterAPIMachine;
+  readonly infrastructure: SeenInfrastructure;
+  readonly bootstrap: SeenBootstrap;
+  readonly node: SeenNode;
+  /** What a deletion waits for. */
+  readonly deleting: { readonly reason: string; readonly message: string } | undefined;
+  /** What keeps the Machine from going on, beside what its conditions say: what, and what would help. */
+  readonly problems: readonly string[];
+}
+
+const PRESSURES = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
+
+/** All conditions that are ours, since when, on top of those that the Machine has. `nowMs` is wall time. */
+export function machineConditions(facts: MachineFacts, nowMs: number): readonly Condition[] {
+  const before = facts.machine.status?.conditions ?? [];
+  const said = [
+    bootstrapReady(facts),
+    infrastructureReady(facts),
+    ...nodeConditions(facts.node, isBeingDeleted(facts.machine)),
+    deleting(facts),
+    plain('Updating', 'False', 'NotUpdating'),
+    plain('Paused', 'False', 'NotPaused'),
+  ];
+  const ready = readyOf(facts, [...before.filter(({ type }) => said.every((one) => one.type !== type)), ...said]);
+  const readySince = dated(before, ready, nowMs);
+  return merged(before, [...said, ready, availableOf(facts.machine, readySince, nowMs)], nowMs);
+}
+
+/** When condition Available becomes True by itself, from now; undefined: it does not. */
+export function availableInMs({ status, spec }: ClusterAPIMachine, nowMs: number): number | undefined {
+  const find = (type: string) => status?.conditions?.find((one) => one.type === type);
+  if (find('Available')?.reason !== 'WaitingForMinReadySeconds') return undefined;
+  return leftMs(find('Ready'), spec?.minReadySeconds ?? 0, nowMs);
+}
+
+/** The list with what is said now; those of others stay, and nothing moves unless its status does. */
+export function merged(before: readonly Condition[], said: readonly Said[], nowMs: number): readonly Condition[] {
+  const kept = before.filter(({ type }) => said.every((one) => one.type !== type));
+  return [...kept, ...said.map((one) => dated(before, one, nowMs))].toSorted((a, b) => (a.type < b.type ? -1 : 1));
+}
+
+/** The same for the older contract, where a condition that is not True has a severity. */
+export function deprecatedConditions(
+  before: readonly DeprecatedCondition[],
+  said: readonly Said[],
+  nowMs: number,
+): readonly DeprecatedCondition[] {
+  const ours = said.map(({ type, status, reason, message }): DeprecatedCondition => {
+    const known = before.find((one) => one.type === type);
+    const isSame = known?.status === status && known.lastTransitionTime !== undefined;
+    return {
+      type,
+      status,
+      ...(status !== 'True' && { reason, message, ...(status === 'False' && { severity: 'Info' as const }) }),
+      lastTransitionTime: isSame ? (known.lastTransitionTime ?? '') : toTimestamp(nowMs),
+    };
+  });
+  const kept = before.filter(({ type }) => ours.every((one) => one.type !== type));
+  return [...kept, ...ours].toSorted((a, b) => (a.type < b.type ? -1 : 1));
+}
+
+/** What providers of the older contract read of a Machine. */
+export function deprecatedOf(conditions: readonly Condition[]): readonly Said[] {
+  const names = { BootstrapConfigReady: 'BootstrapReady', InfrastructureReady: 'InfrastructureReady', Ready: 'Ready' };
+  const renamed = Object.entries({ ...names, NodeHealthy: 'NodeHealthy' }).flatMap(([type, older]) => {
+    const found = conditions.find((one) => one.type === type);
+    return found === undefined ? [] : [{ ...found, type: older }];
+  });
+  return renamed;
+}
+
+/** Where the Machine stands in one word. */
+export function phaseOf({ metadata, spec, status }: ClusterAPIMachine): ClusterAPIPhase {
+  const { initialization = {}, nodeRef } = status ?? {};
+  if (metadata.deletionTimestamp !== undefined) return 'Deleting';
+  if (nodeRef !== undefined && initialization.infrastructureProvisioned === true) return 'Running';
+  if (spec?.providerID !== undefined && spec.providerID !== '') return 'Provisioned';
+  return initialization.bootstrapDataSecretCreated === true ? 'Provisioning' : 'Pending';
+}
+
+function bootstrapReady({ machine, bootstrap }: MachineFacts): Said {
+  const type = 'BootstrapConfigReady';
+  const isCreated = machine.status?.initialization?.bootstrapDataSecretCreated === true;
+  if (bootstrap.kind === 'none') {
+    return isCreated
+      ? plain(type, 'True', 'DataSecretProvided')
+      : plain(type, 'False', 'NotReady', 'spec.bootstrap names neither a configRef nor a dataSecretName: name one');
+  }
+  const { kind = '', name = '' } = machine.spec?.bootstrap?.configRef ?? {};
+  return external(type, bootstrap, {
+    isReady: isCreated,
+    what: `${kind} ${name}`,
+    waitsFor: `${kind} ${name} has not created its data Secret yet`,
+    isGone: isBeingDeleted(machine),
+  });
+}
+
+function infrastructureReady({ machine, infrastructure }: MachineFacts): Said {
+  const type = 'InfrastructureReady';
+  const wasThere = machine.status?.initialization?.infrastructureProvisioned === true;
+  if (infrastructure.kind === 'none') {
+    return plain(
+      type,
+      'False',
+      'NotReady',
+      'spec.infrastructureRef is missing: name the object that makes the machine',
+    );
+  }
+  const { kind = '', name = '' } = machine.spec?.infrastructureRef ?? {};
+  return external(type, infrastructure, {
+    isReady: wasThere,
+    what: `${kind} ${name}`,
+    waitsFor: `${kind} ${name} is not provisioned yet`,
+    isGone: wasThere || isBeingDeleted(machine),
+  });
+}
+
+interface Words {
+  readonly isReady: boolean;
+  readonly what: string;
+  readonly waitsFor: string;
+  /** It was there, or is not to be there any more. */
+  readonly isGone: boolean;
+}
+
+function external(
+  type: string,
+  seen: Seen<{ readonly ready: Condition | undefined }>,
+  { isReady, what, waitsFor, isGone }: Words,
+): Said {
+  switch (seen.kind) {
+    case 'found': {
+      const { ready } = seen.report;
+      if (ready !== undefined) return { ...ready, type };
+      return isReady ? plain(type, 'True', 'Ready') : plain(type, 'False', 'NotReady', waitsFor);
+    }
+    case 'absent':
+      return isGone
+        ? plain(type, 'False', 'Deleted', `${what} has been deleted`)
+        : plain(type, 'False', 'DoesNotExist', `${what} does not exist: create it, or correct the reference`);
+    case 'unknown':
+      return plain(type, 'Unknown', 'InternalError', seen.problem);
+    case 'foreign':
+      return plain(type, 'False', 'NotReady', seen.problem);
+    case 'reading':
+    case 'none':
+      return plain(type, 'Unknown', 'InternalError', `${what} is being read`);
+  }
+}
+
+function nodeConditions(seen: SeenNode, isDeleted: boolean): readonly Said[] {
+  const both = (status: ConditionStatus, reason: string, message: string): readonly Said[] =>
+    ['NodeReady', 'NodeHealthy'].map((type) => plain(type, status, reason, message));
+  switch (seen.kind) {
+    case 'none':
+      return both('Unknown', 'InspectionFailed', 'Waiting for the infrastructure to report a provider ID');
+    case 'absent':
+      return both('Unknown', 'NodeDoesNotExist', 'Waiting for a Node with the provider ID');
+    case 'gone':
+      return both('False', 'NodeDeleted', isDeleted ? 'The Node is gone' : 'The Node was deleted: delete the Machine');
+    case 'unknown':
+      return both('Unknown', 'InspectionFailed', seen.problem);
+    case 'found': {
+      const conditions = seen.node.status?.conditions ?? [];
+      const find = (type: string) => conditions.find((one) => one.type === type);
+      const ready = find('Ready');
+      const status = statusOf(ready?.status);
+      const wrong = PRESSURES.flatMap((type) => (find(type)?.status === 'True' ? [`Node.${type} is True`] : []));
+      const silent = PRESSURES.filter((type) => statusOf(find(type)?.status) === 'Unknown');
+      const unready = status === 'True' ? [] : [`Node.Ready is ${status}: ${ready?.message ?? 'not reported'}`];
+      return [
+        plain('NodeReady', status, status === 'True' ? 'NodeReady' : 'NodeNotReady', unready.join('; ')),
+        status === 'False' || wrong.length > 0
+          ? plain('NodeHealthy', 'False', 'NodeNotHealthy', [...unready, ...wrong].join('; '))
+          : status === 'Unknown' || silent.length > 0
+            ? plain('NodeHealthy', 'Unknown', 'NodeHealthUnknown', [...unready, ...silent.map(unreported)].join('; '))
+            : plain('NodeHealthy', 'True', 'NodeHealthy'),
+      ];
+    }
+  }
+}
+
+const unreported = (type: string): string => `Node.${type} is not reported`;
+
+function deleting({ deleting: waits, machine }: MachineFacts): Said {
+  if (!isBeingDeleted(machine)) return plain('Deleting', 'False', 'NotDeleting');
+  return plain('Deleting', 'True', waits?.reason ?? 'DeletionCompleted', waits?.message ?? '');
+}
+
+/** The summary: what is False outweighs what is Unknown. */
+function readyOf({ machine, problems }: MachineFacts, all: readonly Said[]): Said {
+  const gates = machine.spec?.readinessGates ?? [];
+  const negative = new Set([
+    'Deleting',
+    ...gates.flatMap((gate) => (gate.polarity === 'Negative' ? gate.conditionType : [])),
+  ]);
+  const needed = ['Deleting', 'BootstrapConfigReady', 'InfrastructureReady', 'NodeHealthy'];
+  const optional = all.some(({ type }) => type === 'HealthCheckSucceeded') ? ['HealthCheckSucceeded'] : [];
+  const looked = [...needed, ...optional, ...gates.map(({ conditionType }) => conditionType)].map((type) => {
+    const found =
+      all.find((one) => one.type === type) ?? plain(type, 'Unknown', 'NotYetReported', 'is not reported yet');
+    const isWrong = found.status === (negative.has(type) ? 'True' : 'False');
+    return { ...found, isWrong, isUnknown: found.status === 'Unknown' };
+  });
+  const told = (some: readonly Said[]): string =>
+    some.map(({ type, reason, message }) => `* ${type}: ${message === '' ? reason : message}`).join('\n');
+  const wrong = looked.filter(({ isWrong }) => isWrong);
+  const unknown = looked.filter(({ isUnknown }) => isUnknown);
+  const ours = problems.map((problem) => plain('Problem', 'False', '', problem));
+  if (ours.length + wrong.length > 0) {
+    return plain('Ready', 'False', 'NotReady', told([...ours, ...wrong, ...unknown]));
+  }
+  return unknown.length > 0
+    ? plain('Ready', 'Unknown', 'ReadyUnknown', told(unknown))
+    : plain('Ready', 'True', 'Ready');
+}
+
+function availableOf({ spec }: ClusterAPIMachine, ready: Condition, nowMs: number): Said {
+  if (ready.status !== 'True') return plain('Available', 'False', 'NotReady');
+  return leftMs(ready, spec?.minReadySeconds ?? 0, nowMs) === 0
+    ? plain('Available', 'True', 'Available')
+    : plain('Available', 'False', 'WaitingForMinReadySeconds');
+}
+
+function leftMs(ready: Condition | undefined, seconds: number, nowMs: number): number {
+  const sinceMs = fromTimestamp(ready?.lastTransitionTime) ?? nowMs;
+  return Math.max(0, sinceMs + seconds * 1_000 - nowMs);
+}
+
+function dated(before: readonly Condition[], said: Said, nowMs: number): Condition {
+  const known = before.find(({ type }) => type === said.type);
+  const isSame = known?.status === said.status && fromTimestamp(known.lastTransitionTime) !== undefined;
+  const since = isSame ? known.lastTransitionTime : undefined;
+  const { type, status, reason, message } = said;
+  return { type, status, reason, message, lastTransitionTime: since ?? toTimestamp(nowMs) };
+}
+
+/** A condition in as many words as it needs. */
+export function plain(type: string, status: ConditionStatus, reason: string, message = ''): Said {
+  return { type, status, reason, message };
+}
+
+function statusOf(status: string | undefined): ConditionStatus {
+  return status === 'True' || status === 'False' ? status : 'Unknown';
+}

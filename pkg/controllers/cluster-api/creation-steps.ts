@@ -1,0 +1,179 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import { readBootstrap } from '../../apis/cluster-api/bootstrap.ts';
+import type { ContractReference } from '../../apis/cluster-api/contract.ts';
+import { CLUSTER_NAME_LABEL } from '../../apis/cluster-api/keys.ts';
+import { readInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
+import type { DeprecatedStatus } from '../../apis/cluster-api/machine.ts';
+import { isBeingDeleted, refOf } from '../../apis/meta.ts';
+import { ignoreNotFound } from '../../kube/errors.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { nodes } from '../../kube/resource.ts';
+import { next } from '../../reconcile/result.ts';
+import type { External } from './externals.ts';
+import type { MachinePass, MachineStep, StepDeps } from './machine-pass.ts';
+import { nodeChange } from './node-change.ts';
+import { ownershipOf } from './ownership.ts';
+import type { Seen, SeenNode } from './seen.ts';
+
+/** What is done in each pass, in this order: a step that fails keeps none of the others from running. */
+export function creationSteps(deps: StepDeps): readonly MachineStep[] {
+  return [bootstrapStep(deps), infrastructureStep(deps), nodeStep(deps)];
+}
+
+function bootstrapStep(deps: StepDeps): MachineStep {
+  return {
+    name: 'bootstrap',
+    async run(pass) {
+      const { machine } = pass;
+      const reference = machine.spec.bootstrap?.configRef;
+      pass.bootstrap = await look(deps, pass, reference, readBootstrap);
+      const known = machine.spec.bootstrap?.dataSecretName;
+      if (known !== undefined && known !== '') {
+        machine.status.initialization = { ...machine.status.initialization, bootstrapDataSecretCreated: true };
+        return next;
+      }
+      if (pass.bootstrap.kind !== 'found' || !pass.bootstrap.report.created) return next;
+      const { dataSecretName } = pass.bootstrap.report;
+      if (dataSecretName === undefined) {
+        pass.problems.push(
+          `${reference?.kind} ${reference?.name} says that its data Secret is there, and not what it is called: wait, or look at its provider`,
+        );
+        return next;
+      }
+      machine.spec.bootstrap = { ...machine.spec.bootstrap, dataSecretName };
+      machine.status.initialization = { ...machine.status.initialization, bootstrapDataSecretCreated: true };
+      return next;
+    },
+  };
+}
+
+function infrastructureStep(deps: StepDeps): MachineStep {
+  return {
+    name: 'infrastructure',
+    async run(pass) {
+      const { machine } = pass;
+      pass.infrastructure = await look(deps, pass, machine.spec.infrastructureRef, readInfrastructure);
+      if (pass.infrastructure.kind !== 'found') return next;
+      const { report, external } = pass.infrastructure;
+      showFailure(machine.status, report.failure);
+      const was = machine.status.initialization?.infrastructureProvisioned === true;
+      if (!report.provisioned && !was) return next;
+      // Without the id nobody knows which Node it is: there is more to come.
+      if (report.providerID === undefined && (machine.spec.providerID ?? '') === '') return next;
+      machine.spec.providerID = report.providerID ?? machine.spec.providerID ?? '';
+      machine.status.addresses = report.addresses;
+      machine.status.initialization = { ...machine.status.initialization, infrastructureProvisioned: true };
+      if (report.failureDomain !== undefined) {
+        machine.status.failureDomain = report.failureDomain;
+        if (external.contract === 'v1beta1') machine.spec.failureDomain = report.failureDomain;
+      }
+      return next;
+    },
+  };
+}
+
+function nodeStep(deps: StepDeps): MachineStep {
+  return {
+    name: 'node',
+    async run(pass) {
+      const { machine, told, signal } = pass;
+      pass.node = nodeOf(deps, machine);
+      if (pass.node.kind !== 'found' || deps.target === undefined) return next;
+      const { name } = pass.node.node.metadata;
+      if (machine.status.nodeRef === undefined) {
+        machine.status.nodeRef = { name };
+        told.push({ type: 'Normal', reason: 'SuccessfulSetNodeRef', message: `The Node is ${name}` });
+      }
+      if (machine.status.nodeInfo === undefined) {
+        // Caches do not keep it.
+        const live = await deps.target.reader.get(nodes, { name }, { signal }).catch(ignoreNotFound);
+        const { nodeInfo } = live?.status ?? {};
+        if (nodeInfo !== undefined) machine.status.nodeInfo = { ...nodeInfo };
+      }
+      if (isBeingDeleted(machine)) return next;
+      const isInterruptible = pass.infrastructure.kind === 'found' && pass.infrastructure.report.interruptible;
+      const change = nodeChange(pass.node.node, machine, isInterruptible);
+      if (change === undefined) return next;
+      const { node } = pass.node;
+      // Taints are a list that was made of the Node as it was seen.
+      const patch = (change.spec === undefined ? mergePatch : mergePatchIfUnchanged)(node, change as object);
+      await deps.target.writer.patch('change', nodes, { name }, patch, { signal });
+      return next;
+    },
+  };
+}
+
+/** The one Node with the provider id; once it was found, whether that one is still there. */
+export function nodeOf({ target }: Pick<StepDeps, 'target'>, { spec, status }: MachinePass['machine']): SeenNode {
+  const { providerID = '' } = spec;
+  if (target === undefined) {
+    return { kind: 'unknown', problem: 'there is no target cluster: start the manager with one (--target-kubeconfig)' };
+  }
+  if (providerID === '') return { kind: 'none' };
+  const found = target.nodes.byIndex('providerID', providerID);
+  const known = status.nodeRef?.name;
+  const node = known === undefined ? found[0] : found.find(({ metadata }) => metadata.name === known);
+  if (known === undefined && found.length > 1) {
+    const names = found.map(({ metadata }) => metadata.name).toSorted();
+    const problem = `Nodes ${names.join(' and ')} have the same provider ID ${providerID}: delete the one that is none of this Machine`;
+    return { kind: 'unknown', problem };
+  }
+  return node === undefined ? { kind: known === undefined ? 'absent' : 'gone' } : { kind: 'found', node };
+}
+
+/** Finds an object that the Machine names, owns it, and reads what it says. */
+async function look<Report>(
+  deps: StepDeps,
+  pass: MachinePass,
+  reference: ContractReference | undefined,
+  read: (object: External['object'], contract: External['contract']) => Report,
+): Promise<Seen<Report>> {
+  if (reference === undefined) return { kind: 'none' };
+  const found = deps.externals.find(pass.machine, reference);
+  if (found.kind !== 'found') return found;
+  const ownership = ownershipOf(found.object, pass.machine);
+  if ('foreign' in ownership) {
+    const { kind, name } = ownership.foreign;
+    const problem = `${reference.kind} ${reference.name} belongs to ${kind} ${name}: name an object of its own in the Machine`;
+    return { kind: 'foreign', problem };
+  }
+  const external = isBeingDeleted(pass.machine) ? found : await own(deps, pass, found, ownership.references);
+  return { kind: 'found', external, report: read(external.object, external.contract) };
+}
+
+/** Makes the Machine the one owner of the object, with the label of its Cluster. */
+async function own(
+  { writer }: StepDeps,
+  { machine, signal }: MachinePass,
+  external: External,
+  references: readonly object[],
+): Promise<External> {
+  const { object, resource } = external;
+  const { labels = {}, ownerReferences = [] } = object.metadata;
+  const clusterName = machine.spec.clusterName ?? '';
+  const isOwned = isDeepStrictEqual(new Set(ownerReferences), new Set(references));
+  if (isBeingDeleted(object) || (isOwned && labels[CLUSTER_NAME_LABEL] === clusterName)) return external;
+  const change = {
+    metadata: {
+      labels: { [CLUSTER_NAME_LABEL]: clusterName },
+      ...(!isOwned && { ownerReferences: references }),
+    },
+  } as object;
+  const patch = mergePatchIfUnchanged(object, change);
+  return { ...external, object: await writer.patch('change', resource, refOf(object), patch, { signal }) };
+}
+
+function showFailure(
+  status: MachinePass['machine']['status'],
+  failure: { readonly reason: string; readonly message: string } | undefined,
+): void {
+  const {
+    failureReason: _reason,
+    failureMessage: _message,
+    ...rest
+  }: DeprecatedStatus = status.deprecated?.v1beta1 ?? {};
+  if (failure === undefined && _reason === undefined && _message === undefined) return;
+  const shown = failure === undefined ? {} : { failureReason: failure.reason, failureMessage: failure.message };
+  status.deprecated = { ...status.deprecated, v1beta1: { ...rest, ...shown } };
+}

@@ -1,0 +1,258 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { node } from '../../../test/builders.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import type { Node, VolumeAttachment } from '../../apis/wire.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { providerResource } from '../../kube/resource.ts';
+import { runSteps } from '../../reconcile/result.ts';
+import { attachedVolumes, deletionSteps, hooksOf, isOver } from './deletion-steps.ts';
+import type { MachinePass, StepDeps, WorkingMachine } from './machine-pass.ts';
+import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
+
+const START = '2026-01-01T00:00:00Z';
+const PRE_DRAIN = 'pre-drain.delete.hook.machine.cluster.x-k8s.io';
+const resource = providerResource({ group: 'g', version: 'v1', plural: 'sims', kind: 'Sim' });
+
+const object = (name: string, more: object = {}): KubeObject => ({
+  metadata: { name, namespace: 'ns', uid: `uid-of-${name}`, resourceVersion: '1', creationTimestamp: START, ...more },
+});
+const found = (name: string, more: object = {}): SeenInfrastructure & SeenBootstrap =>
+  ({ kind: 'found', external: { object: object(name, more), resource, contract: 'v1beta2' }, report: {} }) as never;
+const NODE: SeenNode = { kind: 'found', node: node((n) => void (n.metadata.name = 'n')) };
+
+interface World {
+  readonly now?: number;
+  readonly drained?: 'running' | 'drained' | 'none';
+  readonly volumes?: readonly string[];
+  readonly gone?: readonly string[];
+  readonly nodeFailure?: ApiError;
+}
+
+/** What the steps do for a Machine, in order; and what it waits for. */
+async function run(
+  { now = Date.parse(START), drained = 'drained', volumes = [], gone = [], nodeFailure }: World,
+  change: Partial<MachinePass> & { annotations?: object; deletion?: object; deletionStatus?: object },
+): Promise<{ readonly did: string[]; readonly waits: string | undefined; readonly isHeld: boolean }> {
+  const did: string[] = [];
+  const clock = new FakeClock();
+  clock.advance(now - clock.now());
+  const deps = {
+    clock,
+    externals: { isGone: (_holder: unknown, { name }: { name: string }) => Promise.resolve(gone.includes(name)) },
+    writer: {
+      delete: (_intent: string, _resource: unknown, { name }: { name: string }) => {
+        did.push(`delete ${name}`);
+        return Promise.resolve(object(name));
+      },
+    },
+    target: {
+      cluster: 'target',
+      volumeAttachments: {
+        byIndex: () => volumes.map((name) => ({ metadata: { name }, status: { attached: true } })),
+      },
+      writer: {
+        delete: () => {
+          did.push('delete node');
+          return nodeFailure === undefined ? Promise.resolve(undefined) : Promise.reject(nodeFailure);
+        },
+      },
+    },
+    drains: {
+      get: () =>
+        drained === 'none'
+          ? undefined
+          : drained === 'running'
+            ? { state: 'running', sinceMs: 0 }
+            : { state: 'done', result: { kind: 'drained' }, settledAtMs: 0 },
+      startOrGet: () => void did.push('drain'),
+      abort: () => undefined,
+      forget: () => undefined,
+    },
+  } as unknown as StepDeps;
+  const machine = {
+    ...object('m', {
+      deletionTimestamp: START,
+      finalizers: ['machine.cluster.x-k8s.io'],
+      annotations: change.annotations,
+    }),
+    spec: {
+      infrastructureRef: { apiGroup: 'g', kind: 'Sim', name: 'infra' },
+      bootstrap: { configRef: { apiGroup: 'g', kind: 'Sim', name: 'config' } },
+      deletion: change.deletion,
+    },
+    status: { deletion: change.deletionStatus },
+  } as unknown as WorkingMachine;
+  const pass: MachinePass = {
+    observed: machine,
+    machine,
+    cluster: object('c'),
+    key: 'Machine/ns/m',
+    signal: new AbortController().signal,
+    infrastructure: found('infra'),
+    bootstrap: found('config'),
+    node: NODE,
+    deleting: undefined,
+    problems: [],
+    told: [],
+    again: [],
+    ...change,
+  };
+  await runSteps(deletionSteps(deps), pass);
+  return { did, waits: pass.deleting?.reason, isHeld: machine.metadata.finalizers?.length === 1 };
+}
+
+const OVER: Partial<MachinePass> = { infrastructure: { kind: 'absent' }, bootstrap: { kind: 'absent' } };
+const ALL_GONE = ['infra', 'config'];
+
+describe('a deletion', () => {
+  test.each<{
+    title: string;
+    world?: World;
+    change?: Parameters<typeof run>[1];
+    did: readonly string[];
+    waits: string | undefined;
+  }>([
+    {
+      title: 'waits for a hook',
+      change: { annotations: { [`${PRE_DRAIN}/x`]: '' } },
+      did: [],
+      waits: 'WaitingForPreDrainHook',
+    },
+    { title: 'drains first', world: { drained: 'none' }, did: ['drain'], waits: 'DrainingNode' },
+    { title: 'waits for the drain', world: { drained: 'running' }, did: [], waits: 'DrainingNode' },
+    {
+      title: 'goes on after the timeout of the drain',
+      world: { drained: 'running', now: Date.parse(START) + 5_000 },
+      change: { deletion: { nodeDrainTimeoutSeconds: 5 }, deletionStatus: { nodeDrainStartTime: START } },
+      did: ['delete infra'],
+      waits: 'WaitingForInfrastructureDeletion',
+    },
+    {
+      title: 'drains for as long as it takes without a timeout',
+      world: { drained: 'running', now: Date.parse(START) + 5_000_000 },
+      change: { deletion: { nodeDrainTimeoutSeconds: 0 }, deletionStatus: { nodeDrainStartTime: START } },
+      did: [],
+      waits: 'DrainingNode',
+    },
+    {
+      title: 'leaves out a drain that nobody wants',
+      world: { drained: 'none' },
+      change: { annotations: { 'machine.cluster.x-k8s.io/exclude-node-draining': '' } },
+      did: ['delete infra'],
+      waits: 'WaitingForInfrastructureDeletion',
+    },
+    {
+      title: 'does not drain a Node whose machine is going',
+      world: { drained: 'none' },
+      change: { infrastructure: found('infra', { deletionTimestamp: START }) },
+      did: [],
+      waits: 'WaitingForInfrastructureDeletion',
+    },
+    {
+      title: 'lets the Node alone when the Cluster goes',
+      world: { drained: 'none', gone: ALL_GONE },
+      change: { ...OVER, cluster: object('c', { deletionTimestamp: START }) },
+      did: [],
+      waits: undefined,
+    },
+    { title: 'waits for volumes', world: { volumes: ['v'] }, did: [], waits: 'WaitingForVolumeDetach' },
+    {
+      title: 'does not wait for volumes that nobody wants to wait for',
+      world: { volumes: ['v'] },
+      change: { annotations: { 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach': '' } },
+      did: ['delete infra'],
+      waits: 'WaitingForInfrastructureDeletion',
+    },
+    {
+      title: 'waits for the second hook',
+      change: { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io': '' } },
+      did: [],
+      waits: 'WaitingForPreTerminateHook',
+    },
+    { title: 'deletes the infrastructure and waits', did: ['delete infra'], waits: 'WaitingForInfrastructureDeletion' },
+    {
+      title: 'believes no cache that says that the infrastructure is gone',
+      change: { infrastructure: { kind: 'absent' } },
+      did: [],
+      waits: 'WaitingForInfrastructureDeletion',
+    },
+    {
+      title: 'deletes the bootstrap object next',
+      world: { gone: ['infra'] },
+      change: { infrastructure: { kind: 'absent' } },
+      did: ['delete config'],
+      waits: 'WaitingForBootstrapDeletion',
+    },
+    { title: 'deletes the Node last', world: { gone: ALL_GONE }, change: OVER, did: ['delete node'], waits: undefined },
+    {
+      title: 'goes on without a Node that cannot be deleted in time',
+      world: { gone: ALL_GONE, nodeFailure: new ApiError(500, 'InternalError', 'no'), now: Date.parse(START) + 10_000 },
+      change: OVER,
+      did: ['delete node'],
+      waits: undefined,
+    },
+  ])('$title', async ({ world = {}, change = {}, did, waits }) => {
+    const ended = await run(world, change);
+
+    expect(ended).toEqual({ did, waits, isHeld: waits !== undefined });
+  });
+
+  test('is tried again while the Node resists and there is time', async () => {
+    const nodeFailure = new ApiError(500, 'InternalError', 'no');
+
+    await expect(run({ gone: ALL_GONE, nodeFailure }, OVER)).rejects.toThrow('no');
+  });
+
+  test('an object of somebody else is let alone', async () => {
+    const foreign = { kind: 'foreign', problem: 'p' } as const;
+
+    const ended = await run({ gone: [] }, { infrastructure: foreign, bootstrap: foreign });
+
+    expect(ended).toEqual({ did: ['delete node'], waits: undefined, isHeld: false });
+  });
+
+  test.each([{ seen: { kind: 'reading' } as const }, { seen: { kind: 'unknown', problem: 'p' } as const }])(
+    'nothing is begun while it cannot be told what there is: $seen',
+    async ({ seen }) => {
+      for (const change of [{ infrastructure: seen }, { bootstrap: seen }]) {
+        const ended = await run({ drained: 'none', gone: ALL_GONE }, change);
+        expect(ended).toEqual({ did: [], waits: 'WaitingForInfrastructureDeletion', isHeld: true });
+      }
+    },
+  );
+});
+
+test.each([
+  { annotations: undefined, want: [] },
+  {
+    annotations: { [PRE_DRAIN]: '', [`${PRE_DRAIN}/b`]: '', [`${PRE_DRAIN}x/c`]: '', other: '' },
+    want: [PRE_DRAIN, `${PRE_DRAIN}/b`],
+  },
+])('hooks in $annotations are $want', ({ annotations, want }) => {
+  expect(hooksOf(object('m', { annotations }), PRE_DRAIN)).toEqual(want);
+});
+
+test.each([
+  { since: START, seconds: 10, after: 10_000, want: true },
+  { since: START, seconds: 10, after: 9_999, want: false },
+  { since: START, seconds: 0, after: 1e9, want: false },
+  { since: START, seconds: undefined, after: 1e9, want: false },
+  { since: undefined, seconds: 1, after: 1e9, want: false },
+])('$after ms after $since of $seconds s it is over: $want', ({ since, seconds, after, want }) => {
+  expect(isOver(since, seconds, Date.parse(START) + after)).toBe(want);
+});
+
+test('volumes count by what the Node and what their attachments say', () => {
+  const it: Node = node((n) => {
+    n.status = { ...n.status, volumesAttached: [{ name: 'csi^1', devicePath: '' }] };
+  });
+  const attachments = [
+    { metadata: { name: 'on' }, status: { attached: true } },
+    { metadata: { name: 'off' }, status: { attached: false } },
+  ] as unknown as VolumeAttachment[];
+  const target = { volumeAttachments: { byIndex: () => attachments } } as unknown as StepDeps['target'];
+
+  expect(target && attachedVolumes(it, target)).toEqual(['csi^1', 'on']);
+});

@@ -1,0 +1,325 @@
+import type { ContractReference } from '../../apis/cluster-api/contract.ts';
+import {
+  EXCLUDE_DETACH_ANNOTATION,
+  EXCLUDE_DRAIN_ANNOTATION,
+  MACHINE_FINALIZER,
+  PRE_DRAIN_HOOK_PREFIX,
+  PRE_TERMINATE_HOOK_PREFIX,
+} from '../../apis/cluster-api/keys.ts';
+import type { ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
+import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
+import type { Node } from '../../apis/wire.ts';
+import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
+import type { DrainOutcome, DrainProgress } from '../../drain/drain.ts';
+import { GateClosedError } from '../../gate/gate.ts';
+import { ApiError, ignoreNotFound, isNotFound } from '../../kube/errors.ts';
+import { nodes } from '../../kube/resource.ts';
+import { next, waitFor, type StepResult } from '../../reconcile/result.ts';
+import type { Target } from '../../targets/targets.ts';
+import type { MachinePass, MachineStep, StepDeps } from './machine-pass.ts';
+import type { Seen } from './seen.ts';
+
+/** How often a drain or volumes that are still attached are looked at again. */
+const LOOK_AGAIN_MS = 20_000;
+/** When to go on after the gate was closed. */
+const GATE_RETRY_MS = 5_000;
+/** A drain without a timeout is begun anew after so long, so that nothing of it is forgotten. */
+const DRAIN_ROUND_MS = 600_000;
+/** How long a Node may resist its deletion, where the Machine does not say. */
+const NODE_DELETION_SECONDS = 10;
+
+type StartTime = keyof NonNullable<ClusterAPIMachineStatus['deletion']>;
+
+const PRE_DRAIN = {
+  name: 'pre-drain',
+  prefix: PRE_DRAIN_HOOK_PREFIX,
+  reason: 'WaitingForPreDrainHook',
+  startTime: 'waitForPreDrainHookStartTime',
+} as const;
+const PRE_TERMINATE = {
+  name: 'pre-terminate',
+  prefix: PRE_TERMINATE_HOOK_PREFIX,
+  reason: 'WaitingForPreTerminateHook',
+  startTime: 'waitForPreTerminateHookStartTime',
+} as const;
+
+/**
+ * What is done for a Machine that is being deleted, in this order; each waits for the one before. The Node is let alone where there is
+ * none, and where the whole Cluster goes.
+ *
+ *   hooks ─▶ drain ─▶ volumes detached ─▶ hooks ─▶ infrastructure gone ─▶ bootstrap gone ─▶ Node gone ─▶ finalizer
+ */
+export function deletionSteps(deps: StepDeps): readonly MachineStep[] {
+  return [
+    located,
+    ofNode(hooks(deps, PRE_DRAIN)),
+    ofNode(drainStep(deps)),
+    ofNode(detachStep(deps)),
+    hooks(deps, PRE_TERMINATE),
+    removal(deps, 'infrastructure', 'WaitingForInfrastructureDeletion', (pass) => [
+      pass.infrastructure,
+      pass.machine.spec.infrastructureRef,
+    ]),
+    removal(deps, 'bootstrap', 'WaitingForBootstrapDeletion', (pass) => [
+      pass.bootstrap,
+      pass.machine.spec.bootstrap?.configRef,
+    ]),
+    ofNode(nodeRemoval(deps)),
+    release,
+  ];
+}
+
+/** Names of the hooks with a prefix that hold a Machine. */
+export function hooksOf({ metadata }: KubeObject, prefix: string): readonly string[] {
+  const keys = Object.keys(metadata.annotations ?? {});
+  return keys.filter((key) => key === prefix || key.startsWith(`${prefix}/`)).toSorted();
+}
+
+/** Whether a time that began then is over; without a limit it never is. */
+export function isOver(sinceTimestamp: string | undefined, seconds: number | undefined, nowMs: number): boolean {
+  const sinceMs = fromTimestamp(sinceTimestamp);
+  if (sinceMs === undefined || seconds === undefined || seconds === 0) return false;
+  return nowMs - sinceMs >= seconds * 1_000;
+}
+
+/** Volumes that are attached to a Node, by what it says and by what VolumeAttachments say. */
+export function attachedVolumes(
+  node: Node,
+  { volumeAttachments }: Pick<Target, 'volumeAttachments'>,
+): readonly string[] {
+  const reported = (node.status?.volumesAttached ?? []).map(({ name }) => name);
+  const attached = volumeAttachments
+    .byIndex('node', node.metadata.name)
+    .filter(({ status }) => status?.attached === true)
+    .map(({ metadata }) => metadata.name);
+  return [...reported, ...attached];
+}
+
+/** Nothing is begun while it cannot be told what there is: a drain that is left out cannot be made up for. */
+const located: MachineStep = {
+  name: 'located',
+  run(pass) {
+    const { infrastructureRef, bootstrap = {} } = pass.machine.spec;
+    for (const [seen, reference] of [
+      [pass.infrastructure, infrastructureRef],
+      [pass.bootstrap, bootstrap.configRef],
+    ] as const) {
+      if (seen.kind !== 'unknown' && seen.kind !== 'reading') continue;
+      const what = `${reference?.kind} ${reference?.name}`;
+      const why = seen.kind === 'unknown' ? seen.problem : 'it is being read';
+      return waits(pass, 'WaitingForInfrastructureDeletion', `It cannot be told whether ${what} is there: ${why}`);
+    }
+    return next;
+  },
+};
+
+/** A step that concerns the Node: skipped where there is none, or where it goes with its whole Cluster. */
+function ofNode(step: MachineStep): MachineStep {
+  return {
+    name: step.name,
+    run: (pass) => (pass.node.kind !== 'found' || isBeingDeleted(pass.cluster) ? next : step.run(pass)),
+  };
+}
+
+function hooks(
+  { clock }: Pick<StepDeps, 'clock'>,
+  { name, prefix, reason, startTime }: { name: string; prefix: string; reason: string; startTime: StartTime },
+): MachineStep {
+  return {
+    name,
+    run(pass) {
+      const held = hooksOf(pass.machine, prefix);
+      if (held.length === 0) return next;
+      started(pass, startTime, clock.now());
+      const message = `Waiting for hooks to be removed: ${held.join(', ')}`;
+      return waits(pass, reason, message);
+    },
+  };
+}
+
+/** Nobody reaches a Node whose machine is going. */
+function isTooLate({ infrastructure, machine }: MachinePass): boolean {
+  if (machine.status.deletion?.waitForPreTerminateHookStartTime !== undefined) return true;
+  return infrastructure.kind !== 'found' || isBeingDeleted(infrastructure.external.object);
+}
+
+function drainStep({ drains, drain, target, clock }: StepDeps): MachineStep {
+  /** What a running drain waits for, by the UID of its Machine. */
+  const running = new Map<string, DrainProgress>();
+  return {
+    name: 'drain',
+    run(pass) {
+      const { machine, key } = pass;
+      const { uid, annotations } = machine.metadata;
+      if (pass.node.kind !== 'found' || target === undefined) return next;
+      if (annotations?.[EXCLUDE_DRAIN_ANNOTATION] !== undefined || isTooLate(pass)) return next;
+      const node = pass.node.node.metadata;
+      const seconds = machine.spec.deletion?.nodeDrainTimeoutSeconds;
+      const since = started(pass, 'nodeDrainStartTime', clock.now());
+      const activity = drains.get(uid, 'drain');
+      if (isOver(since, seconds, clock.now())) {
+        drains.abort(uid, 'drain', 'it has taken too long');
+        if (activity?.state !== 'running') drains.forget(uid, 'drain');
+        return next;
+      }
+      const leftMs = seconds === undefined || seconds === 0 ? undefined : timeLeftMs(since, seconds, clock.now());
+      if (leftMs !== undefined) pass.again.push({ afterMs: leftMs, waitingFor: 'the drain timeout' });
+      if (activity === undefined) {
+        drains.startOrGet({ uid, key, account: undefined }, 'drain', (signal) =>
+          drain(
+            {
+              target,
+              nodeName: node.name,
+              nodeUID: node.uid,
+              barrier: 'cordon',
+              force: false,
+              deadlineMs: clock.now() + (leftMs ?? DRAIN_ROUND_MS),
+              // A budget is respected for as long as the Machine says, and no Pod is deleted instead.
+              maxEvictRetries: Number.MAX_SAFE_INTEGER,
+              pvDetachTimeoutMs: DRAIN_ROUND_MS,
+              pvReattachTimeoutMs: LOOK_AGAIN_MS,
+            },
+            signal,
+            (progress) => void running.set(uid, progress),
+          ).finally(() => running.delete(uid)),
+        );
+        return waits(pass, 'DrainingNode', `Draining Node ${node.name}`, LOOK_AGAIN_MS);
+      }
+      if (activity.state === 'running') {
+        const progress = running.get(uid);
+        const why = progress === undefined ? '' : `: ${describeProgress(progress)}`;
+        return waits(pass, 'DrainingNode', `Draining Node ${node.name}${why}`, LOOK_AGAIN_MS);
+      }
+      if (activity.state === 'done' && activity.result.kind !== 'incomplete') {
+        if (
+          activity.result.kind === 'drained' &&
+          pass.observed.status?.deletion?.waitForNodeVolumeDetachStartTime === undefined
+        ) {
+          pass.told.push({ type: 'Normal', reason: 'SuccessfulDrainNode', message: `Node ${node.name} is drained` });
+        }
+        return next;
+      }
+      drains.forget(uid, 'drain');
+      const isGate = activity.state === 'failed' && activity.error instanceof GateClosedError;
+      pass.again.push({ afterMs: isGate ? GATE_RETRY_MS : LOOK_AGAIN_MS, waitingFor: 'the next attempt to drain' });
+      const why = activity.state === 'failed' ? messageOf(activity.error) : describe(activity.result);
+      return waits(pass, 'DrainingNode', `Draining Node ${node.name}: ${why}`);
+    },
+  };
+}
+
+function detachStep({ target, clock }: StepDeps): MachineStep {
+  return {
+    name: 'detach-volumes',
+    run(pass) {
+      const { machine } = pass;
+      if (pass.node.kind !== 'found' || target === undefined) return next;
+      if (machine.metadata.annotations?.[EXCLUDE_DETACH_ANNOTATION] !== undefined || isTooLate(pass)) return next;
+      const ready = pass.node.node.status?.conditions?.find(({ type }) => type === 'Ready');
+      if (ready?.status === 'Unknown') return next;
+      const volumes = attachedVolumes(pass.node.node, target);
+      if (volumes.length === 0) return next;
+      const seconds = machine.spec.deletion?.nodeVolumeDetachTimeoutSeconds;
+      const since = started(pass, 'waitForNodeVolumeDetachStartTime', clock.now());
+      if (isOver(since, seconds, clock.now())) return next;
+      const limit = seconds === undefined || seconds === 0 ? LOOK_AGAIN_MS : timeLeftMs(since, seconds, clock.now());
+      pass.again.push({ afterMs: Math.min(limit, LOOK_AGAIN_MS), waitingFor: 'volumes to be detached' });
+      const message = `Waiting for volumes to be detached: ${volumes.slice(0, 5).join(', ')}`;
+      return waits(pass, 'WaitingForVolumeDetach', message);
+    },
+  };
+}
+
+/** Deletes an object that the Machine owns, and waits until it is gone. That of somebody else is let alone. */
+function removal(
+  { externals, writer, target }: StepDeps,
+  name: string,
+  reason: string,
+  of: (pass: MachinePass) => readonly [Seen<unknown>, ContractReference | undefined],
+): MachineStep {
+  return {
+    name,
+    async run(pass): Promise<StepResult> {
+      const [seen, reference] = of(pass);
+      if (reference === undefined || seen.kind === 'none') return next;
+      const what = `${reference.kind} ${reference.name}`;
+      const { signal, machine } = pass;
+      if (seen.kind === 'absent') {
+        if (await externals.isGone(machine, reference, signal)) return next;
+        return waits(pass, reason, `${what} is not gone yet`, LOOK_AGAIN_MS);
+      }
+      if (seen.kind !== 'found') return next;
+      const { object, resource } = seen.external;
+      if (!isBeingDeleted(object)) {
+        const { uid } = object.metadata;
+        const clusters = target === undefined ? [] : [target.cluster];
+        const left = await writer
+          .delete('destroy', resource, refOf(object), { uid }, { signal, clusters })
+          .catch(ignoreNotFound);
+        if (left === undefined && (await externals.isGone(machine, reference, signal))) return next;
+      }
+      return waits(pass, reason, `Waiting for ${what} to be gone`);
+    },
+  };
+}
+
+function nodeRemoval({ target, clock }: StepDeps): MachineStep {
+  return {
+    name: 'node-removal',
+    async run(pass): Promise<StepResult> {
+      const { machine, signal } = pass;
+      if (pass.node.kind !== 'found' || target === undefined) return next;
+      const { name, uid } = pass.node.node.metadata;
+      try {
+        await target.writer.delete('destroy', nodes, { name }, { uid }, { signal });
+        return next;
+      } catch (err) {
+        if (isNotFound(err)) return next;
+        const seconds = machine.spec.deletion?.nodeDeletionTimeoutSeconds ?? NODE_DELETION_SECONDS;
+        if (err instanceof ApiError && isOver(machine.metadata.deletionTimestamp, seconds, clock.now())) return next;
+        waits(pass, 'DeletingNode', `Deleting Node ${name}: ${messageOf(err)}`);
+        throw err;
+      }
+    },
+  };
+}
+
+const release: MachineStep = {
+  name: 'release',
+  run({ machine }) {
+    const { finalizers = [] } = machine.metadata;
+    machine.metadata.finalizers = finalizers.filter((one) => one !== MACHINE_FINALIZER);
+    return next;
+  },
+};
+
+/** Since when a step waits: remembered, so that the next leader goes on counting. */
+function started({ machine }: MachinePass, name: StartTime, nowMs: number): string {
+  const since = machine.status.deletion?.[name] ?? toTimestamp(nowMs);
+  machine.status.deletion = { ...machine.status.deletion, [name]: since };
+  return since;
+}
+
+function waits(pass: MachinePass, reason: string, message: string, againMs?: number): StepResult {
+  pass.deleting = { reason, message };
+  if (againMs !== undefined) pass.again.push({ afterMs: againMs, waitingFor: message });
+  return waitFor(message);
+}
+
+function timeLeftMs(since: string, seconds: number, nowMs: number): number {
+  return Math.max(0, (fromTimestamp(since) ?? nowMs) + seconds * 1_000 - nowMs);
+}
+
+function describe(outcome: DrainOutcome): string {
+  return outcome.kind === 'incomplete' ? describeProgress(outcome.progress) : outcome.kind;
+}
+
+function describeProgress({ blocked, remainingPods }: DrainProgress): string {
+  const [first] = blocked;
+  const why = first === undefined ? '' : `; ${first.pod}: ${first.reason} ${first.detail}`;
+  return `${remainingPods} Pods are left${why}`;
+}
+
+function messageOf(err: unknown): string {
+  return err instanceof Error ? err.message : String(err);
+}

@@ -1,0 +1,71 @@
+import { ActivityRegistry } from '../../activity/registry.ts';
+import { WATCH_FILTER_LABEL } from '../../apis/cluster-api/keys.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import type { Drain, DrainOutcome } from '../../drain/drain.ts';
+import { eventsAbout } from '../../events/event-sink.ts';
+import { clusterAPIMachines } from '../../kube/resource.ts';
+import { MACHINE_LEASE } from '../../leader/names.ts';
+import type { Operator } from '../../operator/operator.ts';
+import type { Controller } from '../../reconcile/controller.ts';
+import { endWithResults } from '../../reconcile/last-results.ts';
+import { ClusterAPIClusterController } from './cluster-controller.ts';
+import { Externals } from './externals.ts';
+import { servedBy } from './keys.ts';
+import { ClusterAPIMachineController } from './machine-controller.ts';
+import { wakeClusterAPI } from './wake.ts';
+
+/** Who tells of what happens to these Machines. */
+const EVENT_SOURCE = 'cluster-api';
+/** Drains at once: as many as of our own Machines, because they cost the same. */
+const DRAINS_AT_ONCE = 1_000;
+const UNUSED = { create: 1, initialize: 1, status: 1, delete: 1 };
+
+/** Looks after Machines and Clusters of Cluster API whose infrastructure is made by its providers. */
+export function clusterAPI(operator: Operator, { drain }: { readonly drain: Drain }): Controller {
+  const { caches, clock, log, metrics, reader, config } = operator;
+  const { clusterAPIMachines: machines, clusterAPIClusters: clusters, definitions } = caches;
+  const { writer, targets } = operator.under(MACHINE_LEASE);
+  const [target] = targets.all();
+  const drains = new ActivityRegistry<{ drain: DrainOutcome }>({
+    clock,
+    log,
+    metrics: metrics.activity,
+    limits: { ...UNUSED, drain: DRAINS_AT_ONCE },
+  });
+  const externals = new Externals({
+    definitions,
+    reader,
+    open: (resource, refused) => operator.openCache(resource, refused),
+  });
+  const isServed = servedWith(config.clusterAPIWatchFilter);
+  const recorder = eventsAbout(clusterAPIMachines, operator.recorder(EVENT_SOURCE));
+  const shared = { machines, clusters, externals, reader, writer, clock, isServed };
+  const machine = new ClusterAPIMachineController({ ...shared, target, drains, drain, recorder });
+  const cluster = new ClusterAPIClusterController(shared);
+  return {
+    name: 'cluster-api',
+    queue: 'clusterapi',
+    lease: MACHINE_LEASE,
+    concurrency: config.machine.concurrency,
+    reconcile: (queueKey, signal) => {
+      const { kind, key } = servedBy(queueKey);
+      return kind === 'Machine' ? machine.reconcile(key, signal) : cluster.reconcile(key, signal);
+    },
+    // Which Node a Machine has, and whether it is empty, follows from caches that have caught up.
+    needsTarget: (queueKey) => target !== undefined && servedBy(queueKey).kind === 'Machine',
+    watches: [
+      (queue) => drains.onEnd((key) => queue.add(key)),
+      (queue) => externals.start((user) => queue.add(user)),
+      (queue) => {
+        const { nodes } = caches;
+        wakeClusterAPI({ machines, clusters, nodes, volumeAttachments: target?.volumeAttachments }, queue);
+      },
+    ],
+    end: (queue, graceMs) => endWithResults(drains, queue, { clock, graceMs }),
+  };
+}
+
+/** Whether an object is ours to look after, where several managers share the kinds. */
+function servedWith(filter: string): (object: KubeObject) => boolean {
+  return ({ metadata }) => filter === '' || metadata.labels?.[WATCH_FILTER_LABEL] === filter;
+}

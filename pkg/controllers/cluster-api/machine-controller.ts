@@ -1,0 +1,264 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
+import type { ContractReference } from '../../apis/cluster-api/contract.ts';
+import { CLUSTER_NAME_LABEL, MACHINE_FINALIZER, PAUSED_ANNOTATION } from '../../apis/cluster-api/keys.ts';
+import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
+import { isBeingDeleted, keyBeside, refOf } from '../../apis/meta.ts';
+import { toTimestamp } from '../../clock/clock.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { ObjectEvents } from '../../events/event-sink.ts';
+import { CONTROL } from '../../gate/gate.ts';
+import { ignoreNotFound } from '../../kube/errors.ts';
+import { replacing } from '../../kube/merge-change.ts';
+import { mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../kube/patch.ts';
+import { clusterAPIMachines } from '../../kube/resource.ts';
+import { requeue, runSteps, stop, type StepResult } from '../../reconcile/result.ts';
+import {
+  availableInMs,
+  deprecatedConditions,
+  deprecatedOf,
+  machineConditions,
+  merged,
+  phaseOf,
+  plain,
+} from './conditions.ts';
+import { creationSteps } from './creation-steps.ts';
+import { deletionSteps } from './deletion-steps.ts';
+import { queueKeyOf } from './keys.ts';
+import type { MachinePass, MachineStep, StepDeps, WorkingMachine } from './machine-pass.ts';
+import { ownersOfMachine } from './ownership.ts';
+
+/** What Machines of Cluster API are looked after with. */
+export interface MachineControllerDeps extends StepDeps {
+  readonly machines: Lister<ClusterAPIMachine>;
+  readonly clusters: Lister<ClusterAPICluster>;
+  readonly recorder: ObjectEvents<ClusterAPIMachine>;
+  readonly isServed: (object: ClusterAPIMachine) => boolean;
+}
+
+/**
+ * Looks after Machines of Cluster API: owns what they name, takes over what that says, finds their Nodes, and takes all of it away.
+ *
+ *   finalizer ─▶ bootstrap ─▶ infrastructure ─▶ Node         each in every pass, whatever the others do
+ *   deleted:  …then the steps of deletion-steps.ts, each when the one before is done
+ *
+ * A pass writes at most one patch of the Machine and one of its status, only of fields that are its own.
+ */
+export class ClusterAPIMachineController {
+  readonly #deps: MachineControllerDeps;
+  readonly #creation: readonly MachineStep[];
+  readonly #deletion: readonly MachineStep[];
+
+  constructor(deps: MachineControllerDeps) {
+    this.#deps = deps;
+    this.#creation = creationSteps(deps);
+    this.#deletion = deletionSteps(deps);
+  }
+
+  /** One pass over one Machine. What it throws is retried with back-off. */
+  async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
+    const { machines, clusters, externals, drains, isServed, clock } = this.#deps;
+    const observed = machines.get(key);
+    const user = queueKeyOf('Machine', key);
+    drains.forgetAll(user, observed?.metadata.uid);
+    const isDone = observed !== undefined && isBeingDeleted(observed) && !isHeld(observed);
+    if (observed === undefined || isDone || !isServed(observed)) {
+      externals.drop(user);
+      return stop;
+    }
+    externals.use(user, observed, referencesOf(observed));
+    const machine = workingCopy(observed);
+    const cluster = clusters.get(keyBeside(observed, machine.spec.clusterName ?? ''));
+    if (isPaused(observed, cluster)) return await this.#tellPaused(observed, machine, signal);
+    if (cluster === undefined) return await this.#tellAlone(observed, machine, signal);
+    if (!isBeingDeleted(observed) && !isHeld(observed)) {
+      machine.metadata.finalizers = [...(machine.metadata.finalizers ?? []), MACHINE_FINALIZER];
+      adopt(machine, cluster);
+      await this.#writeMain(observed, machine, signal);
+      return requeue(0, 'the finalizer to be seen');
+    }
+    adopt(machine, cluster);
+    const pass: MachinePass = {
+      observed,
+      machine,
+      cluster,
+      key: user,
+      signal,
+      infrastructure: { kind: 'none' },
+      bootstrap: { kind: 'none' },
+      node: { kind: 'none' },
+      deleting: undefined,
+      problems: [],
+      told: [],
+      again: [],
+    };
+    const failures = await this.#run(pass);
+    machine.status.conditions = machineConditions(pass, clock.now());
+    await this.#write(pass);
+    if (failures.length === 1) throw failures[0];
+    if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '));
+    const availableMs = availableInMs(machine, clock.now());
+    if (availableMs !== undefined) pass.again.push({ afterMs: availableMs, waitingFor: 'minReadySeconds' });
+    const [soonest] = pass.again.toSorted((a, b) => a.afterMs - b.afterMs);
+    return soonest === undefined ? stop : requeue(soonest.afterMs, soonest.waitingFor);
+  }
+
+  /** Runs the steps: those of creation all, those of deletion one after the other. What they throw is gathered. */
+  async #run(pass: MachinePass): Promise<readonly unknown[]> {
+    const failures: unknown[] = [];
+    for (const step of this.#creation) {
+      const [ended] = await Promise.allSettled([runSteps([step], pass)]);
+      if (ended.status === 'rejected') failures.push(ended.reason);
+    }
+    if (!isBeingDeleted(pass.machine) || failures.length > 0) return failures;
+    const [ended] = await Promise.allSettled([runSteps(this.#deletion, pass)]);
+    return ended.status === 'rejected' ? [ended.reason] : [];
+  }
+
+  async #write(pass: MachinePass): Promise<void> {
+    const { observed, machine, signal } = pass;
+    const isReleased = isBeingDeleted(observed) && !isHeld(machine);
+    const written = await this.#writeMain(observed, machine, signal);
+    if (written === undefined || isReleased) return;
+    await this.#writeStatus(observed, machine, written, signal);
+    for (const told of pass.told) this.#deps.recorder.event({ object: observed, ...told });
+    const said = (one: ClusterAPIMachine) => one.status?.conditions?.find(({ type }) => type === 'Ready');
+    const problem = [...pass.problems, ...problemsIn(pass)].join('; ');
+    if (problem !== '' && said(observed)?.message !== said(machine)?.message) {
+      this.#deps.recorder.event({ object: observed, type: 'Warning', reason: 'Problem', message: problem });
+    }
+  }
+
+  /** What is outside of the status; undefined: the Machine is gone. To let go of it destroys. */
+  async #writeMain(
+    observed: ClusterAPIMachine,
+    machine: WorkingMachine,
+    signal: AbortSignal,
+  ): Promise<ClusterAPIMachine | undefined> {
+    const change = mainChange(observed, machine);
+    if (change === undefined) return observed;
+    const intent = isHeld(observed) && !isHeld(machine) ? 'destroy' : 'change';
+    const clusters = intent === 'destroy' ? [CONTROL] : [];
+    const patch = mergePatchIfUnchanged(observed, change);
+    return await this.#deps.writer
+      .patch(intent, clusterAPIMachines, refOf(observed), patch, { signal, clusters })
+      .catch(ignoreNotFound);
+  }
+
+  async #writeStatus(
+    observed: ClusterAPIMachine,
+    machine: WorkingMachine,
+    base: ClusterAPIMachine,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, writer } = this.#deps;
+    const { status } = machine;
+    const conditions = deprecatedConditions(
+      status.deprecated?.v1beta1?.conditions ?? [],
+      deprecatedOf(status.conditions ?? []),
+      clock.now(),
+    );
+    status.deprecated = { ...status.deprecated, v1beta1: { ...status.deprecated?.v1beta1, conditions } };
+    const phase = phaseOf(machine);
+    if (status.phase !== phase) status.lastUpdated = toTimestamp(clock.now());
+    status.phase = phase;
+    status.observedGeneration = base.metadata.generation ?? 0;
+    const change = replacing<ClusterAPIMachineStatus>(observed.status ?? {}, status);
+    if (change === null || Object.keys(change).length === 0) return;
+    const patch = statusPatch(base, change);
+    await writer.patch('change', clusterAPIMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
+  }
+
+  /** Nothing but that is written while somebody else, or nobody, is to look after it. */
+  async #tellPaused(observed: ClusterAPIMachine, machine: WorkingMachine, signal: AbortSignal): Promise<StepResult> {
+    const paused = plain('Paused', 'True', 'Paused', 'The Machine or its Cluster is paused');
+    const before = observed.status?.conditions ?? [];
+    const conditions = merged(before, [paused], this.#deps.clock.now());
+    if (
+      isDeepStrictEqual(
+        before.find(({ type }) => type === 'Paused'),
+        conditions.find(({ type }) => type === 'Paused'),
+      )
+    ) {
+      return stop;
+    }
+    machine.status.conditions = conditions;
+    const patch = statusPatch(observed, { conditions });
+    await this.#deps.writer.patch('change', clusterAPIMachines, refOf(observed), patch, { signal });
+    return stop;
+  }
+
+  /** Without its Cluster nobody knows whether the Node has to be drained: nothing is done, not even for its deletion. */
+  async #tellAlone(observed: ClusterAPIMachine, machine: WorkingMachine, signal: AbortSignal): Promise<StepResult> {
+    const name = machine.spec.clusterName ?? '';
+    const message = `Cluster ${name} does not exist: create it, or correct spec.clusterName in a new Machine`;
+    const said = plain('Ready', 'False', 'NotReady', `* Problem: ${message}`);
+    const before = observed.status?.conditions ?? [];
+    machine.status.conditions = merged(before, [said], this.#deps.clock.now());
+    const isNews = before.find(({ type }) => type === 'Ready')?.message !== said.message;
+    await this.#writeStatus(observed, machine, observed, signal);
+    if (isNews) this.#deps.recorder.event({ object: observed, type: 'Warning', reason: 'Problem', message });
+    return stop;
+  }
+}
+
+/** What a Machine names of providers. */
+function referencesOf({ spec }: ClusterAPIMachine): readonly ContractReference[] {
+  return [spec?.bootstrap?.configRef, spec?.infrastructureRef].filter((one) => one !== undefined);
+}
+
+/** Whether nothing is to be done about a Machine. */
+function isPaused({ metadata }: ClusterAPIMachine, cluster: ClusterAPICluster | undefined): boolean {
+  return metadata.annotations?.[PAUSED_ANNOTATION] !== undefined || cluster?.spec?.paused === true;
+}
+
+function isHeld({ metadata }: ClusterAPIMachine): boolean {
+  return metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
+}
+
+function workingCopy(observed: ClusterAPIMachine): WorkingMachine {
+  const copy = structuredClone(observed);
+  return { ...copy, spec: copy.spec ?? {}, status: copy.status ?? {} };
+}
+
+/** A Machine shows its Cluster, and goes with it unless somebody else made it. */
+function adopt(machine: WorkingMachine, cluster: ClusterAPICluster): void {
+  if (isBeingDeleted(machine)) return;
+  const { name } = cluster.metadata;
+  machine.metadata.labels = { ...machine.metadata.labels, [CLUSTER_NAME_LABEL]: name };
+  const owners = ownersOfMachine(machine, cluster);
+  if (owners !== undefined) machine.metadata.ownerReferences = [...owners];
+}
+
+/** What a pass changed of the fields that we own outside of the status; undefined: nothing. */
+function mainChange(before: ClusterAPIMachine, after: WorkingMachine): MergePatch<ClusterAPIMachine> | undefined {
+  const metadata: MergePatch<ClusterAPIMachine['metadata']> = {};
+  const { finalizers = [], ownerReferences = [], labels } = after.metadata;
+  if (!isDeepStrictEqual(finalizers, before.metadata.finalizers ?? [])) metadata.finalizers = finalizers;
+  if (!isDeepStrictEqual(ownerReferences, before.metadata.ownerReferences ?? []))
+    metadata.ownerReferences = ownerReferences;
+  const cluster = labels?.[CLUSTER_NAME_LABEL];
+  if (cluster !== undefined && cluster !== before.metadata.labels?.[CLUSTER_NAME_LABEL]) {
+    metadata.labels = { [CLUSTER_NAME_LABEL]: cluster };
+  }
+  const { providerID, failureDomain, bootstrap } = after.spec;
+  const spec: MergePatch<NonNullable<ClusterAPIMachine['spec']>> = {
+    ...(providerID !== undefined && providerID !== before.spec?.providerID && { providerID }),
+    ...(failureDomain !== undefined && failureDomain !== before.spec?.failureDomain && { failureDomain }),
+    ...(bootstrap?.dataSecretName !== undefined &&
+      bootstrap.dataSecretName !== before.spec?.bootstrap?.dataSecretName && {
+        bootstrap: { dataSecretName: bootstrap.dataSecretName },
+      }),
+  };
+  const change = {
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+    ...(Object.keys(spec).length > 0 && { spec }),
+  };
+  return Object.keys(change).length === 0 ? undefined : change;
+}
+
+/** What somebody has to look at, of what the pass has found. */
+function problemsIn({ infrastructure, bootstrap, node }: MachinePass): readonly string[] {
+  return [infrastructure, bootstrap, node].flatMap((seen) => ('problem' in seen ? [seen.problem] : []));
+}

@@ -1,0 +1,61 @@
+import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
+import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
+import type { Clock } from '../../clock/clock.ts';
+import type { Reader, Writer } from '../../kube/client.ts';
+import type { ActivityRegistry } from '../../activity/registry.ts';
+import type { Drain, DrainOutcome } from '../../drain/drain.ts';
+import type { StepResult } from '../../reconcile/result.ts';
+import type { Target } from '../../targets/targets.ts';
+import type { Externals } from './externals.ts';
+import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
+
+/** Long work of Machines of Cluster API. */
+export type MachineDrains = ActivityRegistry<{ drain: DrainOutcome }>;
+
+/** What the steps work with. */
+export interface StepDeps {
+  readonly externals: Externals;
+  readonly reader: Reader;
+  readonly writer: Writer;
+  /** The cluster in which these Machines become Nodes; undefined: none. */
+  readonly target: Target | undefined;
+  readonly drains: MachineDrains;
+  readonly drain: Drain;
+  readonly clock: Clock;
+}
+
+/** A Machine with a spec and a status that may be changed. */
+export type WorkingMachine = ClusterAPIMachine & {
+  spec: NonNullable<ClusterAPIMachine['spec']>;
+  status: ClusterAPIMachineStatus;
+};
+
+/** What happened, to be told when the pass has been written. */
+export interface Told {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** One pass over one Machine. Steps change the copy and note what they found; the controller writes it. */
+export interface MachinePass {
+  readonly observed: ClusterAPIMachine;
+  readonly machine: WorkingMachine;
+  readonly cluster: ClusterAPICluster;
+  readonly key: string;
+  readonly signal: AbortSignal;
+  infrastructure: SeenInfrastructure;
+  bootstrap: SeenBootstrap;
+  node: SeenNode;
+  deleting: { readonly reason: string; readonly message: string } | undefined;
+  readonly problems: string[];
+  readonly told: Told[];
+  /** When to run again although nothing wakes the pass. */
+  readonly again: { readonly afterMs: number; readonly waitingFor: string }[];
+}
+
+/** One concern of a pass. */
+export interface MachineStep {
+  readonly name: string;
+  run(pass: MachinePass): StepResult | Promise<StepResult>;
+}

@@ -1,0 +1,22 @@
+import type { BootstrapReport } from '../../apis/cluster-api/bootstrap.ts';
+import type { InfrastructureReport } from '../../apis/cluster-api/infrastructure.ts';
+import type { Node } from '../../apis/wire.ts';
+import type { External } from './externals.ts';
+
+/**
+ * An object of a provider, as a pass has found it. none: the Machine names none. unknown: whether there is one cannot be told. foreign: it
+ * belongs to somebody else, and is let alone. `problem` says why, and what would help.
+ */
+export type Seen<Report> =
+  | { readonly kind: 'found'; readonly external: External; readonly report: Report }
+  | { readonly kind: 'absent' | 'reading' | 'none' }
+  | { readonly kind: 'unknown' | 'foreign'; readonly problem: string };
+
+export type SeenInfrastructure = Seen<InfrastructureReport>;
+export type SeenBootstrap = Seen<BootstrapReport>;
+
+/** The Node of a Machine, as a pass has found it. gone: there was one. unknown: it cannot be told which it is. */
+export type SeenNode =
+  | { readonly kind: 'found'; readonly node: Node }
+  | { readonly kind: 'absent' | 'gone' | 'none' }
+  | { readonly kind: 'unknown'; readonly problem: string };

@@ -1,0 +1,50 @@
+import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
+import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import { isBeingDeleted, keyBeside, keyOf } from '../../apis/meta.ts';
+import type { Node, VolumeAttachment } from '../../apis/wire.ts';
+import type { Informer } from '../../cache/lister.ts';
+import type { Priority, Queue } from '../../workqueue/queue.ts';
+import { priorityFor } from '../replicas/wake.ts';
+import { queueKeyOf } from './keys.ts';
+
+interface Watched {
+  /** Indexes: CLUSTER_API_MACHINE_INDEXES. */
+  readonly machines: Informer<ClusterAPIMachine>;
+  readonly clusters: Informer<ClusterAPICluster>;
+  readonly nodes: Informer<Node> | undefined;
+  readonly volumeAttachments: Informer<VolumeAttachment> | undefined;
+}
+
+/** Enqueues Machines and Clusters when they change, and each other; and Machines when their Nodes, or what is attached to them, change. */
+export function wakeClusterAPI({ machines, clusters, nodes, volumeAttachments }: Watched, queue: Queue): void {
+  const wake = (machine: ClusterAPIMachine, priority: Priority): void =>
+    queue.add(queueKeyOf('Machine', keyOf(machine)), priority);
+  machines.onChange((old, current) => {
+    const machine = current ?? old;
+    if (machine === undefined) return;
+    wake(machine, priorityFor(machines, isBeingDeleted(machine)));
+    const cluster = clusters.get(keyBeside(machine, machine.spec?.clusterName ?? ''));
+    // A Cluster that goes waits for its Machines.
+    if (cluster !== undefined && machines.hasSynced) queue.add(queueKeyOf('Cluster', keyOf(cluster)), 'normal');
+  });
+  clusters.onChange((old, current) => {
+    const cluster = current ?? old;
+    if (cluster === undefined) return;
+    queue.add(queueKeyOf('Cluster', keyOf(cluster)), priorityFor(clusters, isBeingDeleted(cluster)));
+    for (const machine of machines.byIndex('cluster', cluster.metadata.name)) {
+      if (machine.metadata.namespace === cluster.metadata.namespace) wake(machine, priorityFor(clusters, false));
+    }
+  });
+  nodes?.onChange((old, current) => {
+    const ids = new Set([old, current].flatMap((node) => node?.spec?.providerID ?? []));
+    const name = (current ?? old)?.metadata.name ?? '';
+    const named = [...ids].flatMap((id) => machines.byIndex('providerID', id));
+    for (const machine of new Set([...machines.byIndex('node', name), ...named])) {
+      wake(machine, priorityFor(nodes, isBeingDeleted(machine)));
+    }
+  });
+  volumeAttachments?.onChange((old, current) => {
+    const name = (current ?? old)?.spec.nodeName ?? '';
+    for (const machine of machines.byIndex('node', name)) if (isBeingDeleted(machine)) wake(machine, 'high');
+  });
+}
