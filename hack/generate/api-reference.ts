@@ -1,5 +1,5 @@
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
-import { DEFINITIONS } from './crds/all.ts';
+import { DEFINITIONS, IRONCORE_DEFINITIONS } from './crds/all.ts';
 import type { Definition } from './crds/definition.ts';
 import type { Rule, Schema } from './crds/schema.ts';
 import { table } from './table.ts';
@@ -15,6 +15,14 @@ stays as it is: any other field of it, its status, its finalizers and its scale 
 do not act on it and say why in condition \`InvalidSpec\` or in an event.
 `;
 
+const IRONCORE_INTRODUCTION = `# API of IronCore
+
+Generated from \`hack/generate/crds\`, from which \`crds/ironcore/\` is made as well: for clusters without IronCore's API server.
+[What they are for](../operations/ironcore.md).
+
+Times are RFC 3339. Where the version of IronCore that you have differs, its own definitions hold.
+`;
+
 /** The spec of templates has the fields of a Machine's spec: they are listed there only. */
 const TEMPLATE_SPEC = 'spec.template.spec';
 
@@ -24,15 +32,21 @@ export async function apiReference(): Promise<string> {
   return [INTRODUCTION, ...sections].join('\n');
 }
 
+/** docs/reference/ironcore-api.md, from the descriptions of those of IronCore. */
+export async function ironCoreReference(): Promise<string> {
+  const sections = await Promise.all(IRONCORE_DEFINITIONS.map(sectionOf));
+  return [IRONCORE_INTRODUCTION, ...sections].join('\n');
+}
+
 async function sectionOf(definition: Definition): Promise<string> {
-  const { kind, plural, shortName, description, properties, required } = definition;
+  const { kind, description, properties, required } = definition;
   const { fields, rules } = walk('', {
     properties,
     required: required ?? [],
     'x-kubernetes-validations': definition.rules,
   });
   const parts = [
-    `## ${kind}\n\n${description}\n\n\`kubectl get ${plural}\`, short \`${shortName}\`${subresources(definition)}.\n`,
+    `## ${kind}\n\n${description}\n\n${namesOf(definition)}${subresources(definition)}.\n`,
     `### Fields of ${kind}\n\n${await table(['field', 'type', 'meaning'], fields)}`,
   ];
   if (rules.length > 0) parts.push(`### Refused in ${kind}\n\n${await table(['field', 'message'], rules)}`);
@@ -41,6 +55,12 @@ async function sectionOf(definition: Definition): Promise<string> {
     parts.push(`### Columns of ${kind}\n\n${await table(['column', 'field', 'meaning'], columns)}`);
   }
   return parts.join('\n');
+}
+
+function namesOf({ plural, shortName, foreign }: Definition): string {
+  if (foreign === undefined) return `\`kubectl get ${plural}\`, short \`${shortName}\``;
+  const where = foreign.isClusterScoped === true ? '; in no namespace' : '';
+  return `\`kubectl get ${plural}.${foreign.group}\`, version \`${foreign.version}\`${where}`;
 }
 
 function subresources({ hasStatus, hasScale }: Definition): string {

@@ -3,7 +3,7 @@ import path from 'node:path';
 
 import { expect, test } from '@jest/globals';
 
-import { DEFINITIONS } from './crds/all.ts';
+import { DEFINITIONS, IRONCORE_DEFINITIONS } from './crds/all.ts';
 import type { Schema } from './crds/schema.ts';
 import { generatedFiles } from './files.ts';
 
@@ -18,7 +18,7 @@ test('all generated files are current: otherwise run `npm run generate`', async 
   }
 }, 60_000);
 
-test.each(['crds', 'crds/mirantis', 'crds/cluster-api', 'test/crds-original'])(
+test.each(['crds', 'crds/mirantis', 'crds/cluster-api', 'crds/ironcore', 'test/crds-original'])(
   '%s holds nothing but what is generated',
   async (folder) => {
     const files = await generatedFiles();
@@ -32,13 +32,16 @@ test.each(['crds', 'crds/mirantis', 'crds/cluster-api', 'test/crds-original'])(
 );
 
 test('every field of the CRDs has a description', () => {
-  const without = DEFINITIONS.flatMap(({ kind, properties }) => undescribed(properties, kind));
+  const all = [...DEFINITIONS, ...IRONCORE_DEFINITIONS];
+  const without = all.flatMap(({ kind, properties }) => undescribed(properties, kind));
 
   expect(without).toEqual([]);
 });
 
 test('no column names several values: the API server would show the first of them alone', () => {
-  const all = DEFINITIONS.flatMap(({ kind, columns }) => columns.map((column) => ({ kind, ...column })));
+  const all = [...DEFINITIONS, ...IRONCORE_DEFINITIONS].flatMap(({ kind, columns }) =>
+    columns.map((column) => ({ kind, ...column })),
+  );
 
   expect(all.filter(({ jsonPath }) => jsonPath.includes('*'))).toEqual([]);
 });

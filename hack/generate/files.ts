@@ -1,4 +1,4 @@
-import { apiReference } from './api-reference.ts';
+import { apiReference, ironCoreReference } from './api-reference.ts';
 import { contractFiles } from './contracts.ts';
 import { crdFiles } from './crds/all.ts';
 import { driverRulesReference } from './driver-rules-reference.ts';
@@ -17,6 +17,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/driver-rules.md', await driverRulesReference()],
     ['docs/reference/error-codes.md', await errorCodesReference()],
     ['docs/reference/flags.md', await flagsReference()],
+    ['docs/reference/ironcore-api.md', await ironCoreReference()],
     ['docs/reference/metrics.md', await metricsReference()],
   ]);
 }

@@ -7,11 +7,11 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { DEFINITIONS } from '../../hack/generate/crds/all.ts';
-import type { Schema } from '../../hack/generate/crds/schema.ts';
 import { forCreation, machine, machineClass, machineDeployment, machineSet } from '../builders.ts';
 import { connect, namespace, type TestNamespace } from '../env/environment.ts';
 import { FULL_OBJECTS } from '../full-objects.ts';
 import { CrdsApi } from './crds-api.ts';
+import { missingFields } from './missing-fields.ts';
 
 const run = promisify(execFile);
 
@@ -52,7 +52,7 @@ describe('types and CRDs have the same fields', () => {
   test.each(DEFINITIONS)('a full $kind has each field that the CRD names', ({ kind, properties }) => {
     const object = FULL_OBJECTS.find((full) => full.kind === kind);
 
-    expect(missing(properties, object, kind)).toEqual([]);
+    expect(missingFields(properties, object, kind)).toEqual([]);
   });
 });
 
@@ -62,17 +62,6 @@ async function writeStatus(object: (typeof FULL_OBJECTS)[number]): Promise<void>
   const { metadata } = (await api.get(object)).body as { metadata: object };
   const { status, body } = await api.replace(object, { ...object, metadata }, { subresource: 'status' });
   if (status !== 200) throw new Error(JSON.stringify(body));
-}
-
-/** Paths that the schema names and the object lacks; lists are judged by their first item. */
-function missing(properties: Record<string, Schema>, object: unknown, at: string): string[] {
-  return Object.entries(properties).flatMap(([name, schema]) => {
-    const value = (object as Record<string, unknown> | undefined)?.[name];
-    const below = `${at}.${name}`;
-    if (value === undefined) return [below];
-    const item = schema.items === undefined ? value : (value as unknown[])[0];
-    return missing((schema.items ?? schema).properties ?? {}, item, below);
-  });
 }
 
 describe('objects that Go clients write', () => {

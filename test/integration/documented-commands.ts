@@ -43,6 +43,7 @@ export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
     /crds\/cluster-api/,
     'kubectl takes `machine` for theirs from then on; test/integration/cluster-api.test.ts applies them',
   ],
+  [/ironcore/, 'their names would stand before ours in kubectl; ironcore-crds.test.ts applies them'],
   [/PrometheusRule/, 'needs the operator of Prometheus; hack/check/monitoring.test.ts checks the rules'],
   [
     /cluster-autoscaler-status/,

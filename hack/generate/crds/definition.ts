@@ -12,14 +12,26 @@ interface Column {
   priority?: number;
 }
 
+/** What a kind of another group has besides. */
+interface Foreign {
+  readonly group: string;
+  readonly version: string;
+  readonly folder: string;
+  readonly approval?: string;
+  /** It is in no namespace. */
+  readonly isClusterScoped?: true;
+  /** What it does not know is refused or dropped, as for our own kinds. Otherwise it is kept. */
+  readonly isClosed?: true;
+}
+
 /** All that differs from kind to kind. */
 export interface Definition {
   kind: string;
   plural: string;
   /** Absent: none, so that it is nobody else's. */
   shortName?: string;
-  /** Of a kind that is not of our group; its file stands in `folder` of its own, and whatever it does not know is kept. */
-  foreign?: { readonly group: string; readonly version: string; readonly folder: string; readonly approval?: string };
+  /** Of a kind that is not of our group; its file stands in `folder` of its own. */
+  foreign?: Foreign;
   description: string;
   columns: Column[];
   hasStatus: boolean;
@@ -63,7 +75,7 @@ export function customResourceDefinition(definition: Definition): object {
         ...(shortName !== undefined && { shortNames: [shortName] }),
         singular: kind.toLowerCase(),
       },
-      scope: 'Namespaced',
+      scope: foreign?.isClusterScoped === true ? 'Cluster' : 'Namespaced',
       versions: [version],
     },
   };
@@ -80,7 +92,8 @@ function root({ description, properties, required, rules, foreign }: Definition)
       ...properties,
     },
     ...(required === undefined ? {} : { required }),
-    ...(foreign !== undefined && { 'x-kubernetes-preserve-unknown-fields': true as const }),
+    ...(foreign !== undefined &&
+      foreign.isClosed !== true && { 'x-kubernetes-preserve-unknown-fields': true as const }),
     ...(rules.length === 0 ? {} : { 'x-kubernetes-validations': rules }),
   };
 }

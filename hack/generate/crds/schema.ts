@@ -1,16 +1,18 @@
-/** A structural schema, as far as the four kinds need it; members are spelled as in the CRD. */
+/** A structural schema, as far as our kinds need it; members are spelled as in the CRD. */
 export interface Schema {
   description?: string;
   type?: 'object' | 'array' | 'string' | 'integer' | 'boolean';
   format?: 'int32' | 'int64' | 'date-time';
   pattern?: string;
-  default?: number;
+  default?: number | string;
+  enum?: readonly string[];
   anyOf?: { type: 'integer' | 'string' }[];
   properties?: Record<string, Schema>;
   additionalProperties?: Schema;
   items?: Schema;
   maxItems?: number;
   maxProperties?: number;
+  minLength?: number;
   maxLength?: number;
   minimum?: number;
   required?: string[];

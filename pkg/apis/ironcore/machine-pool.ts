@@ -1,0 +1,22 @@
+import type { KubeObject } from '../meta.ts';
+import type { Condition, Reference } from './reference.ts';
+import type { Taint } from './taint.ts';
+
+/** Where machines run: one runtime with so many places for each class. Is of the cluster, in no namespace. */
+export interface IronCoreMachinePool extends KubeObject {
+  spec?: { readonly providerID?: string; readonly taints?: readonly Taint[] };
+  status?: IronCoreMachinePoolStatus;
+}
+
+/** What is known of a pool. */
+export interface IronCoreMachinePoolStatus {
+  readonly state?: string;
+  readonly conditions?: readonly Condition[];
+  readonly availableMachineClasses?: readonly Reference[];
+  readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+  readonly daemonEndpoints?: { readonly machinepoolletEndpoint?: { readonly port: number } };
+  /** Quantities by `class/machine.<name of the class>`: how many machines fit in all. */
+  readonly capacity?: Readonly<Record<string, string | number>>;
+  /** The same without the machines that are there. */
+  readonly allocatable?: Readonly<Record<string, string | number>>;
+}

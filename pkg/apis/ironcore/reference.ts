@@ -1,0 +1,14 @@
+/** Names another object: of the same namespace, or of the cluster where its kind has none. */
+export interface Reference {
+  readonly name: string;
+}
+
+/** As IronCore has conditions: those of Machines have no observedGeneration. */
+export interface Condition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration?: number;
+  readonly lastTransitionTime?: string;
+}
