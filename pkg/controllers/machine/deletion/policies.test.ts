@@ -228,6 +228,23 @@ describe('policy forced', () => {
     expect(world.nodes.done).toEqual([]);
   });
 
+  test('lets the Machine go by itself between the timeout and 30 s later', async () => {
+    const world = failing();
+    world.driver.failures = { delete: Array.from({ length: 1_000 }, () => DOWN) };
+    const startMs = world.clock.now();
+
+    for (let wakes = 0; wakes < 100 && current(world) !== undefined; wakes++) {
+      const seen = await run(world);
+      // Nobody else wakes it.
+      if (seen?.result.kind === 'requeue' && current(world) !== undefined) world.clock.advance(seen.result.afterMs);
+    }
+
+    expect(world.notedRemovals).toEqual(['class-1']);
+    const tookMs = world.clock.now() - startMs;
+    expect(tookMs).toBeGreaterThanOrEqual(5 * MINUTE);
+    expect(tookMs).toBeLessThanOrEqual(5 * MINUTE + 30 * SECOND);
+  });
+
   test.each([
     { leftVMs: 'deleted', says: 'It and Node m-1 are deleted when the provider answers again.' },
     {
