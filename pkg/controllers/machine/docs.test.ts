@@ -6,7 +6,7 @@ import { describe, expect, test } from '@jest/globals';
 import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 import { ORPHAN_EVENTS } from '../safety/orphan-vms/events.ts';
 import { describeStage, DELETION_STAGES } from '../machines/deletion-stage.ts';
-import { MAINTENANCE_REASONS } from '../machines/maintenance.ts';
+import { MAINTENANCE_REASONS, NO_MACHINE } from '../machines/maintenance.ts';
 import { MACHINE_EVENTS } from '../machines/events.ts';
 
 const DOCS = join(import.meta.dirname, '../../../docs');
@@ -51,7 +51,10 @@ describe('the documentation', () => {
   test('has every reason of condition Maintenance, and whether it is True', () => {
     const documented = rows('operations/maintenance.md', 'Where it stands').map(([reason, status]) => [reason, status]);
 
-    const statuses = MAINTENANCE_REASONS.map((reason) => [reason, reason === 'InMaintenance' ? 'True' : 'False']);
+    const statuses = [...MAINTENANCE_REASONS, NO_MACHINE].map((reason) => [
+      reason,
+      reason === 'InMaintenance' ? 'True' : 'False',
+    ]);
     expect(documented).toEqual(statuses);
   });
 

@@ -26,6 +26,9 @@ export const MAINTENANCE_REASONS = [
 /** One of them. */
 export type MaintenanceReason = (typeof MAINTENANCE_REASONS)[number];
 
+/** Said of a Node that asks for maintenance, and belongs to no machine. */
+export const NO_MACHINE = 'NoMachine';
+
 /** What is recorded of a machine in maintenance instead of the UID of the Node that was emptied: there is none, or it was given back. */
 export const WITHOUT_NODE = 'none';
 export const GIVEN_BACK = 'given-back';

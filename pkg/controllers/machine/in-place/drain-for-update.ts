@@ -14,7 +14,7 @@ import { reportProgress } from '../drain/report.ts';
 import type { Drains, DrainState } from '../drain/session.ts';
 import type { News } from '../news.ts';
 import { namedNode } from '../node/named-node.ts';
-import { conditionOf, setCondition } from '../node/node-condition.ts';
+import { conditionOf, setCondition } from '../../machines/node-condition.ts';
 import { IN_PLACE_UPDATE, inPlaceCondition, inPlaceFacts, nextReason, type InPlaceFacts } from './reason.ts';
 
 /** Phases in which a machine is taken for an update: one that does not work yet, or is given up, is not. */

@@ -10,7 +10,7 @@ import { inPlaceUpdateTimeoutMsOf, type MachineSettings } from '../../machines/s
 import { beginPhase, setOperation } from '../../machines/status.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
-import { conditionOf } from '../node/node-condition.ts';
+import { conditionOf } from '../../machines/node-condition.ts';
 import { isSuspended } from '../node/suspended.ts';
 import { failureOn, IN_PLACE_UPDATE } from './reason.ts';
 

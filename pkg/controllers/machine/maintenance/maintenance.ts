@@ -27,7 +27,7 @@ import { nextReportInMs } from '../drain/report.ts';
 import type { Drains, DrainState } from '../drain/session.ts';
 import type { News } from '../news.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
-import { conditionOf, setCondition } from '../node/node-condition.ts';
+import { conditionOf, setCondition } from '../../machines/node-condition.ts';
 import { liftOwnCordon, withoutOwnCordon } from '../node/own-cordon.ts';
 import { releasedScaleDownHold, scaleDownHold } from '../node/scale-down-hold.ts';
 import { planMaintenance, type MaintenancePlan } from './plan.ts';

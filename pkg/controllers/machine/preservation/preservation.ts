@@ -12,7 +12,7 @@ import { askedPreservation } from '../../machines/preserve-value.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { Drains } from '../drain/session.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
-import { setCondition } from '../node/node-condition.ts';
+import { setCondition } from '../../machines/node-condition.ts';
 import { scaleDownHold } from '../node/scale-down-hold.ts';
 import {
   PRESERVATION_BARRIER,

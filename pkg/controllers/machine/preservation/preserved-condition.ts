@@ -1,7 +1,7 @@
 import { PRESERVE_ANNOTATION, PRESERVED_TAINT } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node, Taint } from '../../../apis/wire.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
-import { conditionOf, type WantedCondition } from '../node/node-condition.ts';
+import { conditionOf, type WantedCondition } from '../../machines/node-condition.ts';
 import { releasedScaleDownHold } from '../node/scale-down-hold.ts';
 
 /** Type of the Node condition that tells of a preservation. */

@@ -12,9 +12,12 @@ import type { Logger } from '../../../log/logger.ts';
 import type { UnmanagedNodeMetrics } from './metrics.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Target, Targets } from '../../../targets/targets.ts';
+import { MAINTENANCE } from '../../machines/maintenance.ts';
 import { nodeAccess } from '../../machines/node-access.ts';
+import { setCondition } from '../../machines/node-condition.ts';
 import { machinesOfNode } from '../../../indexes/machines-of-node.ts';
 import type { GoneMachine, GoneMachines } from '../gone-machines.ts';
+import { answerOf } from './maintenance-request.ts';
 import { decideOnNode } from './node-decision.ts';
 
 /** What the loop over Nodes is made of. */
@@ -38,7 +41,10 @@ export function nodeKey({ cluster }: Pick<Target, 'cluster'>, name: string): str
   return `${cluster}/${name}`;
 }
 
-/** Marks Nodes that no Machine has, unmarks those that one has, and removes those of machines that are gone. */
+/**
+ * Marks Nodes that no Machine has, unmarks those that one has, and removes those of machines that are gone. Requests for maintenance of the
+ * first are answered.
+ */
 export class UnmanagedNodesController {
   readonly #deps: UnmanagedNodesDeps;
   /** Nodes that nobody has, by key: since when (monotonic). */
@@ -69,6 +75,7 @@ export class UnmanagedNodesController {
       unownedForMs: this.#unownedFor(key, metadata.uid, owners),
     };
     const verdict = decideOnNode(facts, creationTimeoutMs);
+    if (owners === 0 && verdict !== 'remove') await this.#answerRequest(target, node, signal);
     if (typeof verdict === 'object') return requeue(verdict.waitMs, 'a Machine to have the Node');
     if (verdict === 'remove') return this.#remove(target, node, left, signal);
     if (verdict === 'mark') await this.#patch(target, node, '1', facts.hasFinalizer, signal);
@@ -87,6 +94,14 @@ export class UnmanagedNodesController {
     if (known?.uid === uid) return nowMs - known.sinceMs;
     this.#unowned.set(key, { uid, sinceMs: nowMs });
     return 0;
+  }
+
+  /** Maintenance is done by the Machine of a Node: where there is none, the Node says so. */
+  async #answerRequest(target: Target, node: Node, signal: AbortSignal): Promise<void> {
+    const answer = answerOf(node);
+    if (answer === undefined) return;
+    const access = nodeAccess(target, this.#deps.machines);
+    await setCondition(this.#deps, { signal }, access, node, { type: MAINTENANCE, status: 'False', ...answer });
   }
 
   async #patch(

@@ -4,7 +4,9 @@ import { Registry } from 'prom-client';
 import { machine, node } from '../../../../test/builders.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
+import { MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { machines as machineResource } from '../../../kube/resource.ts';
@@ -77,4 +79,44 @@ test('a Node that was made again under the same name has its whole time', async 
   nodes.put(node((n) => void Object.assign(n.metadata, { uid: 'of another', resourceVersion: '2' })));
 
   expect(await pass()).toMatchObject({ afterMs: TIMEOUT_MS });
+});
+
+describe('a Node of no Machine', () => {
+  type Conditions = NonNullable<NonNullable<Node['status']>['conditions']>;
+  const ASKED = { [MAINTENANCE_ANNOTATION]: 'true' };
+  const saidIn = (client: MemoryClient): Conditions =>
+    client.writes.flatMap(({ body }) => (body as { status?: { conditions?: Conditions } }).status?.conditions ?? []);
+
+  test('that is asked for maintenance says that nothing is done, once, and when that was taken back', async () => {
+    const { nodes, targetClient, pass } = scene(false);
+    const show = (resourceVersion: string, annotations: Record<string, string>, conditions: Conditions): void =>
+      nodes.put(
+        node((n) => {
+          Object.assign(n.metadata, { annotations, resourceVersion });
+          Object.assign(n, { status: { conditions } });
+        }),
+      );
+
+    show('2', ASKED, []);
+    await pass();
+    const said = saidIn(targetClient);
+    show('3', ASKED, said);
+    await pass();
+    expect(saidIn(targetClient)).toEqual(said);
+    expect(said).toMatchObject([
+      { type: 'Maintenance', status: 'False', reason: 'NoMachine', message: expect.stringContaining('no Machine') },
+    ]);
+
+    show('4', {}, said);
+    await pass();
+    expect(saidIn(targetClient).map(({ reason }) => reason)).toEqual(['NoMachine', 'NotInMaintenance']);
+  });
+
+  test('that nobody asks for maintenance says nothing of it', async () => {
+    const { targetClient, pass } = scene(false);
+
+    await pass();
+
+    expect(targetClient.writes).toEqual([]);
+  });
 });

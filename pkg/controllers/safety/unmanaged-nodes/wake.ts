@@ -1,6 +1,7 @@
 import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import {
   MACHINE_NAME_LABEL,
+  MAINTENANCE_ANNOTATION,
   NODE_FINALIZER,
   NODE_LABEL,
   NOT_MANAGED_ANNOTATION,
@@ -13,7 +14,7 @@ import type { Queue } from '../../../workqueue/queue.ts';
 import type { GoneMachine } from '../gone-machines.ts';
 import { nodeKey } from './controller.ts';
 
-/** Enqueues a Node when it appears, goes, or changes whose it is, and when a Machine that may have it comes, goes, or learns of it. */
+/** Enqueues a Node when it appears, goes, is asked for maintenance, or changes whose it is, and when a Machine that may have it comes, goes, or learns of it. */
 export function wakeUnmanagedNodes(machines: Informer<Machine>, targets: readonly Target[], queue: Queue): void {
   for (const target of targets) {
     target.nodes.onChange((old, current) => {
@@ -53,6 +54,7 @@ function concernOf({ metadata, spec }: Node): string {
     uid,
     labels?.[MACHINE_NAME_LABEL],
     annotations?.[NOT_MANAGED_ANNOTATION],
+    annotations?.[MAINTENANCE_ANNOTATION],
     isOurs,
     spec?.providerID,
   ]);

@@ -1,7 +1,6 @@
-import type { Node, NodeCondition } from '../../../apis/wire.ts';
-import { toTimestamp, type Clock } from '../../../clock/clock.ts';
-import type { NodeAccess } from '../../machines/node-access.ts';
-import type { MachineContext } from '../context.ts';
+import type { Node, NodeCondition } from '../../apis/wire.ts';
+import { toTimestamp, type Clock } from '../../clock/clock.ts';
+import type { NodeAccess } from './node-access.ts';
 
 /** What a condition of a Node should say. */
 export interface WantedCondition {
@@ -37,7 +36,7 @@ function conditionChange(
 /** Has a Node say so; false when it does already. */
 export async function setCondition(
   { clock }: { readonly clock: Clock },
-  { signal }: Pick<MachineContext, 'signal'>,
+  { signal }: { readonly signal: AbortSignal },
   nodes: NodeAccess,
   node: Node,
   wanted: WantedCondition,

@@ -1,0 +1,16 @@
+import { MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { asksMaintenance, ENDED, MAINTENANCE, NO_MACHINE } from '../../machines/maintenance.ts';
+import { conditionOf, type WantedCondition } from '../../machines/node-condition.ts';
+
+const TEXT =
+  `Nothing is done about annotation ${MAINTENANCE_ANNOTATION}: no Machine names this Node, by label node or by its provider ID. ` +
+  'Cordon and drain it by kubectl instead, and remove the annotation.';
+
+/** What a Node without Machine says of maintenance that is asked of it, and of such a request that was taken back. */
+export function answerOf(node: Node): Pick<WantedCondition, 'reason' | 'message'> | undefined {
+  if (asksMaintenance(node, undefined)) return { reason: NO_MACHINE, message: TEXT };
+  return conditionOf(node, MAINTENANCE)?.reason === NO_MACHINE
+    ? { reason: 'NotInMaintenance', message: ENDED }
+    : undefined;
+}
