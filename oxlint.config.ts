@@ -27,7 +27,17 @@ const CONTROLLER_TIERS = [
   ['machines', 'class-secrets'],
   ['vms'],
   ['replicas'],
-  ['machine', 'machine-set', 'machine-deployment', 'machine-class', 'secret', 'safety', 'mirantis', 'cluster-api'],
+  [
+    'machine',
+    'machine-set',
+    'machine-deployment',
+    'machine-class',
+    'secret',
+    'safety',
+    'mirantis',
+    'cluster-api',
+    'ironcore',
+  ],
 ];
 
 /** The same inside the machine controller, whose steps stand in folders by concern. */

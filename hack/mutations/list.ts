@@ -9,6 +9,7 @@ import { MACHINE_DEPLOYMENT } from './list/machine-deployment.ts';
 import { MACHINE_SET } from './list/machine-set.ts';
 import { MAINTENANCE } from './list/maintenance.ts';
 import { CLUSTER_API } from './list/cluster-api.ts';
+import { IRONCORE } from './list/ironcore.ts';
 import { MIRANTIS } from './list/mirantis.ts';
 import { MONITORING } from './list/monitoring.ts';
 import { OPENSTACK } from './list/openstack.ts';
@@ -29,6 +30,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...BOUNDS,
   ...MAINTENANCE,
   ...CLUSTER_API,
+  ...IRONCORE,
   ...MIRANTIS,
   ...MONITORING,
   ...OPENSTACK,

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../meta.ts';
+import { quantityAsNumber } from '../quantity.ts';
 import type { Condition, Reference } from './reference.ts';
 import type { Taint } from './taint.ts';
 
@@ -19,4 +20,10 @@ export interface IronCoreMachinePoolStatus {
   readonly capacity?: Readonly<Record<string, string | number>>;
   /** The same without the machines that are there. */
   readonly allocatable?: Readonly<Record<string, string | number>>;
+}
+
+/** How many Machines of a class fit in the pool in all; 0 when it does not say so, or says no number. */
+export function capacityFor({ status }: IronCoreMachinePool, machineClass: string): number {
+  const quantity = quantityAsNumber(status?.capacity?.[`class/machine.${machineClass}`] ?? 0) ?? 0;
+  return Math.max(0, Math.floor(quantity));
 }

@@ -13,3 +13,15 @@ export interface Toleration {
   readonly value?: string;
   readonly effect?: string;
 }
+
+/** Whether each of the taints is tolerated by one of the tolerations; all effects count alike. */
+export function tolerated(taints: readonly Taint[] = [], tolerations: readonly Toleration[] = []): boolean {
+  return taints.every((taint) => tolerations.some((toleration) => tolerates(toleration, taint)));
+}
+
+function tolerates({ key = '', operator = '', value = '', effect = '' }: Toleration, taint: Taint): boolean {
+  if (effect !== '' && effect !== taint.effect) return false;
+  if (key !== '' && key !== taint.key) return false;
+  if (operator === 'Exists') return true;
+  return (operator === '' || operator === 'Equal') && value === (taint.value ?? '');
+}
