@@ -291,6 +291,13 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
     tests: ['pkg/controllers/machine-deployment/rollout-node-marks.test.ts'],
   },
   {
+    file: 'pkg/controllers/machine-deployment/rollout.ts',
+    from: "phaseOf(machine) !== 'Pending'",
+    to: "phaseOf(machine) !== ''",
+    why: 'A Node that joins a rollout is written twice.',
+    tests: ['pkg/controllers/machine-deployment/rollout.test.ts'],
+  },
+  {
     file: 'pkg/controllers/machine-deployment/wake.ts',
     from: 'isHeld(old) === isHeld(current) &&',
     to: '',

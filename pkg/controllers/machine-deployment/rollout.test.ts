@@ -112,6 +112,27 @@ describe('a rolling update', () => {
     expect(deps.events).toEqual(['NodeUpdateFailed', 'NodeUpdateFailed', 'NodeUpdateFailed']);
   });
 
+  test('holds the new Nodes of machines that run, not of those that are about to be held as they join', async () => {
+    const rolled = machineDeployment();
+    const sets = [setOf('old', ['o-1'], 1), setOf('now', ['n-1', 'n-2'], 2)];
+    const [old] = sets;
+    if (old !== undefined) old.spec.template = { spec: { class: { name: 'old' } } };
+    const names = [['o-1'], ['n-1', 'n-2']];
+    const machines = sets.flatMap((set, i) => machinesOf(set, names[i] ?? []));
+    const pending = machines.find(({ metadata }) => metadata.name === 'n-2');
+    if (pending?.status?.currentStatus !== undefined) pending.status.currentStatus.phase = 'Pending';
+    const all = names
+      .flat()
+      .map((name) => node((n) => void Object.assign(n.metadata, { name, uid: `uid-of-${name}` })));
+    const deps = new MemoryDeploymentDeps(rolled, { sets, machines, nodes: all });
+    deps.holdsScaleDownDuringRollout = true;
+    const pass = { deps, marker: new NodeMarker(deps), world: deps.world(rolled), signal: never, replacements: NONE };
+
+    await markNodesOfRollout(pass, { taint: false });
+
+    expect(deps.targetClient.writes.map(({ what }) => what)).toEqual(['nodes/o-1', 'nodes/n-1']);
+  });
+
   test('that has more Nodes than one pass can mark goes on at once, and shrinks nothing before', async () => {
     const names = Array.from({ length: 101 }, (_unused, i) => `o-${i}`);
     const large = machineDeployment((d) => void (d.spec.replicas = 101));

@@ -1,4 +1,4 @@
-import { revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { keyOf } from '../../apis/meta.ts';
 import { isActiveSet } from '../replicas/rollout-hold.ts';
@@ -110,9 +110,10 @@ export async function markNodesOfRollout(
     if (marked.hasMore) return marked;
     if (isDue && ofSet.isDone) await noteTaint(deps, set, true, signal);
   }
-  return world.newSet === undefined
-    ? marked
-    : bothMarked(marked, await mark(pass, world.machinesOf(world.newSet), hold));
+  if (world.newSet === undefined) return marked;
+  // A Node that joins is about to get it together with what shows whose it is; one that did not is looked at when its machine runs.
+  const joined = world.machinesOf(world.newSet).filter((machine) => phaseOf(machine) !== 'Pending');
+  return bothMarked(marked, await mark(pass, joined, hold));
 }
 
 /** Brings the Nodes of `machines` to carry `marks`, and tells of those that refused for the first time. */
