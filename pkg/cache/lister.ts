@@ -6,7 +6,7 @@ export interface Lister<T extends KubeObject> {
   /** By `namespace/name`, or by bare name for cluster-scoped kinds. */
   get(key: string): T | undefined;
   list(): readonly T[];
-  /** Objects for which the named index function returned `value`. Throws for an index that was never declared. */
+  /** Objects for which the named index function returned `value`; the same array until one changes. Throws for an index that was never declared. */
   byIndex(index: string, value: string): readonly T[];
 }
 

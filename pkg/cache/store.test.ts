@@ -59,6 +59,28 @@ describe('Store', () => {
     expect(() => new Store<KubeObject>().byIndex('group', 'red')).toThrow('never declared');
   });
 
+  test('gives the same objects of a value as the same array, until one of them changes', () => {
+    const groupOf = ({ metadata }: KubeObject): string[] => [metadata.labels?.['group'] ?? ''];
+    const store = new Store<KubeObject>({ group: groupOf });
+    const of = (name: string, group: string, resourceVersion = '1'): KubeObject => ({
+      metadata: { name, uid: name, resourceVersion, creationTimestamp: '', labels: { group } },
+    });
+    store.put(of('a', 'red'));
+    store.put(of('b', 'blue'));
+    const red = store.byIndex('group', 'red');
+
+    store.put(of('b', 'blue', '2'));
+    expect(store.byIndex('group', 'red')).toBe(red);
+    store.put(of('a', 'red', '2'));
+    expect(store.byIndex('group', 'red')).toEqual([of('a', 'red', '2')]);
+    store.put(of('b', 'red', '3'));
+    expect(store.byIndex('group', 'red')).toHaveLength(2);
+    store.remove('a');
+
+    expect(store.byIndex('group', 'red')).toEqual([of('b', 'red', '3')]);
+    expect(red).toEqual([of('a', 'red')]);
+  });
+
   test('lists the same array until something changes', () => {
     const store = new Store<KubeObject>();
     store.put(object('a', 1));

@@ -11,7 +11,14 @@ export type IndexFunctions<T> = Readonly<Record<string, (object: T) => readonly 
 
 interface Index<T> {
   readonly valuesOf: (object: T) => readonly string[];
-  readonly byValue: Map<string, Map<string, T>>;
+  readonly byValue: Map<string, Found<T>>;
+}
+
+/** The objects of one value, by key. */
+interface Found<T> {
+  readonly objects: Map<string, T>;
+  /** The same as an array, until one of them changes. */
+  listed: readonly T[] | undefined;
 }
 
 /** Objects by key, with named indexes. One key holds one object; another UID under the same key is another object. */
@@ -42,12 +49,14 @@ export class Store<T extends KubeObject> {
     return this.#listed;
   }
 
-  /** Objects for which the index function returned `value`. Throws for an index that was never declared. */
+  /** Objects for which the index function returned `value`; the same array until one of them changes. Throws for an index that was never declared. */
   byIndex(index: string, value: string): readonly T[] {
     const declared = this.#indexes.get(index);
     if (declared === undefined) throw new Error(`index ${index} was never declared`);
     const found = declared.byValue.get(value);
-    return found === undefined ? [] : [...found.values()];
+    if (found === undefined) return [];
+    found.listed ??= [...found.objects.values()];
+    return found.listed;
   }
 
   /** Stores an object. The same version as before is no change; another UID is a deletion and an addition. */
@@ -79,14 +88,16 @@ export class Store<T extends KubeObject> {
   #reindex(key: string, old: T | undefined, current: T | undefined): void {
     for (const { valuesOf, byValue } of this.#indexes.values()) {
       for (const value of old === undefined ? [] : valuesOf(old)) {
-        const objects = byValue.get(value);
-        objects?.delete(key);
-        if (objects?.size === 0) byValue.delete(value);
+        const found = byValue.get(value);
+        found?.objects.delete(key);
+        if (found !== undefined) found.listed = undefined;
+        if (found?.objects.size === 0) byValue.delete(value);
       }
       for (const value of current === undefined ? [] : valuesOf(current)) {
-        const objects = byValue.get(value);
-        if (objects === undefined) byValue.set(value, new Map([[key, current as T]]));
-        else objects.set(key, current as T);
+        const found = byValue.get(value) ?? { objects: new Map<string, T>(), listed: undefined };
+        found.objects.set(key, current as T);
+        found.listed = undefined;
+        byValue.set(value, found);
       }
     }
   }

@@ -558,6 +558,13 @@ export const GATE: readonly Mutation[] = [
     tests: ['pkg/workqueue/keyed-queue.test.ts'],
   },
   {
+    file: 'pkg/controllers/machine-set/claim.ts',
+    from: 'if (last?.of === of) return last.claimed;',
+    to: 'if (last !== undefined) return last.claimed;',
+    why: 'A MachineSet counts the Machines that it had when it was read.',
+    tests: ['pkg/controllers/machine-set/claim.test.ts'],
+  },
+  {
     file: 'pkg/controllers/replicas/rest.ts',
     from: 'return machines * MS_A_MACHINE;',
     to: 'return Math.min(machines, 10) * MS_A_MACHINE;',

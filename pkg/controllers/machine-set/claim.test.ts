@@ -6,7 +6,7 @@ import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machineSets } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { claimMachines } from './claim.ts';
+import { claimedMachines, claimMachines } from './claim.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
 
 const SET = machineSet();
@@ -56,4 +56,19 @@ test('a Machine that cannot be released fails the pass, so that it is tried agai
   const machines = new MemoryInformer([astray], { [CONTROLLER_INDEX]: controllerIndex });
 
   await expect(claimMachines({ machines, reader: client, writer: client }, SET, signal)).rejects.toThrow('changed');
+});
+
+test('the Machines of a set are gone through once as long as neither they nor the set change', () => {
+  const own = machine((m) => void (m.metadata.ownerReferences = [OURS]));
+  const machines = new MemoryInformer([own], { [CONTROLLER_INDEX]: controllerIndex });
+  const claimed = claimedMachines({ machines }, SET);
+
+  expect(claimed).toEqual([own]);
+  expect(claimedMachines({ machines }, SET)).toBe(claimed);
+  const other = machineSet((s) => void (s.spec.selector = { matchLabels: { pool: 'of others' } }));
+  expect(claimedMachines({ machines }, other)).toEqual([]);
+  machines.put(astray);
+  expect(claimedMachines({ machines }, SET)).toEqual([own]);
+  machines.remove('default/m-1');
+  expect(claimedMachines({ machines }, SET)).toEqual([]);
 });

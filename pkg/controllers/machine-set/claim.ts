@@ -12,9 +12,18 @@ import type { MachineSetDeps } from './deps.ts';
 /** How many Machines are patched at once. */
 const PATCHES_AT_ONCE = 20;
 
+/** What was claimed of which Machines, by the set as it was then. A pass asks several times, mostly of the same. */
+const known = new WeakMap<MachineSet, { readonly of: readonly Machine[]; readonly claimed: readonly Machine[] }>();
+
 /** The Machines of `set` as the cache shows them, nothing adopted or released. */
 export function claimedMachines(deps: Pick<MachineSetDeps, 'machines'>, set: MachineSet): readonly Machine[] {
-  return sortByClaim(set, deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid)).claimed;
+  const of = deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid);
+  const last = known.get(set);
+  // Cached objects never change: the same set and the same array mean the same answer.
+  if (last?.of === of) return last.claimed;
+  const { claimed } = sortByClaim(set, of);
+  known.set(set, { of, claimed });
+  return claimed;
 }
 
 /**

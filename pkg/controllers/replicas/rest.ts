@@ -1,5 +1,5 @@
 /** For each Machine that a pass looks at, several times. */
-const MS_A_MACHINE = 0.1;
+const MS_A_MACHINE = 0.2;
 
 /**
  * How long a MachineSet or MachineDeployment of so many Machines rests after a pass. A pass looks at all of them, and nearly every change of
@@ -8,9 +8,9 @@ const MS_A_MACHINE = 0.1;
  *
  * | Machines | rest   |
  * |----------|--------|
- * | 10       | 1 ms   |
- * | 500      | 50 ms  |
- * | 5,000    | 500 ms |
+ * | 10       | 2 ms   |
+ * | 500      | 100 ms |
+ * | 5,000    | 1 s    |
  */
 export function restMsFor(machines: number): number {
   return machines * MS_A_MACHINE;
