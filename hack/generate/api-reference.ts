@@ -96,7 +96,8 @@ function walk(path: string, schema: Schema): Rows {
 }
 
 function ruleRow(path: string, { fieldPath = '', message }: Rule): string[] {
-  return [`\`${`${path}${fieldPath}`.replace(/^\./, '')}\``, message];
+  const field = `${path}${fieldPath}`.replace(/^\./, '');
+  return [field === '' ? 'the object' : `\`${field}\``, message];
 }
 
 function meaningOf(path: string, { description = '', default: standard }: Schema, isRequired: boolean): string {
