@@ -54,4 +54,18 @@ export const CLUSTER_API: readonly Mutation[] = [
     why: 'Any label reaches Nodes whose domain ends like one that may.',
     tests: ['pkg/controllers/cluster-api/node-change.test.ts'],
   },
+  {
+    file: 'pkg/controllers/cluster-api/served.ts',
+    from: "filter === '' || ",
+    to: 'true || ',
+    why: 'Machines that another manager looks after are fought over.',
+    tests: ['pkg/controllers/cluster-api/served.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/cluster-api/machine-controller.ts',
+    from: 'if (!isBeingDeleted(observed) && !isHeld(observed)) {',
+    to: 'if (false) {',
+    why: 'A server is made for a Machine that may vanish without taking it along.',
+    tests: ['pkg/controllers/cluster-api/machine-controller.test.ts'],
+  },
 ];

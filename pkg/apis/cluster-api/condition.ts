@@ -13,6 +13,9 @@ export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** Of a condition of the older contract that gives none. */
 const NO_REASON = 'NoReasonReported';
+/** What the API server takes for one: a word. */
+const REASON = /^[A-Za-z](?:[\w,:]*\w)?$/;
+const LONGEST_REASON = 256;
 /** Of one that is none. */
 const INVALID = 'InvalidConditionReported';
 
@@ -29,7 +32,18 @@ export function reportedCondition(conditions: unknown, type: string): Condition 
     const what = `condition ${type} has status ${JSON.stringify(status)}; True, False or Unknown is expected`;
     return { type, status: 'Unknown', reason: INVALID, message: what };
   }
-  return { type, status, reason: textOf(reason) ?? NO_REASON, message: textOf(message) ?? '' };
+  const why = textOf(reason) ?? NO_REASON;
+  const told = textOf(message) ?? '';
+  // The API server would refuse the whole status.
+  if (!REASON.test(why) || why.length > LONGEST_REASON) {
+    return {
+      type,
+      status,
+      reason: INVALID,
+      message: `${told} (reason ${JSON.stringify(why.slice(0, LONGEST_REASON))})`,
+    };
+  }
+  return { type, status, reason: why, message: told };
 }
 
 /** The members of anything; of what is no object, none. */

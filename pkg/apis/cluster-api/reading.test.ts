@@ -128,6 +128,10 @@ test.each([
     want: { type: 'Ready', status: 'True', reason: 'NoReasonReported', message: '' },
   },
   {
+    conditions: [{ type: 'Ready', status: 'False', reason: 'no host', message: 'why' }],
+    want: { type: 'Ready', status: 'False', reason: 'InvalidConditionReported', message: 'why (reason "no host")' },
+  },
+  {
     conditions: [{ type: 'Ready', status: true }],
     want: {
       type: 'Ready',

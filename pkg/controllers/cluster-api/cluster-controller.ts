@@ -127,7 +127,8 @@ export class ClusterAPIClusterController {
       ...(this.#hasControlPlane(cluster) && { controlPlaneInitialized: true }),
     };
     return {
-      initialization,
+      // It may not be empty.
+      ...(Object.keys(initialization).length > 0 && { initialization }),
       phase: isProvisioned ? 'Provisioned' : 'Provisioning',
       ...(report?.failureDomains !== undefined && { failureDomains: report.failureDomains }),
     };

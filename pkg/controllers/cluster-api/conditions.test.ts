@@ -3,7 +3,14 @@ import { describe, expect, test } from '@jest/globals';
 import { node } from '../../../test/builders.ts';
 import type { InfrastructureReport } from '../../apis/cluster-api/infrastructure.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
-import { availableInMs, machineConditions, phaseOf, type MachineFacts } from './conditions.ts';
+import {
+  availableInMs,
+  deprecatedConditions,
+  machineConditions,
+  phaseOf,
+  plain,
+  type MachineFacts,
+} from './conditions.ts';
 import type { External } from './externals.ts';
 import type { SeenInfrastructure, SeenNode } from './seen.ts';
 
@@ -224,6 +231,17 @@ test.each([
   const { status, reason } = conditions.find(({ type }) => type === 'Available') ?? {};
   expect(`${status} ${reason}`).toBe(want);
   expect(availableInMs({ ...it, status: { ...it.status, conditions } }, NOW_MS)).toBe(inMs);
+});
+
+test('for the older contract nothing is empty, and what is no news keeps its time', () => {
+  const before = [{ type: 'A', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' } as const];
+  const said = [plain('A', 'True', 'Fine', 'x'), plain('B', 'False', 'Bad'), plain('C', 'Unknown', 'Odd', 'why')];
+
+  expect(deprecatedConditions(before, said, NOW_MS)).toEqual([
+    before[0],
+    { type: 'B', status: 'False', severity: 'Info', reason: 'Bad', lastTransitionTime: '2026-01-01T00:10:00Z' },
+    { type: 'C', status: 'Unknown', reason: 'Odd', message: 'why', lastTransitionTime: '2026-01-01T00:10:00Z' },
+  ]);
 });
 
 describe('the phase', () => {

@@ -25,6 +25,9 @@ export interface MachineFacts {
   readonly problems: readonly string[];
 }
 
+/** What the definitions of Cluster API take. */
+const LONGEST_MESSAGE = 10_240;
+
 const PRESSURES = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
 
 /** All conditions that are ours, since when, on top of those that the Machine has. `nowMs` is wall time. */
@@ -68,7 +71,10 @@ export function deprecatedConditions(
     return {
       type,
       status,
-      ...(status !== 'True' && { reason, message, ...(status === 'False' && { severity: 'Info' as const }) }),
+      // No member may be empty.
+      ...(status === 'False' && { severity: 'Info' as const }),
+      ...(status !== 'True' && reason !== '' && { reason }),
+      ...(status !== 'True' && message !== '' && { message: message.slice(0, LONGEST_MESSAGE) }),
       lastTransitionTime: isSame ? (known.lastTransitionTime ?? '') : toTimestamp(nowMs),
     };
   });
@@ -249,7 +255,8 @@ function dated(before: readonly Condition[], said: Said, nowMs: number): Conditi
   const isSame = known?.status === said.status && fromTimestamp(known.lastTransitionTime) !== undefined;
   const since = isSame ? known.lastTransitionTime : undefined;
   const { type, status, reason, message } = said;
-  return { type, status, reason, message, lastTransitionTime: since ?? toTimestamp(nowMs) };
+  const short = message.slice(0, LONGEST_MESSAGE);
+  return { type, status, reason, message: short, lastTransitionTime: since ?? toTimestamp(nowMs) };
 }
 
 /** A condition in as many words as it needs. */

@@ -1,6 +1,4 @@
 import { ActivityRegistry } from '../../activity/registry.ts';
-import { WATCH_FILTER_LABEL } from '../../apis/cluster-api/keys.ts';
-import type { KubeObject } from '../../apis/meta.ts';
 import type { Drain, DrainOutcome } from '../../drain/drain.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
 import { clusterAPIMachines } from '../../kube/resource.ts';
@@ -12,6 +10,7 @@ import { ClusterAPIClusterController } from './cluster-controller.ts';
 import { Externals } from './externals.ts';
 import { servedBy } from './keys.ts';
 import { ClusterAPIMachineController } from './machine-controller.ts';
+import { servedWith } from './served.ts';
 import { wakeClusterAPI } from './wake.ts';
 
 /** Who tells of what happens to these Machines. */
@@ -63,9 +62,4 @@ export function clusterAPI(operator: Operator, { drain }: { readonly drain: Drai
     ],
     end: (queue, graceMs) => endWithResults(drains, queue, { clock, graceMs }),
   };
-}
-
-/** Whether an object is ours to look after, where several managers share the kinds. */
-function servedWith(filter: string): (object: KubeObject) => boolean {
-  return ({ metadata }) => filter === '' || metadata.labels?.[WATCH_FILTER_LABEL] === filter;
 }

@@ -8,8 +8,8 @@ import { isBeingDeleted, keyBeside, refOf } from '../../apis/meta.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
-import { CONTROL } from '../../gate/gate.ts';
-import { ignoreNotFound } from '../../kube/errors.ts';
+import { CONTROL, GateClosedError } from '../../gate/gate.ts';
+import { ignoreNotFound, isConflict } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../kube/patch.ts';
 import { clusterAPIMachines } from '../../kube/resource.ts';
@@ -70,7 +70,7 @@ export class ClusterAPIMachineController {
     externals.use(user, observed, referencesOf(observed));
     const machine = workingCopy(observed);
     const cluster = clusters.get(keyBeside(observed, machine.spec.clusterName ?? ''));
-    if (isPaused(observed, cluster)) return await this.#tellPaused(observed, machine, signal);
+    if (isPaused(observed, cluster)) return await this.#tellPaused(observed, signal);
     if (cluster === undefined) return await this.#tellAlone(observed, machine, signal);
     if (!isBeingDeleted(observed) && !isHeld(observed)) {
       machine.metadata.finalizers = [...(machine.metadata.finalizers ?? []), MACHINE_FINALIZER];
@@ -85,8 +85,8 @@ export class ClusterAPIMachineController {
       cluster,
       key: user,
       signal,
-      infrastructure: { kind: 'none' },
-      bootstrap: { kind: 'none' },
+      infrastructure: { kind: 'reading' },
+      bootstrap: { kind: 'reading' },
       node: { kind: 'none' },
       deleting: undefined,
       problems: [],
@@ -94,6 +94,9 @@ export class ClusterAPIMachineController {
       again: [],
     };
     const failures = await this.#run(pass);
+    // It says nothing about the Machine: the next pass sees what has changed, or may write again.
+    for (const err of failures) if (isConflict(err) || err instanceof GateClosedError) throw err;
+    pass.problems.push(...failures.map((err) => (err instanceof Error ? err.message : String(err))));
     machine.status.conditions = machineConditions(pass, clock.now());
     await this.#write(pass);
     if (failures.length === 1) throw failures[0];
@@ -171,7 +174,7 @@ export class ClusterAPIMachineController {
   }
 
   /** Nothing but that is written while somebody else, or nobody, is to look after it. */
-  async #tellPaused(observed: ClusterAPIMachine, machine: WorkingMachine, signal: AbortSignal): Promise<StepResult> {
+  async #tellPaused(observed: ClusterAPIMachine, signal: AbortSignal): Promise<StepResult> {
     const paused = plain('Paused', 'True', 'Paused', 'The Machine or its Cluster is paused');
     const before = observed.status?.conditions ?? [];
     const conditions = merged(before, [paused], this.#deps.clock.now());
@@ -183,7 +186,6 @@ export class ClusterAPIMachineController {
     ) {
       return stop;
     }
-    machine.status.conditions = conditions;
     const patch = statusPatch(observed, { conditions });
     await this.#deps.writer.patch('change', clusterAPIMachines, refOf(observed), patch, { signal });
     return stop;

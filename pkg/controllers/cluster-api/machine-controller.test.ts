@@ -1,0 +1,123 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { MemoryInformer } from '../../../test/memory-informer.ts';
+import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
+import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import { GateClosedError } from '../../gate/gate.ts';
+import { ApiError } from '../../kube/errors.ts';
+import type { Patch } from '../../kube/patch.ts';
+import { providerResource } from '../../kube/resource.ts';
+import { ClusterAPIMachineController, type MachineControllerDeps } from './machine-controller.ts';
+
+const HELD = ['machine.cluster.x-k8s.io'];
+const named = (name: string, metadata: object = {}): KubeObject => ({
+  metadata: { name, namespace: 'ns', uid: `uid-of-${name}`, resourceVersion: '1', creationTimestamp: '', ...metadata },
+});
+const machine = (metadata: object = {}): ClusterAPIMachine => ({
+  ...named('m', { finalizers: HELD, ...metadata }),
+  spec: {
+    clusterName: 'c',
+    bootstrap: { dataSecretName: 's' },
+    infrastructureRef: { apiGroup: 'g', kind: 'Sim', name: 'i' },
+  },
+});
+
+/** What is written, and what writes to infrastructure fail with. */
+let writes: { readonly plural: string; readonly body: Record<string, unknown> }[];
+let failure: unknown;
+
+beforeEach(() => {
+  writes = [];
+  failure = undefined;
+});
+
+async function reconcile(
+  object: ClusterAPIMachine,
+  { cluster = named('c'), isServed = true }: { cluster?: ClusterAPICluster | undefined; isServed?: boolean } = {},
+): Promise<unknown> {
+  const dropped: string[] = [];
+  const resource = providerResource({ group: 'g', version: 'v1', plural: 'sims', kind: 'Sim' });
+  const deps = {
+    clock: new FakeClock(),
+    machines: new MemoryInformer([object]),
+    clusters: new MemoryInformer<ClusterAPICluster>(cluster.metadata.name === '' ? [] : [cluster]),
+    externals: {
+      use: () => undefined,
+      drop: (user: string) => void dropped.push(user),
+      find: () => ({ kind: 'found', object: named('i'), resource, contract: 'v1beta2' }),
+    },
+    drains: { forgetAll: () => undefined },
+    target: undefined,
+    recorder: { event: () => undefined },
+    isServed: () => isServed,
+    writer: {
+      patch: (_intent: string, { plural }: { plural: string }, _ref: unknown, patch: Patch) => {
+        if (plural === 'sims' && failure !== undefined) return Promise.reject(failure);
+        writes.push({ plural, body: patch.body as Record<string, unknown> });
+        return Promise.resolve(plural === 'sims' ? named('i') : object);
+      },
+    },
+  } as unknown as MachineControllerDeps;
+  const controller = new ClusterAPIMachineController(deps);
+  const [ended] = await Promise.allSettled([controller.reconcile('ns/m', new AbortController().signal)]);
+  return ended.status === 'rejected' ? ended.reason : dropped;
+}
+
+describe('a Machine', () => {
+  test('is held before anything that it names is touched', async () => {
+    await reconcile(machine({ finalizers: ['other'] }));
+
+    expect(writes).toMatchObject([
+      { plural: 'machines', body: { metadata: { finalizers: ['other', ...HELD], resourceVersion: '1' } } },
+    ]);
+  });
+
+  test('owns what it names, then tells; one patch of each', async () => {
+    await reconcile(machine());
+
+    expect(writes.map(({ plural, body }) => `${plural} ${Object.keys(body).join(' ')}`)).toEqual([
+      'sims metadata',
+      'machines metadata',
+      'machines status metadata',
+    ]);
+  });
+
+  test.each([
+    { what: 'a conflict', err: new ApiError(409, 'Conflict', 'no') },
+    { what: 'a closed gate', err: new GateClosedError('outage', 'target', 'no') },
+  ])('says nothing about $what: the next pass is another', async ({ err }) => {
+    failure = err;
+
+    expect(await reconcile(machine())).toBe(err);
+    expect(writes).toEqual([]);
+  });
+
+  test('says what else was refused', async () => {
+    failure = new ApiError(422, 'Invalid', 'a webhook says no');
+
+    expect(await reconcile(machine())).toBe(failure);
+    const { status } = writes.at(-1)?.body as { status: NonNullable<ClusterAPIMachine['status']> };
+    expect(status.conditions?.find(({ type }) => type === 'Ready')?.message).toContain('a webhook says no');
+  });
+
+  test.each([
+    { what: 'of somebody else', object: machine(), isServed: false },
+    { what: 'that was let go', object: machine({ deletionTimestamp: 'now', finalizers: ['other'] }), isServed: true },
+  ])('$what is not looked after', async ({ object, isServed }) => {
+    expect(await reconcile(object, { isServed })).toEqual(['Machine/ns/m']);
+    expect(writes).toEqual([]);
+  });
+
+  test('that is paused, or has no Cluster, is told so once, also while it goes', async () => {
+    const going = machine({ deletionTimestamp: 'now' });
+    await reconcile(going, { cluster: { ...named('c'), spec: { paused: true } } });
+    await reconcile(going, { cluster: named('') });
+
+    expect(writes.map(({ plural, body }) => `${plural} ${Object.keys(body).join(' ')}`)).toEqual([
+      'machines status metadata',
+      'machines status metadata',
+    ]);
+  });
+});
