@@ -1,3 +1,4 @@
+import type { Pod } from '../apis/wire.ts';
 import type { Target } from '../targets/targets.ts';
 
 /**
@@ -40,6 +41,8 @@ export interface DrainRequest {
   readonly pvDetachTimeoutMs: number;
   /** How long to wait for a volume to be attached elsewhere. */
   readonly pvReattachTimeoutMs: number;
+  /** Pods that are left alone, beside those of DaemonSets and mirror pods. */
+  readonly stays?: (pod: Pod) => boolean;
   /** The driver's GetVolumeIDs for one volume. Without it, only CSI volumes and VolumeAttachments are recognised. */
   readonly volumeIDOf?: VolumeIDOf;
 }

@@ -125,7 +125,7 @@ class DrainRun {
     const barrierMs = clock.now();
     await this.#pods.refresh(signal);
     this.#hasLooked = true;
-    let leaving = this.#pods.all();
+    let leaving = this.#concerned();
     if (isEmpty(leaving)) return { kind: 'drained' };
 
     if (this.#parts.request.force) {
@@ -137,9 +137,15 @@ class DrainRun {
     while (!isEmpty(leaving)) {
       for (const pod of leaving) seen.add(pod.metadata.uid);
       await this.#sendAway(leaving, signal);
-      leaving = this.#pods.all().filter((pod) => !seen.has(pod.metadata.uid) && this.#isLate(pod, barrierMs));
+      leaving = this.#concerned().filter((pod) => !seen.has(pod.metadata.uid) && this.#isLate(pod, barrierMs));
     }
     return { kind: 'drained' };
+  }
+
+  /** The pods of the Node but those that the request leaves alone. */
+  #concerned(): readonly Pod[] {
+    const { stays } = this.#parts.request;
+    return stays === undefined ? this.#pods.all() : this.#pods.all().filter((pod) => !stays(pod));
   }
 
   /** Whether the scheduler bound this pod before it knew of the barrier. Others come in spite of it, and may come back. */

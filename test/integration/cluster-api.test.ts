@@ -22,8 +22,9 @@ let api: Api;
 let ns: TestNamespace;
 let sim: ContractSimulator;
 let session: OperatorSession;
-/** Every phase that a Machine showed, by name. */
+/** Every phase that a Machine showed, by name; and all that its deletion waited for. */
 const phases = new Map<string, string[]>();
+const waits = new Map<string, string[]>();
 
 beforeAll(async () => {
   // Of its own: where both groups are served, kubectl takes `machine` for theirs.
@@ -43,10 +44,11 @@ beforeAll(async () => {
     controllers: 'cluster-api',
   });
   session.caches.clusterAPIMachines.onChange((_old, current) => {
-    const phase = current?.status?.phase;
-    if (current === undefined || phase === undefined) return;
-    const before = phases.get(current.metadata.name) ?? [];
-    if (before.at(-1) !== phase) phases.set(current.metadata.name, [...before, phase]);
+    if (current === undefined) return;
+    const { name } = current.metadata;
+    const { phase, conditions = [] } = current.status ?? {};
+    note(phases, name, phase);
+    note(waits, name, conditions.find(({ type, status }) => type === 'Deleting' && status === 'True')?.reason);
   });
   await send('POST', 'clusters', undefined, { kind: 'Cluster', metadata: { name: 'c' }, spec: {} });
 });
@@ -57,6 +59,11 @@ afterAll(async () => {
   await api.close();
   await plane.stop();
 });
+
+function note(all: Map<string, string[]>, name: string, one: string | undefined): void {
+  const before = all.get(name) ?? [];
+  if (one !== undefined && before.at(-1) !== one) all.set(name, [...before, one]);
+}
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -398,6 +405,7 @@ test('a deletion waits for hooks, drains, and waits for volumes; a timeout ends 
   const preTerminate = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
   await running(name, {}, { annotations: { [preDrain]: '', [preTerminate]: '' } });
   await pod('leaves', name);
+  await pod('skipped', name, { 'cluster.x-k8s.io/drain': 'skip' });
   await volume('held', name);
   await send('DELETE', 'machines', name);
   await says(name, 'Deleting', 'True', 'WaitingForPreDrainHook', preDrain);
@@ -407,6 +415,8 @@ test('a deletion waits for hooks, drains, and waits for volumes; a timeout ends 
   await edit(name, { metadata: { annotations: { [preDrain]: null } } });
   await says(name, 'Deleting', 'True', 'WaitingForVolumeDetach', 'held');
   expect((await api.request(podPath('leaves'))).status).toBe(404);
+  expect((await api.request(podPath('skipped'))).status).toBe(200);
+  await api.send('DELETE', podPath('skipped'), { gracePeriodSeconds: 0 });
   await detach('held');
   await says(name, 'Deleting', 'True', 'WaitingForPreTerminateHook', preTerminate);
   expect((await sim.read(SIM_MACHINE, name))?.metadata.deletionTimestamp).toBeUndefined();
@@ -423,8 +433,8 @@ test('a deletion waits for hooks, drains, and waits for volumes; a timeout ends 
   });
   await volume('stuck', held);
   await send('DELETE', 'machines', held);
-  await says(held, 'Deleting', 'True', 'DrainingNode');
   await machineGone(held);
+  expect(waits.get(held)?.slice(0, 2)).toEqual(['DrainingNode', 'WaitingForVolumeDetach']);
   expect((await api.request(podPath('stays'))).status).toBe(200);
   await api.send('DELETE', podPath('stays'), { gracePeriodSeconds: 0 });
   await detach('stuck');
@@ -433,9 +443,9 @@ test('a deletion waits for hooks, drains, and waits for volumes; a timeout ends 
 const podPath = (name: string): string => `/api/v1/namespaces/${ns.name}/pods/${name}`;
 const ATTACHMENTS = '/apis/storage.k8s.io/v1/volumeattachments';
 
-async function pod(name: string, nodeName: string): Promise<void> {
+async function pod(name: string, nodeName: string, labels: object = {}): Promise<void> {
   await api.send('POST', `/api/v1/namespaces/${ns.name}/pods`, {
-    metadata: { name, labels: { app: name } },
+    metadata: { name, labels: { app: name, ...labels } },
     spec: { nodeName, terminationGracePeriodSeconds: 0, containers: [{ name: 'c', image: 'i' }] },
   });
   // Budgets protect only what runs.

@@ -36,6 +36,8 @@ export const PRE_DRAIN_HOOK_PREFIX = 'pre-drain.delete.hook.machine.cluster.x-k8
 export const PRE_TERMINATE_HOOK_PREFIX = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
 /** On Machines: their Nodes are not drained. */
 export const EXCLUDE_DRAIN_ANNOTATION = 'machine.cluster.x-k8s.io/exclude-node-draining';
+/** On Pods: `skip` leaves them alone when their Node is drained. */
+export const POD_DRAIN_LABEL = 'cluster.x-k8s.io/drain';
 /** On Machines: nobody waits until the volumes of their Nodes are detached. */
 export const EXCLUDE_DETACH_ANNOTATION = 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach';
 

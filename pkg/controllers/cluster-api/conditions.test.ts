@@ -235,9 +235,9 @@ test.each([
 
 test('for the older contract nothing is empty, and what is no news keeps its time', () => {
   const before = [{ type: 'A', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' } as const];
-  const said = [plain('A', 'True', 'Fine', 'x'), plain('B', 'False', 'Bad'), plain('C', 'Unknown', 'Odd', 'why')];
+  const news = [plain('A', 'True', 'Fine', 'x'), plain('B', 'False', 'Bad'), plain('C', 'Unknown', 'Odd', 'why')];
 
-  expect(deprecatedConditions(before, said, NOW_MS)).toEqual([
+  expect(deprecatedConditions(before, news, NOW_MS)).toEqual([
     before[0],
     { type: 'B', status: 'False', severity: 'Info', reason: 'Bad', lastTransitionTime: '2026-01-01T00:10:00Z' },
     { type: 'C', status: 'Unknown', reason: 'Odd', message: 'why', lastTransitionTime: '2026-01-01T00:10:00Z' },

@@ -3,6 +3,7 @@ import {
   EXCLUDE_DETACH_ANNOTATION,
   EXCLUDE_DRAIN_ANNOTATION,
   MACHINE_FINALIZER,
+  POD_DRAIN_LABEL,
   PRE_DRAIN_HOOK_PREFIX,
   PRE_TERMINATE_HOOK_PREFIX,
 } from '../../apis/cluster-api/keys.ts';
@@ -172,6 +173,7 @@ function drainStep({ drains, drain, target, clock }: StepDeps): MachineStep {
               nodeName: node.name,
               nodeUID: node.uid,
               barrier: 'cordon',
+              stays: ({ metadata }) => metadata.labels?.[POD_DRAIN_LABEL]?.toLowerCase() === 'skip',
               force: false,
               deadlineMs: clock.now() + (leftMs ?? DRAIN_ROUND_MS),
               // A budget is respected for as long as the Machine says, and no Pod is deleted instead.
