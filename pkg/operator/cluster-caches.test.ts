@@ -48,3 +48,44 @@ test('a kind that is not served is named with its group and its file: while it i
   await caches.stop();
   expect(await outcome).toBe(`CannotStartError: ${message}`);
 });
+
+test('a cache that is opened later says that it is refused, holds nobody up, and leaves nothing when it is closed', async () => {
+  const clock = new FakeClock();
+  const refusal = new ApiError(403, 'Forbidden', 'no');
+  const told: ApiError[] = [];
+  let looks = 0;
+  const access = {
+    cluster: CONTROL,
+    reader: {
+      list: () => {
+        looks += 1;
+        return Promise.reject(refusal);
+      },
+    },
+    continuity: { add: () => ({ remove: () => undefined, restore: () => undefined }) },
+  } as unknown as ClusterAccess;
+  const caches = new ClusterCaches(access, {
+    clock,
+    log: silentLogger,
+    metrics: kubeMetrics(createRegistry()),
+    outages: {} as Outages,
+    held: new HeldWork({ clock }),
+    freeze: true,
+    roleFile: 'deploy/rbac/control.yaml',
+  });
+  const opened = caches.open(machinePools, { namespace: 'ns', refused: (err) => void told.push(err) });
+
+  await clock.advanceAsync(0);
+  expect(told).toEqual([refusal]);
+  expect(caches.synced).toEqual([{ kind: 'MachinePool.kaas.mirantis.com', hasSynced: false, isOptional: true }]);
+  await clock.advanceAsync(5_000);
+  expect(told.length).toBeGreaterThan(1);
+  expect(caches.kinds).toEqual([]);
+
+  opened.close();
+  const before = looks;
+  await clock.advanceAsync(3_600_000);
+  await caches.stop();
+  expect(looks).toBe(before);
+  expect(caches.synced).toEqual([]);
+});

@@ -1,0 +1,134 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { MemoryInformer } from '../../../test/memory-informer.ts';
+import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
+import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import { CLUSTER_API_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
+import type { Patch } from '../../kube/patch.ts';
+import { providerResource } from '../../kube/resource.ts';
+import { ClusterAPIClusterController, type ClusterControllerDeps } from './cluster-controller.ts';
+import type { Found } from './externals.ts';
+
+const HELD = ['cluster.cluster.x-k8s.io'];
+const OWNER = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'c', uid: 'uid-of-c' };
+const SET = {
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'MachineSet',
+  name: 's',
+  uid: 'uid-of-s',
+  controller: true,
+};
+const resource = providerResource({ group: 'g', version: 'v1', plural: 'sims', kind: 'Sim' });
+
+const named = (name: string, metadata: object = {}): KubeObject => ({
+  metadata: { name, namespace: 'ns', uid: `uid-of-${name}`, resourceVersion: '1', creationTimestamp: '', ...metadata },
+});
+const going = (spec: object = {}): ClusterAPICluster => ({
+  ...named('c', { deletionTimestamp: 'now', finalizers: HELD }),
+  spec: { infrastructureRef: { apiGroup: 'g', kind: 'Sim', name: 'i' }, ...spec },
+});
+const machine = (name: string, metadata: object = {}): ClusterAPIMachine => ({
+  ...named(name, metadata),
+  spec: { clusterName: 'c' },
+});
+const infrastructure = (metadata: object = {}): Found => ({
+  kind: 'found',
+  object: named('i', metadata),
+  resource,
+  contract: 'v1beta2',
+});
+
+/** What is done for a Cluster, in order. */
+async function reconcile(
+  cluster: ClusterAPICluster,
+  world: { machines?: readonly ClusterAPIMachine[]; found?: Found; isGone?: boolean } = {},
+): Promise<readonly string[]> {
+  const { machines = [], found = { kind: 'absent' }, isGone = true } = world;
+  const did: string[] = [];
+  const deps = {
+    clock: new FakeClock(),
+    clusters: new MemoryInformer([cluster]),
+    machines: new MemoryInformer(machines, CLUSTER_API_MACHINE_INDEXES),
+    externals: {
+      use: () => undefined,
+      drop: () => undefined,
+      find: () => found,
+      isGone: () => Promise.resolve(isGone),
+    },
+    isServed: () => true,
+    writer: {
+      patch: (_intent: string, { plural }: { plural: string }, _ref: unknown, { body }: Patch) => {
+        const { metadata, status } = body as {
+          metadata?: { finalizers?: string[] };
+          status?: ClusterAPICluster['status'];
+        };
+        const reason = status?.conditions?.find((one) => one.type === 'Deleting')?.reason;
+        did.push(
+          status === undefined ? `patch ${plural} ${metadata?.finalizers?.length ?? 'owners'}` : `tell ${reason}`,
+        );
+        return Promise.resolve(cluster);
+      },
+      delete: (_intent: string, { plural }: { plural: string }, { name }: { name: string }) => {
+        did.push(`delete ${plural} ${name}`);
+        return Promise.resolve(undefined);
+      },
+    },
+  } as unknown as ClusterControllerDeps;
+  await new ClusterAPIClusterController(deps).reconcile('ns/c', new AbortController().signal);
+  return did;
+}
+
+describe('a Cluster', () => {
+  test('is held before its infrastructure is touched', async () => {
+    const cluster = { ...going(), ...named('c') };
+
+    expect(await reconcile(cluster, { found: infrastructure() })).toEqual(['patch clusters 1']);
+  });
+
+  test.each([
+    { title: 'is left alone while it is paused', cluster: going({ paused: true }), world: {}, did: ['tell undefined'] },
+    {
+      title: 'takes along the Machines that it owns, and waits for all',
+      cluster: going(),
+      world: {
+        machines: [
+          machine('own', { ownerReferences: [OWNER] }),
+          machine('of-a-set', { ownerReferences: [OWNER, SET] }),
+          machine('of-nobody'),
+          machine('going', { ownerReferences: [OWNER], deletionTimestamp: 'now' }),
+        ],
+        found: infrastructure({ ownerReferences: [OWNER] }),
+      },
+      did: ['delete machines own', 'tell WaitingForWorkersDeletion'],
+    },
+    {
+      title: 'deletes its infrastructure when no Machine is left, and waits',
+      cluster: going(),
+      world: { found: infrastructure({ ownerReferences: [OWNER] }), isGone: false },
+      did: ['delete sims i', 'tell WaitingForInfrastructureDeletion'],
+    },
+    {
+      title: 'waits while it cannot be told whether that is there',
+      cluster: going(),
+      world: { found: { kind: 'unknown', problem: 'p' } as const },
+      did: ['tell WaitingForInfrastructureDeletion'],
+    },
+    {
+      title: 'believes no cache that says that it is gone',
+      cluster: going(),
+      world: { isGone: false },
+      did: ['tell WaitingForInfrastructureDeletion'],
+    },
+    {
+      title: 'leaves that of somebody else where it is',
+      cluster: going(),
+      world: { found: infrastructure(), isGone: false },
+      did: ['patch clusters 0'],
+    },
+    { title: 'goes last', cluster: going(), world: {}, did: ['patch clusters 0'] },
+  ])('$title', async ({ cluster, world, did }) => {
+    expect(await reconcile(cluster, world)).toEqual(did);
+  });
+});
