@@ -58,7 +58,7 @@ const OTHERS_KEYS = [
 /** Words of several capitals that are no names of ours: other kinds, a kind that is not served, reasons of the cluster-autoscaler. */
 const OTHERS_WORDS = [
   'ConfigMap DaemonSet PodDisruptionBudgets PrometheusRule ServiceMonitor CustomResourceDefinition ReplicaSet RoleBindings DevTools',
-  'AWSMachineClass NotTriggerScaleUp TriggeredScaleUp',
+  'AWSMachineClass DevMachine NotTriggerScaleUp TriggeredScaleUp',
 ].flatMap((line) => line.split(' '));
 
 /** All code that ships, as one text. */
