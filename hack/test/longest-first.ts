@@ -27,6 +27,7 @@ export const LONGEST: readonly string[] = [
   'test/faults/drain-crash-points.test.ts',
   'test/integration/lease-thread.test.ts',
   'test/integration/driver-contract.test.ts',
+  'test/integration/new-drivers.test.ts',
   'test/faults/leadership.test.ts',
   'test/integration/outage.test.ts',
   'test/faults/control-plane.test.ts',

@@ -71,14 +71,15 @@ export class NewDriver implements AsyncDisposable {
     return texts.map((text) => (JSON.parse(text) as { providerID: string }).providerID).toSorted();
   }
 
-  get address(): string {
-    return `unix://${this.#folder}/run/driver.sock`;
+  /** Path of its socket. */
+  get socket(): string {
+    return path.join(this.#folder, 'run/driver.sock');
   }
 
   /** Asks it to end; resolves when it has taken its socket away. */
   async end(): Promise<void> {
     process.kill(await this.#pid(), 'SIGTERM');
-    await eventually(() => !existsSync(path.join(this.#folder, 'run/driver.sock')), PATIENCE);
+    await eventually(() => !existsSync(this.socket), PATIENCE);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -128,6 +128,9 @@ describe('the image of the manager', () => {
     expect(endings.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
       Array.from({ length: 3 }, () => ({ code: 0, stderr: '' })),
     );
+    expect(endings[0]?.stdout).toContain(
+      `MACHINIST='${process.execPath} ${image.root}/cmd/machinist/main.js' sh verify.sh`,
+    );
     expect(await readdir(join(place, 'go'))).toEqual(expect.arrayContaining(['go.mod', 'contract', 'proto']));
     expect(await readdir(join(place, 'python'))).toEqual(expect.arrayContaining(['requirements.txt', 'proto']));
     expect(await readdir(join(place, 'typescript/machinist-driver'))).toEqual(

@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -8,11 +8,19 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { applyManifests, parseManifests } from '../../hack/control-plane/apply.ts';
 import { withLock } from '../../hack/control-plane/build-lock.ts';
+import { createPki, type PkiFiles } from '../../hack/control-plane/pki.ts';
+import { freePort } from '../../hack/control-plane/ports.ts';
 import { cacheDirectory } from '../../hack/control-plane/user-directories.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { RULES } from '../../pkg/conformance/rules/index.ts';
+import { DriverError } from '../../pkg/driver/error.ts';
+import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
+import { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { NewDriver, write } from '../drivers/new-driver.ts';
+import { callOf, classOf, connect as connectTo, requestOf } from '../drivers/requests.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 
@@ -97,7 +105,67 @@ describe.each(lack === undefined ? (['go', 'python'] as const) : (['go'] as cons
       expect(await driver.vms()).toEqual([]);
       expect(await driver.log()).not.toMatch(/example-token|another-token|#!\/bin\/sh|fault of this driver/);
       await driver.end();
-      expect(await driver.log()).toMatch(/"msg":"stopping"}\n$/);
+      expect(await driver.log()).toMatch(/"msg":"stopping"}\n/);
+    });
+
+    test('gives up when the time of a call has passed, and with its caller, although the provider hangs', async () => {
+      await using driver = await NewDriver.start(folder, `--cloud-latency=${language === 'go' ? '1h' : '3600'}`);
+      const client = connectTo(driver.socket);
+      const caller = new AbortController();
+      const givenUp = (count: number): Promise<void> =>
+        eventually(async () => expect((await driver.log()).match(/CODE_ABORTED/g)).toHaveLength(count), PATIENCE);
+
+      // Whether an answer still arrives is a matter of speed; the driver's log says that it has given up.
+      const late = client.getMachineStatus(requestOf('m-1', classOf(name)), callOf({ timeoutMs: 2_000 }));
+      const patient = callOf({ timeoutMs: 600_000, signal: caller.signal });
+      const ends = Promise.allSettled([late, client.getMachineStatus(requestOf('m-2', classOf(name)), patient)]);
+      await givenUp(1);
+      caller.abort(new Error('nobody waits'));
+      await givenUp(2);
+
+      expect((await ends).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+      await client.close();
+    });
+
+    test('is called over TCP with a certificate of its CA alone, and reads that CA again', async () => {
+      const files = path.join(place, `${name}-tls`);
+      const [first, second] = await Promise.all([
+        createPki(path.join(files, '1'), ['localhost']),
+        createPki(path.join(files, '2'), ['localhost']),
+      ]);
+      const use = ({ ca, server, serverKey }: PkiFiles): void => {
+        for (const [from, to] of [
+          [ca, 'ca'],
+          [server, 'cert'],
+          [serverKey, 'key'],
+        ] as const)
+          copyFileSync(from, path.join(files, to));
+      };
+      const target = `dns:///127.0.0.1:${await freePort()}`;
+      /** What a manager with the certificate of this CA hears. */
+      const heard = async ({ ca, kubeletClient, kubeletClientKey }: PkiFiles): Promise<string> => {
+        const query = `?ca=${ca}&cert=${kubeletClient}&key=${kubeletClientKey}&serverName=localhost`;
+        const address = parseDriverAddress(`${target}${query}`);
+        const client = new GrpcDriver({ address, clock: new SystemClock(), log: silentLogger });
+        try {
+          return (await client.capabilities(AbortSignal.timeout(PATIENCE.timeoutMs))).name;
+        } catch (err) {
+          return DriverError.hasCode(err, 'Unavailable') ? 'nothing' : String(err);
+        } finally {
+          await client.close();
+        }
+      };
+
+      use(first);
+      await using _driver = await NewDriver.start(
+        folder,
+        `--address=${target}?ca=${files}/ca&cert=${files}/cert&key=${files}/key`,
+      );
+      const before = [await heard(first), await heard(second)];
+      use(second);
+      const after = [await heard(first), await heard(second)];
+
+      expect({ before, after }).toEqual({ before: [name, 'nothing'], after: ['nothing', name] });
     });
 
     test('makes the machines of a manager, and no other VMs, also when it is killed in between', async () => {
@@ -117,7 +185,7 @@ describe.each(lack === undefined ? (['go', 'python'] as const) : (['go'] as cons
         await InProcessManager.start({
           kubeconfig: await connection.kubeconfigFor({ user: 'admin', groups: ['system:masters'] }),
           namespace: ns.name,
-          flags: { driver: `${name}=${driver.address}`, controllers: CONTROLLERS },
+          flags: { driver: `${name}=unix://${driver.socket}`, controllers: CONTROLLERS },
         }),
       );
       const of = (resource: string, object = ''): string => `${GROUP}/namespaces/${ns.name}/${resource}/${object}`;

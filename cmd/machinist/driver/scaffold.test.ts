@@ -1,10 +1,13 @@
+import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 
 import packageJson from '../../../package.json' with { type: 'json' };
+import { newDriver } from './new.ts';
 import { commandsIn, copyExample, EXAMPLE_NAME, LANGUAGES, requireName, scaffold } from './scaffold.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
@@ -114,6 +117,32 @@ test('a folder that is not empty stays as it is, and an empty one is filled', as
   await write('empty');
   expect(await readdir(path.join(place, 'full'))).toEqual(['mine']);
   expect(await readdir(path.join(place, 'empty'))).toContain('main.go');
+});
+
+test('the proof is told as it works, wherever machinist is', async () => {
+  const lines: string[] = [];
+  const say = (line: string): void => void lines.push(line);
+
+  const code = await newDriver('acme', { language: 'go' }, { out: say, err: say, env: {} }, place);
+
+  expect(code).toBe(0);
+  expect(lines.slice(1)).toEqual([
+    '  cd acme',
+    '  go build .',
+    '  sh start.sh',
+    `  MACHINIST='npm --prefix ${ROOT} run -s machinist --' sh verify.sh`,
+  ]);
+});
+
+test('by npm it is made where npm was started, which goes to the checkout', async () => {
+  await mkdir(path.join(place, 'full/of/things'), { recursive: true });
+  const args = ['hack/bootstrap.cjs', 'machinist', 'driver', 'new', '--language=go', 'full'];
+
+  const run = promisify(execFile)(process.execPath, args, { cwd: ROOT, env: { ...process.env, INIT_CWD: place } });
+
+  await expect(run).rejects.toMatchObject({
+    stderr: `error: ${place}/full is not empty: choose another name, or remove it\n`,
+  });
 });
 
 test('where no folder can be made it is told why', async () => {
