@@ -4,21 +4,21 @@ import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { Outages } from '../gate/outages.ts';
 import { HeldWork } from '../health/held-work.ts';
-import { ApiError } from '../kube/errors.ts';
-import { clusterMachines, machinePools } from '../kube/resource.ts';
+import { ApiError, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
+import { clusterMachines, machinePools, nodeLabelPolicies } from '../kube/resource.ts';
 import { silentLogger } from '../log/logger.ts';
 import { kubeMetrics } from '../metrics/kube.ts';
 import { createRegistry } from '../metrics/registry.ts';
 import { ClusterCaches } from './cluster-caches.ts';
 import type { ClusterAccess } from './clusters.ts';
 
-test('a kind that is not served is named with its group and its file: while it is waited for, and when the process gives up', async () => {
+/** Caches of a control cluster whose lists are refused with whatever `answer` says at that time. */
+function scene(answer: () => Error) {
   const clock = new FakeClock();
   const held = new HeldWork({ clock });
-  const refusal = new ApiError(404, 'NotServed', '404 page not found');
   const access = {
     cluster: CONTROL,
-    reader: { list: () => Promise.reject(refusal) },
+    reader: { list: () => Promise.reject(answer()) },
     continuity: { add: () => ({ remove: () => undefined }) },
   } as unknown as ClusterAccess;
   const caches = new ClusterCaches(access, {
@@ -30,15 +30,23 @@ test('a kind that is not served is named with its group and its file: while it i
     freeze: true,
     roleFile: 'deploy/rbac/control.yaml',
   });
+  let outcome = 'starting';
+  const start = (): void =>
+    void caches.start(new AbortController().signal).then(
+      () => (outcome = 'started'),
+      (err: unknown) => (outcome = String(err)),
+    );
+  return { clock, held, caches, start, outcome: () => outcome };
+}
+
+test('a kind that is not served is named with its group and its file: while it is waited for, and when the process gives up', async () => {
+  const { clock, held, caches, start, outcome } = scene(() => new ApiError(404, 'NotServed', '404 page not found'));
   caches.add(clusterMachines);
   caches.add(machinePools, { optionalFor: 'MachinePools' });
   const message =
     'the control cluster does not serve machines.cluster.k8s.io: apply crds/mirantis/cluster.k8s.io_machines.yaml';
 
-  const outcome = caches.start(new AbortController().signal).then(
-    () => 'started',
-    (err: unknown) => String(err),
-  );
+  start();
   await clock.advanceAsync(5_000);
   const [hold] = held.list();
   expect(hold).toMatchObject({ waitsFor: 'caches', why: message });
@@ -46,7 +54,34 @@ test('a kind that is not served is named with its group and its file: while it i
 
   await clock.advanceAsync(20_000);
   await caches.stop();
-  expect(await outcome).toBe(`CannotStartError: ${message}`);
+  expect(outcome()).toBe(`CannotStartError: ${message}`);
+});
+
+test('nothing begins without an optional kind before a server that was away has refused it for as long as one that is just starting does', async () => {
+  const refusals = new ApiError(403, 'Forbidden', 'nodelabelpolicies is forbidden');
+  let answer = new ApiError(0, 'Unreachable', 'connection refused');
+  const { clock, caches, start, outcome } = scene(() => answer);
+  caches.add(nodeLabelPolicies, { optionalFor: 'NodeLabelPolicies' });
+
+  start();
+  await clock.advanceAsync(60_000);
+  expect(outcome()).toBe('starting');
+  answer = refusals;
+  await clock.advanceAsync(REFUSAL_PATIENCE_MS);
+  expect(outcome()).toBe('starting');
+  await clock.advanceAsync(REFUSAL_PATIENCE_MS);
+  expect(outcome()).toBe('started');
+  await caches.stop();
+});
+
+test('a server that refuses an optional kind at once holds up nothing', async () => {
+  const { clock, caches, start, outcome } = scene(() => new ApiError(403, 'Forbidden', 'forbidden'));
+  caches.add(nodeLabelPolicies, { optionalFor: 'NodeLabelPolicies' });
+
+  start();
+  await clock.advanceAsync(0);
+  expect(outcome()).toBe('started');
+  await caches.stop();
 });
 
 test('a cache that is opened later says that it is refused, holds nobody up, and leaves nothing when it is closed', async () => {

@@ -201,7 +201,12 @@ export class ClusterCaches implements Member {
   async start(signal: AbortSignal): Promise<void> {
     const { cluster } = this.#access;
     const hold = this.#options.held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
-    await startTogether(this.#members.map((member) => this.#begin(member, hold, signal)));
+    const [needed, optional] = [false, true].map((wanted) =>
+      this.#members.filter(({ optionalFor }) => (optionalFor !== undefined) === wanted),
+    );
+    await startTogether((needed ?? []).map((member) => this.#begin(member, hold, signal)));
+    // Afterwards: a server that is just starting refuses for a moment what it grants then, which the others have waited for.
+    await startTogether((optional ?? []).map((member) => this.#beginOptional(member, hold, signal)));
     const filled = Promise.all(
       [...this.#used].map(async ({ wait }) => {
         await wait(signal);
@@ -217,14 +222,14 @@ export class ClusterCaches implements Member {
   }
 
   async #begin(member: CacheMember, hold: WorkHold, signal: AbortSignal): Promise<void> {
+    await this.#requireServed(member.cached, hold, signal);
+    this.#keep(member.run(this.#stopping.signal));
+  }
+
+  async #beginOptional(member: CacheMember, hold: WorkHold, signal: AbortSignal): Promise<void> {
     const { cached, optionalFor, continuity } = member;
-    if (optionalFor === undefined) {
-      await this.#requireServed(cached, hold, signal);
-      this.#keep(member.run(this.#stopping.signal));
-      return;
-    }
     try {
-      await this.#look(cached, signal);
+      await this.#lookOnceThere(cached, hold, signal);
       this.#use(member);
     } catch (err) {
       signal.throwIfAborted();
@@ -235,6 +240,24 @@ export class ClusterCaches implements Member {
       this.#options.log.warn({ cluster, kind, err: why }, `went on without ${optionalFor}`);
       this.#keep(this.#useLater(member, { signal: this.#stopping.signal, firstMs: OPTIONAL_FIRST_MS }));
     }
+  }
+
+  /**
+   * Whether an optional kind may be read, as soon as there is somebody to say so: nothing begins without NodeLabelPolicies that nobody
+   * has looked for.
+   */
+  async #lookOnceThere(cached: ProbedKind, hold: WorkHold, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options;
+    try {
+      return await this.#look(cached, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      if (isRefusal(err)) throw err;
+      hold.failed(err);
+    }
+    const shown: WorkHold = { failed: (err) => hold.failed(err), release: () => undefined };
+    const what = `reading ${qualified(cached.resource)} of the ${this.#access.cluster} cluster`;
+    await retryUnlessRefused({ clock, log: quiet(log), hold: shown }, what, (s) => this.#look(cached, s), signal);
   }
 
   #use(member: CacheMember): void {
