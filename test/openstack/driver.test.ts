@@ -49,7 +49,7 @@ describeMachines(bed);
 describeRefusals(bed);
 describeConnections(bed);
 describeLostAnswers(bed);
-describeScale(bed, 20);
+describeScale(bed, 10);
 describe('with Cinder', () => {
   beforeAll(async () => {
     await bed.revive('cinder');
