@@ -40,8 +40,8 @@ export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
     'of the quick start, whose machines are others; layouts.test.ts takes its steps with the example',
   ],
   [
-    /crds\/cluster-api/,
-    'kubectl takes `machine` for theirs from then on; test/integration/cluster-api.test.ts applies them',
+    /crds\/cluster-api|machines\.cluster\.x-k8s\.io/,
+    'kubectl takes `machine` for theirs from then on; test/integration/cluster-api.test.ts applies and reads them',
   ],
   [/ironcore/, 'their names would stand before ours in kubectl; ironcore-crds.test.ts applies them'],
   [/PrometheusRule/, 'needs the operator of Prometheus; hack/check/monitoring.test.ts checks the rules'],

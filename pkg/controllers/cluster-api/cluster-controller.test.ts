@@ -44,6 +44,7 @@ const infrastructure = (metadata: object = {}): Found => ({
 async function reconcile(
   cluster: ClusterAPICluster,
   world: { machines?: readonly ClusterAPIMachine[]; found?: Found; isGone?: boolean } = {},
+  wrote: (body: unknown) => void = () => undefined,
 ): Promise<readonly string[]> {
   const { machines = [], found = { kind: 'absent' }, isGone = true } = world;
   const did: string[] = [];
@@ -60,6 +61,7 @@ async function reconcile(
     isServed: () => true,
     writer: {
       patch: (_intent: string, { plural }: { plural: string }, _ref: unknown, { body }: Patch) => {
+        wrote(body);
         const { metadata, status } = body as {
           metadata?: { finalizers?: string[] };
           status?: ClusterAPICluster['status'];
@@ -130,5 +132,14 @@ describe('a Cluster', () => {
     { title: 'goes last', cluster: going(), world: {}, did: ['patch clusters 0'] },
   ])('$title', async ({ cluster, world, did }) => {
     expect(await reconcile(cluster, world)).toEqual(did);
+  });
+
+  test('writes no member that the definitions of Cluster API refuse because it is empty', async () => {
+    const { spec } = going({ controlPlaneRef: { apiGroup: 'g', kind: 'Plane', name: 'p' } });
+    const written: unknown[] = [];
+
+    await reconcile({ ...named('c', { finalizers: HELD }), ...(spec && { spec }) }, {}, (body) => written.push(body));
+
+    expect(written).toEqual([expect.objectContaining({ status: expect.not.objectContaining({ initialization: {} }) })]);
   });
 });
