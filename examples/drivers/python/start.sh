@@ -1,4 +1,0 @@
-# Starts the driver in the background. What it keeps and says is in run/.
-mkdir -p run
-.venv/bin/python main.py --address="unix://$PWD/run/driver.sock" --state-directory=run/state --cloud=run/cloud "$@" >>run/log 2>&1 &
-echo $! >run/pid
