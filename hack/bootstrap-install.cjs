@@ -28,11 +28,15 @@ exports.main = function main([command, ...args], ownNode) {
   if (program === undefined)
     fail(`unknown command "${command}": one of ${Object.keys(programs).join(', ')} is expected`);
   installIfNeeded();
-  // Files that a user names, and the folder of a new driver, are where npm was started; npm itself goes to the checkout.
-  const cwd = command === 'machinist' ? (process.env.INIT_CWD ?? process.cwd()) : root;
   const [file, ...rest] = program;
-  runWith(findNode(ownNode), [path.join(root, file), ...rest, ...args], cwd);
+  runWith(findNode(ownNode), [path.join(root, file), ...rest, ...args], placeOf(command, process.env, process.cwd()));
 };
+
+/** Where a program is started. Files that a user names, and the folder of a new driver, are where npm was; npm goes to the checkout. */
+function placeOf(command, { INIT_CWD }, cwd) {
+  return command === 'machinist' ? (INIT_CWD ?? cwd) : root;
+}
+exports.placeOf = placeOf;
 
 function installIfNeeded() {
   const wanted = createHash('sha256')

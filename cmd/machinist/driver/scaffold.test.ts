@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 
@@ -132,17 +130,6 @@ test('the proof is told as it works, wherever machinist is', async () => {
     '  sh start.sh',
     `  MACHINIST='npm --prefix ${ROOT} run -s machinist --' sh verify.sh`,
   ]);
-});
-
-test('by npm it is made where npm was started, which goes to the checkout', async () => {
-  await mkdir(path.join(place, 'full/of/things'), { recursive: true });
-  const args = ['hack/bootstrap.cjs', 'machinist', 'driver', 'new', '--language=go', 'full'];
-
-  const run = promisify(execFile)(process.execPath, args, { cwd: ROOT, env: { ...process.env, INIT_CWD: place } });
-
-  await expect(run).rejects.toMatchObject({
-    stderr: `error: ${place}/full is not empty: choose another name, or remove it\n`,
-  });
 });
 
 test('where no folder can be made it is told why', async () => {

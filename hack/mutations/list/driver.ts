@@ -422,4 +422,11 @@ export const DRIVER: readonly Mutation[] = [
     why: 'An API server that does not answer says that VMs have gone.',
     tests: ['pkg/drivers/kwok/api-failure.test.ts', 'pkg/drivers/kwok/driver.test.ts'],
   },
+  {
+    file: 'cmd/machinist/driver/scaffold.ts',
+    from: 'if (entries.length > 0)',
+    to: 'if (entries.length > 1_000)',
+    why: 'A new driver is written over what somebody has.',
+    tests: ['cmd/machinist/driver/scaffold.test.ts'],
+  },
 ];
