@@ -164,6 +164,35 @@ export function describeVolumes(bed: Bed): void {
       expect(await everything()).toEqual(NOTHING);
     });
 
+    test('has one when a request for another one arrives late', async () => {
+      const { proxy } = bed;
+      const change = { region: LOSSY_REGION, rootDiskSize: 3, rootDiskType: 'ssd' };
+      const request = requestFor(bed, 'm-1', change, { secret: proxy.secret });
+      const arrival = Promise.withResolvers<void>();
+      let asked = 0;
+      proxy.begin((method, path) => {
+        if (method !== 'POST' || !path.endsWith('/volumes')) return undefined;
+        asked++;
+        // The late one is first: it is there when the other one is.
+        if (asked > 1) arrival.resolve();
+        return asked === 1 ? { at: arrival.promise } : undefined;
+      });
+      const first = newDriver();
+      const given = new AbortController();
+      const making = first.createMachine(request, callOf({ signal: given.signal }));
+      await Promise.all([
+        expect(making).rejects.toThrow('given up'),
+        eventually(() => asked === 1, SELDOM).then(() => given.abort(new Error('given up'))),
+      ]);
+      await first.close();
+
+      await using second = newDriver();
+      await create(second, request);
+
+      expect(asked).toBe(2);
+      await eventually(async () => expect(await volumesOf(bed)).toMatchObject([{ status: 'in-use' }]), SELDOM);
+    });
+
     test('says why Cinder makes none, with the member of the class, and leaves nothing', async () => {
       await using driver = newDriver();
 

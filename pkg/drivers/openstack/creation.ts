@@ -129,6 +129,7 @@ export class Creation {
       const volumeID = await this.#rootDisk(parts.imageID, waitMsOf(timeoutMs), signal);
       const by = randomUUID();
       await this.#ports.mark(ports, by, signal);
+      if (volumeID !== undefined) await this.#removeOtherDisks(volumeID, signal);
       const portIDs = ports.map(({ id }) => id);
       const body = serverBody(spec, {
         ...parts,
@@ -167,6 +168,16 @@ export class Creation {
     const { name } = machine;
     const wanted = { name, size, type, availabilityZone, imageID, description, metadata };
     return await cloud.volumes.ensure(wanted, waitMs, signal);
+  }
+
+  /** Only who has marked the port goes on with its disk. One that stays all the same goes with the machine. */
+  async #removeOtherDisks(used: string, signal: AbortSignal): Promise<void> {
+    const { cloud, machine, log } = this.#parts;
+    const of = { name: machine.name, description: ownerText(machine) };
+    await cloud.volumes.removeOthers(of, used, signal).catch((err: unknown) => {
+      signal.throwIfAborted();
+      log.debug({ machine: this.#name(), err }, 'could not remove another disk of a machine');
+    });
   }
 
   async #identity(

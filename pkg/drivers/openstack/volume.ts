@@ -106,6 +106,13 @@ export class Volumes {
     return volumes.filter((volume) => volume.name === name && isOwn(volume));
   }
 
+  /** Deletes disks of that name and description beside the one that is used, which another process made at the same time, or a late request. */
+  async removeOthers(of: DiskOwner, used: string, signal: AbortSignal): Promise<void> {
+    const volumes = await this.list(of, () => false, signal);
+    const others = volumes.filter(({ id, status }) => id !== used && volumeStateOf(status) !== 'going');
+    for (const { id } of others) await this.#delete(id, signal);
+  }
+
   /**
    * Deletes the disks of that name and description, and those that are `known`, and waits until they are gone. Says whether there were
    * any. Throws Aborted when that takes longer, and Internal for one that Cinder has failed to delete.
