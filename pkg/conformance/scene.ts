@@ -247,6 +247,8 @@ export class Scene {
       try {
         await this.#remove(subject);
         await this.#removeDoubles(subject);
+        // A driver that is being tried is not believed that it has deleted anything.
+        await this.requireGone(subject);
       } catch (err) {
         const { namespace, name, cluster } = subject;
         left.push(`VM of machine ${namespace}/${name} in cluster ${cluster}: ${messageOf(err)}`);

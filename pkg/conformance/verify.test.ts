@@ -684,6 +684,34 @@ describe('verification', () => {
   });
 
   test.concurrent.each([
+    { what: 'of one machine', methods: ['ListMachines'], hides: false, says: 'success, and VM sim:///' },
+    { what: 'where it lists nothing', methods: [], hides: false, says: 'success, and VM sim:///' },
+    {
+      what: 'that only a list shows',
+      methods: ['ListMachines'],
+      hides: true,
+      says: 'ListMachines still shows sim:///',
+    },
+  ] as const)('does not believe that a VM is gone: $what', async ({ methods, hides, says }) => {
+    let isDeleted = false;
+    const deviation: Deviation = (right) => ({
+      deleteMachine: () => {
+        isDeleted = true;
+        return Promise.resolve({});
+      },
+      getMachineStatus: async (request, context) =>
+        hides && isDeleted ? notFound : await right.getMachineStatus(request, context),
+    });
+    await using world = await new World(deviation, { methods: new Set(methods) }).start();
+    using verification = await Verification.begin({ ...world.options, lagMs: 100 }, never);
+
+    const [result] = await all(verify(verification, never, ['creation']));
+
+    expect(result?.outcome).toBe('passed');
+    expect(result?.left).toEqual([expect.stringContaining(says)]);
+  });
+
+  test.concurrent.each([
     { what: 'speaks another version', answer: { contractVersion: 'v9' }, why: /contract version "v9"; expected "v1"/ },
     { what: 'answers nothing', answer: {}, why: /contract version ""/ },
     { what: 'refuses', answer: internal, why: /Internal \(in a muddle\)/ },

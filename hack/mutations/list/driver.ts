@@ -346,6 +346,13 @@ export const DRIVER: readonly Mutation[] = [
     tests: ['pkg/conformance/verify.test.ts'],
   },
   {
+    file: 'pkg/conformance/scene.ts',
+    from: 'await this.requireGone(subject);',
+    to: '',
+    why: 'VMs of a driver whose DeleteMachine does nothing are left and not said.',
+    tests: ['pkg/conformance/verify.test.ts'],
+  },
+  {
     file: 'pkg/conformance/report.ts',
     from: "results.every(({ outcome, left }) => outcome !== 'failed' && left.length === 0)",
     to: "results.every(({ outcome }) => outcome !== 'failed')",
