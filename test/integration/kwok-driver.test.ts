@@ -10,9 +10,10 @@ import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import { NODE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Node, Pod } from '../../pkg/apis/wire.ts';
 import { isReady } from '../../pkg/controllers/machines/node-health.ts';
+import type { DriverCall } from '../../pkg/driver/driver.ts';
 import type { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
-import { callOf, classOf, connect as connectDriver, requestOf } from '../drivers/requests.ts';
+import { callOf as anyCallOf, classOf, connect as connectDriver, requestOf } from '../drivers/requests.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { startKwok } from '../env/kwok.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -21,8 +22,10 @@ import { grant } from './shipped-roles.ts';
 /** Built before any test's time begins. */
 await resolveProgram('kwok');
 
-const machineClass = { ...classOf('kwok', { capacity: { cpu: '2' }, nodeLabels: { pool: 'blue' } }) };
+/** Nodes, their class and their cluster are called by it: other tests have VMs of kwok on the same API server. */
 const prefix = `kwok-${Math.random().toString(36).slice(2, 8)}`;
+const machineClass = classOf(prefix, { capacity: { cpu: '2' }, nodeLabels: { pool: 'blue' } });
+const callOf = (): DriverCall => anyCallOf({ cluster: prefix });
 
 let cluster: Connection;
 let api: Api;
