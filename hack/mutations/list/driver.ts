@@ -410,6 +410,13 @@ export const DRIVER: readonly Mutation[] = [
   },
   {
     file: 'pkg/drivers/kwok/driver.ts',
+    from: 'if (node === undefined || node.metadata.deletionTimestamp !== undefined) {',
+    to: 'if (node === undefined) {',
+    why: 'A machine gets a VM that is about to vanish.',
+    tests: ['pkg/drivers/kwok/driver.test.ts'],
+  },
+  {
+    file: 'pkg/drivers/kwok/driver.ts',
     from: "(vm.cluster === '' || vm.cluster === call.cluster) && vm.className === name",
     to: 'vm.className === name',
     why: 'VMs of another cluster are listed, and deleted because they have no Machine here.',

@@ -19,12 +19,16 @@ function driven(...there: readonly Node[]): { driver: KwokDriver; client: Memory
 }
 
 /** The Node of a VM of machine `name` with UID `u-<name>`, unless told otherwise. */
-function nodeFor(name: string, change: { cluster?: string; uid?: string; className?: string } = {}): Node {
-  const { cluster = 'c-1', uid = `u-${name}`, className = machineClass.metadata.name } = change;
+function nodeFor(
+  name: string,
+  change: { cluster?: string; uid?: string; className?: string; isGoing?: boolean } = {},
+): Node {
+  const { cluster = 'c-1', uid = `u-${name}`, className = machineClass.metadata.name, isGoing = false } = change;
   const vm = { providerID: `kwok:///${name}/1`, cluster, namespace: 'shoot', className };
   const made = nodeOf({ ...vm, machineName: name, machineUID: uid }, machineClass, { capacity: {}, nodeLabels: {} });
   const identity = { uid: `node-${name}`, resourceVersion: '1', creationTimestamp: '' };
-  return { ...made, metadata: { ...made.metadata, ...identity } };
+  const end = isGoing ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
+  return { ...made, metadata: { ...made.metadata, ...identity, ...end } };
 }
 
 describe('the driver for kwok', () => {
@@ -45,6 +49,12 @@ describe('the driver for kwok', () => {
     { whose: 'this machine', node: nodeFor('m-1'), outcome: { providerID: 'kwok:///m-1/1' } },
     { whose: 'another UID', node: nodeFor('m-1', { uid: 'other' }), outcome: { code: 'AlreadyExists' } },
     { whose: 'another cluster', node: nodeFor('m-1', { cluster: 'c-2' }), outcome: { code: 'AlreadyExists' } },
+    { whose: 'this machine, and goes', node: nodeFor('m-1', { isGoing: true }), outcome: { code: 'Aborted' } },
+    {
+      whose: 'another UID, and goes',
+      node: nodeFor('m-1', { uid: 'other', isGoing: true }),
+      outcome: { code: 'Aborted' },
+    },
     { whose: 'nobody: it went meanwhile', node: undefined, outcome: { code: 'Aborted' } },
   ])('a name that is taken by $whose: $outcome', async ({ node, outcome }) => {
     const { driver, client } = driven(...(node === undefined ? [] : [node]));

@@ -149,10 +149,12 @@ export class KwokDriver implements Driver {
   /** The machine's VM, after its Node could not be made because there is one of that name. */
   async #existing(machine: MachineIdentity, signal: AbortSignal): Promise<TaggedVM> {
     const node = await this.#node(machine.name, signal);
-    const vm = node === undefined ? undefined : vmOf(node);
+    // One that goes is not given out, even where a finalizer holds it: its machine would have a VM that is about to vanish.
+    if (node === undefined || node.metadata.deletionTimestamp !== undefined) {
+      throw new DriverError('Aborted', `Node ${machine.name} is still being deleted`);
+    }
+    const vm = vmOf(node);
     if (vm !== undefined && isVMOf(vm, machine)) return vm;
-    const isGoing = node === undefined || node.metadata.deletionTimestamp !== undefined;
-    if (isGoing) throw new DriverError('Aborted', `Node ${machine.name} of an earlier machine is still being deleted`);
     throw new DriverError('AlreadyExists', `there is a Node ${machine.name}, which is not of this machine`);
   }
 
