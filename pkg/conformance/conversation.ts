@@ -1,4 +1,4 @@
-import { ClientError, createClient, Status, type CallOptions } from 'nice-grpc';
+import { ClientError, createClient, type CallOptions, type Status } from 'nice-grpc';
 
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import { DeadlineError, withDeadline } from '../clock/deadline.ts';
@@ -20,6 +20,7 @@ import {
   type ListMachinesResponse,
 } from '../driver/grpc/gen/machine/driver/v1/driver.ts';
 import { CONTRACT_VERSION, toCall, toClassRequest, toMachineRequest, toVolumeSpec } from '../driver/grpc/messages.ts';
+import { statusText } from '../driver/grpc/transport-error.ts';
 import { silentLogger } from '../log/logger.ts';
 import type { SecretData, VerifyOptions } from './options.ts';
 import { answerText, Violation } from './violation.ts';
@@ -56,9 +57,9 @@ export interface Sent {
 export class NoAnswer extends Violation {
   readonly status: Status;
 
-  constructor(method: string, { code, details }: ClientError) {
-    super(`${method} ended with gRPC status ${Status[code]}${details === '' ? '' : ` (${details})`}`, 'an answer');
-    this.status = code;
+  constructor(method: string, err: ClientError) {
+    super(`${method} was not answered: ${statusText(err)}`, 'an answer');
+    this.status = err.code;
   }
 }
 
@@ -76,10 +77,12 @@ export class Conversation {
   #latest = '';
   /** Method of a call that was given up, as long as none followed. */
   #givenUp = '';
+  /** How often a connection that was watched was lost. */
+  #losses = 0;
 
   constructor(options: VerifyOptions) {
     this.#options = options;
-    this.#connection = new DriverConnection(options.address, silentLogger, () => undefined);
+    this.#connection = new DriverConnection(options.address, silentLogger, () => this.#losses++);
     this.#client = createClient(DriverServiceDefinition, this.#connection.channel);
   }
 
@@ -108,6 +111,13 @@ export class Conversation {
 
   close(): void {
     this.#connection.close();
+  }
+
+  /** Watches the connection of now. Returns whether it was lost since, as it is when the process at its other end has ended. */
+  watch(): () => boolean {
+    const before = this.#losses;
+    this.#connection.watch();
+    return () => this.#losses > before;
   }
 
   /** Who the driver is. Waits a moment for one that is being started. */
@@ -227,7 +237,7 @@ export class Conversation {
     } catch (err) {
       if (signal.aborted) this.#givenUp = method;
       signal.throwIfAborted();
-      this.#latest = `${method} was not answered: ${messageOf(err)}`;
+      this.#latest = `${method} was not answered: ${err instanceof ClientError ? statusText(err) : messageOf(err)}`;
       if (err instanceof DeadlineError)
         throw new Late(
           `${method} neither answered nor gave up, although its time of ${timeoutMs} ms had passed`,

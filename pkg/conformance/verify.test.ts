@@ -672,6 +672,18 @@ describe('verification', () => {
     );
   });
 
+  test.concurrent('proves nothing by a restart that has not ended the driver', async () => {
+    await using world = await new World(() => ({})).start();
+    using verification = await Verification.begin({ ...world.options, restart: () => Promise.resolve() }, never);
+    const names = RULES.map(({ name }) => name).filter((name) => name.startsWith('restart'));
+
+    const results = await all(verify(verification, never, names));
+
+    const says = '--restart-command did not end the driver: its connection was never lost; expected that it ends it';
+    expect(failedOf(results)).toEqual(names.map((name) => `${name}: ${says}`));
+    expect(world.cloud.all()).toEqual([]);
+  });
+
   test.concurrent('tells what it could not remove', async () => {
     await using world = await new World(() => ({ deleteMachine: () => Promise.resolve(internal) })).start();
     using verification = await Verification.begin(world.options, never);
@@ -709,6 +721,15 @@ describe('verification', () => {
 
     expect(result?.outcome).toBe('passed');
     expect(result?.left).toEqual([expect.stringContaining(says)]);
+  });
+
+  test.concurrent('says in words that there is no driver', async () => {
+    await using world = await new World(() => ({})).start();
+    await world.stop();
+
+    await expect(Verification.begin(world.options, never)).rejects.toThrow(
+      /^it does not answer: GetCapabilities was not answered: no such socket; expected an answer$/,
+    );
   });
 
   test.concurrent.each([

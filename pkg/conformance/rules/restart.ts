@@ -59,13 +59,15 @@ export const RESTART: readonly Rule[] = [
 /** Pause between two attempts to reach a driver that is being started. */
 const AGAIN_MS = 100;
 
-/** Resolves when the driver answers again. */
+/** Resolves when the driver answers again. Throws Violation where it has never ended: then nothing was outlived. */
 async function restart({ options, talk, signal }: Scene): Promise<void> {
+  await talk.capabilities(signal);
+  const isLost = talk.watch();
   await options.restart?.(signal);
   for (;;) {
     try {
       await talk.capabilities(signal);
-      return;
+      break;
     } catch (err) {
       if (!(err instanceof Violation) || signal.aborted) {
         throw new Violation('the driver did not answer after --restart-command', 'that it serves again', {
@@ -75,4 +77,6 @@ async function restart({ options, talk, signal }: Scene): Promise<void> {
     }
     await options.clock.sleep(AGAIN_MS, signal);
   }
+  if (!isLost())
+    throw new Violation('--restart-command did not end the driver: its connection was never lost', 'that it ends it');
 }
