@@ -8,7 +8,7 @@ import type { Loss } from './lossy-proxy.ts';
 import { LOSSY_REGION } from './seed.ts';
 
 /** So long a request for a server may go unanswered here and still make one. */
-const ANSWER_MS = 4_000;
+const ANSWER_MS = 12_000;
 const isForServer = (method: string, path: string): boolean => method === 'POST' && path.endsWith('/servers');
 
 /** Creation and deletion, broken off at each request that changes something: by a lost answer, and by a driver that is another one after. */
@@ -30,8 +30,8 @@ export function describeLostAnswers(bed: Bed): void {
     proxy.begin();
     return changes;
   };
-  const createOnce = async (name: string): Promise<void> => {
-    await using driver = newDriver({ answerMs: ANSWER_MS });
+  const createOnce = async (name: string, answerMs = ANSWER_MS): Promise<void> => {
+    await using driver = newDriver({ answerMs });
     await driver.createMachine(request(name), callOf());
   };
   const removeOnce = async (name: string): Promise<void> => {
@@ -49,7 +49,7 @@ export function describeLostAnswers(bed: Bed): void {
 
   describe('whose answers are lost', () => {
     test('a machine gets one server, one port and one floating IP wherever its creation, and leaves none wherever its deletion breaks off', async () => {
-      const changes = await losing(Infinity, async () => await createOnce('m-0'));
+      const changes = await losing(Infinity, async () => await createOnce('m-0', 120_000));
       expect(changes).toBeGreaterThan(4);
       const names = Array.from({ length: changes + 1 }, (_, number) => `m-${number}`);
       for (const [number, name] of names.entries()) {

@@ -18,6 +18,8 @@ interface Row {
 
 /** Types beside Cinder's default (machinist_bed/disks.py). */
 const TYPES = ['ssd', 'slow', 'broken', 'stuck'];
+/** So long a request for a volume may go unanswered here and still make one. */
+const ANSWER_MS = 20_000;
 const NOTHING = { servers: [], ports: [], floatingIPs: [], volumes: [] };
 /** More than the project's quota of volumes, and less than the backend has room for. */
 const QUOTA_GB = 500;
@@ -152,7 +154,7 @@ export function describeVolumes(bed: Bed): void {
       ]);
       await first.close();
 
-      await using second = newDriver();
+      await using second = newDriver({ answerMs: ANSWER_MS });
       await create(second, request('m-1', 'ssd'));
       // Cinder refuses to delete what it is making.
       await remove(second, request('m-2', 'slow'));
@@ -164,7 +166,8 @@ export function describeVolumes(bed: Bed): void {
       expect(await everything()).toEqual(NOTHING);
     });
 
-    test('has one when a request for another one arrives late', async () => {
+    /** A creation whose request for a volume is under way when it is given up; it arrives when there is another one, or is told to. */
+    const begunLate = async () => {
       const { proxy } = bed;
       const change = { region: LOSSY_REGION, rootDiskSize: 3, rootDiskType: 'ssd' };
       const request = requestFor(bed, 'm-1', change, { secret: proxy.secret });
@@ -185,12 +188,30 @@ export function describeVolumes(bed: Bed): void {
         eventually(() => asked === 1, SELDOM).then(() => given.abort(new Error('given up'))),
       ]);
       await first.close();
+      return { request, arrival, asked: () => asked };
+    };
 
-      await using second = newDriver();
+    test('has one when a request for another one arrives late', async () => {
+      const { request, asked } = await begunLate();
+
+      await using second = newDriver({ answerMs: ANSWER_MS });
       await create(second, request);
 
-      expect(asked).toBe(2);
+      expect(asked()).toBe(2);
       await eventually(async () => expect(await volumesOf(bed)).toMatchObject([{ status: 'in-use' }]), SELDOM);
+    });
+
+    test('has none when its request arrives while it is deleted', async () => {
+      const { request, arrival } = await begunLate();
+
+      await using second = newDriver();
+      await expect(second.deleteMachine(request, callOf())).rejects.toMatchObject({ code: 'Aborted' });
+      arrival.resolve();
+      await eventually(async () => expect(await volumesOf(bed)).toHaveLength(1), SELDOM);
+      await using third = newDriver({ answerMs: ANSWER_MS });
+      await remove(third, request);
+
+      expect(await everything()).toEqual(NOTHING);
     });
 
     test('says why Cinder makes none, with the member of the class, and leaves nothing', async () => {

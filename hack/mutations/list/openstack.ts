@@ -60,4 +60,25 @@ export const OPENSTACK: readonly Mutation[] = [
     why: 'A volume that Cinder will not delete is asked to go for ever, and nobody is told who can help.',
     tests: ['pkg/drivers/openstack/volume.test.ts'],
   },
+  {
+    file: 'pkg/drivers/openstack/intent.ts',
+    from: 'return nowMs - atMs <= Math.min(LONGEST_READY_MS, answerMs / 2);',
+    to: 'return true;',
+    why: 'A server is asked for when the mark is nearly over: the next one who looks asks for a second.',
+    tests: ['pkg/drivers/openstack/unanswered.test.ts'],
+  },
+  {
+    file: 'pkg/drivers/openstack/creation.ts',
+    from: "    const answer = await this.#send('making the root disk', mark,",
+    to: "    await this.#ports.unmark(mark, signal);\n    const answer = await this.#send('making the root disk', mark,",
+    why: 'A machine is deleted while its root disk may still appear, which nobody looks for any more.',
+    tests: ['pkg/drivers/openstack/unanswered.test.ts'],
+  },
+  {
+    file: 'pkg/drivers/openstack/deletion.ts',
+    from: 'if (!hasDisk && !(await cloud.volumes.isOffered(signal))) return [];',
+    to: 'if (!hasDisk) return [];',
+    why: 'A class that loses the type of its disks leaves those that there are.',
+    tests: ['pkg/drivers/openstack/unanswered.test.ts'],
+  },
 ];

@@ -32,10 +32,7 @@ const NAMES: Readonly<Record<ServiceType, readonly string[]>> = {
 
 /** The public address of a service in a region. Throws InvalidArgument that says which regions there are. */
 export function endpointOf(catalog: readonly CatalogEntry[], type: ServiceType, region: string): string {
-  const endpoints = catalog
-    .filter((entry) => NAMES[type].includes(entry.type))
-    .flatMap((entry) => entry.endpoints)
-    .filter((endpoint) => endpoint.interface === 'public');
+  const endpoints = publicEndpoints(catalog, type);
   const found = endpoints.find((endpoint) => regionOf(endpoint) === region);
   if (found === undefined) {
     const regions = [...new Set(endpoints.map(regionOf))].toSorted().join(', ');
@@ -50,6 +47,11 @@ export function endpointOf(catalog: readonly CatalogEntry[], type: ServiceType, 
   return VERSIONS[type].isThere.test(url) ? url : `${url}${VERSIONS[type].path}`;
 }
 
+/** Whether a region has the service. */
+export function isOffered(catalog: readonly CatalogEntry[], type: ServiceType, region: string): boolean {
+  return publicEndpoints(catalog, type).some((endpoint) => regionOf(endpoint) === region);
+}
+
 /** Addresses of a service that is only asked whether it answers; empty when the catalog does not tell. */
 export function addressesOf(catalog: readonly CatalogEntry[], type: string, region: string): readonly string[] {
   return catalog
@@ -57,6 +59,13 @@ export function addressesOf(catalog: readonly CatalogEntry[], type: string, regi
     .flatMap((entry) => entry.endpoints)
     .filter((endpoint) => endpoint.interface === 'public' && regionOf(endpoint) === region)
     .map(({ url }) => url);
+}
+
+function publicEndpoints(catalog: readonly CatalogEntry[], type: ServiceType): CatalogEntry['endpoints'] {
+  return catalog
+    .filter((entry) => NAMES[type].includes(entry.type))
+    .flatMap((entry) => entry.endpoints)
+    .filter((endpoint) => endpoint.interface === 'public');
 }
 
 function regionOf({ region, region_id: id }: CatalogEntry['endpoints'][number]): string {

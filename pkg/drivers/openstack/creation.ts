@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-
 import { shortText } from '../../apis/short-text.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { DriverCall } from '../../driver/driver.ts';
@@ -11,11 +9,12 @@ import type { Cloud } from './cloud.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
 import { clusterTagOf, isMadeFor, isMarked, isServerOf, metadataOf } from './ownership.ts';
-import { Ports } from './ports.ts';
+import { type Mark, Ports } from './ports.ts';
 import { marksIn, type OpenStackSpec } from './provider-spec.ts';
 import { addressesOf, type Server, serverBody, type ServerState, stateOf, survivorOf } from './server.ts';
 import { unavailable } from './service-client.ts';
 import type { OpenStackSettings } from './settings.ts';
+import { refusalOf, type Volume, type WantedVolume } from './volume.ts';
 
 /** What a server is made for and with. */
 export interface CreationParts {
@@ -41,8 +40,10 @@ const LONGEST_FAULT = 400;
  *
  * 1. A server that is there is taken. Of several that were made for this machine one stays; builds that failed are removed.
  * 2. A port for each network. They are made once: their description says for whom.
- * 3. The first port is marked: from now on there may be a server.
- * 4. One request for a server. No answer: nothing is asked for again until none can appear any more, or it has appeared.
+ * 3. The first port is marked: from now on there may be a root disk, which is asked for and waited for; then it is marked anew, for the
+ *    server. Whoever has marked it looks once more for a server that somebody else made meanwhile.
+ * 4. One request for a server, while the mark is young. No answer: nothing is asked for again until none can appear any more, or it has
+ *    appeared.
  * 5. It is waited for until it runs. A build that fails is removed, and its fault says why.
  *
  * What fails in between is taken back where that is certain to be right.
@@ -66,8 +67,10 @@ export class Creation {
     const known = await this.#usable(signal);
     const leftMs = this.#ports.leftMs(known);
     if (leftMs > 0) throw stillUnknown(leftMs);
-    const id = await this.#make(known, call);
+    const { id, volumeID } = await this.#make(known, call);
     this.#parts.log.info({ machine: this.#name(), server: id }, 'asked for a server');
+    // Not before: it takes time that the mark of the port is limited to.
+    if (volumeID !== undefined) await this.#removeOtherDisks(volumeID, signal);
     return await this.#settle(id, undefined, call);
   }
 
@@ -121,15 +124,17 @@ export class Creation {
     return usable;
   }
 
-  async #make(known: readonly Port[], { signal, timeoutMs }: DriverCall): Promise<string> {
+  async #make(
+    known: readonly Port[],
+    { signal, timeoutMs }: DriverCall,
+  ): Promise<{ readonly id: string; readonly volumeID: string | undefined }> {
     const { spec, machine } = this.#parts;
     try {
       const parts = await this.#resolve(signal);
       const ports = await this.#ports.ensure(spec, known, signal);
-      const volumeID = await this.#rootDisk(parts.imageID, waitMsOf(timeoutMs), signal);
-      const by = randomUUID();
-      await this.#ports.mark(ports, by, signal);
-      if (volumeID !== undefined) await this.#removeOtherDisks(volumeID, signal);
+      const volumeID = await this.#rootDisk(ports, parts.imageID, waitMsOf(timeoutMs), signal);
+      const mark = await this.#ports.mark(ports, signal);
+      await this.#requireNone(mark, signal);
       const portIDs = ports.map(({ id }) => id);
       const body = serverBody(spec, {
         ...parts,
@@ -138,8 +143,7 @@ export class Creation {
         volumeID,
         ...(await this.#identity(signal)),
       });
-      const [{ id }] = ports;
-      return await this.#ask(body, id, signal);
+      return { id: await this.#ask(body, mark, signal), volumeID };
     } catch (err) {
       if (isCertainlyNone(err)) await this.#takeBack('unmarked', signal);
       throw err;
@@ -159,7 +163,21 @@ export class Creation {
     return { flavorID, imageID };
   }
 
-  async #rootDisk(imageID: string, waitMs: number, signal: AbortSignal): Promise<string | undefined> {
+  /** Another process may have made the server, and taken its mark back, since we looked. */
+  async #requireNone(mark: Mark, signal: AbortSignal): Promise<void> {
+    const { cloud, machine } = this.#parts;
+    const named = await cloud.compute.serversNamed(machine.name, signal);
+    if (!named.some((server) => isMadeFor(server, machine) && this.#stateOf(server) !== 'gone')) return;
+    await this.#ports.unmark(mark, signal);
+    throw new DriverError('Aborted', 'another process has made the server of this machine');
+  }
+
+  async #rootDisk(
+    ports: readonly [Port, ...Port[]],
+    imageID: string,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     const { cloud, machine, spec, className } = this.#parts;
     const { rootDiskSize: size, rootDiskType: type, availabilityZone } = spec;
     if (size === undefined || type === undefined) return undefined;
@@ -167,10 +185,33 @@ export class Creation {
     const metadata = metadataOf(machine, className, spec.tags);
     const { name } = machine;
     const wanted = { name, size, type, availabilityZone, imageID, description, metadata };
-    return await cloud.volumes.ensure(wanted, waitMs, signal);
+    const volume = (await cloud.volumes.find(wanted, signal)) ?? (await this.#askForDisk(wanted, ports, signal));
+    return await cloud.volumes.untilUsable(volume, wanted, waitMs, signal);
   }
 
-  /** Only who has marked the port goes on with its disk. One that stays all the same goes with the machine. */
+  /** The request for the disk. While it is not answered the mark holds whoever makes or deletes the machine: the disk may still appear. */
+  async #askForDisk(wanted: WantedVolume, ports: readonly [Port, ...Port[]], signal: AbortSignal): Promise<Volume> {
+    const { cloud } = this.#parts;
+    const mark = await this.#ports.mark(ports, signal);
+    const answer = await this.#send('making the root disk', mark, () => cloud.volumes.create(wanted, signal), signal);
+    if (answer.status <= 500) await this.#ports.unmark(mark, signal); // see #ask
+    if (answer.status >= 300) throw refusalOf(answer);
+    return (answer.body as { volume: Volume }).volume;
+  }
+
+  /** Sends what may make something although it is not answered. The mark is left where that may be. */
+  async #send(what: string, mark: Mark, request: () => Promise<Answer>, signal: AbortSignal): Promise<Answer> {
+    await this.#ports.requireFresh(mark, what, signal);
+    try {
+      return await request();
+    } catch (err) {
+      if (!(err instanceof NoAnswerError)) throw err;
+      if (!err.wasSent) await this.#ports.unmark(mark, signal);
+      throw unavailable(what, err);
+    }
+  }
+
+  /** Only who has marked the port has made a server with its disk. One that stays all the same goes with the machine. */
   async #removeOtherDisks(used: string, signal: AbortSignal): Promise<void> {
     const { cloud, machine, log } = this.#parts;
     const of = { name: machine.name, description: ownerText(machine) };
@@ -190,26 +231,20 @@ export class Creation {
   }
 
   /** The request for the server. What is thrown leaves the mark where a server may have been made. */
-  async #ask(body: object, portID: string, signal: AbortSignal): Promise<string> {
+  async #ask(body: object, mark: Mark, signal: AbortSignal): Promise<string> {
     const { cloud, machine } = this.#parts;
     const what = 'making the server';
-    const answer = await cloud.compute.create(body, signal).catch((err: unknown) => err);
-    if (answer instanceof NoAnswerError && answer.wasSent) throw unavailable(what, answer);
-    if (answer instanceof NoAnswerError) {
-      await this.#ports.unmark(portID, signal);
-      throw unavailable(what, answer);
-    }
-    if (answer instanceof Error) throw answer;
-    const { status, body: made } = answer as Answer;
+    const answer = await this.#send(what, mark, () => cloud.compute.create(body, signal), signal);
+    const { status, body: made } = answer;
     if (status === 202) {
-      await this.#ports.unmark(portID, signal); // it shows in every list from now on
+      await this.#ports.unmark(mark, signal); // it shows in every list from now on
       return (made as { server: { id: string } }).server.id;
     }
     // 500 is Nova's own, and the request is over; other 5xx come from what stands in front of it, and Nova may work on.
-    if (status > 500) throw this.#refusal(answer as Answer, what);
+    if (status > 500) throw this.#refusal(answer, what);
     const found = status === 500 ? await cloud.compute.serversNamed(machine.name, signal) : [];
-    if (!found.some((server) => isMadeFor(server, machine))) await this.#ports.unmark(portID, signal);
-    throw this.#refusal(answer as Answer, what);
+    if (!found.some((server) => isMadeFor(server, machine))) await this.#ports.unmark(mark, signal);
+    throw this.#refusal(answer, what);
   }
 
   /** A refusal repeats what it was sent; user data is nobody's business. */
@@ -301,7 +336,7 @@ function stillUnknown(leftMs: number): DriverError {
   const seconds = Math.ceil(leftMs / 1_000);
   return new DriverError(
     'Unavailable',
-    `a request for the server was not answered; none can appear any more in ${seconds} s`,
+    `a request for the server or its root disk was not answered; none can appear any more in ${seconds} s`,
   );
 }
 

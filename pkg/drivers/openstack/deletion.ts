@@ -12,7 +12,7 @@ import { isMadeFor, ownerOf } from './ownership.ts';
 import { Ports } from './ports.ts';
 import { type Server, stateOf } from './server.ts';
 import type { OpenStackSettings } from './settings.ts';
-import type { Volume } from './volume.ts';
+import type { DiskOwner, Volume } from './volume.ts';
 
 /** What is deleted, and with what. */
 export interface DeletionParts {
@@ -22,7 +22,7 @@ export interface DeletionParts {
   readonly servers: readonly Server[];
   /** The two tags of an earlier provider's ports. */
   readonly marks: readonly string[];
-  /** Whether the class has disks of their own. */
+  /** Whether the class has disks of their own. It may have lost them since a disk was made. */
   readonly hasDisk: boolean;
   readonly settings: OpenStackSettings;
   readonly clock: Clock;
@@ -51,7 +51,7 @@ export async function deleteServers(parts: DeletionParts, call: DriverCall): Pro
     const seconds = Math.ceil(leftMs / 1_000);
     throw new DriverError(
       'Aborted',
-      `a request for the server was not answered: one may appear in the next ${seconds} s`,
+      `a request for the server or its root disk was not answered: one may appear in the next ${seconds} s`,
     );
   }
   const disks = await disksOfEarlierProvider(parts, machine, servers, call.signal);
@@ -127,29 +127,54 @@ async function removePorts(
  * what they are attached to. They stay when the server goes.
  */
 async function disksOfEarlierProvider(
-  { cloud, hasDisk }: DeletionParts,
+  parts: DeletionParts,
   machine: MachineIdentity,
   servers: readonly Server[],
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   const earlier = new Set(servers.filter((server) => !isMadeFor(server, machine)).map(({ id }) => id));
-  if (!hasDisk || earlier.size === 0) return new Set();
+  if (earlier.size === 0) return new Set();
   const isOurs = ({ attachments = [] }: Volume): boolean =>
     attachments.some(({ server_id: id = '' }) => earlier.has(id));
-  const disks = await cloud.volumes.list({ name: machine.name, description: ownerText(machine) }, isOurs, signal);
+  const disks = await listDisks(parts, machine, isOurs, signal);
   return new Set(disks.map(({ id }) => id));
+}
+
+/**
+ * The disks of a machine, whatever its class says by now. Where the class has none, what a Cinder does not tell holds no deletion: a cloud
+ * without working volumes gets rid of its servers all the same.
+ */
+async function listDisks(
+  { cloud, hasDisk, log }: DeletionParts,
+  machine: MachineIdentity,
+  isOurs: (volume: Volume) => boolean,
+  signal: AbortSignal,
+): Promise<readonly Volume[]> {
+  if (!hasDisk && !(await cloud.volumes.isOffered(signal))) return [];
+  try {
+    return await cloud.volumes.list(diskOwnerOf(machine), isOurs, signal);
+  } catch (err) {
+    if (hasDisk || !(err instanceof DriverError)) throw err;
+    const fields = { machine: `${machine.namespace}/${machine.name}`, err };
+    log.warn(fields, 'could not look for a root disk of a machine whose class has none');
+    return [];
+  }
+}
+
+function diskOwnerOf(machine: MachineIdentity): DiskOwner {
+  return { name: machine.name, description: ownerText(machine) };
 }
 
 /** Says whether there were any. */
 async function removeDisks(
-  { cloud, clock, hasDisk }: DeletionParts,
+  parts: DeletionParts,
   machine: MachineIdentity,
   known: ReadonlySet<string>,
   endMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (!hasDisk) return false;
-  const of = { name: machine.name, description: ownerText(machine) };
-  const hadAny = await cloud.volumes.remove(of, known, endMs - clock.monotonicMs(), signal);
-  return hadAny || known.size > 0;
+  const { cloud, clock } = parts;
+  const present = await listDisks(parts, machine, ({ id }) => known.has(id), signal);
+  if (present.length > 0) await cloud.volumes.remove(diskOwnerOf(machine), known, endMs - clock.monotonicMs(), signal);
+  return present.length > 0 || known.size > 0;
 }

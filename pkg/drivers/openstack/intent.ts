@@ -3,7 +3,7 @@ import type { MachineIdentity } from '../machine-identity.ts';
 /*
  * Nova has no token that makes a repeated creation harmless. So the port that a server is made with is made first, and its description
  * says for whom, and from when on there may be a server: the request for it is only sent after that was written. Whoever comes next, in
- * this process or another, reads it there.
+ * this process or another, reads it there. Cinder has no such token either: a root disk is asked for in the same way.
  */
 const OWN = 'machinist ';
 
@@ -11,7 +11,7 @@ const OWN = 'machinist ';
 export interface Intent {
   /** For whom the port is; equal texts are the same machine. */
   readonly owner: string;
-  /** When a server was about to be asked for, in ms since the epoch, and by whom; undefined: none was. */
+  /** When a server or its root disk was about to be asked for, in ms since the epoch, and by whom; undefined: none was. */
   readonly sent: { readonly atMs: number; readonly by: string } | undefined;
 }
 
@@ -31,6 +31,14 @@ export function parseIntent(description: string): Intent | undefined {
   if (!description.startsWith(OWN)) return undefined;
   const [, owner = description, atMs, by] = /^(.*) sent=(\d+) by=(\S+)$/.exec(description) ?? [];
   return { owner, sent: atMs === undefined || by === undefined ? undefined : { atMs: Number(atMs), by } };
+}
+
+/** After so long it is not asked any more: what is not answered, which takes up to 90 s, must be over before the mark is. */
+const LONGEST_READY_MS = 20_000;
+
+/** Whether a mark of that time still holds everybody else for long enough that its request may be sent. */
+export function mayStillAsk(atMs: number, nowMs: number, answerMs: number): boolean {
+  return nowMs - atMs <= Math.min(LONGEST_READY_MS, answerMs / 2);
 }
 
 /** How long a server that was asked for may still appear, so that no other one may be asked for: 0 when it may. */

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
+
 import type { Clock } from '../../clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { errorOf, NoAnswerError } from './answer.ts';
 import type { Cloud } from './cloud.ts';
-import { intentText, leftMsOf, ownerText, parseIntent } from './intent.ts';
+import { intentText, leftMsOf, mayStillAsk, ownerText, parseIntent } from './intent.ts';
 import type { Port, WantedPort } from './network.ts';
 import { marksIn, type OpenStackSpec, type WantedNetwork } from './provider-spec.ts';
 import { unavailable } from './service-client.ts';
@@ -13,8 +15,15 @@ export interface PortsParts {
   readonly cloud: Cloud;
   readonly machine: MachineIdentity;
   readonly clock: Clock;
-  /** How long a request for a server may go unanswered and still make one. */
+  /** How long a request for a server or its disk may go unanswered and still make one. */
   readonly answerMs: number;
+}
+
+/** What this process has written to a port: from when on there may be a server or disk. */
+export interface Mark {
+  readonly portID: string;
+  readonly atMs: number;
+  readonly by: string;
 }
 
 /** A port that somebody else writes to at the same time is read again so often. */
@@ -80,25 +89,38 @@ export class Ports {
   }
 
   /**
-   * Writes to the first port that a server is asked for from now on. Throws Aborted when somebody else has done so: of two processes
+   * Writes to the first port that a server, or its disk, is asked for from now on. Throws Aborted when somebody else has done so: of two processes
    * that work on one machine, each writes before it looks, so that at least one of them sees the other.
    */
-  async mark(ports: readonly [Port, ...Port[]], by: string, signal: AbortSignal): Promise<void> {
+  async mark(ports: readonly [Port, ...Port[]], signal: AbortSignal): Promise<Mark> {
     const { cloud, clock } = this.#parts;
     const [{ id }] = ports;
-    await this.#describe(id, intentText({ owner: this.#owner, sent: { atMs: clock.now(), by } }), signal);
+    const mark = { portID: id, atMs: clock.now(), by: randomUUID() };
+    await this.#describe(id, intentText({ owner: this.#owner, sent: mark }), signal);
     const others = (await this.list(signal)).filter((port) => !ports.some((own) => own.id === port.id));
     if (this.leftMs(others) > 0) {
-      await this.unmark(id, signal);
+      await this.unmark(mark, signal);
       throw new DriverError('Aborted', 'another process is making the server of this machine');
     }
     // Whoever made these will not find them when it is to mark them.
     for (const other of others) if (other.device_id === '') await cloud.network.deletePort(other.id, signal);
+    return mark;
   }
 
   /** Takes our mark back: the answer is known. Nobody else writes over a mark, so that nothing has to be compared. */
-  async unmark(id: string, signal: AbortSignal): Promise<void> {
-    await this.#write({ id }, this.#owner, signal);
+  async unmark({ portID }: Mark, signal: AbortSignal): Promise<void> {
+    await this.#write({ id: portID }, this.#owner, signal);
+  }
+
+  /** Throws Unavailable, and takes the mark back, when it is too old for a request that may go unanswered. */
+  async requireFresh(mark: Mark, what: string, signal: AbortSignal): Promise<void> {
+    const { clock, answerMs } = this.#parts;
+    if (mayStillAsk(mark.atMs, clock.now(), answerMs)) return;
+    // One that has ended may have been written over.
+    const port = (await this.list(signal)).find(({ id }) => id === mark.portID);
+    const isOurs = port !== undefined && parseIntent(port.description)?.sent?.by === mark.by;
+    if (isOurs) await this.#write(port, this.#owner, signal);
+    throw new DriverError('Unavailable', `${what}: not asked for, because the cloud took too long to get ready for it`);
   }
 
   async #describe(id: string, description: string, signal: AbortSignal): Promise<void> {

@@ -16,6 +16,11 @@ export class ServiceClient {
     this.region = region;
   }
 
+  /** Whether the region has the service. */
+  async isOffered(signal: AbortSignal): Promise<boolean> {
+    return await this.#session.offers(this.#service, this.region, signal);
+  }
+
   /** The answer, whatever it says; no answer is a NoAnswerError. */
   async raw(
     method: HttpRequest['method'],

@@ -3,7 +3,7 @@ import { fromTimestamp } from '../../clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
 import { abortable, SHARED_MS } from './abortable.ts';
 import { type Answer, errorOf, NoAnswerError, retryAfterMsOf } from './answer.ts';
-import { addressesOf, type CatalogEntry, endpointOf, type ServiceType } from './catalog.ts';
+import { addressesOf, type CatalogEntry, endpointOf, isOffered, type ServiceType } from './catalog.ts';
 import type { Credentials } from './credentials.ts';
 import { HttpClient, type HttpRequest } from './http.ts';
 
@@ -62,6 +62,12 @@ export class Session {
       else if (outcome instanceof NoAnswerError) throw outcome;
       else return outcome;
     }
+  }
+
+  /** Whether the catalog has a service in a region. */
+  async offers(service: ServiceType, region: string, signal: AbortSignal): Promise<boolean> {
+    const { catalog } = await this.#currentToken(signal);
+    return isOffered(catalog, service, region);
   }
 
   /** Whether Keystone and Placement answer: without either, Nova's scheduler finds no host and does not say why. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
-import { type Answer, codeOfFault, errorOf, NoAnswerError, wordsOf } from './answer.ts';
-import { ServiceClient, unavailable } from './service-client.ts';
+import { type Answer, codeOfFault, errorOf, wordsOf } from './answer.ts';
+import { ServiceClient } from './service-client.ts';
 import type { Session } from './session.ts';
 
 /** A volume of Cinder, as much of it as is looked at. */
@@ -56,12 +56,21 @@ export class Volumes {
     this.#clock = clock;
   }
 
-  /** The disk of that name and description, made if there is none, once it can be used. Throws Aborted when that takes longer. */
-  async ensure(wanted: WantedVolume, waitMs: number, signal: AbortSignal): Promise<string> {
+  /** Whether the cloud has Cinder in this region. */
+  async isOffered(signal: AbortSignal): Promise<boolean> {
+    return await this.#client.isOffered(signal);
+  }
+
+  /** A disk of that name and description that is there or being made. */
+  async find(of: DiskOwner, signal: AbortSignal): Promise<Volume | undefined> {
+    const own = await this.list(of, () => false, signal);
+    return own.find(({ status }) => volumeStateOf(status) !== 'going');
+  }
+
+  /** The ID of a disk once it can be used. Throws Aborted when that takes longer. */
+  async untilUsable(asked: Volume, wanted: WantedVolume, waitMs: number, signal: AbortSignal): Promise<string> {
     const endMs = this.#clock.monotonicMs() + waitMs;
-    const own = await this.list(wanted, () => false, signal);
-    let volume = own.find(({ status }) => volumeStateOf(status) !== 'going') ?? (await this.#create(wanted, signal));
-    for (;;) {
+    for (let volume = asked; ;) {
       const { id, status } = volume;
       const state = volumeStateOf(status);
       if (state === 'usable' && isAsWanted(volume, wanted)) return id;
@@ -133,10 +142,11 @@ export class Volumes {
     }
   }
 
-  async #create(
+  /** The answer, whatever it says. */
+  async create(
     { name, size, type, availabilityZone, imageID, description, metadata }: WantedVolume,
     signal: AbortSignal,
-  ): Promise<Volume> {
+  ): Promise<Answer> {
     const volume = {
       name,
       size,
@@ -146,11 +156,7 @@ export class Volumes {
       description,
       metadata,
     };
-    const answer = await this.#client.raw('POST', '/volumes', signal, { body: { volume } }).catch((err: unknown) => {
-      throw err instanceof NoAnswerError ? unavailable('making the root disk', err) : err;
-    });
-    if (answer.status >= 300) throw refusalOf(answer);
-    return (answer.body as { volume: Volume }).volume;
+    return await this.#client.raw('POST', '/volumes', signal, { body: { volume } });
   }
 
   /** Why a volume could not be made: Cinder tells its reasons to those who ask for them. */

@@ -1,0 +1,274 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { callOf } from '../../../test/drivers/requests.ts';
+import { DriverError } from '../../driver/error.ts';
+import { silentLogger } from '../../log/logger.ts';
+import type { MachineIdentity } from '../machine-identity.ts';
+import { type Answer, NoAnswerError } from './answer.ts';
+import type { Cloud } from './cloud.ts';
+import { Creation } from './creation.ts';
+import { deleteServers } from './deletion.ts';
+import { ownerText } from './intent.ts';
+import type { Port } from './network.ts';
+import { metadataOf } from './ownership.ts';
+import { parseProviderSpec } from './provider-spec.ts';
+import type { Server } from './server.ts';
+import { DEFAULT_SETTINGS } from './settings.ts';
+import type { DiskOwner, Volume } from './volume.ts';
+
+const machine: MachineIdentity = { cluster: 'c-1', namespace: 'shoot', name: 'm-1', uid: 'u-1', providerID: undefined };
+const owner = ownerText(machine);
+const TAGS = { 'kubernetes.io-cluster-x': '1', 'kubernetes.io-role-worker': '1' };
+const spec = parseProviderSpec({
+  apiVersion: 'openstack.machine.gardener.cloud/v1alpha1',
+  kind: 'MachineProviderConfig',
+  spec: {
+    imageID: 'i-1',
+    region: 'r',
+    availabilityZone: 'z',
+    flavorName: 'f',
+    keyName: 'k',
+    tags: TAGS,
+    networkID: 'n-1',
+    podNetworkCIDRs: ['10.0.0.0/8'],
+    rootDiskSize: 3,
+    rootDiskType: 'ssd',
+  },
+});
+
+function volume(id: string): Volume {
+  return { id, name: 'm-1', status: 'available', description: owner, size: 3 };
+}
+
+/** The driver's view of a cloud that takes its time, and loses answers. */
+class Scene {
+  readonly clock = new FakeClock();
+  readonly asked: string[] = [];
+  ports: Port[] = [];
+  volumes: Volume[] = [];
+  servers: Server[] = [];
+  hasCinder = true;
+  /** What happens before a request is dealt with. */
+  before: (request: string) => void = () => undefined;
+  /** Whether the answer of a request is lost. */
+  isLost: (request: string) => boolean = () => false;
+
+  async create(): Promise<string> {
+    const creation = new Creation({ ...this.#parts(), spec, className: 'c', userData: 'x' });
+    return (await creation.run(callOf({ timeoutMs: 240_000 }))).id;
+  }
+
+  async delete(hasDisk = true): Promise<void> {
+    const servers = [...this.servers];
+    await deleteServers({ ...this.#parts(), servers, marks: Object.keys(TAGS), hasDisk }, callOf());
+  }
+
+  #parts() {
+    const { clock } = this;
+    return { cloud: this.#cloud(), machine, settings: DEFAULT_SETTINGS, clock, log: silentLogger };
+  }
+
+  /** Deals with a request, whose answer may be lost. */
+  async #answer<T>(request: string, result: () => T): Promise<T> {
+    this.asked.push(request);
+    this.before(request);
+    if (this.isLost(request)) throw new NoAnswerError(`no answer to ${request}`, true);
+    return await Promise.resolve(result());
+  }
+
+  #makeServer(): Answer {
+    const made = { id: `s-${this.servers.length + 1}`, name: 'm-1', status: 'ACTIVE', created: '', addresses: {} };
+    const server = { ...made, metadata: metadataOf(machine, 'c', TAGS) };
+    this.servers.push(server);
+    return { status: 202, headers: {}, body: { server } };
+  }
+
+  #makeVolume(): Answer {
+    this.volumes.push(volume('v-1'));
+    return { status: 202, headers: {}, body: { volume: this.volumes[0] } };
+  }
+
+  #describePort(id: string, description: string): Answer {
+    this.ports = this.ports.map((port) => (port.id === id ? { ...port, description } : port));
+    return { status: 200, headers: {}, body: {} };
+  }
+
+  #makePort(): Port {
+    const port = { id: 'p-1', network_id: 'n-1', device_id: '', description: owner, fixed_ips: [] };
+    this.ports.push(port);
+    return port;
+  }
+
+  #removeVolume(id: string): void {
+    this.volumes = this.volumes.filter((one) => one.id !== id);
+  }
+
+  /** As much of it as these calls use. */
+  #cloud(): Cloud {
+    const servers = () => this.#answer('GET servers', () => [...this.servers]);
+    const volumes = (_of: DiskOwner, isOurs: (one: Volume) => boolean) =>
+      this.#answer('GET volumes', () => this.volumes.filter((one) => one.description === owner || isOurs(one)));
+    const find = async (): Promise<Server | undefined> => (await servers())[0];
+    const cloud = {
+      region: 'r',
+      names: { get: () => Promise.resolve('f-1') },
+      pollOf: () => ({ until: (id: string) => Promise.resolve(this.servers.find((one) => one.id === id)) }),
+      compute: {
+        serversNamed: servers,
+        server: find,
+        hasTags: () => this.#answer('GET version', () => false),
+        create: () => this.#answer('POST server', () => this.#makeServer()),
+        delete: () => this.#answer('DELETE server', () => (this.servers = [])),
+      },
+      network: {
+        portsNamed: () => this.#answer('GET ports', () => [...this.ports]),
+        createPort: () => this.#answer('POST port', () => this.#makePort()),
+        tagPort: () => this.#answer('PUT tags', () => undefined),
+        describePort: ({ id }: Port, text: string) => this.#answer('PUT port', () => this.#describePort(id, text)),
+        deletePort: () => this.#answer('DELETE port', () => (this.ports = [])),
+        floatingIPs: () => this.#answer('GET floatingips', () => []),
+      },
+      volumes: {
+        isOffered: () => Promise.resolve(this.hasCinder),
+        list: volumes,
+        find: async (of: DiskOwner) => (await volumes(of, () => false))[0],
+        create: () => this.#answer('POST volume', () => this.#makeVolume()),
+        untilUsable: ({ id }: Volume) => this.#answer('GET volume', () => id),
+        removeOthers: (_of: DiskOwner, used: string) =>
+          this.#answer('DELETE other volumes', () => (this.volumes = this.volumes.filter(({ id }) => id === used))),
+        remove: async () => {
+          const all = await volumes(machine as unknown as DiskOwner, () => false);
+          for (const { id } of all) await this.#answer('DELETE volume', () => this.#removeVolume(id));
+          return all.length > 0;
+        },
+      },
+    };
+    return cloud as unknown as Cloud;
+  }
+}
+
+describe('a server of OpenStack', () => {
+  test('is asked for before other disks are removed, which takes time that is the request for the server’s', async () => {
+    const scene = new Scene();
+    scene.volumes = [volume('v-1'), volume('v-2')];
+    scene.before = (request) => {
+      if (request === 'DELETE other volumes') scene.clock.advance(90_000);
+    };
+    scene.isLost = (request) => request === 'DELETE other volumes';
+
+    await scene.create();
+
+    const changes = scene.asked.filter(
+      (request) => /^POST server|volumes$/.test(request) && !request.startsWith('GET'),
+    );
+    expect(changes).toEqual(['POST server', 'DELETE other volumes']);
+  });
+
+  test.each([
+    { what: 'the version of Nova', slow: 'GET version' },
+    { what: 'the list of servers', slow: 'GET servers' },
+    { what: 'the list of ports', slow: 'GET ports' },
+  ])('is not asked for when $what has taken most of the time of the mark', async ({ slow }) => {
+    const scene = new Scene();
+    scene.volumes = [volume('v-1')];
+    scene.before = (request) => {
+      const isMarked = scene.ports.some(({ description }) => description.includes(' sent='));
+      if (request === slow && isMarked) scene.clock.advance(30_000);
+    };
+
+    await expect(scene.create()).rejects.toMatchObject({ code: 'Unavailable' });
+    expect(scene.asked).not.toContain('POST server');
+    expect(scene.ports).toMatchObject([{ description: owner }]);
+
+    scene.before = () => undefined;
+    expect(await scene.create()).toBe('s-1');
+  });
+
+  test('that took too long to ask for leaves the mark that somebody else has written meanwhile', async () => {
+    const scene = new Scene();
+    const theirs = `${owner} sent=${scene.clock.now() + 121_000} by=other`;
+    scene.volumes = [volume('v-1')];
+    scene.before = (request) => {
+      if (request !== 'GET version') return;
+      scene.clock.advance(121_000);
+      scene.ports = scene.ports.map((port) => ({ ...port, description: theirs }));
+    };
+
+    await expect(scene.create()).rejects.toMatchObject({ code: 'Unavailable' });
+
+    expect(scene.ports).toMatchObject([{ description: theirs }]);
+  });
+
+  test('is not asked for when another process has made one since it was looked for', async () => {
+    const scene = new Scene();
+    scene.volumes = [volume('v-1')];
+    const made = { id: 's-other', name: 'm-1', status: 'ACTIVE', created: '', addresses: {} };
+    scene.before = (request) => {
+      if (request === 'POST port') scene.servers = [{ ...made, metadata: metadataOf(machine, 'c', TAGS) }];
+    };
+
+    await expect(scene.create()).rejects.toMatchObject({ code: 'Aborted' });
+
+    expect(scene.asked).not.toContain('POST server');
+  });
+});
+
+describe('a root disk of OpenStack', () => {
+  test('whose request was not answered holds the deletion until it can appear no more, and goes with the machine', async () => {
+    const scene = new Scene();
+    scene.isLost = (request) => request === 'POST volume';
+    await expect(scene.create()).rejects.toMatchObject({ code: 'Unavailable' });
+
+    await expect(scene.delete()).rejects.toMatchObject({ code: 'Aborted' });
+    scene.clock.advance(DEFAULT_SETTINGS.answerMs - 1_000);
+    await expect(scene.delete()).rejects.toMatchObject({ code: 'Aborted' });
+    scene.volumes = [volume('v-late')];
+    scene.clock.advance(1_000);
+    await scene.delete();
+
+    expect([scene.volumes, scene.ports]).toEqual([[], []]);
+    await expect(scene.delete()).rejects.toMatchObject({ code: 'NotFound' });
+  });
+
+  test('whose request was answered holds no deletion', async () => {
+    const scene = new Scene();
+    scene.before = (request) => {
+      if (request === 'GET volume') throw new DriverError('Aborted', 'the root disk is not ready');
+    };
+    await expect(scene.create()).rejects.toThrow('not ready');
+    expect(scene.volumes).toHaveLength(1);
+
+    await scene.delete();
+
+    expect([scene.volumes, scene.ports]).toEqual([[], []]);
+  });
+
+  test('goes with a machine whose class has lost its type', async () => {
+    const scene = new Scene();
+    scene.volumes = [volume('v-1')];
+
+    await scene.delete(false);
+
+    expect(scene.volumes).toEqual([]);
+  });
+
+  test('is not looked for in a cloud without Cinder when the class has none', async () => {
+    const scene = new Scene();
+    scene.hasCinder = false;
+
+    await expect(scene.delete(false)).rejects.toMatchObject({ code: 'NotFound' });
+
+    expect(scene.asked).not.toContain('GET volumes');
+  });
+
+  test('holds no deletion when Cinder does not answer and the class has none', async () => {
+    const scene = new Scene();
+    scene.before = (request) => {
+      if (request === 'GET volumes') throw new DriverError('Unavailable', 'listing root disks');
+    };
+
+    await expect(scene.delete(false)).rejects.toMatchObject({ code: 'NotFound' });
+    await expect(scene.delete(true)).rejects.toMatchObject({ code: 'Unavailable' });
+  });
+});
