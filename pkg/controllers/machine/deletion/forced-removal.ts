@@ -123,7 +123,10 @@ function release(
 function whatFollows(node: string, leftVMs: LeftVMs): string {
   switch (leftVMs) {
     case 'deleted':
-      return `${node === '' ? 'It is deleted' : `It and Node ${node} are deleted`} when the provider answers again.`;
+      return (
+        `${node === '' ? 'It is deleted' : `It and Node ${node} are deleted`} when the provider answers again and lists it. ` +
+        'Ports, disks and addresses without a VM are in no list: delete those of this machine yourself.'
+      );
     case 'reported':
       return `Nothing deletes it, because --machine-safety-orphan-vms-dry-run is set: delete it${andNode(node)} yourself.`;
     case 'not-looked-for':

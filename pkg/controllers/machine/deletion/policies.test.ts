@@ -246,7 +246,12 @@ describe('policy forced', () => {
   });
 
   test.each([
-    { leftVMs: 'deleted', says: 'It and Node m-1 are deleted when the provider answers again.' },
+    {
+      leftVMs: 'deleted',
+      says:
+        'It and Node m-1 are deleted when the provider answers again and lists it. ' +
+        'Ports, disks and addresses without a VM are in no list: delete those of this machine yourself.',
+    },
     {
       leftVMs: 'reported',
       says: 'because --machine-safety-orphan-vms-dry-run is set: delete it and Node m-1 yourself.',
