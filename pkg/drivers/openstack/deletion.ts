@@ -154,6 +154,7 @@ async function listDisks(
   try {
     return await cloud.volumes.list(diskOwnerOf(machine), isOurs, signal);
   } catch (err) {
+    signal.throwIfAborted(); // a call that has ended has not looked
     if (hasDisk || !(err instanceof DriverError)) throw err;
     const fields = { machine: `${machine.namespace}/${machine.name}`, err };
     log.warn(fields, 'could not look for a root disk of a machine whose class has none');

@@ -59,9 +59,9 @@ class Scene {
     return (await creation.run(callOf({ timeoutMs: 240_000 }))).id;
   }
 
-  async delete(hasDisk = true): Promise<void> {
+  async delete(hasDisk = true, call = callOf()): Promise<void> {
     const servers = [...this.servers];
-    await deleteServers({ ...this.#parts(), servers, marks: Object.keys(TAGS), hasDisk }, callOf());
+    await deleteServers({ ...this.#parts(), servers, marks: Object.keys(TAGS), hasDisk }, call);
   }
 
   #parts() {
@@ -260,6 +260,19 @@ describe('a root disk of OpenStack', () => {
     await expect(scene.delete(false)).rejects.toMatchObject({ code: 'NotFound' });
 
     expect(scene.asked).not.toContain('GET volumes');
+  });
+
+  test('is looked for again when the call has ended before Cinder answered', async () => {
+    const scene = new Scene();
+    const given = new AbortController();
+    const reason = new DriverError('DeadlineExceeded', 'the call has ended');
+    scene.before = (request) => {
+      if (request !== 'GET volumes') return;
+      given.abort(reason);
+      throw reason;
+    };
+
+    await expect(scene.delete(false, callOf({ signal: given.signal }))).rejects.toBe(reason);
   });
 
   test('holds no deletion when Cinder does not answer and the class has none', async () => {
