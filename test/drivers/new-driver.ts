@@ -88,6 +88,8 @@ export class NewDriver implements AsyncDisposable {
     } catch (err) {
       if ((err as NodeJS.ErrnoException).code !== 'ESRCH') throw err;
     }
+    // It may take a moment to go, and must not keep the next one from being started.
+    await rm(path.join(this.#folder, 'run/pid'));
   }
 
   async #pid(): Promise<number> {

@@ -1,9 +1,8 @@
 # Ends the driver as a crash would, and starts it again.
-pid=$(cat run/pid)
-kill -9 "$pid"
+pid=$(cat run/pid) && kill -9 "$pid" || exit 1
 # Until it has gone; 5 s where nobody takes note of dead processes.
 for _ in $(seq 50); do
   kill -0 "$pid" 2>/dev/null || break
   sleep 0.1
 done
-sh start.sh
+exec sh start.sh
