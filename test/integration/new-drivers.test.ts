@@ -1,5 +1,14 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -162,10 +171,18 @@ describe.each(lack === undefined ? (['go', 'python'] as const) : (['go'] as cons
         `--address=${target}?ca=${files}/ca&cert=${files}/cert&key=${files}/key`,
       );
       const before = [await heard(first), await heard(second)];
+      // As a renewal that is under way leaves it.
+      writeFileSync(path.join(files, 'cert'), '');
+      const meanwhile = [await heard(first), await heard(second)];
       use(second);
       const after = [await heard(first), await heard(second)];
 
-      expect({ before, after }).toEqual({ before: [name, 'nothing'], after: ['nothing', name] });
+      const ofTheFirst = [name, 'nothing'];
+      expect({ before, meanwhile, after }).toEqual({
+        before: ofTheFirst,
+        meanwhile: ofTheFirst,
+        after: ['nothing', name],
+      });
     });
 
     test('makes the machines of a manager, and no other VMs, also when it is killed in between', async () => {

@@ -71,6 +71,12 @@ describe.each(LANGUAGES)('a new driver in %s', (language) => {
   });
 });
 
+test('the program in Go has the name of its driver, also where Go would give it another one', async () => {
+  const [build] = await scaffold({ language: 'go', name: 'v2', place, root: await built() });
+
+  expect(build).toBe('go build -o v2 .');
+});
+
 test('what building and running an example leaves is not copied', async () => {
   const from = path.join(place, 'from');
   await mkdir(path.join(from, 'run'), { recursive: true });

@@ -11,6 +11,7 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -36,6 +37,12 @@ func main() {
 	folder := flag.String("cloud", "", "the folder that is the provider")
 	latency := flag.Duration("cloud-latency", 0, "how long each request to the provider takes")
 	flag.Parse()
+	for _, name := range []string{"address", "state-directory", "cloud"} {
+		if flag.Lookup(name).Value.String() == "" {
+			fmt.Fprintf(os.Stderr, "--%s is missing; --help shows all flags\n", name)
+			os.Exit(2)
+		}
+	}
 	// JSON on standard output. Nothing of secret_data is ever logged.
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stdout, nil)))
 	if err := run(*address, *state, &Cloud{Folder: *folder, Latency: *latency}); err != nil {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -38,11 +39,23 @@ func listen(address string) (net.Listener, grpc.ServerOption, error) {
 		}
 	}
 	load := func() (*tls.Config, error) { return mutualTLS(files.Get("ca"), files.Get("cert"), files.Get("key")) }
-	if _, err := load(); err != nil {
+	first, err := load()
+	if err != nil {
 		return nil, nil, fmt.Errorf("--address %q: %w", address, err)
 	}
-	// Read again for each connection, so that certificates are renewed without a restart.
-	config := &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return load() }}
+	var good atomic.Pointer[tls.Config]
+	good.Store(first)
+	// Read again for each connection, so that certificates are renewed without a restart. Files that are being written do not
+	// fit: what was read before them is good until they do.
+	config := &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		fresh, err := load()
+		if err != nil {
+			slog.Error("the certificates cannot be read; those of before are used", "err", err.Error())
+			return good.Load(), nil
+		}
+		good.Store(fresh)
+		return fresh, nil
+	}}
 	listener, err := net.Listen("tcp", strings.TrimPrefix(where.Path, "/"))
 	return listener, grpc.Creds(credentials.NewTLS(config)), err
 }

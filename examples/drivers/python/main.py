@@ -29,8 +29,9 @@ from machine.driver.v1 import driver_pb2_grpc
 
 # How long running calls may go on after SIGTERM, in seconds.
 GRACE = 5
-# Calls at the same time. Each has a thread, and so has a probe of the health service: leave room for it.
-THREADS = 64
+# Calls at the same time. Each holds a thread as long as it takes, and a probe of the health service needs one, too: a manager makes up to
+# 200 calls of a kind for each account, and when a provider hangs the probe must not wait for them. Threads are started when needed.
+THREADS = 2000
 
 
 def main():
@@ -50,7 +51,10 @@ def main():
     # On TCP managers ping every 10 s. Without this they would be cut off for it.
     pings = [("grpc.http2.min_recv_ping_interval_without_data_ms", 5000), ("grpc.keepalive_permit_without_calls", 1)]
     server = grpc.server(futures.ThreadPoolExecutor(THREADS), options=[("grpc.so_reuseport", 0), *pings])
-    driver = Driver(Cloud(options.cloud, options.cloud_latency), Fencing(options.state_directory), log)
+    try:
+        driver = Driver(Cloud(options.cloud, options.cloud_latency), Fencing(options.state_directory), log)
+    except OSError as error:
+        sys.exit(str(error))
     driver_pb2_grpc.add_DriverServiceServicer_to_server(driver, server)
     healthy = health.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(healthy, server)

@@ -118,11 +118,14 @@ export class FolderDriver implements Driver {
   /** Made with its tags in one step: it is never there without them. A name is given to one VM only, also between several drivers. */
   #make(vm: VM): void {
     const aside = join(this.#folder, `${randomUUID()}.new`);
-    writeFileSync(aside, JSON.stringify(vm), { flush: true });
     try {
+      writeFileSync(aside, JSON.stringify(vm), { flush: true });
       linkSync(aside, this.#fileOf(vm));
     } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
+      const { code = '', message } = cause as NodeJS.ErrnoException;
+      // What a real provider calls a quota.
+      if (['ENOSPC', 'EDQUOT'].includes(code)) throw new DriverError('ResourceExhausted', message, { cause });
+      if (code !== 'EEXIST') throw cause;
       // Another call makes it at this moment. This one is asked again, and then finds it.
       throw new DriverError('Aborted', 'another call makes the VM of this machine', { cause });
     } finally {
@@ -155,7 +158,11 @@ function shown({ providerID, machineName }: VM): VirtualMachine {
 
 /** Reads the settings of the class; of a wrong one the answer names the member. */
 function sizeIn(providerSpec: unknown): string {
-  const { size = 'small' } = (providerSpec ?? {}) as { size?: unknown };
+  const spec = providerSpec ?? {};
+  if (typeof spec !== 'object' || Array.isArray(spec)) {
+    throw new DriverError('InvalidArgument', 'providerSpec: must be an object', { terminal: true });
+  }
+  const { size = 'small' } = spec as { size?: unknown };
   if (typeof size === 'string') return size;
   throw new DriverError('InvalidArgument', 'providerSpec.size: must be a text', { terminal: true });
 }
