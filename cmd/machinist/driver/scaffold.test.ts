@@ -132,7 +132,7 @@ test('the proof is told as it works, wherever machinist is', async () => {
   expect(code).toBe(0);
   expect(lines.slice(1)).toEqual([
     '  cd acme',
-    '  go build .',
+    '  go build -o acme .',
     '  sh start.sh',
     `  MACHINIST='npm --prefix ${ROOT} run -s machinist --' sh verify.sh`,
   ]);
