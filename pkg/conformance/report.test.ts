@@ -41,7 +41,8 @@ test('a rule that failed says why, what the contract says, and what is left', ()
     ].join('\n'),
     'n/a   three                            --bad-class is not given',
   ]);
-  expect(summaryOf(report(passed, failed, absent))).toBe('1 passed, 1 failed, 1 not applicable, 1 VMs may be left');
+  expect(summaryOf(report(passed, failed, absent))).toBe('1 passed, 1 failed, 1 not applicable, 1 VM may be left');
+  expect(summaryOf(report({ ...failed, left: ['x', 'y'] }))).toMatch(/, 2 VMs may be left$/);
 });
 
 test.each([
@@ -53,7 +54,7 @@ test.each([
   {
     isRemoving: true,
     leftMs: -1,
-    says: '      removing what it made, for up to 0s (--rule-timeout): driver d: CreateMachine …',
+    says: '      removing what it made, for no longer (--rule-timeout): driver d: CreateMachine …',
   },
 ])('a rule that takes long says what it waits for: $says', ({ says, ...at }) => {
   expect(waitingLine({ driver: 'd', latest: 'CreateMachine …', ...at })).toBe(says);

@@ -35,8 +35,9 @@ export function beginningOf({ name }: Rule): string {
 /** A rule that takes long: what it waits for, and for how long at most. */
 export function waitingLine({ driver, latest, isRemoving, leftMs }: Waiting): string {
   const what = isRemoving ? 'removing what it made' : 'waiting';
-  const left = formatDuration(Math.round(Math.max(0, leftMs) / 1_000) * 1_000);
-  return `${INDENT}${what}, for up to ${left} (--rule-timeout): driver ${driver}: ${shortText(latest, LONGEST)}`;
+  const leftS = Math.round(leftMs / 1_000);
+  const howLong = leftS > 0 ? `for up to ${formatDuration(leftS * 1_000)}` : 'for no longer';
+  return `${INDENT}${what}, ${howLong} (--rule-timeout): driver ${driver}: ${shortText(latest, LONGEST)}`;
 }
 
 /** Where a rule is that takes long. */
@@ -59,7 +60,7 @@ const INDENT = ' '.repeat(6);
 export function summaryOf(report: Report): string {
   const { passed, failed, notApplicable, left } = countsOf(report);
   const ends = report.isInterrupted ? ['interrupted'] : [];
-  const leftovers = left === 0 ? [] : [`${left} VMs may be left`];
+  const leftovers = left === 0 ? [] : [`${left} ${left === 1 ? 'VM' : 'VMs'} may be left`];
   return [`${passed} passed`, `${failed} failed`, `${notApplicable} not applicable`, ...leftovers, ...ends].join(', ');
 }
 

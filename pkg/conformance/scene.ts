@@ -20,6 +20,7 @@ import { answerText, codeOf, UnexpectedAnswer, Violation } from './violation.ts'
 const PAUSE_MS = 250;
 /** Failures that a manager answers with another attempt, soon. */
 const PASSING = ['Canceled', 'Unknown', 'DeadlineExceeded', 'Aborted', 'Unavailable'];
+const REFUSALS = ['InvalidArgument', 'PermissionDenied', 'Unauthenticated'];
 const DEFAULT_LAG_MS = 10_000;
 const NOT_FOUND: Failure = {
   code: 5,
@@ -55,6 +56,8 @@ export class Scene {
   readonly #clock: Clock;
   #signal: AbortSignal;
   readonly #asked = new Map<string, Subject>();
+  /** Of those, for which something else than a refusal came of a creation. */
+  readonly #mayHaveVM = new Set<string>();
 
   constructor({ options, conversation, capabilities, prefix, signal }: SceneParts) {
     this.options = options;
@@ -86,8 +89,15 @@ export class Scene {
   }
 
   async create(subject: Subject, sent: Sent = {}): Promise<CreateMachineResponse> {
-    this.note(subject);
-    return await this.talk.create(subject, this.#under(sent), this.capabilities.idempotentCreate);
+    const key = this.#ask(subject);
+    let isRefused = false;
+    try {
+      const answer = await this.talk.create(subject, this.#under(sent), this.capabilities.idempotentCreate);
+      isRefused = answer.vm === undefined && isRefusal(answer.failure);
+      return answer;
+    } finally {
+      if (!isRefused) this.#mayHaveVM.add(key);
+    }
   }
 
   async status(subject: Subject, sent: Sent = {}): Promise<GetMachineStatusResponse> {
@@ -100,7 +110,14 @@ export class Scene {
 
   /** From now on a VM of this machine may exist. */
   note(subject: Subject): void {
-    this.#asked.set(JSON.stringify([subject.cluster, subject.namespace, subject.name, subject.uid]), subject);
+    this.#mayHaveVM.add(this.#ask(subject));
+  }
+
+  /** What is tried for the machine is removed. Returns what it is remembered by. */
+  #ask(subject: Subject): string {
+    const key = JSON.stringify([subject.cluster, subject.namespace, subject.name, subject.uid]);
+    this.#asked.set(key, subject);
+    return key;
   }
 
   /** A VM that is asked for, repeated while the provider is not able to, and completed where the driver wants that. */
@@ -125,8 +142,9 @@ export class Scene {
   async requireNone(subject: Subject, what: string): Promise<void> {
     const { failure, vm } = await this.#patiently(() => inBand(this.status(subject)));
     if (failure !== undefined && codeOf(failure) === 'NotFound') return;
-    const which = vm === undefined ? '' : `, and VM ${vm.providerId}`;
-    throw new Violation(`GetMachineStatus of ${what} was answered with ${answerText(failure)}${which}`, 'NotFound');
+    const call = `GetMachineStatus of ${what}`;
+    if (vm === undefined) throw new UnexpectedAnswer(call, failure, 'NotFound');
+    throw new Violation(`${call} was answered with ${answerText(failure)}, and VM ${vm.providerId}`, 'NotFound');
   }
 
   /** Exactly this VM belongs to the machine, as far as can be asked. */
@@ -158,8 +176,8 @@ export class Scene {
   }
 
   /** Nothing is left of a machine, neither by its name nor in a list. */
-  async requireGone(subject: Subject): Promise<void> {
-    await this.requireNone(subject, 'a machine whose VM was deleted');
+  async requireGone(subject: Subject, what = 'a machine whose VM was deleted'): Promise<void> {
+    await this.requireNone(subject, what);
     if (!this.capabilities.methods.has('ListMachines')) return;
     await this.#soon(async () => {
       const left = (await this.list(subject)).filter((vm) => vm.machineName === subject.name);
@@ -242,7 +260,7 @@ export class Scene {
   async cleanUp(signal: AbortSignal): Promise<readonly string[]> {
     this.#signal = signal;
     const left: string[] = [];
-    for (const asked of this.#asked.values()) {
+    for (const [key, asked] of this.#asked) {
       const subject = this.#withoutMistake(asked);
       try {
         await this.#remove(subject);
@@ -250,6 +268,8 @@ export class Scene {
         // A driver that is being tried is not believed that it has deleted anything.
         await this.requireGone(subject);
       } catch (err) {
+        // Who lets nobody in has made nothing, and does not let us look either.
+        if (!this.#mayHaveVM.has(key) && err instanceof UnexpectedAnswer && isRefusal(err.failure)) continue;
         const { namespace, name, cluster } = subject;
         left.push(`VM of machine ${namespace}/${name} in cluster ${cluster}: ${messageOf(err)}`);
       }
@@ -300,6 +320,11 @@ async function inBand<R extends { readonly failure: Failure | undefined }>(
     if (!(err instanceof NoAnswer) || err.status !== Status.NOT_FOUND) throw err;
     return { failure: NOT_FOUND } as Pick<R, 'failure'> & Partial<R>; // the failure of every answer is of this type
   }
+}
+
+/** The provider was not asked for anything, since it or the driver did not take what was sent. */
+function isRefusal(failure: Failure | undefined): boolean {
+  return failure !== undefined && REFUSALS.includes(codeOf(failure));
 }
 
 function existing(method: string, vm: VirtualMachine | undefined): VirtualMachine {

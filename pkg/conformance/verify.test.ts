@@ -684,6 +684,48 @@ describe('verification', () => {
     expect(world.cloud.all()).toEqual([]);
   });
 
+  test.concurrent('finds by its list alone what a refused creation has left', async () => {
+    await using world = await new World((right, self) => ({
+      createMachine: async (request, context) => {
+        const answer = await right.createMachine(request, context);
+        if (answer.failure?.code === 3) self.makeAnother(request);
+        return answer;
+      },
+      getMachineStatus: () => Promise.resolve(notFound),
+    })).start();
+    using verification = await Verification.begin({ ...world.options, lagMs: 100 }, never);
+
+    const results = await all(verify(verification, never, ['refused-creation-leaves-nothing']));
+
+    const says =
+      /^refused-creation-leaves-nothing: ListMachines still shows sim:\/\/\/.*; expected no VM of the machine$/;
+    expect(failedOf(results)).toEqual([expect.stringMatching(says)]);
+  });
+
+  test.concurrent.each([
+    { what: 'of a driver that refuses everything', isLost: false, left: [] },
+    {
+      what: 'unless the answer to a creation was lost',
+      isLost: true,
+      left: [expect.stringContaining('Unauthenticated (who are you?)')],
+    },
+  ])('says nothing of VMs that may be left $what', async ({ isLost, left }) => {
+    const refused = { failure: toFailure(new DriverError('Unauthenticated', 'who are you?')) };
+    const refuse = () => Promise.resolve(refused);
+    await using world = await new World(() => ({
+      createMachine: () => (isLost ? Promise.reject(new ServerError(Status.INTERNAL, 'oh')) : refuse()),
+      getMachineStatus: refuse,
+      deleteMachine: refuse,
+      listMachines: refuse,
+    })).start();
+    using verification = await Verification.begin(world.options, never);
+
+    const [result] = await all(verify(verification, never, ['creation']));
+
+    expect(result?.outcome).toBe('failed');
+    expect(result?.left).toEqual(left);
+  });
+
   test.concurrent('tells what it could not remove', async () => {
     await using world = await new World(() => ({ deleteMachine: () => Promise.resolve(internal) })).start();
     using verification = await Verification.begin(world.options, never);

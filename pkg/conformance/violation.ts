@@ -12,8 +12,11 @@ export class Violation extends Error {
 
 /** A call was answered in another way than it should have been. */
 export class UnexpectedAnswer extends Violation {
+  readonly failure: Failure | undefined;
+
   constructor(call: string, failure: Failure | undefined, expected: string) {
     super(`${call} was answered with ${answerText(failure)}`, expected);
+    this.failure = failure;
   }
 }
 

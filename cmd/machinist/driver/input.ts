@@ -16,9 +16,19 @@ export function classFrom(text: string, file: string): MachineClass {
 /** The contents of a Secret as `kubectl apply` takes it. Throws CommandError, which names the file and quotes nothing of it. */
 export function secretFrom(text: string, file: string): SecretData {
   const { data = {}, stringData = {} } = manifestOf(text, file, 'Secret');
-  const encoded = Object.entries(record(data)).map(([key, value]) => [key, Buffer.from(String(value), 'base64')]);
+  const encoded = Object.entries(record(data)).map(([key, value]) => [
+    key,
+    decoded(String(value), `${file}: data.${key}`),
+  ]);
   const plain = Object.entries(record(stringData)).map(([key, value]) => [key, Buffer.from(String(value), 'utf8')]);
   return Object.fromEntries([...encoded, ...plain]) as SecretData; // pairs of a key and its bytes
+}
+
+/** As the API server takes it: lines may be broken. Node itself leaves out what is no base64. */
+function decoded(value: string, where: string): Buffer {
+  const text = value.replaceAll(/[\r\n]/g, '');
+  if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return Buffer.from(text, 'base64');
+  throw new CommandError(`${where} is not base64: values that are not encoded belong under stringData`);
 }
 
 interface Manifest extends Record<string, unknown> {

@@ -100,22 +100,56 @@ test.each([
   expect(err.split('\n')).toEqual(['RUN   creation', 'RUN   old-token']);
 });
 
-test.each([
+test.each<{
+  what: string;
+  options: Partial<VerifyCommandOptions> & { readonly same?: boolean };
+  says: RegExp;
+}>([
   {
     what: 'an unknown rule',
     options: { rule: ['nonsense'] },
     says: /^error: there is no rule nonsense; there are health,/,
   },
-  { what: 'a file that is not there', options: { class: '/no/such/file' }, says: /^error: ENOENT: .*\/no\/such\/file/ },
+  {
+    what: 'a file that is not there',
+    options: { class: '/no/such/file' },
+    says: /^error: \/no\/such\/file cannot be read: ENOENT/,
+  },
+  {
+    what: 'a certificate that is not there',
+    options: { address: parseDriverAddress('dns:///localhost:1?ca=/no/ca&cert=/no/cert&key=/no/key') },
+    says: /^error: \/no\/ca cannot be read: ENOENT/,
+  },
+  {
+    what: 'a wrong class that is the class',
+    options: { same: true },
+    says: /^error: .*class\.yaml has the providerSpec of .*class\.yaml: --bad-class takes one with a mistake in it$/,
+  },
   {
     what: 'a driver that is not there',
     options: {},
-    says: /^error: driver at unix:\/\/\/no\/driver cannot be tried: it does not answer: /,
+    says: /^error: driver at unix:\/\/\/no\/driver cannot be tried: it does not answer: GetCapabilities was not answered: no such socket; expected an answer$/,
   },
-])('of $what one line is said, with exit code 1', async ({ options, says }) => {
-  const { code, out, err } = await run('/no/driver', options);
+])('of $what one line is said, with exit code 1', async ({ options: { same, ...options }, says }) => {
+  const badClass = same === true ? { badClass: path.join(directory, 'class.yaml') } : {};
+
+  const { code, out, err } = await run('/no/driver', { ...options, ...badClass });
 
   expect({ code, out }).toEqual({ code: 1, out: '' });
   expect(err).toMatch(says);
   expect(err).not.toContain('\n');
+});
+
+test.each([
+  { what: 'no Secret', files: [], says: 'note: --secret is not given: the driver gets no credentials' },
+  { what: 'one without data', files: ['empty.yaml'], says: /^note: .*empty\.yaml holds no data: the driver gets no/ },
+])('who gives $what is told so, before the rules', async ({ files, says }) => {
+  await writeFile(path.join(directory, 'empty.yaml'), 'kind: Secret\n');
+  const { driver } = simulated();
+  await using served = await serve(driver);
+
+  const secret = files.map((file) => path.join(directory, file));
+  const { out } = await run(served.socket, { secret, rule: ['health'] });
+
+  expect(out.split('\n')[0]).toMatch(says);
 });

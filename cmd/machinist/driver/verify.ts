@@ -1,13 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
 
+import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import { SystemClock } from '../../../pkg/clock/system-clock.ts';
 import type { SecretData, VerifyOptions } from '../../../pkg/conformance/options.ts';
 import { isKept, lineOf, type Report, reportJSON, reportJUnit, summaryOf } from '../../../pkg/conformance/report.ts';
 import { RULES } from '../../../pkg/conformance/rules/index.ts';
 import { UnusableDriver, Verification, verify, type RuleResult } from '../../../pkg/conformance/verify.ts';
 import { messageOf } from '../../../pkg/driver/errno.ts';
+import type { DriverAddress } from '../../../pkg/driver/grpc/address.ts';
 import { CommandError } from '../command-error.ts';
 import { exitCodeOf, type Terminal } from '../terminal.ts';
 import type { VerifyCommandOptions } from './command.ts';
@@ -22,7 +25,9 @@ export async function verifyDriver(options: VerifyCommandOptions, terminal: Term
   const code = await exitCodeOf(terminal, async () => {
     requireKnown(options.rule);
     const tell = options.output === 'text' ? terminal.out : terminal.err;
-    const report = await reportOn(options, { ...(await optionsFrom(options)), tell }, terminal);
+    const given = await optionsFrom(options);
+    if (Object.keys(given.secretData).length === 0) tell(lackOfSecret(options.secret));
+    const report = await reportOn(options, { ...given, tell }, terminal);
     const { output } = options;
     terminal.out(
       output === 'json' ? reportJSON(report) : output === 'junit' ? reportJUnit(report) : `\n${summaryOf(report)}`,
@@ -30,6 +35,11 @@ export async function verifyDriver(options: VerifyCommandOptions, terminal: Term
     kept = isKept(report);
   });
   return code === 0 && !kept ? 1 : code;
+}
+
+/** A driver that gets no credentials fails in most rules; none of its answers says why. */
+function lackOfSecret(files: readonly string[]): string {
+  return `note: ${files.length === 0 ? '--secret is not given' : `${files.join(', ')} holds no data`}: the driver gets no credentials`;
 }
 
 async function reportOn(
@@ -74,12 +84,19 @@ function requireKnown(names: readonly string[]): void {
 
 async function optionsFrom(given: VerifyCommandOptions): Promise<VerifyOptions> {
   const { address, badClass, badSecret, restartCommand: restart, untaggedVmCommand: untagged } = given;
+  await requireFiles(address);
   const secrets = await Promise.all(given.secret.map(secretIn));
+  const machineClass = await classIn(given.class);
+  const wrongClass = badClass === undefined ? undefined : await classIn(badClass);
+  if (isDeepStrictEqual(wrongClass?.providerSpec, machineClass.providerSpec))
+    throw new CommandError(
+      `${badClass} has the providerSpec of ${given.class}: --bad-class takes one with a mistake in it`,
+    );
   return {
     address,
-    machineClass: classFrom(await textOf(given.class), given.class),
+    machineClass,
     secretData: Object.assign({}, ...secrets) as SecretData, // of those that were read
-    ...(badClass === undefined ? {} : { badClass: classFrom(await textOf(badClass), badClass) }),
+    ...(wrongClass === undefined ? {} : { badClass: wrongClass }),
     ...(badSecret === undefined ? {} : { badSecretData: await secretIn(badSecret) }),
     ...(restart === undefined ? {} : { restart: (signal: AbortSignal) => runLine(restart, {}, signal) }),
     ...(untagged === undefined
@@ -93,6 +110,10 @@ async function optionsFrom(given: VerifyCommandOptions): Promise<VerifyOptions> 
   };
 }
 
+async function classIn(file: string): Promise<MachineClass> {
+  return classFrom(await textOf(file), file);
+}
+
 async function secretIn(file: string): Promise<SecretData> {
   return secretFrom(await textOf(file), file);
 }
@@ -101,8 +122,13 @@ async function textOf(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (err) {
-    throw new CommandError(messageOf(err));
+    throw new CommandError(`${file} cannot be read: ${messageOf(err)}`);
   }
+}
+
+/** Throws CommandError unless each file that an address names can be read. */
+async function requireFiles({ tls }: DriverAddress): Promise<void> {
+  for (const file of tls === undefined ? [] : [tls.ca, tls.cert, tls.key]) await textOf(file);
 }
 
 /** Runs a line in a shell, to the end. What it prints goes to stderr: stdout is the report's. */

@@ -112,7 +112,7 @@ export const CREATION: readonly Rule[] = [
       const { machineClass, badClass = machineClass } = scene.options;
       await scene.create(scene.machine('a', { machineClass: badClass }));
 
-      await scene.requireNone(scene.machine('a'), 'a machine whose creation was refused');
+      await scene.requireGone(scene.machine('a'), 'a machine whose creation was refused');
     },
   },
   {
