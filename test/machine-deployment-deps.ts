@@ -7,6 +7,7 @@ import { MemoryDeps, type MemoryObjects } from './memory-deps.ts';
 export class MemoryDeploymentDeps extends MemoryDeps implements MachineDeploymentDeps {
   readonly setRecorder = this.recorder;
   holdsScaleDownDuringRollout = false;
+  holdsJoiningNodes = true;
 
   constructor(deployment: MachineDeployment, others: Omit<MemoryObjects, 'deployments'> = {}) {
     super({ ...others, deployments: [deployment] });

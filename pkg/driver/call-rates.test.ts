@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
 import { machineClass } from '../../test/builders.ts';
 import { SystemClock } from '../clock/system-clock.ts';
-import { CallRates } from './call-rates.ts';
+import { CallRates, TurnGivenUpError } from './call-rates.ts';
 
 const never = new AbortController().signal;
 const classWith = (secret: string) =>
@@ -28,7 +28,7 @@ test('an account that has used up its rate waits, and keeps no other waiting', a
   await rates.acquire(classWith('b'), never);
 
   leaving.abort(new Error('leaving'));
-  await expect(second).rejects.toThrow('leaving');
+  await expect(second).rejects.toThrow(TurnGivenUpError);
 });
 
 test('classes of one Secret share its rate', async () => {
@@ -41,7 +41,7 @@ test('classes of one Secret share its rate', async () => {
   const second = rates.acquire(other, leaving.signal);
   leaving.abort(new Error('leaving'));
 
-  await expect(second).rejects.toThrow('leaving');
+  await expect(second).rejects.toThrow(TurnGivenUpError);
 });
 
 test('as many calls as in a second may come at once', async () => {
@@ -64,7 +64,23 @@ test('who waits when the process stops is given up, and so is who comes then', a
   await rates.acquire(classWith('a'), never);
   const waiting = rates.acquire(classWith('a'), never);
 
-  await Promise.all([rates.end(), expect(waiting).rejects.toThrow('the process is stopping')]);
+  await Promise.all([rates.end(), expect(waiting).rejects.toThrow(TurnGivenUpError)]);
 
-  await expect(rates.acquire(classWith('a'), never)).rejects.toThrow('the process is stopping');
+  await expect(rates.acquire(classWith('a'), never)).rejects.toThrow(TurnGivenUpError);
+});
+
+test('who gives up uses up no turn of those behind, and is counted', async () => {
+  const waits: number[] = [];
+  const quick = new CallRates({ ...SLOW, qps: 4, waited: (ms) => void waits.push(ms) });
+  await Promise.all([1, 2, 3, 4].map(() => quick.acquire(classWith('a'), never)));
+  const leaving = new AbortController();
+  const given = Promise.allSettled(Array.from({ length: 400 }, () => quick.acquire(classWith('a'), leaving.signal)));
+  const behind = quick.acquire(classWith('a'), never);
+
+  leaving.abort(new Error('leaving'));
+  await given;
+  await behind; // with their turns it would come after 100 s
+
+  expect(waits).toHaveLength(405);
+  await quick.end();
 });

@@ -1,3 +1,5 @@
+import PQueue from 'p-queue';
+
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { Clock } from '../clock/clock.ts';
 import { createThrottle, type Throttle } from '../clock/throttle.ts';
@@ -9,37 +11,63 @@ export interface CallRatesOptions {
   /** Calls a second for each account; 0: no limit. */
   readonly qps: number;
   readonly clock: Clock;
-  /** Told of each wait for a call, in milliseconds. */
+  /** Told of each wait for a turn, in milliseconds, whether the turn came or the wait was given up. */
   readonly waited?: (waitedMs: number) => void;
+}
+
+/** The wait for a turn was given up: nothing was sent. */
+export class TurnGivenUpError extends Error {
+  override readonly name = 'TurnGivenUpError';
+}
+
+/** Who waits for an account, one after the other: one that gives up uses up no turn of those behind it. */
+interface Line {
+  readonly queue: PQueue;
+  readonly throttle: Throttle;
 }
 
 /** Keeps the calls of each account of a provider to a rate, so that one with many machines uses up no other's. */
 export class CallRates {
   readonly #options: CallRatesOptions;
-  readonly #throttles = new Map<string, Throttle>();
+  readonly #lines = new Map<string, Line>();
   readonly #ended = new AbortController();
 
   constructor(options: CallRatesOptions) {
     this.#options = options;
   }
 
-  /** Resolves when a call with the class's Secret may be sent; rejects with the signal's reason when it is aborted first. */
+  /** Resolves when a call with the class's Secret may be sent. Throws TurnGivenUpError when `signal` is aborted first, or the process stops. */
   async acquire(machineClass: MachineClass, signal: AbortSignal): Promise<void> {
     const { provider, qps, clock, waited } = this.#options;
     if (qps <= 0) return;
-    const account = accountOf(provider, machineClass);
-    let throttle = this.#throttles.get(account);
-    if (throttle === undefined) {
-      throttle = createThrottle({ qps, burst: burstOf(qps), clock, waited });
-      this.#throttles.set(account, throttle);
+    const { queue, throttle } = this.#lineOf(accountOf(provider, machineClass));
+    const either = AbortSignal.any([signal, this.#ended.signal]);
+    const fromMs = clock.monotonicMs();
+    try {
+      await queue.add(() => throttle.acquire(either), { signal: either });
+    } catch (err) {
+      throw new TurnGivenUpError(`the turn at provider ${provider} was given up`, { cause: err });
+    } finally {
+      waited?.(clock.monotonicMs() - fromMs);
     }
-    await throttle.acquire(AbortSignal.any([signal, this.#ended.signal]));
   }
 
   /** Gives up whoever waits: a process that stops does not wait for calls that it has not sent. */
   async end(): Promise<void> {
     this.#ended.abort(new Error('the process is stopping'));
-    await Promise.all([...this.#throttles.values()].map((throttle) => throttle.close()));
+    await Promise.all([...this.#lines.values()].map(({ throttle }) => throttle.close()));
+  }
+
+  #lineOf(account: string): Line {
+    const known = this.#lines.get(account);
+    if (known !== undefined) return known;
+    const { qps, clock } = this.#options;
+    const line = {
+      queue: new PQueue({ concurrency: 1 }),
+      throttle: createThrottle({ qps, burst: burstOf(qps), clock }),
+    };
+    this.#lines.set(account, line);
+    return line;
   }
 }
 

@@ -8,14 +8,13 @@ import type { Admission, Gate, Intent } from '../gate/gate.ts';
 import { driverMetrics } from '../metrics/driver.ts';
 import type { Driver, DriverCall, MachineRequest } from './driver.ts';
 import { DriverError } from './error.ts';
-import { CallRates } from './call-rates.ts';
-import { GatedDriver, type GatedDriverParts } from './gated-driver.ts';
+import { GatedDriver } from './gated-driver.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
 import { Obedience } from './obedience.ts';
 
 const request = {
   machine: { metadata: { name: 'm-1', namespace: 'shoot' }, spec: {} },
-  machineClass: { metadata: { name: 'c-1', namespace: 'shoot' }, providerSpec: {} },
+  machineClass: { providerSpec: {} },
   secretData: {},
 } as unknown as MachineRequest;
 const vm = { providerID: 'sim:///1', nodeName: 'm-1', addresses: [], lastKnownState: undefined };
@@ -40,7 +39,6 @@ function gated(
   answer: (call: DriverCall) => Promise<unknown>,
   interceptor?: Interceptor,
   obedience?: (gate: TestGate) => Obedience,
-  more: Partial<GatedDriverParts> = {},
 ) {
   const gate = new TestGate();
   const clock = new FakeClock();
@@ -68,7 +66,6 @@ function gated(
     clock,
     metrics: driverMetrics(registry),
     ...(interceptor === undefined ? {} : { interceptor }),
-    ...more,
   });
   return { driver, gate, clock, registry, sent };
 }
@@ -84,8 +81,6 @@ function obedienceOf(gate: TestGate, tokens: bigint[]): Obedience {
     told: () => undefined,
   });
 }
-
-const ratesOf = (qps: number): CallRates => new CallRates({ provider: 'sim', qps, clock: new FakeClock() });
 
 /** Lets everything run that waits for nothing but promises. */
 async function settled(): Promise<void> {
@@ -171,19 +166,6 @@ describe('GatedDriver', () => {
     await expect(outcome).resolves.toBe(vm);
     expect(gate.asked.slice(1).every(({ intent }) => intent === 'report')).toBe(true);
     expect(gate.asked.length).toBe(13);
-  });
-
-  test('asks nothing before it is the turn of the account', async () => {
-    const { driver, sent } = gated(() => Promise.resolve(vm), undefined, undefined, {
-      rates: ratesOf(0.001),
-    });
-    await driver.getStatus(request, signal);
-    const leaving = new AbortController();
-    const second = driver.getStatus(request, leaving.signal);
-    leaving.abort(new Error('leaving'));
-
-    await expect(second).rejects.toMatchObject({ code: 'Canceled', unanswered: false, cause: new Error('leaving') });
-    expect(sent).toHaveBeenCalledTimes(1);
   });
 
   test('abandons a mutation when the fence has closed', async () => {

@@ -26,8 +26,9 @@ export interface MachineDriver {
   /** Value of `provider` in metrics. */
   readonly provider: string;
   /**
-   * Resolves when the account of the class may be called once more. Questions wait for it themselves. Who creates, initializes or
-   * deletes waits first, and looks then whether that is still wanted: a turn may take minutes.
+   * Resolves when the account of the class may be called once more about a machine; throws TurnGivenUpError. Who creates, initializes or
+   * deletes waits first, and looks then whether that is still wanted: a turn may take minutes. The looks of safety controllers are few,
+   * and wait for none.
    */
   turn(machineClass: MachineClass, signal: AbortSignal): Promise<void>;
   capabilities(signal: AbortSignal): Promise<Capabilities>;
@@ -79,11 +80,7 @@ export class GatedDriver implements MachineDriver {
   }
 
   async turn(machineClass: MachineClass, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#parts.rates?.acquire(machineClass, signal);
-    } catch (err) {
-      throw new DriverError('Canceled', 'given up before it was sent', { cause: err });
-    }
+    await this.#parts.rates?.acquire(machineClass, signal);
   }
 
   async capabilities(signal: AbortSignal): Promise<Capabilities> {
@@ -91,7 +88,6 @@ export class GatedDriver implements MachineDriver {
   }
 
   async getStatus(request: MachineRequest, signal: AbortSignal): Promise<VirtualMachine> {
-    await this.turn(request.machineClass, signal);
     return await this.#read('status', signal, (call) => this.#parts.driver.getMachineStatus(request, call));
   }
 
@@ -114,7 +110,6 @@ export class GatedDriver implements MachineDriver {
   }
 
   async list(request: Omit<MachineRequest, 'machine'>, signal: AbortSignal): Promise<readonly ListedMachine[]> {
-    await this.turn(request.machineClass, signal);
     return await this.#read('list', signal, (call) => this.#parts.driver.listMachines(request, call));
   }
 

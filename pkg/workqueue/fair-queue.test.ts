@@ -34,7 +34,7 @@ describe('jobs start', () => {
     expect(await orderOf(jobs)).toEqual(['a1', 'b1', 'none', 'a2', 'b2', 'a3', 'a4']);
   });
 
-  test('by priority first', async () => {
+  test('by priority within a group, which takes no turn of another one', async () => {
     const jobs = [
       { name: 'low', priority: 1, group: 'a' },
       { name: 'normal', priority: 2, group: 'a' },
@@ -42,14 +42,17 @@ describe('jobs start', () => {
       { name: 'high', priority: 4, group: 'a' },
     ];
 
-    expect(await orderOf(jobs)).toEqual(['high', 'normal', 'other', 'low']);
+    expect(await orderOf(jobs)).toEqual(['high', 'other', 'normal', 'low']);
   });
 });
 
-test('the only job of a group waits for one of another group, although two thousand of those came before', async () => {
-  const jobs = Array.from({ length: 2_000 }, (_, i) => ({ name: `a${i}`, group: 'a' }));
+test.each([
+  { what: 'came before', priority: 2 },
+  { what: 'are more urgent', priority: 4 },
+])('the only job of a group waits for one of another group, although two thousand of those $what', async (row) => {
+  const jobs = Array.from({ length: 2_000 }, (_, i) => ({ name: `a${i}`, group: 'a', priority: row.priority }));
 
-  const order = await orderOf([...jobs, { name: 'b', group: 'b' }]);
+  const order = await orderOf([...jobs, { name: 'b', group: 'b', priority: 2 }]);
 
   expect(order.indexOf('b')).toBe(1);
   expect(order).toHaveLength(2_001);

@@ -5,19 +5,19 @@ type Job = () => Promise<unknown>;
 
 /** How a job waits. */
 export interface FairOptions {
-  /** The highest goes first. */
+  /** Of its group's jobs, the highest goes first. */
   readonly priority?: number;
   /** Whose job it is. */
   readonly group?: string;
 }
 
 /**
- * What waits in a pool: jobs of the highest priority first, and of one priority a job of each group in turn. So the two thousand jobs of one
- * group delay the only one of another by no more than a job.
+ * What waits in a pool: a job of each group in turn, and of one group those of the highest priority first. So the two thousand jobs of one
+ * group, urgent or not, delay the only one of another by no more than a job.
  */
 export class FairQueue implements Queue<Job, FairOptions> {
-  /** By priority and group. The groups are in the order of their turns. */
-  readonly #waiting = new Map<number, Map<string, Fifo>>();
+  /** By group and priority. The groups are in the order of their turns. */
+  readonly #waiting = new Map<string, Map<number, Fifo>>();
   #size = 0;
 
   get size(): number {
@@ -25,32 +25,31 @@ export class FairQueue implements Queue<Job, FairOptions> {
   }
 
   enqueue(job: Job, { priority = 0, group = '' }: FairOptions = {}): void {
-    const groups = this.#waiting.get(priority) ?? new Map<string, Fifo>();
-    this.#waiting.set(priority, groups);
-    const jobs = groups.get(group) ?? new Fifo();
-    groups.set(group, jobs);
+    const byPriority = this.#waiting.get(group) ?? new Map<number, Fifo>();
+    this.#waiting.set(group, byPriority);
+    const jobs = byPriority.get(priority) ?? new Fifo();
+    byPriority.set(priority, jobs);
     jobs.push(job);
     this.#size += 1;
   }
 
   dequeue(): Job | undefined {
-    if (this.#size === 0) return undefined;
-    const priority = Math.max(...this.#waiting.keys());
-    const groups = this.#waiting.get(priority);
-    const [turn] = groups ?? [];
-    if (groups === undefined || turn === undefined) return undefined;
-    const [group, jobs] = turn;
-    const job = jobs.shift();
-    groups.delete(group);
+    const [turn] = this.#waiting;
+    if (turn === undefined) return undefined;
+    const [group, byPriority] = turn;
+    const priority = Math.max(...byPriority.keys());
+    const jobs = byPriority.get(priority);
+    const job = jobs?.shift();
+    if (jobs?.size === 0) byPriority.delete(priority);
+    this.#waiting.delete(group);
     // Its next turn is after all others'.
-    if (jobs.size > 0) groups.set(group, jobs);
-    if (groups.size === 0) this.#waiting.delete(priority);
+    if (byPriority.size > 0) this.#waiting.set(group, byPriority);
     this.#size -= 1;
     return job;
   }
 
   filter({ priority = 0 }: FairOptions): Job[] {
-    return [...(this.#waiting.get(priority)?.values() ?? [])].flatMap((jobs) => jobs.all());
+    return [...this.#waiting.values()].flatMap((byPriority) => byPriority.get(priority)?.all() ?? []);
   }
 
   /** Nobody asks for that: a key that becomes urgent gets a second job. */

@@ -39,7 +39,7 @@ export interface KeyedQueueParts {
    * at once. For keys whose runs look at thousands of objects, each of which may change at any moment.
    */
   readonly restMs?: (key: string) => number;
-  /** Whose key it is: of keys that wait and are as urgent, one of each group goes in turn. All are of one group without it. */
+  /** Whose key it is: of keys that wait, one of each group goes in turn, its most urgent first. All are of one group without it. */
   readonly groupOf?: (key: string) => string;
   /** Works on one key. It has to log and count its own errors: one that it throws is taken as `retry` in silence. */
   work(key: string, run: Run): Promise<Outcome>;

@@ -13,10 +13,12 @@ export class FakeDriver implements MachineDriver {
   userData = '';
   /** Calls wait for this before they answer. */
   hold: Promise<void> = Promise.resolve();
-  /** Who changes something waits for this before. */
+  /** Calls about machines wait for this before. */
   nextTurn: Promise<void> = Promise.resolve();
+  turns = 0;
 
   turn(): Promise<void> {
+    this.turns += 1;
     return this.nextTurn;
   }
 

@@ -22,7 +22,7 @@ function counted(requests: readonly string[]): Record<string, number> {
 }
 
 describe('a Machine on a real API server', () => {
-  test('becomes a Node with 8 requests, and goes with 10', async () => {
+  test('becomes a Node with 8 requests, and goes with 9', async () => {
     await using world = await MachineWorld.open();
     world.takeRequests();
     const name = await world.create();
@@ -55,10 +55,11 @@ describe('a Machine on a real API server', () => {
 
     expect(await world.isMissing(() => world.user.reader.get(nodes, { name }))).toBe(true);
     expect(world.cloud.cloud.all()).toEqual([]);
-    const deletion = world.takeRequests();
-    expect(counted(deletion)).toEqual({
+    // On a slow host DeleteMachine comes so long after its stage was written that the Machine is looked at once more.
+    const { 'get machines 200': looks = 0, ...deletion } = counted(world.takeRequests());
+    expect(looks).toBeLessThanOrEqual(1);
+    expect(deletion).toEqual({
       'patch machines/status 200': 2,
-      'get machines 200': 1, // just before DeleteMachine: is it still there?
       'patch nodes/status 200': 1,
       'patch nodes 200': 2, // cordon; our finalizer
       'delete nodes 200': 1,

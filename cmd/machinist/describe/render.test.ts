@@ -81,7 +81,7 @@ Events:
 Namespace:    ns
 Phase:        <none>
 Reason:       Creating
-Message:      The provider is creating the VM.
+Message:      The provider is asked for the VM, or will be as soon as it is the turn of this machine.
 Waiting For:  the VM to be created
 Next:         The VM boots and joins as a Node.
 Conditions:  <none>

@@ -382,8 +382,8 @@ export const DRIVER: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/creation/launch.ts',
-    from: '  await driver.turn(machineClass, signal);\n',
-    to: '',
+    from: '  await driver.turn(machineClass, signal);\n  requireWanted',
+    to: '  requireWanted',
     why: 'Creations keep to no rate.',
     tests: ['pkg/controllers/machine/last-moment.test.ts'],
   },
@@ -396,8 +396,8 @@ export const DRIVER: readonly Mutation[] = [
   },
   {
     file: 'pkg/driver/call-rates.ts',
-    from: 'const account = accountOf(provider, machineClass);',
-    to: 'const account = provider + String(machineClass.kind);',
+    from: 'this.#lineOf(accountOf(provider, machineClass))',
+    to: 'this.#lineOf(provider)',
     why: 'An account with many machines uses up the rate of all others.',
     tests: ['pkg/driver/call-rates.test.ts'],
   },
@@ -442,5 +442,19 @@ export const DRIVER: readonly Mutation[] = [
     to: 'if (entries.length > 1_000)',
     why: 'A new driver is written over what somebody has.',
     tests: ['cmd/machinist/driver/scaffold.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine/calls/driver-call.ts',
+    from: ' || error instanceof TurnGivenUpError',
+    to: '',
+    why: 'A manager that stops marks the machines as failed that wait for their turn.',
+    tests: ['pkg/controllers/machine/last-moment.test.ts'],
+  },
+  {
+    file: 'pkg/driver/call-rates.ts',
+    from: '{ signal: either }',
+    to: '{}',
+    why: 'Who waits for a turn does not give up when its signal says so.',
+    tests: ['pkg/driver/call-rates.test.ts'],
   },
 ];

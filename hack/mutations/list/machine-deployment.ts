@@ -292,8 +292,15 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine-deployment/rollout.ts',
-    from: "phaseOf(machine) !== 'Pending'",
-    to: "phaseOf(machine) !== ''",
+    from: "holdsJoiningNodes && phaseOf(machine) === 'Pending' &&",
+    to: "phaseOf(machine) === 'Pending' &&",
+    why: 'Where the machine controller runs elsewhere, the autoscaler may remove a Node that has just joined a rollout.',
+    tests: ['pkg/controllers/machine-deployment/rollout.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/machine-deployment/rollout.ts',
+    from: "holdsJoiningNodes && phaseOf(machine) === 'Pending'",
+    to: "holdsJoiningNodes && phaseOf(machine) === ''",
     why: 'A Node that joins a rollout is written twice.',
     tests: ['pkg/controllers/machine-deployment/rollout.test.ts'],
   },

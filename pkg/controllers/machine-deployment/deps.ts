@@ -9,4 +9,6 @@ export interface MachineDeploymentDeps extends OwnerDeps {
   readonly setRecorder: ObjectEvents<MachineSet>;
   /** Whether Nodes are kept from the autoscaler's scale-down while a rollout is on. */
   readonly holdsScaleDownDuringRollout: boolean;
+  /** Whether this process, which runs the machine controller too, does that for a Node that joins with its very first marks. */
+  readonly holdsJoiningNodes: boolean;
 }

@@ -26,6 +26,7 @@ export function machineDeployment(operator: Operator, deps: OwnerDeps): Controll
     recorder: eventsAbout(deploymentResource, recorder),
     setRecorder: eventsAbout(machineSetResource, recorder),
     holdsScaleDownDuringRollout: config.sets.annotateForAutoscaler,
+    holdsJoiningNodes: config.controllers.has('machine'),
   });
   const outageCondition = new OutageCondition({ ...deps, outages: () => operator.outages });
   return {

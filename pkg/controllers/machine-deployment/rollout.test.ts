@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, machineDeployment, machineSet, node, type BuiltMachineDeployment } from '../../../test/builders.ts';
 import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import { PREFER_NO_SCHEDULE_KEY } from '../../apis/machine/v1alpha1/labels.ts';
+import { NODE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { ApiError } from '../../kube/errors.ts';
@@ -112,7 +113,16 @@ describe('a rolling update', () => {
     expect(deps.events).toEqual(['NodeUpdateFailed', 'NodeUpdateFailed', 'NodeUpdateFailed']);
   });
 
-  test('holds the new Nodes of machines that run, not of those that are about to be held as they join', async () => {
+  test.each([
+    { what: 'about to be held with its first marks', finalizers: [], isHere: true, isHeld: false },
+    {
+      what: 'marked already, before the rollout or in parts',
+      finalizers: [NODE_FINALIZER],
+      isHere: true,
+      isHeld: true,
+    },
+    { what: 'marked by another process', finalizers: [], isHere: false, isHeld: true },
+  ])('holds the new Nodes of machines that run; one that joins and is $what: $isHeld', async (row) => {
     const rolled = machineDeployment();
     const sets = [setOf('old', ['o-1'], 1), setOf('now', ['n-1', 'n-2'], 2)];
     const [old] = sets;
@@ -121,16 +131,19 @@ describe('a rolling update', () => {
     const machines = sets.flatMap((set, i) => machinesOf(set, names[i] ?? []));
     const pending = machines.find(({ metadata }) => metadata.name === 'n-2');
     if (pending?.status?.currentStatus !== undefined) pending.status.currentStatus.phase = 'Pending';
+    const { finalizers } = row;
     const all = names
       .flat()
-      .map((name) => node((n) => void Object.assign(n.metadata, { name, uid: `uid-of-${name}` })));
+      .map((name) => node((n) => void Object.assign(n.metadata, { name, uid: `uid-of-${name}`, finalizers })));
     const deps = new MemoryDeploymentDeps(rolled, { sets, machines, nodes: all });
     deps.holdsScaleDownDuringRollout = true;
+    deps.holdsJoiningNodes = row.isHere;
     const pass = { deps, marker: new NodeMarker(deps), world: deps.world(rolled), signal: never, replacements: NONE };
 
     await markNodesOfRollout(pass, { taint: false });
 
-    expect(deps.targetClient.writes.map(({ what }) => what)).toEqual(['nodes/o-1', 'nodes/n-1']);
+    const written = ['nodes/o-1', 'nodes/n-1', ...(row.isHeld ? ['nodes/n-2'] : [])];
+    expect(deps.targetClient.writes.map(({ what }) => what)).toEqual(written);
   });
 
   test('that has more Nodes than one pass can mark goes on at once, and shrinks nothing before', async () => {

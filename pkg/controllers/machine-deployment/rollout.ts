@@ -1,4 +1,5 @@
-import { phaseOf, revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { nodeNameOf, phaseOf, revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { NODE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { keyOf } from '../../apis/meta.ts';
 import { isActiveSet } from '../replicas/rollout-hold.ts';
@@ -111,9 +112,16 @@ export async function markNodesOfRollout(
     if (isDue && ofSet.isDone) await noteTaint(deps, set, true, signal);
   }
   if (world.newSet === undefined) return marked;
-  // A Node that joins is about to get it together with what shows whose it is; one that did not is looked at when its machine runs.
-  const joined = world.machinesOf(world.newSet).filter((machine) => phaseOf(machine) !== 'Pending');
-  return bothMarked(marked, await mark(pass, joined, hold));
+  const others = world.machinesOf(world.newSet).filter((machine) => !isHeldAsItJoins(deps, machine));
+  return bothMarked(marked, await mark(pass, others, hold));
+}
+
+/** Whether the Node of a machine is about to be held together with its first marks, so that it needs no write of its own. */
+function isHeldAsItJoins({ holdsJoiningNodes, targets }: MachineDeploymentDeps, machine: Machine): boolean {
+  const node = targets.of(machine)?.nodes.get(nodeNameOf(machine));
+  return (
+    holdsJoiningNodes && phaseOf(machine) === 'Pending' && node?.metadata.finalizers?.includes(NODE_FINALIZER) !== true
+  );
 }
 
 /** Brings the Nodes of `machines` to carry `marks`, and tells of those that refused for the first time. */

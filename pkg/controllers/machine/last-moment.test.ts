@@ -5,6 +5,7 @@ import { machine, machineClass, node, secret, type BuiltMachine } from '../../..
 import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { FORCE_DELETION_LABEL, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import { TurnGivenUpError } from '../../driver/call-rates.ts';
 import { DriverError } from '../../driver/error.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { hold } from '../machines/replacement-hold.ts';
@@ -82,6 +83,68 @@ describe('no VM is made for a machine that, while the provider is asked for it,'
 
     expect(world.driver.calls).toEqual(['status']);
   });
+});
+
+test('each call about a machine takes a turn at the provider', async () => {
+  const world = worldOf(unborn);
+  world.driver.methods = new Set(['InitializeMachine']);
+  for (let i = 0; i < 4; i++) {
+    await world.pass(world.creation);
+    await world.settle();
+  }
+  expect(world.driver.calls).toEqual(['status', 'create', 'initialize']);
+  expect(world.driver.turns).toBe(3);
+});
+
+test.each([
+  { stage: 'Set machine status to termination. Now, getting VM Status', call: 'status' },
+  { stage: 'Initiate VM deletion', call: 'delete' },
+])('a deletion at "$stage" takes a turn at the provider', async ({ stage, call }) => {
+  const world = worldOf(deleting(stage, (m) => (m.metadata.labels = {})));
+  world.nodes.cache.remove('m-1');
+
+  await world.pass(world.deletion);
+  await world.settle();
+
+  expect(world.driver.calls).toEqual([call]);
+  expect(world.driver.turns).toBe(1);
+});
+
+test('a turn that was given up says nothing about the machine, and comes again', async () => {
+  const world = worldOf(unborn);
+  world.driver.nextTurn = Promise.reject(new TurnGivenUpError('the process is stopping'));
+  await world.pass(world.creation);
+  await world.settle();
+
+  const { machine: seen, result } = await world.pass(world.creation);
+
+  expect(seen.status).toEqual({});
+  expect(result).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
+});
+
+test('no VM is initialized whose machine is deleted while it waits for its turn at the provider', async () => {
+  const world = worldOf(unborn);
+  world.driver.methods = new Set(['InitializeMachine']);
+  for (let i = 0; i < 2; i++) {
+    await world.pass(world.creation);
+    await world.settle();
+  }
+  let begin: () => void = () => undefined;
+  world.driver.nextTurn = new Promise((resolve) => {
+    begin = resolve;
+  });
+  await world.pass(world.creation);
+  await world.settle();
+  const calls = [...world.driver.calls];
+  const seen = world.machines.get(KEY);
+  if (seen !== undefined) {
+    world.machines.put({ ...seen, metadata: { ...seen.metadata, resourceVersion: '9000', deletionTimestamp: BEGIN } });
+  }
+
+  begin();
+  await world.settle();
+
+  expect(world.driver.calls).toEqual(calls);
 });
 
 test('no VM is made for a machine that is deleted while it waits for its turn at the provider', async () => {

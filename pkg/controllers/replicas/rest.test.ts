@@ -12,6 +12,7 @@ test.each([
   { machines: 10, ms: 2 },
   { machines: 500, ms: 100 },
   { machines: 5_000, ms: 1_000 },
+  { machines: 50_000, ms: 1_000 },
 ])('an owner of $machines machines rests for $ms ms', ({ machines, ms }) => {
   expect(restMsFor(machines)).toBe(ms);
 });

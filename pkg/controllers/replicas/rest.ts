@@ -1,5 +1,7 @@
 /** For each Machine that a pass looks at, several times. */
 const MS_A_MACHINE = 0.2;
+/** A user who scales the largest set does not wait for longer. */
+const LONGEST_MS = 1_000;
 
 /**
  * How long a MachineSet or MachineDeployment of so many Machines rests after a pass. A pass looks at all of them, and nearly every change of
@@ -11,7 +13,8 @@ const MS_A_MACHINE = 0.2;
  * | 10       | 2 ms   |
  * | 500      | 100 ms |
  * | 5,000    | 1 s    |
+ * | more     | 1 s    |
  */
 export function restMsFor(machines: number): number {
-  return machines * MS_A_MACHINE;
+  return Math.min(machines * MS_A_MACHINE, LONGEST_MS);
 }

@@ -6,6 +6,7 @@ import { requeue, waitFor, type StepResult } from '../../../reconcile/result.ts'
 import type { MachineCopy } from '../../machines/status.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
 import { accountOf } from '../../../driver/account.ts';
+import { TurnGivenUpError } from '../../../driver/call-rates.ts';
 import type { CallFailure, CallInput, Retries } from './retries.ts';
 import type { ActivityResults, MachineActivities } from './results.ts';
 
@@ -209,6 +210,6 @@ function answerOf<T>(
 
 /** Whether it was we who ended a call, at a closed gate or at the end of the process: no fault of the provider. */
 function wasGivenUp(error: unknown): boolean {
-  if (error instanceof GateClosedError) return true;
+  if (error instanceof GateClosedError || error instanceof TurnGivenUpError) return true;
   return DriverError.hasCode(error, 'Canceled') && error.unanswered;
 }

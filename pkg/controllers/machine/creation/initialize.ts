@@ -1,4 +1,6 @@
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
@@ -13,6 +15,7 @@ import type { CallFailure } from '../calls/retries.ts';
 import { afterInitialize } from '../calls/reactions.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import type { MachineTokens } from '../tokens/machine-tokens.ts';
+import { requireWanted } from './launch.ts';
 import { initializingSinceMs } from './waiting-since.ts';
 
 interface Deps {
@@ -22,6 +25,7 @@ interface Deps {
   readonly metrics: Pick<MachineMetrics, 'initialized'>;
   readonly calls: DriverCalls;
   readonly tokens: MachineTokens;
+  readonly machines: Lister<Machine>;
 }
 
 /**
@@ -59,6 +63,7 @@ async function send(deps: Deps, ctx: MachineContext, resolved: ResolvedClass, si
   const { driver, machineClass, secretData } = resolved;
   const startedMs = deps.clock.monotonicMs();
   await driver.turn(machineClass, signal);
+  requireWanted(deps, ctx, observed);
   const data = await deps.tokens.startingData(ctx, secretData, 'before', signal);
   const timeouts = deps.calls.timeoutsOf(ctx, resolved, 'initialize');
   const timeoutMs = repeatableTimeoutMs(creationTimeoutMsOf(observed, deps.settings), timeouts);

@@ -87,6 +87,7 @@ async function findOrCreate(
   const mayCreate = deps.unanswered.lookMs(ctx.machine) === 0;
   const { methods, idempotentCreate } = await driver.capabilities(signal);
   const canInitialize = methods.has('InitializeMachine');
+  await driver.turn(machineClass, signal);
   const found = await findVM(machine, resolved, canInitialize, signal);
   if (found !== undefined || !(mayCreate || idempotentCreate)) return found;
   await driver.turn(machineClass, signal);
@@ -103,8 +104,12 @@ async function findOrCreate(
   return { ...vm, how: 'created', needsInitialize: canInitialize };
 }
 
-/** Work may have waited for its turn: a machine that was deleted or given up meanwhile needs no VM any more. */
-function requireWanted({ machines }: Deps, { key }: MachineContext, { metadata }: Machine): void {
+/** Throws StaleCallError. Work may have waited for its turn: a machine that was deleted or given up meanwhile needs no VM any more. */
+export function requireWanted(
+  { machines }: Pick<Deps, 'machines'>,
+  { key }: MachineContext,
+  { metadata }: Machine,
+): void {
   const current = machines.get(key);
   const isSame = current?.metadata.uid === metadata.uid;
   if (isSame && !isBeingDeleted(current) && phaseOf(current) !== 'Failed') return;

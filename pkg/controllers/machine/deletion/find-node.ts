@@ -65,7 +65,10 @@ function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): StepResu
     kind: 'status',
     resolved,
     waitingFor: { answer: what, attempt: what },
-    send: (signal) => driver.getStatus({ machine: observed, machineClass, secretData }, signal),
+    send: async (signal) => {
+      await driver.turn(machineClass, signal);
+      return await driver.getStatus({ machine: observed, machineClass, secretData }, signal);
+    },
     answerIn: (error) => (ENOUGH.has(error.code) ? (error.result ?? {}) : undefined),
     // Much the same again is no write.
     show: ({ error }) => void deps.cursor.stay(ctx, 'vm-status', `Cloud provider message - ${error.message}.`),

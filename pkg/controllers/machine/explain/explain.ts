@@ -64,7 +64,7 @@ function explainCreating(machine: Machine): Explanation {
   return providerIDOf(machine) === ''
     ? explanation(
         'Creating',
-        'The provider is creating the VM.',
+        'The provider is asked for the VM, or will be as soon as it is the turn of this machine.',
         'the VM to be created',
         'The VM boots and joins as a Node.',
       )
