@@ -75,10 +75,10 @@ describe('deletion policies', () => {
     await world.gone(name);
 
     const sent = world.takeRequests();
-    // The Machine is read live just before DeleteMachine.
-    const look = sent.lastIndexOf('get machines 200');
+    // The stage before DeleteMachine is the last that is written.
+    const stage = sent.lastIndexOf('patch machines/status 200');
     expect(sent.filter((one) => one.startsWith('create pods/eviction'))).toHaveLength(2);
-    expect(sent.findLastIndex((one) => one.startsWith('create pods/eviction'))).toBeLessThan(look);
+    expect(sent.findLastIndex((one) => one.startsWith('create pods/eviction'))).toBeLessThan(stage);
     expect(sent.filter((one) => one.startsWith('delete pods'))).toEqual([]);
     expect(hasVM(name)).toBe(false);
   });
