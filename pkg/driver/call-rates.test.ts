@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
 import { machineClass } from '../../test/builders.ts';
 import { SystemClock } from '../clock/system-clock.ts';
-import { CallRates, TurnGivenUpError } from './call-rates.ts';
+import { CallRates } from './call-rates.ts';
+import { TurnGivenUpError } from './turn-given-up.ts';
 
 const never = new AbortController().signal;
 const classWith = (secret: string) =>

@@ -4,6 +4,7 @@ import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { Clock } from '../clock/clock.ts';
 import { createThrottle, type Throttle } from '../clock/throttle.ts';
 import { accountOf } from './account.ts';
+import { TurnGivenUpError } from './turn-given-up.ts';
 
 /** What the rates of one provider's calls are made of. */
 export interface CallRatesOptions {
@@ -13,11 +14,6 @@ export interface CallRatesOptions {
   readonly clock: Clock;
   /** Told of each wait for a turn, in milliseconds, whether the turn came or the wait was given up. */
   readonly waited?: (waitedMs: number) => void;
-}
-
-/** The wait for a turn was given up: nothing was sent. */
-export class TurnGivenUpError extends Error {
-  override readonly name = 'TurnGivenUpError';
 }
 
 /** Who waits for an account, one after the other: one that gives up uses up no turn of those behind it. */

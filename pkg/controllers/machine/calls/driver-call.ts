@@ -6,7 +6,7 @@ import { requeue, waitFor, type StepResult } from '../../../reconcile/result.ts'
 import type { MachineCopy } from '../../machines/status.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
 import { accountOf } from '../../../driver/account.ts';
-import { TurnGivenUpError } from '../../../driver/call-rates.ts';
+import { TurnGivenUpError } from '../../../driver/turn-given-up.ts';
 import type { CallFailure, CallInput, Retries } from './retries.ts';
 import type { ActivityResults, MachineActivities } from './results.ts';
 
