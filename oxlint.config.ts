@@ -11,7 +11,7 @@ const TIERS = [
   ['metrics'],
   ['gate'],
   ['kube', 'driver'],
-  ['cache', 'events', 'leader', 'health'],
+  ['cache', 'events', 'leader', 'health', 'ironcore-runtime'],
   ['workqueue', 'activity'],
   ['reconcile', 'targets', 'drivers', 'indexes', 'conformance'],
   ['drain'],
@@ -114,7 +114,15 @@ const DATE = {
 export default defineConfig({
   plugins: ['typescript', 'unicorn', 'import', 'promise', 'node', 'jest'],
   categories: { correctness: 'error', suspicious: 'error' },
-  ignorePatterns: ['node_modules', 'dist', 'examples', 'pkg/driver/grpc/gen', 'pkg/autoscaler/gen', '.demo'],
+  ignorePatterns: [
+    'node_modules',
+    'dist',
+    'examples',
+    'pkg/driver/grpc/gen',
+    'pkg/autoscaler/gen',
+    'pkg/ironcore-runtime/gen',
+    '.demo',
+  ],
   rules: {
     'typescript/no-explicit-any': 'error',
     'typescript/no-floating-promises': 'error',

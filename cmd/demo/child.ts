@@ -57,6 +57,7 @@ export class Child {
     this.#isStopping = true;
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     this.#child.kill('SIGTERM');
+    this.#child.kill('SIGCONT'); // one that somebody has halted does not hear it
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), STOP_DEADLINE_MS);
     await this.#ended;
     clearTimeout(timer);

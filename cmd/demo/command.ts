@@ -3,11 +3,18 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 /** `local`: machines are kubelet processes; `sim`: a simulated cloud; `kwok`: Nodes that one kwok process keeps alive. */
 export type DemoDriver = 'local' | 'sim' | 'kwok';
 
+/**
+ * `machine`: a machine is what its driver makes; `cluster-api`: it is a Machine of Cluster API too, on a provider of the demo; `ironcore`:
+ * machines are Machines of IronCore, at a runtime of the demo, without a driver.
+ */
+export type DemoApi = 'machine' | 'cluster-api' | 'ironcore';
+
 /** What the demo was asked for. */
 export interface DemoOptions {
-  /** How many machines the MachineDeployment starts with. */
+  /** How many machines there are at first. */
   readonly machines: number;
   readonly driver: DemoDriver;
+  readonly api: DemoApi;
   /** Machines come and go with the pods that need them, by a model of the cluster-autoscaler. */
   readonly autoscaler: boolean;
   /** Check the result and end, instead of waiting for Ctrl-C. */
@@ -34,9 +41,27 @@ export function demoCommand(): Command {
         .default('local')
         .choices(['local', 'sim', 'kwok']),
     )
+    .addOption(
+      new Option(
+        '--api <name>',
+        'cluster-api: each machine is a Machine of Cluster API too, on a provider of the demo; ironcore: Machines of IronCore, at a runtime',
+      )
+        .default('machine')
+        .choices(['machine', 'cluster-api', 'ironcore']),
+    )
     .option('--autoscaler', 'start without machines, and play a cluster-autoscaler: pods become machines', false)
     .option('--once', 'check the result, remove everything, and end with exit code 0 or 1', false)
-    .action(async (options: DemoOptions) => {
+    .action(async (options: DemoOptions, command: Command) => {
+      if (options.api === 'cluster-api' && (options.driver !== 'local' || options.autoscaler)) {
+        command.error(
+          'error: --api cluster-api is for --driver local, without --autoscaler: its provider makes kubelets',
+        );
+      }
+      if (options.api === 'ironcore' && (command.getOptionValueSource('driver') === 'cli' || options.autoscaler)) {
+        command.error(
+          'error: --api ironcore is without --driver and --autoscaler: its machines are those of a runtime, and no Nodes',
+        );
+      }
       const { demo } = await import('./demo.ts');
       process.exitCode = await demo(options);
     });

@@ -15,14 +15,26 @@ import { loadEndpoint } from '../../pkg/kube/config.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
 import { playAutoscaler, showAutoscaling } from './autoscale.ts';
 import type { DemoDriver, DemoOptions } from './command.ts';
+import { DEMO_POOL, machineNames, SMALL, SPARE } from './ironcore-objects.ts';
 import { keepControlPlane } from './keep-control-plane.ts';
 import { keepRunning, type KeepRunningOptions } from './keep-running.ts';
 import { runKubectl } from './kubectl.ts';
-import { NAMESPACE, podsOn, WEB, WORKERS, writeManifests } from './manifests.ts';
+import {
+  NAMESPACE,
+  podsOn,
+  providerOf,
+  WEB,
+  WORKERS,
+  writeDefinitions,
+  writeIronCore,
+  writeManifests,
+} from './manifests.ts';
 import { DemoError, type DemoPlace, machinesDirectory, takePlace } from './place.ts';
+import { playProvider, type PlayedProvider } from './play-provider.ts';
 import { playScheduler, untilRunning } from './pods.ts';
 import { recordMachines } from './record-machines.ts';
 import { thingsToTry } from './things-to-try.ts';
+import { areRunning, IronCoreWatch, provideVolumes } from './watch-ironcore.ts';
 import { areUp, MachineWatch, type Snapshot } from './watch-machines.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -35,6 +47,10 @@ const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** Users that deploy/rbac binds to the shipped roles. */
 const MANAGER_USER = 'machinist';
 const DRIVER_USERS = { sim: 'machinist-sim-driver', kwok: 'machinist-kwok-driver' } as const;
+const CLUSTER_API_USER = 'machinist-cluster-api-driver';
+const IRONCORE_MACHINES = 'machines.compute.ironcore.dev';
+/** For how many Machines the pool has room beside the first ones. */
+const ROOM = 3;
 
 /** What is built besides the control plane: what the driver needs, and no more. */
 const PROGRAMS = { local: ['kubectl', 'kubemark'], sim: ['kubectl'], kwok: ['kubectl', 'kwok'] } as const;
@@ -116,25 +132,61 @@ function isFailure(err: unknown): boolean {
 
 async function runDemo(options: DemoOptions, stop: AbortController, undo: (() => Promise<void>)[]): Promise<void> {
   const running = await startCluster(options, stop, undo);
-  await startManager(running, await startDriver(running));
+  if (options.api === 'ironcore') return await showIronCore(running);
+  const drivers = await startDriver(running);
+  await startManager(running, managerFlags(running, drivers.address), `${providerOf(options)} driver`);
   await applyObjects(running);
 
   const watch = await watchMachines(running);
   if (options.autoscaler) await autoscale(running, watch);
   else await awaitMachines(running, watch);
+  await drivers.provider?.untilRunning(options.machines, deadline(running, 'the Machines of Cluster API did not run'));
 
   if (options.once) return checkRemoval(running, watch);
-  console.log(
-    thingsToTry({
-      kubectl: running.kubectl,
-      kubeconfig: path.relative(process.cwd(), running.kubeconfig),
-      directory: path.relative(process.cwd(), running.place.directory),
-      driver: options.driver,
-      autoscaler: options.autoscaler,
-      machines: options.machines,
-    }),
-  );
+  printThingsToTry(running);
   await watch.until(() => false, stop.signal);
+}
+
+function printThingsToTry({ options, place, kubectl: program, kubeconfig: file }: Running): void {
+  const typed = (from: string): string => path.relative(process.cwd(), from);
+  console.log(
+    thingsToTry({ ...options, kubectl: program, kubeconfig: typed(file), directory: typed(place.directory) }),
+  );
+}
+
+/** Machines of IronCore, from a pool that there is to Machines that run; with `--once`, until all are gone. */
+async function showIronCore(running: Running): Promise<void> {
+  const { options, place, controlPlane, stop, undo } = running;
+  const { machines } = options;
+  const socket = path.join(running.sockets, 'runtime.sock');
+  start(running, 'runtime', path.join(root, 'cmd/demo/runtime-main.ts'), [
+    `--socket=${socket}`,
+    `--class=${SMALL}`,
+    `--room=${machines + ROOM}`,
+    `--pid-file=${path.join(place.directory, 'runtime.pid')}`,
+  ]);
+  const flags = ['--controllers=ironcore', `--ironcore-pool=${DEMO_POOL}=unix://${socket}`];
+  await startManager(running, flags, 'runtime of a pool, which speaks IRI');
+  const api = controlPlane.connection.api();
+  undo.push(() => api.close());
+  await kubectl(running, ['apply', '-f', writeIronCore(place.directory, machines)]);
+  await provideVolumes(api, [SPARE, ...machineNames(machines)]);
+  say(
+    `applied a MachineClass, a Network, and ${machines} Machine(s) of IronCore, each with a Volume and a NetworkInterface`,
+  );
+
+  const watch = new IronCoreWatch(api, (name, what) => say(`  ${name}  ${what}`));
+  say(`waiting for ${machines} machine(s):`);
+  await watch.until((now) => areRunning(now, machines), deadline(running, 'the machines did not come up'));
+  say('all Machines are Running, and their volumes and network interfaces attached');
+  if (!options.once) {
+    printThingsToTry(running);
+    return await watch.until(() => false, stop.signal);
+  }
+  say('deleting the Machines; each must go, when the runtime has removed its machine…');
+  await kubectl(running, ['delete', IRONCORE_MACHINES, '--all', '--wait=false']);
+  await watch.until((now) => now.length === 0, deadline(running, 'the machines were not removed'));
+  say('no Machine is left');
 }
 
 async function awaitMachines(running: Running, watch: MachineWatch): Promise<void> {
@@ -181,7 +233,7 @@ async function startCluster(
   say('starting etcd, kube-apiserver and kube-controller-manager…');
   const controlPlane = await startControlPlane({
     directory: path.join(place.directory, 'control-plane'),
-    programs: PROGRAMS[options.driver],
+    programs: options.api === 'ironcore' ? ['kubectl'] : PROGRAMS[options.driver],
     log: say,
     signal: stop.signal,
   });
@@ -200,15 +252,32 @@ async function startCluster(
     'apply',
     '--server-side',
     '-f',
-    path.join(root, 'crds'),
+    // Where IronCore is shown, our kinds are not needed, and one of theirs has the same name.
+    path.join(root, options.api === 'ironcore' ? 'crds/ironcore' : 'crds'),
     '-f',
     path.join(root, 'deploy/rbac'),
   ]);
+  if (options.api === 'cluster-api') await installClusterAPI(running);
+  if (options.api === 'ironcore')
+    await kubectl(running, ['wait', '--for=condition=Established', '-f', path.join(root, 'crds/ironcore')]);
   return running;
 }
 
-/** Starts the driver, and what its machines need, and returns its address. */
-async function startDriver(running: Running): Promise<string> {
+/** The kinds of Cluster API, and those of a provider of the demo; resolves when they are served. */
+async function installClusterAPI(running: Running): Promise<void> {
+  const file = writeDefinitions(running.place.directory);
+  await kubectl(running, ['apply', '--server-side', '-f', path.join(root, 'crds/cluster-api'), '-f', file]);
+  await kubectl(running, ['wait', '--for=condition=Established', '-f', file]);
+}
+
+/** What the manager asks, and a provider of Cluster API that is played. */
+interface StartedDriver {
+  readonly address: string;
+  readonly provider?: PlayedProvider;
+}
+
+/** Starts the driver, and what its machines need. */
+async function startDriver(running: Running): Promise<StartedDriver> {
   const { driver } = running.options;
   const address = socketAddress(running, 'driver');
   const state = machinesDirectory(running.place.directory);
@@ -216,7 +285,28 @@ async function startDriver(running: Running): Promise<string> {
   if (driver === 'kwok') await startKwok(running);
   const args = ['--address', address, '--state-directory', state, ...(await driverArguments(running, driver))];
   start(running, `${driver}-driver`, path.join(root, `cmd/${driver}-driver/main.ts`), args);
-  return address;
+  return running.options.api === 'cluster-api' ? await startClusterAPI(running, address) : { address };
+}
+
+/** A provider of Cluster API before the driver at `machines`, and the driver for Cluster API. */
+async function startClusterAPI(running: Running, machines: string): Promise<StartedDriver> {
+  const { controlPlane, place, undo } = running;
+  const api = controlPlane.connection.api();
+  undo.push(() => api.close());
+  const provider = playProvider({ api, address: machines, say });
+  undo.push(() => provider.end());
+  const address = socketAddress(running, 'cluster-api');
+  const config = await controlPlane.connection.kubeconfigFor({ user: CLUSTER_API_USER });
+  const state = path.join(place.directory, 'cluster-api');
+  start(running, 'cluster-api-driver', path.join(root, 'cmd/cluster-api-driver/main.ts'), [
+    '--address',
+    address,
+    '--state-directory',
+    state,
+    '--kubeconfig',
+    config,
+  ]);
+  return { address, provider };
 }
 
 /** Where its machines come from, or go to. */
@@ -250,12 +340,22 @@ function makeSocketDirectory(undo: (() => Promise<void>)[]): string {
   return sockets.directory;
 }
 
-function socketAddress({ sockets }: Running, name: 'driver' | 'autoscaler'): string {
+function socketAddress({ sockets }: Running, name: 'driver' | 'autoscaler' | 'cluster-api'): string {
   return `unix://${path.join(sockets, `${name}.sock`)}`;
 }
 
-async function startManager(running: Running, driver: string): Promise<void> {
-  const { options, controlPlane } = running;
+/** Which driver the manager asks, and what it does besides. */
+function managerFlags(running: Running, driver: string): readonly string[] {
+  const { options } = running;
+  return [
+    `--driver=${providerOf(options)}=${driver}`,
+    ...(options.api === 'cluster-api' ? ['--controllers=*,cluster-api'] : []),
+    ...(options.autoscaler ? [`--autoscaler-grpc-address=${socketAddress(running, 'autoscaler')}`] : []),
+  ];
+}
+
+async function startManager(running: Running, flags: readonly string[], beside: string): Promise<void> {
+  const { controlPlane } = running;
   const own = await controlPlane.connection.kubeconfigFor({ user: MANAGER_USER });
   const port = await freePort();
   start(running, 'machinist', path.join(root, 'cmd/machinist/main.ts'), [
@@ -263,14 +363,13 @@ async function startManager(running: Running, driver: string): Promise<void> {
     `--namespace=${NAMESPACE}`,
     `--control-kubeconfig=${own}`,
     `--target-kubeconfig=${own}`,
-    `--driver=${options.driver}=${driver}`,
+    ...flags,
     '--address=127.0.0.1',
     // Short, so that a machine killed at once is replaced while one watches.
     '--machine-safety-grace=10s',
     `--port=${port}`,
-    ...(options.autoscaler ? [`--autoscaler-grpc-address=${socketAddress(running, 'autoscaler')}`] : []),
   ]);
-  say(`starting the manager and the ${options.driver} driver; metrics: http://127.0.0.1:${port}/metrics`);
+  say(`starting the manager and the ${beside}; metrics: http://127.0.0.1:${port}/metrics`);
 }
 
 /** As in the image: without it each program holds on to 100 MB of garbage. */

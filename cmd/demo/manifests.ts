@@ -6,6 +6,8 @@ import { stringify } from 'yaml';
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { DemoOptions } from './command.ts';
+import { ironCoreObjects } from './ironcore-objects.ts';
+import { DEMO_CLUSTER, DEMO_TEMPLATE, providerObjects } from './provider-objects.ts';
 
 /** Namespace of the demo's objects: the one of the shipped roles. */
 export const NAMESPACE = 'machinist';
@@ -20,28 +22,41 @@ const PLAIN = { aliasDuplicateObjects: false, lineWidth: 0 };
 
 /** Writes the demo's objects as YAML files and returns the paths of those to apply first. */
 export function writeManifests(directory: string, options: DemoOptions, userData: string): readonly string[] {
-  const folder = path.join(directory, 'manifests');
-  mkdirSync(folder, { recursive: true });
-  const write = (name: string, ...objects: readonly unknown[]): string => {
-    const file = path.join(folder, name);
-    writeFileSync(file, objects.map((object) => stringify(object, PLAIN)).join('---\n'), { mode: 0o600 });
-    return file;
-  };
+  const write = (name: string, ...objects: readonly object[]): string => writeManifest(directory, name, objects);
   const start = [
+    ...(options.api === 'cluster-api' ? [write('cluster-api.yaml', ...providerObjects(NAMESPACE).objects)] : []),
     write('secret.yaml', secret(userData)),
-    write('class-a.yaml', machineClass('workers-a', options.driver)),
-    write('class-b.yaml', machineClass('workers-b', options.driver)),
+    write('class-a.yaml', machineClass('workers-a', options)),
+    write('class-b.yaml', machineClass('workers-b', options)),
     write('workers.yaml', machineDeployment(options)),
     ...(hasPods(options) ? [write('web.yaml', web(options))] : []),
   ];
   write('broken-class.yaml', {
-    ...machineClass('workers-b', options.driver),
+    ...machineClass('workers-b', options),
     providerSpec: { size: 42, color: 'blue' },
   });
   return start;
 }
 
-function secret(userData: string): unknown {
+/** Writes the definitions of the demo's provider of Cluster API and returns the path. */
+export function writeDefinitions(directory: string): string {
+  return writeManifest(directory, 'provider.yaml', providerObjects(NAMESPACE).definitions);
+}
+
+/** Writes Machines of IronCore, and what they need, and returns the path. */
+export function writeIronCore(directory: string, machines: number): string {
+  return writeManifest(directory, 'ironcore.yaml', ironCoreObjects(NAMESPACE, machines));
+}
+
+function writeManifest(directory: string, name: string, objects: readonly object[]): string {
+  const folder = path.join(directory, 'manifests');
+  mkdirSync(folder, { recursive: true });
+  const file = path.join(folder, name);
+  writeFileSync(file, objects.map((object) => stringify(object, PLAIN)).join('---\n'), { mode: 0o600 });
+  return file;
+}
+
+function secret(userData: string): object {
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -51,13 +66,19 @@ function secret(userData: string): unknown {
   };
 }
 
-function machineClass(name: string, provider: DemoOptions['driver']): Record<string, unknown> {
+/** What classes call the driver that the manager asks. */
+export function providerOf({ api, driver }: Pick<DemoOptions, 'api' | 'driver'>): string {
+  return api === 'cluster-api' ? api : driver;
+}
+
+function machineClass(name: string, options: DemoOptions): Record<string, unknown> {
+  const provider = providerOf(options);
   return {
     apiVersion: API_VERSION,
     kind: 'MachineClass',
     metadata: { name, namespace: NAMESPACE },
     provider,
-    providerSpec: {},
+    providerSpec: options.api === 'cluster-api' ? { clusterName: DEMO_CLUSTER, infrastructureRef: DEMO_TEMPLATE } : {},
     secretRef: { name: 'workers-user-data', namespace: NAMESPACE },
     nodeTemplate: {
       capacity: { cpu: '1', gpu: '0', memory: '4Gi' },
@@ -69,7 +90,7 @@ function machineClass(name: string, provider: DemoOptions['driver']): Record<str
 }
 
 /** With the autoscaler, it begins without machines, and says by annotations how many there may be. */
-function machineDeployment({ machines, autoscaler }: DemoOptions): unknown {
+function machineDeployment({ machines, autoscaler }: DemoOptions): object {
   const labels = { demo: WORKERS };
   const limits = { [NODE_GROUP_MIN_ANNOTATION]: '0', [NODE_GROUP_MAX_ANNOTATION]: String(machines) };
   return {
@@ -106,7 +127,7 @@ export function podsOn(machines: number): number {
 }
 
 /** Three of its pods fit on a machine of one core. */
-function web({ autoscaler, machines }: DemoOptions): unknown {
+function web({ autoscaler, machines }: DemoOptions): object {
   const labels = { app: WEB.name };
   const resources = { requests: { cpu: WEB.cpu, memory: '64Mi' } };
   return {

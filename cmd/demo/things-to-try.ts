@@ -1,4 +1,5 @@
-import type { DemoDriver } from './command.ts';
+import type { DemoApi, DemoDriver } from './command.ts';
+import { machineNames, SPARE } from './ironcore-objects.ts';
 
 /** What the printed list needs to know. Paths as they are typed by the user. */
 export interface DemoPlaces {
@@ -6,6 +7,7 @@ export interface DemoPlaces {
   readonly kubeconfig: string;
   readonly directory: string;
   readonly driver: DemoDriver;
+  readonly api: DemoApi;
   readonly autoscaler: boolean;
   /** How many there are now. */
   readonly machines: number;
@@ -24,6 +26,9 @@ const MORE_PODS = `  k -n default scale deployment web --replicas=9
 const killKubelet = (directory: string): string => `
   kill -9 $(grep -h '"pid"' ${directory}/machines/vms/*/vm.json | head -1 | tr -dc 0-9)
                                           a machine dies: Unknown after some 15 s, Failed 30 s later, replaced`;
+const CLUSTER_API = `
+  k get machines.cluster.x-k8s.io,demomachines
+                                          the same machines, as Cluster API and its provider have them`;
 const FAIL_NODE = `
   k label $(k get nodes -o name | head -1) node-not-ready.stage.kwok.x-k8s.io=true
                                           a Node fails: Unknown at once, Failed 30 s later, replaced, and its
@@ -36,18 +41,26 @@ function scaleTo(replicas: number, what: string): string {
 }
 
 /** The short list that the demo prints when its machines are up. */
-export function thingsToTry({ kubectl, kubeconfig, directory, driver, autoscaler, machines }: DemoPlaces): string {
-  const killOne = { sim: '', local: killKubelet(directory), kwok: FAIL_NODE }[driver];
+export function thingsToTry(places: DemoPlaces): string {
+  const { kubectl, kubeconfig, api } = places;
   return `
 Things to try in another terminal, in the same folder:
 
   alias k='${kubectl} --kubeconfig ${kubeconfig}'
   alias m='KUBECONFIG=${kubeconfig} npm run -s machinist --'
 
-  k get mcd,mcs,mc,nodes                  everything at a glance
+${api === 'ironcore' ? withIronCore(places) : withMachines(places)}
+
+Ctrl-C here removes everything.
+`;
+}
+
+function withMachines({ directory, driver, api, autoscaler, machines }: DemoPlaces): string {
+  const killOne = { sim: '', local: killKubelet(directory), kwok: FAIL_NODE }[driver];
+  return `  k get mcd,mcs,mc,nodes                  everything at a glance
   k describe mc --show-events             the story of each machine
   m describe machine $(k get mc -o name | head -1 | cut -d/ -f2)
-                                          the same, explained: what it waits for, and what happens next
+                                          the same, explained: what it waits for, and what happens next${api === 'cluster-api' ? CLUSTER_API : ''}
 ${autoscaler ? PODS : scaleTo(machines + 2, `more machines; fewer with --replicas=${machines - 1}`)}
   k delete mc $(k get mc -o name | head -1 | cut -d/ -f2)
                                           drained, deleted, replaced${killOne}
@@ -57,8 +70,26 @@ ${autoscaler ? PODS : scaleTo(machines + 2, `more machines; fewer with --replica
   k apply -f ${directory}/manifests/broken-class.yaml
 ${autoscaler ? MORE_PODS : scaleTo(machines + 3, 'after the roll: the class is broken, new machines say why')}
   k apply -f ${directory}/manifests/class-b.yaml
-                                          fixed: they come up, without a restart
+                                          fixed: they come up, without a restart`;
+}
 
-Ctrl-C here removes everything.
-`;
+function withIronCore({ directory }: DemoPlaces): string {
+  const [first] = machineNames(1);
+  const patch = `k patch machines.compute.ironcore.dev ${first}`;
+  const more = JSON.stringify({ name: 'more', volumeRef: { name: SPARE } });
+  return `  k get machines.compute.ironcore.dev     everything at a glance; also: machinepools, volumes, networkinterfaces
+  m describe ironcore-machine ${first}    explained: its pool, what it waits for, what is attached
+  ${patch} --type=json -p '[{"op":"add","path":"/spec/volumes/-","value":${more}}]'
+                                          a volume is attached while the machine runs
+  ${patch} --type=merge -p '{"spec":{"power":"Off"}}'
+                                          switched off; on again with "On"
+  kill -STOP $(cat ${directory}/runtime.pid)
+                                          the pool is lost: some 15 s later it is Offline, and its Machines say so
+  kill -CONT $(cat ${directory}/runtime.pid)
+                                          it answers again, and its Machines are as they were
+  kill -KILL $(cat ${directory}/runtime.pid)
+                                          the runtime is started again without its machines: made anew when they
+                                          were missing for 30 s, and Event MachineLost says so
+  k delete machines.compute.ironcore.dev ${first}
+                                          gone with its machine; its Volume and NetworkInterface are free again`;
 }

@@ -145,6 +145,7 @@ function providerOf(count: number): CloudProvider {
     machineDeployments,
     machineClasses: { get: () => undefined, hasSynced: true },
     learned: new LearnedShapes(),
+    announced: () => Promise.resolve(undefined),
     mutations: { increase: refuse, delete: refuse, decrease: refuse },
     catchUp: () => Promise.resolve(),
     gpu: { gpuLabel: '', gpuTypes: [] },

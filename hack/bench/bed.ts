@@ -50,9 +50,9 @@ export interface Bed extends AsyncDisposable {
   restartManager(): Promise<void>;
 }
 
-/** Flags of the Node of the manager, and of drivers, as the manifests have them. */
-export const MANIFEST_FLAGS = '--max-semi-space-size=2 --max-old-space-size=384';
-export const DRIVER_MANIFEST_FLAGS = '--max-semi-space-size=2';
+/** Flags of the Node of the manager, as the manifests have them, and of drivers, as their images do. */
+export const MANIFEST_FLAGS = '--max-semi-space-size=8 --max-old-space-size=384';
+export const DRIVER_IMAGE_FLAGS = '--max-semi-space-size=2 --max-old-space-size=192';
 
 /** Starts all of it, with the definitions and the roles that are shipped. Resolves when the cloud answers; the manager may still start. */
 export async function startBed(options: BedOptions): Promise<Bed> {

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 
 import { applyManifests, parseManifests } from '../control-plane/apply.ts';
 import { number, readOptions, text } from '../options.ts';
-import { type Bed, type Credentials, DRIVER_MANIFEST_FLAGS, MANIFEST_FLAGS, startBed } from './bed.ts';
+import { type Bed, type Credentials, DRIVER_IMAGE_FLAGS, MANIFEST_FLAGS, startBed } from './bed.ts';
 import { ceilingOf } from './ceiling.ts';
 import type { BenchRun, Measurement } from './measurement.ts';
 import { measure, quiet } from './meter.ts';
@@ -28,7 +28,7 @@ const options = readOptions(
     ceiling: number('1: measure what the API server can do at most, too; 0: leave it out', 1),
     built: text('folder with compiled programs to run, as `npm run build` makes them; the sources otherwise'),
     managerFlags: text('flags for the Node of the manager; those of the manifests otherwise', MANIFEST_FLAGS),
-    driverFlags: text('flags for the Node of the driver', DRIVER_MANIFEST_FLAGS),
+    driverFlags: text('flags for the Node of the driver', DRIVER_IMAGE_FLAGS),
     logs: text('folder for logs; a new one otherwise'),
   },
 );

@@ -9,6 +9,8 @@ import { IN_PLACE_REASONS, IN_PLACE_UPDATE } from '../../pkg/controllers/machine
 import { DELETION_STAGES, describeStage } from '../../pkg/controllers/machines/deletion-stage.ts';
 import { CREATE_FAILED, INITIALIZE_FAILED } from '../../pkg/controllers/machines/status-texts.ts';
 import { MACHINE_SET_EVENT_SOURCE } from '../../pkg/controllers/replicas/events.ts';
+import * as clusterAPITags from '../../pkg/drivers/cluster-api/tags.ts';
+import { TAGS as ironCoreTags } from '../../pkg/drivers/ironcore/tags.ts';
 import * as kwokTags from '../../pkg/drivers/kwok/tags.ts';
 import { metricsReference } from '../generate/metrics-reference.ts';
 
@@ -71,7 +73,12 @@ describe('texts that stay as in the original', () => {
   });
 
   test('every label, annotation, finalizer and taint is listed, as the original’s or as ours', () => {
-    const keys = [...Object.values(labels), ...Object.values(kwokTags)].filter((key) => !NOT_LISTED.includes(key));
+    const keys = [
+      ...Object.values(labels),
+      ...Object.values(kwokTags),
+      ...Object.values(clusterAPITags),
+      ...ironCoreTags,
+    ].filter((key) => !NOT_LISTED.includes(key));
 
     expect(texts('Labels, annotations, finalizers and taints').toSorted()).toEqual(keys.toSorted());
   });

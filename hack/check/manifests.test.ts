@@ -121,10 +121,10 @@ test('every driver beside the manager keeps its tokens on the volume of the pod'
   const drivers = globSync('drivers/*/driver.yaml', { cwd: DEPLOY });
 
   expect(drivers.filter((file) => !JSON.stringify(read(file)).includes('--state-directory=/run/driver/'))).toEqual([]);
-  expect(drivers).toHaveLength(4);
+  expect(drivers).toHaveLength(6);
 });
 
-test('only who needs it is given the permissions of the manager: no driver but those that make Nodes', () => {
+test('only who needs it is given the permissions of the manager: no driver but those that work in a cluster', () => {
   const isGiven = ({ volumeMounts = [] }: Container): boolean =>
     volumeMounts.some(({ name }) => name === 'service-account');
 
@@ -133,5 +133,11 @@ test('only who needs it is given the permissions of the manager: no driver but t
     CONTAINERS.filter(isGiven)
       .map(({ image }) => image.replace(/:.*/, ''))
       .toSorted(),
-  ).toEqual(['machinist', 'machinist', 'machinist-kwok-driver', 'machinist-sim-driver']);
+  ).toEqual([
+    'machinist',
+    'machinist',
+    'machinist-cluster-api-driver',
+    'machinist-kwok-driver',
+    'machinist-sim-driver',
+  ]);
 });

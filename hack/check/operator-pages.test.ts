@@ -11,9 +11,13 @@ import { driverCommand } from '../../cmd/machinist/driver/command.ts';
 import { maintenanceCommand } from '../../cmd/machinist/maintenance/command.ts';
 import { preflightCommand } from '../../cmd/machinist/preflight/command.ts';
 import { rolloutCommand } from '../../cmd/machinist/rollout/command.ts';
+import { clusterAPIDriverCommand } from '../../cmd/cluster-api-driver/cluster-api-driver.ts';
+import { ironCoreDriverCommand } from '../../cmd/ironcore-driver/ironcore-driver.ts';
 import { openStackDriverCommand } from '../../cmd/openstack-driver/openstack-driver.ts';
 import * as labels from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { FLAGS, IGNORED_FLAGS } from '../../pkg/config/flags.ts';
+import * as clusterAPITags from '../../pkg/drivers/cluster-api/tags.ts';
+import { TAGS as ironCoreTags } from '../../pkg/drivers/ironcore/tags.ts';
 import * as kwokTags from '../../pkg/drivers/kwok/tags.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -35,7 +39,13 @@ const COMMANDS: readonly Command[] = [
   preflightCommand(),
   driverCommand(),
 ];
-const OPTIONS = [...COMMANDS, openStackDriverCommand(), demoCommand()]
+const OPTIONS = [
+  ...COMMANDS,
+  openStackDriverCommand(),
+  clusterAPIDriverCommand(),
+  ironCoreDriverCommand(),
+  demoCommand(),
+]
   .flatMap((command) => [command, ...command.commands])
   .flatMap(({ options }) => options);
 const KNOWN_FLAGS = new Set([
@@ -53,6 +63,7 @@ const OTHERS_KEYS = [
   /^autoscaler\.gardener\.cloud\//,
   /^gardener\.cloud\/accelerator$/,
   /^openstack\.machine\.gardener\.cloud\/v1alpha1$/,
+  /^cluster-api\.machine\.sapcloud\.io\/v1alpha1$/,
 ];
 
 /** Words of several capitals that are no names of ours: other kinds, a kind that is not served, reasons of the cluster-autoscaler. */
@@ -103,7 +114,12 @@ describe.each(PAGES)('%s', (page) => {
   });
 
   test('names labels, annotations, finalizers and taints that there are', () => {
-    const keys: readonly string[] = [...Object.values(labels), ...Object.values(kwokTags)];
+    const keys: readonly string[] = [
+      ...Object.values(labels),
+      ...Object.values(kwokTags),
+      ...Object.values(clusterAPITags),
+      ...ironCoreTags,
+    ];
 
     expect(
       codeOf(page)

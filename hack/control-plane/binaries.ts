@@ -7,7 +7,15 @@ import { withLock } from './build-lock.ts';
 import { ControlPlaneError, explainFileError } from './error.ts';
 import { errnoOf } from './errno.ts';
 import { goBuild, type BuildProgress } from './go-build.ts';
-import { isAtLeast, parseVersion, pinnedVersion, programSpec, type ProgramName, type ProgramSpec } from './programs.ts';
+import {
+  buildName,
+  isAtLeast,
+  parseVersion,
+  pinnedVersion,
+  programSpec,
+  type ProgramName,
+  type ProgramSpec,
+} from './programs.ts';
 import { cacheDirectory, type Environment } from './user-directories.ts';
 
 const execute = promisify(execFile);
@@ -39,7 +47,7 @@ export interface BinariesOptions {
 export async function resolveProgram(name: ProgramName, options: BinariesOptions = {}): Promise<Program> {
   const spec = programSpec(name);
   const env = options.env ?? process.env;
-  const { found, refused } = await findElsewhere(spec, env);
+  const { found, refused } = spec.source === undefined ? await findElsewhere(spec, env) : NOWHERE;
   if (found !== undefined) return found;
 
   const path = cachePath(spec, env);
@@ -62,7 +70,7 @@ export async function resolvePrograms<N extends ProgramName>(
 
 /** Where a built program is kept: one folder per version and platform. */
 export function cachePath(spec: ProgramSpec, env: Environment): string {
-  const folder = `${spec.module}-${pinnedVersion(spec)}-${process.platform}-${process.arch}`;
+  const folder = `${buildName(spec)}-${process.platform}-${process.arch}`;
   return join(cacheDirectory(env), folder, spec.name);
 }
 
@@ -101,6 +109,9 @@ interface Elsewhere {
   /** One line for each program that is there but was not taken. */
   readonly refused: readonly string[];
 }
+
+/** Of programs of ours. */
+const NOWHERE: Elsewhere = { refused: [] };
 
 async function findElsewhere(spec: ProgramSpec, env: Environment): Promise<Elsewhere> {
   const refused = new Map<string, string>();

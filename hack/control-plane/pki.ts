@@ -61,7 +61,13 @@ export const ADMIN = { user: 'admin', groups: ['system:masters'] } as const sati
 /** Who has a bearer token: the admin, and the users that deploy/rbac binds. A certificate is verified anew with each request. */
 const TOKEN_HOLDERS: readonly Subject[] = [
   ADMIN,
-  ...['machinist', 'machinist-sim-driver', 'machinist-kwok-driver', 'machinist-kwok'].map((user) => ({ user })),
+  ...[
+    'machinist',
+    'machinist-sim-driver',
+    'machinist-kwok-driver',
+    'machinist-cluster-api-driver',
+    'machinist-kwok',
+  ].map((user) => ({ user })),
 ];
 
 /** Makes a certificate authority of its own, a server certificate for these hosts, the service account key pair and the tokens. */

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 /** The real programs that the demo and the tests run. `kubemark` is the kubelet over an in-memory container runtime. */
 export type ProgramName =
@@ -11,13 +12,16 @@ export type ProgramName =
   | 'prometheus'
   | 'promtool'
   | 'helm'
-  | 'kwok';
+  | 'kwok'
+  | 'cluster-api';
 
 /** Where a program comes from and how to tell its version. */
 export interface ProgramSpec {
   readonly name: ProgramName;
-  /** Folder of the Go module that pins it, beside this file. */
-  readonly module: 'etcd' | 'kubernetes' | 'prometheus' | 'helm' | 'kwok';
+  /** Folder of the Go module that pins it, beside this file unless `source` says where. */
+  readonly module: 'etcd' | 'kubernetes' | 'prometheus' | 'helm' | 'kwok' | 'cluster-api';
+  /** The file that is built, from here, where the program is ours: it is built anew whenever it changes, and nowhere else to be had. */
+  readonly source?: string;
   /** Module whose version in that go.mod is the program's version. */
   readonly goModule: string;
   /** What `go build` is given. */
@@ -93,6 +97,17 @@ export const PROGRAMS: readonly ProgramSpec[] = [
     buildTakes: 'about 2 min',
     isOptional: true,
   },
+  {
+    name: 'cluster-api',
+    module: 'cluster-api',
+    source: '../../test/cluster-api/main.go',
+    goModule: 'sigs.k8s.io/cluster-api',
+    goPackage: '.',
+    versionArgs: ['--version'],
+    oldest: [1, 14],
+    buildTakes: 'about 5 min',
+    isOptional: true,
+  },
 ];
 
 /** The specification of one program. */
@@ -103,8 +118,19 @@ export function programSpec(name: ProgramName): ProgramSpec {
 }
 
 /** Folder of the Go module that pins a program. */
-export function moduleDirectory(spec: ProgramSpec): string {
-  return join(import.meta.dirname, spec.module);
+export function moduleDirectory({ module, source }: ProgramSpec): string {
+  return source === undefined ? join(import.meta.dirname, module) : dirname(join(import.meta.dirname, source));
+}
+
+/** Tells what is built from all else that was: module and version, and of a program of ours what is in its files. */
+export function buildName(spec: ProgramSpec): string {
+  const name = `${spec.module}-${pinnedVersion(spec)}`;
+  if (spec.source === undefined) return name;
+  const hash = createHash('sha256');
+  for (const file of [join(import.meta.dirname, spec.source), join(moduleDirectory(spec), 'go.sum')]) {
+    hash.update(readFileSync(file));
+  }
+  return `${name}-${hash.digest('hex').slice(0, 8)}`;
 }
 
 /** The version that this project pins, without the leading v: go.mod is the only place where it is written. */
@@ -116,7 +142,8 @@ export function pinnedVersion(spec: ProgramSpec): string {
       .trim()
       .split(/\s+/),
   );
-  const version = words.find(([path]) => path === spec.goModule)?.[1]?.replace(/^v/, '');
+  // A line of replace names the module too.
+  const version = words.find(([path, word = '']) => path === spec.goModule && word.startsWith('v'))?.[1]?.slice(1);
   if (version === undefined) throw new Error(`finding the version of ${spec.goModule} in go.mod`);
   return spec.module === 'prometheus' ? releaseOfPrometheus(version) : version;
 }

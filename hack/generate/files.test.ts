@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 
 import { expect, test } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
 
 import { DEFINITIONS, IRONCORE_DEFINITIONS } from './crds/all.ts';
 import type { Schema } from './crds/schema.ts';
@@ -31,6 +32,13 @@ test.each(['crds', 'crds/mirantis', 'crds/cluster-api', 'crds/ironcore', 'test/c
   60_000,
 );
 
+test('kubectl, which reads YAML 1.1, reads the definitions as they are meant: On is no boolean', async () => {
+  for (const [file, text] of await generatedFiles()) {
+    if (!file.endsWith('.yaml')) continue;
+    expect({ file, objects: read(text, '1.1') }).toEqual({ file, objects: read(text, '1.2') });
+  }
+}, 60_000);
+
 test('every field of the CRDs has a description', () => {
   const all = [...DEFINITIONS, ...IRONCORE_DEFINITIONS];
   const without = all.flatMap(({ kind, properties }) => undescribed(properties, kind));
@@ -52,6 +60,10 @@ test('kubectl get nodelabelpolicies shows which labels are allowed, and for whic
   const shown = columns.map(({ jsonPath, type }) => `${jsonPath} ${type}`);
   expect(shown).toEqual(expect.arrayContaining(['.spec.machineLabels string', '.spec.allowed string']));
 });
+
+function read(text: string, version: '1.1' | '1.2'): unknown[] {
+  return [...parseAllDocuments(text, { version })].map((document): unknown => document.toJS());
+}
 
 function undescribed(properties: Record<string, Schema>, prefix: string): string[] {
   return Object.entries(properties).flatMap(([name, schema]) => [

@@ -10,6 +10,7 @@ const ROLES_OF = {
   'layouts/beside-provider': ['control-manager', 'target-manager'],
   'drivers/sim': ['sim-driver'],
   'drivers/kwok': ['kwok-driver'],
+  'drivers/cluster-api': ['cluster-api-driver'],
 } as const;
 
 /** The roles of each layout beside its kustomization: kustomize reads no file outside of its folder. */

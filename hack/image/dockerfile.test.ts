@@ -21,7 +21,14 @@ test('a stage without a name is refused', () => {
 
 test('the images are those of the drivers and, by default, of the manager', () => {
   expect(build?.name).toBe('build');
-  expect(images.map(({ name }) => name)).toEqual(['sim-driver', 'kwok-driver', 'openstack-driver', 'manager']);
+  expect(images.map(({ name }) => name)).toEqual([
+    'sim-driver',
+    'kwok-driver',
+    'openstack-driver',
+    'cluster-api-driver',
+    'ironcore-driver',
+    'manager',
+  ]);
 });
 
 describe.each(images)('the image of $name', ({ base, name, steps }) => {
@@ -43,7 +50,9 @@ describe.each(images)('the image of $name', ({ base, name, steps }) => {
     ]);
     expect(JSON.parse(textOf('ENTRYPOINT') ?? '[]')).toEqual([
       '/nodejs/bin/node',
-      expect.stringMatching(/^\/app\/cmd\/(machinist|sim-driver|kwok-driver|openstack-driver)\/main\.js$/),
+      expect.stringMatching(
+        /^\/app\/cmd\/(machinist|sim-driver|kwok-driver|openstack-driver|cluster-api-driver|ironcore-driver)\/main\.js$/,
+      ),
     ]);
   });
 });

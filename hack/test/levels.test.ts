@@ -19,7 +19,7 @@ describe('runs of a test command', () => {
 });
 
 test.each([
-  { levels: LEVELS, jestArguments: [], programs: ['kwok'] },
+  { levels: LEVELS, jestArguments: [], programs: ['kwok', 'cluster-api'] },
   { levels: ['e2e'], jestArguments: [], programs: ['kwok'] },
   { levels: ['faults'], jestArguments: [], programs: [] },
   { levels: ['integration'], jestArguments: ['test/integration/kwok-driver.test.ts'], programs: ['kwok'] },

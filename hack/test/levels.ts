@@ -14,6 +14,7 @@ export const ONLY_WHEN_NAMED: readonly string[] = ['test/openstack/scale.test.ts
 /** Programs that few files need: they are built for these, and not for every run with a server. */
 const NEEDED_BY: readonly (readonly [ProgramName, readonly string[]])[] = [
   ['kwok', ['test/integration/kwok-driver.test.ts', 'test/e2e/demo.test.ts']],
+  ['cluster-api', ['test/integration/cluster-api-contestants.test.ts']],
 ];
 
 /** Which of those programs a run of these levels needs; `jestArguments` may choose files by parts of their paths. */

@@ -9,6 +9,7 @@ export const LONGEST: readonly string[] = [
   'test/openstack/scale.test.ts',
   'test/faults/crash-points.test.ts',
   'test/faults/paused-leader.test.ts',
+  'test/integration/cluster-api-contestants.test.ts',
   'test/faults/history.test.ts',
   'test/faults/fault-table.test.ts',
   'test/faults/safety.test.ts',

@@ -13,6 +13,7 @@ const PROGRAMS = [
   { program: 'sim-driver', args: ['--kubeconfig=/dev/null'] },
   { program: 'openstack-driver', args: NOWHERE },
   { program: 'kwok-driver', args: [...NOWHERE, '--kubeconfig=/dev/null'] },
+  { program: 'cluster-api-driver', args: [...NOWHERE, '--kubeconfig=/dev/null'] },
 ];
 
 /** The environment of a program that lies in `folder`: Node keeps what it made of its code beside it. */

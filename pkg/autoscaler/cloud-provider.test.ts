@@ -93,6 +93,7 @@ function provider(list?: string): CloudProvider {
     machineDeployments,
     machineClasses: { get: () => undefined, hasSynced: false },
     learned: new LearnedShapes(),
+    announced: () => Promise.resolve(undefined),
     mutations: { increase: refuse, delete: refuse, decrease: refuse },
     catchUp: () => Promise.resolve(),
     gpu: { gpuLabel: 'gpu', gpuTypes: ['t4'] },
@@ -146,7 +147,7 @@ describe('what an autoscaler is told', () => {
     expect(found).toMatchObject({ nodeGroup: { id: want, ...(want === '' ? {} : { minSize: 1, maxSize: 5 }) } });
   });
 
-  test('what is not implemented, why', () => {
+  test('what is not implemented, why', async () => {
     const unimplemented = (says: string) =>
       expect.objectContaining({ code: Status.UNIMPLEMENTED, details: expect.stringContaining(says) });
 
@@ -155,7 +156,9 @@ describe('what an autoscaler is told', () => {
     expect(() => provider().nodeGroupGetOptions({ id: 'group', defaults: undefined })).toThrow(
       unimplemented('no settings'),
     );
-    expect(() => provider().nodeGroupTemplateNodeInfo({ id: 'group' })).toThrow(unimplemented('apply deploy/rbac'));
+    const call = { signal: new AbortController().signal };
+    const asked = provider().nodeGroupTemplateNodeInfo({ id: 'group' }, call as never);
+    await expect(asked).rejects.toEqual(unimplemented('apply deploy/rbac'));
   });
 
   test('GPUs as the flags say', () => {

@@ -17,6 +17,7 @@ import type { LearnedShapes } from './learned.ts';
 import type { Membership } from './membership.ts';
 import type { GroupSizes } from './metrics.ts';
 import { describeMutated, type Mutated, type Mutations } from './mutations.ts';
+import type { AnnouncedTemplate } from './announced.ts';
 import { nodeBytes } from './node-bytes.ts';
 import { optionsReply, type OwnOptions, ownOptions } from './options.ts';
 import { parsePlaceholder } from './placeholder.ts';
@@ -30,6 +31,8 @@ export interface CloudProviderDeps {
   readonly machineDeployments: Lister<MachineDeployment>;
   readonly machineClasses: Pick<Informer<MachineClass>, 'get' | 'hasSynced'>;
   readonly learned: LearnedShapes;
+  /** What its provider says of a class that says nothing itself. Never rejects because of what the API server says. */
+  readonly announced: (machineClass: MachineClass, signal: AbortSignal) => Promise<AnnouncedTemplate | undefined>;
   readonly mutations: Mutations;
   /** Resolves when the caches show the present. */
   readonly catchUp: (signal: AbortSignal) => Promise<void>;
@@ -152,13 +155,19 @@ export class CloudProvider implements Rpcs {
     return { instances };
   }
 
-  nodeGroupTemplateNodeInfo({ id }: RpcRequest<'nodeGroupTemplateNodeInfo'>): RpcReply<'nodeGroupTemplateNodeInfo'> {
+  async nodeGroupTemplateNodeInfo(
+    { id }: RpcRequest<'nodeGroupTemplateNodeInfo'>,
+    { signal }: RpcCall,
+  ): Promise<RpcReply<'nodeGroupTemplateNodeInfo'>> {
     const { deployment } = this.#require(id);
     if (!this.#deps.machineClasses.hasSynced)
       throw unimplemented('MachineClasses cannot be read; apply deploy/rbac/control-manager.yaml');
     const machineClass = this.#classOf(deployment);
     const learned = machineClass && this.#deps.learned.of(machineClass);
-    const template = templateNode({ id, deployment, machineClass, learned });
+    // Few classes say nothing, and no Node of them is known for a while only.
+    const isUnknown = machineClass !== undefined && machineClass.nodeTemplate === undefined && learned === undefined;
+    const announced = isUnknown ? await this.#deps.announced(machineClass, signal) : undefined;
+    const template = templateNode({ id, deployment, machineClass, learned, announced });
     if (!isTemplate(template)) throw unimplemented(template.reason);
     const bytes = nodeBytes(template);
     return { embeddedNode: bytes, nodeBytes: bytes };

@@ -28,6 +28,7 @@ import { answering, type Unavailable, whyUnavailable } from './answer.ts';
 import { CloudProvider } from './cloud-provider.ts';
 import { GrpcServer } from './grpc-server.ts';
 import { NodeGroups } from './groups.ts';
+import { type AnnouncedTemplate, readAnnounced } from './announced.ts';
 import { LearnedShapes } from './learned.ts';
 import { MachineControllers } from './machine-controllers.ts';
 import { Membership } from './membership.ts';
@@ -101,6 +102,7 @@ class AutoscalerPort implements Service {
       machineDeployments: deployments,
       machineClasses: caches.classes,
       learned: this.#learned,
+      announced: (machineClass, signal) => this.#announced(machineClass, signal),
       mutations: this.#changes.of(mutations({ ...deps, reader: operator.reader, recorder: this.#events })),
       catchUp: (signal) => this.#catchUp(signal),
       gpu: config,
@@ -176,6 +178,18 @@ class AutoscalerPort implements Service {
     await this.#operator.under(MANAGER_LEASE).gate.admit('change', [CONTROL, this.#target.cluster], signal);
     const kinds = caches.ofControl.kinds.filter(({ resource }) => resource.plural === machineDeployments.plural);
     await Promise.all([reachPresent(kinds, signal), this.#machineControllers?.check(signal)]);
+  }
+
+  /** A template that cannot be read says nothing, and is no failure of the group: that is told where nobody knows any better. */
+  async #announced(machineClass: MachineClass, signal: AbortSignal): Promise<AnnouncedTemplate | undefined> {
+    const { reader, log } = this.#operator;
+    try {
+      return await readAnnounced(reader, machineClass, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      log.debug({ class: keyOf(machineClass), err }, 'could not read the template of a class');
+      return undefined;
+    }
   }
 
   #learnFrom(node: Node): void {

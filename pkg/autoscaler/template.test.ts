@@ -32,6 +32,34 @@ const template = (facts: Partial<Parameters<typeof templateNode>[0]> = {}) =>
   templateNode({ id: 'pool', deployment, machineClass: classOf(), learned: undefined, ...facts });
 
 describe('the template of a group', () => {
+  const announced = {
+    nodeTemplate: {
+      capacity: { cpu: '2', memory: '8Gi' },
+      instanceType: '',
+      region: '',
+      zone: '',
+      architecture: 'arm64',
+    },
+    os: 'windows',
+  };
+
+  test('is what the provider announces where the class says nothing, less what the class reserves', () => {
+    const silent = classOf((c) => {
+      Reflect.deleteProperty(c, 'nodeTemplate');
+      c.metadata.annotations = { 'machine.sapcloud.io/reserved-resources': 'cpu=500m' };
+    });
+
+    expect(template({ machineClass: silent })).toHaveProperty('reason');
+    expect(template({ machineClass: silent, announced })).toMatchObject({
+      capacity: { cpu: '2', memory: '8Gi', pods: '110' },
+      allocatable: { cpu: '1500m', memory: '8Gi' },
+      os: 'windows',
+      architecture: 'arm64',
+    });
+    // What the class says itself counts.
+    expect(template({ announced })).toMatchObject({ capacity: { cpu: '4' }, architecture: 'arm64' });
+  });
+
   test('is what the class says, with labels and taints of the Machines', () => {
     const capacity = {
       cpu: '4',

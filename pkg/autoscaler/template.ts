@@ -2,6 +2,7 @@ import type { ClassNodeTemplate, MachineClass } from '../apis/machine/v1alpha1/m
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { RESERVED_RESOURCES_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import { isQuantity, quantitiesEqual, subtractQuantities } from '../apis/quantity.ts';
+import type { AnnouncedTemplate } from './announced.ts';
 import type { TemplateNode } from './node-bytes.ts';
 
 /** What real Nodes of a class were seen to have. */
@@ -18,6 +19,8 @@ export interface TemplateFacts {
   readonly deployment: MachineDeployment;
   readonly machineClass: MachineClass | undefined;
   readonly learned: LearnedShape | undefined;
+  /** For a class that says nothing itself. */
+  readonly announced?: AnnouncedTemplate | undefined;
 }
 
 /** Why nobody knows what a Node would look like, and what would help. */
@@ -51,14 +54,21 @@ const NODE_GPU = 'nvidia.com/gpu';
 
 /**
  * What the next Node of a group will look like. Labels and taints are those that its Machines ask for; resources are what Nodes of the class
- * were seen to have, or else what the class says that they have.
+ * were seen to have, or else what the class says that they have, or else what its provider announces.
  */
-export function templateNode({ id, deployment, machineClass, learned }: TemplateFacts): TemplateNode | NoTemplate {
+export function templateNode({
+  id,
+  deployment,
+  machineClass,
+  learned,
+  announced,
+}: TemplateFacts): TemplateNode | NoTemplate {
   const { template } = deployment.spec;
-  const ofClass = machineClass?.nodeTemplate;
+  const ofClass = machineClass?.nodeTemplate ?? announced?.nodeTemplate;
   const reserved = reservedIn(machineClass);
   if (typeof reserved === 'string' && learned === undefined) return { reason: reserved };
-  const said = ofClass && saidBy(ofClass, typeof reserved === 'string' ? NOTHING : reserved);
+  const os = machineClass?.nodeTemplate === undefined ? announced?.os : undefined;
+  const said = ofClass && saidBy(ofClass, typeof reserved === 'string' ? NOTHING : reserved, os);
   const resources = learned ?? said;
   if (resources === undefined) return { reason: missing(deployment, machineClass) };
 
@@ -101,7 +111,11 @@ function reservedIn(machineClass: MachineClass | undefined): ReadonlyMap<string,
 }
 
 /** What the class says: nothing when CPU or memory are missing. */
-function saidBy(ofClass: ClassNodeTemplate, reserved: ReadonlyMap<string, string>): LearnedShape | undefined {
+function saidBy(
+  ofClass: ClassNodeTemplate,
+  reserved: ReadonlyMap<string, string>,
+  os = 'linux',
+): LearnedShape | undefined {
   const { capacity, virtualCapacity, instanceType, region, zone, architecture } = ofClass;
   const resources: Record<string, string> = { pods: DEFAULT_PODS };
   for (const [key, quantity] of Object.entries({ ...capacity, ...virtualCapacity })) {
@@ -110,7 +124,7 @@ function saidBy(ofClass: ClassNodeTemplate, reserved: ReadonlyMap<string, string
     else if (!quantitiesEqual(quantity, 0)) resources[NODE_GPU] = String(quantity);
   }
   if (resources['cpu'] === undefined || resources['memory'] === undefined) return undefined;
-  const values = { architecture: architecture || 'amd64', os: 'linux', instanceType, region, zone };
+  const values = { architecture: architecture || 'amd64', os, instanceType, region, zone };
   const labels = Object.entries(PLACE_LABELS).flatMap(([what, keys]) => {
     const value = values[what as keyof typeof values];
     return value ? keys.map((key) => [key, value] as const) : [];

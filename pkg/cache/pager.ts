@@ -17,7 +17,7 @@ export interface Listed<T> {
  * is read again in one piece. Throws ApiError.
  */
 export async function listAll<T extends KubeObject>(
-  source: ListWatch<T>,
+  source: Pick<ListWatch<T>, 'list'>,
   options: { resourceVersion: string; signal: AbortSignal; pageSize?: number },
 ): Promise<Listed<T>> {
   const { resourceVersion, signal, pageSize = PAGE_SIZE } = options;

@@ -41,10 +41,37 @@ describe('flags', () => {
   });
 
   test('runs what serves kinds of others only where it is named, also beside all others', () => {
-    const { controllers } = configFrom('machinist run', typed({ controllers: '*,mirantis,cluster-api' }));
+    const { controllers } = configFrom(
+      'machinist run',
+      typed({ controllers: '*,mirantis,cluster-api,ironcore', 'ironcore-pool': 'p=unix:///p' }),
+    );
 
     expect([...controllers]).toEqual(CONTROLLERS);
     expect(configFrom('machinist run', typed({})).controllers.has('mirantis')).toBe(false);
+  });
+
+  test.each([
+    { names: 'ironcore', kubeconfig: 'k' },
+    { names: 'ironcore.scheduler', kubeconfig: 'k' },
+    { names: 'ironcore,ironcore.scheduler', kubeconfig: 'k' },
+  ])('$names alone needs no target cluster, and finds its own where the target would be', ({ names, kubeconfig }) => {
+    const config = configFrom('machinist run', typed({ controllers: names, 'target-kubeconfig': kubeconfig }));
+
+    expect([...config.leases]).toEqual(['ironcore-scheduler']);
+    expect(config.clusters).toMatchObject({ controlKubeconfig: kubeconfig, targetKubeconfig: 'none' });
+    const both = configFrom('machinist run', typed({ controllers: `*,${names}`, 'target-kubeconfig': kubeconfig }));
+    expect(both.clusters).toMatchObject({ controlKubeconfig: '', targetKubeconfig: kubeconfig });
+  });
+
+  test.each([
+    { names: 'ironcore.pools', leases: ['ironcore-pools'] },
+    { names: 'ironcore.scheduler', leases: ['ironcore-scheduler', 'ironcore-pools'] },
+    { names: '*', leases: ['machine-controller-manager', 'machine-controller', 'ironcore-pools'] },
+  ])('with --ironcore-pool pools are served beside --controllers=$names', ({ names, leases }) => {
+    const config = configFrom('machinist run', typed({ controllers: names, 'ironcore-pool': 'p=unix:///p' }));
+
+    expect([...config.leases]).toEqual(leases);
+    expect(config.ironCorePools).toEqual([{ pool: 'p', address: 'unix:///p' }]);
   });
 
   test.each([
@@ -86,6 +113,9 @@ describe('flags', () => {
     { flag: 'controllers', value: 'safety.overshoot', says: /without machine-deployment and machine-set:/ },
     { flag: 'controllers', value: 'machine-deployment,machine-set,machine', says: /without machine-class and secret:/ },
     { flag: 'driver', value: 'local=/run/x.sock', says: /--driver: "local=\/run\/x.sock".*unix:\/\// },
+    { flag: 'controllers', value: 'ironcore.pools', says: /"ironcore\.pools" is not valid without --ironcore-pool/ },
+    { flag: 'ironcore-pool', value: 'p=/run/x.sock', says: /--ironcore-pool: "p=\/run\/x.sock".*unix:\/\// },
+    { flag: 'ironcore-pool', value: 'p=unix:///1,p=unix:///2', says: /pool "p" is named twice/ },
     { flag: 'driver-qps', value: '5', says: /--driver-qps: "5" is not valid, <provider>=<number> is expected/ },
     { flag: 'driver-qps', value: 'a=0', says: /--driver-qps: "a=0" is not valid, .* greater than 0/ },
     { flag: 'driver-qps', value: 'a=inf', says: /--driver-qps: "a=inf" is not valid/ },
@@ -100,7 +130,7 @@ describe('flags', () => {
     {
       flag: 'controllers',
       value: '*,machine',
-      says: /"\*,machine" is not valid, beside "\*" only mirantis, cluster-api may/,
+      says: /"\*,machine" is not valid, beside "\*" only mirantis, cluster-api, ironcore\.scheduler, ironcore\.lifecycle, ironcore\.pools, ironcore\.machines, ironcore may/,
     },
     {
       flag: 'controllers',

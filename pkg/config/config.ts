@@ -3,6 +3,7 @@ import { type AutoscalerConfig, autoscalerFrom } from './autoscaler.ts';
 import { defaultOf, type Flag, FLAGS, type Program } from './flags.ts';
 import { leasesOf, refuseSplitLeases } from './lease-groups.ts';
 import type { LogFormat } from '../log/logger.ts';
+import { servesOwnKinds } from '../leader/names.ts';
 import { FlagError, type FlagValue, parseValue } from './value.ts';
 
 /** Names of the controllers that `--controllers` picks from. */
@@ -17,10 +18,29 @@ export const CONTROLLERS = [
   'safety.unmanaged-nodes',
   'mirantis',
   'cluster-api',
+  'ironcore.scheduler',
+  'ironcore.lifecycle',
+  'ironcore.pools',
+  'ironcore.machines',
 ] as const;
 
 /** Those that run only where they are named. */
-export const ON_REQUEST: ReadonlySet<ControllerName> = new Set(['mirantis', 'cluster-api']);
+export const ON_REQUEST: ReadonlySet<ControllerName> = new Set([
+  'mirantis',
+  'cluster-api',
+  'ironcore.scheduler',
+  'ironcore.lifecycle',
+  'ironcore.pools',
+  'ironcore.machines',
+]);
+
+/** Those that serve pools of IronCore. */
+const SERVING: readonly ControllerName[] = ['ironcore.pools', 'ironcore.machines'];
+
+/** What may be typed for several of them. */
+const ALL_OF: Readonly<Record<string, readonly ControllerName[]>> = {
+  ironcore: ['ironcore.scheduler', 'ironcore.lifecycle'],
+};
 
 /** One of them. */
 export type ControllerName = (typeof CONTROLLERS)[number];
@@ -38,6 +58,8 @@ export interface Config {
   readonly controllers: ReadonlySet<ControllerName>;
   /** Names of the Leases under which these work. */
   readonly leases: ReadonlySet<string>;
+  /** Pools of IronCore that are served, each by its runtime. */
+  readonly ironCorePools: readonly PoolAddress[];
   readonly drivers: readonly ProviderAddress[];
   readonly machine: {
     readonly creationTimeoutMs: number;
@@ -96,6 +118,12 @@ export interface ProviderAddress {
   readonly qps: number;
 }
 
+/** A MachinePool of IronCore and where its runtime listens. */
+export interface PoolAddress {
+  readonly pool: string;
+  readonly address: string;
+}
+
 /** What was typed, by flag name; a repeated flag has several texts. */
 export type TypedFlags = ReadonlyMap<string, readonly string[]>;
 
@@ -127,17 +155,15 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
   const read = reader(values);
   const { text, number, bool, list } = read;
 
-  const controllers = controllersFrom(program, list('controllers'));
+  const ironCorePools = program === 'machinist run' ? poolsFrom(list('ironcore-pool')) : [];
+  const controllers = controllersFrom(program, list('controllers'), ironCorePools);
   const leases = leasesOf(controllers);
   const config: Config = {
     program,
-    clusters: {
-      controlKubeconfig: text('control-kubeconfig'),
-      targetKubeconfig: text('target-kubeconfig'),
-      namespace: text('namespace'),
-    },
+    clusters: clustersFrom(read, leases),
     controllers,
     leases,
+    ironCorePools,
     drivers: driversFrom(list('driver'), list('driver-qps')),
     machine: machineFrom(program, read),
     sets: {
@@ -170,6 +196,21 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
   };
   refuseContradictions(config, (name) => shown(program, typed, name));
   return Object.freeze(config);
+}
+
+/** Where no kinds of ours are looked after there is no target cluster: what becomes a Node is not known here. */
+function clustersFrom({ text }: ValueReader, leases: ReadonlySet<string>): Config['clusters'] {
+  const controlKubeconfig = text('control-kubeconfig');
+  const targetKubeconfig = text('target-kubeconfig');
+  const namespace = text('namespace');
+  if (targetKubeconfig === 'none' && controlKubeconfig === '') {
+    throw new FlagError(
+      '--control-kubeconfig: is needed when --target-kubeconfig is none, because there is no target whose cluster it could share',
+    );
+  }
+  return servesOwnKinds(leases)
+    ? { controlKubeconfig, targetKubeconfig, namespace }
+    : { controlKubeconfig: controlKubeconfig || targetKubeconfig, targetKubeconfig: 'none', namespace };
 }
 
 /** The flags have no effect where no MachineDeployments are looked after. */
@@ -218,21 +259,52 @@ function machineFrom(program: Program, { text, number, list }: ValueReader): Con
   };
 }
 
-function controllersFrom(program: Program, names: readonly string[]): ReadonlySet<ControllerName> {
+/** Pools are served wherever there are any. */
+function controllersFrom(
+  program: Program,
+  typed: readonly string[],
+  pools: readonly PoolAddress[],
+): ReadonlySet<ControllerName> {
+  const served = pools.length === 0 ? [] : SERVING;
+  const names = [
+    ...new Set<string>([...typed.flatMap((name): readonly string[] => ALL_OF[name] ?? [name]), ...served]),
+  ];
+  const idle = SERVING.find((name) => names.includes(name));
+  if (idle !== undefined && pools.length === 0) {
+    throw new FlagError(`--controllers: "${idle}" is not valid without --ironcore-pool: there is no pool to serve`);
+  }
   const requested = CONTROLLERS.filter((name) => ON_REQUEST.has(name) && names.includes(name));
   if (names.includes('*')) {
     if (names.length === requested.length + 1) return new Set([...controllersOf(program), ...requested]);
     throw new FlagError(
-      `--controllers: ${JSON.stringify(names.join(','))} is not valid, beside "*" only ${[...ON_REQUEST].join(', ')} may stand`,
+      `--controllers: ${JSON.stringify(typed.join(','))} is not valid, beside "*" only ${[...ON_REQUEST, ...Object.keys(ALL_OF)].join(', ')} may stand`,
     );
   }
   const unknown = names.find((name) => !CONTROLLERS.some((known) => known === name));
-  if (unknown !== undefined || names.length === 0) {
+  if (unknown !== undefined || typed.length === 0) {
     throw new FlagError(
-      `--controllers: ${JSON.stringify(unknown ?? '')} is not valid, "*" or a comma list of ${CONTROLLERS.join(', ')} is expected`,
+      `--controllers: ${JSON.stringify(unknown ?? '')} is not valid, "*" or a comma list of ${[...CONTROLLERS, ...Object.keys(ALL_OF)].join(', ')} is expected`,
     );
   }
   return new Set(CONTROLLERS.filter((known) => names.includes(known)));
+}
+
+function poolsFrom(items: readonly string[]): PoolAddress[] {
+  const pools = items.map((item) => {
+    const [, pool, address] = /^([^=]+)=((?:unix|dns):\/\/\/.+)$/.exec(item) ?? [];
+    if (pool === undefined || address === undefined) {
+      throw new FlagError(
+        `--ironcore-pool: ${JSON.stringify(item)} is not valid, <name>=<address> is expected, where the address begins with unix:/// or dns:///`,
+      );
+    }
+    return { pool, address };
+  });
+  const twice = pools.find((one, i) => pools.findIndex((other) => other.pool === one.pool) < i);
+  if (twice !== undefined)
+    throw new FlagError(
+      `--ironcore-pool: pool ${JSON.stringify(twice.pool)} is named twice; give each pool one address`,
+    );
+  return pools;
 }
 
 function driversFrom(items: readonly string[], rates: readonly string[]): ProviderAddress[] {
@@ -289,13 +361,8 @@ function shown(program: Program, typed: TypedFlags, name: string): string {
   return flag === undefined ? `--${name}` : `--${name}=${defaultOf(flag, program)} (default)`;
 }
 
-function refuseContradictions({ clusters, controllers, leader, safety }: Config, flag: (name: string) => string): void {
+function refuseContradictions({ controllers, leader, safety }: Config, flag: (name: string) => string): void {
   if (leader.enabled) refuseSplitLeases(controllers);
-  if (clusters.targetKubeconfig === 'none' && clusters.controlKubeconfig === '') {
-    throw new FlagError(
-      '--control-kubeconfig: is needed when --target-kubeconfig is none, because there is no target whose cluster it could share',
-    );
-  }
   if (leader.enabled) refuseImpossibleLease(leader, flag);
   if (safety.statusCheckPeriodMs < safety.statusCheckTimeoutMs) {
     throw new FlagError(

@@ -85,7 +85,7 @@ export const FLAGS: readonly Flag[] = [
       kind: 'list',
       default: '*',
       programs: [RUN],
-      help: 'Which controllers run: "*", or a comma list of machine-deployment, machine-set, safety.overshoot, machine, machine-class, secret, safety.orphan-vms, safety.unmanaged-nodes; mirantis and cluster-api run only where they are named, also as "*,mirantis". With leader election, those of one Lease only together.',
+      help: 'Which controllers run: "*", or a comma list of machine-deployment, machine-set, safety.overshoot, machine, machine-class, secret, safety.orphan-vms, safety.unmanaged-nodes; mirantis, cluster-api, ironcore.scheduler, ironcore.lifecycle, ironcore.pools and ironcore.machines run only where they are named, also as "*,mirantis"; "ironcore" is the first two that begin with it. With leader election, those of one Lease only together.',
     },
     {
       name: 'cluster-api-watch-filter',
@@ -93,6 +93,13 @@ export const FLAGS: readonly Flag[] = [
       default: '',
       programs: [RUN],
       help: 'With controller cluster-api: only Machines and Clusters of cluster.x-k8s.io whose label cluster.x-k8s.io/watch-filter has this value are looked after. Empty: all of the namespace.',
+    },
+    {
+      name: 'ironcore-pool',
+      kind: 'list',
+      default: '',
+      programs: [RUN],
+      help: 'MachinePool of IronCore that is served, as <name>=<address>; may be repeated. Adds controllers ironcore.pools and ironcore.machines. At the address a runtime speaks IRI: unix:///path, or dns:///host:port?ca=FILE&cert=FILE&key=FILE with mutual TLS; on loopback also dns:///127.0.0.1:port?insecure=true in plain text.',
     },
   ]),
   ...section('Drivers', MACHINES, [

@@ -1,5 +1,5 @@
 import type { ControllerName } from './config.ts';
-import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE, MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
 import { FlagError } from './value.ts';
 
 /** What works under one Lease, which one process at a time can hold. */
@@ -21,6 +21,8 @@ const GROUPS: readonly LeaseGroup[] = [
     needed: ['machine', 'machine-class', 'secret'],
     optional: ['safety.orphan-vms', 'safety.unmanaged-nodes', 'cluster-api'],
   },
+  { lease: IRONCORE_SCHEDULER_LEASE, needed: ['ironcore.scheduler'], optional: ['ironcore.lifecycle'] },
+  { lease: IRONCORE_POOLS_LEASE, needed: ['ironcore.pools', 'ironcore.machines'], optional: [] },
 ];
 
 /** Names of the Leases under which `controllers` work. */

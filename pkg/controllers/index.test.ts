@@ -23,14 +23,22 @@ function operatorWith(names: string): Operator {
     'nodes',
     'clusterMachines',
     'definitions',
+    'ironCoreMachines',
+    'ironCorePools',
+    'ironCoreClasses',
+    'poolLeases',
+    'ironCoreVolumes',
+    'ironCoreNetworkInterfaces',
+    'ironCoreNetworks',
   ];
-  const leadership = { targets: singleTarget(undefined), drivers: new ConfiguredDrivers([]) };
+  const leadership = { targets: singleTarget(undefined), drivers: new ConfiguredDrivers([]), runtimes: new Map() };
   const operator = {
     config: configFrom(
       'machinist run',
       new Map([
         ['controllers', [names]],
         ['leader-elect', ['false']],
+        ['ironcore-pool', names.includes('ironcore.pools') ? ['p=unix:///p'] : []],
       ]),
     ),
     clock: new FakeClock(),
@@ -48,7 +56,7 @@ function operatorWith(names: string): Operator {
 
 describe('the controllers', () => {
   test('are those that the flag names, each under the Lease of its group and with a queue of its own', () => {
-    const all = controllers(operatorWith('*,mirantis,cluster-api'));
+    const all = controllers(operatorWith('*,mirantis,cluster-api,ironcore,ironcore.pools'));
 
     expect(all.map(({ name }) => name).toSorted()).toEqual(CONTROLLERS.toSorted());
     for (const { name, lease } of all) {

@@ -1,20 +1,26 @@
 import type { KubeObject } from '../apis/meta.ts';
 import type { Informer } from '../cache/lister.ts';
-import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import { IRONCORE_SCHEDULER_LEASE, MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
 import type { Operator } from '../operator/operator.ts';
 import type { Controller } from '../reconcile/controller.ts';
 import { createDrainer } from '../drain/drainer.ts';
+import { createKeptVolumes } from '../drain/kept-volumes.ts';
 import { DrainLimits } from '../drain/limits.ts';
+import type { PodSource } from '../drain/node-pods.ts';
+import type { Target } from '../targets/targets.ts';
 import { SecretContents } from './class-secrets/secret-contents.ts';
 import { clusterAPI } from './cluster-api/index.ts';
+import { ironCoreLifecycle, ironCoreMachinesOf, ironCorePools, ironCoreScheduler } from './ironcore/index.ts';
 import { machineClass } from './machine-class/index.ts';
 import { machineDeployment } from './machine-deployment/index.ts';
 import { machineSet } from './machine-set/index.ts';
 import { machine } from './machine/index.ts';
 import { mirantis } from './mirantis/index.ts';
+import { DrainRules, obeying, type DrainRulesDeps } from './machines/drain-rules.ts';
 import type { Owners } from './machines/owners.ts';
 import { ReplacementBudget } from './machines/replacement-budget.ts';
 import { ReplacementPace } from './machines/pace.ts';
+import { VMStates } from './machines/vm-states.ts';
 import { CreationBrake } from './replicas/creation-brake.ts';
 import { ownerDeps } from './replicas/owner-deps.ts';
 import { RemovedMachines } from './safety/removed-machines.ts';
@@ -32,6 +38,11 @@ export function controllers(operator: Operator): Controller[] {
   return [
     ...(operator.config.leases.has(MANAGER_LEASE) ? ownerControllers(operator, ownerless) : []),
     ...(operator.config.leases.has(MACHINE_LEASE) ? machineControllers(operator, ownerless) : []),
+    ...(operator.config.leases.has(IRONCORE_SCHEDULER_LEASE) ? [ironCoreScheduler(operator)] : []),
+    ...(operator.config.controllers.has('ironcore.lifecycle') ? [ironCoreLifecycle(operator)] : []),
+    ...(operator.config.controllers.has('ironcore.pools')
+      ? [ironCorePools(operator), ironCoreMachinesOf(operator)]
+      : []),
   ];
 }
 
@@ -56,21 +67,23 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
   const drivers = notingCalls(operator.under(MACHINE_LEASE).drivers, removed);
   const owners = ownersIn(caches);
   const budget = new ReplacementBudget({ machines: caches.machines, owners });
-  const drain = createDrainer({
-    clock,
-    log,
-    limits: new DrainLimits(),
-    podsOf: ({ cluster }, nodeName) => operator.podsOn(cluster, nodeName),
-  });
-  const share = { secrets, owners, budget, pace: new ReplacementPace(operator) };
+  const podsOf = ({ cluster }: Target, nodeName: string): PodSource => operator.podsOn(cluster, nodeName);
+  const drainer = createDrainer({ clock, log, limits: new DrainLimits(), podsOf });
+  const isClusterAPI = operator.config.controllers.has('cluster-api');
+  const open: DrainRulesDeps['open'] = (resource, refused) => operator.openCache(resource, refused);
+  const rules = isClusterAPI ? new DrainRules({ definitions: caches.definitions, open }) : undefined;
+  const drain = rules === undefined ? drainer : obeying(drainer, rules);
+  const share = { secrets, owners, budget, pace: new ReplacementPace(operator), vmStates: new VMStates() };
   return [
     // Before the machine controller forgets what it knew of a Machine that is gone.
     orphanVMs(operator, { ...share, removed, gone, ownerless }),
     unmanagedNodes(operator, gone),
     machineClass(operator, secrets),
     secret(operator),
-    machine(operator, { ...share, drivers, drain }),
-    ...(operator.config.controllers.has('cluster-api') ? [clusterAPI(operator, { drain })] : []),
+    machine(operator, { ...share, drivers, drain, rules }),
+    ...(rules === undefined
+      ? []
+      : [clusterAPI(operator, { drain, rules, keptVolumes: createKeptVolumes({ podsOf, clock, log }) })]),
   ];
 }
 

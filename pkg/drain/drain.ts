@@ -22,6 +22,13 @@ export interface DrainCondition {
  */
 export type VolumeIDOf = (pvSpec: unknown, signal: AbortSignal) => Promise<string | undefined>;
 
+/**
+ * What a drain does about a pod. leaves: it is sent away, when all pods of lower order have gone. completes: it is waited for, and not sent
+ * away; its order is 0. stays: it is let alone.
+ */
+export type PodRule =
+  { readonly behavior: 'leaves'; readonly order: number } | { readonly behavior: 'completes' | 'stays' };
+
 /** One drain: usable for deletion, in-place update, preservation and maintenance alike. */
 export interface DrainRequest {
   readonly target: Target;
@@ -41,8 +48,11 @@ export interface DrainRequest {
   readonly pvDetachTimeoutMs: number;
   /** How long to wait for a volume to be attached elsewhere. */
   readonly pvReattachTimeoutMs: number;
-  /** Pods that are left alone, beside those of DaemonSets and mirror pods. */
-  readonly stays?: (pod: Pod) => boolean;
+  /**
+   * Asked when the drain begins: what is done about each pod but those of DaemonSets and mirror pods, which stay. Without it all leave at
+   * once. What it throws ends the drain; a forced one goes on as without it.
+   */
+  readonly rules?: (signal: AbortSignal) => Promise<(pod: Pod) => PodRule>;
   /** The driver's GetVolumeIDs for one volume. Without it, only CSI volumes and VolumeAttachments are recognised. */
   readonly volumeIDOf?: VolumeIDOf;
 }
@@ -52,8 +62,8 @@ export interface BlockedPod {
   /** `namespace/name`. */
   readonly pod: string;
   /**
-   * ending: within its grace. terminating: its grace is long over. turn: pods with volumes go one after the other. The rest is
-   * what it says.
+   * ending: within its grace. terminating: its grace is long over. turn: pods with volumes go one after the other. order: pods that go
+   * first are still there. completion: it is not sent away, and has not completed. The rest is what it says.
    */
   readonly reason:
     | 'disruption-budget'
@@ -63,6 +73,8 @@ export interface BlockedPod {
     | 'volume-detach'
     | 'volume-reattach'
     | 'turn'
+    | 'order'
+    | 'completion'
     | 'ending';
   /** Name of the PodDisruptionBudget or volumes, the error's text, when the grace ends (a timestamp), or what holds the pod. */
   readonly detail: string;

@@ -5,13 +5,13 @@ import type { Logger } from '../log/logger.ts';
 import type { Target } from '../targets/targets.ts';
 import { announce, raiseBarrier } from './barrier.ts';
 import { Budgets } from './budgets.ts';
-import type { Drain, DrainOutcome, DrainRequest } from './drain.ts';
+import type { Drain, DrainOutcome, DrainRequest, PodRule } from './drain.ts';
 import { Evictor } from './evictor.ts';
 import type { DrainLimits } from './limits.ts';
 import { cachedNode, readNode } from './node.ts';
 import { NodePods, type PodSource } from './node-pods.ts';
 import { createPodActions } from './pod-actions.ts';
-import { planDrain, toleratesBarrier } from './pods.ts';
+import { planDrain, toleratesBarrier, turnsOf, type PodTurn } from './pods.ts';
 import { DrainTracker } from './drain-tracker.ts';
 import { SerialDrain } from './serial-drain.ts';
 import { TargetChanges } from './target-changes.ts';
@@ -38,7 +38,7 @@ export interface DrainerParts {
 /**
  * Makes the drain of a process:
  *
- *   announce (Node condition) → barrier (cordon or taint) → list pods → send away: parallel and, by volume, serial
+ *   announce (Node condition) → barrier (cordon or taint) → list pods → send away, turn by turn: parallel and, by volume, serial
  *        │                          │                          → wait until gone → look for late ones → drained
  *        └──── Node not found, or another UID, at any time ────▶ node-gone
  *   deadline, at any time ────▶ incomplete          signal, at any time ────▶ throws its reason
@@ -125,27 +125,47 @@ class DrainRun {
     const barrierMs = clock.now();
     await this.#pods.refresh(signal);
     this.#hasLooked = true;
-    let leaving = this.#concerned();
-    if (isEmpty(leaving)) return { kind: 'drained' };
+    const { request, progress } = this.#parts;
+    const ruleOf = await this.#rules(signal);
+    let turns = turnsOf(this.#pods.all(), ruleOf);
+    if (turns.length === 0) return { kind: 'drained' };
 
-    if (this.#parts.request.force) {
-      await this.#killAll(leaving, signal);
+    if (request.force) {
+      await this.#killAll(turns.flatMap(podsIn), signal);
       return { kind: 'drained' };
     }
     background.push(this.#pods.follow(signal), this.#watchNode(signal));
     const seen = new Set<string>();
-    while (!isEmpty(leaving)) {
-      for (const pod of leaving) seen.add(pod.metadata.uid);
-      await this.#sendAway(leaving, signal);
-      leaving = this.#concerned().filter((pod) => !seen.has(pod.metadata.uid) && this.#isLate(pod, barrierMs));
+    while (turns.length > 0) {
+      const pods = turns.flatMap(podsIn);
+      for (const pod of pods) seen.add(pod.metadata.uid);
+      progress.expect(pods);
+      for (const pod of turns.slice(1).flatMap(podsIn)) progress.block(pod, 'order', '');
+      for (const turn of turns) await this.#take(turn, signal);
+      const late = this.#pods.all().filter((pod) => !seen.has(pod.metadata.uid) && this.#isLate(pod, barrierMs));
+      turns = turnsOf(late, ruleOf);
     }
     return { kind: 'drained' };
   }
 
-  /** The pods of the Node but those that the request leaves alone. */
-  #concerned(): readonly Pod[] {
-    const { stays } = this.#parts.request;
-    return stays === undefined ? this.#pods.all() : this.#pods.all().filter((pod) => !stays(pod));
+  async #rules(signal: AbortSignal): Promise<((pod: Pod) => PodRule) | undefined> {
+    const { request } = this.#parts;
+    try {
+      return await request.rules?.(signal);
+    } catch (err) {
+      if (signal.aborted || !request.force) throw err;
+      this.#log.warn({ err }, 'continued a forced drain without rules for pods');
+      return undefined;
+    }
+  }
+
+  /** Sends the pods of one turn away and waits for the others of it. */
+  async #take(turn: PodTurn, signal: AbortSignal): Promise<void> {
+    for (const pod of podsIn(turn)) this.#parts.progress.unblock(pod);
+    await Promise.all([
+      this.#sendAway(turn.leaving, signal),
+      ...turn.completing.map((pod) => this.#evictor.untilCompleted(pod, signal)),
+    ]);
   }
 
   /** Whether the scheduler bound this pod before it knew of the barrier. Others come in spite of it, and may come back. */
@@ -172,7 +192,6 @@ class DrainRun {
   async #sendAway(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
     const { request, progress, targetChanges, clock } = this.#parts;
     const { parallel, serial } = planDrain(pods);
-    progress.expect([...parallel, ...serial]);
     const serialDrain = new SerialDrain({
       request,
       evictor: this.#evictor,
@@ -191,10 +210,8 @@ class DrainRun {
   }
 
   async #killAll(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
-    const { parallel, serial } = planDrain(pods);
-    const leaving = [...parallel, ...serial];
-    this.#parts.progress.expect(leaving);
-    await Promise.all(leaving.map((pod) => this.#evictor.kill(pod, signal)));
+    this.#parts.progress.expect(pods);
+    await Promise.all(pods.map((pod) => this.#evictor.kill(pod, signal)));
   }
 
   /** Ends the drain when its Node vanishes or is replaced. Never rejects. */
@@ -225,7 +242,6 @@ class StoppedError extends Error {
   }
 }
 
-function isEmpty(pods: readonly Pod[]): boolean {
-  const { parallel, serial } = planDrain(pods);
-  return parallel.length === 0 && serial.length === 0;
+function podsIn({ leaving, completing }: PodTurn): readonly Pod[] {
+  return [...leaving, ...completing];
 }

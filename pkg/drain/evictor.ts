@@ -5,7 +5,7 @@ import { isMisconfigured } from './disruption-budget.ts';
 import { EVICTION_RETRY_MS } from './drain.ts';
 import type { PodFeed } from './node-pods.ts';
 import type { PodActions } from './pod-actions.ts';
-import { graceMsOf } from './pods.ts';
+import { graceMsOf, hasCompleted } from './pods.ts';
 import type { DrainTracker } from './drain-tracker.ts';
 
 /** Time between two tries after an error that is not a budget's refusal. */
@@ -100,6 +100,18 @@ export class Evictor {
       progress.block(pod, 'terminating', holderOf(feed.get(pod.metadata.uid) ?? leaving));
       await feed.until(isGone, signal);
     }
+    progress.finish(pod);
+  }
+
+  /** Waits until the pod has completed by itself, or is gone. Asks for nothing. */
+  async untilCompleted(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { feed, progress } = this.#parts;
+    progress.block(pod, 'completion', '');
+    const hasEnded = (): boolean => {
+      const current = feed.get(pod.metadata.uid);
+      return current === undefined || hasCompleted(current);
+    };
+    await feed.until(hasEnded, signal);
     progress.finish(pod);
   }
 

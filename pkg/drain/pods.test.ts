@@ -2,7 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
 import type { Pod } from '../apis/wire.ts';
-import { claimsOf, graceMsOf, isDrained, planDrain, toleratesBarrier } from './pods.ts';
+import type { PodRule } from './drain.ts';
+import { claimsOf, graceMsOf, isDrained, planDrain, toleratesBarrier, turnsOf } from './pods.ts';
 
 function pod(name: string, change: (pod: Pod) => void = () => undefined): Pod {
   const made: Pod = {
@@ -111,7 +112,7 @@ describe('planDrain', () => {
 
     fc.assert(
       fc.property(fc.array(anyPod), (pods) => {
-        const { parallel, serial } = planDrain(pods);
+        const { parallel, serial } = planDrain(turnsOf(pods).flatMap(({ leaving }) => leaving));
 
         const uids = [...parallel, ...serial].map((p) => p.metadata.uid);
         expect(uids.toSorted()).toEqual(
@@ -165,4 +166,44 @@ describe('graceMsOf', () => {
 
 test('claimsOf names a claim once however often the pod mounts it', () => {
   expect(claimsOf(pod('p', withClaims('data', 'logs', 'data')))).toEqual(['data', 'logs']);
+});
+
+describe('turns', () => {
+  const inTurn = (p: Pod): PodRule => {
+    const { behavior, order } = p.metadata.labels ?? {};
+    return behavior === 'completes' || behavior === 'stays'
+      ? { behavior }
+      : { behavior: 'leaves', order: Number(order ?? 0) };
+  };
+  const labelled = (labels: Record<string, string>) => (p: Pod) => void (p.metadata.labels = labels);
+  const finished = (p: Pod) => {
+    labelled({ behavior: 'completes' })(p);
+    p.status = { phase: 'Succeeded' };
+  };
+
+  test('come by order; pods that complete are waited for in turn 0, and those that have completed, stay or come back in none', () => {
+    const pods = [
+      pod('last', labelled({ order: '10' })),
+      pod('usual'),
+      pod('job', labelled({ behavior: 'completes' })),
+      pod('done', finished),
+      pod('stays', labelled({ behavior: 'stays' })),
+      pod('daemon', ownedBy('DaemonSet')),
+      pod('first', labelled({ order: '-1' })),
+    ];
+
+    const turns = turnsOf(pods, inTurn);
+
+    const names = (some: readonly Pod[]): string[] => some.map(({ metadata }) => metadata.name);
+    expect(turns.map(({ leaving, completing }) => [names(leaving), names(completing)])).toEqual([
+      [['first'], []],
+      [['usual'], ['job']],
+      [['last'], []],
+    ]);
+  });
+
+  test('are none where nobody is concerned, and one without rules', () => {
+    expect(turnsOf([pod('daemon', ownedBy('DaemonSet'))])).toEqual([]);
+    expect(turnsOf([pod('a'), pod('b', labelled({ behavior: 'stays' }))])).toHaveLength(1);
+  });
 });

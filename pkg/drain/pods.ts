@@ -1,6 +1,6 @@
 import type { Pod } from '../apis/wire.ts';
 import { controllerOf, keyOf } from '../apis/meta.ts';
-import type { Barrier } from './drain.ts';
+import type { Barrier, PodRule } from './drain.ts';
 
 /** Set by kubelet on the API's picture of a static pod: deleting the picture does not stop the pod. */
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
@@ -24,6 +24,37 @@ export function isDrained(pod: Pod): boolean {
   return controllerOf(pod)?.kind !== 'DaemonSet';
 }
 
+/** All leave at once. */
+const LEAVES: PodRule = { behavior: 'leaves', order: 0 };
+
+/** Pods that go at the same time: those that are sent away, and those that are only waited for. */
+export interface PodTurn {
+  readonly leaving: readonly Pod[];
+  readonly completing: readonly Pod[];
+}
+
+/** The pods that a drain sends away or waits for, in turns: each begins when the one before has ended. */
+export function turnsOf(pods: readonly Pod[], ruleOf: (pod: Pod) => PodRule = () => LEAVES): readonly PodTurn[] {
+  const concerned = pods.filter(isDrained).map((pod) => ({ pod, rule: ruleOf(pod) }));
+  const waiting = concerned.filter(({ rule, pod }) => rule.behavior !== 'completes' || !hasCompleted(pod));
+  const byOrder = Map.groupBy(
+    waiting.filter(({ rule }) => rule.behavior !== 'stays'),
+    ({ rule }) => (rule.behavior === 'leaves' ? rule.order : 0),
+  );
+  const orders = [...byOrder.keys()].toSorted((a, b) => a - b);
+  return orders.map((order) => {
+    const turn = byOrder.get(order) ?? [];
+    const of = (behavior: PodRule['behavior']): readonly Pod[] =>
+      turn.flatMap(({ pod, rule }) => (rule.behavior === behavior ? [pod] : []));
+    return { leaving: of('leaves'), completing: of('completes') };
+  });
+}
+
+/** Whether all containers of the pod have ended for good. */
+export function hasCompleted({ status }: Pod): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
+}
+
 /**
  * Whether this pod has a volume by claim. Generic ephemeral volumes do not count, as in the original: they are not
  * waited for anywhere else.
@@ -38,9 +69,9 @@ export function claimsOf(pod: Pod): readonly string[] {
   return [...new Set(claims)];
 }
 
-/** The plan for the pods of one node. Within `serial` the highest priority comes first, ties by name. */
+/** The plan for pods that leave. Within `serial` the highest priority comes first, ties by name. */
 export function planDrain(pods: readonly Pod[]): PodPlan {
-  const leaving = pods.filter(isDrained).toSorted(byName);
+  const leaving = pods.toSorted(byName);
   return {
     parallel: leaving.filter((pod) => !hasClaim(pod)),
     serial: leaving.filter(hasClaim).toSorted((a, b) => priorityOf(b) - priorityOf(a)),

@@ -63,6 +63,13 @@ export class VolumeLookup {
     return unsharedVolumes(new Map(names));
   }
 
+  /** Names of the PersistentVolumes of these pods, each once. Rejects only with the signal's reason. */
+  async volumesOf(pods: readonly Pod[], signal: AbortSignal): Promise<readonly string[]> {
+    const claims = pods.flatMap((pod) => claimsOf(pod).map((claim) => this.#volumeOf(pod, claim, signal)));
+    const names = await Promise.all(claims);
+    return [...new Set(names.filter((name) => name !== undefined))];
+  }
+
   /** The volume with its id. Rejects only with the signal's reason. */
   async track(name: string, signal: AbortSignal): Promise<TrackedVolume> {
     const volume = await this.#read(

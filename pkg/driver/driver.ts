@@ -47,6 +47,8 @@ export interface ListedMachine {
   readonly machineUID: string | undefined;
   /** Namespace of the Machine, when the VM carries one: what is of another namespace is none of our business. */
   readonly machineNamespace?: string | undefined;
+  /** In the provider's own words; for display only. */
+  readonly state?: string | undefined;
 }
 
 /** Travels with every call. */

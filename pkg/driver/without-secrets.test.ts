@@ -9,6 +9,7 @@ const secretData = {
   password: Buffer.from('s3cr3t/p&ss'),
   passphrase: Buffer.from('two "w>rds?" (!)'),
   region: Buffer.from('eu-central-1'),
+  namespace: Buffer.from('some-namespace'),
   insecure: Buffer.from('true'),
   key: Buffer.from(KEY),
   size: Buffer.from('m5.huge'),
@@ -16,6 +17,7 @@ const secretData = {
 
 describe('a text of a provider', () => {
   test.each([
+    { what: 'a region and a namespace', text: 'eu-central-1, some-namespace', want: 'eu-central-1, some-namespace' },
     { what: 'a password', text: 'login with s3cr3t/p&ss failed', want: 'login with [redacted] failed' },
     { what: 'a password in base64', text: `got ${btoa('s3cr3t/p&ss')}`, want: 'got [redacted]' },
     { what: 'a password in a URL', text: 'GET /?p=s3cr3t%2Fp%26ss', want: 'GET /?p=[redacted]' },

@@ -7,7 +7,7 @@ const SHORTEST_VALUE = 8;
 /** Of a longer text, such as user data or a key file, words from this length on are keys and tokens, or as good as. */
 const SHORTEST_WORD = 20;
 /** Members of Secrets that say where, and no secret; without them an error would not say where either. */
-const PUBLIC = /region|zone|url$|endpoint|domain|tenant|subscription|project|user_?name/i;
+const PUBLIC = /region|zone|url$|endpoint|domain|namespace|tenant|subscription|project|user_?name/i;
 const HIDDEN = '[redacted]';
 /** Bytes as JavaScript writes them: `[104,117]`, or `{"0":104,"1":117}`. */
 const NUMBERS = /(?:"\d{1,9}":\s*)?\b\d{1,3}(?:\s*,\s*(?:"\d{1,9}":\s*)?\d{1,3}\b){7,}/g;

@@ -1,6 +1,11 @@
 import type { ClusterAPIMachine } from '../apis/cluster-api/machine.ts';
+import { networkInterfaceNameOf, volumeNameOf, type IronCoreMachine } from '../apis/ironcore/machine.ts';
+import type { IronCoreNetworkInterface } from '../apis/ironcore/network-interface.ts';
+import type { OwnedReference } from '../apis/ironcore/reference.ts';
+import type { IronCoreVolume } from '../apis/ironcore/volume.ts';
 import { MACHINE_NAME_LABEL, NODE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import { controllerOf, isBeingDeleted, keyBeside, type KubeObject } from '../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../apis/wire.ts';
 import type { IndexFunctions } from '../cache/store.ts';
 
@@ -22,6 +27,35 @@ export const CLUSTER_API_MACHINE_INDEXES = {
   cluster: ({ spec }) => present(spec?.clusterName),
 } satisfies IndexFunctions<ClusterAPIMachine>;
 
+/** Value of index `unplaced` for Machines of whatever class. */
+export const ANY_CLASS = '';
+
+/** Indexes of Machines of IronCore: by class, by pool, by what they name (keys); those that have no pool and are to get one by class, and all of them. */
+export const IRONCORE_MACHINE_INDEXES = {
+  class: ({ spec }) => [spec.machineClassRef.name],
+  pool: ({ spec }) => present(spec.machinePoolRef?.name),
+  volume: (machine) =>
+    (machine.spec.volumes ?? []).flatMap((entry) => keyOfNamed(machine, volumeNameOf(machine, entry))),
+  networkInterface: (machine) =>
+    (machine.spec.networkInterfaces ?? []).flatMap((entry) =>
+      keyOfNamed(machine, networkInterfaceNameOf(machine, entry)),
+    ),
+  unplaced: (machine) =>
+    machine.spec.machinePoolRef === undefined && !isBeingDeleted(machine)
+      ? [ANY_CLASS, machine.spec.machineClassRef.name]
+      : [],
+} satisfies IndexFunctions<IronCoreMachine>;
+
+/** Index of Volumes of IronCore: by the UIDs of the Machine that has claimed it and of the one that it was made for. */
+export const IRONCORE_VOLUME_INDEXES = {
+  user: (volume) => usersOf(volume, volume.spec?.claimRef),
+} satisfies IndexFunctions<IronCoreVolume>;
+
+/** The same of its NetworkInterfaces. */
+export const IRONCORE_NETWORK_INTERFACE_INDEXES = {
+  user: (networkInterface) => usersOf(networkInterface, networkInterface.spec?.machineRef),
+} satisfies IndexFunctions<IronCoreNetworkInterface>;
+
 /** Indexes of Nodes: by provider id, and by the Machine's name that they show. */
 export const NODE_INDEXES = {
   providerID: ({ spec }) => present(spec?.providerID),
@@ -33,6 +67,14 @@ export const VOLUME_ATTACHMENT_INDEXES = {
   node: ({ spec }) => present(spec.nodeName),
   persistentVolume: ({ spec }) => present(spec.source.persistentVolumeName),
 } satisfies IndexFunctions<VolumeAttachment>;
+
+function usersOf(object: KubeObject, claim: OwnedReference | undefined): string[] {
+  return [...new Set([...present(claim?.uid), ...present(controllerOf(object)?.uid)])];
+}
+
+function keyOfNamed(machine: IronCoreMachine, name: string | undefined): string[] {
+  return name === undefined ? [] : [keyBeside(machine, name)];
+}
 
 function present(value: string | undefined): string[] {
   return value === undefined || value === '' ? [] : [value];

@@ -36,26 +36,43 @@ export class ConfigError extends Error {
  * are re-read when they are older than a minute or were refused. Throws ConfigError.
  */
 export async function loadEndpoint(source: EndpointSource): Promise<Endpoint> {
-  let config = await loadConfig(source);
+  return await endpointOf(describe(source), () => loadConfig(source), source.clock);
+}
+
+/** A kubeconfig that somebody else has written, such as one of a Secret. */
+export interface ForeignKubeconfig {
+  /** YAML or JSON. */
+  readonly content: string;
+  readonly clock: Clock;
+}
+
+/**
+ * The API server that a kubeconfig of a foreign hand means. It must bring its credentials along: none that run a program of this
+ * host or read its files. Throws ConfigError, whose message names the member and quotes nothing.
+ */
+export async function foreignEndpoint({ content, clock }: ForeignKubeconfig): Promise<Endpoint> {
+  return await endpointOf('the kubeconfig', () => fromForeignHand(content), clock);
+}
+
+async function endpointOf(what: string, read: () => Promise<KubeConfig>, clock: Clock): Promise<Endpoint> {
+  let config = await read();
   const cluster = config.getCurrentCluster();
   if (cluster === null) {
-    throw new ConfigError(`finding the cluster of the current context in ${describe(source)}`);
+    throw new ConfigError(`finding the cluster of the current context in ${what}`);
   }
   if (!isServerURL(cluster.server))
-    throw new ConfigError(
-      `reading the server of ${describe(source)}: an address such as https://HOST:PORT is expected`,
-    );
+    throw new ConfigError(`reading the server of ${what}: an address such as https://HOST:PORT is expected`);
 
   const load = async (anew: boolean): Promise<Credentials> => {
-    if (anew) config = await loadConfig(source);
+    if (anew) config = await read();
     try {
       return await credentialsOf(config);
     } catch (err) {
-      throw new ConfigError(`getting the credentials of ${describe(source)}: ${whatIsWrong(err)}`);
+      throw new ConfigError(`getting the credentials of ${what}: ${whatIsWrong(err)}`);
     }
   };
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
-  return new RefreshingEndpoint({ url: cluster.server, namespace, load, clock: source.clock });
+  return new RefreshingEndpoint({ url: cluster.server, namespace, load, clock });
 }
 
 /** Whatever stands there may hold a password, so that it is not quoted when it is wrong. */
@@ -130,9 +147,37 @@ async function inCluster(config: KubeConfig, source: EndpointSource): Promise<Ku
   return config;
 }
 
-/** The parts of a kubeconfig that client-node does not know. */
+/** The parts of a kubeconfig that client-node does not know, or that are looked at before it does. */
 interface RawKubeconfig {
+  clusters?: { cluster?: object }[];
   users?: { user?: { tokenFile?: string; token?: string; 'auth-provider'?: unknown } }[];
+}
+
+/** What makes this host read a file or run a program. */
+const OF_THIS_HOST = {
+  cluster: ['certificate-authority'],
+  user: ['client-certificate', 'client-key', 'tokenFile', 'exec', 'auth-provider'],
+} as const;
+
+async function fromForeignHand(content: string): Promise<KubeConfig> {
+  const config = new (await kubeConfigClass())();
+  try {
+    const raw: unknown = parseYaml(content);
+    if (typeof raw !== 'object' || raw === null) throw new ConfigError('it is no object');
+    const { clusters = [], users = [] } = raw as RawKubeconfig;
+    for (const { cluster } of clusters) refuseMembers(cluster, OF_THIS_HOST.cluster);
+    for (const { user } of users) refuseMembers(user, OF_THIS_HOST.user);
+    config.loadFromString(JSON.stringify(raw));
+    return config;
+  } catch (err) {
+    throw new ConfigError(`reading the kubeconfig: ${whatIsWrong(err)}`);
+  }
+}
+
+function refuseMembers(of: object | undefined, members: readonly string[]): void {
+  const member = members.find((one) => of !== undefined && one in of);
+  if (member === undefined) return;
+  throw new ConfigError(`${member} is not allowed: put the credentials themselves into it`);
 }
 
 async function fromFile(config: KubeConfig, file: string): Promise<KubeConfig> {

@@ -15,6 +15,18 @@ import type { KubeObject, List } from '../apis/meta.ts';
 import type { ClusterAPICluster } from '../apis/cluster-api/cluster.ts';
 import { CLUSTER_API_GROUP, CLUSTER_API_VERSION } from '../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../apis/cluster-api/machine.ts';
+import {
+  COMPUTE_GROUP,
+  IPAM_GROUP,
+  IRONCORE_VERSION,
+  NETWORKING_GROUP,
+  STORAGE_GROUP,
+} from '../apis/ironcore/group.ts';
+import type { IronCoreMachine } from '../apis/ironcore/machine.ts';
+import type { IronCoreMachineClass } from '../apis/ironcore/machine-class.ts';
+import type { IronCoreNetwork, IronCoreNetworkInterface, IronCorePrefix } from '../apis/ironcore/network-interface.ts';
+import type { IronCoreVolume } from '../apis/ironcore/volume.ts';
+import type { IronCoreMachinePool } from '../apis/ironcore/machine-pool.ts';
 import type { CloudCluster } from '../apis/mirantis/cluster.ts';
 import { CLUSTER_GROUP, CLUSTER_VERSION, type ClusterMachine } from '../apis/mirantis/machine.ts';
 import { KAAS_GROUP, KAAS_VERSION, type MachinePool } from '../apis/mirantis/pool.ts';
@@ -89,6 +101,37 @@ export const clusterAPIClusters = resource<ClusterAPICluster>(
   'clusters',
   'Cluster',
 );
+/** Of IronCore. */
+export const ironCoreMachines = resource<IronCoreMachine>(COMPUTE_GROUP, IRONCORE_VERSION, 'machines', 'Machine');
+export const ironCoreMachinePools = resource<IronCoreMachinePool>(
+  COMPUTE_GROUP,
+  IRONCORE_VERSION,
+  'machinepools',
+  'MachinePool',
+  false,
+);
+export const machineDrainRules = resource<KubeObject>(
+  CLUSTER_API_GROUP,
+  CLUSTER_API_VERSION,
+  'machinedrainrules',
+  'MachineDrainRule',
+);
+export const ironCoreMachineClasses = resource<IronCoreMachineClass>(
+  COMPUTE_GROUP,
+  IRONCORE_VERSION,
+  'machineclasses',
+  'MachineClass',
+  false,
+);
+export const ironCoreVolumes = resource<IronCoreVolume>(STORAGE_GROUP, IRONCORE_VERSION, 'volumes', 'Volume');
+export const ironCoreNetworkInterfaces = resource<IronCoreNetworkInterface>(
+  NETWORKING_GROUP,
+  IRONCORE_VERSION,
+  'networkinterfaces',
+  'NetworkInterface',
+);
+export const ironCoreNetworks = resource<IronCoreNetwork>(NETWORKING_GROUP, IRONCORE_VERSION, 'networks', 'Network');
+export const ironCorePrefixes = resource<IronCorePrefix>(IPAM_GROUP, IRONCORE_VERSION, 'prefixes', 'Prefix');
 export const customResourceDefinitions = resource<KubeObject>(
   'apiextensions.k8s.io',
   'v1',

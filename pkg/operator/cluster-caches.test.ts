@@ -74,12 +74,29 @@ test('nothing begins without an optional kind before a server that was away has 
   await caches.stop();
 });
 
-test('a server that refuses an optional kind at once holds up nothing', async () => {
-  const { clock, caches, start, outcome } = scene(() => new ApiError(403, 'Forbidden', 'forbidden'));
+test('a server that does not know an optional kind holds up nothing', async () => {
+  const { clock, caches, start, outcome } = scene(() => new ApiError(404, 'NotServed', 'not found'));
   caches.add(nodeLabelPolicies, { optionalFor: 'NodeLabelPolicies' });
 
   start();
   await clock.advanceAsync(0);
+  expect(outcome()).toBe('started');
+  await caches.stop();
+});
+
+test('a server that refuses an optional kind at once is asked again for two seconds before anything begins without it', async () => {
+  let looks = 0;
+  const { clock, caches, start, outcome } = scene(() => {
+    looks += 1;
+    return new ApiError(403, 'Forbidden', 'forbidden');
+  });
+  caches.add(nodeLabelPolicies, { optionalFor: 'NodeLabelPolicies' });
+
+  start();
+  await clock.advanceAsync(1_900);
+  expect(outcome()).toBe('starting');
+  expect(looks).toBeGreaterThan(2);
+  await clock.advanceAsync(REFUSAL_PATIENCE_MS / 2);
   expect(outcome()).toBe('started');
   await caches.stop();
 });

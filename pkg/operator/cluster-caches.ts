@@ -9,7 +9,7 @@ import type { Outages } from '../gate/outages.ts';
 import { CONTROL, type Cluster } from '../gate/gate.ts';
 import type { SyncState } from '../health/checks.ts';
 import type { HeldWork, WorkHold } from '../health/held-work.ts';
-import { isRefusal, type ApiError } from '../kube/errors.ts';
+import { ApiError, isRefusal, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
 import { HttpListWatch } from '../kube/list-watch.ts';
 import { kindOf, type Resource } from '../kube/resource.ts';
 import type { Logger } from '../log/logger.ts';
@@ -244,7 +244,8 @@ export class ClusterCaches implements Member {
 
   /**
    * Whether an optional kind may be read, as soon as there is somebody to say so: nothing begins without NodeLabelPolicies that nobody
-   * has looked for.
+   * has looked for. Behind one address a server that is just starting may refuse what others grant: it is asked again for a moment, unless
+   * it does not know the kind.
    */
   async #lookOnceThere(cached: ProbedKind, hold: WorkHold, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
@@ -252,12 +253,14 @@ export class ClusterCaches implements Member {
       return await this.#look(cached, signal);
     } catch (err) {
       signal.throwIfAborted();
-      if (isRefusal(err)) throw err;
+      if (ApiError.is(err, 'NotServed')) throw err;
       hold.failed(err);
+      const patienceMs = isRefusal(err) ? OPTIONAL_FIRST_MS : REFUSAL_PATIENCE_MS;
+      const shown: WorkHold = { failed: (again) => hold.failed(again), release: () => undefined };
+      const what = `reading ${qualified(cached.resource)} of the ${this.#access.cluster} cluster`;
+      const how = { clock, log: quiet(log), hold: shown, patienceMs };
+      await retryUnlessRefused(how, what, (s) => this.#look(cached, s), signal);
     }
-    const shown: WorkHold = { failed: (err) => hold.failed(err), release: () => undefined };
-    const what = `reading ${qualified(cached.resource)} of the ${this.#access.cluster} cluster`;
-    await retryUnlessRefused({ clock, log: quiet(log), hold: shown }, what, (s) => this.#look(cached, s), signal);
   }
 
   #use(member: CacheMember): void {

@@ -12,7 +12,8 @@ import { isNotFound } from '../kube/errors.ts';
 import { GatedWriter, type WriteObserver } from '../kube/gated-writer.ts';
 import { HttpReader } from '../kube/http-reader.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
-import { machines, nodes, type Resource } from '../kube/resource.ts';
+import { ironCoreMachines, machines, nodes, type Resource } from '../kube/resource.ts';
+import { servesOwnKinds } from '../leader/names.ts';
 import { createThrottle } from '../clock/throttle.ts';
 import { Transport, type RequestRecord } from '../kube/transport.ts';
 import type { KubeObject } from '../apis/meta.ts';
@@ -74,16 +75,18 @@ const PROBED_NAME = 'dummy-name';
 
 /** Opens the clusters that the flags name; nothing is sent yet. Throws ConfigError. */
 export async function openClusters(
-  { controlKubeconfig, targetKubeconfig, namespace }: Config['clusters'],
+  { clusters, leases }: Pick<Config, 'clusters' | 'leases'>,
   options: ClustersOptions,
 ): Promise<Clusters> {
+  const { controlKubeconfig, targetKubeconfig, namespace } = clusters;
+  const isAlone = targetKubeconfig === 'none';
   const control = await openCluster({
     ...options,
     cluster: CONTROL,
-    kubeconfig: controlKubeconfig === '' ? targetKubeconfig : controlKubeconfig,
-    probe: { resource: machines, namespace },
+    kubeconfig: controlKubeconfig === '' && !isAlone ? targetKubeconfig : controlKubeconfig,
+    probe: { resource: servesOwnKinds(leases) ? machines : ironCoreMachines, namespace },
   });
-  if (targetKubeconfig === 'none') return { control, target: undefined };
+  if (isAlone) return { control, target: undefined };
   if (controlKubeconfig === '' || controlKubeconfig === targetKubeconfig) return { control, target: control };
   const probe = { resource: nodes, namespace: undefined };
   return { control, target: await openCluster({ ...options, cluster: TARGET, kubeconfig: targetKubeconfig, probe }) };

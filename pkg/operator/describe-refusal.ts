@@ -1,5 +1,6 @@
 import type { Cluster } from '../gate/gate.ts';
 import { CLUSTER_API_GROUP } from '../apis/cluster-api/keys.ts';
+import { COMPUTE_GROUP } from '../apis/ironcore/group.ts';
 import { CLUSTER_GROUP } from '../apis/mirantis/machine.ts';
 import { KAAS_GROUP } from '../apis/mirantis/pool.ts';
 import type { ApiError } from '../kube/errors.ts';
@@ -19,6 +20,7 @@ const ROLES_OF_GROUPS: ReadonlyMap<string, string> = new Map([
   [CLUSTER_GROUP, MIRANTIS_ROLES],
   [KAAS_GROUP, MIRANTIS_ROLES],
   [CLUSTER_API_GROUP, CLUSTER_API_ROLES],
+  [COMPUTE_GROUP, 'deploy/rbac/ironcore-*.yaml'],
   [customResourceDefinitions.group, CLUSTER_API_ROLES],
 ]);
 

@@ -5,11 +5,13 @@ import type { Trust } from '../gate/leader-gate.ts';
 import type { Writer } from '../kube/client.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
 import type { LeaseElector } from '../leader/elector.ts';
+import type { PoolRuntime } from '../ironcore-runtime/gated-runtime.ts';
 import { singleTarget } from '../targets/single-target.ts';
 import type { Targets } from '../targets/targets.ts';
 import type { Caches } from './caches.ts';
 import { type Clusters, writerTo } from './clusters.ts';
 import { type DriversOptions, type OpenedDrivers, openDrivers } from './drivers.ts';
+import { type OpenedRuntimes, openRuntimes, type RuntimesOptions } from './runtimes.ts';
 import { type ElectionOptions, makeElection } from './election.ts';
 
 /** What the controllers of one Lease act with: whatever it changes passes its gate. */
@@ -20,6 +22,8 @@ export interface Leadership {
   readonly targets: Targets;
   /** Connected to when first asked for. */
   readonly drivers: Drivers;
+  /** Those of IronCore's pools, by pool; the same. */
+  readonly runtimes: ReadonlyMap<string, PoolRuntime>;
 }
 
 /** A leadership, and what its process has to do with it. */
@@ -29,7 +33,7 @@ export interface OwnLeadership extends Leadership {
   readonly recorder: Recorder;
   /** What waits for its turn at a provider is given up. */
   endTurns(): Promise<void>;
-  /** Closes the connections to drivers. */
+  /** Closes the connections to drivers and runtimes. */
   close(): Promise<void>;
 }
 
@@ -39,6 +43,7 @@ export interface LeadershipOptions {
   readonly caches: Caches;
   readonly election: ElectionOptions;
   readonly drivers: Omit<DriversOptions, 'work' | 'gate' | 'elector' | 'target'>;
+  readonly runtimes: Omit<RuntimesOptions, 'gate'>;
   readonly intercept: Interceptor | undefined;
   /** In place of the gate, in tests. */
   readonly gate: (Gate & Trust) | undefined;
@@ -52,6 +57,7 @@ export function makeLeadership(lease: string, recorder: Recorder, options: Leade
   const gate = options.gate ?? election.gate;
   const target = clusters.target?.cluster;
   let opened: OpenedDrivers | undefined;
+  let runtimes: OpenedRuntimes | undefined;
   return {
     lease,
     elector,
@@ -63,10 +69,15 @@ export function makeLeadership(lease: string, recorder: Recorder, options: Leade
       opened ??= openDrivers({ ...options.drivers, work: lease, gate, elector, target });
       return opened.drivers;
     },
+    get runtimes() {
+      runtimes ??= openRuntimes({ ...options.runtimes, gate });
+      return runtimes.byPool;
+    },
     async endTurns() {
       await opened?.endTurns();
     },
     async close() {
+      runtimes?.close();
       await opened?.close();
     },
   };

@@ -127,6 +127,7 @@ export class Operator {
       isAutoscaled: config.autoscaler !== undefined,
       isMirantis: config.controllers.has('mirantis'),
       isClusterAPI: config.controllers.has('cluster-api'),
+      isIronCoreLifecycle: config.controllers.has('ironcore.lifecycle'),
     });
     this.#lifecycle = new Lifecycle(options);
     this.#thread = makeLeaseThread(this.#clusters.control, { ...options, userAgent: userAgentOf(options) });
@@ -138,7 +139,7 @@ export class Operator {
     const registry = createRegistry();
     const metrics = operatorMetrics(registry);
     buildInfo(registry, { version: options.version, program: config.program });
-    const clusters = await openClusters(config.clusters, {
+    const clusters = await openClusters(config, {
       userAgent: userAgentOf(options),
       env,
       ...config.api,
@@ -259,6 +260,7 @@ export class Operator {
       isAutoscaled: config.autoscaler !== undefined,
       isMirantis: config.controllers.has('mirantis'),
       isClusterAPI: config.controllers.has('cluster-api'),
+      isIronCoreLifecycle: config.controllers.has('ironcore.lifecycle'),
       namespace: config.clusters.namespace,
     });
     return new StartCheck({ clusters, permissions, clock, log, outages: this.#outages, held: this.#held });
@@ -305,6 +307,7 @@ export class Operator {
       caches,
       election: this.#electionOptions(),
       drivers: { addresses: config.drivers, identity, held, clock, log, metrics: metrics.driver, hooks },
+      runtimes: { pools: config.ironCorePools, clock, log, intercept: hooks?.interceptDriver },
       intercept: hooks?.intercept,
       gate: hooks?.gate,
     };

@@ -46,15 +46,15 @@ export async function retryUntilDone<T>(
 
 /**
  * As `retryUntilDone`, for what a process cannot do without: when the server has refused it (401, 403, not served) for so long
- * that it is not just starting, rejects with the refusal, for someone to fix.
+ * that it is not just starting, or for `patienceMs`, rejects with the refusal, for someone to fix.
  */
 export async function retryUnlessRefused<T>(
-  how: { readonly clock: Clock; readonly log: Logger; readonly hold?: WorkHold },
+  how: { readonly clock: Clock; readonly log: Logger; readonly hold?: WorkHold; readonly patienceMs?: number },
   what: string,
   run: (signal: AbortSignal) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const { clock } = how;
+  const { clock, patienceMs = REFUSAL_PATIENCE_MS } = how;
   let refusedSinceMs: number | undefined;
   const outcome = await retryUntilDone(
     how,
@@ -68,7 +68,7 @@ export async function retryUnlessRefused<T>(
           throw err;
         }
         refusedSinceMs ??= clock.monotonicMs();
-        if (clock.monotonicMs() - refusedSinceMs < REFUSAL_PATIENCE_MS) throw err;
+        if (clock.monotonicMs() - refusedSinceMs < patienceMs) throw err;
         return { refusal: err };
       }
     },

@@ -73,7 +73,7 @@ export class Work implements LeaderWork {
 
   #queueOf(controller: Controller): KeyedQueue {
     const { clock, log, metrics } = this.#options;
-    const { name, queue, concurrency, restMs, groupOf } = controller;
+    const { name, queue, concurrency, restMs, groupOf, mostOfGroup } = controller;
     const reconcile = this.#reconcileOf(controller);
     const timeoutMs = PASS_TIMEOUT_MS;
     const worker = new Worker({ controller: name, reconcile, timeoutMs, clock, log, metrics: metrics.reconcile });
@@ -85,6 +85,7 @@ export class Work implements LeaderWork {
       metrics: metrics.queue,
       ...(restMs && { restMs }),
       ...(groupOf && { groupOf }),
+      ...(mostOfGroup !== undefined && { mostOfGroup }),
       work: worker.work,
     });
   }

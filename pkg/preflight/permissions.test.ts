@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { parseManifests, type Manifest } from '../../hack/control-plane/apply.ts';
 import type { AccessAttributes } from '../kube/access-rules.ts';
-import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE, MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
 import { describeMissing, type Permission, permissionsOf, type Workload } from './permissions.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -20,10 +20,20 @@ const everything: Workload = {
   isAutoscaled: true,
   isMirantis: false,
   isClusterAPI: false,
+  isIronCoreLifecycle: false,
   namespace: NAMESPACE,
 };
 const manager = { ...everything, leases: new Set([MANAGER_LEASE]), callsDrivers: false };
 const machine = { ...everything, leases: new Set([MACHINE_LEASE]) };
+
+const scheduler = {
+  ...everything,
+  leases: new Set([IRONCORE_SCHEDULER_LEASE]),
+  hasTarget: false,
+  callsDrivers: false,
+  isAutoscaled: false,
+};
+const lifecycle = { ...scheduler, isIronCoreLifecycle: true };
 
 interface Role extends Manifest {
   readonly rules: readonly {
@@ -70,6 +80,13 @@ describe('what a process is to be allowed', () => {
     { layout: 'front end', workload: { ...everything, isMirantis: true } },
     { layout: 'Cluster API', workload: { ...everything, isClusterAPI: true } },
     { layout: 'machine controllers', workload: machine },
+    { layout: 'scheduler of IronCore', workload: scheduler },
+    { layout: 'that with its pools and classes', workload: lifecycle },
+    { layout: 'pools of IronCore', workload: { ...scheduler, leases: new Set([IRONCORE_POOLS_LEASE]) } },
+    {
+      layout: 'all of them',
+      workload: { ...everything, leases: new Set([...everything.leases, ...scheduler.leases, IRONCORE_POOLS_LEASE]) },
+    },
   ])('is exactly what the files that it names grant: $layout', ({ workload }) => {
     const permissions = permissionsOf(workload);
 

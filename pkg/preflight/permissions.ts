@@ -1,9 +1,17 @@
 import { GROUP } from '../apis/machine/v1alpha1/group.ts';
 import { BOOTSTRAP_GROUP, CLUSTER_API_GROUP, INFRASTRUCTURE_GROUP } from '../apis/cluster-api/keys.ts';
+import { COMPUTE_GROUP, IPAM_GROUP, NETWORKING_GROUP, STORAGE_GROUP } from '../apis/ironcore/group.ts';
+import { POOL_LEASE_NAMESPACE } from '../apis/ironcore/machine-pool.ts';
 import { CLUSTER_GROUP } from '../apis/mirantis/machine.ts';
 import { KAAS_GROUP } from '../apis/mirantis/pool.ts';
 import type { AccessAttributes } from '../kube/access-rules.ts';
-import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import {
+  IRONCORE_POOLS_LEASE,
+  IRONCORE_SCHEDULER_LEASE,
+  MACHINE_LEASE,
+  MANAGER_LEASE,
+  servesOwnKinds,
+} from '../leader/names.ts';
 
 /** Which of the two clusters of a process; both may be one. */
 export type ClusterRole = 'control' | 'target';
@@ -31,6 +39,8 @@ export interface Workload {
   readonly isMirantis: boolean;
   /** Whether Machines of Cluster API are looked after. */
   readonly isClusterAPI: boolean;
+  /** Whether pools and classes of IronCore are looked after. */
+  readonly isIronCoreLifecycle: boolean;
   /** Of the Machines. */
   readonly namespace: string;
 }
@@ -53,17 +63,36 @@ export const MIRANTIS_ROLES = 'deploy/rbac/mirantis.yaml';
 /** The shipped file that grants what the controller for Cluster API needs beside the others. */
 export const CLUSTER_API_ROLES = 'deploy/rbac/cluster-api.yaml';
 
+/** The shipped file that grants all that the scheduler for IronCore's Machines needs. */
+export const IRONCORE_SCHEDULER_ROLES = 'deploy/rbac/ironcore-scheduler.yaml';
+
+/** The shipped file that grants all that serving its pools needs. */
+const IRONCORE_POOLS_ROLES = 'deploy/rbac/ironcore-pools.yaml';
+
+/** The shipped file that grants what making Machines in them real needs beside that. */
+const IRONCORE_MACHINES_ROLES = 'deploy/rbac/ironcore-machines.yaml';
+
+/** The shipped file that grants what looking after its pools and classes needs beside that. */
+export const IRONCORE_LIFECYCLE_ROLES = 'deploy/rbac/ironcore-lifecycle.yaml';
+
 /** What does not work without the kinds that the front end can do without. */
 export const LOST_WITHOUT_CLUSTERS = 'maintenance waits for no Cluster, and Clusters limit no labels';
 /** The same of MachinePools. */
 export const LOST_WITHOUT_POOLS = 'no MachinePool is served';
 
 const READ = ['get', 'list', 'watch'];
+/** What Machines of IronCore use is claimed, and some of it is made for them. */
+const USE = ['list', 'watch', 'patch', 'create', 'delete'];
 
 /** The shipped files that grant what the controllers of these Leases need, by cluster. */
 export function roleFiles(leases: ReadonlySet<string>): Readonly<Record<ClusterRole, string>> {
   const machines = leases.has(MACHINE_LEASE);
-  const control = leases.size > 1 ? 'control' : machines ? 'control-machine-controller' : 'control-manager';
+  if (!servesOwnKinds(leases)) {
+    const file = leases.has(IRONCORE_SCHEDULER_LEASE) ? IRONCORE_SCHEDULER_ROLES : IRONCORE_POOLS_ROLES;
+    return { control: file, target: file };
+  }
+  const owners = leases.has(MANAGER_LEASE) ? 'control-manager' : 'control-machine-controller';
+  const control = machines && leases.has(MANAGER_LEASE) ? 'control' : owners;
   const target = machines ? 'target' : 'target-manager';
   return { control: `deploy/rbac/${control}.yaml`, target: `deploy/rbac/${target}.yaml` };
 }
@@ -80,6 +109,9 @@ export function permissionsOf(workload: Workload): readonly Permission[] {
     ...(leases.has(MACHINE_LEASE) ? machineRules(control, workload) : []),
     ...(workload.isMirantis ? mirantisRules(workload) : []),
     ...(workload.isClusterAPI ? clusterAPIRules(workload) : []),
+    ...(leases.has(IRONCORE_SCHEDULER_LEASE) ? schedulerRules() : []),
+    ...(workload.isIronCoreLifecycle ? lifecycleRules() : []),
+    ...(leases.has(IRONCORE_POOLS_LEASE) ? [...poolRules(workload), ...ironCoreMachineRules()] : []),
     ...commonRules(control, workload),
     ...(hasTarget ? targetRules(target, leases) : []),
   ];
@@ -144,12 +176,18 @@ function mirantisRules({ namespace }: Workload): readonly Rule[] {
   ];
 }
 
-function clusterAPIRules({ namespace }: Workload): readonly Rule[] {
+function clusterAPIRules({ namespace, hasTarget }: Workload): readonly Rule[] {
   const ours = { cluster: 'control', group: CLUSTER_API_GROUP, namespace, file: CLUSTER_API_ROLES } as const;
   return [
     { ...ours, resources: ['machines'], verbs: ['list', 'watch', 'patch', 'delete'] },
     { ...ours, resources: ['clusters'], verbs: ['list', 'watch', 'patch'] },
     { ...ours, resources: ['machines/status', 'clusters/status'], verbs: ['patch'] },
+    {
+      ...ours,
+      resources: ['machinedrainrules'],
+      verbs: ['list', 'watch'],
+      lost: 'nothing is drained where rules for drains are defined',
+    },
     ...[INFRASTRUCTURE_GROUP, BOOTSTRAP_GROUP].map((group): Rule => ({
       ...ours,
       group,
@@ -157,6 +195,18 @@ function clusterAPIRules({ namespace }: Workload): readonly Rule[] {
       verbs: ['get', 'list', 'watch', 'patch', 'delete'],
       lost: `Machines whose objects are of ${group} do not go on`,
     })),
+    ...(hasTarget
+      ? [
+          {
+            cluster: 'target',
+            group: '',
+            resources: ['namespaces'],
+            verbs: ['list'],
+            file: CLUSTER_API_ROLES,
+            lost: 'nothing is drained where rules for drains ask for labels of namespaces',
+          } as const,
+        ]
+      : []),
     {
       cluster: 'control',
       group: 'apiextensions.k8s.io',
@@ -164,6 +214,72 @@ function clusterAPIRules({ namespace }: Workload): readonly Rule[] {
       verbs: ['list', 'watch'],
       file: CLUSTER_API_ROLES,
     },
+  ];
+}
+
+function schedulerRules(): readonly Rule[] {
+  const theirs = { cluster: 'control', group: COMPUTE_GROUP, file: IRONCORE_SCHEDULER_ROLES } as const;
+  return [
+    { ...theirs, resources: ['machines'], verbs: ['list', 'watch', 'patch'] },
+    { ...theirs, resources: ['machines/status'], verbs: ['patch'] },
+    { ...theirs, resources: ['machinepools'], verbs: ['list', 'watch'] },
+    { ...theirs, group: '', resources: ['events'], verbs: ['create', 'patch'], lost: 'Events are not written' },
+  ];
+}
+
+function lifecycleRules(): readonly Rule[] {
+  const theirs = { cluster: 'control', group: COMPUTE_GROUP, file: IRONCORE_LIFECYCLE_ROLES } as const;
+  return [
+    { ...theirs, resources: ['machines'], verbs: ['delete'], lost: 'taints of MachinePools drive out no Machine' },
+    { ...theirs, resources: ['machinepools'], verbs: ['get'], lost: 'taints of MachinePools drive out no Machine' },
+    { ...theirs, resources: ['machinepools/status'], verbs: ['patch'] },
+    { ...theirs, resources: ['machineclasses'], verbs: ['list', 'watch', 'patch'] },
+    {
+      ...theirs,
+      group: 'coordination.k8s.io',
+      namespace: POOL_LEASE_NAMESPACE,
+      resources: ['leases'],
+      verbs: READ,
+    },
+  ];
+}
+
+function poolRules({ namespace }: Workload): readonly Rule[] {
+  const theirs = { cluster: 'control', group: COMPUTE_GROUP, file: IRONCORE_POOLS_ROLES } as const;
+  return [
+    { ...theirs, resources: ['machinepools'], verbs: ['list', 'watch', 'create'] },
+    { ...theirs, resources: ['machinepools/status'], verbs: ['patch'] },
+    { ...theirs, resources: ['machineclasses', 'machines'], verbs: ['list', 'watch'] },
+    {
+      ...theirs,
+      group: 'coordination.k8s.io',
+      namespace: POOL_LEASE_NAMESPACE,
+      resources: ['leases'],
+      verbs: ['get', 'create', 'patch'],
+    },
+    {
+      ...theirs,
+      group: '',
+      namespace,
+      resources: ['events'],
+      verbs: ['create', 'patch'],
+      lost: 'Events are not written',
+    },
+  ];
+}
+
+function ironCoreMachineRules(): readonly Rule[] {
+  const theirs = { cluster: 'control', group: COMPUTE_GROUP, file: IRONCORE_MACHINES_ROLES } as const;
+  const noPrefixes = 'NetworkInterfaces have only addresses that are given';
+  return [
+    { ...theirs, resources: ['machines'], verbs: ['get', 'patch'] },
+    { ...theirs, resources: ['machines/status'], verbs: ['patch'] },
+    { ...theirs, group: STORAGE_GROUP, resources: ['volumes'], verbs: USE },
+    { ...theirs, group: NETWORKING_GROUP, resources: ['networkinterfaces'], verbs: USE },
+    { ...theirs, group: NETWORKING_GROUP, resources: ['networks'], verbs: ['list', 'watch'] },
+    { ...theirs, group: IPAM_GROUP, resources: ['prefixes'], verbs: ['get'], lost: noPrefixes },
+    { ...theirs, group: '', resources: ['secrets'], verbs: ['get'] },
+    { ...theirs, group: '', resources: ['events'], verbs: ['create', 'patch'], lost: 'Events are not written' },
   ];
 }
 
@@ -210,6 +326,12 @@ function machineRules(file: string, { namespace, callsDrivers }: Workload): read
   ];
 }
 
+/** The shipped files that grant what the election for a Lease needs; others have that of the layout. */
+const LEASE_ROLES: ReadonlyMap<string, string> = new Map([
+  [IRONCORE_SCHEDULER_LEASE, IRONCORE_SCHEDULER_ROLES],
+  [IRONCORE_POOLS_LEASE, IRONCORE_POOLS_ROLES],
+]);
+
 function commonRules(file: string, { leases, isElected, namespace }: Workload): readonly Rule[] {
   const own = { cluster: 'control', namespace, file } as const;
   const events = {
@@ -219,15 +341,19 @@ function commonRules(file: string, { leases, isElected, namespace }: Workload): 
     verbs: ['create', 'patch'],
     lost: 'Events are not written',
   };
-  if (!isElected) return [events];
+  const fileOf = (name: string): string => LEASE_ROLES.get(name) ?? file;
+  return [
+    ...(servesOwnKinds(leases) ? [events] : []),
+    ...(isElected ? [...leases].flatMap((name) => leaseRules(name, { ...own, file: fileOf(name) })) : []),
+  ];
+}
+
+function leaseRules(name: string, own: Pick<Rule, 'cluster' | 'namespace' | 'file'>): readonly Rule[] {
   const lease = { ...own, group: 'coordination.k8s.io', resources: ['leases'] };
   return [
-    events,
     { ...lease, verbs: ['create'] },
-    ...[...leases].flatMap((name) => [
-      { ...lease, name, verbs: ['get', 'update'] },
-      { ...lease, name, verbs: ['watch'], lost: 'a Lease that was given up is taken seconds later' },
-    ]),
+    { ...lease, name, verbs: ['get', 'update'] },
+    { ...lease, name, verbs: ['watch'], lost: 'a Lease that was given up is taken seconds later' },
   ];
 }
 

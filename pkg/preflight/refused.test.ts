@@ -13,6 +13,7 @@ const permissions = permissionsOf({
   isAutoscaled: false,
   isMirantis: false,
   isClusterAPI: false,
+  isIronCoreLifecycle: false,
   namespace: 'x',
 });
 /** Nothing is listed, as with a webhook that authorizes. */

@@ -25,6 +25,8 @@ export interface Controller {
   readonly restMs?: (key: string) => number;
   /** Whose key it is, see KeyedQueue. */
   readonly groupOf?: (key: string) => string;
+  /** How many keys of one group are worked on at once, see KeyedQueue. */
+  readonly mostOfGroup?: number;
   /** Ends its queue and all else that it began, see Member.stop; without it only the queue ends. */
   readonly end?: (queue: KeyedQueue, graceMs: number) => Promise<void>;
 }

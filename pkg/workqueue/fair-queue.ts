@@ -9,6 +9,14 @@ export interface FairOptions {
   readonly priority?: number;
   /** Whose job it is. */
   readonly group?: string;
+  /** How many of its group may run at once; without it as many as the pool runs. */
+  readonly lane?: Lane;
+}
+
+/** Of one group: whoever ends a job takes it off `running`. */
+export interface Lane {
+  readonly most: number;
+  running: number;
 }
 
 /**
@@ -18,13 +26,18 @@ export interface FairOptions {
 export class FairQueue implements Queue<Job, FairOptions> {
   /** By group and priority. The groups are in the order of their turns. */
   readonly #waiting = new Map<string, Map<number, Fifo>>();
+  /** Of groups that have one. */
+  readonly #lanes = new Map<string, Lane>();
   #size = 0;
 
+  /** None when none may run now: a pool takes one whenever there are any. */
   get size(): number {
-    return this.#size;
+    if (this.#lanes.size === 0) return this.#size;
+    return this.#nextGroup() === undefined ? 0 : this.#size;
   }
 
-  enqueue(job: Job, { priority = 0, group = '' }: FairOptions = {}): void {
+  enqueue(job: Job, { priority = 0, group = '', lane }: FairOptions = {}): void {
+    if (lane !== undefined) this.#lanes.set(group, lane);
     const byPriority = this.#waiting.get(group) ?? new Map<number, Fifo>();
     this.#waiting.set(group, byPriority);
     const jobs = byPriority.get(priority) ?? new Fifo();
@@ -34,9 +47,11 @@ export class FairQueue implements Queue<Job, FairOptions> {
   }
 
   dequeue(): Job | undefined {
-    const [turn] = this.#waiting;
-    if (turn === undefined) return undefined;
-    const [group, byPriority] = turn;
+    const group = this.#nextGroup();
+    const byPriority = group === undefined ? undefined : this.#waiting.get(group);
+    if (group === undefined || byPriority === undefined) return undefined;
+    const lane = this.#lanes.get(group);
+    if (lane !== undefined) lane.running += 1;
     const priority = Math.max(...byPriority.keys());
     const jobs = byPriority.get(priority);
     const job = jobs?.shift();
@@ -46,6 +61,15 @@ export class FairQueue implements Queue<Job, FairOptions> {
     if (byPriority.size > 0) this.#waiting.set(group, byPriority);
     this.#size -= 1;
     return job;
+  }
+
+  /** The first whose lane is not full. */
+  #nextGroup(): string | undefined {
+    for (const group of this.#waiting.keys()) {
+      const lane = this.#lanes.get(group);
+      if (lane === undefined || lane.running < lane.most) return group;
+    }
+    return undefined;
   }
 
   filter({ priority = 0 }: FairOptions): Job[] {

@@ -14,7 +14,7 @@ function queueOf(
   work: (key: string, run: Run) => Promise<Outcome> = async () => done,
   concurrency = 1,
   spread: Pick<BackoffOptions, 'jitter' | 'random'> = { jitter: 0 },
-  more: Partial<Pick<KeyedQueueParts, 'restMs' | 'groupOf'>> = {},
+  more: Partial<Pick<KeyedQueueParts, 'restMs' | 'groupOf' | 'mostOfGroup'>> = {},
 ) {
   const clock = new FakeClock();
   const registry = new Registry();
@@ -182,6 +182,27 @@ test('two thousand keys of one group that wait delay the only key of another by 
   // The first one was with its worker before the other came.
   expect(runs.indexOf('b')).toBeLessThanOrEqual(2);
   expect(runs).toHaveLength(2_001);
+});
+
+test('a group whose runs hang leaves another one its places, and gets its own back one by one', async () => {
+  const { work, end } = heldWork();
+  const isHeld = (key: string): boolean => key.startsWith('a');
+  const { queue, runs } = queueOf(async (key) => (isHeld(key) ? await work() : done), 4, undefined, {
+    groupOf: (key) => key.charAt(0),
+    mostOfGroup: 2,
+  });
+
+  for (let i = 0; i < 10; i++) queue.add(`a${i}`);
+  for (let i = 0; i < 10; i++) queue.add(`b${i}`);
+  await until(() => runs.filter((key) => !isHeld(key)).length === 10);
+  expect(runs.filter(isHeld)).toEqual(['a0', 'a1']);
+
+  for (let i = 0; i < 10; i++) {
+    await until(() => runs.filter(isHeld).length === Math.min(i + 2, 10));
+    end();
+  }
+  await until(isIdle(queue));
+  expect(runs).toHaveLength(20);
 });
 
 describe('delays', () => {

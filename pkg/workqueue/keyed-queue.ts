@@ -5,7 +5,7 @@ import PQueue from 'p-queue';
 import type { Clock } from '../clock/clock.ts';
 import type { QueueMetrics, QueueRecorder, QueueState } from '../metrics/queue.ts';
 import type { Backoff } from './backoff.ts';
-import { type FairOptions, FairQueue } from './fair-queue.ts';
+import { type FairOptions, FairQueue, type Lane } from './fair-queue.ts';
 import type { Priority, Queue } from './queue.ts';
 
 /**
@@ -41,6 +41,8 @@ export interface KeyedQueueParts {
   readonly restMs?: (key: string) => number;
   /** Whose key it is: of keys that wait, one of each group goes in turn, its most urgent first. All are of one group without it. */
   readonly groupOf?: (key: string) => string;
+  /** How many keys of one group are worked on at once, so that one whose runs hang leaves the others theirs; without it all. */
+  readonly mostOfGroup?: number;
   /** Works on one key. It has to log and count its own errors: one that it throws is taken as `retry` in silence. */
   work(key: string, run: Run): Promise<Outcome>;
 }
@@ -77,6 +79,8 @@ export class KeyedQueue implements Queue {
   readonly #running = new Map<string, number>();
   /** Ranks of the jobs that the pool holds for a key, as bits. */
   readonly #pooled = new Map<string, number>();
+  /** By group, where there is a limit. */
+  readonly #lanes = new Map<string, Lane>();
   readonly #timers = new Map<string, Timer>();
   readonly #failures = new Map<string, number>();
   /** Keys that rest, and how to end that. */
@@ -197,7 +201,25 @@ export class KeyedQueue implements Queue {
     if ((pooled & rank) !== 0) return;
     this.#pooled.set(key, pooled | rank);
     const group = this.#parts.groupOf?.(key) ?? '';
-    void this.#pool.add(() => this.#take(key, rank), { priority: rank, group });
+    const lane = this.#laneOf(group);
+    if (lane === undefined) void this.#pool.add(() => this.#take(key, rank), { priority: rank, group });
+    else void this.#pool.add(() => this.#takeIn(lane, key, rank), { priority: rank, group, lane });
+  }
+
+  #laneOf(group: string): Lane | undefined {
+    const { mostOfGroup: most } = this.#parts;
+    if (most === undefined) return undefined;
+    const lane = this.#lanes.get(group) ?? { most, running: 0 };
+    this.#lanes.set(group, lane);
+    return lane;
+  }
+
+  async #takeIn(lane: Lane, key: string, rank: number): Promise<void> {
+    try {
+      await this.#take(key, rank);
+    } finally {
+      lane.running -= 1;
+    }
   }
 
   async #take(key: string, rank: number): Promise<void> {

@@ -1,4 +1,5 @@
 import { DriverError } from '../../pkg/driver/error.ts';
+import { RuntimeError } from '../../pkg/ironcore-runtime/error.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
 import type { Interceptor, Mutation } from '../../pkg/gate/interceptor.ts';
 
@@ -101,6 +102,8 @@ class DeadError extends Error {
 
 /** What a caller sees when the connection breaks after the request was sent. */
 function unanswered({ text }: Mutation): Error {
+  if (text.startsWith('IRI'))
+    return new RuntimeError(text, 'Unavailable', 'the connection broke', { isMutation: true });
   return text.startsWith('DRIVER')
     ? new DriverError('Unavailable', `${text}: the connection broke`, { unanswered: true })
     : new ApiError(0, 'Unreachable', `${text}: the connection broke`);

@@ -55,6 +55,8 @@ describe('the command line', () => {
       says: "option '--machines <n>' argument 'x' is invalid",
     },
     { command: 'demo', args: ['--driver', 'x'], says: 'Allowed choices are local, sim, kwok.' },
+    { command: 'demo', args: ['--api', 'ironcore', '--driver', 'sim'], says: 'is without --driver and --autoscaler' },
+    { command: 'demo', args: ['--api', 'ironcore', '--autoscaler'], says: 'is without --driver and --autoscaler' },
     { command: 'demo', args: ['--forever'], says: "unknown option '--forever'" },
     { command: MANAGER, args: ['--nope'], says: "unknown option '--nope'" },
     { command: MACHINE, args: ['--port', 'http'], says: '--port: "http"' },

@@ -136,6 +136,37 @@ describe('the demo', () => {
     expect(remains(temporary)).toEqual([]);
   });
 
+  test('shows how Machines of Cluster API become Nodes, by a provider and real kubelets, and how they go', async () => {
+    await using program = demo('--once', '--api', 'cluster-api', '--machines', '1');
+
+    const { code, stdout, stderr } = await program.ended();
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain(UP);
+    const phases = Array.from(stdout.matchAll(/^ +[\d.]+ s +cluster-api +workers-\S+ +(\w+)$/gm), ([, phase]) => phase);
+    // It looks once a second: a deletion may be over before it is seen.
+    expect(phases.slice(phases.indexOf('Running')).filter((phase) => phase !== 'Deleting')).toEqual([
+      'Running',
+      'Gone',
+    ]);
+    expect(stdout).toContain('no machine and no Node is left');
+    expect(remains(temporary)).toEqual([]);
+  });
+
+  test('shows how Machines of IronCore are placed, run with a volume and a network interface, and go', async () => {
+    await using program = demo('--once', '--api', 'ironcore', '--machines', '2');
+
+    const { code, stdout, stderr } = await program.ended();
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    for (const name of ['worker-1', 'worker-2']) {
+      expect(stdout).toMatch(new RegExp(`${name} +Running +Machine is Running in pool demo. Attached: root, data.\\n`));
+      expect(stdout).toMatch(new RegExp(`${name} +Gone\\n`));
+    }
+    expect(stdout).toContain('no Machine is left');
+    expect(remains(temporary)).toEqual([]);
+  });
+
   test('checks itself with Nodes of kwok and pods on them, tells of the end of each machine, and ends with code 0', async () => {
     await using program = demo('--once', '--driver', 'kwok', '--machines', '20');
 

@@ -38,6 +38,7 @@ import { FakeDrain } from './drain.ts';
 import { FakeDriver } from './driver.ts';
 import { SETTINGS } from './machine-settings.ts';
 import { FakeNodes } from './nodes.ts';
+import { VMStates } from '../../pkg/controllers/machines/vm-states.ts';
 
 /** One pass, as a test sees it. */
 export interface PassSeen {
@@ -105,6 +106,7 @@ export class FakeWorld {
   trustedForMs: (clusters: readonly Cluster[]) => number = () => 24 * 60 * MINUTE;
   /** What becomes of VMs that no Machine has. */
   leftVMs: MachineStepsDeps['leftVMs'] = 'deleted';
+  readonly vmStates = new VMStates();
   holdsScaleDown = true;
   readonly settings: { -readonly [name in keyof MachineSettings]: MachineSettings[name] } = { ...SETTINGS };
   writes = 0;
@@ -227,6 +229,7 @@ export class FakeWorld {
       pace: this.pace,
       owners: this.owners,
       leftVMs: this.leftVMs,
+      vmStates: this.vmStates,
       holdsScaleDownDuringRollout: this.holdsScaleDown,
       readMachine: (machine) => {
         const key = keyOf(machine);

@@ -15,6 +15,7 @@ import { OperatorSession } from './operator-session.ts';
 import { grant } from './shipped-roles.ts';
 
 const PATIENCE = { timeoutMs: 60_000 };
+const EXPIRY = 'machine.cluster.x-k8s.io/certificates-expiry';
 const HEALTHY = ['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({ type, status: 'False' }));
 
 let plane: ControlPlane;
@@ -161,7 +162,11 @@ test('a Machine becomes a Node in phases without a step back, and goes with all 
     metadata: { finalizers: ['sim/holds'], ownerReferences: [creatorReference('MachineSet')] },
   });
   await sim.create(SIM_CONFIG, name, { metadata: { finalizers: ['sim/holds'] } });
-  await createMachine(name, { bootstrap: { configRef: { ...SIM_CONFIG, name } } });
+  await createMachine(
+    name,
+    { version: '1.34.0', bootstrap: { configRef: { ...SIM_CONFIG, name } } },
+    { labels: { 'cluster.x-k8s.io/control-plane': '' }, annotations: { [EXPIRY]: '2027-01-01T00:00:00Z' } },
+  );
 
   await says(name, 'BootstrapConfigReady', 'False', 'NotReady', 'SimConfig whole');
   const { uid } = (await read(name)).metadata;
@@ -170,6 +175,9 @@ test('a Machine becomes a Node in phases without a step back, and goes with all 
   await sim.report(SIM_CONFIG, name, { initialization: { dataSecretCreated: true }, dataSecretName: 'made' });
   await shows(name, ({ spec, status }) =>
     expect([spec?.bootstrap?.dataSecretName, status?.phase]).toEqual(['made', 'Provisioning']),
+  );
+  await shows(name, ({ spec, status }) =>
+    expect([spec?.version, status?.certificatesExpiryDate]).toEqual(['v1.34.0', '2027-01-01T00:00:00Z']),
   );
   // Provisioned without an id is not enough to find its Node.
   await sim.report(SIM_MACHINE, name, {
@@ -202,6 +210,7 @@ test('a Machine becomes a Node in phases without a step back, and goes with all 
   expect(machine.metadata.ownerReferences).toMatchObject([{ kind: 'Cluster', name: 'c' }]);
   expect(machine.metadata.labels).toMatchObject({ 'cluster.x-k8s.io/cluster-name': 'c' });
   const older = (await read(name)).status?.deprecated?.v1beta1?.conditions ?? [];
+  expect(machine.status?.conditions?.map(({ observedGeneration }) => observedGeneration)).not.toContain(undefined);
   expect(older.filter(({ status }) => status === 'True').map(({ type }) => type)).toEqual([
     'BootstrapReady',
     'InfrastructureReady',
@@ -278,7 +287,7 @@ test('bad references are told with what would help, and are made good: missing, 
   await shows(name, ({ status }) =>
     expect(status?.deprecated?.v1beta1).toMatchObject({ failureReason: 'InsufficientResources' }),
   );
-  expect((await read(name)).status?.phase).toBe('Provisioning');
+  expect((await read(name)).status?.phase).toBe('Pending');
   await sim.relabel(kind, 'v1beta2');
   await shows(name, ({ status }) => expect(status?.phase).toBe('Provisioned'));
 
@@ -406,6 +415,21 @@ test('a deletion waits for hooks, drains, and waits for volumes; a timeout ends 
   await running(name, {}, { annotations: { [preDrain]: '', [preTerminate]: '' } });
   await pod('leaves', name);
   await pod('skipped', name, { 'cluster.x-k8s.io/drain': 'skip' });
+  await pod('kept', name);
+  await send('POST', 'machinedrainrules', undefined, {
+    kind: 'MachineDrainRule',
+    metadata: { name: 'kept' },
+    spec: {
+      drain: { behavior: 'Skip' },
+      pods: [{ selector: { matchLabels: { app: 'kept' } }, namespaceSelector: { matchLabels: { team: 'a' } } }],
+    },
+  });
+  await send('POST', 'machinedrainrules', undefined, {
+    kind: 'MachineDrainRule',
+    metadata: { name: 'wrong' },
+    spec: { drain: { behavior: 'Skip' }, pods: [{ selector: { matchExpressions: [{ key: 'a', operator: 'In' }] } }] },
+  });
+  await api.send('PATCH', `/api/v1/namespaces/${ns.name}`, { metadata: { labels: { team: 'a' } } });
   await volume('held', name);
   await send('DELETE', 'machines', name);
   await says(name, 'Deleting', 'True', 'WaitingForPreDrainHook', preDrain);
@@ -413,10 +437,16 @@ test('a deletion waits for hooks, drains, and waits for volumes; a timeout ends 
   expect((await api.request(podPath('leaves'))).status).toBe(200);
 
   await edit(name, { metadata: { annotations: { [preDrain]: null } } });
+  await says(name, 'Deleting', 'True', 'DrainingNode', 'MachineDrainRule wrong: label selector: a In with 0 values');
+  expect((await api.request(podPath('leaves'))).status).toBe(200);
+  await send('DELETE', 'machinedrainrules', 'wrong');
   await says(name, 'Deleting', 'True', 'WaitingForVolumeDetach', 'held');
   expect((await api.request(podPath('leaves'))).status).toBe(404);
-  expect((await api.request(podPath('skipped'))).status).toBe(200);
-  await api.send('DELETE', podPath('skipped'), { gracePeriodSeconds: 0 });
+  for (const stays of ['skipped', 'kept']) {
+    expect((await api.request(podPath(stays))).status).toBe(200);
+    await api.send('DELETE', podPath(stays), { gracePeriodSeconds: 0 });
+  }
+  await send('DELETE', 'machinedrainrules', 'kept');
   await detach('held');
   await says(name, 'Deleting', 'True', 'WaitingForPreTerminateHook', preTerminate);
   expect((await sim.read(SIM_MACHINE, name))?.metadata.deletionTimestamp).toBeUndefined();
@@ -527,9 +557,126 @@ test('a Cluster owns its infrastructure, shows it to providers, and goes after i
   await gone(() => sim.read(SIM_CLUSTER, 'i'), 'SimCluster i');
 });
 
+test('whenever the manager dies, the next one goes on: one infrastructure for each Machine, deleted in order, and nothing left', async () => {
+  await using other = await namespace(plane.connection);
+  for (const role of ['control-machine-controller', 'cluster-api'] as const) await grant(api, role, other.name);
+  const there = new ContractSimulator(api, other.name);
+  const collection = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${other.name}`;
+  const lives = Array.from({ length: LIVES }, (_, i) => new Life(`crash-${i}`, i));
+  const start = (isMortal: boolean): Promise<OperatorSession> =>
+    OperatorSession.start({
+      connection: plane.connection,
+      subject: { user: 'machinist' },
+      namespace: other.name,
+      controllers: 'cluster-api',
+      hooks: {
+        intercept: async (mutation, proceed) => {
+          const life = lives.find(({ name }) => mutation.text.split(/[/ ]/).includes(name));
+          if (life !== undefined && !mutation.text.startsWith('POST events')) life.note(mutation.text, isMortal);
+          return await proceed();
+        },
+      },
+    });
+  const find = async (name: string): Promise<ClusterAPIMachine | undefined> => {
+    const { status, body } = await api.request(`${collection}/machines/${name}`);
+    return status === 200 ? (body as ClusterAPIMachine) : undefined;
+  };
+  const all = async (isDone: (life: Life) => Promise<boolean>, what: string): Promise<void> => {
+    let left: readonly string[] = [];
+    const look = async (): Promise<boolean> => {
+      const done = await Promise.all(lives.map(isDone));
+      left = lives.filter((_, i) => done[i] !== true).map(({ name, texts }) => `${name}: ${texts.join(', ')}`);
+      return left.length === 0;
+    };
+    await eventually(look, { ...PATIENCE, describe: () => `${what}: ${left.join('; ')}` });
+  };
+  const isRunning = async ({ name }: Life): Promise<boolean> => (await find(name))?.status?.phase === 'Running';
+
+  await api.send('POST', `${collection}/clusters`, {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Cluster',
+    metadata: { name: 'c' },
+    spec: {},
+  });
+  for (const { name } of lives) {
+    await there.create(SIM_MACHINE, name, { spec: { providerID: `sim://${name}` } });
+    await there.report(SIM_MACHINE, name, { initialization: { provisioned: true } });
+    await there.create(SIM_CONFIG, name);
+    await there.report(SIM_CONFIG, name, { initialization: { dataSecretCreated: true }, dataSecretName: name });
+    await createNode(name, `sim://${name}`);
+    await pod(name, name);
+    await api.send('POST', `${collection}/machines`, {
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'Machine',
+      metadata: { name, labels: { 'node.cluster.x-k8s.io/x': 'y' } },
+      spec: {
+        clusterName: 'c',
+        bootstrap: { configRef: { ...SIM_CONFIG, name } },
+        infrastructureRef: { ...SIM_MACHINE, name },
+      },
+    });
+  }
+  const first = await start(true);
+  await all(async (life) => life.isDead || (await isRunning(life)), 'to run or to be dead');
+  const early = lives.filter(({ isDead }) => isDead);
+  const takeAway = ({ name }: Life): Promise<unknown> => api.send('DELETE', `${collection}/machines/${name}`);
+  await Promise.all(lives.filter((life) => !early.includes(life)).map(takeAway));
+  await all(async (life) => life.isDead || (await find(life.name)) === undefined, 'to be gone or to be dead');
+  await first[Symbol.asyncDispose]();
+  // It has died before each mutation: those who are left had none to die before.
+  expect(lives.filter(({ isDead }) => isDead).length).toBeGreaterThan(15);
+  expect(lives.filter(({ isDead, n }) => n > 0 && !isDead)).not.toEqual([]);
+
+  await using _second = await start(false);
+  await all(async (life) => !early.includes(life) || (await isRunning(life)), 'to run');
+  await Promise.all(early.map(takeAway));
+  await all(async ({ name }) => (await find(name)) === undefined, 'to be gone');
+  const left = await Promise.all(
+    lives.flatMap(({ name }) => [
+      there.read(SIM_MACHINE, name),
+      there.read(SIM_CONFIG, name),
+      readNode(name),
+      api.request(podPath(name)).then(({ status }) => (status === 404 ? undefined : name)),
+    ]),
+  );
+  expect(left.filter((one) => one !== undefined)).toEqual([]);
+  for (const { texts } of lives) {
+    const at = (part: string): number => texts.findLastIndex((text) => text.includes(part));
+    const order = ['eviction', 'DELETE simmachines', 'DELETE simconfigs', 'DELETE nodes'].map(at);
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+    expect(order).not.toContain(-1);
+    expect(texts.at(-1)).toMatch(/^PATCH machines/);
+  }
+});
+
+/** More than there are mutations in the life of a Machine. */
+const LIVES = 30;
+
+/** A Machine whose manager dies before its n-th mutation, from 1; with n = 0 it does not. */
+class Life {
+  readonly name: string;
+  readonly n: number;
+  readonly texts: string[] = [];
+  isDead = false;
+
+  constructor(name: string, n: number) {
+    this.name = name;
+    this.n = n;
+  }
+
+  /** Throws once the manager has died. */
+  note(text: string, isMortal: boolean): void {
+    this.isDead ||= isMortal && this.texts.length + 1 === this.n;
+    if (this.isDead && isMortal) throw new Error('the process has died');
+    this.texts.push(text);
+  }
+}
+
 test('uses every verb that its roles grant, and is refused nothing but the kind that no role grants', () => {
   const manifests = readManifests(path.join(import.meta.dirname, '../../deploy/rbac'));
-  const roles = manifests.filter(({ kind, metadata }) => kind.endsWith('Role') && /-cluster-api/.test(metadata.name));
+  const roles = manifests.filter(
+    ({ kind, metadata }) => kind.endsWith('Role') && /-cluster-api(?:-definitions|-namespaces)?$/.test(metadata.name),
+  );
   const rules = roles.flatMap((role) => (role as unknown as { rules: Rule[] }).rules);
   const kinds = new Map<string, string>([
     [SIM_MACHINE.apiGroup, 'simmachines'],
@@ -541,7 +688,7 @@ test('uses every verb that its roles grant, and is refused nothing but the kind 
   const { requests } = session;
   const used = new Set(requests.map(({ verb, resource }) => `${verb} ${resource}`));
 
-  expect(roles).toHaveLength(2);
+  expect(roles).toHaveLength(3);
   expect(granted.filter((one) => !used.has(one))).toEqual([]);
   const refused = requests.filter(({ code }) => code === 401 || code === 403);
   expect(new Set(refused.map(({ resource }) => resource))).toEqual(new Set(['oddmachines']));

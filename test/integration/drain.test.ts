@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import type { DrainProgress } from '../../pkg/drain/drain.ts';
+import type { DrainProgress, PodRule } from '../../pkg/drain/drain.ts';
 import type { Node, Pod } from '../../pkg/apis/wire.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
 import { DrainLimits } from '../../pkg/drain/limits.ts';
@@ -20,6 +20,8 @@ const done = (cluster: DrainCluster): string[] =>
   cluster.sent
     .filter(({ verb, code }) => verb !== 'watch' && verb !== 'get' && code < 300)
     .map(({ verb, resource }) => `${verb} ${resource}`);
+const isEnding = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
+const leaves = (order: number) => ({ behavior: 'leaves', order }) as const;
 const namesOf = (pods: readonly Pod[]): string[] => pods.map(({ metadata }) => metadata.name).toSorted();
 
 describe('a drain', () => {
@@ -51,6 +53,42 @@ describe('a drain', () => {
     expect(after.status?.conditions).toContainEqual(expect.objectContaining(condition));
     expect([...new Set(reports.map((r) => r.remainingPods))]).toEqual([2, 1, 0]);
     expect(evictions(cluster)).toBe(2);
+  });
+
+  test('goes by the order of rules: the next ones leave when those before are gone, and some are only waited for', async () => {
+    await using cluster = await DrainCluster.open();
+    const node = await cluster.node();
+    const { name } = node.metadata;
+    const make = (rule: string): Promise<Pod> =>
+      cluster.pod(name, ({ metadata }) => void Object.assign(metadata, { labels: { ...metadata.labels, rule } }));
+    const [first, job, last, kept] = [await make('first'), await make('job'), await make('last'), await make('kept')];
+    const blocked = new Set<string>();
+    const rule = {
+      first: leaves(-1),
+      job: { behavior: 'completes' },
+      last: leaves(7),
+      kept: { behavior: 'stays' },
+    } as const;
+    const ruleOf = ({ metadata }: Pod): PodRule => rule[metadata.labels?.['rule'] as keyof typeof rule];
+
+    const drained = cluster.drain(
+      cluster.request(node, { rules: () => Promise.resolve(ruleOf) }),
+      never,
+      (progress) => {
+        for (const { pod, reason } of progress.blocked) blocked.add(`${reason} ${pod.split('/')[1]}`);
+      },
+    );
+    await eventually(async () => (await cluster.podsOf(name)).some(isEnding), { describe: 'the first to be evicted' });
+    expect(namesOf((await cluster.podsOf(name)).filter(isEnding))).toEqual([first.metadata.name]);
+    cluster.endPods(name);
+    await eventually(() => blocked.has(`completion ${job.metadata.name}`), { describe: 'the job to be waited for' });
+    expect(evictions(cluster)).toBe(1);
+    await cluster.patch(`${cluster.podPath(job)}/status`, { status: { phase: 'Succeeded' } });
+
+    expect(await drained).toEqual({ kind: 'drained' });
+    expect(namesOf(await cluster.podsOf(name))).toEqual(namesOf([job, kept]));
+    expect(evictions(cluster)).toBe(2);
+    expect(blocked).toContain(`order ${last.metadata.name}`);
   });
 
   test('costs three requests on a node without pods, and one when it is marked already', async () => {

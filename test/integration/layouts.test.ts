@@ -41,6 +41,12 @@ const KWOK = {
   provider: 'kwok',
   image: 'machinist-kwok-driver:0.1.0',
 };
+const CLUSTER_API = {
+  ...SIM,
+  component: 'deploy/drivers/cluster-api',
+  provider: 'cluster-api',
+  image: 'machinist-cluster-api-driver:0.1.0',
+};
 const OPENSTACK = {
   component: 'deploy/drivers/openstack',
   provider: 'OpenStack',
@@ -61,6 +67,7 @@ const CASES = [
   { layout: 'split', with: 'a driver of ones own', driver: EXAMPLE },
   { layout: 'one-process', with: 'OpenStack', driver: OPENSTACK },
   { layout: 'one-process', with: 'kwok', driver: KWOK },
+  { layout: 'one-process', with: 'Cluster API', driver: CLUSTER_API },
 ] as const;
 
 /** The containers with a program of ours, in order. */
@@ -134,7 +141,7 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
     const values = {
       layout,
       drivers: driver === undefined ? [] : [driverValues(driver)],
-      rbac: { simDriver: driver === SIM, kwokDriver: driver === KWOK },
+      rbac: { simDriver: driver === SIM, kwokDriver: driver === KWOK, clusterAPIDriver: driver === CLUSTER_API },
     };
     return Object.entries(values).map(([name, value]) => `--set-json=${name}=${JSON.stringify(value)}`);
   }
@@ -201,6 +208,7 @@ test.each([
   { program: 'sim-driver', component: SIM.component },
   { program: 'kwok-driver', component: KWOK.component },
   { program: 'openstack-driver', component: OPENSTACK.component },
+  { program: 'cluster-api-driver', component: CLUSTER_API.component },
 ])('$program is started with flags that it knows', async ({ program, component }) => {
   const manifests = await kustomize(['deploy/layouts/one-process'], [component]);
   const [, { args = [] }] = containersOf(manifests) as [Container, Container];
@@ -212,7 +220,7 @@ test.each([
   expect({ code, said: stdout + stderr }).toEqual({ code: 1, said: expect.stringContaining('/dev/null/state') });
 });
 
-test.each(['sim-driver', 'kwok-driver'])(
+test.each(['sim-driver', 'kwok-driver', 'cluster-api-driver'])(
   '%s looks for the cluster of its pod where every pod finds it',
   async (program) => {
     const place = mkdtempSync(join(tmpdir(), 'pod-'));

@@ -116,6 +116,10 @@ describe('maintenance', () => {
     await one.onNode({ annotations: { [MAINTENANCE_ANNOTATION]: null } });
     const failed = await world.inPhase(one.name, 'Failed');
     expect(ofMachine(failed)).toBe('False NotInMaintenance');
+    const ended = failed.status?.machineConditions?.find(({ type }) => type === 'Maintenance')?.lastTransitionTime;
+    const failedMs = fromTimestamp(failed.status?.currentStatus?.lastUpdateTime) ?? 0;
+    // The whole timeout counts from then on; times are told in seconds.
+    expect(failedMs - (fromTimestamp(ended) ?? Infinity)).toBeGreaterThanOrEqual(HEALTH_TIMEOUT_MS - 1_000);
     const { annotations = {} } = failed.metadata;
     expect(Object.keys(annotations).filter((key) => key.includes('maintenance'))).toEqual([]);
     await one.shows((_machine, node) => {

@@ -112,6 +112,7 @@ describe('the shipped roles', () => {
       isAutoscaled: true,
       isMirantis: false,
       isClusterAPI: false,
+      isIronCoreLifecycle: false,
       namespace: ns.name,
     });
 

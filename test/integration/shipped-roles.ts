@@ -20,11 +20,17 @@ export type RoleFile =
   | 'control-manager'
   | 'control-machine-controller'
   | 'cluster-api'
+  | 'ironcore-lifecycle'
+  | 'ironcore-machines'
+  | 'ironcore-pools'
+  | 'ironcore-scheduler'
   | 'mirantis'
   | 'target'
   | 'target-manager'
   | 'sim-driver'
   | 'kwok-driver'
+  | 'cluster-api-driver'
+  | 'ironcore-driver'
   | 'kwok';
 
 /**

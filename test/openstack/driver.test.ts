@@ -33,6 +33,14 @@ describeContract({
     'highest-token-is-told',
     'tokens-of-another-cluster',
     'no-leader-election',
+    'restart-keeps-tokens',
+    // What the tests below show, at each request and with drivers that know nothing of each other.
+    'creations-at-once',
+    'creation-after-a-lost-answer',
+    'deletion',
+    'deletion-by-name',
+    'restart',
+    'restart-during-a-creation',
   ],
   notApplicable: ['untagged-vm'],
   userData: '#cloud-config',
@@ -49,7 +57,7 @@ describeMachines(bed);
 describeRefusals(bed);
 describeConnections(bed);
 describeLostAnswers(bed);
-describeScale(bed, 10);
+describeScale(bed, 6);
 describe('with Cinder', () => {
   beforeAll(async () => {
     await bed.revive('cinder');

@@ -4,7 +4,7 @@ import { stubOf } from '../drivers/requests.ts';
 import { eventually } from '../expect/eventually.ts';
 import type { Bed } from './bed.ts';
 import { callOf, create, newDriver, remove, requestFor } from './driver.ts';
-import { belongingsOf, clear, SELDOM } from './leftovers.ts';
+import { belongingsOf, clear, SELDOM, type SeenPort, type SeenServer } from './leftovers.ts';
 import { openStackClass, secretOf, TAGS } from './requests.ts';
 
 /** What a machine is in the cloud, and what is left of it. */
@@ -74,26 +74,30 @@ export function describeMachines(bed: Bed): void {
       expect(await belongingsOf(bed)).toEqual(nothing);
     });
 
-    test("of an earlier provider is found, kept and deleted with its port, by its name and its class's tags", async () => {
+    test("of an earlier provider is found, kept and deleted with its port, by its name and its class's tags; ours differs in what says whose it is alone", async () => {
       await using driver = newDriver();
-      const { imageID, networkID, subnetID } = bed.seeds;
-      const { port } = await bed.user.call<{ port: { id: string } }>('neutron', 'POST', '/v2.0/ports', {
-        port: { name: 'm-1', network_id: networkID, fixed_ips: [{ subnet_id: subnetID }] },
-      });
-      await bed.user.call('neutron', 'PUT', `/v2.0/ports/${port.id}/tags`, { tags: Object.keys(TAGS) });
-      const { server } = await bed.user.call<{ server: { id: string } }>('nova', 'POST', '/v2.1/servers', {
-        server: { name: 'm-1', flavorRef: '1', imageRef: imageID, networks: [{ port: port.id }], metadata: TAGS },
-      });
-      const request = requestFor(bed, 'm-1');
+      const change = { subnetIDs: [bed.seeds.subnetID] };
+      const serverID = await asGardenerMakes(bed, 'm-1');
+      const request = requestFor(bed, 'm-1', change);
 
       const created = await create(driver, request);
       const listed = await driver.listMachines(request, callOf());
 
-      expect(created.providerID).toBe(`openstack:///${bed.settings.region}/${server.id}`);
-      expect(listed).toEqual([
-        { providerID: created.providerID, machineName: 'm-1', machineUID: undefined, machineNamespace: undefined },
-      ]);
+      const { providerID } = created;
+      expect(providerID).toBe(`openstack:///${bed.settings.region}/${serverID}`);
+      const known = { machineName: 'm-1', machineUID: undefined, machineNamespace: undefined };
+      expect(listed).toEqual([{ providerID, ...known, state: 'ACTIVE' }]);
+      await create(driver, requestFor(bed, 'm-2', change));
+      const { servers, ports } = await belongingsOf(bed);
+      const [theirs, ours] = ['m-1', 'm-2'].map((name) => ({
+        server: shapeOf(servers.find((one) => one.name === name)),
+        port: shapeOf(ports.find((one) => one.name === name)),
+      }));
+      expect(ours).toEqual(theirs);
+      expect(ours).toMatchObject({ server: { metadata: TAGS }, port: { tags: Object.keys(TAGS) } });
+
       await remove(driver, request);
+      await remove(driver, requestFor(bed, 'm-2', change));
       expect(await belongingsOf(bed)).toEqual(nothing);
     });
 
@@ -157,4 +161,56 @@ export function describeMachines(bed: Bed): void {
       expect((await belongingsOf(bed)).servers.map(({ id }) => id)).toEqual([made?.id]);
     });
   });
+}
+
+/** Makes the server of a class with a subnet by the requests of Gardener's provider, in its order; says its ID. */
+async function asGardenerMakes({ user, seeds }: Bed, name: string): Promise<string> {
+  const { imageID, networkID: network_id, subnetID: subnet_id } = seeds;
+  const [group] = seeds.securityGroupIDs;
+  const fields = { name, network_id, fixed_ips: [{ subnet_id }], security_groups: [group] };
+  const { port } = await user.call<{ port: { id: string } }>('neutron', 'POST', '/v2.0/ports', { port: fields });
+  await user.call('neutron', 'PUT', `/v2.0/ports/${port.id}/tags`, { tags: Object.keys(TAGS) });
+  const { server } = await user.call<{ server: { id: string } }>('nova', 'POST', '/v2.1/servers', {
+    server: {
+      name,
+      flavorRef: '1',
+      imageRef: imageID,
+      networks: [{ uuid: network_id, port: port.id }],
+      security_groups: [{ name: 'group-a' }],
+      metadata: TAGS,
+      user_data: Buffer.from('#cloud-config\n').toString('base64'),
+      availability_zone: 'nova',
+      key_name: 'key',
+    },
+  });
+  await user.call('neutron', 'PUT', `/v2.0/ports/${port.id}`, {
+    port: { allowed_address_pairs: [{ ip_address: '10.96.0.0/11' }] },
+  });
+  return server.id;
+}
+
+/** What differs from one server, or port, to the next. */
+const ITS_OWN = new Set(
+  (
+    'id name links created updated hostId addresses OS-SRV-USG:launched_at ' +
+    'device_id mac_address fixed_ips description created_at updated_at revision_number'
+  ).split(' '),
+);
+
+/** All that is the same for two machines of a class, without what this driver says of whose they are. */
+function shapeOf(seen: object | undefined): Record<string, unknown> {
+  const {
+    metadata = {},
+    tags = [],
+    allowed_address_pairs: pairs = [],
+    ...others
+  } = seen as Partial<SeenServer & SeenPort>;
+  const isOfBoth = (key: string): boolean => !key.startsWith('machinist-');
+  return {
+    ...Object.fromEntries(Object.entries(others).filter(([key]) => !ITS_OWN.has(key))),
+    metadata: Object.fromEntries(Object.entries(metadata).filter(([key]) => isOfBoth(key))),
+    tags: tags.filter(isOfBoth).toSorted(),
+    // Neutron adds the port's own MAC.
+    pairs: pairs.map(({ ip_address: address }) => address),
+  };
 }

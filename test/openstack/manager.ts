@@ -7,9 +7,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
-import { NODE_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import {
+  DELETION_POLICY_ANNOTATION,
+  FORCED_REMOVAL_PREFIX,
+  NODE_LABEL,
+} from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { ClusterMachine } from '../../pkg/apis/mirantis/machine.ts';
+import type { Event } from '../../pkg/apis/wire.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Site } from '../cloud/site.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
@@ -18,7 +24,7 @@ import { DOCUMENTED_MACHINE } from '../integration/documented-machine.ts';
 import { grant } from '../integration/shipped-roles.ts';
 import type { Bed } from './bed.ts';
 import { belongingsOf, clear, SELDOM, volumesOf } from './leftovers.ts';
-import { openStackClass, secretOf } from './requests.ts';
+import { openStackClass, secretOf, TAGS } from './requests.ts';
 import { seedImage } from './seed.ts';
 
 const NAMESPACE = 'example-ns';
@@ -45,6 +51,8 @@ export function describeManager(bed: Bed): void {
     const stack = new AsyncDisposableStack();
     let api: Api;
     let nodes: Nodes;
+    let driver: DriverProcess;
+    let startDriver: () => Promise<DriverProcess>;
 
     beforeAll(async () => {
       const site = stack.use(await Site.open());
@@ -54,18 +62,25 @@ export function describeManager(bed: Bed): void {
       stack.defer(async () => await rm(directory, { recursive: true, force: true }));
       const address = `unix://${join(directory, 'driver.sock')}`;
       const flags = [`--address=${address}`, `--state-directory=${join(directory, 'state')}`];
-      stack.use(await DriverProcess.start('openstack-driver', flags));
+      startDriver = async () => await DriverProcess.start('openstack-driver', flags);
+      driver = await startDriver();
+      stack.defer(async () => await driver.end('SIGKILL'));
       await api.send('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
       await applyManifests(api, readManifests(join(import.meta.dirname, '../../crds/mirantis')));
       await grant(api, 'control', NAMESPACE);
       await grant(api, 'mirantis', NAMESPACE);
       const { kubeconfig } = site;
-      const driver = `OpenStack=${address}`;
       stack.use(
         await InProcessManager.start({
           kubeconfig,
           namespace: NAMESPACE,
-          flags: { driver, controllers: '*,mirantis' },
+          flags: {
+            driver: `OpenStack=${address}`,
+            controllers: '*,mirantis',
+            'forced-deletion-timeout': '5s',
+            'machine-safety-orphan-vms-period': '10s',
+            'machine-safety-orphan-vms-grace': '5s',
+          },
         }),
       );
     }, 240_000);
@@ -112,6 +127,59 @@ export function describeManager(bed: Bed): void {
         expect(await nodes.machines()).toEqual([]);
       }, PATIENCE);
     }, 900_000);
+
+    test('lets a Machine go by force while Keystone is down, and removes server and port, and a server that nobody owns, when it is back', async () => {
+      const { user, seeds } = bed;
+      const name = 'let-go';
+      await applyManifests(
+        api,
+        manifestsOf(bed).filter(({ kind }) => kind !== 'MachineDeployment'),
+      );
+      await api.send('POST', `${PATH}/machines`, {
+        apiVersion: API_VERSION,
+        kind: 'Machine',
+        metadata: { name, annotations: { [DELETION_POLICY_ANNOTATION]: 'forced' } },
+        spec: { class: { kind: 'MachineClass', name: POOL.name } },
+      });
+      const running = await eventually(async () => {
+        const one = (await nodes.join()).find(({ metadata }) => metadata.name === name);
+        expect(one?.status?.currentStatus?.phase).toBe('Running');
+        return one;
+      }, PATIENCE);
+      const providerID = running?.spec.providerID ?? '';
+      // What a creation that broke off leaves: it is bound to no server, and in no list.
+      const [port] = (await belongingsOf(bed)).ports;
+      const description = port?.description;
+      await user.call('neutron', 'POST', '/v2.0/ports', {
+        port: { name, description, network_id: seeds.networkID },
+      });
+      for (const [of, metadata] of Object.entries({ lost: TAGS, foreign: {} })) {
+        const server = { name: of, flavorRef: '1', imageRef: seeds.imageID, networks: [{ uuid: seeds.networkID }] };
+        await user.call('nova', 'POST', '/v2.1/servers', { server: { ...server, metadata } });
+      }
+      await bed.kill('keystone');
+      // Without the token that it had.
+      await driver.end('SIGKILL');
+      driver = await startDriver();
+
+      await api.send('DELETE', `${PATH}/machines/${name}`);
+      await eventually(async () => expect(await nodes.machines()).toEqual([]), PATIENCE);
+      await eventually(async () => {
+        const { items } = await api.send<{ items: Event[] }>('GET', `/api/v1/namespaces/${NAMESPACE}/events`);
+        const told = items.find(({ reason }) => reason === 'ForcedRemoval');
+        expect(told).toMatchObject({ type: 'Warning', message: expect.stringContaining(`VM ${providerID} `) });
+      }, PATIENCE);
+      await bed.revive('keystone');
+
+      await eventually(async () => {
+        const { servers, ports } = await belongingsOf(bed);
+        expect(servers.map((server) => server.name)).toEqual(['foreign']);
+        expect(ports.map(({ device_id: device }) => device)).toEqual(servers.map(({ id }) => id));
+        const { annotations } = (await api.send<MachineClass>('GET', `${PATH}/machineclasses/${POOL.name}`)).metadata;
+        expect(JSON.stringify(annotations ?? {})).not.toContain(FORCED_REMOVAL_PREFIX);
+        await expect(api.send('GET', `/api/v1/nodes/${name}`)).rejects.toThrow(/404|not found/i);
+      }, PATIENCE);
+    }, 600_000);
 
     test('makes the server that the documentation of Mirantis Container Cloud asks for, of its two examples as they are, and removes it', async () => {
       const { name, flavor, image } = DOCUMENTED;
@@ -160,8 +228,26 @@ export function describeManager(bed: Bed): void {
         privateIp: addresses.find((one) => !isFloating(one))?.addr,
       });
       expect(shown.metadata.annotations?.['openstack-floating-ip-address']).toBe(DOCUMENTED.floatingIP);
+      expect((await api.send<Machine>('GET', `${PATH}/machines/${name}`)).status?.addresses).toContainEqual({
+        type: 'ExternalIP',
+        address: DOCUMENTED.floatingIP,
+      });
       const node = await api.send<{ metadata: { labels: object } }>('GET', `/api/v1/nodes/${name}`);
       expect(node.metadata.labels).toMatchObject({ 'openstack-control-plane': 'enabled' });
+
+      const showsState = async (state: string): Promise<unknown> =>
+        await eventually(async () => {
+          expect((await read()).status?.providerStatus?.providerInstanceState).toMatchObject({ id, state });
+        }, PATIENCE);
+      await showsState('ACTIVE');
+      await bed.user.call('nova', 'POST', `/v2.1/servers/${id}/action`, { 'os-stop': null });
+      await showsState('SHUTOFF');
+      await nodes.stop(name);
+      await eventually(async () => {
+        const message = expect.stringContaining('Kubelet stopped posting node status.');
+        const { conditions } = (await read()).status?.providerStatus ?? {};
+        expect(conditions).toContainEqual({ type: 'Kubelet', ready: false, message });
+      }, PATIENCE);
 
       await api.send('PATCH', DOCUMENTED_PATH, { spec: { providerSpec: { value: { delete: true } } } });
       await eventually(async () => {
@@ -241,6 +327,13 @@ class Nodes {
 
   async machines(): Promise<readonly Machine[]> {
     return (await this.#api.send<{ items: Machine[] }>('GET', `${PATH}/machines`)).items;
+  }
+
+  /** A kubelet that is gone. */
+  async stop(name: string): Promise<void> {
+    const message = 'Kubelet stopped posting node status.';
+    const conditions = [{ type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message }];
+    await this.#api.send('PATCH', `/api/v1/nodes/${name}/status`, { status: { conditions } });
   }
 
   /** Makes the Node of each machine that has a server, once; says which machines there are. */

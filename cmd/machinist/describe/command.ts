@@ -14,17 +14,30 @@ export interface DescribeOptions {
 /** The subcommand `describe`: what `kubectl describe` shows, and what it means. Its work is loaded only when it is run. */
 export function describeCommand(): Command {
   const describe = new Command('describe').description('Explain where an object stands, and what happens next.');
-  describe
-    .command('machine <name>')
-    .aliases(['machines', 'mc'])
-    .description('Explain a Machine: its phase, why, what it waits for, since when, and what happens next.')
+  addKind(
+    describe.command('machine <name>').aliases(['machines', 'mc']),
+    'Explain a Machine: its phase, why, what it waits for, since when, and what happens next.',
+    async () => (await import('./describe.ts')).describeMachine,
+  );
+  addKind(
+    describe.command('ironcore-machine <name>').aliases(['ironcore-machines']),
+    'Explain a Machine of IronCore: its pool, its state, what it waits for, since when, and what happens next.',
+    async () => (await import('./ironcore-machine.ts')).describeIronCoreMachine,
+  );
+  return describe;
+}
+
+type Describe = (name: string, options: DescribeOptions) => Promise<number>;
+
+function addKind(command: Command, description: string, load: () => Promise<Describe>): void {
+  command
+    .description(description)
     .addOption(namespaceOption('namespace of the Machine'))
     .addOption(kubeconfigOption())
     .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'))
     .showSuggestionAfterError()
     .action(async (name: string, options: DescribeOptions) => {
-      const { describeMachine } = await import('./describe.ts');
-      process.exitCode = await describeMachine(name, options);
+      const print = await load();
+      process.exitCode = await print(name, options);
     });
-  return describe;
 }

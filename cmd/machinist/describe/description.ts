@@ -3,27 +3,8 @@ import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { toTimestamp } from '../../../pkg/clock/clock.ts';
+import { conditionOf, eventsOf, given, type DescribedCondition, type DescribedEvent } from './described.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
-
-/** One condition, of the Machine or of its Node. Times are RFC 3339, absent where nobody recorded them. */
-export interface DescribedCondition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly since?: string;
-}
-
-/** One Event about a Machine. */
-export interface DescribedEvent {
-  readonly type: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly from: string;
-  readonly count: number;
-  readonly first?: string;
-  readonly last?: string;
-}
 
 /** What `machinist describe machine` tells; printed as it is with `-o json`. */
 export interface Description {
@@ -85,49 +66,6 @@ export function describe(machine: Machine, events: readonly Event[], nowMs: numb
     }),
     conditions: (status?.machineConditions ?? []).map(conditionOf),
     nodeConditions: (status?.conditions ?? []).map(conditionOf),
-    events: events.map(eventOf).toSorted((a, b) => ((a.last ?? '') < (b.last ?? '') ? -1 : 1)),
+    events: eventsOf(events),
   };
-}
-
-function conditionOf(condition: {
-  type: string;
-  status: string;
-  reason?: string;
-  message?: string;
-  lastTransitionTime?: string;
-}): DescribedCondition {
-  const { type, status, reason, message, lastTransitionTime } = condition;
-  return {
-    type,
-    status,
-    ...given('reason', reason),
-    ...given('message', message),
-    ...given('since', lastTransitionTime),
-  };
-}
-
-function eventOf({
-  type,
-  reason,
-  message,
-  source,
-  count,
-  firstTimestamp,
-  lastTimestamp,
-  eventTime,
-}: Event): DescribedEvent {
-  return {
-    type: type ?? '',
-    reason: reason ?? '',
-    message: (message ?? '').trim(),
-    from: source?.component ?? '',
-    count: count ?? 1,
-    ...given('first', firstTimestamp ?? eventTime),
-    ...given('last', lastTimestamp ?? eventTime ?? firstTimestamp),
-  };
-}
-
-/** A member that is there only if it has a value. */
-function given<K extends string>(member: K, value: string | undefined | null): Partial<Record<K, string>> {
-  return value === undefined || value === null || value === '' ? {} : ({ [member]: value } as Record<K, string>);
 }

@@ -11,14 +11,15 @@ import {
   driverFinding,
   exitCodeOf,
   fieldFindings,
-  FOREIGN_KINDS,
   foreignKindFinding,
+  foreignKindsOf,
   type Finding,
   type Found,
   kindFindings,
   leaseFinding,
   namespaceFindings,
   permissionFindings,
+  runtimeFinding,
   skewMsOf,
 } from './findings.ts';
 import { render, renderJSON } from './render.ts';
@@ -57,9 +58,13 @@ const served = (plurals: readonly string[], versions = ['v1alpha1'], ending = ''
 const POLICIES = 'nodelabelpolicies';
 const FRONT_END = ['machines', 'clusters', 'machinepools'];
 const ofFrontEnd = (found: Parameters<typeof foreignKindFinding>[1]): readonly Finding[] =>
-  FOREIGN_KINDS.filter(({ controller }) => controller === 'mirantis').map((kind) => foreignKindFinding(kind, found));
+  foreignKindsOf(new Set(['mirantis'])).map((kind) => foreignKindFinding(kind, found));
+const POOL = { pool: 'p', address: 'unix:///r' };
+const VERSION = { name: 'sim', version: '1' };
+const ofIronCore = (found: Parameters<typeof foreignKindFinding>[1]): readonly Finding[] =>
+  foreignKindsOf(new Set(['ironcore.scheduler'])).map((kind) => foreignKindFinding(kind, found));
 const ofClusterAPI = (found: Parameters<typeof foreignKindFinding>[1]): readonly Finding[] =>
-  FOREIGN_KINDS.filter(({ controller }) => controller === 'cluster-api').map((kind) => foreignKindFinding(kind, found));
+  foreignKindsOf(new Set(['cluster-api'])).map((kind) => foreignKindFinding(kind, found));
 const ALL = ['machines', 'machines/status', 'machinesets', 'machinedeployments', 'machineclasses', POLICIES];
 const namespaceOf = (deletionTimestamp?: string): KubeObject =>
   ({ metadata: { name: 'x', ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) } }) as KubeObject;
@@ -134,6 +139,12 @@ describe('what preflight finds', () => {
       want: ['fail', 'fail'],
       remedy: /crds\/cluster-api\/cluster\.x-k8s\.io_(machines|clusters)\.yaml, or leave cluster-api out/,
     },
+    {
+      what: 'IronCore without its kinds',
+      found: ofIronCore(served([])),
+      want: ['fail', 'fail'],
+      remedy: /crds\/ironcore\/compute\.ironcore\.dev_machine(s|pools)\.yaml, or leave ironcore\.scheduler out/,
+    },
     { what: 'a front end that nobody tells', found: ofFrontEnd(error), want: ['fail', 'fail', 'fail'], remedy: /crds/ },
     { what: 'a namespace', found: namespaceFindings('x', { value: namespaceOf() }), want: ['ok'] },
     {
@@ -200,6 +211,20 @@ describe('what preflight finds', () => {
       }),
       want: ['ok'],
     },
+    {
+      what: 'a runtime with places',
+      found: runtimeFinding(POOL, {
+        value: { version: VERSION, classes: [{ name: 's', resources: {}, quantity: 2 }] },
+      }),
+      want: ['ok'],
+    },
+    {
+      what: 'a runtime without any',
+      found: runtimeFinding(POOL, { value: { version: VERSION, classes: [] } }),
+      want: ['warn'],
+      remedy: /classes/,
+    },
+    { what: 'no runtime', found: runtimeFinding(POOL, error), want: ['fail'], remedy: /unix:\/\/\/r/ },
     { what: 'no driver', found: driverFinding('aws', 'unix:///d', error), want: ['fail'], remedy: /unix:\/\/\/d/ },
     {
       what: 'a class that has all it needs',
@@ -284,6 +309,7 @@ describe('what preflight finds', () => {
       isAutoscaled: true,
       isMirantis: true,
       isClusterAPI: true,
+      isIronCoreLifecycle: false,
       namespace: 'x',
     });
 
@@ -324,4 +350,10 @@ describe('what preflight finds', () => {
     );
     expect(JSON.parse(renderJSON(findings))).toEqual({ passed: 1, warnings: 1, failed: 1, findings });
   });
+});
+
+test('a kind that several controllers need is looked at once', () => {
+  const kinds = foreignKindsOf(new Set(['ironcore.scheduler', 'ironcore.lifecycle', 'ironcore.pools', 'machine']));
+
+  expect(kinds.map(({ resource }) => resource.plural)).toEqual(['machines', 'machinepools', 'machineclasses']);
 });

@@ -3,7 +3,8 @@ import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-cl
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../../pkg/clock/clock.ts';
-import type { ControllerName } from '../../../pkg/config/config.ts';
+import type { ControllerName, PoolAddress } from '../../../pkg/config/config.ts';
+import type { RuntimeClass, RuntimeVersion } from '../../../pkg/ironcore-runtime/runtime.ts';
 import type { Capabilities } from '../../../pkg/driver/driver.ts';
 import { secretIndex } from '../../../pkg/indexes/secret-references.ts';
 import type { NeededField } from '../../../pkg/preflight/known-fields.ts';
@@ -20,6 +21,12 @@ import {
   clusterAPIClusters,
   clusterAPIMachines,
   clusterMachines,
+  ironCoreMachineClasses,
+  ironCoreMachinePools,
+  ironCoreMachines,
+  ironCoreNetworkInterfaces,
+  ironCoreNetworks,
+  ironCoreVolumes,
   machinePools,
   type Resource,
 } from '../../../pkg/kube/resource.ts';
@@ -28,7 +35,16 @@ import { humanDuration } from '../describe/human-duration.ts';
 /** One thing that was looked at. `fail`: a process could not start, or not do its work; `warn`: a part of it. */
 export interface Finding {
   readonly check:
-    'cluster' | 'namespace' | 'clock' | 'kinds' | 'fields' | 'permissions' | 'leases' | 'drivers' | 'classes';
+    | 'cluster'
+    | 'namespace'
+    | 'clock'
+    | 'kinds'
+    | 'fields'
+    | 'permissions'
+    | 'leases'
+    | 'drivers'
+    | 'runtimes'
+    | 'classes';
   readonly status: 'ok' | 'warn' | 'fail';
   readonly detail: string;
   /** What to do about it. */
@@ -185,13 +201,32 @@ interface ServedForeignKind {
 }
 
 /** Kinds of others that are served on request. */
-export const FOREIGN_KINDS: readonly ServedForeignKind[] = [
+const FOREIGN_KINDS: readonly ServedForeignKind[] = [
   { controller: 'mirantis', resource: clusterMachines, lost: undefined },
   { controller: 'mirantis', resource: cloudClusters, lost: LOST_WITHOUT_CLUSTERS },
   { controller: 'mirantis', resource: machinePools, lost: LOST_WITHOUT_POOLS },
   { controller: 'cluster-api', resource: clusterAPIMachines, lost: undefined },
   { controller: 'cluster-api', resource: clusterAPIClusters, lost: undefined },
+  { controller: 'ironcore.scheduler', resource: ironCoreMachines, lost: undefined },
+  { controller: 'ironcore.scheduler', resource: ironCoreMachinePools, lost: undefined },
+  { controller: 'ironcore.lifecycle', resource: ironCoreMachineClasses, lost: undefined },
+  ...[ironCoreMachines, ironCoreMachinePools, ironCoreMachineClasses].map((resource) => ({
+    controller: 'ironcore.pools' as const,
+    resource,
+    lost: undefined,
+  })),
+  ...[ironCoreVolumes, ironCoreNetworkInterfaces, ironCoreNetworks].map((resource) => ({
+    controller: 'ironcore.machines' as const,
+    resource,
+    lost: undefined,
+  })),
 ];
+
+/** Those that controllers need, each once. */
+export function foreignKindsOf(controllers: ReadonlySet<ControllerName>): readonly ServedForeignKind[] {
+  const needed = FOREIGN_KINDS.filter(({ controller }) => controllers.has(controller));
+  return needed.filter(({ resource }, i) => needed.findIndex((other) => other.resource === resource) === i);
+}
 
 /** Whether such a kind is served; `verbs`: what can be done with the kinds of its group, by plural name. */
 export function foreignKindFinding(
@@ -305,6 +340,30 @@ export function driverFinding(provider: string, address: string, found: Found<Ca
     check: 'drivers',
     status: 'ok',
     detail: `${provider}: ${name}, contract ${contractVersion}, ${[...methods].join(', ')}`,
+  };
+}
+
+/** Whether the runtime of a pool of IronCore can be used. */
+export function runtimeFinding(
+  { pool, address }: PoolAddress,
+  found: Found<{ readonly version: RuntimeVersion; readonly classes: readonly RuntimeClass[] }>,
+): Finding {
+  const check = 'runtimes';
+  if ('error' in found) {
+    return {
+      check,
+      status: 'fail',
+      detail: `${pool}: ${found.error}`,
+      remedy: `start the runtime at ${address}; one beside the manager can be reached only from there: leave --ironcore-pool out elsewhere`,
+    };
+  }
+  const { version, classes } = found.value;
+  const places = classes.map(({ name, quantity }) => `${quantity} ${name}`).join(', ');
+  return {
+    check,
+    status: places === '' ? 'warn' : 'ok',
+    detail: `${pool}: ${version.name} ${version.version}, places: ${places === '' ? 'none' : places}`,
+    ...(places === '' && { remedy: 'give the runtime classes: no Machine can be placed in the pool' }),
   };
 }
 

@@ -5,11 +5,12 @@ import type { Lease } from '../../../pkg/apis/wire.ts';
 import { fromHTTPDate } from '../../../pkg/clock/clock.ts';
 import { keepAliveDuring } from '../../../pkg/clock/keep-alive.ts';
 import { SystemClock } from '../../../pkg/clock/system-clock.ts';
-import type { Config, ProviderAddress } from '../../../pkg/config/config.ts';
+import type { Config, PoolAddress, ProviderAddress } from '../../../pkg/config/config.ts';
 import { parseDriverAddress } from '../../../pkg/driver/grpc/address.ts';
 import { DriverError } from '../../../pkg/driver/error.ts';
 import { GrpcDriver } from '../../../pkg/driver/grpc/client.ts';
 import { secretIndex } from '../../../pkg/indexes/secret-references.ts';
+import { RuntimeClient } from '../../../pkg/ironcore-runtime/client.ts';
 import { AccessReviewer } from '../../../pkg/kube/access-review.ts';
 import { ConfigError } from '../../../pkg/kube/config.ts';
 import { ApiError } from '../../../pkg/kube/errors.ts';
@@ -24,7 +25,7 @@ import { type ClusterAccess, type Clusters, openClusters } from '../../../pkg/op
 import { type Schema, unknownFields } from '../../../pkg/preflight/known-fields.ts';
 import { type Permission, permissionsOf } from '../../../pkg/preflight/permissions.ts';
 import { refusedOf } from '../../../pkg/preflight/refused.ts';
-import { MACHINE_LEASE } from '../../../pkg/leader/names.ts';
+import { MACHINE_LEASE, servesOwnKinds } from '../../../pkg/leader/names.ts';
 import { version } from '../version.ts';
 import type { PreflightOptions } from './command.ts';
 import {
@@ -35,14 +36,15 @@ import {
   driverFinding,
   exitCodeOf,
   fieldFindings,
-  FOREIGN_KINDS,
   foreignKindFinding,
+  foreignKindsOf,
   type Finding,
   type Found,
   kindFindings,
   leaseFinding,
   namespaceFindings,
   permissionFindings,
+  runtimeFinding,
   type ServedKinds,
   skewMsOf,
 } from './findings.ts';
@@ -77,7 +79,7 @@ async function look(config: Config, as: string | undefined): Promise<readonly Fi
     if (serverMs !== undefined)
       answers.push({ serverMs, sentMs: sentMs + toWallMs, receivedMs: receivedMs + toWallMs });
   };
-  const clusters = await openClusters(config.clusters, {
+  const clusters = await openClusters(config, {
     userAgent: `machinist/${version()} preflight`,
     env: process.env,
     ...config.api,
@@ -96,7 +98,8 @@ async function look(config: Config, as: string | undefined): Promise<readonly Fi
         ? []
         : await lookAt(target, () => permissionsIn(target, as, neededIn(['target'], clusters, config)));
     const ofDrivers = await Promise.all(config.drivers.map((driver) => lookAtDriver(driver, clock)));
-    return [...ofControl, ...ofTarget, ...ofDrivers];
+    const ofRuntimes = await Promise.all(config.ironCorePools.map((pool) => lookAtRuntime(pool, clock)));
+    return [...ofControl, ...ofTarget, ...ofDrivers, ...ofRuntimes];
   } finally {
     for (const access of new Set([clusters.control, clusters.target])) await access?.transport.close();
   }
@@ -135,7 +138,7 @@ async function lookAtControl(
     );
     const served = await find(() => servedKinds(transport, machineClasses));
     const ofOthers = await Promise.all(
-      FOREIGN_KINDS.filter(({ controller }) => config.controllers.has(controller)).map(async (kind) =>
+      foreignKindsOf(config.controllers).map(async (kind) =>
         foreignKindFinding(kind, await find(() => servedKinds(transport, kind.resource))),
       ),
     );
@@ -152,11 +155,12 @@ async function lookAtControl(
         return leaseFinding(name, found, clock.now());
       }),
     );
-    const hasKinds = 'value' in served && served.value.verbs.has(machineClasses.plural);
+    const isOwn = servesOwnKinds(config.leases);
+    const hasKinds = isOwn && 'value' in served && served.value.verbs.has(machineClasses.plural);
     return [
       ...(first === undefined ? [] : [clockFinding(skewMsOf(first))]),
       ...namespaceFindings(namespace, ofNamespace),
-      ...kindFindings(served, config.leases.has(MACHINE_LEASE)),
+      ...(isOwn ? kindFindings(served, config.leases.has(MACHINE_LEASE)) : []),
       ...ofOthers,
       ...(hasKinds ? fieldFindings(unknown) : []),
       ...allowed,
@@ -196,6 +200,7 @@ function neededIn(roles: readonly string[], clusters: Clusters, config: Config):
     isAutoscaled: config.autoscaler !== undefined,
     isMirantis: config.controllers.has('mirantis'),
     isClusterAPI: config.controllers.has('cluster-api'),
+    isIronCoreLifecycle: config.controllers.has('ironcore.lifecycle'),
     namespace: config.clusters.namespace,
   });
   return all.filter(({ cluster }) => roles.includes(cluster));
@@ -237,6 +242,19 @@ async function lookAtDriver({ provider, address }: ProviderAddress, clock: Syste
     }
   });
   return driverFinding(provider, address, found);
+}
+
+async function lookAtRuntime(pool: PoolAddress, clock: SystemClock): Promise<Finding> {
+  const found = await find(async () => {
+    const client = new RuntimeClient({ address: parseDriverAddress(pool.address), clock, log: silentLogger });
+    const call = { signal: AbortSignal.timeout(2 * TIMEOUT_MS), timeoutMs: TIMEOUT_MS };
+    try {
+      return { version: await client.version(call), classes: await client.classes(call) };
+    } finally {
+      client.close();
+    }
+  });
+  return runtimeFinding(pool, found);
 }
 
 function read<T>(transport: Transport, path: string): Promise<T> {

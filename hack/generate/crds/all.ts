@@ -1,4 +1,4 @@
-import { clusterAPICluster, clusterAPIMachine } from './cluster-api.ts';
+import { clusterAPICluster, clusterAPIMachine, machineDrainRule } from './cluster-api.ts';
 import { cloudCluster } from './cloud-cluster.ts';
 import { clusterMachine } from './cluster-machine.ts';
 import { customResourceDefinition, fileName, toYaml } from './definition.ts';
@@ -21,7 +21,7 @@ const ORIGINALS = [machineDeployment, machineSet, machine, machineClass];
 export const DEFINITIONS = [...ORIGINALS, nodeLabelPolicy];
 
 /** Kinds of others, which are not installed with ours. */
-const FOREIGN = [cloudCluster, clusterMachine, machinePool, clusterAPICluster, clusterAPIMachine];
+const FOREIGN = [cloudCluster, clusterMachine, machinePool, clusterAPICluster, clusterAPIMachine, machineDrainRule];
 
 /** Kinds of IronCore, where its API server does not serve them. */
 export const IRONCORE_DEFINITIONS = [

@@ -1,5 +1,6 @@
 import { CLUSTER_API_GROUP, CLUSTER_API_VERSION } from '../../../pkg/apis/cluster-api/keys.ts';
 import type { Definition } from './definition.ts';
+import { selector } from './selector.ts';
 import { flag, int32, listOf, mapOf, object, text, time, type Schema } from './schema.ts';
 
 const OPEN: Schema = { 'x-kubernetes-preserve-unknown-fields': true };
@@ -145,6 +146,7 @@ export const clusterAPIMachine: Definition = {
           { maxItems: 128, 'x-kubernetes-list-type': 'atomic' },
         ),
         failureDomain: text('Where the provider has made it.', { maxLength: 256 }),
+        certificatesExpiryDate: time('When the certificates of a Machine of a control plane expire.'),
         phase: text('Where it stands in one word.', { maxLength: 32 }),
         observedGeneration: { description: 'Generation that was seen last.', type: 'integer', format: 'int64' },
         deletion: mapOf('Since when the steps of its deletion wait.', time('Since when.')),
@@ -202,6 +204,59 @@ export const clusterAPICluster: Definition = {
         deprecated,
       },
       OPEN,
+    ),
+  },
+  rules: [],
+};
+
+const selectors = (description: string, own: string, around: readonly [string, string]): Schema =>
+  listOf(
+    description,
+    object('What has to fit, all of it.', {
+      selector: selector(own),
+      [around[0]]: selector(around[1]),
+    }),
+    { maxItems: 32, 'x-kubernetes-list-type': 'atomic' },
+  );
+
+/** The kind MachineDrainRule of Cluster API, for where Cluster API is not installed. */
+export const machineDrainRule: Definition = {
+  kind: 'MachineDrainRule',
+  plural: 'machinedrainrules',
+  foreign: FOREIGN,
+  description: 'What drains of the Nodes of machines do about pods.',
+  columns: [
+    { name: 'Behavior', type: 'string', jsonPath: '.spec.drain.behavior', description: 'What is done about the pods.' },
+    { name: 'Order', type: 'string', jsonPath: '.spec.drain.order', description: 'Pods of a lower order go first.' },
+    AGE,
+  ],
+  hasStatus: false,
+  hasScale: false,
+  required: ['spec'],
+  properties: {
+    spec: object(
+      'What is done, and about which pods.',
+      {
+        drain: object(
+          'What is done.',
+          {
+            behavior: text('Drain; Skip: they stay; WaitCompleted: they are waited for until they have completed.', {
+              enum: ['Drain', 'Skip', 'WaitCompleted'],
+            }),
+            order: int32('With Drain: they go when all pods of a lower order have gone. Absent: 0.'),
+          },
+          { required: ['behavior'] },
+        ),
+        machines: selectors('Of which Machines; one has to fit. Absent: of all.', 'By labels of the Machine.', [
+          'clusterSelector',
+          'By labels of its Cluster.',
+        ]),
+        pods: selectors('Which pods; one has to fit. Absent: all.', 'By labels of the pod.', [
+          'namespaceSelector',
+          'By labels of its namespace.',
+        ]),
+      },
+      { required: ['drain'] },
     ),
   },
   rules: [],

@@ -142,7 +142,7 @@ function machineConditions(): Schema {
 function machineStatus(): Schema {
   return object('What is known of the machine.', {
     addresses: listOf(
-      'Addresses of the VM; only kept when there is no target cluster.',
+      'Addresses of the VM; only kept when there is no target cluster, or when one is external.',
       object(
         'An address of the VM.',
         { address: text('The address.'), type: text('Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS.') },

@@ -108,6 +108,13 @@ export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
     tests: ['pkg/autoscaler/options.test.ts'],
   },
   {
+    file: 'pkg/autoscaler/template.ts',
+    from: 'machineClass?.nodeTemplate ?? announced?.nodeTemplate',
+    to: 'announced?.nodeTemplate ?? machineClass?.nodeTemplate',
+    why: 'What a class says of its Nodes does not count where the provider of its template says something else.',
+    tests: ['pkg/autoscaler/template.test.ts'],
+  },
+  {
     file: 'pkg/autoscaler/learned.ts',
     from: 'if (lacksDevices(allocatable, nodeTemplate)) return undefined;',
     to: '',

@@ -1,5 +1,6 @@
 import type { Mutation } from '../mutation.ts';
 
+const SCHEDULER = ['pkg/controllers/ironcore/scheduler.test.ts'];
 const PLACE = ['pkg/controllers/ironcore/place.test.ts'];
 
 /** IronCore. */
@@ -9,6 +10,13 @@ export const IRONCORE: readonly Mutation[] = [
     from: 'capacity - taken.in(metadata.name, machineClass)',
     to: 'capacity',
     why: 'More machines are placed in a pool than it has places for.',
+    tests: PLACE,
+  },
+  {
+    file: 'pkg/controllers/ironcore/place.ts',
+    from: ' || isBeingDeleted(pool)',
+    to: '',
+    why: 'Machines are placed in a pool that is being taken away.',
     tests: PLACE,
   },
   {
@@ -26,10 +34,136 @@ export const IRONCORE: readonly Mutation[] = [
     tests: ['pkg/controllers/ironcore/places-taken.test.ts'],
   },
   {
+    file: 'pkg/controllers/ironcore/places-taken.ts',
+    from: 'place?.decidedFor === metadata.resourceVersion',
+    to: 'place !== undefined',
+    why: 'A machine is bound for ever to a pool that it did not get.',
+    tests: ['pkg/controllers/ironcore/places-taken.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/scheduler.ts',
+    from: 'const decided = this.#taken.decided(machine);',
+    to: 'const decided = undefined as string | undefined;',
+    why: 'A machine whose binding has no answer has its place given to another.',
+    tests: SCHEDULER,
+  },
+  {
+    file: 'pkg/controllers/ironcore/scheduler.ts',
+    from: '!mayHaveHappened(err) && !isConflict(err)',
+    to: '!isConflict(err)',
+    why: 'More machines are placed in a pool than it has places for, when an answer is lost.',
+    tests: SCHEDULER,
+  },
+  {
     file: 'pkg/apis/ironcore/taint.ts',
     from: 'taints.every(',
     to: 'taints.some(',
     why: 'Machines are placed in pools that they are to be kept away from.',
     tests: ['pkg/apis/ironcore/taint.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/eviction.ts',
+    from: 'drivingOut(live?.spec?.taints, tolerations)',
+    to: 'drivingOut(pools.get(name)?.spec?.taints, tolerations)',
+    why: 'A machine is deleted for a taint that was taken back.',
+    tests: ['pkg/controllers/ironcore/eviction.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/class-life.ts',
+    from: 'if (live.length > 0) return this.#waits(found, live);',
+    to: '',
+    why: 'A class goes while a machine is of it that the cache has not heard of.',
+    tests: ['pkg/controllers/ironcore/class-life.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/pool-health.ts',
+    from: 'if (live?.spec?.renewTime !== seen.renewTime) {',
+    to: 'if (false) {',
+    why: 'A watch that has stalled makes all pools unknown.',
+    tests: ['pkg/controllers/ironcore/pool-health.test.ts'],
+  },
+  {
+    file: 'pkg/drivers/ironcore/tags.ts',
+    from: 'wanted.length > 0 && ',
+    to: '',
+    why: 'A Machine of IronCore that somebody else made is deleted, because it has the name.',
+    tests: ['pkg/drivers/ironcore/tags.test.ts'],
+  },
+  {
+    file: 'pkg/drivers/ironcore/tags.ts',
+    from: 'if (!isVMOf(vm, machine)) return false;',
+    to: '',
+    why: 'The VM of another Machine of the name is deleted.',
+    tests: ['pkg/drivers/ironcore/tags.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/pool-controller.ts',
+    from: 'this.#heartbeats.set(name, heartbeat);',
+    to: '',
+    why: 'A runtime is asked with each change of a machine.',
+    tests: ['pkg/controllers/ironcore/pool-controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/pool-controller.ts',
+    from: 'pool === undefined && !this.#created.has(name)',
+    to: 'pool === undefined',
+    why: 'A pool that somebody takes away comes back by itself.',
+    tests: ['pkg/controllers/ironcore/pool-controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/pool-status.ts',
+    from: "if ('why' in probe) return { ...base, state: 'Offline' };",
+    to: "if ('why' in probe) return { ...base, state: 'Offline', capacity: {} };",
+    why: 'A runtime that is away for a moment makes a pool as if it had no machines.',
+    tests: ['pkg/controllers/ironcore/pool-status.test.ts'],
+  },
+  {
+    file: 'pkg/ironcore-runtime/gated-runtime.ts',
+    from: 'Math.min(MUTATION_TIMEOUT_MS, remainingMs)',
+    to: 'MUTATION_TIMEOUT_MS',
+    why: 'A runtime carries out a change of a former leader.',
+    tests: ['pkg/ironcore-runtime/gated-runtime.test.ts'],
+  },
+  {
+    file: 'pkg/ironcore-runtime/answers.ts',
+    from: 'if (metadata.labels[key] === value) continue;',
+    to: 'continue;',
+    why: "Machines of others are taken for a Machine's duplicates, and deleted.",
+    tests: ['pkg/ironcore-runtime/client.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/machine/decision.ts',
+    from: "return { kind: 'wait', waits };\n  if (uncertainMs > 0) {",
+    to: "return { kind: 'wait', waits };\n  if (uncertainMs < 0) {",
+    why: 'A creation without an answer is repeated at once: two machines.',
+    tests: ['pkg/controllers/ironcore/machine/decision.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/machine/decision.ts',
+    from: "return want !== undefined && ('why' in want || isSame(want.ready));",
+    to: "return want !== undefined && 'ready' in want && isSame(want.ready);",
+    why: 'A network interface is detached because its Network is not seen for a moment.',
+    tests: ['pkg/controllers/ironcore/machine/decision.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/machine/same.ts',
+    from: 'if (Object.keys(shown).length === 0) return true;',
+    to: '',
+    why: 'Disks are detached and attached for ever where a runtime keeps their secrets to itself.',
+    tests: ['pkg/controllers/ironcore/machine/decision.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/machine/claims.ts',
+    from: 'const left = mayLetGo ?',
+    to: 'const left = own.length > 0 ?',
+    why: 'A volume is given to another Machine while it is still attached.',
+    tests: ['pkg/controllers/ironcore/machine/claims.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/machine/relist.ts',
+    from: 'this.#keepsOwnerless || ownerless.length > MOST_OWNERLESS',
+    to: 'this.#keepsOwnerless',
+    why: 'A restore from a backup has the machines deleted whose Machines it has forgotten.',
+    tests: ['pkg/controllers/ironcore/machine/relist.test.ts'],
   },
 ];

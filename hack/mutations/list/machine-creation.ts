@@ -160,6 +160,13 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     ],
   },
   {
+    file: 'pkg/controllers/machine/creation/launch.ts',
+    from: "if (providerID === '' && idempotentCreate) return undefined;",
+    to: "if (providerID === '') return undefined;",
+    why: 'A driver that may make two VMs is asked for one while it says that there is one.',
+    tests: ['pkg/controllers/machine/creation/creation-reactions.test.ts'],
+  },
+  {
     file: 'pkg/controllers/machine/calls/reactions.ts',
     from: "default: return 'retry';",
     to: "default: return 'create';",

@@ -325,6 +325,13 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     tests: ['pkg/controllers/machine/deletion/drain-hooks.test.ts'],
   },
   {
+    file: 'pkg/controllers/machine/deletion/termination-hooks.ts',
+    from: 'if (hooks.length > 0) {',
+    to: "if (hooks.length > 0 && machine.metadata.labels?.['force-deletion'] === undefined) {",
+    why: 'A forced deletion overrules hooks.',
+    tests: ['pkg/controllers/machine/deletion/termination-hooks.test.ts'],
+  },
+  {
     file: 'pkg/controllers/machine/deletion/drain-hooks.ts',
     from: 'machine.metadata.annotations = { ...machine.metadata.annotations, ...since };',
     to: 'machine.metadata.annotations = { ...machine.metadata.annotations };',

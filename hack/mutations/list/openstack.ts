@@ -81,4 +81,11 @@ export const OPENSTACK: readonly Mutation[] = [
     why: 'A class that loses the type of its disks leaves those that there are.',
     tests: ['pkg/drivers/openstack/unanswered.test.ts'],
   },
+  {
+    file: 'pkg/drivers/openstack/unanswered.ts',
+    from: '      if (answer.status > 500) this.#note(description);\n',
+    to: '',
+    why: 'A port that Neutron makes after the answer of what stands in front of it stays when its machine goes.',
+    tests: ['pkg/drivers/openstack/unanswered.test.ts'],
+  },
 ];

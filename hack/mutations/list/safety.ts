@@ -663,4 +663,25 @@ export const SAFETY: readonly Mutation[] = [
     why: 'A provider that lists nothing when it comes back costs a Node whose pods run.',
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
   },
+  {
+    file: 'pkg/controllers/safety/orphan-vms/left-behind.ts',
+    from: 'machine === undefined || names.has(machine) || ',
+    to: 'machine === undefined || ',
+    why: 'A driver that knows VMs by name alone deletes that of the Machine that has the name of one let go by force.',
+    tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/safety/orphan-vms/left-behind.ts',
+    from: '(await this.#deps.isNameTaken(removal.machine, signal)) || ',
+    to: '',
+    why: 'A cache that is late costs the VM of a new Machine that has the name of one let go by force.',
+    tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/safety/orphan-vms/settled-notes.ts',
+    from: 'if (machine === undefined || !leftBehind.isClean(removal)) return false;',
+    to: 'if (machine === undefined) return false;',
+    why: 'Ports and disks without a VM are forgotten with the note of the Machine that was let go by force.',
+    tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
+  },
 ];

@@ -4,6 +4,8 @@ export const CLUSTER_API_GROUP = 'cluster.x-k8s.io';
 export const CLUSTER_API_VERSION = 'v1beta2';
 /** `apiVersion` of these kinds. */
 export const CLUSTER_API_VERSIONED = `${CLUSTER_API_GROUP}/${CLUSTER_API_VERSION}`;
+/** The definition of rules for drains; they are obeyed where it is. */
+export const DRAIN_RULES_DEFINITION = `machinedrainrules.${CLUSTER_API_GROUP}`;
 /** Where the kinds of infrastructure providers usually are. */
 export const INFRASTRUCTURE_GROUP = 'infrastructure.cluster.x-k8s.io';
 /** Where the kinds of bootstrap providers usually are. */
@@ -36,10 +38,13 @@ export const PRE_DRAIN_HOOK_PREFIX = 'pre-drain.delete.hook.machine.cluster.x-k8
 export const PRE_TERMINATE_HOOK_PREFIX = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
 /** On Machines: their Nodes are not drained. */
 export const EXCLUDE_DRAIN_ANNOTATION = 'machine.cluster.x-k8s.io/exclude-node-draining';
-/** On Pods: `skip` leaves them alone when their Node is drained. */
+/** On Pods: `skip` leaves them alone when their Node is drained, `wait-completed` waits until they have completed. */
 export const POD_DRAIN_LABEL = 'cluster.x-k8s.io/drain';
 /** On Machines: nobody waits until the volumes of their Nodes are detached. */
 export const EXCLUDE_DETACH_ANNOTATION = 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach';
+
+/** On Machines of control planes, or on their bootstrap objects: when their certificates expire. */
+export const CERTIFICATES_EXPIRY_ANNOTATION = 'machine.cluster.x-k8s.io/certificates-expiry';
 
 /** On Nodes: whose they are. */
 export const NODE_CLUSTER_NAME_ANNOTATION = 'cluster.x-k8s.io/cluster-name';

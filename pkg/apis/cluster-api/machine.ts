@@ -47,6 +47,8 @@ export interface ClusterAPIMachineStatus {
   lastUpdated?: string;
   addresses?: readonly MachineAddress[];
   failureDomain?: string;
+  /** Of Machines of control planes. */
+  certificatesExpiryDate?: string;
   phase?: ClusterAPIPhase;
   observedGeneration?: number;
   deletion?: {

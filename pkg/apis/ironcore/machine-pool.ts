@@ -3,6 +3,9 @@ import { quantityAsNumber } from '../quantity.ts';
 import type { Condition, Reference } from './reference.ts';
 import type { Taint } from './taint.ts';
 
+/** Namespace of the Leases by which pools show that they are looked after; each has the name of its pool. */
+export const POOL_LEASE_NAMESPACE = 'ironcore-machinepool-lease';
+
 /** Where machines run: one runtime with so many places for each class. Is of the cluster, in no namespace. */
 export interface IronCoreMachinePool extends KubeObject {
   spec?: { readonly providerID?: string; readonly taints?: readonly Taint[] };
@@ -22,8 +25,18 @@ export interface IronCoreMachinePoolStatus {
   readonly allocatable?: Readonly<Record<string, string | number>>;
 }
 
+/** Whether it can be used, as it says itself; undefined: it says nothing. */
+export function readyCondition({ status }: IronCoreMachinePool): Condition | undefined {
+  return status?.conditions?.find(({ type }) => type === 'Ready');
+}
+
+/** Under which capacities for a class stand. */
+export function capacityKey(machineClass: string): string {
+  return `class/machine.${machineClass}`;
+}
+
 /** How many Machines of a class fit in the pool in all; 0 when it does not say so, or says no number. */
 export function capacityFor({ status }: IronCoreMachinePool, machineClass: string): number {
-  const quantity = quantityAsNumber(status?.capacity?.[`class/machine.${machineClass}`] ?? 0) ?? 0;
+  const quantity = quantityAsNumber(status?.capacity?.[capacityKey(machineClass)] ?? 0) ?? 0;
   return Math.max(0, Math.floor(quantity));
 }

@@ -62,3 +62,13 @@ export interface AttachmentStatus {
   readonly state?: string;
   readonly lastStateTransitionTime?: string;
 }
+
+/** Name of the Volume of an entry; undefined: it is a disk of the pool. */
+export function volumeNameOf({ metadata }: IronCoreMachine, entry: VolumeEntry): string | undefined {
+  return entry.ephemeral === undefined ? entry.volumeRef?.name : `${metadata.name}-${entry.name}`;
+}
+
+/** Name of the NetworkInterface of an entry. */
+export function networkInterfaceNameOf({ metadata }: IronCoreMachine, entry: NetworkInterfaceEntry): string {
+  return entry.networkInterfaceRef?.name ?? `${metadata.name}-${entry.name}`;
+}

@@ -3,6 +3,11 @@ export interface Reference {
   readonly name: string;
 }
 
+/** Names the very object, not one that has taken its name since. */
+export interface OwnedReference extends Reference {
+  readonly uid: string;
+}
+
 /** As IronCore has conditions: those of Machines have no observedGeneration. */
 export interface Condition {
   readonly type: string;

@@ -19,6 +19,14 @@ export function tolerated(taints: readonly Taint[] = [], tolerations: readonly T
   return taints.every((taint) => tolerations.some((toleration) => tolerates(toleration, taint)));
 }
 
+/** The first taint that drives out a Machine with these tolerations from where it is; undefined: none does. */
+export function drivingOut(
+  taints: readonly Taint[] = [],
+  tolerations: readonly Toleration[] | undefined,
+): Taint | undefined {
+  return taints.find((taint) => taint.effect === 'NoExecute' && !tolerated([taint], tolerations));
+}
+
 function tolerates({ key = '', operator = '', value = '', effect = '' }: Toleration, taint: Taint): boolean {
   if (effect !== '' && effect !== taint.effect) return false;
   if (key !== '' && key !== taint.key) return false;

@@ -43,7 +43,7 @@ export interface ProviderStatus {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly conditions?: readonly ProviderCondition[];
-  readonly providerInstanceState?: { readonly id: string; readonly ready: boolean };
+  readonly providerInstanceState?: { readonly id: string; readonly ready: boolean; readonly state?: string };
   /** `ram` in GB. */
   readonly hardware?: { readonly cpu: number; readonly ram: number };
   readonly privateIp?: string;

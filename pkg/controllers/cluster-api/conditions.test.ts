@@ -18,7 +18,12 @@ const NOW_MS = Date.parse('2026-01-01T00:10:00Z');
 
 const machine = (spec: object = {}, status: object = {}, metadata: object = {}): ClusterAPIMachine => ({
   metadata: { name: 'm', namespace: 'ns', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata },
-  spec: { clusterName: 'c', infrastructureRef: { apiGroup: 'g', kind: 'SimMachine', name: 'i' }, ...spec },
+  spec: {
+    clusterName: 'c',
+    bootstrap: { dataSecretName: 'given' },
+    infrastructureRef: { apiGroup: 'g', kind: 'SimMachine', name: 'i' },
+    ...spec,
+  },
   status: { ...status },
 });
 
@@ -68,7 +73,7 @@ test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: str
   { what: 'a Secret is given', change: {}, type: 'BootstrapConfigReady', want: 'True DataSecretProvided' },
   {
     what: 'no bootstrap is named',
-    change: { machine: machine() },
+    change: { machine: machine({ bootstrap: {} }) },
     type: 'BootstrapConfigReady',
     want: 'False NotReady',
   },
@@ -147,6 +152,18 @@ test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: str
     change: { node: nodeWith({ ...HEALTHY, MemoryPressure: 'True' }) },
     type: 'NodeReady',
     want: 'True NodeReady',
+  },
+  {
+    what: 'its kubelet is not ready',
+    change: { node: nodeWith({ ...HEALTHY, Ready: 'False' }) },
+    type: 'NodeReady',
+    want: 'False NodeNotReady',
+  },
+  {
+    what: 'nobody hears of its kubelet',
+    change: { node: nodeWith({ ...HEALTHY, Ready: 'Unknown' }) },
+    type: 'NodeReady',
+    want: 'Unknown NodeReadyUnknown',
   },
   {
     what: 'pressure is not reported',
@@ -257,4 +274,21 @@ describe('the phase', () => {
   ])('with $spec, $status, $metadata is $want', ({ spec, status, metadata, want }) => {
     expect(phaseOf(machine(spec, status, metadata))).toBe(want);
   });
+});
+
+test('conditions say which generation they are about; those of others are left as they are', () => {
+  const theirs = {
+    type: 'Theirs',
+    status: 'True',
+    reason: 'Own',
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  };
+  const it = machine({}, { ...PROVISIONED, conditions: [theirs] }, { generation: 7 });
+
+  const conditions = machineConditions(facts({ machine: it }), NOW_MS);
+
+  expect(conditions.filter(({ type }) => type === 'Theirs')).toEqual([theirs]);
+  expect(new Set(conditions.flatMap(({ observedGeneration }) => observedGeneration ?? []))).toEqual(new Set([7]));
+  expect(conditions.filter(({ observedGeneration }) => observedGeneration === undefined)).toHaveLength(1);
 });

@@ -32,7 +32,8 @@ const PRESSURES = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
 
 /** All conditions that are ours, since when, on top of those that the Machine has. `nowMs` is wall time. */
 export function machineConditions(facts: MachineFacts, nowMs: number): readonly Condition[] {
-  const before = facts.machine.status?.conditions ?? [];
+  const { status, metadata } = facts.machine;
+  const before = status?.conditions ?? [];
   const said = [
     bootstrapReady(facts),
     infrastructureReady(facts),
@@ -43,7 +44,7 @@ export function machineConditions(facts: MachineFacts, nowMs: number): readonly 
   ];
   const ready = readyOf(facts, [...before.filter(({ type }) => said.every((one) => one.type !== type)), ...said]);
   const readySince = dated(before, ready, nowMs);
-  return merged(before, [...said, ready, availableOf(facts.machine, readySince, nowMs)], nowMs);
+  return merged(before, [...said, ready, availableOf(facts.machine, readySince, nowMs)], nowMs, metadata.generation);
 }
 
 /** When condition Available becomes True by itself, from now; undefined: it does not. */
@@ -53,10 +54,21 @@ export function availableInMs({ status, spec }: ClusterAPIMachine, nowMs: number
   return leftMs(find('Ready'), spec?.minReadySeconds ?? 0, nowMs);
 }
 
-/** The list with what is said now; those of others stay, and nothing moves unless its status does. */
-export function merged(before: readonly Condition[], said: readonly Said[], nowMs: number): readonly Condition[] {
+/**
+ * The list with what is said now, of that generation; those of others stay, and no time moves unless the status does.
+ */
+export function merged(
+  before: readonly Condition[],
+  said: readonly Said[],
+  nowMs: number,
+  generation?: number,
+): readonly Condition[] {
   const kept = before.filter(({ type }) => said.every((one) => one.type !== type));
-  return [...kept, ...said.map((one) => dated(before, one, nowMs))].toSorted((a, b) => (a.type < b.type ? -1 : 1));
+  const ours = said.map((one): Condition => {
+    const condition = dated(before, one, nowMs);
+    return generation === undefined ? condition : { ...condition, observedGeneration: generation };
+  });
+  return [...kept, ...ours].toSorted((a, b) => (a.type < b.type ? -1 : 1));
 }
 
 /** The same for the older contract, where a condition that is not True has a severity. */
@@ -105,7 +117,7 @@ function bootstrapReady({ machine, bootstrap }: MachineFacts): Said {
   const type = 'BootstrapConfigReady';
   const isCreated = machine.status?.initialization?.bootstrapDataSecretCreated === true;
   if (bootstrap.kind === 'none') {
-    return isCreated
+    return (machine.spec?.bootstrap?.dataSecretName ?? '') !== ''
       ? plain(type, 'True', 'DataSecretProvided')
       : plain(type, 'False', 'NotReady', 'spec.bootstrap names neither a configRef nor a dataSecretName: name one');
   }
@@ -192,7 +204,7 @@ function nodeConditions(seen: SeenNode, isDeleted: boolean): readonly Said[] {
       const silent = PRESSURES.filter((type) => statusOf(find(type)?.status) === 'Unknown');
       const unready = status === 'True' ? [] : [`Node.Ready is ${status}: ${ready?.message ?? 'not reported'}`];
       return [
-        plain('NodeReady', status, status === 'True' ? 'NodeReady' : 'NodeNotReady', unready.join('; ')),
+        plain('NodeReady', status, READY_REASONS[status], unready.join('; ')),
         status === 'False' || wrong.length > 0
           ? plain('NodeHealthy', 'False', 'NodeNotHealthy', [...unready, ...wrong].join('; '))
           : status === 'Unknown' || silent.length > 0
@@ -202,6 +214,8 @@ function nodeConditions(seen: SeenNode, isDeleted: boolean): readonly Said[] {
     }
   }
 }
+
+const READY_REASONS = { True: 'NodeReady', False: 'NodeNotReady', Unknown: 'NodeReadyUnknown' } as const;
 
 const unreported = (type: string): string => `Node.${type} is not reported`;
 

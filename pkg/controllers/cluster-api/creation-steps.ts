@@ -10,6 +10,7 @@ import { ignoreNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { nodes } from '../../kube/resource.ts';
 import { next } from '../../reconcile/result.ts';
+import { certificatesExpiryOf } from './defaults.ts';
 import type { External } from './externals.ts';
 import type { MachinePass, MachineStep, StepDeps } from './machine-pass.ts';
 import { nodeChange } from './node-change.ts';
@@ -18,7 +19,7 @@ import type { Seen, SeenNode } from './seen.ts';
 
 /** What is done in each pass, in this order: a step that fails keeps none of the others from running. */
 export function creationSteps(deps: StepDeps): readonly MachineStep[] {
-  return [bootstrapStep(deps), infrastructureStep(deps), nodeStep(deps)];
+  return [bootstrapStep(deps), infrastructureStep(deps), nodeStep(deps), certificates];
 }
 
 function bootstrapStep(deps: StepDeps): MachineStep {
@@ -29,6 +30,8 @@ function bootstrapStep(deps: StepDeps): MachineStep {
       const reference = machine.spec.bootstrap?.configRef;
       pass.bootstrap = await look(deps, pass, reference, readBootstrap);
       const known = machine.spec.bootstrap?.dataSecretName;
+      // It says that a bootstrap provider has done its work: who gives the Secret has none.
+      if (reference === undefined) return next;
       if (known !== undefined && known !== '') {
         machine.status.initialization = { ...machine.status.initialization, bootstrapDataSecretCreated: true };
         return next;
@@ -37,7 +40,7 @@ function bootstrapStep(deps: StepDeps): MachineStep {
       const { dataSecretName } = pass.bootstrap.report;
       if (dataSecretName === undefined) {
         pass.problems.push(
-          `${reference?.kind} ${reference?.name} says that its data Secret is there, and not what it is called: wait, or look at its provider`,
+          `${reference.kind} ${reference.name} says that its data Secret is there, and not what it is called: wait, or look at its provider`,
         );
         return next;
       }
@@ -62,7 +65,8 @@ function infrastructureStep(deps: StepDeps): MachineStep {
       // Without the id nobody knows which Node it is: there is more to come.
       if (report.providerID === undefined && (machine.spec.providerID ?? '') === '') return next;
       machine.spec.providerID = report.providerID ?? machine.spec.providerID ?? '';
-      machine.status.addresses = report.addresses;
+      if (report.addresses.length > 0) machine.status.addresses = report.addresses;
+      else delete machine.status.addresses;
       machine.status.initialization = { ...machine.status.initialization, infrastructureProvisioned: true };
       if (report.failureDomain !== undefined) {
         machine.status.failureDomain = report.failureDomain;
@@ -73,12 +77,25 @@ function infrastructureStep(deps: StepDeps): MachineStep {
   };
 }
 
+/** Control planes renew machines before their certificates expire. */
+const certificates: MachineStep = {
+  name: 'certificates',
+  run({ machine, bootstrap, problems }) {
+    const config = bootstrap.kind === 'found' ? bootstrap.external.object : undefined;
+    const expiry = certificatesExpiryOf(machine, config);
+    if ('problem' in expiry) problems.push(expiry.problem);
+    else if (expiry.date !== undefined) machine.status.certificatesExpiryDate = expiry.date;
+    else if (bootstrap.kind !== 'reading' && bootstrap.kind !== 'unknown') delete machine.status.certificatesExpiryDate;
+    return next;
+  },
+};
+
 function nodeStep(deps: StepDeps): MachineStep {
   return {
     name: 'node',
     async run(pass) {
       const { machine, told, signal } = pass;
-      pass.node = nodeOf(deps, machine);
+      pass.node = nodeOf(deps, pass);
       if (pass.node.kind !== 'found' || deps.target === undefined) return next;
       const { name } = pass.node.node.metadata;
       if (machine.status.nodeRef === undefined) {
@@ -104,13 +121,27 @@ function nodeStep(deps: StepDeps): MachineStep {
   };
 }
 
-/** The one Node with the provider id; once it was found, whether that one is still there. */
-export function nodeOf({ target }: Pick<StepDeps, 'target'>, { spec, status }: MachinePass['machine']): SeenNode {
+/**
+ * The one Node with the provider id; once it was found, whether that one is still there. None while another Machine has that Node, or the
+ * infrastructure: a Machine may have been copied with its provider id, and must not take the Node of the first one along.
+ */
+export function nodeOf(
+  { target, machines }: Pick<StepDeps, 'target' | 'machines'>,
+  { machine, infrastructure }: Pick<MachinePass, 'machine' | 'infrastructure'>,
+): SeenNode {
+  const { spec, status } = machine;
   const { providerID = '' } = spec;
   if (target === undefined) {
     return { kind: 'unknown', problem: 'there is no target cluster: start the manager with one (--target-kubeconfig)' };
   }
-  if (providerID === '') return { kind: 'none' };
+  if (providerID === '' || infrastructure.kind === 'foreign') return { kind: 'none' };
+  const holder = machines
+    .byIndex('providerID', providerID)
+    .find((other) => other.metadata.uid !== machine.metadata.uid && other.status?.nodeRef !== undefined);
+  if (status.nodeRef === undefined && holder !== undefined) {
+    const problem = `Machine ${holder.metadata.name} has provider ID ${providerID}, and its Node: delete this Machine, or make it anew without spec.providerID`;
+    return { kind: 'unknown', problem };
+  }
   const found = target.nodes.byIndex('providerID', providerID);
   const known = status.nodeRef?.name;
   const node = known === undefined ? found[0] : found.find(({ metadata }) => metadata.name === known);

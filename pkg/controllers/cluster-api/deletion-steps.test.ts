@@ -26,13 +26,15 @@ interface World {
   readonly now?: number;
   readonly drained?: 'running' | 'drained' | 'none';
   readonly volumes?: readonly string[];
+  /** PersistentVolumes of pods that stay. */
+  readonly kept?: readonly string[];
   readonly gone?: readonly string[];
   readonly nodeFailure?: ApiError;
 }
 
 /** What the steps do for a Machine, in order; and what it waits for. */
 async function run(
-  { now = Date.parse(START), drained = 'drained', volumes = [], gone = [], nodeFailure }: World,
+  { now = Date.parse(START), drained = 'drained', volumes = [], kept = [], gone = [], nodeFailure }: World,
   change: Partial<MachinePass> & { annotations?: object; deletion?: object; deletionStatus?: object },
 ): Promise<{ readonly did: string[]; readonly waits: string | undefined; readonly isHeld: boolean }> {
   const did: string[] = [];
@@ -50,7 +52,12 @@ async function run(
     target: {
       cluster: 'target',
       volumeAttachments: {
-        byIndex: () => volumes.map((name) => ({ metadata: { name }, status: { attached: true } })),
+        byIndex: () =>
+          volumes.map((name) => ({
+            metadata: { name },
+            spec: { source: { persistentVolumeName: `pv-${name}` } },
+            status: { attached: true },
+          })),
       },
       writer: {
         delete: () => {
@@ -59,6 +66,8 @@ async function run(
         },
       },
     },
+    rules: { of: () => Promise.resolve(() => ({ behavior: 'leaves', order: 0 })) },
+    keptVolumes: () => Promise.resolve(kept.map((name) => ({ name, id: undefined }))),
     drains: {
       get: () =>
         drained === 'none'
@@ -159,6 +168,12 @@ describe('a deletion', () => {
     },
     { title: 'waits for volumes', world: { volumes: ['v'] }, did: [], waits: 'WaitingForVolumeDetach' },
     {
+      title: 'does not wait for volumes of pods that stay',
+      world: { volumes: ['v'], kept: ['pv-v'] },
+      did: ['delete infra'],
+      waits: 'WaitingForInfrastructureDeletion',
+    },
+    {
       title: 'does not wait for volumes that nobody wants to wait for',
       world: { volumes: ['v'] },
       change: { annotations: { 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach': '' } },
@@ -248,11 +263,14 @@ test('volumes count by what the Node and what their attachments say', () => {
   const it: Node = node((n) => {
     n.status = { ...n.status, volumesAttached: [{ name: 'csi^1', devicePath: '' }] };
   });
+  const of = (name: string) => ({ source: { persistentVolumeName: `pv-${name}` } });
   const attachments = [
-    { metadata: { name: 'on' }, status: { attached: true } },
-    { metadata: { name: 'off' }, status: { attached: false } },
+    { metadata: { name: 'on' }, spec: of('on'), status: { attached: true } },
+    { metadata: { name: 'off' }, spec: of('off'), status: { attached: false } },
   ] as unknown as VolumeAttachment[];
   const target = { volumeAttachments: { byIndex: () => attachments } } as unknown as StepDeps['target'];
 
   expect(target && attachedVolumes(it, target)).toEqual(['csi^1', 'on']);
+  expect(target && attachedVolumes(it, target, [{ name: 'pv-on', id: '1' }])).toEqual([]);
+  expect(target && attachedVolumes(it, target, [{ name: 'pv-other', id: undefined }])).toEqual(['csi^1', 'on']);
 });

@@ -3,7 +3,6 @@ import {
   EXCLUDE_DETACH_ANNOTATION,
   EXCLUDE_DRAIN_ANNOTATION,
   MACHINE_FINALIZER,
-  POD_DRAIN_LABEL,
   PRE_DRAIN_HOOK_PREFIX,
   PRE_TERMINATE_HOOK_PREFIX,
 } from '../../apis/cluster-api/keys.ts';
@@ -12,11 +11,13 @@ import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { DrainOutcome, DrainProgress } from '../../drain/drain.ts';
+import type { TrackedVolume } from '../../drain/volumes.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError, ignoreNotFound, isNotFound } from '../../kube/errors.ts';
 import { nodes } from '../../kube/resource.ts';
 import { next, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
+import type { DrainedMachine } from '../machines/pod-rules.ts';
 import type { MachinePass, MachineStep, StepDeps } from './machine-pass.ts';
 import type { Seen } from './seen.ts';
 
@@ -83,15 +84,20 @@ export function isOver(sinceTimestamp: string | undefined, seconds: number | und
   return nowMs - sinceMs >= seconds * 1_000;
 }
 
-/** Volumes that are attached to a Node, by what it says and by what VolumeAttachments say. */
+/** Volumes that are attached to a Node, by what it says and by what VolumeAttachments say, but those of pods that stay. */
 export function attachedVolumes(
   node: Node,
   { volumeAttachments }: Pick<Target, 'volumeAttachments'>,
+  kept: readonly TrackedVolume[] = [],
 ): readonly string[] {
-  const reported = (node.status?.volumesAttached ?? []).map(({ name }) => name);
+  const isKept = (reported: string): boolean => kept.some(({ id = '' }) => id !== '' && reported.includes(id));
+  const reported = (node.status?.volumesAttached ?? []).map(({ name }) => name).filter((name) => !isKept(name));
   const attached = volumeAttachments
     .byIndex('node', node.metadata.name)
-    .filter(({ status }) => status?.attached === true)
+    .filter(({ status, spec }) => {
+      const name = spec.source.persistentVolumeName;
+      return status?.attached === true && !kept.some((volume) => volume.name === name);
+    })
     .map(({ metadata }) => metadata.name);
   return [...reported, ...attached];
 }
@@ -138,13 +144,18 @@ function hooks(
   };
 }
 
+/** By what rules for drains tell Machines apart. */
+function drainedMachine({ machine, cluster }: MachinePass): DrainedMachine {
+  return { labels: machine.metadata.labels, clusterLabels: cluster.metadata.labels };
+}
+
 /** Nobody reaches a Node whose machine is going. */
 function isTooLate({ infrastructure, machine }: MachinePass): boolean {
   if (machine.status.deletion?.waitForPreTerminateHookStartTime !== undefined) return true;
   return infrastructure.kind !== 'found' || isBeingDeleted(infrastructure.external.object);
 }
 
-function drainStep({ drains, drain, target, clock }: StepDeps): MachineStep {
+function drainStep({ drains, drain, rules, target, clock }: StepDeps): MachineStep {
   /** What a running drain waits for, by the UID of its Machine. */
   const running = new Map<string, DrainProgress>();
   return {
@@ -173,7 +184,7 @@ function drainStep({ drains, drain, target, clock }: StepDeps): MachineStep {
               nodeName: node.name,
               nodeUID: node.uid,
               barrier: 'cordon',
-              stays: ({ metadata }) => metadata.labels?.[POD_DRAIN_LABEL]?.toLowerCase() === 'skip',
+              rules: (asked) => rules.of(drainedMachine(pass), target, asked),
               force: false,
               deadlineMs: clock.now() + (leftMs ?? DRAIN_ROUND_MS),
               // A budget is respected for as long as the Machine says, and no Pod is deleted instead.
@@ -210,16 +221,20 @@ function drainStep({ drains, drain, target, clock }: StepDeps): MachineStep {
   };
 }
 
-function detachStep({ target, clock }: StepDeps): MachineStep {
+function detachStep({ target, clock, rules, keptVolumes }: StepDeps): MachineStep {
   return {
     name: 'detach-volumes',
-    run(pass) {
-      const { machine } = pass;
+    async run(pass) {
+      const { machine, signal } = pass;
       if (pass.node.kind !== 'found' || target === undefined) return next;
       if (machine.metadata.annotations?.[EXCLUDE_DETACH_ANNOTATION] !== undefined || isTooLate(pass)) return next;
       const ready = pass.node.node.status?.conditions?.find(({ type }) => type === 'Ready');
       if (ready?.status === 'Unknown') return next;
-      const volumes = attachedVolumes(pass.node.node, target);
+      const { node } = pass.node;
+      if (attachedVolumes(node, target).length === 0) return next;
+      const ruleOf = await rules.of(drainedMachine(pass), target, signal);
+      const kept = await keptVolumes(target, node.metadata.name, ruleOf, signal);
+      const volumes = attachedVolumes(node, target, kept);
       if (volumes.length === 0) return next;
       const seconds = machine.spec.deletion?.nodeVolumeDetachTimeoutSeconds;
       const since = started(pass, 'waitForNodeVolumeDetachStartTime', clock.now());

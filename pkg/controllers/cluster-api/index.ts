@@ -1,14 +1,17 @@
 import { ActivityRegistry } from '../../activity/registry.ts';
+import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Drain, DrainOutcome } from '../../drain/drain.ts';
+import type { KeptVolumes } from '../../drain/kept-volumes.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
 import { clusterAPIMachines } from '../../kube/resource.ts';
 import { MACHINE_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import { endWithResults } from '../../reconcile/last-results.ts';
+import type { DrainRules } from '../machines/drain-rules.ts';
 import { ClusterAPIClusterController } from './cluster-controller.ts';
 import { Externals } from './externals.ts';
-import { servedBy } from './keys.ts';
+import { queueKeyOf, servedBy } from './keys.ts';
 import { ClusterAPIMachineController } from './machine-controller.ts';
 import { servedWith } from './served.ts';
 import { wakeClusterAPI } from './wake.ts';
@@ -20,7 +23,14 @@ const DRAINS_AT_ONCE = 1_000;
 const UNUSED = { create: 1, initialize: 1, status: 1, delete: 1 };
 
 /** Looks after Machines and Clusters of Cluster API whose infrastructure is made by its providers. */
-export function clusterAPI(operator: Operator, { drain }: { readonly drain: Drain }): Controller {
+export function clusterAPI(
+  operator: Operator,
+  {
+    drain,
+    rules,
+    keptVolumes,
+  }: { readonly drain: Drain; readonly rules: DrainRules; readonly keptVolumes: KeptVolumes },
+): Controller {
   const { caches, clock, log, metrics, reader, config } = operator;
   const { clusterAPIMachines: machines, clusterAPIClusters: clusters, definitions } = caches;
   const { writer, targets } = operator.under(MACHINE_LEASE);
@@ -39,7 +49,15 @@ export function clusterAPI(operator: Operator, { drain }: { readonly drain: Drai
   const isServed = servedWith(config.clusterAPIWatchFilter);
   const recorder = eventsAbout(clusterAPIMachines, operator.recorder(EVENT_SOURCE));
   const shared = { machines, clusters, externals, reader, writer, clock, isServed };
-  const machine = new ClusterAPIMachineController({ ...shared, target, drains, drain, recorder });
+  const machine = new ClusterAPIMachineController({
+    ...shared,
+    target,
+    drains,
+    drain,
+    rules,
+    keptVolumes,
+    recorder,
+  });
   const cluster = new ClusterAPIClusterController(shared);
   return {
     name: 'cluster-api',
@@ -55,6 +73,11 @@ export function clusterAPI(operator: Operator, { drain }: { readonly drain: Drai
     watches: [
       (queue) => drains.onEnd((key) => queue.add(key)),
       (queue) => externals.start((user) => queue.add(user)),
+      // A drain that rules have ended is not taken up by itself.
+      (queue) =>
+        void rules.onChange(() => {
+          for (const one of machines.list()) if (isBeingDeleted(one)) queue.add(queueKeyOf('Machine', keyOf(one)));
+        }),
       (queue) => {
         const { nodes } = caches;
         wakeClusterAPI({ machines, clusters, nodes, volumeAttachments: target?.volumeAttachments }, queue);

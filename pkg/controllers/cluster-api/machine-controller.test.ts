@@ -110,6 +110,26 @@ describe('a Machine', () => {
     expect(writes).toEqual([]);
   });
 
+  test.each([
+    { what: 'by its Cluster', annotations: {}, paused: true, message: 'Cluster spec.paused is set to true' },
+    {
+      what: 'by itself',
+      annotations: { 'cluster.x-k8s.io/paused': '' },
+      paused: false,
+      message: 'Machine has the cluster.x-k8s.io/paused annotation',
+    },
+    {
+      what: 'by both',
+      annotations: { 'cluster.x-k8s.io/paused': '' },
+      paused: true,
+      message: 'Cluster spec.paused is set to true, Machine has the cluster.x-k8s.io/paused annotation',
+    },
+  ])('that is paused $what says so', async ({ annotations, paused, message }) => {
+    await reconcile(machine({ annotations }), { cluster: { ...named('c'), spec: { paused } } });
+
+    expect(writes.map(({ body }) => body)).toMatchObject([{ status: { conditions: [{ type: 'Paused', message }] } }]);
+  });
+
   test('that is paused, or has no Cluster, is told so once, also while it goes', async () => {
     const going = machine({ deletionTimestamp: 'now' });
     await reconcile(going, { cluster: { ...named('c'), spec: { paused: true } } });

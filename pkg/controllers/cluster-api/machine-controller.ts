@@ -24,6 +24,7 @@ import {
   plain,
 } from './conditions.ts';
 import { creationSteps } from './creation-steps.ts';
+import { versionFor } from './defaults.ts';
 import { deletionSteps } from './deletion-steps.ts';
 import { queueKeyOf } from './keys.ts';
 import type { MachinePass, MachineStep, StepDeps, WorkingMachine } from './machine-pass.ts';
@@ -31,7 +32,6 @@ import { ownersOfMachine } from './ownership.ts';
 
 /** What Machines of Cluster API are looked after with. */
 export interface MachineControllerDeps extends StepDeps {
-  readonly machines: Lister<ClusterAPIMachine>;
   readonly clusters: Lister<ClusterAPICluster>;
   readonly recorder: ObjectEvents<ClusterAPIMachine>;
   readonly isServed: (object: ClusterAPIMachine) => boolean;
@@ -70,7 +70,8 @@ export class ClusterAPIMachineController {
     externals.use(user, observed, referencesOf(observed));
     const machine = workingCopy(observed);
     const cluster = clusters.get(keyBeside(observed, machine.spec.clusterName ?? ''));
-    if (isPaused(observed, cluster)) return await this.#tellPaused(observed, signal);
+    const pauses = pausesOf(observed, cluster);
+    if (pauses !== '') return await this.#tellPaused(observed, pauses, signal);
     if (cluster === undefined) return await this.#tellAlone(observed, machine, signal);
     if (!isBeingDeleted(observed) && !isHeld(observed)) {
       machine.metadata.finalizers = [...(machine.metadata.finalizers ?? []), MACHINE_FINALIZER];
@@ -79,6 +80,8 @@ export class ClusterAPIMachineController {
       return requeue(0, 'the finalizer to be seen');
     }
     adopt(machine, cluster);
+    const version = versionFor(machine.spec.version);
+    if (version !== undefined) machine.spec.version = version;
     const pass: MachinePass = {
       observed,
       machine,
@@ -157,9 +160,10 @@ export class ClusterAPIMachineController {
   ): Promise<void> {
     const { clock, writer } = this.#deps;
     const { status } = machine;
+    const hasConfig = machine.spec.bootstrap?.configRef !== undefined;
     const conditions = deprecatedConditions(
       status.deprecated?.v1beta1?.conditions ?? [],
-      deprecatedOf(status.conditions ?? []),
+      deprecatedOf(status.conditions ?? []).filter(({ type }) => type !== 'BootstrapReady' || hasConfig),
       clock.now(),
     );
     status.deprecated = { ...status.deprecated, v1beta1: { ...status.deprecated?.v1beta1, conditions } };
@@ -174,10 +178,10 @@ export class ClusterAPIMachineController {
   }
 
   /** Nothing but that is written while somebody else, or nobody, is to look after it. */
-  async #tellPaused(observed: ClusterAPIMachine, signal: AbortSignal): Promise<StepResult> {
-    const paused = plain('Paused', 'True', 'Paused', 'The Machine or its Cluster is paused');
+  async #tellPaused(observed: ClusterAPIMachine, pauses: string, signal: AbortSignal): Promise<StepResult> {
+    const paused = plain('Paused', 'True', 'Paused', pauses);
     const before = observed.status?.conditions ?? [];
-    const conditions = merged(before, [paused], this.#deps.clock.now());
+    const conditions = merged(before, [paused], this.#deps.clock.now(), observed.metadata.generation);
     if (
       isDeepStrictEqual(
         before.find(({ type }) => type === 'Paused'),
@@ -197,7 +201,7 @@ export class ClusterAPIMachineController {
     const message = `Cluster ${name} does not exist: create it, or correct spec.clusterName in a new Machine`;
     const said = plain('Ready', 'False', 'NotReady', `* Problem: ${message}`);
     const before = observed.status?.conditions ?? [];
-    machine.status.conditions = merged(before, [said], this.#deps.clock.now());
+    machine.status.conditions = merged(before, [said], this.#deps.clock.now(), observed.metadata.generation);
     const isNews = before.find(({ type }) => type === 'Ready')?.message !== said.message;
     await this.#writeStatus(observed, machine, observed, signal);
     if (isNews) this.#deps.recorder.event({ object: observed, type: 'Warning', reason: 'Problem', message });
@@ -210,9 +214,13 @@ function referencesOf({ spec }: ClusterAPIMachine): readonly ContractReference[]
   return [spec?.bootstrap?.configRef, spec?.infrastructureRef].filter((one) => one !== undefined);
 }
 
-/** Whether nothing is to be done about a Machine. */
-function isPaused({ metadata }: ClusterAPIMachine, cluster: ClusterAPICluster | undefined): boolean {
-  return metadata.annotations?.[PAUSED_ANNOTATION] !== undefined || cluster?.spec?.paused === true;
+/** Why nothing is to be done about a Machine, in the words of Cluster API; empty: it is not paused. */
+function pausesOf({ metadata }: ClusterAPIMachine, cluster: ClusterAPICluster | undefined): string {
+  const isMarked = metadata.annotations?.[PAUSED_ANNOTATION] !== undefined;
+  return [
+    ...(cluster?.spec?.paused === true ? ['Cluster spec.paused is set to true'] : []),
+    ...(isMarked ? [`Machine has the ${PAUSED_ANNOTATION} annotation`] : []),
+  ].join(', ');
 }
 
 function isHeld({ metadata }: ClusterAPIMachine): boolean {
@@ -244,9 +252,10 @@ function mainChange(before: ClusterAPIMachine, after: WorkingMachine): MergePatc
   if (cluster !== undefined && cluster !== before.metadata.labels?.[CLUSTER_NAME_LABEL]) {
     metadata.labels = { [CLUSTER_NAME_LABEL]: cluster };
   }
-  const { providerID, failureDomain, bootstrap } = after.spec;
+  const { providerID, failureDomain, version, bootstrap } = after.spec;
   const spec: MergePatch<NonNullable<ClusterAPIMachine['spec']>> = {
     ...(providerID !== undefined && providerID !== before.spec?.providerID && { providerID }),
+    ...(version !== undefined && version !== before.spec?.version && { version }),
     ...(failureDomain !== undefined && failureDomain !== before.spec?.failureDomain && { failureDomain }),
     ...(bootstrap?.dataSecretName !== undefined &&
       bootstrap.dataSecretName !== before.spec?.bootstrap?.dataSecretName && {

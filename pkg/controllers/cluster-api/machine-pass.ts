@@ -1,9 +1,12 @@
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
+import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import type { ActivityRegistry } from '../../activity/registry.ts';
 import type { Drain, DrainOutcome } from '../../drain/drain.ts';
+import type { KeptVolumes } from '../../drain/kept-volumes.ts';
+import type { DrainRules } from '../machines/drain-rules.ts';
 import type { StepResult } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
 import type { Externals } from './externals.ts';
@@ -14,6 +17,8 @@ export type MachineDrains = ActivityRegistry<{ drain: DrainOutcome }>;
 
 /** What the steps work with. */
 export interface StepDeps {
+  /** Indexes: CLUSTER_API_MACHINE_INDEXES. */
+  readonly machines: Lister<ClusterAPIMachine>;
   readonly externals: Externals;
   readonly reader: Reader;
   readonly writer: Writer;
@@ -21,6 +26,8 @@ export interface StepDeps {
   readonly target: Target | undefined;
   readonly drains: MachineDrains;
   readonly drain: Drain;
+  readonly rules: Pick<DrainRules, 'of'>;
+  readonly keptVolumes: KeptVolumes;
   readonly clock: Clock;
 }
 

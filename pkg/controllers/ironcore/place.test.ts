@@ -37,6 +37,10 @@ function pool(
   };
 }
 
+const going = (one: IronCoreMachinePool): IronCoreMachinePool => ({
+  ...one,
+  metadata: { ...one.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+});
 const free = new PlacesTaken();
 const gpu: Taint = { key: 'gpu', value: 'yes', effect: 'NoSchedule' };
 
@@ -68,6 +72,11 @@ describe('a Machine goes', () => {
       where: 'to a pool with the labels that it asks for',
       spec: { machinePoolSelector: { zone: 'z1' } },
       pools: [pool('a', { capacity: 9 }), pool('b', { capacity: 1, labels: { zone: 'z1', more: 'x' } })],
+      want: 'b',
+    },
+    {
+      where: 'to no pool that is going',
+      pools: [going(pool('a', { capacity: 9 })), pool('b', { capacity: 1 })],
       want: 'b',
     },
     { where: 'to a pool with its class', pools: [pool('a'), pool('b', { capacity: 1 })], want: 'b' },
@@ -253,7 +262,7 @@ describe('whatever pools and Machines there are', () => {
         );
         expect(overfull).toEqual([]);
       }),
-      { numRuns: 2_000 },
+      { numRuns: 10_000 },
     );
   });
 });

@@ -1,5 +1,6 @@
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
-import { capacityFor, type IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
+import { capacityFor, readyCondition, type IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
 import { tolerated } from '../../apis/ironcore/taint.ts';
 import type { PlacesTaken } from './places-taken.ts';
 
@@ -37,8 +38,8 @@ function freePlaces(
   pool: IronCoreMachinePool,
   taken: Pick<PlacesTaken, 'in'>,
 ): number | Refusal {
-  const { metadata, status = {} } = pool;
-  if (!status.conditions?.some((one) => one.type === 'Ready' && one.status === 'True')) return 'ready';
+  const { metadata } = pool;
+  if (readyCondition(pool)?.status !== 'True' || isBeingDeleted(pool)) return 'ready';
   if (!tolerated(pool.spec?.taints, spec.tolerations)) return 'taints';
   const wanted = Object.entries(spec.machinePoolSelector ?? {});
   if (!wanted.every(([key, value]) => metadata.labels?.[key] === value)) return 'labels';

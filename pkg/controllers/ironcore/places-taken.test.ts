@@ -35,6 +35,19 @@ test('a decision that could not be written frees its place', () => {
   expect(taken.in('a', 'c')).toBe(0);
 });
 
+test('what was decided for a version of a Machine is known until another version, or its end, is seen', () => {
+  const taken = new PlacesTaken();
+  const before = machine('m');
+  taken.take(before, 'a');
+
+  expect(taken.decided(before)).toBe('a');
+  expect(taken.decided({ ...before, metadata: { ...before.metadata, resourceVersion: '2' } })).toBeUndefined();
+  taken.seen(machine('m', 'a'));
+  expect(taken.decided(before)).toBeUndefined();
+  expect([taken.free('m'), taken.free('m')]).toEqual([true, false]);
+  expect(taken.decided(before)).toBeUndefined();
+});
+
 test('a Machine that somebody else gave another pool counts there alone', () => {
   const taken = new PlacesTaken();
   taken.take(machine('m'), 'a');

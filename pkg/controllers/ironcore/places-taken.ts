@@ -3,6 +3,8 @@ import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 interface Place {
   readonly pool: string;
   readonly machineClass: string;
+  /** The version of the Machine that it was decided for; undefined: the Machine itself has it. */
+  readonly decidedFor: string | undefined;
 }
 
 /**
@@ -21,18 +23,31 @@ export class PlacesTaken {
 
   /** It was decided that the Machine goes to this pool; `seen` or `free` tells what became of it. */
   take({ metadata, spec }: IronCoreMachine, pool: string): void {
-    this.#set(metadata.uid, { pool, machineClass: spec.machineClassRef.name });
+    const { uid, resourceVersion: decidedFor } = metadata;
+    this.#set(uid, { pool, machineClass: spec.machineClassRef.name, decidedFor });
+  }
+
+  /**
+   * The pool that was decided for this very version of the Machine: whether that was written is not known, and to write another one
+   * could have it count in two. A later version that has no pool shows that it was not, and cannot be any more.
+   */
+  decided({ metadata }: IronCoreMachine): string | undefined {
+    const place = this.#byUID.get(metadata.uid);
+    return place?.decidedFor === metadata.resourceVersion ? place.pool : undefined;
   }
 
   /** A Machine as it is stored. One without a pool keeps the place that it was given: it may be older than that decision. */
-  seen(machine: IronCoreMachine): void {
-    const { machinePoolRef } = machine.spec;
-    if (machinePoolRef !== undefined) this.take(machine, machinePoolRef.name);
+  seen({ metadata, spec }: IronCoreMachine): void {
+    const { machinePoolRef, machineClassRef } = spec;
+    if (machinePoolRef === undefined) return;
+    this.#set(metadata.uid, { pool: machinePoolRef.name, machineClass: machineClassRef.name, decidedFor: undefined });
   }
 
-  /** The Machine is gone, or the decision could not be written. */
-  free(uid: string): void {
+  /** The Machine is gone, or the decision could not be written. Says whether it had a place. */
+  free(uid: string): boolean {
+    const had = this.#byUID.has(uid);
     this.#set(uid, undefined);
+    return had;
   }
 
   #set(uid: string, place: Place | undefined): void {

@@ -19,9 +19,10 @@ export function machineClass(operator: Operator, secrets: SecretContents): Contr
   const { controllers, safety } = config;
   const needed = ['safety.orphan-vms', 'safety.unmanaged-nodes'] as const;
   const looksForLeftOnes = needed.every((name) => controllers.has(name)) && !safety.orphanVMsDryRun;
+  const cleansUp = controllers.has('safety.orphan-vms') && !safety.orphanVMsDryRun;
   const hasNodeLeft = (providerID: string): boolean =>
     looksForLeftOnes && isNodeLeft(providerID, { machines, targets: targets.all() });
-  const ownerlessDeps = { drivers, secrets, reader, namespace, hasNodeLeft };
+  const ownerlessDeps = { drivers, secrets, reader, namespace, hasNodeLeft, cleansUp };
   const controller = new MachineClassController({
     classes,
     machines,

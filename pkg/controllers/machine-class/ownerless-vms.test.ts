@@ -16,6 +16,7 @@ interface Row {
   readonly isDriven?: boolean;
   /** Provider id that a Node shows. */
   readonly nodeOf?: string;
+  readonly cleansUp?: boolean;
   readonly want: string;
 }
 
@@ -74,8 +75,16 @@ test.each<Row>([
     want: 'none',
   },
   { title: 'no VM, but its Node', listed: [], owners: [], note: GONE, nodeOf: VM.providerID, want: 'some' },
+  {
+    title: 'no VM, but what the driver is yet to delete',
+    listed: [],
+    owners: [],
+    note: GONE,
+    cleansUp: true,
+    want: 'some',
+  },
   { title: 'a VM known by name, without such a note', listed: [VM], owners: [withVM('x')], want: 'none' },
-])('$title: $want', async ({ listed, owners, note = {}, isDriven = true, nodeOf, want }) => {
+])('$title: $want', async ({ listed, owners, note = {}, isDriven = true, nodeOf, cleansUp = false, want }) => {
   const driver = new FakeDriver();
   driver.methods = new Set(['ListMachines']);
   // The fake lists nothing by its type.
@@ -88,6 +97,7 @@ test.each<Row>([
     reader,
     namespace: 'default',
     hasNodeLeft: (providerID: string) => nodeOf === providerID,
+    cleansUp,
   };
 
   const noting = machineClass((c) => void (c.metadata.annotations = note));

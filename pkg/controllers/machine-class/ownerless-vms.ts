@@ -17,6 +17,8 @@ export interface OwnerlessDeps {
   readonly namespace: string;
   /** Whether a Node shows a VM that no Machine has, and is about to be deleted because that is gone. */
   readonly hasNodeLeft: (providerID: string) => boolean;
+  /** Whether this process deletes what Machines that were let go by force have left, and takes the note of each away then. */
+  readonly cleansUp: boolean;
 }
 
 /**
@@ -25,7 +27,7 @@ export interface OwnerlessDeps {
  * Throws DriverError and ApiError.
  */
 export async function lookForOwnerlessVMs(
-  { drivers, secrets, reader, namespace, hasNodeLeft }: OwnerlessDeps,
+  { drivers, secrets, reader, namespace, hasNodeLeft, cleansUp }: OwnerlessDeps,
   machineClass: MachineClass,
   signal: AbortSignal,
 ): Promise<VMsLeft> {
@@ -37,6 +39,8 @@ export async function lookForOwnerlessVMs(
   const listed = await driver.list({ machineClass, secretData: data }, signal);
   const vms = listed.filter((vm) => isOfNamespace(vm, namespace, listScope));
   const removals = forcedRemovalsOf(machineClass);
+  // No list shows ports and disks without a VM.
+  if (cleansUp && removals.some(({ machine }) => machine !== undefined)) return 'some';
   // Its note is what the Node is found by, whoever goes on.
   if (removals.some(({ providerID }) => providerID !== undefined && hasNodeLeft(providerID))) return 'some';
   if (vms.length === 0) return 'none';

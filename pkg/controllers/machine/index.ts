@@ -1,5 +1,5 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { controllerOf } from '../../apis/meta.ts';
+import { controllerOf, keyOf } from '../../apis/meta.ts';
 import type { Config } from '../../config/config.ts';
 import { ActivityRegistry } from '../../activity/registry.ts';
 import type { Drain } from '../../drain/drain.ts';
@@ -15,10 +15,12 @@ import type { Controller } from '../../reconcile/controller.ts';
 import { endWithResults } from '../../reconcile/last-results.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
+import type { DrainRules } from '../machines/drain-rules.ts';
 import type { Owners } from '../machines/owners.ts';
 import type { ReplacementBudget } from '../machines/replacement-budget.ts';
 import { HOLD_KINDS, holdOf } from '../machines/replacement-hold.ts';
 import type { ReplacementPace } from '../machines/pace.ts';
+import type { VMStates } from '../machines/vm-states.ts';
 import { zoneStates } from '../machines/zones.ts';
 import type { ActivityResults } from './calls/results.ts';
 import { MachineController } from './controller.ts';
@@ -35,8 +37,11 @@ export interface MachineShare {
   readonly owners: Owners;
   /** Those of the operator, with somebody who takes note of calls. */
   readonly drivers: Drivers;
+  readonly vmStates: VMStates;
   /** Empties Nodes, within the limits of the process. */
   readonly drain: Drain;
+  /** What drains do about pods, where rules of Cluster API are obeyed. */
+  readonly rules: DrainRules | undefined;
 }
 
 /** How many of each kind of long work run at once. Drains have their own place, so that they never hold up the rest. */
@@ -92,6 +97,10 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     needsTarget: (key) => !(isDeletedByForce(machines.get(key)) && operator.hasTargetOutage),
     watches: [
       (queue) => activities.onEnd((key) => queue.add(key)),
+      (queue) =>
+        share.vmStates.onChange((providerIDs) => {
+          for (const one of providerIDs.flatMap((id) => machines.byIndex('providerID', id))) queue.add(keyOf(one));
+        }),
       (queue) => wakeMachinesOfClasses(operator.caches, queue),
       (queue) => wakeMachinesByPolicy(operator.caches, queue),
       (queue) => wakeMachines({ machines, nodes, queue, activities, controller }),

@@ -11,6 +11,7 @@ import type { MachineMetrics } from './metrics.ts';
 import type { Targets } from '../../targets/targets.ts';
 import type { ReplacementBudget } from '../machines/replacement-budget.ts';
 import type { ReplacementPace } from '../machines/pace.ts';
+import type { DrainRules } from '../machines/drain-rules.ts';
 import type { Owners } from '../machines/owners.ts';
 import type { MachineSettings } from '../machines/settings.ts';
 import type { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
@@ -20,6 +21,7 @@ import { UnansweredCreations } from './calls/unanswered.ts';
 import { classResolver, type ClassSources } from './calls/class-resolution.ts';
 import type { MachineStep } from './context.ts';
 import { annotations } from './explain/annotations.ts';
+import { vmState } from './explain/vm-state.ts';
 import { awaitTarget } from './deletion/await-target.ts';
 import { deleteNode } from './deletion/delete-node.ts';
 import { deletionPolicy } from './deletion/deletion-policy.ts';
@@ -35,6 +37,7 @@ import { markTerminating } from './deletion/mark-terminating.ts';
 import { releaseFinalizer } from './deletion/release-finalizer.ts';
 import { revokeToken } from './deletion/revoke-token.ts';
 import { settleCreation } from './deletion/settle-creation.ts';
+import { terminationHooks } from './deletion/termination-hooks.ts';
 import { inPlaceOutcome } from './in-place/outcome.ts';
 import { inPlaceProgress } from './in-place/drain-for-update.ts';
 import { maintenance } from './maintenance/maintenance.ts';
@@ -60,6 +63,7 @@ import { DeletionCursor } from './deletion/cursor.ts';
 import { Drains } from './drain/session.ts';
 import { IdentityClaims } from './identity/identity-claims.ts';
 import { LostNodes } from './node/lost-nodes.ts';
+import type { VMStates } from '../machines/vm-states.ts';
 import type { MachineAccess } from './machine-access.ts';
 import { MachineTokens } from './tokens/machine-tokens.ts';
 import { News } from './news.ts';
@@ -78,6 +82,8 @@ export interface MachineStepsDeps extends ClassSources, MachineAccess {
   readonly targets: Pick<Targets, 'of'>;
   readonly activities: MachineActivities;
   readonly drain: Drain;
+  /** What drains do about pods; undefined: all leave. */
+  readonly rules?: Pick<DrainRules, 'of'> | undefined;
   readonly bootstrapTokens: Pick<BootstrapTokens, 'of' | 'forget'>;
   readonly gate: Gate;
   readonly trust: Trust;
@@ -87,6 +93,7 @@ export interface MachineStepsDeps extends ClassSources, MachineAccess {
   readonly clock: Clock;
   readonly settings: MachineSettings;
   readonly leftVMs: LeftVMs;
+  readonly vmStates: Pick<VMStates, 'get'>;
   /** See node-sync. */
   readonly holdsScaleDownDuringRollout: boolean;
   /** Uniform in [0, 1); spreads retries. */
@@ -128,6 +135,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     finalizer(given, createdInTime),
     correctNode,
     tellAnnotations,
+    vmState(given),
     nodeDeleted(given),
     health(given),
     retryTokenRevocation(given),
@@ -160,6 +168,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     findNode(given),
     drain(given),
     detachVolumes(given),
+    terminationHooks(given),
     revokeToken(given),
     deleteVM(given),
     deleteNode(given),

@@ -6,7 +6,7 @@ import {
 import type { Machine, MachineCondition } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { problemWith, type AnnotationRule } from './annotation-rule.ts';
-import { describeHooks, drainHooksOf } from './drain-hooks.ts';
+import { describeHooks, hooksOf } from './hooks.ts';
 
 /** Type of the condition that tells of maintenance, on Node and Machine. */
 export const MAINTENANCE = 'Maintenance';
@@ -91,7 +91,7 @@ export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): Ma
     return told('NotInMaintenance', isSilent(mirrored?.reason) ? ENDED : RETURNING);
   }
   if (emptied === WITHOUT_NODE) return told('InMaintenance', `There is no Node that would have to be drained. ${END}`);
-  const hooks = emptied === undefined ? drainHooksOf({ metadata }, 'maintenance') : [];
+  const hooks = emptied === undefined ? hooksOf({ metadata }, 'maintenance') : [];
   if (hooks.length > 0) return told('WaitingForHooks', describeHooks(hooks));
   const reason = MAINTENANCE_REASONS.find((one) => one === mirrored?.reason);
   // What the mirror says before the Node was told is of another time.

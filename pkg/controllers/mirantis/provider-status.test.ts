@@ -58,6 +58,7 @@ describe('the provider status', () => {
       m.status = {
         ...m.status,
         conditions: [{ type: 'Ready', status: 'True' }],
+        machineConditions: [{ type: 'VMState', status: 'True', reason: 'ACTIVE' }],
         lastOperation: { type: 'Create', state: 'Successful', description: 'joined' },
       };
     });
@@ -79,7 +80,7 @@ describe('the provider status', () => {
         { type: 'Kubelet', ready: true, message: "Kubelet's NodeReady condition is True" },
         { type: 'LCM', ready: true, message: 'Create Successful: joined' },
       ],
-      providerInstanceState: { id: 's-1', ready: true },
+      providerInstanceState: { id: 's-1', ready: true, state: 'ACTIVE' },
       hardware: { cpu: 8, ram: 24 },
       privateIp: '10.10.10.169',
       maintenance: false,

@@ -12,6 +12,7 @@ import type { Node } from '../../apis/wire.ts';
 import { maintenanceOf } from '../machines/maintenance.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
 import { preparationShownBy } from '../machines/prepared-deletion.ts';
+import { VM_STATE } from '../machines/vm-states.ts';
 import { listed } from './listed.ts';
 import type { Problem } from './reading.ts';
 
@@ -48,7 +49,7 @@ export function providerStatusOf(known: Known): {
     kind: KIND,
     conditions: [kubelet(ours), lcm(known), ...maintenance(ours), ...deletion(ours), ...others],
     providerInstanceState:
-      providerID === '' ? undefined : { id: providerID.slice(providerID.lastIndexOf('/') + 1), ready: isUp(phase) },
+      ours === undefined || providerID === '' ? undefined : instanceStateOf(ours, providerID, phase),
     hardware: hardwareOf(node),
     privateIp: addressOf(known, 'InternalIP'),
     maintenance: isInMaintenance(ours),
@@ -57,6 +58,16 @@ export function providerStatusOf(known: Known): {
     delete: isGoing || (prepared !== undefined && prepared !== 'aborting'),
     prepareDeletionPhase: isGoing && prepared !== undefined ? 'completed' : prepared,
   };
+}
+
+function instanceStateOf(
+  { status }: Machine,
+  providerID: string,
+  phase: string,
+): NonNullable<ProviderStatus['providerInstanceState']> {
+  const state = status?.machineConditions?.find(({ type }) => type === VM_STATE)?.reason;
+  const id = providerID.slice(providerID.lastIndexOf('/') + 1);
+  return { id, ready: isUp(phase), ...(state === undefined ? {} : { state }) };
 }
 
 /** An IPv4 address of the machine, as its Node says, or the driver where there are no Nodes. */

@@ -24,6 +24,7 @@ import type {
   GetCapabilitiesResponse,
   VirtualMachine as WireVM,
 } from './gen/machine/driver/v1/driver.ts';
+import { toGrpcTimeout } from './grpc-timeout.ts';
 import {
   CONTRACT_VERSION,
   fromCapabilities,
@@ -287,9 +288,4 @@ function existing(method: string, vm: WireVM | undefined): VirtualMachine {
     });
   }
   return fromVirtualMachine(vm);
-}
-
-/** The deadline as gRPC carries it: at most eight digits and a unit. */
-function toGrpcTimeout(ms: number): string {
-  return ms < 1e8 ? `${Math.ceil(ms)}m` : `${Math.min(Math.ceil(ms / 1000), 99_999_999)}S`;
 }

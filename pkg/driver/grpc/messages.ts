@@ -126,6 +126,7 @@ export function toListedMachine(vm: ListedMachine): wire.ListedMachine {
     machineName: vm.machineName,
     machineUid: vm.machineUID ?? '',
     machineNamespace: vm.machineNamespace ?? '',
+    state: vm.state ?? '',
   };
 }
 
@@ -136,6 +137,7 @@ export function fromListedMachine(vm: wire.ListedMachine): ListedMachine {
     machineName: vm.machineName,
     machineUID: vm.machineUid === '' ? undefined : vm.machineUid,
     ...(vm.machineNamespace === '' ? {} : { machineNamespace: vm.machineNamespace }),
+    ...(vm.state === '' ? {} : { state: vm.state }),
   };
 }
 

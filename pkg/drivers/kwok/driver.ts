@@ -26,7 +26,8 @@ import {
   type MachineIdentity,
   type TaggedVM,
 } from '../machine-identity.ts';
-import { driverFailure } from './api-failure.ts';
+import { driverFailure } from '../api-failure.ts';
+import { labelled } from '../labelled.ts';
 import { nodeNameIn, nodeOf, providerIDOf, vmOf, WITHOUT_VM } from './node.ts';
 import { parseProviderSpec } from './provider-spec.ts';
 import { NAMESPACE_LABEL } from './tags.ts';
@@ -47,8 +48,6 @@ const CAPABILITIES: Capabilities = {
   listScope: 'class',
   methods: new Set(['ListMachines'] as const),
 };
-
-const PAGE_SIZE = 500;
 
 /** A Node that is a VM. */
 interface Found {
@@ -181,15 +180,8 @@ export class KwokDriver implements Driver {
 
   async #all(namespace: string, signal: AbortSignal): Promise<readonly TaggedVM[]> {
     const labelSelector = `${NAMESPACE_LABEL}=${namespace}`;
-    const vms: TaggedVM[] = [];
-    let page: string | undefined;
-    do {
-      const options = { labelSelector, limit: PAGE_SIZE, signal, ...(page === undefined ? {} : { continue: page }) };
-      const { items, metadata } = await this.#parts.reader.list(nodes, options);
-      vms.push(...items.map(vmOf).filter((vm) => vm !== undefined));
-      page = metadata.continue === '' ? undefined : metadata.continue;
-    } while (page !== undefined);
-    return vms;
+    const found = await labelled(this.#parts.reader, nodes, { labelSelector, signal });
+    return found.map(vmOf).filter((vm) => vm !== undefined);
   }
 
   /**

@@ -28,7 +28,7 @@ export class Cloud {
     this.region = region;
     this.session = session;
     this.compute = new Compute(session, region, pageSize);
-    this.network = new Network(session, region);
+    this.network = new Network(session, region, clock);
     this.images = new Images(session, region);
     this.volumes = new Volumes(session, region, clock);
     this.names = new Memo(clock);

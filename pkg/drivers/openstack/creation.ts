@@ -179,14 +179,24 @@ export class Creation {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { cloud, machine, spec, className } = this.#parts;
-    const { rootDiskSize: size, rootDiskType: type, availabilityZone } = spec;
-    if (size === undefined || type === undefined) return undefined;
+    const { rootDiskSize: size, rootDiskType: type } = spec;
+    if (size === undefined) return undefined;
+    const availabilityZone = await this.#zoneOfDisk(signal);
     const description = ownerText(machine);
     const metadata = metadataOf(machine, className, spec.tags);
     const { name } = machine;
     const wanted = { name, size, type, availabilityZone, imageID, description, metadata };
     const volume = (await cloud.volumes.find(wanted, signal)) ?? (await this.#askForDisk(wanted, ports, signal));
     return await cloud.volumes.untilUsable(volume, wanted, waitMs, signal);
+  }
+
+  /** A zone of Cinder. Without a type it need not have that of the class, as with disks that Nova makes. */
+  async #zoneOfDisk(signal: AbortSignal): Promise<string | undefined> {
+    const { cloud, spec } = this.#parts;
+    const { availabilityZone, rootDiskType } = spec;
+    if (rootDiskType !== undefined) return availabilityZone;
+    const zones = await cloud.names.get('zones of volumes', signal, (shared) => cloud.volumes.zones(shared));
+    return zones.includes(availabilityZone) ? availabilityZone : undefined;
   }
 
   /** The request for the disk. While it is not answered the mark holds whoever makes or deletes the machine: the disk may still appear. */
@@ -295,7 +305,7 @@ export class Creation {
         const isFree = port.device_id === '' && (which === 'all' || this.#ports.leftMs([port]) === 0);
         if (isFree) await cloud.network.deletePort(port.id, signal);
       }
-      if (spec.rootDiskType !== undefined)
+      if (spec.rootDiskSize !== undefined)
         await cloud.volumes.remove({ name: machine.name, description: ownerText(machine) }, new Set(), 0, signal);
     } catch (err) {
       log.debug({ machine: this.#name(), err }, 'could not take back a creation');

@@ -59,7 +59,17 @@ export async function deleteServers(parts: DeletionParts, call: DriverCall): Pro
   await removeServers(parts, call);
   const hadPorts = await removePorts(parts, machine, known, call.signal);
   const hadDisks = await removeDisks(parts, machine, disks, endMs, call.signal);
+  requireAnswered(parts);
   if (servers.length === 0 && !hadPorts && !hadDisks) throw notFound(machine);
+}
+
+/** Throws Aborted while a port or floating IP of the machine may still appear: the next call looks for it. */
+function requireAnswered({ cloud, machine, settings }: DeletionParts): void {
+  const leftMs = cloud.network.unanswered.leftMs(ownerText(machine), settings.answerMs);
+  if (leftMs === 0) return;
+  const seconds = Math.ceil(leftMs / 1_000);
+  const text = `a request for a port or floating IP was not answered: one may appear in the next ${seconds} s`;
+  throw new DriverError('Aborted', text);
 }
 
 async function deleteOrphans(parts: DeletionParts, call: DriverCall): Promise<void> {

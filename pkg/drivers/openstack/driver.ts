@@ -9,10 +9,10 @@ import type {
   VirtualMachine,
 } from '../../driver/driver.ts';
 import { DriverError } from '../../driver/error.ts';
-import { withoutSecrets } from '../../driver/without-secrets.ts';
 import type { Logger } from '../../log/logger.ts';
 import { machineOf, notFound, onlyOne, requireMachineName, type MachineIdentity } from '../machine-identity.ts';
 import { invalid, userDataOf } from '../spec-fields.ts';
+import { tellingFailures } from '../told-failure.ts';
 import { NoAnswerError } from './answer.ts';
 import { type Cloud, Clouds } from './cloud.ts';
 import { buildFailure, Creation } from './creation.ts';
@@ -117,10 +117,9 @@ export class OpenStackDriver implements Driver {
     const machine = machineOf(request, call);
     return await this.#run(request, async () => {
       // A class that has become invalid must not keep servers alive.
-      const { cloud, marks } = this.#open(request, machine);
+      const { cloud, marks, hasDisk } = this.#open(request, machine);
       return await this.#alone(machine, call, async () => {
         const servers = await this.#all(cloud, marks, machine, call.signal);
-        const hasDisk = JSON.stringify(request.machineClass.providerSpec ?? {}).includes('"rootDiskType"');
         await deleteServers({ ...this.#parts, cloud, machine, servers, marks, hasDisk }, call);
         return { lastKnownState: undefined };
       });
@@ -137,14 +136,19 @@ export class OpenStackDriver implements Driver {
       const servers = await cloud.compute.servers(undefined, call.signal);
       return servers
         .filter((server) => isMarked(server, marks) && stateOf(server, 0, Infinity) !== 'gone')
-        .map((server) => ({ ...taggedVMOf(server, region, namespace), machineNamespace: namespaceOf(server) }))
+        .map((server) => ({
+          ...taggedVMOf(server, region, namespace),
+          machineNamespace: namespaceOf(server),
+          state: server.status,
+        }))
         .filter((vm) => vm.namespace === namespace && (vm.cluster === '' || vm.cluster === call.cluster))
         .filter((vm) => vm.className === '' || vm.className === name)
-        .map(({ providerID, machineName, machineUID, machineNamespace }) => ({
+        .map(({ providerID, machineName, machineUID, machineNamespace, state }) => ({
           providerID,
           machineName,
           machineUID,
           machineNamespace,
+          state,
         }));
     });
   }
@@ -159,19 +163,11 @@ export class OpenStackDriver implements Driver {
 
   /** What a service says may repeat what it was sent: nothing of a Secret leaves the driver. */
   async #run<T>({ secretData }: Pick<MachineRequest, 'secretData'>, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (err) {
-      const error = err instanceof NoAnswerError ? unavailable('asking the cloud', err) : err;
-      if (!(error instanceof DriverError)) throw error;
-      const { code, retryAfterMs, terminal, result } = error;
-      throw new DriverError(code, withoutSecrets(error.detail, secretData), {
-        terminal,
-        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-        ...(result === undefined ? {} : { result }),
-        cause: error,
-      });
-    }
+    return await tellingFailures(
+      secretData,
+      (err) => (err instanceof NoAnswerError ? unavailable('asking the cloud', err) : err),
+      work,
+    );
   }
 
   /** One call that changes something for each machine at a time: a second one finds what the first has made. */
@@ -183,10 +179,11 @@ export class OpenStackDriver implements Driver {
   #open(
     { machineClass, secretData }: Pick<MachineRequest, 'machineClass' | 'secretData'>,
     { providerID }: MachineIdentity,
-  ): { readonly cloud: Cloud; readonly marks: readonly string[] } {
-    const { region = parseProviderID(providerID)?.region, marks } = findableIn(machineClass.providerSpec);
+  ): { readonly cloud: Cloud; readonly marks: readonly string[]; readonly hasDisk: boolean } {
+    const found = findableIn(machineClass.providerSpec);
+    const { region = parseProviderID(providerID)?.region, marks, hasDisk } = found;
     if (region === undefined) throw invalid('providerSpec.spec.region: must be a non-empty string');
-    return { cloud: this.#clouds.open(secretData, region), marks };
+    return { cloud: this.#clouds.open(secretData, region), marks, hasDisk };
   }
 
   /** The one server of a machine. */

@@ -1,7 +1,9 @@
+import type { Clock } from '../../clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
-import type { Answer } from './answer.ts';
-import { ServiceClient } from './service-client.ts';
+import { type Answer, errorOf, NoAnswerError } from './answer.ts';
+import { ServiceClient, unavailable } from './service-client.ts';
 import type { Session } from './session.ts';
+import { Unanswered } from './unanswered.ts';
 
 /** What we read of Neutron's ports. */
 export interface Port {
@@ -37,9 +39,12 @@ export interface WantedPort {
 /** Neutron, in one region. */
 export class Network {
   readonly #client: ServiceClient;
+  /** Requests for ports and floating IPs, by their descriptions. */
+  readonly unanswered: Unanswered;
 
-  constructor(session: Session, region: string) {
+  constructor(session: Session, region: string, clock: Clock) {
     this.#client = new ServiceClient(session, 'network', region);
+    this.unanswered = new Unanswered(clock);
   }
 
   async portsNamed(name: string, signal: AbortSignal): Promise<readonly Port[]> {
@@ -52,8 +57,7 @@ export class Network {
 
   async createPort(wanted: WantedPort, signal: AbortSignal): Promise<Port> {
     const body = { port: portBody(wanted) };
-    const made = await this.#client.call<{ port: Port }>('making the port', 'POST', '/ports', signal, { body });
-    return (made as { port: Port }).port;
+    return (await this.#make<{ port: Port }>('making the port', '/ports', body, wanted.description, signal)).port;
   }
 
   async tagPort(id: string, tags: readonly string[], signal: AbortSignal): Promise<void> {
@@ -132,14 +136,8 @@ export class Network {
     signal: AbortSignal,
   ): Promise<FloatingIP> {
     const body = { floatingip: { floating_network_id: networkID, port_id: portID, description } };
-    const made = await this.#client.call<{ floatingip: FloatingIP }>(
-      'allocating the floating IP',
-      'POST',
-      '/floatingips',
-      signal,
-      { body },
-    );
-    return (made as { floatingip: FloatingIP }).floatingip;
+    const what = 'allocating the floating IP';
+    return (await this.#make<{ floatingip: FloatingIP }>(what, '/floatingips', body, description, signal)).floatingip;
   }
 
   /** Moves a floating IP to a port, or from any. */
@@ -154,6 +152,15 @@ export class Network {
   /** One that is not there is released. */
   async releaseFloatingIP(id: string, signal: AbortSignal): Promise<void> {
     await this.#client.call('releasing the floating IP', 'DELETE', `/floatingips/${id}`, signal, { allowed: [404] });
+  }
+
+  async #make<T>(what: string, path: string, body: object, description: string, signal: AbortSignal): Promise<T> {
+    const request = async (): Promise<Answer> => await this.#client.raw('POST', path, signal, { body });
+    const answer = await this.unanswered.during(description, signal, request).catch((err: unknown) => {
+      throw err instanceof NoAnswerError ? unavailable(what, err) : err;
+    });
+    if (answer.status >= 300) throw errorOf(answer, what);
+    return answer.body as T; // what Neutron's documentation promises
   }
 
   async #ports(query: string, signal: AbortSignal): Promise<readonly Port[]> {

@@ -135,7 +135,19 @@ test('what finds a server is read of a spec that is wrong otherwise', () => {
   expect(findableIn(config({ flavorName: undefined, rootDiskSize: 'big' }))).toEqual({
     region: 'eu-1',
     marks: Object.keys(TAGS),
+    hasDisk: true,
   });
-  expect(findableIn('nonsense')).toEqual({ region: undefined, marks: [] });
+  expect(findableIn('nonsense')).toEqual({ region: undefined, marks: [], hasDisk: false });
   expect(marksIn({ 'kubernetes.io-role-node': '' })).toEqual(['kubernetes.io-role-node']);
+});
+
+test.each([
+  { more: {}, hasDisk: false },
+  { more: { rootDiskSize: 0 }, hasDisk: false },
+  { more: { bootFromVolume: { enabled: false, volumeSize: 3 } }, hasDisk: false },
+  { more: { bootFromVolume: { enabled: true, volumeSize: 3 } }, hasDisk: true },
+  { more: { rootDiskSize: 3 }, hasDisk: true },
+  { more: { rootDiskType: 'ssd' }, hasDisk: true },
+])('a class with $more has disks that its deletions look for: $hasDisk', ({ more, hasDisk }) => {
+  expect(findableIn(config(more)).hasDisk).toBe(hasDisk);
 });

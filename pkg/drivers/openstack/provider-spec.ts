@@ -106,11 +106,24 @@ export function marksIn(tags: unknown): readonly string[] {
   return MARKS.flatMap((mark) => keys.find((key) => key.includes(mark)) ?? []);
 }
 
+/** What servers are found and deleted by. */
+export interface Findable {
+  readonly region: string | undefined;
+  readonly marks: readonly string[];
+  /** Whether the class has root disks in Cinder. */
+  readonly hasDisk: boolean;
+}
+
 /** What is needed to find and delete servers, of a spec that may have become wrong: that must not keep servers alive. */
-export function findableIn(value: unknown): { readonly region: string | undefined; readonly marks: readonly string[] } {
+export function findableIn(value: unknown): Findable {
   const spec = memberOf(value, 'spec');
   const region = memberOf(spec, 'region');
-  return { region: typeof region === 'string' ? region : undefined, marks: marksIn(memberOf(spec, 'tags')) };
+  const isEnabled = memberOf(memberOf(spec, 'bootFromVolume'), 'enabled') === true;
+  return {
+    region: typeof region === 'string' ? region : undefined,
+    marks: marksIn(memberOf(spec, 'tags')),
+    hasDisk: isEnabled || Boolean(memberOf(spec, 'rootDiskSize')) || Boolean(memberOf(spec, 'rootDiskType')),
+  };
 }
 
 /** `true` or `false` of a Secret, as Go's strconv reads it. Throws InvalidArgument that names `path`. */

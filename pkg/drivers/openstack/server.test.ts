@@ -208,24 +208,6 @@ describe('the request for a server', () => {
     });
   });
 
-  test('asks for a volume of the wanted size, made from the image', () => {
-    const body = serverBody(spec({ bootFromVolume: { enabled: true, volumeSize: 120 } }), parts) as { server: object };
-
-    expect(body.server).not.toHaveProperty('imageRef');
-    expect(body.server).toMatchObject({
-      block_device_mapping_v2: [
-        {
-          boot_index: 0,
-          uuid: 'i-1',
-          source_type: 'image',
-          destination_type: 'volume',
-          volume_size: 120,
-          delete_on_termination: true,
-        },
-      ],
-    });
-  });
-
   test('takes a volume that was made before, which goes with the server whoever deletes it', () => {
     const body = serverBody(spec({ rootDiskSize: 50, rootDiskType: 'ssd' }), { ...parts, volumeID: 'v-1' });
 
@@ -235,6 +217,7 @@ describe('the request for a server', () => {
           {
             boot_index: 0,
             uuid: 'v-1',
+            volume_size: 50,
             source_type: 'volume',
             destination_type: 'volume',
             delete_on_termination: true,

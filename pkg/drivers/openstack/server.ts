@@ -67,7 +67,7 @@ export interface ServerParts {
   readonly flavorID: string;
   readonly imageID: string;
   readonly portIDs: readonly string[];
-  /** A volume that was made for it; undefined: Nova makes one if the class wants one. */
+  /** A volume that was made for it; undefined: it has the disk of its flavor. */
   readonly volumeID: string | undefined;
   readonly metadata: Readonly<Record<string, string>>;
   /** Empty where Nova is too old for them. */
@@ -77,28 +77,20 @@ export interface ServerParts {
 
 /** The body of the request for a server. */
 export function serverBody(spec: OpenStackSpec, parts: ServerParts): object {
-  const { rootDiskSize, useConfigDrive, serverGroupID } = spec;
+  const { useConfigDrive, serverGroupID } = spec;
   const volume = {
     boot_index: 0,
     uuid: parts.volumeID,
+    volume_size: spec.rootDiskSize, // as the earlier provider has it; the volume has that size already
     source_type: 'volume',
     destination_type: 'volume',
     delete_on_termination: true, // whoever deletes the server: this driver, an earlier one, or somebody by hand
   };
-  const copy = {
-    boot_index: 0,
-    uuid: parts.imageID,
-    source_type: 'image',
-    destination_type: 'volume',
-    volume_size: rootDiskSize,
-    delete_on_termination: true,
-  };
-  const root = parts.volumeID === undefined ? copy : volume;
   return {
     server: {
       name: parts.name,
       flavorRef: parts.flavorID,
-      ...(rootDiskSize === undefined ? { imageRef: parts.imageID } : { block_device_mapping_v2: [root] }),
+      ...(parts.volumeID === undefined ? { imageRef: parts.imageID } : { block_device_mapping_v2: [volume] }),
       networks: parts.portIDs.map((port) => ({ port })),
       metadata: parts.metadata,
       user_data: parts.userData,

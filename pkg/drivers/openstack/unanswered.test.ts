@@ -12,10 +12,12 @@ import { deleteServers } from './deletion.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
 import { metadataOf } from './ownership.ts';
-import { parseProviderSpec } from './provider-spec.ts';
+import { type OpenStackSpec, parseProviderSpec } from './provider-spec.ts';
 import type { Server } from './server.ts';
+import { unavailable } from './service-client.ts';
 import { DEFAULT_SETTINGS } from './settings.ts';
-import type { DiskOwner, Volume } from './volume.ts';
+import { Unanswered } from './unanswered.ts';
+import type { DiskOwner, Volume, WantedVolume } from './volume.ts';
 
 const machine: MachineIdentity = { cluster: 'c-1', namespace: 'shoot', name: 'm-1', uid: 'u-1', providerID: undefined };
 const owner = ownerText(machine);
@@ -49,13 +51,17 @@ class Scene {
   volumes: Volume[] = [];
   servers: Server[] = [];
   hasCinder = true;
+  zonesOfCinder: string[] = [];
+  /** What the last volume was asked for with. */
+  wanted: WantedVolume | undefined;
+  readonly #unanswered = new Unanswered(this.clock);
   /** What happens before a request is dealt with. */
   before: (request: string) => void = () => undefined;
   /** Whether the answer of a request is lost. */
   isLost: (request: string) => boolean = () => false;
 
-  async create(): Promise<string> {
-    const creation = new Creation({ ...this.#parts(), spec, className: 'c', userData: 'x' });
+  async create(change: Partial<OpenStackSpec> = {}): Promise<string> {
+    const creation = new Creation({ ...this.#parts(), spec: { ...spec, ...change }, className: 'c', userData: 'x' });
     return (await creation.run(callOf({ timeoutMs: 240_000 }))).id;
   }
 
@@ -112,7 +118,10 @@ class Scene {
     const find = async (): Promise<Server | undefined> => (await servers())[0];
     const cloud = {
       region: 'r',
-      names: { get: () => Promise.resolve('f-1') },
+      names: {
+        get: async (key: string, signal: AbortSignal, ask: (shared: AbortSignal) => Promise<unknown>) =>
+          key.startsWith('zones ') ? await ask(signal) : 'f-1',
+      },
       pollOf: () => ({ until: (id: string) => Promise.resolve(this.servers.find((one) => one.id === id)) }),
       compute: {
         serversNamed: servers,
@@ -123,7 +132,14 @@ class Scene {
       },
       network: {
         portsNamed: () => this.#answer('GET ports', () => [...this.ports]),
-        createPort: () => this.#answer('POST port', () => this.#makePort()),
+        unanswered: this.#unanswered,
+        createPort: async (_wanted: object, signal: AbortSignal) => {
+          const made = () => this.#answer('POST port', () => ({ status: 201, headers: {}, body: this.#makePort() }));
+          const answer = await this.#unanswered.during(owner, signal, made).catch((err: unknown) => {
+            throw err instanceof NoAnswerError ? unavailable('making the port', err) : err;
+          });
+          return answer.body;
+        },
         tagPort: () => this.#answer('PUT tags', () => undefined),
         describePort: ({ id }: Port, text: string) => this.#answer('PUT port', () => this.#describePort(id, text)),
         deletePort: () => this.#answer('DELETE port', () => (this.ports = [])),
@@ -133,7 +149,11 @@ class Scene {
         isOffered: () => Promise.resolve(this.hasCinder),
         list: volumes,
         find: async (of: DiskOwner) => (await volumes(of, () => false))[0],
-        create: () => this.#answer('POST volume', () => this.#makeVolume()),
+        zones: () => Promise.resolve(this.zonesOfCinder),
+        create: (wanted: WantedVolume) => {
+          this.wanted = wanted;
+          return this.#answer('POST volume', () => this.#makeVolume());
+        },
         untilUsable: ({ id }: Volume) => this.#answer('GET volume', () => id),
         removeOthers: (_of: DiskOwner, used: string) =>
           this.#answer('DELETE other volumes', () => (this.volumes = this.volumes.filter(({ id }) => id === used))),
@@ -214,6 +234,49 @@ describe('a server of OpenStack', () => {
   });
 });
 
+describe('a port of OpenStack', () => {
+  test('whose request was not answered holds the deletion until it can appear no more, and goes with the machine', async () => {
+    const scene = new Scene();
+    scene.isLost = (request) => request === 'POST port';
+    await expect(scene.create()).rejects.toMatchObject({ code: 'Unavailable' });
+
+    await expect(scene.delete(false)).rejects.toMatchObject({
+      code: 'Aborted',
+      detail: expect.stringContaining('a request for a port or floating IP was not answered'),
+    });
+    scene.ports = [{ id: 'p-late', network_id: 'n-1', device_id: '', description: owner, fixed_ips: [] }];
+    scene.clock.advance(DEFAULT_SETTINGS.answerMs - 1);
+    await expect(scene.delete(false)).rejects.toMatchObject({ code: 'Aborted' });
+    scene.ports = [{ id: 'p-later', network_id: 'n-1', device_id: '', description: owner, fixed_ips: [] }];
+    scene.clock.advance(1);
+    await scene.delete(false);
+
+    expect(scene.ports).toEqual([]);
+    await expect(scene.delete(false)).rejects.toMatchObject({ code: 'NotFound' });
+  });
+
+  test.each([
+    { what: 'is given up', err: new Error('given up'), isAborted: true, isLate: true },
+    { what: 'never arrived', err: new NoAnswerError('refused', false), isAborted: false, isLate: false },
+    { what: 'has no answer', err: new NoAnswerError('reset', true), isAborted: false, isLate: true },
+    { what: 'is answered by what stands in front of Neutron', status: 504, isAborted: false, isLate: true },
+    { what: 'is refused', status: 409, isAborted: false, isLate: false },
+    { what: 'fails in Neutron', status: 500, isAborted: false, isLate: false },
+    { what: 'is answered', status: 201, isAborted: false, isLate: false },
+  ])('may appear when its request $what: $isLate', async ({ err, status = 0, isAborted, isLate }) => {
+    const clock = new FakeClock();
+    const unanswered = new Unanswered(clock);
+    const signal = isAborted ? AbortSignal.abort() : new AbortController().signal;
+    const request = async (): Promise<Answer> =>
+      err === undefined ? await Promise.resolve({ status, headers: {}, body: {} }) : await Promise.reject(err);
+
+    await unanswered.during(owner, signal, request).catch(() => undefined);
+
+    expect(unanswered.leftMs(owner, 1_000)).toBe(isLate ? 1_000 : 0);
+    expect(unanswered.leftMs('another', 1_000)).toBe(0);
+  });
+});
+
 describe('a root disk of OpenStack', () => {
   test('whose request was not answered holds the deletion until it can appear no more, and goes with the machine', async () => {
     const scene = new Scene();
@@ -229,6 +292,20 @@ describe('a root disk of OpenStack', () => {
 
     expect([scene.volumes, scene.ports]).toEqual([[], []]);
     await expect(scene.delete()).rejects.toMatchObject({ code: 'NotFound' });
+  });
+
+  test.each([
+    { type: 'ssd', zones: [], zone: 'z' },
+    { type: undefined, zones: ['y', 'z'], zone: 'z' },
+    { type: undefined, zones: ['y'], zone: undefined },
+  ])('of type $type is asked for in zone $zone where Cinder has $zones', async ({ type, zones, zone }) => {
+    const scene = new Scene();
+    scene.zonesOfCinder = zones;
+
+    await scene.create({ rootDiskType: type });
+
+    expect(scene.wanted).toMatchObject({ name: 'm-1', description: owner, type, availabilityZone: zone });
+    expect(scene.asked.indexOf('POST volume')).toBeLessThan(scene.asked.indexOf('POST server'));
   });
 
   test('whose request was answered holds no deletion', async () => {

@@ -24,8 +24,10 @@ export interface DiskOwner {
 /** What a root disk is made with. */
 export interface WantedVolume extends DiskOwner {
   readonly size: number;
-  readonly type: string;
-  readonly availabilityZone: string;
+  /** Undefined: Cinder's default. */
+  readonly type: string | undefined;
+  /** Undefined: where Cinder likes. */
+  readonly availabilityZone: string | undefined;
   readonly imageID: string;
   readonly metadata: Readonly<Record<string, string>>;
 }
@@ -46,7 +48,7 @@ export type VolumeState = 'usable' | 'going' | 'stuck' | 'failed' | 'busy';
 const POLL_MS = 1_000;
 const MESSAGES = { 'OpenStack-API-Version': 'volume 3.5' };
 
-/** Cinder, in one region: root disks of a type, which Nova does not make by itself. */
+/** Cinder, in one region: root disks. Those that Nova makes by itself carry no name, and are lost when it is killed meanwhile. */
 export class Volumes {
   readonly #client: ServiceClient;
   readonly #clock: Clock;
@@ -59,6 +61,19 @@ export class Volumes {
   /** Whether the cloud has Cinder in this region. */
   async isOffered(signal: AbortSignal): Promise<boolean> {
     return await this.#client.isOffered(signal);
+  }
+
+  /** The zones that it has; none where it does not say. */
+  async zones(signal: AbortSignal): Promise<readonly string[]> {
+    const path = '/os-availability-zone';
+    const found = await this.#client.call<{ availabilityZoneInfo: readonly { zoneName: string }[] }>(
+      'listing zones of volumes',
+      'GET',
+      path,
+      signal,
+      { allowed: [403, 404] },
+    );
+    return (found?.availabilityZoneInfo ?? []).map(({ zoneName }) => zoneName);
   }
 
   /** A disk of that name and description that is there or being made. */

@@ -34,7 +34,7 @@ portName. */}}
         fieldRef:
           fieldPath: metadata.namespace
     - name: NODE_OPTIONS
-      value: --max-semi-space-size=2 --max-old-space-size={{ .root.Values.maxOldSpaceMiB }}
+      value: --max-semi-space-size=8 --max-old-space-size={{ .root.Values.maxOldSpaceMiB }}
   ports:
     - name: {{ .portName }}
       containerPort: {{ .port }}

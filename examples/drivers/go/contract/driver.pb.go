@@ -1457,8 +1457,10 @@ type ListedMachine struct {
 	// Namespace of that machine, if the VM carries one. A VM that carries another namespace than that of the class asked for is
 	// never touched; with LIST_SCOPE_CLUSTER neither is one that carries none.
 	MachineNamespace string `protobuf:"bytes,4,opt,name=machine_namespace,json=machineNamespace,proto3" json:"machine_namespace,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// State of the VM in the provider's own words, such as ACTIVE or SHUTOFF. Shown to users, nothing is decided by it; empty: not told.
+	State         string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListedMachine) Reset() {
@@ -1515,6 +1517,13 @@ func (x *ListedMachine) GetMachineUid() string {
 func (x *ListedMachine) GetMachineNamespace() string {
 	if x != nil {
 		return x.MachineNamespace
+	}
+	return ""
+}
+
+func (x *ListedMachine) GetState() string {
+	if x != nil {
+		return x.State
 	}
 	return ""
 }
@@ -1741,14 +1750,15 @@ const file_machine_driver_v1_driver_proto_rawDesc = "" +
 	"\x14ListMachinesResponse\x124\n" +
 	"\afailure\x18\x01 \x01(\v2\x1a.machine.driver.v1.FailureR\afailure\x12<\n" +
 	"\bmachines\x18\x02 \x03(\v2 .machine.driver.v1.ListedMachineR\bmachines\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xa7\x01\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xbd\x01\n" +
 	"\rListedMachine\x12\x1f\n" +
 	"\vprovider_id\x18\x01 \x01(\tR\n" +
 	"providerId\x12!\n" +
 	"\fmachine_name\x18\x02 \x01(\tR\vmachineName\x12\x1f\n" +
 	"\vmachine_uid\x18\x03 \x01(\tR\n" +
 	"machineUid\x12+\n" +
-	"\x11machine_namespace\x18\x04 \x01(\tR\x10machineNamespaceJ\x04\b\x05\x10\n" +
+	"\x11machine_namespace\x18\x04 \x01(\tR\x10machineNamespace\x12\x14\n" +
+	"\x05state\x18\x05 \x01(\tR\x05stateJ\x04\b\x06\x10\n" +
 	"\"e\n" +
 	"\x13GetVolumeIDsRequest\x12+\n" +
 	"\x04call\x18\x01 \x01(\v2\x17.machine.driver.v1.CallR\x04call\x12!\n" +

@@ -81,7 +81,8 @@ type DriverServiceClient interface {
 	// Finds the VM of a machine: by `machine.provider_id` if set, else by cluster, namespace, name and UID. A VM that is
 	// switched off exists. One whose deletion is under way exists until the provider cannot take that back, and may be answered
 	// with NotFound from then on.
-	// NotFound: there is none. Uninitialized, together with `vm`: it exists and InitializeMachine must follow.
+	// NotFound: there is none. Uninitialized, together with `vm`: it exists and InitializeMachine must follow. Uninitialized without
+	// `vm`, from a driver with `idempotent_create`: it was begun and has no id yet; CreateMachine goes on with it.
 	// OutOfRange: several VMs match this machine; the manager then looks for VMs that nobody owns.
 	GetMachineStatus(ctx context.Context, in *GetMachineStatusRequest, opts ...grpc.CallOption) (*GetMachineStatusResponse, error)
 	// Deletes the VM of a machine with all that belongs to it (disks, network interfaces, addresses). Success, or NotFound,
@@ -196,7 +197,8 @@ type DriverServiceServer interface {
 	// Finds the VM of a machine: by `machine.provider_id` if set, else by cluster, namespace, name and UID. A VM that is
 	// switched off exists. One whose deletion is under way exists until the provider cannot take that back, and may be answered
 	// with NotFound from then on.
-	// NotFound: there is none. Uninitialized, together with `vm`: it exists and InitializeMachine must follow.
+	// NotFound: there is none. Uninitialized, together with `vm`: it exists and InitializeMachine must follow. Uninitialized without
+	// `vm`, from a driver with `idempotent_create`: it was begun and has no id yet; CreateMachine goes on with it.
 	// OutOfRange: several VMs match this machine; the manager then looks for VMs that nobody owns.
 	GetMachineStatus(context.Context, *GetMachineStatusRequest) (*GetMachineStatusResponse, error)
 	// Deletes the VM of a machine with all that belongs to it (disks, network interfaces, addresses). Success, or NotFound,

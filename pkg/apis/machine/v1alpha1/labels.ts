@@ -80,6 +80,8 @@ export const MACHINE_UID_ANNOTATION = 'machine.sapcloud.io/machine-uid';
  */
 export const PRE_DRAIN_DELETE_HOOK_PREFIX = 'pre-drain.delete.hook.machine.cluster.x-k8s.io';
 export const PRE_DRAIN_HOOK_PREFIX = 'pre-drain.hook.machine.sapcloud.io';
+/** The same, of Cluster API too: the VM is not deleted until nobody has one there any more. */
+export const PRE_TERMINATE_HOOK_PREFIX = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
 /** On Machines that are deleted: since when no hook has held up the drain, RFC 3339; its timeout counts from there. */
 export const DRAIN_SINCE_ANNOTATION = 'machine.sapcloud.io/drain-since';
 /** On Machines or their Nodes: `true` asks for maintenance. */

@@ -16,6 +16,8 @@ export type StatusReaction = 'adopt' | 'create' | 'trust' | 'initialize' | 'retr
  * | NotFound, Unimplemented | trust            | create     |
  * | Uninitialized           | initialize       | initialize |
  * | any other               | retry            | retry      |
+ *
+ * Uninitialized without a VM, of a driver whose CreateMachine may be repeated, is taken as no VM.
  */
 export function afterStatus(code: DriverCode, isRecorded: boolean): StatusReaction {
   switch (code) {

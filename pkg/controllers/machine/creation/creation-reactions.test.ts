@@ -161,6 +161,24 @@ describe('a creation', () => {
     },
   );
 
+  test.each([
+    { idempotentCreate: true, calls: ['status', 'create'], phase: 'Pending' },
+    { idempotentCreate: false, calls: ['status'], phase: 'CrashLoopBackOff' },
+  ])(
+    'goes on with what was begun and has no VM yet, if CreateMachine may be repeated: $idempotentCreate',
+    async ({ idempotentCreate, calls, phase }) => {
+      const world = start();
+      world.driver.methods.delete('InitializeMachine');
+      world.driver.idempotentCreate = idempotentCreate;
+      world.driver.failures['status'] = [new DriverError('Uninitialized', 'words')];
+
+      const { machine: seen } = await run(world);
+
+      expect(world.driver.calls).toEqual(calls);
+      expect(seen.status).toMatchObject({ currentStatus: { phase } });
+    },
+  );
+
   test('keeps the state that comes with a failure, whatever the code', async () => {
     const world = start();
     world.driver.failures['create'] = [new DriverError('Internal', 'words', { lastKnownState: 'nic made' })];

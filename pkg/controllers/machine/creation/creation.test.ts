@@ -194,6 +194,20 @@ describe('a new machine', () => {
     });
   });
 
+  test.each([
+    { type: 'ExternalIP', kept: ['Hostname n-1', 'ExternalIP 1.2.3.4'] },
+    { type: 'InternalIP', kept: undefined },
+  ] as const)('keeps addresses with a target cluster, too, if one is of type $type: $kept', async ({ type, kept }) => {
+    const world = start();
+    const addresses = [{ type, address: '1.2.3.4' }];
+    world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'n-1', addresses });
+
+    const { machine: seen } = await run(world);
+
+    const shown = seen.status?.addresses?.map((one) => `${one.type} ${one.address}`);
+    expect(shown?.toSorted()).toEqual(kept?.toSorted());
+  });
+
   test('survives a repeated pass and a restart at every point', async () => {
     for (let restartAt = 0; restartAt < 12; restartAt++) {
       const world = start();

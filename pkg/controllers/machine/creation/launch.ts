@@ -88,7 +88,7 @@ async function findOrCreate(
   const { methods, idempotentCreate } = await driver.capabilities(signal);
   const canInitialize = methods.has('InitializeMachine');
   await driver.turn(machineClass, signal);
-  const found = await findVM(machine, resolved, canInitialize, signal);
+  const found = await findVM(machine, resolved, { canInitialize, idempotentCreate }, signal);
   if (found !== undefined || !(mayCreate || idempotentCreate)) return found;
   await driver.turn(machineClass, signal);
   requireWanted(deps, ctx, machine);
@@ -128,7 +128,7 @@ async function markSent(deps: Deps, ctx: MachineContext, machine: Machine, signa
 async function findVM(
   machine: Machine,
   { driver, machineClass, secretData }: ResolvedClass,
-  canInitialize: boolean,
+  { canInitialize, idempotentCreate }: { readonly canInitialize: boolean; readonly idempotentCreate: boolean },
   signal: AbortSignal,
 ): Promise<Launched | undefined> {
   const recorded = {
@@ -146,6 +146,8 @@ async function findVM(
     const reaction = afterStatus(err.code, recorded.providerID !== '');
     if (reaction === 'initialize') {
       const { providerID = recorded.providerID, nodeName = recorded.nodeName } = err.result ?? {};
+      // Begun, and without an id by which it could be initialized: the creation goes on with what is there.
+      if (providerID === '' && idempotentCreate) return undefined;
       return { ...recorded, how: 'uninitialized', providerID, nodeName, needsInitialize: canInitialize };
     }
     if (reaction === 'create') return undefined;

@@ -14,7 +14,10 @@ interface Deps {
   readonly metrics: Pick<MachineMetrics, 'created'>;
 }
 
-/** Confirms the VM: Pending, until its Node is healthy; without target cluster Available, with addresses, for good. */
+/**
+ * Confirms the VM: Pending, until its Node is healthy; without target cluster Available, for good. Addresses are recorded where there is no
+ * Node that shows them, or where one is external.
+ */
 export const pending = (deps: Deps): MachineStep => ({
   name: 'pending',
 
@@ -22,7 +25,9 @@ export const pending = (deps: Deps): MachineStep => ({
     const { machine, nodes, launched, pass } = ctx;
     if (launched === undefined) return next;
     if (launched.lastKnownState !== undefined) machine.status.lastKnownState = launched.lastKnownState;
-    if (nodes === undefined) machine.status.addresses = addressesOf(machine.status.addresses ?? [], launched);
+    if (nodes === undefined || launched.addresses.some(isExternal)) {
+      machine.status.addresses = addressesOf(machine.status.addresses ?? [], launched);
+    }
     if (isBeingCreated(machine)) {
       beginPhase(machine, nodes === undefined ? 'Available' : 'Pending', deps.clock.now());
       const operation =
@@ -53,6 +58,11 @@ function report(deps: Deps, { machine, pass, log, resolved }: MachineContext, la
     log.info({ providerID: launched.providerID, ms: tookMs }, isNew ? 'created a VM' : 'adopted a VM');
     if (isNew) deps.metrics.created(machine, resolved?.machineClass, tookMs);
   });
+}
+
+/** One that a Node need not know: its kubelet sees the addresses of its host. */
+function isExternal({ type }: NodeAddress): boolean {
+  return type === 'ExternalIP';
 }
 
 /** Everything that the driver ever told, and the Node's name; each once, in a fixed order. */

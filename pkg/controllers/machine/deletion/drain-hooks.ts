@@ -2,7 +2,7 @@ import { DRAIN_SINCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts
 import { toTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import { deletionStageOf, describeStage } from '../../machines/deletion-stage.ts';
-import { describeHooks, drainHooksOf, saysHooks } from '../../machines/drain-hooks.ts';
+import { describeHooks, hooksOf, saysHooks } from '../../machines/hooks.ts';
 import { setOperation } from '../../machines/status.ts';
 import type { MachineStep } from '../context.ts';
 import type { Drains } from '../drain/session.ts';
@@ -32,7 +32,7 @@ export const drainHooks = (deps: Deps): MachineStep => ({
       setOperation(machine, { type: 'Delete', state: 'Processing', description }, clock.now());
     };
 
-    const hooks = drainHooksOf(machine, 'deletion');
+    const hooks = hooksOf(machine, 'deletion');
     if (hooks.length > 0) {
       const text = describeHooks(hooks);
       drains.end(ctx);

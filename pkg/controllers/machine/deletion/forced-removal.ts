@@ -124,8 +124,8 @@ function whatFollows(node: string, leftVMs: LeftVMs): string {
   switch (leftVMs) {
     case 'deleted':
       return (
-        `${node === '' ? 'It is deleted' : `It and Node ${node} are deleted`} when the provider answers again and lists it. ` +
-        'Ports, disks and addresses without a VM are in no list: delete those of this machine yourself.'
+        `${node === '' ? 'It is deleted' : `It and Node ${node} are deleted`} when the provider answers again, ` +
+        'with all else that was made for the machine.'
       );
     case 'reported':
       return `Nothing deletes it, because --machine-safety-orphan-vms-dry-run is set: delete it${andNode(node)} yourself.`;

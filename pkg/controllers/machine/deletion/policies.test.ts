@@ -249,8 +249,8 @@ describe('policy forced', () => {
     {
       leftVMs: 'deleted',
       says:
-        'It and Node m-1 are deleted when the provider answers again and lists it. ' +
-        'Ports, disks and addresses without a VM are in no list: delete those of this machine yourself.',
+        'It and Node m-1 are deleted when the provider answers again, ' +
+        'with all else that was made for the machine.',
     },
     {
       leftVMs: 'reported',

@@ -2,6 +2,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { MINUTE_MS, type Clock } from '../../../clock/clock.ts';
 import type { DrainRequest } from '../../../drain/drain.ts';
+import type { DrainRules } from '../../machines/drain-rules.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { drainTimeoutMsOf, maxEvictRetriesOf, type MachineSettings } from '../../machines/settings.ts';
 import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
@@ -74,12 +75,12 @@ export function describeForce(reason: ForceReason, { forcedBy = '' }: Pick<Drain
 
 /** What the drain engine is asked for. */
 export function requestOf(
-  deps: DeadlineDeps & { readonly resolveClass: ResolveClass },
+  deps: DeadlineDeps & { readonly resolveClass: ResolveClass; readonly rules?: Pick<DrainRules, 'of'> | undefined },
   ctx: MachineContext,
   plan: DrainPlan,
   force: ForceReason | undefined,
 ): DrainRequest {
-  const { settings, clock } = deps;
+  const { settings, clock, rules } = deps;
   const { machine } = ctx;
   const { nodes, node, barrier, nodeCondition } = plan;
   return {
@@ -88,6 +89,10 @@ export function requestOf(
     nodeUID: node.metadata.uid,
     barrier,
     ...(nodeCondition !== undefined && { nodeCondition }),
+    ...(rules !== undefined && {
+      rules: (signal: AbortSignal) =>
+        rules.of({ labels: machine.metadata.labels, clusterLabels: undefined }, nodes.target, signal),
+    }),
     force: force !== undefined,
     deadlineMs: force === undefined ? endOf(deps, ctx, plan) : clock.now() + FORCED_MS,
     maxEvictRetries: force === undefined ? retriesOf(plan, machine, settings) : 1,

@@ -23,6 +23,8 @@ const REASONS: Record<BlockedPod['reason'], Wording> = {
   'volume-detach': { say: (volumes) => `volume ${volumes} is still attached here`, isBlock: false },
   'volume-reattach': { say: (volumes) => `volume ${volumes} is not attached elsewhere yet`, isBlock: false },
   turn: { say: () => 'waits for its turn: pods with volumes are evicted one by one', isBlock: false },
+  completion: { say: () => 'is not evicted: it is waited for until it completes', isBlock: false },
+  order: { say: () => 'waits for pods that go first', isBlock: false },
   ending: { say: (until) => `terminating, has until ${until}`, isBlock: false },
 };
 
@@ -71,7 +73,7 @@ function mostImportant(blocked: readonly BlockedPod[]): BlockedPod[] {
  */
 export function reasonOf({ blocked }: DrainProgress): string {
   const reasons = blocked.flatMap(({ reason, detail }) => {
-    if (reason === 'ending' || reason === 'turn') return [];
+    if (reason === 'ending' || reason === 'turn' || reason === 'order') return [];
     return reason.endsWith('disruption-budget') ? [`${reason} ${detail}`] : [reason];
   });
   return [...new Set(reasons)].toSorted().join(', ');

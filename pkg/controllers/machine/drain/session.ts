@@ -6,6 +6,7 @@ import { GateClosedError } from '../../../gate/gate.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import type { ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext } from '../context.ts';
+import type { DrainRules } from '../../machines/drain-rules.ts';
 import type { News } from '../news.ts';
 import { forceReasonOf, type ForceDeps } from './force.ts';
 import { deadlineOf, describeForce, forceAtOf, requestOf, type DrainPlan } from './plan.ts';
@@ -52,6 +53,7 @@ export interface DrainsDeps extends ForceDeps {
   readonly activities: MachineActivities;
   /** Empties a Node. */
   readonly drain: Drain;
+  readonly rules?: Pick<DrainRules, 'of'> | undefined;
   readonly resolveClass: ResolveClass;
   readonly news: News;
   readonly metrics: Pick<MachineMetrics, 'drained'>;

@@ -8,6 +8,7 @@ import { MAINTENANCE, maintenanceOf } from '../../machines/maintenance.ts';
 import { DELETION_PREPARED } from '../../machines/prepared-deletion.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { isBeingCreated, isHeld } from '../../machines/status.ts';
+import { VM_STATE } from '../../machines/vm-states.ts';
 import { CREATE_FAILED } from '../../machines/status-texts.ts';
 import { INVALID_ANNOTATION } from '../../replicas/invalid-annotations.ts';
 import { explain } from './explain.ts';
@@ -18,9 +19,10 @@ const RECORD_REFUSED = 'RecordRefused';
 
 /** Types of `status.machineConditions`. `Drained` exists only while the machine is deleted, `NodeSyncRefused` and `RecordRefused`
  * only while something is refused, `InvalidAnnotation` while one means nothing, `DeletionPrepared` while a deletion is prepared or that is
- * undone, `Maintenance` from the first request on. */
+ * undone, `Maintenance` from the first request on, `VMState` once a list has told it. */
 export type MachineConditionType =
   | 'VMCreated'
+  | typeof VM_STATE
   | 'NodeJoined'
   | 'Healthy'
   | 'Drained'
@@ -31,7 +33,11 @@ export type MachineConditionType =
   | typeof DELETION_PREPARED;
 
 /** Those that are told by steps of their own. */
-const TOLD_BY_STEPS: ReadonlySet<string> = new Set<MachineConditionType>([INVALID_ANNOTATION, DELETION_PREPARED]);
+const TOLD_BY_STEPS: ReadonlySet<string> = new Set<MachineConditionType>([
+  INVALID_ANNOTATION,
+  DELETION_PREPARED,
+  VM_STATE,
+]);
 
 /**
  * The machine's explanation as conditions, for `kubectl describe` and `kubectl wait`. Display only: nothing is decided from them,

@@ -5,7 +5,7 @@ import { controllerOf, isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { policyInForce, policySettingOf } from '../../machines/deletion-policy.ts';
 import { deletionStageOf, textOfStage, type DeletionStage } from '../../machines/deletion-stage.ts';
-import { describeHooks, drainHooksOf } from '../../machines/drain-hooks.ts';
+import { describeHooks, hooksOf } from '../../machines/hooks.ts';
 import { holdOf, type Hold, type HoldKind } from '../../machines/replacement-hold.ts';
 import { describeConditions } from '../../machines/node-health.ts';
 import { CREATE_FAILED } from '../../machines/status-texts.ts';
@@ -265,8 +265,10 @@ function explainDeletion(machine: Machine): Explanation {
       'The Node is drained.',
     );
   }
-  const hooks = stage === 'vm-status' || stage === 'drain' ? drainHooksOf(machine, 'deletion') : [];
-  if (hooks.length > 0) return explainHooks(hooks);
+  const drainHooks = stage === 'vm-status' || stage === 'drain' ? hooksOf(machine, 'deletion') : [];
+  if (drainHooks.length > 0) return explainHooks(drainHooks, 'The Node is drained.');
+  const hooks = stage === 'delete-vm' ? hooksOf(machine, 'termination') : [];
+  if (hooks.length > 0) return explainHooks(hooks, 'The VM is deleted.');
   const { reason, failed, what } = STAGES[stage];
   const after = underPolicy(machine, stage) ?? STAGES[stage].after;
   const text = textOfStage(descriptionOf(machine));
@@ -292,14 +294,9 @@ function underPolicy(machine: Machine, stage: DeletionStage): string | undefined
     : undefined;
 }
 
-function explainHooks(hooks: readonly string[]): Explanation {
+function explainHooks(hooks: readonly string[], nextStep: string): Explanation {
   const whose = 'each to be removed by whoever has set it';
-  return explanation(
-    'WaitingForHooks',
-    describeHooks(hooks),
-    `annotations ${hooks.join(', ')}: ${whose}`,
-    'The Node is drained.',
-  );
+  return explanation('WaitingForHooks', describeHooks(hooks), `annotations ${hooks.join(', ')}: ${whose}`, nextStep);
 }
 
 function explainKeptByOthers(finalizers: readonly string[]): Explanation {

@@ -1,7 +1,7 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { drainHooksOf } from '../../machines/drain-hooks.ts';
+import { hooksOf } from '../../machines/hooks.ts';
 import { END, maintenanceOf, type MaintenanceReason } from '../../machines/maintenance.ts';
 import type { Explanation } from './explanation.ts';
 
@@ -29,7 +29,7 @@ export function withMaintenance(machine: Machine, explanation: Explanation): Exp
 function waitingFor(machine: Machine, reason: MaintenanceReason): string {
   switch (reason) {
     case 'WaitingForHooks':
-      return `annotations ${drainHooksOf(machine, 'maintenance').join(', ')}: each to be removed by whoever has set it`;
+      return `annotations ${hooksOf(machine, 'maintenance').join(', ')}: each to be removed by whoever has set it`;
     case 'Draining':
       return 'the pods to leave';
     case 'DrainFailed':

@@ -1,7 +1,7 @@
 import { PREPARE_DELETION_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { policySettingOf } from '../../machines/deletion-policy.ts';
-import { drainHooksOf } from '../../machines/drain-hooks.ts';
+import { hooksOf } from '../../machines/hooks.ts';
 import { frontEndField } from '../../machines/front-end-field.ts';
 import { isPreparationAsked, preparationShownBy } from '../../machines/prepared-deletion.ts';
 import type { Explanation } from './explanation.ts';
@@ -24,7 +24,7 @@ export function explainPreparation(machine: Machine): Explanation | undefined {
       return {
         reason: 'PreparingDeletion',
         message,
-        waitingFor: drainHooksOf(machine, 'deletion').length > 0 ? 'hooks to be removed' : 'the pods to leave',
+        waitingFor: hooksOf(machine, 'deletion').length > 0 ? 'hooks to be removed' : 'the pods to leave',
         nextStep: `The Machine is deleted. ${howToAbort(machine)}`,
       };
     case 'completed':

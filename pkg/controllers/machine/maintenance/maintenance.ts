@@ -7,7 +7,7 @@ import type { Lister } from '../../../cache/lister.ts';
 import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import { problemWith } from '../../machines/annotation-rule.ts';
-import { describeHooks, drainHooksOf } from '../../machines/drain-hooks.ts';
+import { describeHooks, hooksOf } from '../../machines/hooks.ts';
 import {
   asksMaintenance,
   END,
@@ -133,7 +133,7 @@ async function empty(deps: Deps, ctx: MachineContext, found: Maintained): Promis
   const { machine, pass } = ctx;
   const { nodes, node } = found;
   delete machine.metadata.annotations?.[MAINTENANCE_NODE_ANNOTATION];
-  const hooks = drainHooksOf(machine, 'maintenance');
+  const hooks = hooksOf(machine, 'maintenance');
   if (hooks.length > 0) {
     deps.drains.end(ctx, 'maintenance');
     const text = describeHooks(hooks);

@@ -11,7 +11,7 @@ import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts'
 import { ApiError, isConflict } from '../../../kube/errors.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { askedPolicy, skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.ts';
-import { describeHooks, drainHooksOf } from '../../machines/drain-hooks.ts';
+import { describeHooks, hooksOf } from '../../machines/hooks.ts';
 import { asksMaintenance } from '../../machines/maintenance.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { deploymentOf, type Owners } from '../../machines/owners.ts';
@@ -78,7 +78,7 @@ async function prepare(deps: Own, ctx: MachineContext): Promise<StepResult> {
     return next;
   }
   const node = nodes === undefined ? undefined : await nodeOf(deps.machines, ctx, nodes);
-  const hooks = drainHooksOf(machine, 'deletion');
+  const hooks = hooksOf(machine, 'deletion');
   const facts = { isAsked, hasBegun, policy, hooks: hooks.length, hasNode: node !== undefined };
   switch (planPreparation(facts)) {
     case 'nothing':

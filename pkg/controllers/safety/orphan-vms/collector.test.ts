@@ -6,6 +6,7 @@ import { ActivityRegistry } from '../../../activity/registry.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
+import { TurnGivenUpError } from '../../../driver/turn-given-up.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { orphanVMMetrics } from './metrics.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
@@ -97,6 +98,12 @@ test.each([
     options: { failure: new DriverError('Internal', 'no') },
     calls: ['delete'],
     told: ['OrphanVMDeletionFailed'],
+  },
+  {
+    title: 'whose turn was given up is told of by the next process',
+    options: { failure: new TurnGivenUpError('the process is stopping') },
+    calls: ['delete'],
+    told: [],
   },
 ])('a VM without a Machine $title', async ({ options, calls, told }) => {
   expect(await collect(options)).toEqual({ calls, told });

@@ -4,6 +4,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
+import { TurnGivenUpError } from '../../../driver/turn-given-up.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import type { Logger } from '../../../log/logger.ts';
@@ -105,8 +106,9 @@ export class Collector {
 
   #failed({ vm, access: { machineClass } }: Collection, err: unknown): void {
     const { recorder, metrics, log } = this.#deps;
-    const wasGivenUp = err instanceof GateClosedError || DriverError.hasCode(err, 'Canceled');
-    if (wasGivenUp) return log.debug({ ...fieldsOf(vm, machineClass), err }, 'stopped deleting an orphan VM for now');
+    const wasNotSent = err instanceof GateClosedError || err instanceof TurnGivenUpError;
+    if (wasNotSent || DriverError.hasCode(err, 'Canceled'))
+      return log.debug({ ...fieldsOf(vm, machineClass), err }, 'stopped deleting an orphan VM for now');
     metrics.orphanVMs.inc({ result: 'failed' });
     recorder.event(failedToDeleteOrphan(machineClass, vm, err));
     log.warn({ ...fieldsOf(vm, machineClass), err }, 'could not delete an orphan VM');

@@ -21,6 +21,7 @@ import { orphanVMMetrics } from './metrics.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { RemovedMachines } from '../removed-machines.ts';
 import { GoneMachines, type GoneMachine } from '../gone-machines.ts';
+import { VMStates } from '../../machines/vm-states.ts';
 import { OwnerlessVMs } from '../ownerless-vms.ts';
 import { noteOfForcedRemoval } from '../../vms/forced-removals.ts';
 import { OrphanBrake } from './brake.ts';
@@ -28,6 +29,7 @@ import { Collector } from './collector.ts';
 import { OrphanVMsController } from './controller.ts';
 import { Evidence } from './evidence.ts';
 import { ForgottenMachines } from './forgotten.ts';
+import { LeftBehind } from './left-behind.ts';
 import { LeftNodes } from './left-nodes.ts';
 import { dropSettledNotes } from './settled-notes.ts';
 
@@ -40,6 +42,8 @@ const VM: ListedMachine = { providerID: 'sim:///m-1', machineName: 'm-1', machin
 class Provider extends FakeDriver {
   listed: readonly ListedMachine[] | Error = [VM];
   readonly deleted: MachineRequest['machine'][] = [];
+  /** What deletions fail with. */
+  failure: Error | undefined;
   lists = 0;
   override methods = new Set(['ListMachines'] as const);
 
@@ -53,6 +57,7 @@ class Provider extends FakeDriver {
 
   override delete({ machine: stub }: MachineRequest): Promise<{ lastKnownState: string | undefined }> {
     this.deleted.push(stub);
+    if (this.failure !== undefined) return Promise.reject(this.failure);
     return Promise.resolve({ lastKnownState: undefined });
   }
 }
@@ -63,10 +68,15 @@ class World {
   readonly provider = new Provider();
   readonly removed = new RemovedMachines();
   readonly ownerless = new OwnerlessVMs();
+  readonly vmStates = new VMStates();
   readonly gone = new GoneMachines();
   readonly forgotten: ForgottenMachines;
   machines: Machine[] | Error = [];
   isOwned = false;
+  /** Whether the caches show a Machine of a name that a note has. */
+  isTaken = false;
+  /** Whether a live read shows one. */
+  isNameTaken = false;
   namesake: Machine | undefined;
   readonly oneClass = machineClass();
   readonly classes: MachineClass[] = [this.oneClass];
@@ -110,6 +120,15 @@ class World {
       collected: () => undefined,
     });
     const left = { gone: this.gone, machines: this.owners, targets: [{ nodes: this.nodes }], log };
+    const leftBehind = new LeftBehind('orphan-vms', {
+      activities,
+      recorder,
+      log: silentLogger,
+      isDryRun,
+      isTaken: () => this.isTaken,
+      isNameTaken: () => Promise.resolve(this.isNameTaken),
+      collected: () => undefined,
+    });
     this.#controller = new OrphanVMsController({
       drivers: { resolve: () => provider, all: () => [provider] },
       secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
@@ -132,8 +151,10 @@ class World {
       missingVMs: new Evidence(GRACE_MS),
       orphans: new Evidence(GRACE_MS),
       leftNodes: new LeftNodes({ ...left, graceMs: GRACE_MS, isDryRun }),
-      dropSettledNotes: (seen) => dropSettledNotes({ ...left, writer: this.client }, seen, signal),
+      leftBehind,
+      dropSettledNotes: (seen) => dropSettledNotes({ ...left, leftBehind, writer: this.client }, seen, signal),
       ownerless,
+      vmStates: this.vmStates,
       gone: this.gone,
       removed,
       trust: {
@@ -191,6 +212,21 @@ test('a VM that no Machine has is deleted by its provider id alone, with the sec
   expect(world.provider.deleted).toEqual([
     { metadata: { name: 'm-1', namespace: 'default' }, spec: { providerID: 'sim:///m-1' } },
   ]);
+});
+
+test('the states of VMs that a look has shown are known until one does not show them', async () => {
+  const world = new World();
+  world.provider.listed = [{ ...VM, state: 'SHUTOFF' }];
+  await world.look();
+  expect(world.vmStates.get(VM.providerID)).toBe('SHUTOFF');
+
+  world.provider.listed = FAILURE;
+  await world.look();
+  expect(world.vmStates.get(VM.providerID)).toBe('SHUTOFF');
+  world.provider.listed = [];
+  await world.look();
+
+  expect(world.vmStates.get(VM.providerID)).toBeUndefined();
 });
 
 test('a look counts as one only when all classes could be listed', async () => {
@@ -543,7 +579,6 @@ describe('the Node of a Machine that was let go by force', () => {
     test.each<{ what: string; change: (world: World) => void }>([
       { what: 'there', change: ({ nodes }) => nodes.put(nodeOf(VM.providerID, 'Unknown')) },
       { what: 'ready', change: ({ nodes }) => nodes.put(nodeOf(VM.providerID, 'True')) },
-      { what: 'gone, but no Machine needs the class', change: (world) => void (world.machines = []) },
     ])('stays while the Node is $what', async ({ change }) => {
       const world = new World();
       inUse(world);
@@ -552,6 +587,79 @@ describe('the Node of a Machine that was let go by force', () => {
       await looks(world);
 
       expect(world.client.writes).toEqual([]);
+    });
+
+    test('goes with ports and disks that no list shows: the driver deletes by name and UID once more', async () => {
+      const world = new World();
+      noted(world);
+      world.provider.listed = FAILURE;
+      await world.look();
+      expect(world.provider.deleted).toEqual([]);
+
+      await looks(world);
+
+      const { uid } = machine().metadata;
+      expect(world.provider.deleted).toEqual([
+        { metadata: { name: 'm-1', namespace: 'default', uid }, spec: { providerID: VM.providerID } },
+      ]);
+      expect(world.client.writes).not.toEqual([]);
+    });
+
+    test('goes although nobody ever knew the VM, once the driver says that there is none and none is listed', async () => {
+      const world = new World();
+      const former = machine((m) => delete m.spec.providerID);
+      Object.assign(world.oneClass.metadata, { annotations: noteOfForcedRemoval(former) });
+      world.provider.failure = new DriverError('NotFound', 'nothing');
+      await world.look();
+      await world.look();
+      expect(world.client.writes).toEqual([]);
+
+      await looks(world);
+
+      expect(world.provider.deleted[0]).toMatchObject({ metadata: { uid: former.metadata.uid }, spec: {} });
+      expect(world.client.writes).not.toEqual([]);
+    });
+
+    test('stays while the driver cannot delete what is left, which is told and tried again', async () => {
+      const world = new World();
+      inUse(world);
+      world.provider.failure = FAILURE;
+
+      await looks(world);
+      expect(world.client.writes).toEqual([]);
+      expect(world.messages).toContainEqual(
+        expect.stringMatching(/^Could not delete what is left of Machine m-1, which was let go by force: .*no answer/),
+      );
+      world.provider.failure = undefined;
+      await looks(world);
+
+      expect(world.messages).toContain('Deleted what was left of Machine m-1, which was let go by force.');
+      expect(world.client.writes).not.toEqual([]);
+    });
+
+    test.each<{ what: string; isDryRun?: boolean; change: (world: World) => void }>([
+      { what: 'the caches show a Machine of its name', change: (world) => void (world.isTaken = true) },
+      {
+        what: 'the API server shows a Machine of its name that the caches do not show yet',
+        change: (world) => void (world.isNameTaken = true),
+      },
+      {
+        what: 'there is a Machine of its name',
+        change: (world) => void (world.machines = [machine((m) => void (m.spec.providerID = 'sim:///other'))]),
+      },
+      {
+        what: 'another Machine has its VM',
+        change: (world) => void (world.machines = [machine((m) => void (m.metadata.name = 'm-2'))]),
+      },
+      { what: 'nothing is to be removed', isDryRun: true, change: () => undefined },
+    ])('has nothing deleted by name while $what', async ({ change, isDryRun = false }) => {
+      const world = new World(isDryRun);
+      noted(world);
+      change(world);
+
+      await looks(world);
+
+      expect(world.provider.deleted).toEqual([]);
     });
 
     test('stays until the VM is not listed any more, although it was deleted', async () => {

@@ -17,8 +17,10 @@ import type { Collection, Collector } from './collector.ts';
 import { mismatchedIDs } from './events.ts';
 import type { Evidence, Look } from './evidence.ts';
 import type { OrphanVMMetrics } from './metrics.ts';
+import type { LeftBehind } from './left-behind.ts';
 import type { LeftNodes } from './left-nodes.ts';
 import type { ForgottenMachines } from './forgotten.ts';
+import type { VMStates } from '../../machines/vm-states.ts';
 import { identify, ownershipOf } from '../../vms/ownership.ts';
 import { type ClassAccess, type Survey, survey, type SurveyDeps } from './survey.ts';
 import type { VanishedVMs } from './vanished-vms.ts';
@@ -37,9 +39,11 @@ export interface OrphanVMsDeps extends SurveyDeps {
   readonly missingVMs: Evidence;
   readonly orphans: Evidence;
   readonly leftNodes: Pick<LeftNodes, 'examine' | 'dropBefore' | 'size'>;
+  readonly leftBehind: Pick<LeftBehind, 'clean' | 'settle' | 'size'>;
   /** Takes notes away that have served. */
   readonly dropSettledNotes: (survey: Survey, signal: AbortSignal) => Promise<void>;
   readonly ownerless: OwnerlessVMs;
+  readonly vmStates: Pick<VMStates, 'saw'>;
   readonly gone: GoneMachines;
   readonly removed: RemovedMachines;
   readonly trust: Trust;
@@ -82,8 +86,9 @@ export class OrphanVMsController {
 
   /** Takes ended deletions, and looks when it is time. Throws ApiError. */
   async reconcile(signal: AbortSignal): Promise<StepResult> {
-    const { collector, trust, clusters, orphans, missingVMs, leftNodes, clock } = this.#deps;
+    const { collector, trust, clusters, orphans, missingVMs, leftNodes, leftBehind, clock } = this.#deps;
     const running = collector.settle();
+    leftBehind.settle();
     const nowMs = clock.monotonicMs();
     const trustedMs = trust.trustedForMs(clusters);
     for (const evidence of [orphans, missingVMs, leftNodes]) evidence.dropBefore(nowMs - trustedMs);
@@ -98,7 +103,7 @@ export class OrphanVMsController {
   /** One look; resolves with the time until the next one. */
   async #look(nowMs: number, signal: AbortSignal): Promise<number> {
     const { classes, vanished, removed, forgotten, clock, periodMs, graceMs, metrics } = this.#deps;
-    const { orphans, missingVMs, leftNodes } = this.#deps;
+    const { orphans, missingVMs, leftNodes, leftBehind } = this.#deps;
     // Before the first request: who vanishes or gets a VM from now on is judged by the next look.
     const missed = removed.drainMissed();
     const departed = [...missed, ...removed.deleting()];
@@ -118,6 +123,10 @@ export class OrphanVMsController {
     this.#reportFailures(seen);
     this.#reportForeign(seen);
     forgotten.exist(seen.machines);
+    this.#deps.vmStates.saw(
+      seen.lists.flatMap((list) => list.vms),
+      seen.failures.length === 0,
+    );
 
     const vms = unite(seen);
     const sight = { atMs: nowMs, wallMs: clock.now(), vms: vms.size, machines: seen.machines.length };
@@ -127,10 +136,12 @@ export class OrphanVMsController {
     this.#judgeVMs(seen, vms, [...departed, ...seen.machines], sight, unseen);
     await this.#judgeMachines(seen, new Set(vms.keys()), settled, sight, unseen, signal);
     leftNodes.examine(seen, sight, unseen);
+    leftBehind.clean(seen);
     await this.#deps.dropSettledNotes(seen, signal);
     if (unseen.size === 0) metrics.lastLook.set(clock.now() / 1_000);
 
-    if (orphans.size + missingVMs.size + leftNodes.size + departed.length > 0) return Math.min(graceMs, periodMs);
+    const awaited = orphans.size + missingVMs.size + leftNodes.size + leftBehind.size + departed.length;
+    if (awaited > 0) return Math.min(graceMs, periodMs);
     return unseen.size > 0 ? Math.min(FAILED_RETRY_MS, periodMs) : periodMs;
   }
 

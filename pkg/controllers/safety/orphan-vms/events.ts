@@ -44,6 +44,19 @@ export function failedToDeleteOrphan(object: MachineClass, vm: OwnerlessVM, err:
   return { object, type: 'Warning', reason: 'OrphanVMDeletionFailed', message };
 }
 
+/** All that a Machine had which was let go by force is gone. */
+export function cleanedUp(object: MachineClass, machine: string): OrphanEvent {
+  const message = `Deleted what was left of Machine ${machine}, which was let go by force.`;
+  return { object, type: 'Normal', reason: 'OrphanVMDeleted', message };
+}
+
+/** It could not be deleted; it is tried again. */
+export function failedToCleanUp(object: MachineClass, machine: string, err: unknown): OrphanEvent {
+  const why = err instanceof Error ? err.message : String(err);
+  const message = `Could not delete what is left of Machine ${machine}, which was let go by force: ${why}`;
+  return { object, type: 'Warning', reason: 'OrphanVMDeletionFailed', message };
+}
+
 const RELEASE_PROBLEMS: Readonly<Record<Exclude<Release, 'given'>, string>> = {
   none: '',
   malformed: 'The present value of the annotation is not an RFC 3339 time. ',

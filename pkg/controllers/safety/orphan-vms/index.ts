@@ -3,6 +3,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { eventsAbout } from '../../../events/event-sink.ts';
 import { CONTROL } from '../../../gate/gate.ts';
+import { ignoreNotFound } from '../../../kube/errors.ts';
 import { machineClasses, machines as machineResource } from '../../../kube/resource.ts';
 import { MACHINE_LEASE } from '../../../leader/names.ts';
 import { orphanVMMetrics } from './metrics.ts';
@@ -12,6 +13,7 @@ import type { SecretContents } from '../../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../../machines/events.ts';
 import type { ReplacementBudget } from '../../machines/replacement-budget.ts';
 import type { ReplacementPace } from '../../machines/pace.ts';
+import type { VMStates } from '../../machines/vm-states.ts';
 import { identify, ownershipOf } from '../../vms/ownership.ts';
 import type { RemovedMachines } from '../removed-machines.ts';
 import type { GoneMachines } from '../gone-machines.ts';
@@ -21,6 +23,7 @@ import { Collector } from './collector.ts';
 import { OrphanVMsController } from './controller.ts';
 import { Evidence } from './evidence.ts';
 import { ForgottenMachines } from './forgotten.ts';
+import { LeftBehind } from './left-behind.ts';
 import { LeftNodes } from './left-nodes.ts';
 import { dropSettledNotes } from './settled-notes.ts';
 import { VanishedVMs } from './vanished-vms.ts';
@@ -34,6 +37,7 @@ export interface OrphanVMsShare {
   readonly removed: RemovedMachines;
   readonly gone: GoneMachines;
   readonly ownerless: OwnerlessVMs;
+  readonly vmStates: VMStates;
 }
 
 const NAME = 'safety.orphan-vms';
@@ -46,7 +50,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
   const { clock, registry, config, reader } = operator;
   const { machines, classes } = operator.caches;
   const { gate: trust, writer, targets, drivers } = operator.under(MACHINE_LEASE);
-  const { secrets, gone, ownerless, removed } = share;
+  const { secrets, gone, ownerless, removed, vmStates } = share;
   const { orphanVMsGraceMs: graceMs, orphanVMsPeriodMs: periodMs, orphanVMsDryRun: isDryRun } = config.safety;
   const log = operator.log.child({ controller: NAME });
   const metrics = orphanVMMetrics(registry, () => ownerless.list().length);
@@ -76,6 +80,22 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
       gone.addLate({ name: machineName, nodeName: machineName, providerID });
     },
   });
+  const leftBehind = new LeftBehind(ORPHAN_VMS_KEY, {
+    ...told,
+    activities,
+    isTaken: ({ machine, providerID }) =>
+      machines.byIndex('name', machine).length > 0 ||
+      (providerID !== undefined && machines.byIndex('providerID', providerID).length > 0),
+    isNameTaken: async (name, signal) => {
+      const place = { namespace: config.clusters.namespace, name };
+      const live = await reader.get(machineResource, place, { signal, metadataOnly: true }).catch(ignoreNotFound);
+      return live !== undefined;
+    },
+    collected(machine) {
+      ownerless.remove(machine.providerID);
+      gone.addLate(machine);
+    },
+  });
   const forgotten = new ForgottenMachines({ classes, recorder, log });
   operator.onSetBack(() => forgotten.add(removed.missed));
   const missingVMs = new Evidence(graceMs);
@@ -100,8 +120,10 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     missingVMs,
     orphans: new Evidence(graceMs),
     leftNodes: new LeftNodes({ ...left, graceMs, isDryRun }),
-    dropSettledNotes: (seen, signal) => dropSettledNotes({ ...left, writer }, seen, signal),
+    leftBehind,
+    dropSettledNotes: (seen, signal) => dropSettledNotes({ ...left, leftBehind, writer }, seen, signal),
     ownerless,
+    vmStates,
     gone,
     removed,
     clusters: [CONTROL, ...targets.all().map(({ cluster }) => cluster)],

@@ -389,6 +389,8 @@ export interface ListedMachine {
    * never touched; with LIST_SCOPE_CLUSTER neither is one that carries none.
    */
   machineNamespace: string;
+  /** State of the VM in the provider's own words, such as ACTIVE or SHUTOFF. Shown to users, nothing is decided by it; empty: not told. */
+  state: string;
 }
 
 /** Asks for the provider's names of volumes. */
@@ -2393,7 +2395,7 @@ export const ListMachinesResponse: MessageFns<ListMachinesResponse> = {
 };
 
 function createBaseListedMachine(): ListedMachine {
-  return { providerId: "", machineName: "", machineUid: "", machineNamespace: "" };
+  return { providerId: "", machineName: "", machineUid: "", machineNamespace: "", state: "" };
 }
 
 export const ListedMachine: MessageFns<ListedMachine> = {
@@ -2409,6 +2411,9 @@ export const ListedMachine: MessageFns<ListedMachine> = {
     }
     if (message.machineNamespace !== "") {
       writer.uint32(34).string(message.machineNamespace);
+    }
+    if (message.state !== "") {
+      writer.uint32(42).string(message.state);
     }
     return writer;
   },
@@ -2458,6 +2463,14 @@ export const ListedMachine: MessageFns<ListedMachine> = {
             message.machineNamespace = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2479,6 +2492,7 @@ export const ListedMachine: MessageFns<ListedMachine> = {
     message.machineName = object.machineName ?? "";
     message.machineUid = object.machineUid ?? "";
     message.machineNamespace = object.machineNamespace ?? "";
+    message.state = object.state ?? "";
     return message;
   },
 };
@@ -2668,7 +2682,8 @@ export const DriverServiceDefinition = {
      * Finds the VM of a machine: by `machine.provider_id` if set, else by cluster, namespace, name and UID. A VM that is
      * switched off exists. One whose deletion is under way exists until the provider cannot take that back, and may be answered
      * with NotFound from then on.
-     * NotFound: there is none. Uninitialized, together with `vm`: it exists and InitializeMachine must follow.
+     * NotFound: there is none. Uninitialized, together with `vm`: it exists and InitializeMachine must follow. Uninitialized without
+     * `vm`, from a driver with `idempotent_create`: it was begun and has no id yet; CreateMachine goes on with it.
      * OutOfRange: several VMs match this machine; the manager then looks for VMs that nobody owns.
      */
     getMachineStatus: {
@@ -2750,7 +2765,8 @@ export interface DriverServiceImplementation<CallContextExt = {}> {
    * Finds the VM of a machine: by `machine.provider_id` if set, else by cluster, namespace, name and UID. A VM that is
    * switched off exists. One whose deletion is under way exists until the provider cannot take that back, and may be answered
    * with NotFound from then on.
-   * NotFound: there is none. Uninitialized, together with `vm`: it exists and InitializeMachine must follow.
+   * NotFound: there is none. Uninitialized, together with `vm`: it exists and InitializeMachine must follow. Uninitialized without
+   * `vm`, from a driver with `idempotent_create`: it was begun and has no id yet; CreateMachine goes on with it.
    * OutOfRange: several VMs match this machine; the manager then looks for VMs that nobody owns.
    */
   getMachineStatus(
@@ -2815,7 +2831,8 @@ export interface DriverServiceClient<CallOptionsExt = {}> {
    * Finds the VM of a machine: by `machine.provider_id` if set, else by cluster, namespace, name and UID. A VM that is
    * switched off exists. One whose deletion is under way exists until the provider cannot take that back, and may be answered
    * with NotFound from then on.
-   * NotFound: there is none. Uninitialized, together with `vm`: it exists and InitializeMachine must follow.
+   * NotFound: there is none. Uninitialized, together with `vm`: it exists and InitializeMachine must follow. Uninitialized without
+   * `vm`, from a driver with `idempotent_create`: it was begun and has no id yet; CreateMachine goes on with it.
    * OutOfRange: several VMs match this machine; the manager then looks for VMs that nobody owns.
    */
   getMachineStatus(

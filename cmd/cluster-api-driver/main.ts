@@ -1,0 +1,3 @@
+import { runClusterAPIDriver } from './cluster-api-driver.ts';
+
+await runClusterAPIDriver(process.argv.slice(2));

@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { Api } from '../../hack/control-plane/api.ts';
+import { COMPUTE_GROUP, IRONCORE_VERSION, STORAGE_GROUP } from '../../pkg/apis/ironcore/group.ts';
+import type { IronCoreMachine } from '../../pkg/apis/ironcore/machine.ts';
+import { readyCondition, type IronCoreMachinePool } from '../../pkg/apis/ironcore/machine-pool.ts';
+import type { List } from '../../pkg/apis/meta.ts';
+import { explainIronCoreMachine } from '../../pkg/controllers/ironcore/explain.ts';
+import { NAMESPACE } from './manifests.ts';
+
+const PAUSE_MS = 300;
+const COMPUTE = `/apis/${COMPUTE_GROUP}/${IRONCORE_VERSION}`;
+const MACHINES = `${COMPUTE}/namespaces/${NAMESPACE}/machines`;
+const VOLUMES = `/apis/${STORAGE_GROUP}/${IRONCORE_VERSION}/namespaces/${NAMESPACE}/volumes`;
+
+/** Plays the provider of Volumes: these can be attached from now on. */
+export async function provideVolumes(api: Api, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const access = { driver: 'demo', handle: name };
+    await api.send('PATCH', `${VOLUMES}/${name}/status`, { status: { state: 'Available', access } });
+  }
+}
+
+/** Looks at the pools and Machines of IronCore, and tells of each change that it sees. */
+export class IronCoreWatch {
+  readonly #api: Api;
+  readonly #tell: (name: string, what: string) => void;
+  #told = new Map<string, string>();
+
+  constructor(api: Api, tell: (name: string, what: string) => void) {
+    this.#api = api;
+    this.#tell = tell;
+  }
+
+  /** Resolves when `isDone` says so of the Machines that are there. Rejects with the signal's reason. */
+  async until(isDone: (machines: readonly IronCoreMachine[]) => boolean, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      signal.throwIfAborted();
+      // An API server that is away is asked again.
+      const machines = await this.#look().catch(() => undefined);
+      if (machines !== undefined && isDone(machines)) return;
+      await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async #look(): Promise<readonly IronCoreMachine[]> {
+    const pools = await this.#api.send<List<IronCoreMachinePool>>('GET', `${COMPUTE}/machinepools`);
+    const machines = await this.#api.send<List<IronCoreMachine>>('GET', MACHINES);
+    const lines = new Map([
+      ...pools.items.map((pool) => [`pool ${pool.metadata.name}`, poolLine(pool)] as const),
+      ...machines.items.map((machine) => [machine.metadata.name, machineLine(machine, pools.items)] as const),
+    ]);
+    for (const name of this.#told.keys()) if (!lines.has(name)) this.#tell(name, 'Gone');
+    for (const [name, line] of lines) if (this.#told.get(name) !== line) this.#tell(name, line);
+    this.#told = lines;
+    return machines.items;
+  }
+}
+
+/** Whether exactly `wanted` Machines exist, and all are Running with all that they want attached. */
+export function areRunning(machines: readonly IronCoreMachine[], wanted: number): boolean {
+  return (
+    machines.length === wanted &&
+    machines.every(
+      ({ status }) => status?.state === 'Running' && status.conditions?.every((one) => one.status === 'True'),
+    )
+  );
+}
+
+function poolLine(pool: IronCoreMachinePool): string {
+  const { reason = '', message = '' } = readyCondition(pool) ?? {};
+  return `${(pool.status?.state ?? 'New').padEnd(16)} ${[reason, message].filter((part) => part !== '').join(': ')}`;
+}
+
+/** The sentence must not change by itself as time passes, so it is explained as of no particular moment. */
+function machineLine(machine: IronCoreMachine, pools: readonly IronCoreMachinePool[]): string {
+  const pool = pools.find(({ metadata }) => metadata.name === machine.spec.machinePoolRef?.name);
+  const { reason, message } = explainIronCoreMachine(machine, pool ?? 'unknown', 0);
+  const attached = (machine.status?.volumes ?? []).filter(({ state }) => state === 'Attached').map(({ name }) => name);
+  return `${reason.padEnd(16)} ${message}${attached.length === 0 ? '' : ` Attached: ${attached.join(', ')}.`}`;
+}

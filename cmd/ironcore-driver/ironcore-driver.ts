@@ -1,0 +1,30 @@
+import type { Command } from 'commander';
+
+import { IronCoreDriver } from '../../pkg/drivers/ironcore/driver.ts';
+import { commandOf, serveDriver, type DriverProgram } from '../../pkg/drivers/serve-driver.ts';
+
+interface Options {
+  readonly csiDriverName: string;
+}
+
+const DESCRIPTION = `A driver whose machines are Machines of IronCore, for the classes of Gardener's provider.
+
+Clusters and credentials come with the Secrets of the MachineClasses.`;
+
+const PROGRAM: DriverProgram<Options> = {
+  name: 'ironcore-driver',
+  description: DESCRIPTION,
+  flags: (command) =>
+    command.option('--csi-driver-name <name>', 'CSI driver whose volumes the machines have', 'csi.ironcore.dev'),
+  open: ({ options: { csiDriverName }, clock, log }) => new IronCoreDriver({ clock, log, csiDriverName }),
+};
+
+/** Runs the driver for IronCore until SIGTERM. */
+export async function runIronCoreDriver(argv: readonly string[]): Promise<void> {
+  await serveDriver(PROGRAM, argv);
+}
+
+/** The command with its flags. */
+export function ironCoreDriverCommand(): Command {
+  return commandOf(PROGRAM);
+}

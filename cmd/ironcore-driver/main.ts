@@ -1,0 +1,3 @@
+import { runIronCoreDriver } from './ironcore-driver.ts';
+
+await runIronCoreDriver(process.argv.slice(2));

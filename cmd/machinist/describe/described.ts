@@ -1,0 +1,70 @@
+import type { Event } from '../../../pkg/apis/wire.ts';
+
+/** One condition. Times are RFC 3339, absent where nobody recorded them. */
+export interface DescribedCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly since?: string;
+}
+
+/** One Event about an object. */
+export interface DescribedEvent {
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly from: string;
+  readonly count: number;
+  readonly first?: string;
+  readonly last?: string;
+}
+
+/** A condition as it is described. */
+export function conditionOf(condition: {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string;
+}): DescribedCondition {
+  const { type, status, reason, message, lastTransitionTime } = condition;
+  return {
+    type,
+    status,
+    ...given('reason', reason),
+    ...given('message', message),
+    ...given('since', lastTransitionTime),
+  };
+}
+
+/** The Events about an object as they are described, the oldest first. */
+export function eventsOf(events: readonly Event[]): readonly DescribedEvent[] {
+  return events.map(eventOf).toSorted((a, b) => ((a.last ?? '') < (b.last ?? '') ? -1 : 1));
+}
+
+function eventOf({
+  type,
+  reason,
+  message,
+  source,
+  count,
+  firstTimestamp,
+  lastTimestamp,
+  eventTime,
+}: Event): DescribedEvent {
+  return {
+    type: type ?? '',
+    reason: reason ?? '',
+    message: (message ?? '').trim(),
+    from: source?.component ?? '',
+    count: count ?? 1,
+    ...given('first', firstTimestamp ?? eventTime),
+    ...given('last', lastTimestamp ?? eventTime ?? firstTimestamp),
+  };
+}
+
+/** A member that is there only if it has a value. */
+export function given<K extends string>(member: K, value: string | undefined | null): Partial<Record<K, string>> {
+  return value === undefined || value === null || value === '' ? {} : ({ [member]: value } as Record<K, string>);
+}

@@ -1,0 +1,149 @@
+import type { AttachmentStatus, IronCoreMachine } from '../../../pkg/apis/ironcore/machine.ts';
+import type { Event } from '../../../pkg/apis/wire.ts';
+import { toTimestamp } from '../../../pkg/clock/clock.ts';
+import { explainIronCoreMachine, type KnownPool } from '../../../pkg/controllers/ironcore/explain.ts';
+import type { Reader } from '../../../pkg/kube/client.ts';
+import { ApiError, isNotFound } from '../../../pkg/kube/errors.ts';
+import { ironCoreMachinePools, ironCoreMachines } from '../../../pkg/kube/resource.ts';
+import type { DescribeOptions } from './command.ts';
+import { conditionOf, eventsOf, given, type DescribedCondition, type DescribedEvent } from './described.ts';
+import { ageOf, conditionLines, eventLines, fieldLines, tableLines } from './layout.ts';
+import { printDescription } from './print-description.ts';
+
+/** A volume or a network interface of a Machine of IronCore. */
+export interface DescribedAttachment {
+  readonly name: string;
+  /** Empty where nobody has reported one. */
+  readonly state: string;
+  readonly handle?: string;
+  readonly since?: string;
+}
+
+/** What `machinist describe ironcore-machine` tells; printed as it is with `-o json`. */
+export interface IronCoreDescription {
+  readonly name: string;
+  readonly namespace: string;
+  readonly state: string;
+  readonly power: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly waitingFor?: string;
+  readonly since?: string;
+  readonly nextStep: string;
+  readonly deletionTimestamp?: string;
+  readonly machineClass: string;
+  readonly pool?: string;
+  readonly machineID?: string;
+  readonly volumes: readonly DescribedAttachment[];
+  readonly networkInterfaces: readonly DescribedAttachment[];
+  readonly conditions: readonly DescribedCondition[];
+  /** Oldest first. */
+  readonly events: readonly DescribedEvent[];
+}
+
+/** Prints what is known of a Machine of IronCore. Resolves with the exit code. */
+export async function describeIronCoreMachine(name: string, options: DescribeOptions): Promise<number> {
+  return await printDescription(
+    {
+      resource: ironCoreMachines,
+      describe: async (reader, machine, told, nowMs) => {
+        const pool = await poolOf(reader, machine);
+        return ironCoreDescription(machine, pool, told, nowMs());
+      },
+      render: renderIronCore,
+    },
+    name,
+    options,
+  );
+}
+
+/** Who may not read pools is told of the Machine all the same. */
+async function poolOf(reader: Reader, { spec }: IronCoreMachine): Promise<KnownPool> {
+  const name = spec.machinePoolRef?.name ?? '';
+  if (name === '') return 'unknown';
+  try {
+    return await reader.get(ironCoreMachinePools, { name });
+  } catch (err) {
+    if (isNotFound(err)) return 'missing';
+    if (err instanceof ApiError && err.code !== 0) return 'unknown';
+    throw err;
+  }
+}
+
+/** Describes a Machine of IronCore with its pool and its Events, as they were read at `nowMs`. */
+export function ironCoreDescription(
+  machine: IronCoreMachine,
+  pool: KnownPool,
+  events: readonly Event[],
+  nowMs: number,
+): IronCoreDescription {
+  const { metadata, spec, status = {} } = machine;
+  const { reason, message, waitingFor, nextStep, sinceMs } = explainIronCoreMachine(machine, pool, nowMs);
+  return {
+    name: metadata.name,
+    namespace: metadata.namespace ?? '',
+    state: status.state ?? '',
+    power: spec.power ?? 'On',
+    reason,
+    message,
+    ...given('waitingFor', waitingFor),
+    ...given('since', sinceMs === undefined ? undefined : toTimestamp(nowMs - sinceMs)),
+    nextStep,
+    ...given('deletionTimestamp', metadata.deletionTimestamp),
+    machineClass: spec.machineClassRef.name,
+    ...given('pool', spec.machinePoolRef?.name),
+    ...given('machineID', status.machineID),
+    volumes: attachments(spec.volumes, status.volumes),
+    networkInterfaces: attachments(spec.networkInterfaces, status.networkInterfaces),
+    conditions: (status.conditions ?? []).map(conditionOf),
+    events: eventsOf(events),
+  };
+}
+
+/** Those that are wanted, and those that are still there. */
+function attachments(
+  wanted: readonly { readonly name: string }[] = [],
+  reported: readonly AttachmentStatus[] = [],
+): readonly DescribedAttachment[] {
+  const names = new Set([...wanted, ...reported].map(({ name }) => name));
+  return [...names].map((name) => {
+    const { state = '', handle, lastStateTransitionTime } = reported.find((one) => one.name === name) ?? {};
+    return { name, state, ...given('handle', handle), ...given('since', lastStateTransitionTime) };
+  });
+}
+
+/** A description as text, in the layout of `kubectl describe`. Ages count to `nowMs`. */
+export function renderIronCore(description: IronCoreDescription, nowMs: number): string {
+  const { since, state } = description;
+  return [
+    ...fieldLines([
+      ['Name', description.name],
+      ['Namespace', description.namespace],
+      ['Class', description.machineClass],
+      ['Pool', description.pool ?? '<none>'],
+      ['Machine ID', description.machineID],
+      ['Power', description.power],
+      ['State', state === '' ? '<none>' : state],
+      ['Reason', description.reason],
+      ['Message', description.message],
+      ['Waiting For', description.waitingFor ?? '<nothing>'],
+      ['Since', since === undefined ? undefined : `${since} (${ageOf(since, nowMs)})`],
+      ['Next', description.nextStep],
+      ['Deletion', description.deletionTimestamp],
+    ]),
+    ...attachmentLines('Volumes', description.volumes, nowMs),
+    ...attachmentLines('Network Interfaces', description.networkInterfaces, nowMs),
+    ...conditionLines('Conditions', description.conditions, nowMs),
+    ...eventLines(description.events, nowMs),
+  ].join('\n');
+}
+
+function attachmentLines(title: string, all: readonly DescribedAttachment[], nowMs: number): readonly string[] {
+  const rows = all.map(({ name, state, since, handle = '' }) => [
+    name,
+    state === '' ? '<none>' : state,
+    ageOf(since, nowMs),
+    handle,
+  ]);
+  return tableLines(title, ['Name', 'State', 'Age', 'Handle'], rows);
+}

@@ -1,0 +1,65 @@
+import { fromTimestamp } from '../../../pkg/clock/clock.ts';
+import type { DescribedCondition, DescribedEvent } from './described.ts';
+import { humanDuration } from './human-duration.ts';
+
+/** Labels and values, as lines; those without a value are left out. */
+export function fieldLines(rows: readonly (readonly [label: string, value: string | undefined])[]): readonly string[] {
+  const shown = rows.filter(([, value]) => value !== undefined);
+  const width = Math.max(...shown.map(([label]) => label.length)) + 3;
+  return shown.map(([label, value]) => `${`${label}:`.padEnd(width)}${value ?? ''}`);
+}
+
+/** Conditions as a table. Ages count to `nowMs`. */
+export function conditionLines(
+  title: string,
+  conditions: readonly DescribedCondition[],
+  nowMs: number,
+): readonly string[] {
+  const header = ['Type', 'Status', 'Age', 'Reason', 'Message'];
+  return tableLines(
+    title,
+    header,
+    conditions.map((one) => conditionRow(one, nowMs)),
+  );
+}
+
+/** Events as a table. Ages count to `nowMs`. */
+export function eventLines(events: readonly DescribedEvent[], nowMs: number): readonly string[] {
+  const header = ['Type', 'Reason', 'Age', 'From', 'Message'];
+  return tableLines(
+    'Events',
+    header,
+    events.map((event) => eventRow(event, nowMs)),
+  );
+}
+
+/** How long ago a time was. */
+export function ageOf(timestamp: string | undefined, nowMs: number): string {
+  const sinceMs = fromTimestamp(timestamp);
+  return sinceMs === undefined ? '<unknown>' : humanDuration(Math.max(0, nowMs - sinceMs));
+}
+
+/** A table below its title. */
+export function tableLines(
+  title: string,
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+): readonly string[] {
+  const wide = `${title}:`;
+  if (rows.length === 0) return [`${wide}  <none>`];
+  const rules = header.map((cell) => '-'.repeat(cell.length));
+  const table = [header, rules, ...rows];
+  const widths = header.map((_cell, i) => Math.max(...table.map((row) => row[i]?.length ?? 0)));
+  const line = (row: readonly string[]): string =>
+    `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')}`.trimEnd();
+  return [wide, ...table.map(line)];
+}
+
+function conditionRow({ type, status, since, reason = '', message = '' }: DescribedCondition, nowMs: number): string[] {
+  return [type, status, ageOf(since, nowMs), reason, message];
+}
+
+function eventRow({ type, reason, first, last, from, message, count }: DescribedEvent, nowMs: number): string[] {
+  const age = count > 1 ? `${ageOf(last, nowMs)} (x${count} over ${ageOf(first, nowMs)})` : ageOf(last, nowMs);
+  return [type, reason, age, from, message];
+}

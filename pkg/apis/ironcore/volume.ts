@@ -1,0 +1,25 @@
+import type { KubeObject } from '../meta.ts';
+import type { OwnedReference, Reference } from './reference.ts';
+
+/** A volume of IronCore, as far as it is read or written here. */
+export interface IronCoreVolume extends KubeObject {
+  spec?: {
+    /** The Machine that uses it. */
+    readonly claimRef?: OwnedReference;
+    readonly encryption?: { readonly secretRef?: Reference };
+    readonly resources?: Readonly<Record<string, string | number>>;
+  };
+  status?: {
+    readonly state?: string;
+    readonly access?: VolumeAccess;
+    readonly resources?: Readonly<Record<string, string | number>>;
+  };
+}
+
+/** How a machine gets at a volume. */
+export interface VolumeAccess {
+  readonly driver?: string;
+  readonly handle?: string;
+  readonly volumeAttributes?: Readonly<Record<string, string>>;
+  readonly secretRef?: Reference;
+}

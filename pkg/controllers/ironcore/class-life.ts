@@ -1,0 +1,77 @@
+import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
+import { MACHINE_CLASS_FINALIZER, type IronCoreMachineClass } from '../../apis/ironcore/machine-class.ts';
+import { isBeingDeleted, keyOf, refOf } from '../../apis/meta.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { ObjectEvents } from '../../events/event-sink.ts';
+import type { Reader, Writer } from '../../kube/client.ts';
+import { ignoreNotFound } from '../../kube/errors.ts';
+import { mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { ironCoreMachineClasses, ironCoreMachines } from '../../kube/resource.ts';
+import { stop, waitFor, type StepResult } from '../../reconcile/result.ts';
+
+/** What classes are kept with. */
+export interface ClassLifeDeps {
+  readonly classes: Lister<IronCoreMachineClass>;
+  /** Of all namespaces; index: `class`. */
+  readonly machines: Lister<IronCoreMachine>;
+  readonly reader: Pick<Reader, 'list'>;
+  readonly writer: Pick<Writer, 'patch'>;
+  readonly recorder: ObjectEvents<IronCoreMachineClass>;
+}
+
+const MOST_NAMED = 5;
+
+/** Keeps a class until the last Machine of it is gone. */
+export class ClassLife {
+  readonly #deps: ClassLifeDeps;
+  /** Classes whose deletion was said to wait. */
+  readonly #told = new Set<string>();
+
+  constructor(deps: ClassLifeDeps) {
+    this.#deps = deps;
+  }
+
+  /** One pass over one class. What it throws is retried with back-off. */
+  async reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
+    const { classes, machines, reader } = this.#deps;
+    const found = classes.get(name);
+    if (found === undefined) return stop;
+    const { finalizers = [], uid } = found.metadata;
+    const isHeld = finalizers.includes(MACHINE_CLASS_FINALIZER);
+    if (!isBeingDeleted(found)) {
+      if (!isHeld) await this.#write(found, [...finalizers, MACHINE_CLASS_FINALIZER], signal);
+      return stop;
+    }
+    if (!isHeld) return stop;
+    const users = machines.byIndex('class', name);
+    if (users.length > 0) return this.#waits(found, users);
+    // The cache may not have heard of the newest.
+    const { items } = await reader.list(ironCoreMachines, { signal });
+    const live = items.filter(({ spec }) => spec.machineClassRef.name === name);
+    if (live.length > 0) return this.#waits(found, live);
+    await this.#write(
+      found,
+      finalizers.filter((one) => one !== MACHINE_CLASS_FINALIZER),
+      signal,
+    );
+    this.#told.delete(uid);
+    return stop;
+  }
+
+  /** The end of each of them starts another pass. */
+  #waits(found: IronCoreMachineClass, users: readonly IronCoreMachine[]): StepResult {
+    const { uid } = found.metadata;
+    const names = users.map(keyOf).toSorted((a, b) => a.localeCompare(b));
+    const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
+    const message = `Its deletion waits for Machines: ${names.slice(0, MOST_NAMED).join(', ')}${more}`;
+    if (!this.#told.has(uid)) this.#deps.recorder.event({ object: found, type: 'Warning', reason: 'InUse', message });
+    this.#told.add(uid);
+    return waitFor(message);
+  }
+
+  async #write(found: IronCoreMachineClass, finalizers: string[], signal: AbortSignal): Promise<void> {
+    const patch = mergePatchIfUnchanged(found, { metadata: { finalizers } });
+    const { writer } = this.#deps;
+    await writer.patch('change', ironCoreMachineClasses, refOf(found), patch, { signal }).catch(ignoreNotFound);
+  }
+}

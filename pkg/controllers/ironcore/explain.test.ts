@@ -1,0 +1,179 @@
+import { expect, test } from '@jest/globals';
+
+import type { IronCoreMachine, IronCoreMachineSpec, IronCoreMachineStatus } from '../../apis/ironcore/machine.ts';
+import type { IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
+import type { Condition } from '../../apis/ironcore/reference.ts';
+import { explainIronCoreMachine, type KnownPool } from './explain.ts';
+
+const NOW = Date.parse('2026-01-01T00:10:00Z');
+const EARLIER = '2026-01-01T00:09:00Z';
+const METADATA = { name: 'm', uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:08:00Z' };
+const PLACED = { machinePoolRef: { name: 'p' } };
+
+function condition(type: string, status: Condition['status'], reason: string, message = ''): Condition {
+  return { type, status, reason, message, lastTransitionTime: EARLIER };
+}
+
+function poolWith(...conditions: readonly Condition[]): IronCoreMachinePool {
+  return { metadata: { ...METADATA, name: 'p' }, status: { conditions } };
+}
+
+const READY = poolWith(condition('Ready', 'True', 'HeartbeatReceived'));
+const RUNNING = condition('Ready', 'True', 'Running');
+
+interface Row {
+  readonly what: string;
+  readonly spec?: Partial<IronCoreMachineSpec>;
+  readonly status?: IronCoreMachineStatus;
+  readonly pool?: KnownPool;
+  readonly metadata?: Partial<IronCoreMachine['metadata']>;
+  readonly reason: string;
+  readonly message: string;
+  readonly waitingFor: string | undefined;
+  readonly sinceMs: number;
+}
+
+test.each<Row>([
+  {
+    what: 'that no scheduler has seen',
+    reason: 'NotLookedAt',
+    message: 'Machine has no pool, and no scheduler has said why.',
+    waitingFor: 'a scheduler',
+    sinceMs: 120_000,
+  },
+  {
+    what: 'that no pool takes',
+    status: { conditions: [condition('Scheduled', 'False', 'OutOfCapacity', '3 not ready, 1 full')] },
+    reason: 'OutOfCapacity',
+    message: 'Machine has no pool: 3 not ready, 1 full.',
+    waitingFor: 'a pool that is ready, suits it and has a place',
+    sinceMs: 60_000,
+  },
+  {
+    what: 'of which its pool has said nothing',
+    spec: PLACED,
+    reason: 'Placed',
+    message: 'Machine is in pool p. No state is known yet.',
+    waitingFor: 'the pool to report it',
+    sinceMs: 120_000,
+  },
+  {
+    what: 'whose pool is not there',
+    spec: PLACED,
+    pool: 'missing',
+    status: { state: 'Running', conditions: [RUNNING] },
+    reason: 'PoolMissing',
+    message: 'There is no MachinePool p. Its state is Running.',
+    waitingFor: 'MachinePool p',
+    sinceMs: NaN,
+  },
+  {
+    what: 'whose pool is silent',
+    spec: PLACED,
+    pool: poolWith(condition('Ready', 'Unknown', 'MachinePoolStatusUnknown', 'no Lease')),
+    status: { state: 'Running', conditions: [RUNNING] },
+    reason: 'PoolNotReady',
+    message: 'MachinePool p is not ready (MachinePoolStatusUnknown: no Lease). Its state is Running.',
+    waitingFor: 'MachinePool p to be ready',
+    sinceMs: 60_000,
+  },
+  {
+    what: 'whose pool nobody has called ready',
+    spec: PLACED,
+    pool: poolWith(),
+    reason: 'PoolNotReady',
+    message: 'MachinePool p is not ready (nobody has said that it is ready). No state is known yet.',
+    waitingFor: 'MachinePool p to be ready',
+    sinceMs: NaN,
+  },
+  {
+    what: 'that waits for a volume',
+    spec: PLACED,
+    status: {
+      state: 'Pending',
+      conditions: [
+        condition('Ready', 'False', 'VolumeNotReady', 'Volume v does not exist'),
+        condition('VolumesReady', 'False', 'VolumeNotReady', 'Volume v does not exist'),
+      ],
+    },
+    reason: 'VolumeNotReady',
+    message: 'Volume v does not exist. Its state is Pending.',
+    waitingFor: 'condition VolumesReady',
+    sinceMs: 60_000,
+  },
+  {
+    what: 'that waits for a volume and for something else',
+    spec: PLACED,
+    status: {
+      state: 'Pending',
+      conditions: [
+        condition('Ready', 'False', 'IgnitionNotReady', 'Secret s does not exist; Volume v does not exist'),
+        condition('VolumesReady', 'False', 'VolumeNotReady', 'Volume v does not exist'),
+      ],
+    },
+    reason: 'IgnitionNotReady',
+    message: 'Secret s does not exist; Volume v does not exist. Its state is Pending.',
+    waitingFor: 'condition Ready',
+    sinceMs: 60_000,
+  },
+  {
+    what: 'that runs',
+    spec: PLACED,
+    status: { state: 'Running', conditions: [condition('Scheduled', 'True', 'Placed'), RUNNING] },
+    reason: 'Running',
+    message: 'Machine is Running in pool p.',
+    waitingFor: undefined,
+    sinceMs: 60_000,
+  },
+  {
+    what: 'that runs and should not',
+    spec: { ...PLACED, power: 'Off' },
+    status: { state: 'Running', conditions: [RUNNING] },
+    reason: 'Running',
+    message: 'Machine is in pool p. Its state is Running.',
+    waitingFor: 'the pool to report it',
+    sinceMs: 120_000,
+  },
+  {
+    what: 'that is switched off, as it should be',
+    spec: { ...PLACED, power: 'Off' },
+    status: { state: 'Shutdown' },
+    reason: 'Shutdown',
+    message: 'Machine is Shutdown in pool p.',
+    waitingFor: undefined,
+    sinceMs: NaN,
+  },
+  {
+    what: 'that is being deleted',
+    spec: PLACED,
+    status: { state: 'Terminating' },
+    metadata: { deletionTimestamp: EARLIER, finalizers: ['a/b', 'c/d'] },
+    reason: 'Deleting',
+    message: 'Machine is being deleted. Its state is Terminating.',
+    waitingFor: 'finalizers a/b, c/d',
+    sinceMs: 60_000,
+  },
+  {
+    what: 'that is being deleted while its pool is silent',
+    spec: PLACED,
+    status: { state: 'Running' },
+    pool: poolWith(condition('Ready', 'False', 'RuntimeUnreachable', 'connection refused')),
+    metadata: { deletionTimestamp: EARLIER, finalizers: ['a/b'] },
+    reason: 'Deleting',
+    message:
+      'Machine is being deleted. MachinePool p is not ready (RuntimeUnreachable: connection refused). Its state is Running.',
+    waitingFor: 'finalizers a/b',
+    sinceMs: 60_000,
+  },
+])('a Machine of IronCore $what is explained', ({ what: _what, spec, status, pool = READY, metadata, ...expected }) => {
+  const machine: IronCoreMachine = {
+    metadata: { ...METADATA, ...metadata },
+    spec: { machineClassRef: { name: 'c' }, ...spec },
+    ...(status && { status }),
+  };
+
+  const { reason, message, waitingFor, sinceMs = NaN, nextStep } = explainIronCoreMachine(machine, pool, NOW);
+
+  expect({ reason, message, waitingFor, sinceMs }).toEqual(expected);
+  expect(nextStep).toMatch(/[.]$/);
+});

@@ -1,0 +1,145 @@
+import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
+import { readyCondition, type IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
+import type { Condition } from '../../apis/ironcore/reference.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
+import { scheduledCondition } from './scheduled-condition.ts';
+
+/** Where a Machine of IronCore stands. */
+export interface IronCoreExplanation {
+  /** One word. */
+  readonly reason: string;
+  readonly message: string;
+  /** Undefined: nothing. */
+  readonly waitingFor: string | undefined;
+  readonly nextStep: string;
+  /** For how long, if anybody recorded it. */
+  readonly sinceMs: number | undefined;
+}
+
+/** What is known of the pool that a Machine has: it, that there is none of its name, or nothing. */
+export type KnownPool = IronCoreMachinePool | 'missing' | 'unknown';
+
+const NOTHING = 'Nothing.';
+
+/** Explains a Machine of IronCore as it was read at `nowMs` (ms since the epoch), with the pool that it has. */
+export function explainIronCoreMachine(machine: IronCoreMachine, pool: KnownPool, nowMs: number): IronCoreExplanation {
+  const { told, since } = stand(machine, pool);
+  const sinceMs = fromTimestamp(since);
+  return { ...told, sinceMs: sinceMs === undefined ? undefined : Math.max(0, nowMs - sinceMs) };
+}
+
+interface Stand {
+  readonly told: Omit<IronCoreExplanation, 'sinceMs'>;
+  readonly since: string | undefined;
+}
+
+function stand(machine: IronCoreMachine, pool: KnownPool): Stand {
+  const { spec, status, metadata } = machine;
+  const name = spec.machinePoolRef?.name ?? '';
+  const lost = name === '' ? undefined : poolTrouble(name, pool);
+  if (isBeingDeleted(machine)) return { told: deleting(machine, lost), since: metadata.deletionTimestamp };
+  const scheduled = scheduledCondition(machine);
+  if (name === '')
+    return { told: unplaced(scheduled), since: scheduled?.lastTransitionTime ?? metadata.creationTimestamp };
+  const waits = (status?.conditions ?? []).filter((one) => one.status !== 'True' && one !== scheduled);
+  const first = mostTelling(waits);
+  const { state = '' } = status ?? {};
+  const asWanted = state === (spec.power === 'Off' ? 'Shutdown' : 'Running');
+  if (lost !== undefined)
+    return { told: { ...lost, message: `${lost.message} ${shownState(state)}` }, since: sinceOf(pool) };
+  if (asWanted && first === undefined) {
+    const message = `Machine is ${state} in pool ${name}.`;
+    return { told: { reason: state, message, waitingFor: undefined, nextStep: NOTHING }, since: readySince(machine) };
+  }
+  if (first === undefined) return { told: starting(name, state), since: metadata.creationTimestamp };
+  return { told: waiting(first, state), since: first.lastTransitionTime };
+}
+
+/** What the others wait for is part of what Ready says: one of them, unless Ready says more. */
+function mostTelling(waits: readonly Condition[]): Condition | undefined {
+  const ready = waits.find(({ type }) => type === 'Ready');
+  const other = waits.find(({ type }) => type !== 'Ready');
+  if (other === undefined || ready === undefined) return other ?? ready;
+  const saysMore = other.message !== '' && ready.message !== other.message && ready.message.includes(other.message);
+  return saysMore ? ready : other;
+}
+
+function deleting({ metadata, status }: IronCoreMachine, lost: Stand['told'] | undefined): Stand['told'] {
+  const held = (metadata.finalizers ?? []).join(', ');
+  const state = shownState(status?.state ?? '');
+  return {
+    reason: 'Deleting',
+    message: ['Machine is being deleted.', ...(lost === undefined ? [] : [lost.message]), state].join(' '),
+    waitingFor: held === '' ? undefined : `finalizers ${held}`,
+    nextStep: held === '' ? 'It goes.' : 'It goes when the pool has removed the machine and let go of it.',
+  };
+}
+
+function unplaced(scheduled: Condition | undefined): Stand['told'] {
+  if (scheduled === undefined) {
+    return {
+      reason: 'NotLookedAt',
+      message: 'Machine has no pool, and no scheduler has said why.',
+      waitingFor: 'a scheduler',
+      nextStep: 'See that one runs: machinist run --controllers=*,ironcore, or that of IronCore.',
+    };
+  }
+  return {
+    reason: scheduled.reason,
+    message: `Machine has no pool: ${scheduled.message}.`,
+    waitingFor: 'a pool that is ready, suits it and has a place',
+    nextStep: 'It is placed as soon as there is one; pools are looked at again each minute.',
+  };
+}
+
+function poolTrouble(name: string, pool: KnownPool): Stand['told'] | undefined {
+  if (pool === 'unknown') return undefined;
+  if (pool === 'missing') {
+    return {
+      reason: 'PoolMissing',
+      message: `There is no MachinePool ${name}.`,
+      waitingFor: `MachinePool ${name}`,
+      nextStep: 'Create the pool, or delete the Machine: the pool of a Machine does not change.',
+    };
+  }
+  const ready = readyCondition(pool);
+  if (ready?.status === 'True') return undefined;
+  const why = ready === undefined ? 'nobody has said that it is ready' : `${ready.reason}: ${ready.message}`;
+  return {
+    reason: 'PoolNotReady',
+    message: `MachinePool ${name} is not ready (${why}).`,
+    waitingFor: `MachinePool ${name} to be ready`,
+    nextStep: 'The Machine stays as it is until its pool answers again.',
+  };
+}
+
+function starting(pool: string, state: string): Stand['told'] {
+  return {
+    reason: state === '' ? 'Placed' : state,
+    message: `Machine is in pool ${pool}. ${shownState(state)}`,
+    waitingFor: 'the pool to report it',
+    nextStep: 'The pool makes it, and reports its state.',
+  };
+}
+
+function waiting({ type, reason, message }: Condition, state: string): Stand['told'] {
+  return {
+    reason,
+    message: `${message === '' ? `Condition ${type} is not True` : message.replace(/\.$/, '')}. ${shownState(state)}`,
+    waitingFor: `condition ${type}`,
+    nextStep: 'It goes on as soon as that is put right.',
+  };
+}
+
+function shownState(state: string): string {
+  return state === '' ? 'No state is known yet.' : `Its state is ${state}.`;
+}
+
+function readySince({ status }: IronCoreMachine): string | undefined {
+  return status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime;
+}
+
+function sinceOf(pool: KnownPool): string | undefined {
+  return typeof pool === 'string' ? undefined : readyCondition(pool)?.lastTransitionTime;
+}

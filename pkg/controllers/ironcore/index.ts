@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+
+import { eventsAbout } from '../../events/event-sink.ts';
+import { CONTROL } from '../../gate/gate.ts';
+import { ironCoreMachineClasses, ironCoreMachines } from '../../kube/resource.ts';
+import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
+import type { Operator } from '../../operator/operator.ts';
+import type { Controller } from '../../reconcile/controller.ts';
+import { ClassLife } from './class-life.ts';
+import { Eviction } from './eviction.ts';
+import { lifecycleObjectOf } from './lifecycle-keys.ts';
+import { IronCoreMachineController } from './machine/machine-controller.ts';
+import { Relist } from './machine/relist.ts';
+import { queuedObject, queueKeyOf, wakeMachines } from './machine/wake.ts';
+import { PoolController } from './pool-controller.ts';
+import { PoolHealth } from './pool-health.ts';
+import { PoolLeases } from './pool-lease.ts';
+import { Scheduler } from './scheduler.ts';
+import { wakeLifecycle } from './wake-lifecycle.ts';
+
+/** Writes at once, so that one that hangs holds up no other. Decisions are made one after the other all the same. */
+const WRITES_AT_ONCE = 10;
+
+/** Places Machines of IronCore. */
+export function ironCoreScheduler(operator: Operator): Controller {
+  const { caches, clock } = operator;
+  const scheduler = new Scheduler({
+    machines: caches.ironCoreMachines,
+    pools: caches.ironCorePools,
+    writer: operator.under(IRONCORE_SCHEDULER_LEASE).writer,
+    recorder: eventsAbout(ironCoreMachines, operator.recorder(IRONCORE_SCHEDULER_LEASE)),
+    clock,
+  });
+  return {
+    name: 'ironcore.scheduler',
+    queue: 'ironcorescheduler',
+    lease: IRONCORE_SCHEDULER_LEASE,
+    concurrency: WRITES_AT_ONCE,
+    reconcile: (key, signal) => scheduler.reconcile(key, signal),
+    needsTarget: () => false,
+    watches: [(queue) => scheduler.watch(queue)],
+  };
+}
+
+/** Who tells of what becomes of Machines and classes. */
+const LIFECYCLE_EVENTS = 'ironcore-lifecycle';
+const LIFECYCLE_PASSES = 10;
+
+/** Looks after pools and classes of IronCore, and drives Machines out of pools. */
+export function ironCoreLifecycle(operator: Operator): Controller {
+  const { caches, clock, reader } = operator;
+  const { ironCoreMachines: machines, ironCorePools: pools, ironCoreClasses: classes, poolLeases } = caches;
+  const { writer } = operator.under(IRONCORE_SCHEDULER_LEASE);
+  const recorder = operator.recorder(LIFECYCLE_EVENTS);
+  const health = new PoolHealth({ pools, poolLeases, reader, writer, clock });
+  const ofMachines = eventsAbout(ironCoreMachines, recorder);
+  const eviction = new Eviction({ machines, pools, reader, writer, recorder: ofMachines });
+  const ofClasses = eventsAbout(ironCoreMachineClasses, recorder);
+  const life = new ClassLife({ classes, machines, reader, writer, recorder: ofClasses });
+  const reconcilers = { pool: health, machine: eviction, class: life };
+  operator.onOutage(({ cluster, isOver }) => {
+    if (cluster === CONTROL && isOver) health.forgive();
+  });
+  return {
+    name: 'ironcore.lifecycle',
+    queue: 'ironcorelifecycle',
+    lease: IRONCORE_SCHEDULER_LEASE,
+    concurrency: LIFECYCLE_PASSES,
+    reconcile: (queueKey, signal) => {
+      const { kind, key } = lifecycleObjectOf(queueKey);
+      return reconcilers[kind].reconcile(key, signal);
+    },
+    needsTarget: () => false,
+    watches: [(queue) => wakeLifecycle({ machines, pools, classes, poolLeases }, queue)],
+  };
+}
+
+/** Serves pools of IronCore, each by the runtime that `--ironcore-pool` names. */
+export function ironCorePools(operator: Operator): Controller {
+  const { caches, clock, reader } = operator;
+  const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
+  const pools = new PoolController({
+    runtimes,
+    pools: caches.ironCorePools,
+    classes: caches.ironCoreClasses,
+    machines: caches.ironCoreMachines,
+    leases: new PoolLeases({ reader, writer, clock, identity: randomUUID() }),
+    writer,
+    clock,
+  });
+  return {
+    name: 'ironcore.pools',
+    queue: 'ironcorepools',
+    lease: IRONCORE_POOLS_LEASE,
+    // A runtime that hangs holds up no other pool.
+    concurrency: Math.max(1, runtimes.size),
+    reconcile: (name, signal) => pools.reconcile(name, signal),
+    needsTarget: () => false,
+    watches: [(queue) => pools.watch(queue)],
+  };
+}
+
+/** Who tells of what becomes of Machines at their runtimes. */
+const MACHINE_EVENTS = 'ironcore-machines';
+/** For each pool: a pass waits for the answers of its runtime. */
+const MACHINE_PASSES = 20;
+
+/** Makes Machines of IronCore real at the runtimes of the pools that are served. */
+export function ironCoreMachinesOf(operator: Operator): Controller {
+  const { caches, clock, log, reader } = operator;
+  const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
+  const shared = {
+    machines: caches.ironCoreMachines,
+    pools: caches.ironCorePools,
+    classes: caches.ironCoreClasses,
+    volumes: caches.ironCoreVolumes,
+    networkInterfaces: caches.ironCoreNetworkInterfaces,
+    networks: caches.ironCoreNetworks,
+    recorder: eventsAbout(ironCoreMachines, operator.recorder(MACHINE_EVENTS)),
+    runtimes,
+    reader,
+    clock,
+  };
+  let wake: (queueKey: string) => void = () => undefined;
+  const hurry = (pool: string): void => wake(queueKeyOf('pool', pool));
+  const machines = new IronCoreMachineController({ ...shared, writer, hurry });
+  const relist = new Relist({ ...shared, log, wake: (key) => wake(queueKeyOf('machine', key)) });
+  operator.onSetBack(() => relist.keepOwnerless());
+  const reconcilers = { machine: machines, pool: relist };
+  return {
+    name: 'ironcore.machines',
+    queue: 'ironcoremachines',
+    lease: IRONCORE_POOLS_LEASE,
+    concurrency: MACHINE_PASSES * Math.max(1, runtimes.size),
+    // A runtime that hangs holds up no other pool.
+    mostOfGroup: MACHINE_PASSES,
+    groupOf: (queueKey) => {
+      const { kind, key } = queuedObject(queueKey);
+      return kind === 'pool' ? key : (shared.machines.get(key)?.spec.machinePoolRef?.name ?? '');
+    },
+    reconcile: (queueKey, signal) => {
+      const { kind, key } = queuedObject(queueKey);
+      return reconcilers[kind].reconcile(key, signal);
+    },
+    needsTarget: () => false,
+    watches: [
+      (queue) => {
+        wake = (queueKey) => queue.add(queueKey);
+        wakeMachines({ ...shared, served: new Set(runtimes.keys()) }, queue);
+      },
+    ],
+  };
+}

@@ -1,0 +1,173 @@
+import {
+  networkInterfaceNameOf,
+  volumeNameOf,
+  type IronCoreMachine,
+  type NetworkInterfaceEntry,
+  type VolumeEntry,
+} from '../../../apis/ironcore/machine.ts';
+import type { IronCoreMachineClass } from '../../../apis/ironcore/machine-class.ts';
+import type { IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
+import type { OwnedReference } from '../../../apis/ironcore/reference.ts';
+import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
+import { COMPUTE_GROUP, IRONCORE_VERSION } from '../../../apis/ironcore/group.ts';
+import { controllerOf, isBeingDeleted, type KubeObject } from '../../../apis/meta.ts';
+import type { New } from '../../../kube/client.ts';
+import { EPHEMERAL_ANNOTATION, EPHEMERAL_MANAGER } from './keys.ts';
+
+/** What is done about the objects of one kind that a Machine uses. */
+export interface Claims<T extends KubeObject> {
+  /** Free objects that become its own. */
+  readonly claim: readonly T[];
+  /** Its own objects that it no longer uses. */
+  readonly release: readonly T[];
+  /** Objects that are missing and are made for it. */
+  readonly create: readonly New<T>[];
+  /** Objects that were made for it, and that it no longer uses. */
+  readonly delete: readonly T[];
+}
+
+/** What there is of one kind. */
+export interface Claimable<T extends KubeObject> {
+  readonly get: (name: string) => T | undefined;
+  /** Those that it has claimed, and those that were made for it. */
+  readonly own: readonly T[];
+  /** Whether the machine at the runtime has nothing any more that its Machine does not name. */
+  readonly mayLetGo: boolean;
+}
+
+/** What is done about the Volumes of a Machine. */
+export function volumeClaims(
+  machine: IronCoreMachine,
+  machineClass: IronCoreMachineClass | undefined,
+  volumes: Claimable<IronCoreVolume>,
+): Claims<IronCoreVolume> {
+  const entries = machine.spec.volumes ?? [];
+  return claims(machine, volumes, {
+    named: entries.flatMap((entry) => {
+      const name = volumeNameOf(machine, entry);
+      return name === undefined ? [] : [{ name, made: newVolume(machine, entry, name, machineClass) }];
+    }),
+    claimOf: ({ spec }) => spec?.claimRef,
+  });
+}
+
+/** The same of its NetworkInterfaces. */
+export function networkInterfaceClaims(
+  machine: IronCoreMachine,
+  networkInterfaces: Claimable<IronCoreNetworkInterface>,
+): Claims<IronCoreNetworkInterface> {
+  const entries = machine.spec.networkInterfaces ?? [];
+  return claims(machine, networkInterfaces, {
+    named: entries.map((entry) => {
+      const name = networkInterfaceNameOf(machine, entry);
+      return { name, made: newNetworkInterface(machine, entry, name) };
+    }),
+    claimOf: ({ spec }) => spec?.machineRef,
+  });
+}
+
+/** By which a Machine holds what it uses. */
+export function claimBy({ metadata }: IronCoreMachine): OwnedReference {
+  return { name: metadata.name, uid: metadata.uid };
+}
+
+interface Kind<T extends KubeObject> {
+  /** What the Machine names, with what is made where it is missing; undefined: nothing is. */
+  readonly named: readonly { readonly name: string; readonly made: New<T> | undefined }[];
+  readonly claimOf: (object: T) => OwnedReference | undefined;
+}
+
+function claims<T extends KubeObject>(
+  machine: IronCoreMachine,
+  { get, own, mayLetGo }: Claimable<T>,
+  { named, claimOf }: Kind<T>,
+): Claims<T> {
+  const { uid } = machine.metadata;
+  const names = new Set(named.map(({ name }) => name));
+  const left = mayLetGo ? own.filter(({ metadata }) => !names.has(metadata.name)) : [];
+  const isMade = (object: T): boolean =>
+    controllerOf(object)?.uid === uid && object.metadata.annotations?.[EPHEMERAL_ANNOTATION] === EPHEMERAL_MANAGER;
+  return {
+    claim: named.flatMap(({ name, made }) => {
+      const found = get(name);
+      if (found === undefined || isBeingDeleted(found) || claimOf(found) !== undefined) return [];
+      // What was not made for it is never taken for what should be.
+      return made === undefined || isMade(found) ? [found] : [];
+    }),
+    create: named.flatMap(({ name, made }) => (made === undefined || get(name) !== undefined ? [] : [made])),
+    release: left.filter((object) => !isMade(object) && claimOf(object)?.uid === uid),
+    delete: left.filter((object) => isMade(object) && !isBeingDeleted(object)),
+  };
+}
+
+const ZONE_LABELS = ['topology.ironcore.dev/region', 'topology.ironcore.dev/zone'];
+const ARCHITECTURE_LABEL = 'common.ironcore.dev/architecture';
+
+interface Template {
+  readonly metadata?: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string> };
+  readonly spec?: Readonly<Record<string, unknown>>;
+}
+
+/** Near the Machine, and of its architecture, where the template says nothing else. */
+function newVolume(
+  machine: IronCoreMachine,
+  { ephemeral }: VolumeEntry,
+  name: string,
+  machineClass: IronCoreMachineClass | undefined,
+): New<IronCoreVolume> | undefined {
+  if (ephemeral === undefined) return undefined;
+  const { spec = {}, ...template } = ephemeral.volumeTemplate as Template;
+  const selector = Object.entries(machine.spec.machinePoolSelector ?? {}).filter(([key]) => ZONE_LABELS.includes(key));
+  const near = selector.length === 0 ? {} : { volumePoolSelector: Object.fromEntries(selector) };
+  // Whatever the template says, of which only some is known here.
+  const whole = { ...near, ...withArchitecture(spec, machineClass) } as NonNullable<IronCoreVolume['spec']>;
+  return { ...madeFor(machine, name, template), spec: whole };
+}
+
+function withArchitecture(
+  spec: Readonly<Record<string, unknown>>,
+  machineClass: IronCoreMachineClass | undefined,
+): Readonly<Record<string, unknown>> {
+  const architecture = machineClass?.metadata.labels?.[ARCHITECTURE_LABEL];
+  const { dataSource } = spec as { dataSource?: { osImage?: { architecture?: string } } };
+  if (architecture === undefined || dataSource?.osImage === undefined) return spec;
+  return { ...spec, dataSource: { ...dataSource, osImage: { architecture, ...dataSource.osImage } } };
+}
+
+function newNetworkInterface(
+  machine: IronCoreMachine,
+  { ephemeral }: NetworkInterfaceEntry,
+  name: string,
+): New<IronCoreNetworkInterface> | undefined {
+  if (ephemeral === undefined) return undefined;
+  const { spec = {}, ...template } = ephemeral.networkInterfaceTemplate as Template;
+  return { ...madeFor(machine, name, template), spec: { ...spec, machineRef: claimBy(machine) } };
+}
+
+/** Goes with its Machine. */
+function madeFor(
+  machine: IronCoreMachine,
+  name: string,
+  { metadata = {} }: Template,
+): Pick<New<KubeObject>, 'metadata'> {
+  const { namespace = '', name: owner, uid } = machine.metadata;
+  const { labels, annotations } = metadata;
+  return {
+    metadata: {
+      name,
+      namespace,
+      ...(labels !== undefined && { labels }),
+      annotations: { ...annotations, [EPHEMERAL_ANNOTATION]: EPHEMERAL_MANAGER },
+      ownerReferences: [
+        {
+          apiVersion: `${COMPUTE_GROUP}/${IRONCORE_VERSION}`,
+          kind: 'Machine',
+          name: owner,
+          uid,
+          controller: true,
+          blockOwnerDeletion: true,
+        },
+      ],
+    },
+  };
+}

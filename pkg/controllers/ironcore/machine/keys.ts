@@ -1,0 +1,45 @@
+/** Finalizer of a Machine that may have a machine at a runtime. */
+export const MACHINE_FINALIZER = 'machinepoollet.ironcore.dev/machine';
+
+const PREFIX = 'machinepoollet.ironcore.dev';
+
+/** Labels by which a machine at a runtime is found again. */
+export const UID_LABEL = `${PREFIX}/machine-uid`;
+export const NAMESPACE_LABEL = `${PREFIX}/machine-namespace`;
+export const NAME_LABEL = `${PREFIX}/machine-name`;
+/** UID of the MachinePool that it was made for: what other clusters have at the runtime is none of ours. Brokers hand on labels that begin so. */
+export const POOL_LABEL = `downward-api.${PREFIX}/machinepool-uid`;
+
+/** Annotations of a machine at a runtime: generation of its Machine, its own when that was written, and its NetworkInterfaces by entry. */
+export const MACHINE_GENERATION = `${PREFIX}/machine-generation`;
+export const RUNTIME_GENERATION = `${PREFIX}/irimachine-generation`;
+export const NIC_MAPPING = `${PREFIX}/networkinterfacemapping`;
+
+/** Attributes of volumes and network interfaces at a runtime: labels of the object, as JSON. */
+export const VOLUME_LABELS_ATTRIBUTE = 'rawVolumeLabels';
+export const NIC_LABELS_ATTRIBUTE = 'rawNICLabels';
+export const NETWORK_LABELS_ATTRIBUTE = 'rawNetworkLabels';
+
+/** The labels of an object in such an attribute. */
+export function objectLabels(kind: 'volume' | 'nic' | 'network', metadata: LabelledMetadata): string {
+  const { name, namespace = '', uid } = metadata;
+  // In the order in which Go writes a map.
+  return JSON.stringify({
+    [`${PREFIX}/${kind}-name`]: name,
+    [`${PREFIX}/${kind}-namespace`]: namespace,
+    [`${PREFIX}/${kind}-uid`]: uid,
+  });
+}
+
+interface LabelledMetadata {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid: string;
+}
+
+/** Says that an object is made and removed with its Machine. */
+export const EPHEMERAL_ANNOTATION = 'common.ironcore.dev/ephemeral-managed-by';
+/** The value of that annotation. */
+export const EPHEMERAL_MANAGER = 'ephemeral-manager';
+/** Somebody else looks after the object. */
+export const MANAGED_BY_ANNOTATION = 'common.ironcore.dev/managed-by';

@@ -1,0 +1,177 @@
+import { expect, test } from '@jest/globals';
+
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { MachineStore } from '../../../ironcore-runtime/sim/store.ts';
+import { MemoryClient } from '../../../../test/memory-client.ts';
+import { MemoryInformer } from '../../../../test/memory-informer.ts';
+import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
+import type { IronCoreMachineClass } from '../../../apis/ironcore/machine-class.ts';
+import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
+import type { IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
+import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
+import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
+import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../../../indexes/machine-indexes.ts';
+import { RuntimeError } from '../../../ironcore-runtime/error.ts';
+import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
+import { Machine } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { ApiError } from '../../../kube/errors.ts';
+import { ironCoreMachines } from '../../../kube/resource.ts';
+import { MACHINE_FINALIZER } from './keys.ts';
+import { IronCoreMachineController } from './machine-controller.ts';
+
+const { signal } = new AbortController();
+const MINUTE_MS = 60_000;
+const meta = (name: string) => ({
+  name,
+  namespace: 'ns',
+  uid: `uid-${name}`,
+  resourceVersion: '1',
+  creationTimestamp: '2026-01-01T00:00:00Z',
+});
+
+function machineOf(
+  annotations: Record<string, string> = {},
+  spec: Partial<IronCoreMachine['spec']> = {},
+  metadata: object = {},
+): IronCoreMachine {
+  return {
+    metadata: { ...meta('m'), finalizers: [MACHINE_FINALIZER], annotations, ...metadata },
+    spec: { machineClassRef: { name: 'c' }, machinePoolRef: { name: 'p' }, ...spec },
+  };
+}
+
+/** A process that has just started. */
+function world(machine: IronCoreMachine) {
+  const clock = new FakeClock();
+  const store = new MachineStore();
+  store.quantities.set('c', 100n);
+  const client = new MemoryClient();
+  client.put(ironCoreMachines, machine);
+  const machines = new MemoryInformer([machine], { pool: () => ['p'] });
+  const refusals: Error[] = [];
+  const events: string[] = [];
+  const log: string[] = [];
+  const runtime = {
+    version: async () => ({ name: 'iri', version: '1' }),
+    classes: async () => [{ name: 'c', resources: {}, quantity: 100 }],
+    machines: async () => structuredClone(store.all()),
+    create: async (_of: string, wanted: Machine) => {
+      log.push(...client.writes.map(({ what }) => what));
+      const refusal = refusals.shift();
+      if (refusal !== undefined) throw refusal;
+      return store.create(Machine.fromPartial(wanted)).metadata.id;
+    },
+  } as unknown as PoolRuntime;
+  const machineClass: IronCoreMachineClass = { metadata: meta('c'), capabilities: { cpu: 1 } };
+  const pool: IronCoreMachinePool = { metadata: { ...meta('p'), namespace: '' } };
+  const controller = new IronCoreMachineController({
+    machines,
+    pools: new MemoryInformer([pool]),
+    classes: { get: () => machineClass } as unknown as MemoryInformer<IronCoreMachineClass>,
+    volumes: new MemoryInformer<IronCoreVolume>([], IRONCORE_VOLUME_INDEXES),
+    networkInterfaces: new MemoryInformer<IronCoreNetworkInterface>([], IRONCORE_NETWORK_INTERFACE_INDEXES),
+    networks: new MemoryInformer([]),
+    reader: client,
+    writer: client,
+    runtimes: new Map([['p', runtime]]),
+    recorder: { event: ({ reason, message }) => void events.push(`${reason}: ${message}`) },
+    clock,
+    hurry: () => undefined,
+  });
+  const pass = async (): Promise<void> => {
+    await controller.reconcile('ns/m', signal).catch(() => undefined);
+  };
+  return { clock, store, client, machines, pass, refusals, events, log };
+}
+
+test('that a creation is about to be sent is written before it is', async () => {
+  const { clock, client, store, pass, log } = world(machineOf());
+
+  await pass();
+
+  expect(store.made).toBe(1);
+  expect(log).toEqual(['machines/m']);
+  expect(client.writes[0]?.body).toEqual({
+    metadata: { annotations: { [CREATION_SENT_ANNOTATION]: toTimestamp(clock.now()) } },
+  });
+});
+
+test('a creation that the process before has sent is looked for for two minutes before another one is', async () => {
+  const sentAt = toTimestamp(new FakeClock().now());
+  const { clock, store, pass } = world(machineOf({ [CREATION_SENT_ANNOTATION]: sentAt }));
+
+  await pass();
+  clock.advance(2 * MINUTE_MS - 1);
+  await pass();
+  expect(store.made).toBe(0);
+
+  clock.advance(1);
+  await pass();
+  expect(store.made).toBe(1);
+});
+
+test('a note without an answer is no creation', async () => {
+  const sentAt = toTimestamp(new FakeClock().now());
+  const { client, machines, store, pass } = world(machineOf());
+  client.failures.push(new ApiError(0, 'Unreachable', 'reset'));
+
+  await pass();
+  machines.put(machineOf({ [CREATION_SENT_ANNOTATION]: sentAt }, {}, { resourceVersion: '2' }));
+  expect(store.made).toBe(0);
+  await pass();
+
+  expect(store.made).toBe(1);
+});
+
+test('of a Machine that is being deleted none is sent, although the cache does not know it yet', async () => {
+  const { client, store, pass } = world(machineOf());
+  client.put(ironCoreMachines, machineOf({}, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+
+  await pass();
+
+  expect(store.made).toBe(0);
+});
+
+test.each([
+  { what: 'was not sent', refusal: new GateClosedError('fenced', undefined, 'not now'), made: 1 },
+  { what: 'was refused', refusal: new RuntimeError('CreateMachine', 'Aborted', 'no', { isMutation: true }), made: 1 },
+  { what: 'has no answer', refusal: new RuntimeError('CreateMachine', 'Unknown', '', { isMutation: true }), made: 0 },
+])('a creation that $what: made after the next pass: $made', async ({ refusal, made }) => {
+  const { store, pass, refusals } = world(machineOf());
+  refusals.push(refusal);
+
+  await pass();
+  await pass();
+
+  expect(store.made).toBe(made);
+});
+
+test('a volume that the API server refuses to make holds up nothing else, and is told with its words', async () => {
+  const volumes = [{ name: 'data', device: 'oda', ephemeral: { volumeTemplate: {} } }];
+  const { client, pass, events } = world(machineOf({}, { volumes }));
+  client.failures.push(new ApiError(403, 'Forbidden', 'exceeded quota: volumes'));
+
+  await pass();
+
+  expect(events[0]).toBe('VolumeNotReady: Volume m-data cannot be made: exceeded quota: volumes');
+  expect(JSON.stringify(client.writes.at(-1)?.body)).toContain('Volume m-data does not exist');
+});
+
+test.each([
+  { lost: 5, made: 1 },
+  { lost: 6, made: 0 },
+])('of $lost machines that a runtime shows no more, so many are created anew: $made of 1', async ({ lost, made }) => {
+  const status = { machineID: 'iri://1' };
+  const { clock, store, machines, pass, events } = world({ ...machineOf(), status });
+  machines.put({ ...machineOf({}, {}, { ...meta('going'), deletionTimestamp: '2026-01-01T00:00:00Z' }), status });
+  for (let i = 1; i < lost; i++) machines.put({ ...machineOf({}, {}, meta(`other-${i}`)), status });
+
+  await pass();
+  clock.advance(MINUTE_MS);
+  await pass();
+
+  expect(store.made).toBe(made);
+  expect(events.some((event) => event.startsWith('MachinesLost'))).toBe(made === 0);
+});

@@ -1,0 +1,62 @@
+import type {
+  NetworkInterface,
+  Volume,
+  VolumeConnection,
+} from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+
+/** How a volume at a runtime is to the one that is wanted. `size`: nothing else is different, and it can be changed where it is. */
+export type Likeness = 'same' | 'size' | 'other';
+
+type Bytes = Readonly<Record<string, Uint8Array>>;
+
+/**
+ * Compares what a runtime shows with what is wanted. What it does not show counts as the same: to detach a disk and to attach it again
+ * because a runtime keeps its secrets to itself would do that forever.
+ */
+export function volumeLikeness(has: Volume, wanted: Volume): Likeness {
+  if (has.device !== '' && has.device !== wanted.device) return 'other';
+  if (wanted.connection === undefined || has.connection === undefined) {
+    if (wanted.connection !== has.connection) return 'other';
+    // A disk of the pool is never taken away for its size or its image, of which a runtime may show another name: what is on it would be gone.
+    return 'same';
+  }
+  const { connection: from } = has;
+  const { connection: to } = wanted;
+  if (from.driver !== to.driver || from.handle !== to.handle || !sameAccess(from, to)) return 'other';
+  return from.effectiveStorageBytes === to.effectiveStorageBytes ? 'same' : 'size';
+}
+
+/** The same of network interfaces, which cannot be changed where they are. */
+export function isSameNetworkInterface(has: NetworkInterface, wanted: NetworkInterface): boolean {
+  return (
+    has.networkId === wanted.networkId &&
+    has.ips.length === wanted.ips.length &&
+    has.ips.every((ip, at) => ip === wanted.ips[at]) &&
+    covers(has.attributes, wanted.attributes, (a, b) => a === b)
+  );
+}
+
+function sameAccess(from: VolumeConnection, to: VolumeConnection): boolean {
+  return (
+    covers(from.attributes, to.attributes, (a, b) => a === b) &&
+    sameBytes(from.secretData, to.secretData) &&
+    sameBytes(from.encryptionData, to.encryptionData)
+  );
+}
+
+function sameBytes(shown: Bytes, wanted: Bytes): boolean {
+  return covers(shown, wanted, (a, b) => Buffer.compare(a, b) === 0);
+}
+
+/** Whether all that is wanted is shown, or nothing is; a runtime may add to it. */
+function covers<T>(
+  shown: Readonly<Record<string, T>>,
+  wanted: Readonly<Record<string, T>>,
+  same: (a: T, b: T) => boolean,
+): boolean {
+  if (Object.keys(shown).length === 0) return true;
+  return Object.entries(wanted).every(([key, value]) => {
+    const has = shown[key];
+    return has !== undefined && same(has, value);
+  });
+}

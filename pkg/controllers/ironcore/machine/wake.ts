@@ -1,0 +1,81 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
+import type { IronCoreMachineClass } from '../../../apis/ironcore/machine-class.ts';
+import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
+import type { IronCoreNetwork, IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
+import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
+import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted, keyOf, type KubeObject } from '../../../apis/meta.ts';
+import type { Informer } from '../../../cache/lister.ts';
+import type { Queue } from '../../../workqueue/queue.ts';
+
+/** What the queue holds: Machines, and pools whose runtimes are looked at. */
+export type MachineQueueKind = 'machine' | 'pool';
+
+/** The key of an object in that queue. */
+export function queueKeyOf(kind: MachineQueueKind, key: string): string {
+  return `${kind} ${key}`;
+}
+
+/** The object that such a key is of. */
+export function queuedObject(queueKey: string): { readonly kind: MachineQueueKind; readonly key: string } {
+  const [kind = '', key = ''] = queueKey.split(' ');
+  return { kind: kind as MachineQueueKind, key };
+}
+
+/** What tells of changes. */
+export interface Watched {
+  /** Indexes: `pool`, `class`, `volume` and `networkInterface` (keys of what they name). */
+  readonly machines: Informer<IronCoreMachine>;
+  readonly pools: Informer<IronCoreMachinePool>;
+  readonly classes: Informer<IronCoreMachineClass>;
+  readonly volumes: Informer<IronCoreVolume>;
+  readonly networkInterfaces: Informer<IronCoreNetworkInterface>;
+  readonly networks: Informer<IronCoreNetwork>;
+  readonly served: ReadonlySet<string>;
+}
+
+/** Enqueues Machines of served pools when they change, or what they name does; and the pools themselves. */
+export function wakeMachines(watched: Watched, queue: Queue): void {
+  const { machines, pools, classes, volumes, networkInterfaces, networks, served } = watched;
+  const wake = (machine: IronCoreMachine): void => {
+    if (!served.has(machine.spec.machinePoolRef?.name ?? '')) return;
+    const priority = machines.hasSynced ? 'normal' : 'low';
+    queue.add(queueKeyOf('machine', keyOf(machine)), isBeingDeleted(machine) ? 'high' : priority);
+  };
+  const wakeNamed = (index: string) => (old: KubeObject | undefined, current: KubeObject | undefined) => {
+    const object = current ?? old;
+    if (object !== undefined) for (const machine of machines.byIndex(index, keyOf(object))) wake(machine);
+  };
+  for (const pool of served) queue.add(queueKeyOf('pool', pool));
+  machines.onChange((old, current) => {
+    const pool = old?.spec.machinePoolRef?.name ?? '';
+    // One that went without its finalizer has left its machine behind.
+    if (current === undefined && served.has(pool)) queue.add(queueKeyOf('pool', pool));
+    // Its status is mostly what was said here.
+    if (current !== undefined && !isDeepStrictEqual(partsOf(old), partsOf(current))) wake(current);
+  });
+  pools.onChange((old, current) => {
+    if (old !== undefined || current === undefined) return;
+    for (const machine of machines.byIndex('pool', current.metadata.name)) wake(machine);
+  });
+  classes.onChange(wakeNamed('class'));
+  volumes.onChange(wakeNamed('volume'));
+  networkInterfaces.onChange(wakeNamed('networkInterface'));
+  networks.onChange((old, current) => {
+    const network = current ?? old;
+    for (const nic of networkInterfaces.list()) {
+      if (network === undefined || nic.metadata.namespace !== network.metadata.namespace) continue;
+      if (nic.spec?.networkRef?.name === network.metadata.name) wakeNamed('networkInterface')(undefined, nic);
+    }
+  });
+}
+
+function partsOf(machine: IronCoreMachine | undefined): unknown {
+  if (machine === undefined) return undefined;
+  const { deletionTimestamp, finalizers, annotations = {}, uid } = machine.metadata;
+  // It is written before each creation: one that is refused would be tried again at once.
+  const { [CREATION_SENT_ANNOTATION]: _sent, ...others } = annotations;
+  return { deletionTimestamp, finalizers, annotations: others, uid, spec: machine.spec };
+}

@@ -1,0 +1,176 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { MemoryClient } from '../../../test/memory-client.ts';
+import { MemoryInformer } from '../../../test/memory-informer.ts';
+import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
+import type { IronCoreMachineClass } from '../../apis/ironcore/machine-class.ts';
+import type { IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
+import { IRONCORE_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
+import { RuntimeError } from '../../ironcore-runtime/error.ts';
+import { ironCoreMachinePools } from '../../kube/resource.ts';
+import { PoolController } from './pool-controller.ts';
+
+const never = new AbortController().signal;
+const meta = (name: string, resourceVersion = '1') => ({
+  name,
+  uid: name,
+  resourceVersion,
+  creationTimestamp: '2026-01-01T00:00:00Z',
+});
+const machineClass = (cpu: number, resourceVersion = '1'): IronCoreMachineClass => ({
+  metadata: meta('c', resourceVersion),
+  capabilities: { cpu },
+});
+const machine = (pool: string | undefined, resourceVersion: string, state = ''): IronCoreMachine => ({
+  metadata: { ...meta('m', resourceVersion), namespace: 'ns' },
+  spec: { machineClassRef: { name: 'c' }, ...(pool !== undefined && { machinePoolRef: { name: pool } }) },
+  status: { state },
+});
+
+let pools: MemoryInformer<IronCoreMachinePool>;
+let classes: MemoryInformer<IronCoreMachineClass>;
+let machines: MemoryInformer<IronCoreMachine>;
+let client: MemoryClient;
+let clock: FakeClock;
+let controller: PoolController;
+/** Pools whose runtime was asked, and whose Lease was renewed. */
+let asked: number;
+let renewed: string[];
+let places: number;
+let failure: unknown;
+let leaseFailure: unknown;
+
+beforeEach(() => {
+  pools = new MemoryInformer();
+  classes = new MemoryInformer([machineClass(1)]);
+  machines = new MemoryInformer<IronCoreMachine>([], IRONCORE_MACHINE_INDEXES);
+  client = new MemoryClient();
+  clock = new FakeClock();
+  [asked, renewed, places, failure, leaseFailure] = [0, [], 2, undefined, undefined];
+  const runtime = {
+    classes: async () => {
+      asked += 1;
+      if (failure !== undefined) throw failure;
+      return [{ name: 'c', resources: {}, quantity: places }];
+    },
+  };
+  const renew = async (pool: string): Promise<void> => {
+    if (leaseFailure !== undefined) throw leaseFailure;
+    renewed.push(pool);
+  };
+  const runtimes = new Map([['p', runtime]]);
+  controller = new PoolController({ runtimes, pools, classes, machines, leases: { renew }, writer: client, clock });
+});
+
+const pass = () => controller.reconcile('p', never);
+
+function show(status: IronCoreMachinePool['status'] = {}, resourceVersion = '1', metadata: object = {}): void {
+  const one = { metadata: { ...meta('p', resourceVersion), ...metadata }, status };
+  pools.put(one);
+  client.put(ironCoreMachinePools, one);
+}
+
+const statuses = () => client.writes.map(({ body }) => (body as IronCoreMachinePool).status);
+
+test('a pool that is not there is made, once: whoever takes it away wants it away', async () => {
+  expect(await pass()).toMatchObject({ kind: 'requeue', afterMs: 0 });
+  expect(client.writes).toMatchObject([{ verb: 'create', what: 'machinepools/p', body: { metadata: { name: 'p' } } }]);
+  show();
+  await pass();
+  pools.remove('p');
+
+  expect(await pass()).toMatchObject({ kind: 'stop' });
+  expect(client.writes.filter(({ verb }) => verb === 'create')).toHaveLength(1);
+});
+
+test('one that is there is not made, and its status says what the runtime says', async () => {
+  show();
+
+  expect(await pass()).toMatchObject({ kind: 'requeue', afterMs: 10_000 });
+
+  expect(client.writes).toMatchObject([{ verb: 'patch', what: 'machinepools/p/status', resourceVersion: '1' }]);
+  expect(statuses()).toMatchObject([{ state: 'Ready', capacity: { 'class/machine.c': '2' } }]);
+});
+
+test('nothing is written while nothing changes but the Lease; every 10 s the runtime is asked', async () => {
+  show();
+  await pass();
+  const [status] = statuses();
+  show(status, '2');
+  await pass();
+  clock.advance(4_000);
+  expect(await pass()).toMatchObject({ afterMs: 6_000 });
+  expect([asked, renewed, client.writes.length]).toEqual([1, ['p'], 1]);
+  clock.advance(6_000);
+  places = 4;
+
+  await pass();
+
+  expect([asked, renewed]).toEqual([2, ['p', 'p']]);
+  // Of what is told nothing but the change.
+  expect(statuses()[1]).toEqual({ capacity: { 'class/machine.c': '4' }, allocatable: { 'class/machine.c': '4' } });
+});
+
+test('a runtime that does not answer is told of, and the Lease is renewed all the same', async () => {
+  show();
+  failure = new RuntimeError('Status', 'Unavailable', 'no such socket', { isMutation: false });
+
+  await pass();
+
+  expect(renewed).toEqual(['p']);
+  expect(statuses()).toMatchObject([
+    { state: 'Offline', conditions: [{ status: 'False', message: 'no such socket' }] },
+  ]);
+});
+
+test('a heartbeat whose Lease could not be renewed is made again', async () => {
+  show();
+  leaseFailure = new Error('no');
+  await expect(pass()).rejects.toBe(leaseFailure);
+  leaseFailure = undefined;
+
+  await pass();
+
+  expect([asked, renewed]).toEqual([2, ['p']]);
+});
+
+test('of a pool that goes nothing is said', async () => {
+  show({}, '1', { deletionTimestamp: '2026-01-01T00:00:00Z' });
+
+  expect(await pass()).toMatchObject({ kind: 'stop' });
+  expect([client.writes, asked, renewed]).toEqual([[], 0, []]);
+});
+
+describe('a pool is looked at', () => {
+  test.each<{ when: string; happens: () => void; woken: readonly string[] }>([
+    { when: 'when it changes', happens: () => show({}, '9'), woken: ['p'] },
+    { when: 'not when another one changes', happens: () => pools.put({ metadata: meta('q') }), woken: [] },
+    { when: 'when a class changes', happens: () => classes.put(machineClass(2, '2')), woken: ['p'] },
+    { when: 'not when a class only gets a finalizer', happens: () => classes.put(machineClass(1, '2')), woken: [] },
+    { when: 'when a Machine comes', happens: () => machines.put(machine('p', '2')), woken: ['p'] },
+    { when: 'not when one waits', happens: () => machines.put(machine(undefined, '2')), woken: [] },
+    { when: 'not when one comes elsewhere', happens: () => machines.put(machine('q', '2')), woken: [] },
+  ])('$when', ({ happens, woken }) => {
+    const keys: string[] = [];
+    controller.watch({ add: (key) => void keys.push(key), addAfter: () => undefined });
+    expect(keys).toEqual(['p']);
+    keys.length = 0;
+
+    happens();
+
+    expect(keys).toEqual(woken);
+  });
+
+  test('when a Machine in it ends, and not when one only says something', () => {
+    machines.put(machine('p', '2'));
+    const keys: string[] = [];
+    controller.watch({ add: (key) => void keys.push(key), addAfter: () => undefined });
+    keys.length = 0;
+
+    machines.put(machine('p', '3', 'Running'));
+    expect(keys).toEqual([]);
+    machines.remove('ns/m');
+    expect(keys).toEqual(['p']);
+  });
+});

@@ -1,0 +1,87 @@
+import { POOL_LEASE_NAMESPACE, readyCondition, type IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
+import { isBeingDeleted, refOf } from '../../apis/meta.ts';
+import type { Lease } from '../../apis/wire.ts';
+import type { Lister } from '../../cache/lister.ts';
+import { toTimestamp, type Clock } from '../../clock/clock.ts';
+import type { Reader, Writer } from '../../kube/client.ts';
+import { ignoreNotFound } from '../../kube/errors.ts';
+import { statusPatch } from '../../kube/patch.ts';
+import { ironCoreMachinePools, leases } from '../../kube/resource.ts';
+import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
+import { listenTo, LONGEST_SILENCE_MS, type PoolSilence } from './pool-silence.ts';
+
+/** What pools are watched with. */
+export interface PoolHealthDeps {
+  readonly pools: Lister<IronCoreMachinePool>;
+  /** Of POOL_LEASE_NAMESPACE. */
+  readonly poolLeases: Lister<Lease>;
+  readonly reader: Pick<Reader, 'get'>;
+  readonly writer: Pick<Writer, 'patch'>;
+  readonly clock: Clock;
+}
+
+/** Says of a pool that nobody looks after that nothing is known of it: nothing is placed there then, and what is there stays. */
+export class PoolHealth {
+  readonly #deps: PoolHealthDeps;
+  readonly #silences = new Map<string, PoolSilence>();
+
+  constructor(deps: PoolHealthDeps) {
+    this.#deps = deps;
+  }
+
+  /** The API server was away: nobody could show anything, and each pool gets its whole time anew. */
+  forgive(): void {
+    this.#silences.clear();
+  }
+
+  /** One pass over one pool. What it throws is retried with back-off. */
+  async reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
+    const { pools, poolLeases, clock } = this.#deps;
+    const pool = pools.get(name);
+    if (pool === undefined || isBeingDeleted(pool)) {
+      this.#silences.delete(name);
+      return stop;
+    }
+    const seen = this.#listen(pool, poolLeases.get(`${POOL_LEASE_NAMESPACE}/${name}`));
+    const leftMs = seen.sinceMs + LONGEST_SILENCE_MS - clock.monotonicMs();
+    if (leftMs > 0) return requeue(leftMs, 'a sign of life of the pool');
+    if (readyCondition(pool)?.status === 'Unknown') return stop;
+    // A watch that has stalled hears nothing either.
+    const live = await this.#readLease(name, signal);
+    if (live?.spec?.renewTime !== seen.renewTime) {
+      this.#listen(pool, live);
+      return requeue(LONGEST_SILENCE_MS, 'a sign of life of the pool');
+    }
+    await this.#tellUnknown(pool, signal);
+    return stop;
+  }
+
+  #listen(pool: IronCoreMachinePool, lease: Lease | undefined): PoolSilence {
+    const { name, uid } = pool.metadata;
+    const signs = { renewTime: lease?.spec?.renewTime, ready: readyCondition(pool) };
+    const silence = listenTo(this.#silences.get(name), uid, signs, this.#deps.clock.monotonicMs());
+    this.#silences.set(name, silence);
+    return silence;
+  }
+
+  async #readLease(name: string, signal: AbortSignal): Promise<Lease | undefined> {
+    return await this.#deps.reader
+      .get(leases, { namespace: POOL_LEASE_NAMESPACE, name }, { signal })
+      .catch(ignoreNotFound);
+  }
+
+  async #tellUnknown(pool: IronCoreMachinePool, signal: AbortSignal): Promise<void> {
+    const { writer, clock } = this.#deps;
+    const unknown = {
+      type: 'Ready',
+      status: 'Unknown',
+      reason: 'MachinePoolStatusUnknown',
+      message: `nobody has looked after the pool for ${LONGEST_SILENCE_MS / 1_000} s: its Lease is not renewed`,
+      ...(pool.metadata.generation !== undefined && { observedGeneration: pool.metadata.generation }),
+      lastTransitionTime: toTimestamp(clock.now()),
+    } as const;
+    const others = (pool.status?.conditions ?? []).filter(({ type }) => type !== unknown.type);
+    const patch = statusPatch(pool, { conditions: [...others, unknown] });
+    await writer.patch('change', ironCoreMachinePools, refOf(pool), patch, { signal }).catch(ignoreNotFound);
+  }
+}

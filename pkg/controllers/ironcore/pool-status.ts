@@ -1,0 +1,78 @@
+import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
+import type { IronCoreMachineClass } from '../../apis/ironcore/machine-class.ts';
+import {
+  capacityKey,
+  readyCondition,
+  type IronCoreMachinePool,
+  type IronCoreMachinePoolStatus,
+} from '../../apis/ironcore/machine-pool.ts';
+import { toTimestamp } from '../../clock/clock.ts';
+import type { RuntimeClass } from '../../ironcore-runtime/runtime.ts';
+import { runtimeClassFor } from './runtime-class.ts';
+
+/** What a runtime answered when it was last asked, or why it did not. */
+export type Probe = { readonly classes: readonly RuntimeClass[] } | { readonly why: string };
+
+/** What is known of a pool. */
+export interface PoolFacts {
+  readonly pool: IronCoreMachinePool;
+  readonly probe: Probe;
+  readonly classes: readonly IronCoreMachineClass[];
+  /** Those in the pool. */
+  readonly machines: readonly IronCoreMachine[];
+}
+
+/** The status of a pool; what others have put there stays. Of a runtime that does not answer it is the capacity as it was. */
+export function poolStatus(facts: PoolFacts, nowMs: number): IronCoreMachinePoolStatus {
+  const { pool, probe } = facts;
+  const conditions = [...(pool.status?.conditions ?? []).filter(({ type }) => type !== 'Ready'), ready(facts, nowMs)];
+  const base = { ...pool.status, conditions };
+  if ('why' in probe) return { ...base, state: 'Offline' };
+  const places = placesIn(facts, probe.classes);
+  const quantities = (of: (place: Place) => number): Record<string, string> =>
+    Object.fromEntries(places.map((place) => [capacityKey(place.machineClass), String(of(place))]));
+  return {
+    ...base,
+    state: 'Ready',
+    availableMachineClasses: places.map(({ machineClass: name }) => ({ name })),
+    capacity: quantities(({ total }) => total),
+    allocatable: quantities(({ total, used }) => Math.max(0, total - used)),
+  };
+}
+
+interface Place {
+  readonly machineClass: string;
+  readonly total: number;
+  readonly used: number;
+}
+
+/** The classes that the runtime has, by name. */
+function placesIn({ classes, machines }: PoolFacts, offered: readonly RuntimeClass[]): readonly Place[] {
+  return classes
+    .flatMap((one) => {
+      const found = runtimeClassFor(one, offered);
+      const machineClass = one.metadata.name;
+      const used = machines.filter(({ spec }) => spec.machineClassRef.name === machineClass).length;
+      return found === undefined ? [] : [{ machineClass, total: found.quantity, used }];
+    })
+    .toSorted((a, b) => (a.machineClass < b.machineClass ? -1 : 1));
+}
+
+function ready(
+  { pool, probe }: PoolFacts,
+  nowMs: number,
+): NonNullable<IronCoreMachinePoolStatus['conditions']>[number] {
+  const said =
+    'why' in probe
+      ? ({ status: 'False', reason: 'RuntimeUnreachable', message: probe.why } as const)
+      : ({ status: 'True', reason: 'HeartbeatReceived', message: 'The runtime answers' } as const);
+  const before = readyCondition(pool);
+  const since = before?.status === said.status ? before.lastTransitionTime : undefined;
+  const { generation } = pool.metadata;
+  return {
+    type: 'Ready',
+    ...said,
+    ...(generation !== undefined && { observedGeneration: generation }),
+    lastTransitionTime: since ?? toTimestamp(nowMs),
+  };
+}

@@ -1,0 +1,40 @@
+import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { next } from '../../../reconcile/result.ts';
+import { VM_STATE, type VMStates } from '../../machines/vm-states.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly vmStates: Pick<VMStates, 'get'>;
+}
+
+/** With what was written last of Machines, by UID: the original's definition stores no such condition. */
+type Own = Deps & { readonly written: Map<string, string> };
+
+/** Shows the state of the VM in the provider's words, once a list has told it. Display only; never ends the pass. */
+export const vmState = (collaborators: Deps): MachineStep => {
+  const deps: Own = { ...collaborators, written: new Map() };
+  return {
+    name: 'vm-state',
+    run(ctx) {
+      show(deps, ctx);
+      return next;
+    },
+    forget: (uid) => void deps.written.delete(uid),
+  };
+};
+
+function show({ clock, vmStates, written }: Own, { machine, pass }: MachineContext): void {
+  const { uid } = machine.metadata;
+  const providerID = providerIDOf(machine);
+  const state = providerID === '' ? undefined : vmStates.get(providerID);
+  const conditions = machine.status.machineConditions ?? [];
+  const shown = conditions.find(({ type }) => type === VM_STATE);
+  if (state === undefined || state === shown?.reason || state === written.get(uid)) return;
+  const others = conditions.filter((one) => one !== shown);
+  const message = `The provider lists VM ${providerID} in state ${state}.`;
+  const current = { type: VM_STATE, status: 'True', reason: state, message } as const;
+  machine.status.machineConditions = [...others, { ...current, lastTransitionTime: toTimestamp(clock.now()) }];
+  pass.afterWrite(() => void written.set(uid, state));
+}

@@ -1,0 +1,134 @@
+import type { MachineDrainRule } from '../../apis/cluster-api/drain-rule.ts';
+import { DRAIN_RULES_DEFINITION } from '../../apis/cluster-api/keys.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import type { Pod } from '../../apis/wire.ts';
+import type { Informer } from '../../cache/lister.ts';
+import type { Drain, PodRule } from '../../drain/drain.ts';
+import type { Reader } from '../../kube/client.ts';
+import type { ApiError } from '../../kube/errors.ts';
+import { apiVersionOf, machineDrainRules, namespaces, type Resource } from '../../kube/resource.ts';
+import type { Target } from '../../targets/targets.ts';
+import { DrainRuleError, podRulesOf, type DrainedMachine } from './pod-rules.ts';
+
+/** A cache that can be given up. */
+interface Cache {
+  readonly informer: Pick<Informer<KubeObject>, 'list' | 'hasSynced' | 'onChange'> & {
+    waitForSync(signal: AbortSignal): Promise<void>;
+  };
+  close(): void;
+}
+
+/** What rules for drains are read with. */
+export interface DrainRulesDeps {
+  /** CustomResourceDefinitions, of which the metadata is enough. */
+  readonly definitions: Informer<KubeObject>;
+  readonly open: (resource: Resource<KubeObject>, refused: (err: ApiError) => void) => Cache;
+}
+
+/** The MachineDrainRules of the namespace, for as long as their kind is served. While they cannot be read nothing is drained. */
+export class DrainRules {
+  readonly #deps: DrainRulesDeps;
+  readonly #changed = new Set<() => void>();
+  #cache: Cache | undefined;
+  #refusal: ApiError | undefined;
+  /** Ends what waits for the cache. */
+  #closing = new AbortController();
+
+  constructor(deps: DrainRulesDeps) {
+    this.#deps = deps;
+    deps.definitions.onChange((old, current) => {
+      if ((current ?? old)?.metadata.name === DRAIN_RULES_DEFINITION) this.#follow();
+    });
+  }
+
+  /** Adds a listener for changes, until the function that it returns is called. */
+  onChange(listener: () => void): () => void {
+    this.#changed.add(listener);
+    return () => void this.#changed.delete(listener);
+  }
+
+  /** What a drain does about each pod. Throws DrainRuleError, or ApiError when namespaces have to be read and may not. */
+  async of(
+    machine: DrainedMachine,
+    target: Pick<Target, 'reader'>,
+    signal: AbortSignal,
+  ): Promise<(pod: Pod) => PodRule> {
+    const { needsNamespaces, ruleOf } = podRulesOf(this.#rules(), machine);
+    const labels = needsNamespaces ? await namespaceLabels(target.reader, signal) : undefined;
+    return (pod) => ruleOf(pod, labels?.get(pod.metadata.namespace ?? ''));
+  }
+
+  #rules(): readonly MachineDrainRule[] {
+    if (this.#cache === undefined) return [];
+    const { informer } = this.#cache;
+    if (informer.hasSynced) return informer.list();
+    const why = this.#refusal === undefined ? 'they are being read' : refusedProblem(this.#refusal);
+    throw new DrainRuleError(`MachineDrainRules are not known: ${why}`);
+  }
+
+  #follow(): void {
+    const isServed = this.#deps.definitions.get(DRAIN_RULES_DEFINITION) !== undefined;
+    if (isServed === (this.#cache !== undefined)) return;
+    this.#closing.abort(new Error('MachineDrainRules are not served any more'));
+    this.#closing = new AbortController();
+    this.#cache?.close();
+    this.#refusal = undefined;
+    this.#cache = isServed ? this.#open() : undefined;
+    this.#tell();
+  }
+
+  #open(): Cache {
+    const cache = this.#deps.open(machineDrainRules, (err) => {
+      this.#refusal = err;
+      this.#tell();
+    });
+    cache.informer.onChange(() => {
+      if (cache.informer.hasSynced) this.#tell();
+    });
+    void this.#tellWhenFilled(cache);
+    return cache;
+  }
+
+  /** Never rejects. */
+  async #tellWhenFilled({ informer }: Cache): Promise<void> {
+    const [filled] = await Promise.allSettled([informer.waitForSync(this.#closing.signal)]);
+    if (filled.status === 'fulfilled') this.#tell();
+  }
+
+  #tell(): void {
+    for (const listener of this.#changed) listener();
+  }
+}
+
+/** Drains as another one does, anew whenever rules change that it obeys. */
+export function obeying(drain: Drain, rules: Pick<DrainRules, 'onChange'>): Drain {
+  return async (request, signal, report) => {
+    if (request.rules === undefined || request.force) return await drain(request, signal, report);
+    for (;;) {
+      const change = new AbortController();
+      const unsubscribe = rules.onChange(() => change.abort(new Error('rules for drains have changed')));
+      try {
+        return await drain(request, AbortSignal.any([signal, change.signal]), report);
+      } catch (err) {
+        if (signal.aborted || !change.signal.aborted) throw err;
+      } finally {
+        unsubscribe();
+      }
+    }
+  };
+}
+
+/** Why rules cannot be read, and what would help. */
+function refusedProblem({ reason, message }: ApiError): string {
+  return reason === 'NotServed'
+    ? `their definition does not serve ${apiVersionOf(machineDrainRules)}: upgrade it (${message})`
+    : `apply deploy/rbac/cluster-api.yaml (${message})`;
+}
+
+async function namespaceLabels(
+  reader: Reader,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>> {
+  const { items } = await reader.list(namespaces, { signal });
+  return new Map(items.map(({ metadata }) => [metadata.name, metadata.labels ?? {}]));
+}

@@ -1,0 +1,151 @@
+import type { Activities } from '../../../activity/activity.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import { accountOf } from '../../../driver/account.ts';
+import type { MachineOrStub } from '../../../driver/driver.ts';
+import { DriverError } from '../../../driver/error.ts';
+import { TurnGivenUpError } from '../../../driver/turn-given-up.ts';
+import type { ObjectEvents } from '../../../events/event-sink.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
+import type { Logger } from '../../../log/logger.ts';
+import { forcedRemovalsOf, type ForcedRemoval } from '../../vms/forced-removals.ts';
+import type { GoneMachine } from '../gone-machines.ts';
+import { cleanedUp, failedToCleanUp } from './events.ts';
+import { presentIn } from './left-nodes.ts';
+import type { ClassAccess, Survey } from './survey.ts';
+
+/** A note that names its Machine. */
+type Named = ForcedRemoval & { readonly machine: string };
+
+/** What is asked of drivers once more. */
+export interface LeftBehindDeps {
+  readonly activities: Activities<{ delete: unknown }>;
+  readonly recorder: ObjectEvents<MachineClass>;
+  readonly log: Logger;
+  /** Nothing is to be removed. */
+  readonly isDryRun: boolean;
+  /** Whether a Machine has that name or that VM, as the caches show it: drivers that know VMs by name alone would take its VM. */
+  readonly isTaken: (removal: Named) => boolean;
+  /** Whether a Machine has that name, read live: the last look before something is deleted. Throws ApiError. */
+  readonly isNameTaken: (name: string, signal: AbortSignal) => Promise<boolean>;
+  /** A VM that was listed is gone: what is left of it can go too. */
+  readonly collected: (machine: GoneMachine) => void;
+}
+
+interface Task {
+  readonly removal: Named;
+  readonly access: ClassAccess;
+  readonly wasListed: boolean;
+}
+
+/**
+ * What Machines that were let go by force have left behind, ports and disks without a VM too, which no list shows: as soon as the provider
+ * lists their class again, its driver is asked to delete each once more, by name and UID, as it was while the Machine was there.
+ */
+export class LeftBehind {
+  readonly #deps: LeftBehindDeps;
+  readonly #key: string;
+  readonly #running = new Map<string, Task>();
+  /** Keys of notes whose deletion has succeeded. */
+  readonly #done = new Set<string>();
+  #waiting = 0;
+
+  /** `key` is enqueued when a deletion has ended. */
+  constructor(key: string, deps: LeftBehindDeps) {
+    this.#key = key;
+    this.#deps = deps;
+  }
+
+  /** Notes of the last look that are waited for. */
+  get size(): number {
+    return this.#waiting;
+  }
+
+  /** Whether nothing is left at the provider as far as its driver can tell. */
+  isClean({ key }: ForcedRemoval): boolean {
+    return this.#deps.isDryRun || this.#done.has(key);
+  }
+
+  /** Begins the deletions that the classes note, unless they are under way or done. */
+  clean(survey: Survey): void {
+    const { isDryRun, isTaken } = this.#deps;
+    if (isDryRun) return;
+    const listed = new Set(survey.lists.flatMap(({ vms }) => vms).map(({ providerID }) => providerID));
+    const owned = presentIn({ ...survey, lists: [] });
+    const names = new Set(survey.machines.map(({ metadata }) => metadata.name));
+    const noted = new Set<string>();
+    this.#waiting = 0;
+    for (const access of survey.lists) {
+      for (const removal of forcedRemovalsOf(access.machineClass)) {
+        noted.add(removal.key);
+        const { machine, providerID } = removal;
+        const isOwned = providerID !== undefined && owned.has(providerID);
+        if (machine === undefined || names.has(machine) || isOwned || isTaken({ ...removal, machine })) continue;
+        this.#waiting += 1;
+        const wasListed = providerID !== undefined && listed.has(providerID);
+        this.#begin({ removal: { ...removal, machine }, access, wasListed });
+      }
+    }
+    if (survey.failures.length === 0) for (const key of this.#done) if (!noted.has(key)) this.#done.delete(key);
+  }
+
+  /** Takes note of deletions that have ended. */
+  settle(): void {
+    for (const [key, task] of this.#running) {
+      const { machineUID } = task.removal;
+      const activity = this.#deps.activities.get(machineUID, 'delete');
+      if (activity?.state === 'running') continue;
+      this.#running.delete(key);
+      this.#deps.activities.forget(machineUID, 'delete');
+      if (activity?.state !== 'failed' || DriverError.hasCode(activity.error, 'NotFound')) this.#cleaned(task);
+      else this.#failed(task, activity.error);
+    }
+  }
+
+  #begin(task: Task): void {
+    const { removal, access } = task;
+    if (this.#done.has(removal.key) || this.#running.has(removal.key)) return;
+    this.#running.set(removal.key, task);
+    const { driver, machineClass, secretData } = access;
+    const account = accountOf(driver.provider, machineClass);
+    const owner = { uid: removal.machineUID, key: this.#key, account };
+    this.#deps.activities.startOrGet(owner, 'delete', async (signal) => {
+      await driver.turn(machineClass, signal);
+      if ((await this.#deps.isNameTaken(removal.machine, signal)) || this.#deps.isTaken(removal))
+        throw new DriverError('Canceled', 'a Machine has the name or the VM by now');
+      await driver.delete({ machine: stubOf(removal, machineClass), machineClass, secretData }, signal);
+    });
+  }
+
+  #cleaned({ removal, access: { machineClass }, wasListed }: Task): void {
+    const { recorder, log, collected } = this.#deps;
+    const { key, machine, nodeName = machine, providerID = '' } = removal;
+    this.#done.add(key);
+    recorder.event(cleanedUp(machineClass, machine));
+    log.info(fieldsOf(removal, machineClass), 'deleted what a forced removal had left');
+    if (wasListed) collected({ name: machine, nodeName, providerID });
+  }
+
+  #failed({ removal, access: { machineClass } }: Task, err: unknown): void {
+    const { recorder, log } = this.#deps;
+    const fields = { ...fieldsOf(removal, machineClass), err };
+    const wasNotSent = err instanceof GateClosedError || err instanceof TurnGivenUpError;
+    if (wasNotSent || DriverError.hasCode(err, 'Canceled'))
+      return log.debug(fields, 'stopped deleting what a forced removal had left for now');
+    recorder.event(failedToCleanUp(machineClass, removal.machine, err));
+    log.warn(fields, 'could not delete what a forced removal had left');
+  }
+}
+
+function stubOf({ machine, machineUID, providerID }: Named, { metadata }: MachineClass): MachineOrStub {
+  return {
+    metadata: { name: machine, namespace: metadata.namespace ?? '', uid: machineUID },
+    spec: providerID === undefined ? {} : { providerID },
+  };
+}
+
+function fieldsOf(
+  { machine, providerID = '' }: Named,
+  { metadata }: MachineClass,
+): { providerID: string; machine: string; class: string } {
+  return { providerID, machine: `${metadata.namespace ?? ''}/${machine}`, class: metadata.name };
+}

@@ -1,0 +1,35 @@
+import type { Pod } from '../apis/wire.ts';
+import type { Clock } from '../clock/clock.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Target } from '../targets/targets.ts';
+import type { PodRule } from './drain.ts';
+import type { PodSource } from './node-pods.ts';
+import { hasClaim, isDrained } from './pods.ts';
+import { VolumeLookup, type TrackedVolume } from './volumes.ts';
+
+/** What volumes are looked for with. */
+export interface KeptVolumesParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The pods bound to a node of a target. */
+  readonly podsOf: (target: Target, nodeName: string) => Pick<PodSource, 'list'>;
+}
+
+/** The volumes of the pods that a drain leaves on a Node. Throws ApiError. */
+export type KeptVolumes = (
+  target: Target,
+  nodeName: string,
+  ruleOf: (pod: Pod) => PodRule,
+  signal: AbortSignal,
+) => Promise<readonly TrackedVolume[]>;
+
+/** Makes the look for volumes that nobody has to wait for after a drain: their pods stay. */
+export function createKeptVolumes({ podsOf, clock, log }: KeptVolumesParts): KeptVolumes {
+  return async (target, nodeName, ruleOf, signal) => {
+    const { items } = await podsOf(target, nodeName).list({ signal });
+    const staying = items.filter((pod) => hasClaim(pod) && (!isDrained(pod) || ruleOf(pod).behavior === 'stays'));
+    const lookup = new VolumeLookup({ reader: target.reader, clock, log, volumeIDOf: undefined });
+    const names = await lookup.volumesOf(staying, signal);
+    return await Promise.all(names.map((name) => lookup.track(name, signal)));
+  };
+}

@@ -1,0 +1,64 @@
+import { expect, test } from '@jest/globals';
+
+import { machine, machineClass } from '../../../test/builders.ts';
+import { MemoryClient } from '../../../test/memory-client.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { clusterAPIMachines, customResourceDefinitions, providerResource, secrets } from '../../kube/resource.ts';
+import { silentLogger } from '../../log/logger.ts';
+import { ClusterAPIDriver } from './driver.ts';
+import { marked } from './marks.ts';
+import { userDataSecretName } from './objects.ts';
+
+const GROUP = 'infrastructure.cluster.x-k8s.io';
+const { name: MACHINE, namespace, uid } = machine().metadata;
+const REQUEST = {
+  machine: machine((m) => delete m.spec.providerID),
+  machineClass: machineClass((c) =>
+    Object.assign(c, {
+      providerSpec: { infrastructureRef: { apiGroup: GROUP, kind: 'SimMachineTemplate', name: 't' } },
+    }),
+  ),
+  secretData: {},
+};
+const CALL = { signal: new AbortController().signal, timeoutMs: 1, fencingToken: 1n, cluster: 'c' };
+
+const named = (name: string, more: object = {}): KubeObject => ({
+  metadata: { name, namespace, uid: `uid-of-${name}`, resourceVersion: '1', creationTimestamp: '', ...more },
+});
+/** Made for the machine. */
+const made = (name: string): KubeObject => {
+  const className = REQUEST.machineClass.metadata.name;
+  return named(name, marked({ cluster: 'c', className, machineName: MACHINE, machineUID: uid }));
+};
+const driverOf = (client: MemoryClient): ClusterAPIDriver =>
+  new ClusterAPIDriver({ reader: client, writer: client, log: silentLogger, close: () => Promise.resolve() });
+
+test('a deletion that the API server refuses without an end is asked for once a call', async () => {
+  const client = new MemoryClient();
+  client.put(secrets, made(userDataSecretName(MACHINE)));
+  client.failures.push(new ApiError(409, 'Conflict', 'a webhook says no'));
+
+  await expect(driverOf(client).deleteMachine(REQUEST, CALL)).rejects.toMatchObject({ code: 'Aborted' });
+  expect(client.writes).toHaveLength(1);
+});
+
+test.each([
+  { what: 'is told once its Machine is gone', isThere: false },
+  { what: 'is not told before its Machine has taken it over', isThere: true },
+])('the provider ID of infrastructure $what', async ({ isThere }) => {
+  const client = new MemoryClient();
+  const resource = providerResource({ group: GROUP, version: 'v1', plural: 'simmachines', kind: 'SimMachine' });
+  const labels = { 'cluster.x-k8s.io/v1beta2': 'v1' };
+  client.put(customResourceDefinitions, {
+    metadata: { ...named(`simmachines.${GROUP}`, { labels }).metadata, namespace: '' },
+  });
+  client.put(resource, { ...made(MACHINE), spec: { providerID: 'sim:///1' } } as KubeObject);
+  if (isThere) client.put(clusterAPIMachines, made(MACHINE));
+
+  const [told] = await Promise.allSettled([driverOf(client).getMachineStatus(REQUEST, CALL)]);
+
+  expect(told).toMatchObject(
+    isThere ? { reason: { code: 'Uninitialized' } } : { value: { providerID: 'sim:///1', nodeName: MACHINE } },
+  );
+});

@@ -1,0 +1,381 @@
+import { readBootstrap } from '../../apis/cluster-api/bootstrap.ts';
+import { CLUSTER_API_VERSIONED } from '../../apis/cluster-api/keys.ts';
+import { readInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
+import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
+import type { NodeAddress } from '../../apis/machine/v1alpha1/machine.ts';
+import type {
+  Capabilities,
+  CreatedMachine,
+  Driver,
+  DriverCall,
+  ListedMachine,
+  MachineRequest,
+  VirtualMachine,
+} from '../../driver/driver.ts';
+import { DriverError } from '../../driver/error.ts';
+import type { New, Reader, Writer } from '../../kube/client.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../../kube/errors.ts';
+import { mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { clusterAPIClusters, clusterAPIMachines, secrets, type Resource } from '../../kube/resource.ts';
+import type { Logger } from '../../log/logger.ts';
+import { driverFailure } from '../api-failure.ts';
+import { isMachineName, machineOf as identityOf, notFound, requireMachineName } from '../machine-identity.ts';
+import { userDataOf } from '../spec-fields.ts';
+import { tellingFailures } from '../told-failure.ts';
+import { deletionWords, unprovisioned, type Told } from './failure.ts';
+import { classLabelOf, isMadeFor, marksOf, parsePlaceholderID, placeholderID, type Marks } from './marks.ts';
+import { nodeNameOf } from './node-name.ts';
+import { cloned, clonedFrom, machineOf, userDataSecret, userDataSecretName, type Plan } from './objects.ts';
+import { obstacleIn } from './pieces.ts';
+import { parseProviderSpec, templatesIn, type ClusterAPIProviderSpec } from './provider-spec.ts';
+import { nextRemoval } from './removal.ts';
+import { CLASS_LABEL } from './tags.ts';
+import { World, type FoundPiece } from './world.ts';
+
+/** What the driver works with: the cluster whose Machines of Cluster API the machines are. */
+export interface ClusterAPIDriverParts {
+  readonly reader: Reader;
+  readonly writer: Writer;
+  readonly log: Logger;
+  /** Ends the connections. */
+  readonly close: () => Promise<void>;
+}
+
+const CAPABILITIES: Capabilities = {
+  contractVersion: 'v1',
+  name: 'cluster-api',
+  idempotentCreate: true,
+  listScope: 'class',
+  methods: new Set(['ListMachines', 'GetVolumeIDs'] as const),
+};
+
+/** Whose objects are looked for. */
+type Subject = Pick<Marks, 'cluster' | 'machineName' | 'machineUID'> & { readonly namespace: string };
+
+/**
+ * A driver whose VMs are Machines of Cluster API, on whatever infrastructure provider: it makes them with all that they name, and takes
+ * them away. Whoever looks after them, our controller or Cluster API itself, makes no difference to it. It remembers nothing: names are
+ * the machine's, and labels say whose an object is.
+ */
+export class ClusterAPIDriver implements Driver {
+  readonly #parts: ClusterAPIDriverParts;
+
+  constructor(parts: ClusterAPIDriverParts) {
+    this.#parts = parts;
+  }
+
+  async capabilities(): Promise<Capabilities> {
+    return await Promise.resolve(CAPABILITIES);
+  }
+
+  /** Makes what is not there yet, in an order in which nothing begins to run before it is found again; nobody waits in here. */
+  async createMachine(request: MachineRequest, call: DriverCall): Promise<CreatedMachine> {
+    const identity = identityOf(request, call);
+    requireMachineName(identity);
+    const { cluster, namespace, name: machineName, uid: machineUID } = identity;
+    return await this.#run(request, async () => {
+      const spec = parseProviderSpec(request.machineClass.providerSpec);
+      const userData = spec.bootstrap.from === 'userData' ? userDataOf(request.secretData) : undefined;
+      if (machineUID === undefined) throw new DriverError('InvalidArgument', 'machine.metadata.uid: must be set');
+      const className = request.machineClass.metadata.name;
+      const plan: Plan = { namespace, spec, marks: { cluster, className, machineName, machineUID } };
+      const world = this.#world(namespace, call);
+      const pieces = await world.pieces(machineName, templatesIn(request.machineClass.providerSpec));
+      const obstacle = obstacleIn(pieces, plan.marks);
+      if (obstacle !== undefined) throw inTheWay(obstacle);
+      const there = machineIn(pieces);
+      const machine = there ?? (await this.#make(world, plan, userData, call));
+      if (userData !== undefined) await this.#own(world, machine, call);
+      const vm = vmOf(machine);
+      if (vm !== undefined) return { ...vm, lastKnownState: undefined };
+      if (there === undefined)
+        throw new DriverError('Aborted', `Machine ${machineName} was made, and is not provisioned yet`);
+      throw unprovisioned({ machine, ...toldIn(pieces) });
+    });
+  }
+
+  /** Not announced: Machines of Cluster API are complete when they are provisioned. */
+  async initializeMachine(): Promise<VirtualMachine> {
+    return await Promise.reject(new DriverError('Unimplemented', 'machines of Cluster API need no initialization'));
+  }
+
+  async getMachineStatus(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
+    return await this.#run(request, async () => {
+      const subject = await this.#subject(request, call);
+      if (subject === undefined) throw notFound(identityOf(request, call));
+      const world = this.#world(subject.namespace, call);
+      const machine = await world.machine(subject.machineName);
+      const vm = machine !== undefined && isMadeFor(machine, subject) ? vmOf(machine) : undefined;
+      if (vm !== undefined) return vm;
+      const pieces = await this.#ours(world, subject, request);
+      const [infrastructure] = pieces.filter(({ part }) => part === 'infrastructure');
+      // Before its Machine takes it over, an id is not the last word of the provider.
+      const isLeft = machineIn(pieces) === undefined;
+      const left = isLeft ? infrastructure && vmLeftIn(infrastructure, subject.machineName) : undefined;
+      if (left !== undefined) return left;
+      if (pieces.length === 0) throw notFound(identityOf(request, call));
+      // Without a VM: the creation goes on with what is there.
+      const there = pieces.map(({ what }) => what).join(', ');
+      throw new DriverError('Uninitialized', `not provisioned yet: so far there are ${there}`);
+    });
+  }
+
+  async deleteMachine(request: MachineRequest, call: DriverCall): Promise<{ lastKnownState: string | undefined }> {
+    return await this.#run(request, async () => {
+      const subject = await this.#subject(request, call);
+      if (subject === undefined) throw notFound(identityOf(request, call));
+      const world = this.#world(subject.namespace, call);
+      let pieces = await this.#ours(world, subject, request);
+      if (pieces.length === 0) throw notFound(identityOf(request, call));
+      const known = machineIn(pieces);
+      const asked = new Set<string>();
+      for (;;) {
+        const next = nextRemoval(pieces);
+        if (next.kind === 'done') return { lastKnownState: undefined };
+        const { piece } = next;
+        const { uid } = piece.object.metadata;
+        if (next.kind === 'delete' && asked.has(uid)) {
+          throw new DriverError(
+            'Aborted',
+            `${piece.what} is still there, and not being deleted: see which webhook holds it`,
+          );
+        }
+        asked.add(uid);
+        const left = next.kind === 'wait' ? piece.object : await this.#remove(piece, call);
+        if (left !== undefined) {
+          const why = piece.part === 'machine' ? deletionWords(left) : '';
+          throw new DriverError('Aborted', `${piece.what} is being deleted${why}`);
+        }
+        pieces = await this.#ours(world, subject, request, known);
+      }
+    });
+  }
+
+  async listMachines(request: Omit<MachineRequest, 'machine'>, call: DriverCall): Promise<readonly ListedMachine[]> {
+    const { namespace = '' } = request.machineClass.metadata;
+    return await this.#run(request, async () => {
+      const objects = await this.#listed(request, call);
+      const byMachine = Map.groupBy(objects, (object) => {
+        const { machineName, machineUID } = marksOf(object) ?? {};
+        return JSON.stringify([machineName, machineUID]);
+      });
+      return [...byMachine.values()].flatMap((group) => {
+        const marks = group[0] && marksOf(group[0]);
+        if (marks === undefined) return [];
+        const providerID = group.map(providerIDIn).find((id) => id !== undefined) ?? placeholderID(namespace, marks);
+        const { machineName, machineUID } = marks;
+        return [{ providerID, machineName, machineUID, machineNamespace: namespace }];
+      });
+    });
+  }
+
+  async getVolumeIDs(pvSpecs: readonly unknown[]): Promise<readonly string[]> {
+    return await Promise.resolve(pvSpecs.map(volumeHandleOf).filter((id) => id !== undefined));
+  }
+
+  async close(): Promise<void> {
+    await this.#parts.close();
+  }
+
+  /** Runs what asks the API server, whose failures are those of the provider; nothing of a Secret leaves the driver. */
+  async #run<T>({ secretData }: Pick<MachineRequest, 'secretData'>, work: () => Promise<T>): Promise<T> {
+    return await tellingFailures(secretData, driverFailure, work);
+  }
+
+  #world(namespace: string, { signal }: DriverCall): World {
+    return new World(this.#parts.reader, namespace, signal);
+  }
+
+  /**
+   * Whose objects a request is about. Without a UID only the provider id counts: it is a placeholder, or that of a Machine or of its
+   * infrastructure. Undefined: there is no such VM.
+   */
+  async #subject(request: MachineRequest, call: DriverCall): Promise<Subject | undefined> {
+    const { cluster, namespace, name, uid, providerID } = identityOf(request, call);
+    if (uid !== undefined)
+      return isMachineName(name) ? { cluster, namespace, machineName: name, machineUID: uid } : undefined;
+    if (providerID === undefined) return undefined;
+    const placeholder = parsePlaceholderID(providerID);
+    if (placeholder !== undefined) {
+      return placeholder.namespace === namespace && isMachineName(placeholder.machineName)
+        ? { cluster, ...placeholder }
+        : undefined;
+    }
+    const found = (await this.#listed(request, call)).find((object) => providerIDIn(object) === providerID);
+    const marks = found && marksOf(found);
+    return marks && { ...marks, namespace };
+  }
+
+  /** Everything that was made for machines of a class, in one cluster. */
+  async #listed(
+    { machineClass }: Pick<MachineRequest, 'machineClass'>,
+    call: DriverCall,
+  ): Promise<readonly KubeObject[]> {
+    const { name, namespace = '' } = machineClass.metadata;
+    const world = this.#world(namespace, call);
+    const labels = `${CLASS_LABEL}=${classLabelOf(name)}`;
+    const objects: KubeObject[] = [...(await world.list(clusterAPIMachines, labels))];
+    const { infrastructure, bootstrap } = templatesIn(machineClass.providerSpec);
+    for (const template of [infrastructure, bootstrap]) {
+      const kind = template && (await world.served(clonedFrom(template, '')));
+      if (kind !== undefined) objects.push(...(await world.list(kind.resource, labels)));
+    }
+    objects.push(...(await world.list(secrets, labels)));
+    return objects.filter((object) => {
+      const marks = marksOf(object);
+      return marks?.cluster === call.cluster && marks.className === name;
+    });
+  }
+
+  /** What there is of a machine, and was made for it. */
+  async #ours(
+    world: World,
+    subject: Subject,
+    { machineClass }: MachineRequest,
+    known?: ClusterAPIMachine,
+  ): Promise<readonly FoundPiece[]> {
+    const pieces = await world.pieces(subject.machineName, templatesIn(machineClass.providerSpec), known);
+    return pieces.filter(({ object }) => isMadeFor(object, subject));
+  }
+
+  /** Everything that is not there yet; the Machine last, since providers begin with it. */
+  async #make(world: World, plan: Plan, userData: string | undefined, call: DriverCall): Promise<ClusterAPIMachine> {
+    const { spec, marks } = plan;
+    await requireCluster(world, plan);
+    const clones = await this.#clones(world, plan);
+    if (userData !== undefined) await this.#ensure(world, secrets, userDataSecret(plan, userData), plan, call);
+    for (const { resource, object } of clones) await this.#ensure(world, resource, object, plan, call);
+    const machine = await this.#ensure(world, clusterAPIMachines, machineOf(plan), plan, call);
+    const { kind } = spec.infrastructureRef;
+    this.#parts.log.info({ machine: `${plan.namespace}/${marks.machineName}`, template: kind }, 'made a Machine');
+    return machine;
+  }
+
+  /** Bootstrap before infrastructure, as Cluster API has it. Throws InvalidArgument for a template that is wrong, or is not there. */
+  async #clones(
+    world: World,
+    plan: Plan,
+  ): Promise<readonly { readonly resource: Resource<KubeObject>; readonly object: New<KubeObject> }[]> {
+    const { bootstrap, infrastructureRef } = plan.spec;
+    const named = [
+      ...(bootstrap.from === 'template'
+        ? [{ reference: bootstrap.template, path: 'providerSpec.bootstrap.configRef' }]
+        : []),
+      { reference: infrastructureRef, path: 'providerSpec.infrastructureRef' },
+    ];
+    return await Promise.all(
+      named.map(async ({ reference, path }) => {
+        const object = cloned(plan, await world.template(reference, path));
+        if ('problem' in object) throw new DriverError('InvalidArgument', `${path}: ${object.problem}`);
+        const kind = await world.kind(clonedFrom(reference, ''));
+        if (kind.kind !== 'served') throw new DriverError('InvalidArgument', `${path}: ${kind.problem}`);
+        return { resource: kind.resource, object };
+      }),
+    );
+  }
+
+  /** Makes an object, unless it is there for the same machine: looking and making are one step, which the API server takes. */
+  async #ensure<T extends KubeObject>(
+    world: World,
+    resource: Resource<T>,
+    object: New<T>,
+    { marks }: Plan,
+    { signal }: DriverCall,
+  ): Promise<T> {
+    try {
+      return await this.#parts.writer.create('create', resource, object, { signal });
+    } catch (err) {
+      if (!isAlreadyExists(err)) throw err;
+    }
+    const what = `${resource.kind} ${object.metadata.name}`;
+    const there = await world.read(resource, object.metadata.name);
+    if (there === undefined || isBeingDeleted(there)) throw inTheWay({ kind: 'going', what });
+    if (!isMadeFor(there, marks)) throw inTheWay({ kind: 'foreign', what });
+    return there;
+  }
+
+  /** The Secret with the user data goes with the Machine, also where somebody else deletes that. */
+  async #own(world: World, { metadata: { name, uid } }: ClusterAPIMachine, { signal }: DriverCall): Promise<void> {
+    const secret = await world.read(secrets, userDataSecretName(name), { metadataOnly: true });
+    if (secret === undefined) return;
+    const { ownerReferences = [] } = secret.metadata;
+    if (ownerReferences.some((one) => one.uid === uid)) return;
+    const owner = { apiVersion: CLUSTER_API_VERSIONED, kind: 'Machine', name, uid };
+    const patch = mergePatchIfUnchanged(secret, { metadata: { ownerReferences: [...ownerReferences, owner] } });
+    await this.#parts.writer.patch('change', secrets, refOf(secret), patch, { signal });
+  }
+
+  /** Resolves with the object while it is held, with undefined when it is gone, or another one has its name. */
+  async #remove({ resource, object, what }: FoundPiece, { signal }: DriverCall): Promise<KubeObject | undefined> {
+    const { uid } = object.metadata;
+    try {
+      const left = await this.#parts.writer.delete('destroy', resource, refOf(object), { uid }, { signal });
+      this.#parts.log.info({ object: what }, 'deleted an object');
+      return left;
+    } catch (err) {
+      if (isNotFound(err) || isConflict(err)) return undefined;
+      throw err;
+    }
+  }
+}
+
+/** Throws InvalidArgument unless the Cluster is there: nothing would come of the Machine without it. */
+async function requireCluster(world: World, { namespace, spec }: Plan): Promise<void> {
+  const { clusterName } = spec satisfies Pick<ClusterAPIProviderSpec, 'clusterName'>;
+  if ((await world.read(clusterAPIClusters, clusterName)) !== undefined) return;
+  const problem = `there is no Cluster ${clusterName} in namespace ${namespace}: create it, or correct the name`;
+  throw new DriverError('InvalidArgument', `providerSpec.clusterName: ${problem}`);
+}
+
+function inTheWay({ kind, what }: NonNullable<ReturnType<typeof obstacleIn>>): DriverError {
+  return kind === 'going'
+    ? new DriverError('Aborted', `${what} is still being deleted`)
+    : new DriverError('AlreadyExists', `there is a ${what}, which is not of this machine: delete or rename it`);
+}
+
+function machineIn(pieces: readonly FoundPiece[]): ClusterAPIMachine | undefined {
+  return pieces.find(({ part }) => part === 'machine')?.object;
+}
+
+/** The VM, once the provider has told of it; that of a Machine which goes is there until its infrastructure is gone. */
+function vmOf({ metadata, spec, status }: ClusterAPIMachine): VirtualMachine | undefined {
+  const { providerID = '' } = spec ?? {};
+  if (providerID === '') return undefined;
+  const addresses: NodeAddress[] = (status?.addresses ?? []).map(({ type, address }) => ({ type, address }));
+  return { providerID, nodeName: nodeNameOf(status, metadata.name), addresses };
+}
+
+/** The VM of an infrastructure whose Machine is gone. */
+function vmLeftIn({ object, contract }: FoundPiece, machineName: string): VirtualMachine | undefined {
+  const { providerID, addresses } = readInfrastructure(object, contract ?? 'v1beta2');
+  if (providerID === undefined) return undefined;
+  return { providerID, nodeName: nodeNameOf({ addresses }, machineName), addresses };
+}
+
+function toldIn(
+  pieces: readonly FoundPiece[],
+): Pick<Parameters<typeof unprovisioned>[0], 'infrastructure' | 'bootstrap'> {
+  const told = <Report>(
+    part: FoundPiece['part'],
+    read: (object: KubeObject, contract: 'v1beta2' | 'v1beta1') => Report,
+  ): Told<Report> | undefined => {
+    const piece = pieces.find((one) => one.part === part);
+    return piece && { what: piece.what, report: read(piece.object, piece.contract ?? 'v1beta2') };
+  };
+  return { infrastructure: told('infrastructure', readInfrastructure), bootstrap: told('bootstrap', readBootstrap) };
+}
+
+/** Of a Machine, and of its infrastructure. */
+function providerIDIn(object: KubeObject): string | undefined {
+  const { spec } = object as { readonly spec?: { readonly providerID?: unknown } };
+  const { providerID } = spec ?? {};
+  return typeof providerID === 'string' && providerID !== '' ? providerID : undefined;
+}
+
+/** What a volume is called in the status of its Node, whichever CSI driver it is of. */
+function volumeHandleOf(spec: unknown): string | undefined {
+  const { csi } = (spec ?? {}) as { readonly csi?: { readonly volumeHandle?: unknown } };
+  const { volumeHandle } = csi ?? {};
+  return typeof volumeHandle === 'string' && volumeHandle !== '' ? volumeHandle : undefined;
+}

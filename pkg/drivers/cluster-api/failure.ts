@@ -1,0 +1,85 @@
+import type { BootstrapReport } from '../../apis/cluster-api/bootstrap.ts';
+import type { Condition } from '../../apis/cluster-api/condition.ts';
+import type { InfrastructureReport } from '../../apis/cluster-api/infrastructure.ts';
+import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import { DriverError, type DriverCode } from '../../driver/error.ts';
+
+/** An object of a provider, and what it says. */
+export interface Told<Report> {
+  /** For people: `SimMachine m-1`. */
+  readonly what: string;
+  readonly report: Report;
+}
+
+/** What is known of a machine that is not provisioned yet. */
+export interface Unprovisioned {
+  readonly machine: ClusterAPIMachine;
+  readonly infrastructure: Told<InfrastructureReport> | undefined;
+  readonly bootstrap: Told<BootstrapReport> | undefined;
+}
+
+/** Reasons of Cluster API that say more than that something is wrong. */
+const CODES: Readonly<Record<string, DriverCode>> = {
+  InsufficientResources: 'ResourceExhausted',
+  InvalidConfiguration: 'InvalidArgument',
+};
+
+/** Conditions of a Machine that say why nothing comes of it, and in which status. */
+const HOLDING = [
+  { type: 'Paused', status: 'True' },
+  { type: 'BootstrapConfigReady', status: 'False' },
+  { type: 'InfrastructureReady', status: 'False' },
+  { type: 'BootstrapConfigReady', status: 'Unknown' },
+  { type: 'InfrastructureReady', status: 'Unknown' },
+] as const;
+
+/**
+ * Why there is no VM yet:
+ *
+ * | what says it                                       | code                                                                 |
+ * |----------------------------------------------------|----------------------------------------------------------------------|
+ * | failureReason, or condition Ready that is not True | of InsufficientResources ResourceExhausted, of InvalidConfiguration  |
+ * |                                                    | InvalidArgument; other failures Internal, other conditions Aborted   |
+ * | conditions of the Machine, or nothing              | Aborted                                                              |
+ */
+export function unprovisioned({ machine, infrastructure, bootstrap }: Unprovisioned): DriverError {
+  const told = [infrastructure, bootstrap].filter((one) => one !== undefined);
+  for (const { what, report } of told) {
+    if (report.failure === undefined) continue;
+    const { reason, message } = report.failure;
+    return new DriverError(CODES[reason] ?? 'Internal', `${what} has failed: ${words(reason, message)}`);
+  }
+  for (const { what, report } of told) {
+    const { ready } = report;
+    if (ready === undefined || ready.status === 'True') continue;
+    const code = CODES[ready.reason] ?? 'Aborted';
+    return new DriverError(code, `${what} is not ready: ${words(ready.reason, ready.message)}`);
+  }
+  return new DriverError('Aborted', `Machine ${machine.metadata.name} is not provisioned yet: ${heldBy(machine)}`);
+}
+
+/** What a Machine that is being deleted waits for, in its own words; of one that is paused, or has no Cluster, nobody says anything else. */
+export function deletionWords({ status }: ClusterAPIMachine): string {
+  const { conditions = [] } = status ?? {};
+  const said = (wanted: string, is: string): Condition | undefined =>
+    conditions.find(({ type, status: one }) => type === wanted && one === is);
+  const why = said('Paused', 'True') ?? said('Deleting', 'True') ?? said('Ready', 'False');
+  return why === undefined ? '' : `: ${words(why.reason, why.message)}`;
+}
+
+function heldBy({ status }: ClusterAPIMachine): string {
+  const { conditions = [] } = status ?? {};
+  if (conditions.length === 0) {
+    return 'nobody has looked at it; see that a manager with --controllers=*,cluster-api runs, or Cluster API itself';
+  }
+  const holding = HOLDING.map(({ type, status: wrong }) =>
+    conditions.find((one: Condition) => one.type === type && one.status === wrong),
+  ).find((one) => one !== undefined);
+  return holding === undefined
+    ? 'its infrastructure has not reported a provider ID'
+    : `${holding.type} is ${holding.status}: ${words(holding.reason, holding.message)}`;
+}
+
+function words(reason: string, message: string): string {
+  return [reason, message].filter((part) => part !== '').join(': ');
+}

@@ -1,0 +1,38 @@
+import {
+  contractOf,
+  definitionNameOf,
+  pluralOf,
+  type Contract,
+  type ContractReference,
+} from '../../apis/cluster-api/contract.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import { providerResource, type Resource } from '../../kube/resource.ts';
+
+/** A kind of a provider, and how its objects are read. */
+export interface ServedKind {
+  readonly resource: Resource<KubeObject>;
+  readonly contract: Contract['contract'];
+}
+
+/** A kind, as its definition says. missing: there can be no objects of it. unclear: there may be, and nobody can say of which version. */
+export type Kind =
+  ({ readonly kind: 'served' } & ServedKind) | { readonly kind: 'missing' | 'unclear'; readonly problem: string };
+
+/** How objects of a kind are read, by the metadata of its definition; undefined: there is none. */
+export function kindBy(
+  definition: KubeObject | undefined,
+  { apiGroup: group, kind }: Omit<ContractReference, 'name'>,
+): Kind {
+  const name = definitionNameOf({ apiGroup: group, kind });
+  if (definition === undefined) {
+    const problem = `CustomResourceDefinition ${name} does not exist: install the provider, or correct the reference`;
+    return { kind: 'missing', problem };
+  }
+  const contract = contractOf(definition.metadata.labels);
+  if (contract === undefined) {
+    const problem = `CustomResourceDefinition ${name} has no label cluster.x-k8s.io/v1beta2 or cluster.x-k8s.io/v1beta1: install a provider that follows one of these contracts`;
+    return { kind: 'unclear', problem };
+  }
+  const resource = providerResource({ group, version: contract.version, plural: pluralOf(kind), kind });
+  return { kind: 'served', resource, contract: contract.contract };
+}

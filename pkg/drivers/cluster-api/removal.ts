@@ -1,0 +1,23 @@
+import { isBeingDeleted, type KubeObject } from '../../apis/meta.ts';
+
+/**
+ * What there may be of a machine, in the order in which it is deleted. The Secret, which a machine has read when it runs, goes first: of
+ * what is left without Machine and infrastructure, nobody could say any more which VM it was of.
+ */
+export const PARTS = ['secret', 'machine', 'infrastructure', 'bootstrap'] as const;
+/** One of them. */
+export type Part = (typeof PARTS)[number];
+
+/** What a deletion does next. wait: somebody else has to see it off first. */
+export type Removal<Piece> = { readonly kind: 'delete' | 'wait'; readonly piece: Piece } | { readonly kind: 'done' };
+
+/** How a deletion goes on: one thing after the other, each when the one before it is gone. */
+export function nextRemoval<Piece extends { readonly part: Part; readonly object: KubeObject }>(
+  pieces: readonly Piece[],
+): Removal<Piece> {
+  for (const part of PARTS) {
+    const piece = pieces.find((one) => one.part === part);
+    if (piece !== undefined) return { kind: isBeingDeleted(piece.object) ? 'wait' : 'delete', piece };
+  }
+  return { kind: 'done' };
+}

@@ -1,0 +1,13 @@
+import { expect, test } from '@jest/globals';
+
+import { volumeIDOf } from './volume-ids.ts';
+
+test.each([
+  [{ csi: { driver: 'csi.ironcore.dev', volumeHandle: 'v' } }, 'v'],
+  [{ csi: { driver: 'csi.ironcore.dev', volumeHandle: '' } }, undefined],
+  [{ csi: { driver: 'other', volumeHandle: 'v' } }, undefined],
+  [{ nfs: {} }, undefined],
+  [null, undefined],
+])('the volume of %j is %s', (spec, id) => {
+  expect(volumeIDOf(spec, 'csi.ironcore.dev')).toBe(id);
+});

@@ -1,0 +1,45 @@
+import type { SystemClock } from '../clock/system-clock.ts';
+import type { PoolAddress } from '../config/config.ts';
+import { isProtected, parseDriverAddress } from '../driver/grpc/address.ts';
+import type { Gate } from '../gate/gate.ts';
+import type { Interceptor } from '../gate/interceptor.ts';
+import { RuntimeClient } from '../ironcore-runtime/client.ts';
+import { GatedRuntime, type PoolRuntime } from '../ironcore-runtime/gated-runtime.ts';
+import type { Logger } from '../log/logger.ts';
+
+/** How the runtimes of IronCore's pools are reached. */
+export interface RuntimesOptions {
+  readonly pools: readonly PoolAddress[];
+  readonly gate: Gate;
+  readonly clock: SystemClock;
+  readonly log: Logger;
+  readonly intercept: Interceptor | undefined;
+}
+
+/** The runtimes of one leadership. */
+export interface OpenedRuntimes {
+  readonly byPool: ReadonlyMap<string, PoolRuntime>;
+  /** Ends the connections. */
+  close(): void;
+}
+
+/** Makes the way to the runtime of each pool, behind the gate; nothing is sent yet. Throws DriverAddressError. */
+export function openRuntimes({ pools, gate, clock, log, intercept: interceptor }: RuntimesOptions): OpenedRuntimes {
+  const opened = pools.map(({ pool, address: text }) => {
+    const address = parseDriverAddress(text);
+    if (!isProtected(address) && !address.insecure) {
+      log.warn(
+        { pool, address: address.target },
+        'runtime connection is unencrypted: any local user could take its place',
+      );
+    }
+    const client = new RuntimeClient({ address, clock, log });
+    return { pool, client, runtime: new GatedRuntime({ runtime: client, gate, interceptor }) };
+  });
+  return {
+    byPool: new Map(opened.map(({ pool, runtime }) => [pool, runtime])),
+    close() {
+      for (const { client } of opened) client.close();
+    },
+  };
+}

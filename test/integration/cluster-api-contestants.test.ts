@@ -1,0 +1,548 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import type { Api } from '../../hack/control-plane/api.ts';
+import { applyManifests } from '../../hack/control-plane/apply.ts';
+import { resolveProgram } from '../../hack/control-plane/binaries.ts';
+import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
+import { CLONED_FROM_NAME_ANNOTATION } from '../../pkg/apis/cluster-api/keys.ts';
+import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
+import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { KubeObject } from '../../pkg/apis/meta.ts';
+import type { Node } from '../../pkg/apis/wire.ts';
+import { Audit, type AuditedRequest } from '../cloud/audit.ts';
+import { normalised } from '../cluster-api/comparison.ts';
+import { definitions, startContestant } from '../cluster-api/contestant.ts';
+import { DriverProcess } from '../drivers/driver-process.ts';
+import { namespace, privateControlPlane, type TestNamespace } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { OperatorSession } from './operator-session.ts';
+import { grant } from './shipped-roles.ts';
+
+/*
+ * Cluster API's own reconcilers, as they are published, beside ours: its provider in memory makes machines for both, and the same objects go
+ * through its core and through ours, on one API server, in a namespace each. The provider makes those of a MachineDeployment too.
+ */
+
+/** Built before any test's time begins. */
+await resolveProgram('cluster-api');
+
+const PATIENCE = { timeoutMs: 60_000 };
+/** Both, by what the names of their objects begin with. */
+const SIDES = ['ours', 'core'] as const;
+type Side = (typeof SIDES)[number];
+const HEALTHY = [
+  { type: 'Ready', status: 'True' },
+  ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({ type, status: 'False' })),
+];
+const PRE_DRAIN = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/backup';
+const PRE_TERMINATE = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/report';
+
+const stack = new AsyncDisposableStack();
+let audit: Audit;
+let plane: ControlPlane;
+let api: Api;
+const namespaces = new Map<Side, TestNamespace>();
+
+beforeAll(async () => {
+  audit = stack.use(new Audit());
+  plane = await privateControlPlane({
+    extraArguments: {
+      'kube-apiserver': audit.arguments,
+      // Nobody renews the Leases of these Nodes, which are to stay as they are.
+      'kube-controller-manager': ['--controllers=*,-node-lifecycle-controller'],
+    },
+  });
+  stack.use(plane);
+  const { connection } = plane;
+  api = connection.api();
+  stack.defer(() => api.close());
+  await applyManifests(api, await definitions());
+  for (const side of SIDES) namespaces.set(side, stack.use(await namespace(connection)));
+  const roles = ['control-machine-controller', 'target', 'cluster-api'] as const;
+  for (const role of roles) await grant(api, role, namespaceOf('ours'));
+  stack.use(await startContestant(connection, { coreIn: namespaceOf('core') }));
+  stack.use(
+    await OperatorSession.start({
+      connection,
+      subject: { user: 'machinist' },
+      namespace: namespaceOf('ours'),
+      controllers: 'cluster-api',
+    }),
+  );
+});
+
+afterAll(async () => {
+  await stack.disposeAsync();
+});
+
+const CORE = 'cluster.x-k8s.io/v1beta2';
+const INFRASTRUCTURE = 'infrastructure.cluster.x-k8s.io/v1beta2';
+
+function namespaceOf(side: Side): string {
+  return namespaces.get(side)?.name ?? '';
+}
+
+/** Whose an object is, by its name. */
+function sideOf(name: string): Side {
+  return name.startsWith('core-') ? 'core' : 'ours';
+}
+
+function pathOf(version: string, plural: string, name: string): string {
+  return `/apis/${version}/namespaces/${namespaceOf(sideOf(name))}/${plural}/${name}`;
+}
+
+interface NewObject {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly annotations?: object; readonly labels?: object };
+  readonly [member: string]: unknown;
+}
+
+async function create(version: string, plural: string, object: NewObject): Promise<void> {
+  const collection = path.dirname(pathOf(version, plural, object.metadata.name));
+  await api.send('POST', `${collection}?fieldValidation=Strict`, { ...object, apiVersion: version });
+}
+
+async function find<T extends KubeObject>(at: string): Promise<T | undefined> {
+  const { status, body } = await api.request(at);
+  return status === 200 ? (body as T) : undefined;
+}
+
+const machine = (name: string) => find<ClusterAPIMachine>(pathOf(CORE, 'machines', name));
+const devMachine = (name: string) => find<KubeObject>(pathOf(INFRASTRUCTURE, 'devmachines', name));
+const readNode = (name: string) => find<Node>(`/api/v1/nodes/${name}`);
+const edit = (name: string, change: object) => api.send('PATCH', pathOf(CORE, 'machines', name), change);
+const both = async <T>(act: (side: Side) => Promise<T>): Promise<readonly T[]> => await Promise.all(SIDES.map(act));
+
+async function shows(name: string, look: (one: ClusterAPIMachine | undefined) => unknown): Promise<void> {
+  let seen: ClusterAPIMachine | undefined;
+  await eventually(
+    async () => {
+      seen = await machine(name);
+      await look(seen);
+    },
+    { ...PATIENCE, describe: () => `${name}: ${JSON.stringify({ ...seen, metadata: seen?.metadata.annotations })}` },
+  );
+}
+
+async function says(name: string, type: string, status: string, reason: string): Promise<void> {
+  await shows(name, (one) => {
+    expect(one?.status?.conditions?.find((condition) => condition.type === type)).toMatchObject({ status, reason });
+  });
+}
+
+/** A Cluster of that name with its infrastructure in memory, and access to its Nodes, which are those of this API server. */
+async function createCluster(name: string): Promise<void> {
+  const secretLabels = { 'cluster.x-k8s.io/cluster-name': name };
+  await api.send('POST', `/api/v1/namespaces/${namespaceOf(sideOf(name))}/secrets`, {
+    metadata: { name: `${name}-kubeconfig`, labels: secretLabels },
+    type: 'cluster.x-k8s.io/secret',
+    stringData: { value: readFileSync(plane.kubeconfig, 'utf8') },
+  });
+  await create(INFRASTRUCTURE, 'devclusters', {
+    kind: 'DevCluster',
+    // Its provider falls over one without annotations.
+    metadata: { name, annotations: { 'example.com/made-for': 'tests' } },
+    spec: { backend: { inMemory: {} } },
+  });
+  await create(CORE, 'clusters', {
+    kind: 'Cluster',
+    metadata: { name },
+    spec: {
+      clusterNetwork: { pods: { cidrBlocks: ['10.1.0.0/16'] } },
+      infrastructureRef: { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'DevCluster', name },
+    },
+  });
+}
+
+/** A Machine that the provider in memory makes, and once it has made it, its Node. */
+async function createMachine(
+  cluster: string,
+  name: string,
+  more: Partial<KubeObject['metadata']> = {},
+  spec: object = {},
+): Promise<void> {
+  await create(INFRASTRUCTURE, 'devmachines', {
+    kind: 'DevMachine',
+    metadata: { name },
+    spec: { backend: { inMemory: {} } },
+  });
+  await create(CORE, 'machines', {
+    kind: 'Machine',
+    metadata: { name, ...more },
+    spec: {
+      clusterName: cluster,
+      version: 'v1.34.0',
+      bootstrap: { dataSecretName: 'given' },
+      infrastructureRef: { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'DevMachine', name },
+      ...spec,
+    },
+  });
+  await shows(name, (one) => expect(one?.spec?.providerID).toBe(`in-memory://${name}`));
+  await join(name);
+}
+
+/** The Node of a machine that the provider has made, as its kubelet would. */
+async function join(name: string): Promise<void> {
+  await api.send('POST', '/api/v1/nodes', {
+    metadata: { name, labels: { 'node-role.kubernetes.io/hand': '' } },
+    spec: {
+      providerID: `in-memory://${name}`,
+      taints: [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' }],
+    },
+  });
+  await api.send('PATCH', `/api/v1/nodes/${name}/status`, { status: { conditions: HEALTHY } });
+}
+
+const isGone = async (look: () => Promise<unknown>, what: string): Promise<void> => {
+  await eventually(async () => (await look()) === undefined, { ...PATIENCE, describe: `${what} to be gone` });
+};
+
+test('machines of a real provider become Running and go, with all that belongs to them', async () => {
+  await createCluster('alone');
+  const names = ['alone-1', 'alone-2', 'alone-3'];
+  await Promise.all(names.map((name) => createMachine('alone', name)));
+  for (const name of names) {
+    await says(name, 'Available', 'True', 'Available');
+    expect((await machine(name))?.status?.phase).toBe('Running');
+  }
+
+  await api.send('DELETE', pathOf(CORE, 'clusters', 'alone'));
+  await isGone(() => find(pathOf(CORE, 'clusters', 'alone')), 'Cluster alone');
+  expect(await Promise.all(names.map(machine))).toEqual([undefined, undefined, undefined]);
+  expect(await Promise.all(names.map(devMachine))).toEqual([undefined, undefined, undefined]);
+  expect(await find(pathOf(INFRASTRUCTURE, 'devclusters', 'alone'))).toBeUndefined();
+});
+
+/** A Machine with all that shows who has looked after it, as it stands on either side. */
+async function picture(side: Side): Promise<unknown> {
+  const name = `${side}-worker`;
+  const objects = await Promise.all([machine(name), devMachine(name), readNode(name)]);
+  const own = { [side]: 'name', [namespaceOf(side)]: 'namespace' };
+  return objects.map((one) => (one === undefined ? undefined : normalised(one, own)));
+}
+
+async function expectSame(when: string): Promise<void> {
+  await eventually(
+    async () => {
+      const [ours, core] = await both(picture);
+      expect({ when, is: ours }).toEqual({ when, is: core });
+    },
+    { timeoutMs: 10_000, describe: `the same ${when}` },
+  );
+}
+
+test('what becomes of a Machine is the same as with the core of Cluster API', async () => {
+  await both(async (side) => {
+    await createCluster(`${side}-c`);
+    await createMachine(`${side}-c`, `${side}-control`, { labels: { 'cluster.x-k8s.io/control-plane': '' } });
+    await says(`${side}-control`, 'NodeReady', 'True', 'NodeReady');
+    await createMachine(
+      `${side}-c`,
+      `${side}-worker`,
+      {
+        labels: { 'node-role.kubernetes.io/x': '', 'node.cluster.x-k8s.io/y': 'z', other: 'w' },
+        annotations: { 'node.cluster.x-k8s.io/note': 'n', [PRE_DRAIN]: '', [PRE_TERMINATE]: '' },
+      },
+      {
+        taints: [
+          { key: 'always', effect: 'NoSchedule', propagation: 'Always' },
+          { key: 'first', value: 'v', effect: 'PreferNoSchedule', propagation: 'OnInitialization' },
+        ],
+      },
+    );
+    await says(`${side}-worker`, 'Available', 'True', 'Available');
+  });
+  await expectSame('after creation');
+
+  await both(async (side) => {
+    await edit(`${side}-worker`, {
+      metadata: {
+        labels: { 'node-role.kubernetes.io/x': null, 'node.cluster.x-k8s.io/y': 'q' },
+        annotations: { 'node.cluster.x-k8s.io/note': null },
+      },
+      spec: { taints: [{ key: 'other', effect: 'NoSchedule', propagation: 'Always' }] },
+    });
+    await nodeShows(`${side}-worker`, ({ metadata }) =>
+      expect(metadata.labels).toMatchObject({ 'node.cluster.x-k8s.io/y': 'q' }),
+    );
+  });
+  await expectSame('after new labels and taints');
+
+  await both(async (side) => {
+    await edit(`${side}-worker`, { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } });
+    await says(`${side}-worker`, 'Paused', 'True', 'Paused');
+    await edit(`${side}-worker`, { metadata: { labels: { 'node.cluster.x-k8s.io/y': 'paused' } } });
+  });
+  await expectSame('while it is paused');
+  await both(async (side) => {
+    await edit(`${side}-worker`, { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } });
+    await nodeShows(`${side}-worker`, ({ metadata }) =>
+      expect(metadata.labels).toMatchObject({ 'node.cluster.x-k8s.io/y': 'paused' }),
+    );
+  });
+  await expectSame('after the pause');
+
+  await both(async (side) => {
+    await createPod(`${side}-stays`, `${side}-worker`, { 'cluster.x-k8s.io/drain': 'skip' });
+    await createPod(`${side}-leaves`, `${side}-worker`);
+    await attach(`${side}-volume`, `${side}-worker`);
+    await api.send('DELETE', pathOf(CORE, 'machines', `${side}-worker`));
+    await says(`${side}-worker`, 'Deleting', 'True', 'WaitingForPreDrainHook');
+  });
+  await expectSame('while a hook holds its drain');
+  await both(async (side) => {
+    await edit(`${side}-worker`, { metadata: { annotations: { [PRE_DRAIN]: null } } });
+    await isBeingDeleted(`${side}-leaves`);
+    await says(`${side}-worker`, 'Deleting', 'True', 'DrainingNode');
+  });
+  await expectSame('while it is drained');
+  await both(async (side) => {
+    await api.send('PATCH', podPath(`${side}-leaves`), { metadata: { finalizers: null } });
+    await says(`${side}-worker`, 'Deleting', 'True', 'WaitingForVolumeDetach');
+  });
+  await expectSame('while its volumes are attached');
+  await both(async (side) => {
+    await detach(`${side}-volume`);
+    await says(`${side}-worker`, 'Deleting', 'True', 'WaitingForPreTerminateHook');
+  });
+  await expectSame('while a hook holds its infrastructure');
+  await both(async (side) => {
+    await edit(`${side}-worker`, { metadata: { annotations: { [PRE_TERMINATE]: null } } });
+    await isGone(() => machine(`${side}-worker`), `${side}-worker`);
+  });
+  await expectSame('after it is gone');
+  expect(await picture('ours')).toEqual([undefined, undefined, undefined]);
+  expect((await find<KubeObject>(podPath('ours-stays')))?.metadata.deletionTimestamp).toBeUndefined();
+});
+
+test('beside the core nobody writes about what the other looks after, and nobody at all once all is well', async () => {
+  const statuses = audit.requests().filter(({ resource }) => /^(machines|clusters)\/status$/.test(resource));
+  const writers = (side: Side): ReadonlySet<boolean> =>
+    new Set(statuses.filter(({ name }) => name.startsWith(`${side}-`)).map(({ user }) => user === 'machinist'));
+  expect([writers('ours'), writers('core')]).toEqual([new Set([true]), new Set([false])]);
+
+  await both(async (side) => {
+    await createMachine(`${side}-c`, `${side}-idle`);
+    await says(`${side}-idle`, 'Available', 'True', 'Available');
+  });
+  const since = audit.requests().length;
+  // Whoever works has got on meanwhile.
+  await both(async (side) => {
+    await createMachine(`${side}-c`, `${side}-witness`);
+    await says(`${side}-witness`, 'Available', 'True', 'Available');
+    await edit(`${side}-witness`, { metadata: { labels: { 'node.cluster.x-k8s.io/y': 'z' } } });
+    await nodeShows(`${side}-witness`, ({ metadata }) =>
+      expect(metadata.labels).toMatchObject({ 'node.cluster.x-k8s.io/y': 'z' }),
+    );
+  });
+  const later = audit.requests().slice(since);
+  expect(later.filter(({ name }) => name.endsWith('-witness')).length).toBeGreaterThan(10);
+  const isOurBusiness = ({ name, user }: AuditedRequest): boolean => name === 'ours-idle' || user === 'machinist';
+  expect(later.filter((one) => one.name.endsWith('-idle') && isOurBusiness(one))).toEqual([]);
+});
+
+describe('machines of a MachineDeployment', () => {
+  const DRIVER = 'machinist-cluster-api-driver';
+  const REPLICAS = 20;
+  const ROLLOUT = { timeoutMs: 150_000, intervalMs: 1000 };
+  const deployment = (): string => pathOf(API_VERSION, 'machinedeployments', 'pool');
+  const templateOf = (className: string): object => ({
+    metadata: { labels: { pool: 'pool' } },
+    spec: { class: { kind: 'MachineClass', name: className } },
+  });
+
+  /** Whatever there is of the machines, by its collection. */
+  async function objects<T extends KubeObject>(version: string, plural: string): Promise<readonly T[]> {
+    const collection = version === 'v1' ? `/api/v1/${plural}` : path.dirname(pathOf(version, plural, 'pool'));
+    const { items } = await api.send<{ items: T[] }>('GET', collection);
+    return items.filter(({ metadata }) => metadata.name.startsWith('pool-'));
+  }
+
+  async function everything() {
+    const [machines, theirs, infrastructure, nodes, secrets] = await Promise.all([
+      objects<Machine>(API_VERSION, 'machines'),
+      objects<ClusterAPIMachine>(CORE, 'machines'),
+      objects(INFRASTRUCTURE, 'devmachines'),
+      objects<Node>('v1', 'nodes'),
+      objects('v1', `namespaces/${namespaceOf('ours')}/secrets`),
+    ]);
+    const userData = secrets.filter(({ metadata }) => metadata.name.endsWith('-userdata'));
+    return { machines, theirs, infrastructure, nodes, userData };
+  }
+
+  /** Each machine joins once: a Node that was deleted does not come back. */
+  const joined = new Set<string>();
+
+  /** Node by Node, what has been made joins; resolves when all machines are of one template and run. */
+  async function rolledTo(template: string) {
+    const runningAtOnce: number[] = [];
+    const seen = await eventually(
+      async () => {
+        const now = await everything();
+        const { machines, theirs, infrastructure, nodes, userData } = now;
+        const run = machines.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+        runningAtOnce.push(run.filter(({ status }) => status?.currentStatus?.phase === 'Running').length);
+        const made = theirs.filter(({ spec }) => spec?.providerID !== undefined).map(({ metadata }) => metadata.name);
+        for (const name of made.filter((one) => !joined.has(one))) {
+          await join(name);
+          joined.add(name);
+        }
+        const of = infrastructure.map(({ metadata }) => metadata.annotations?.[CLONED_FROM_NAME_ANNOTATION]);
+        expect({
+          machines: machines.map(({ status }) => status?.currentStatus?.phase),
+          theirs: theirs.map(({ status }) => status?.phase),
+          of,
+          others: [nodes.length, userData.length],
+        }).toEqual({
+          machines: Array(REPLICAS).fill('Running'),
+          theirs: Array(REPLICAS).fill('Running'),
+          of: Array(REPLICAS).fill(template),
+          others: [REPLICAS, REPLICAS],
+        });
+        return now;
+      },
+      { ...ROLLOUT, describe: `${REPLICAS} machines of ${template}` },
+    );
+    return { ...seen, fewest: Math.min(...runningAtOnce) };
+  }
+
+  /** Of the machines themselves, of those of Cluster API, and of the Nodes. */
+  function expectSameProviderIDs({ machines, theirs, nodes }: Awaited<ReturnType<typeof everything>>): void {
+    const idsOf = (of: readonly (Machine | ClusterAPIMachine | Node)[]): object =>
+      Object.fromEntries(of.map(({ metadata, spec }) => [metadata.name, spec?.providerID]));
+    const expected = Object.fromEntries(machines.map(({ metadata: { name } }) => [name, `in-memory://${name}`]));
+    expect([machines, theirs, nodes].map(idsOf)).toEqual([expected, expected, expected]);
+  }
+
+  // The last one: whole Machinist marks the Nodes of the other tests, which are of no Machine of its own.
+  test('twenty come up on a real provider, are rolled to another template, and go, with all that belongs to them', async () => {
+    await using parts = new AsyncDisposableStack();
+    const directory = mkdtempSync(path.join(tmpdir(), 'machinist-pool-'));
+    parts.defer(() => rmSync(directory, { recursive: true }));
+    const roles = ['control', 'control-identity', 'cluster-api-driver'] as const;
+    for (const role of roles) await grant(api, role, namespaceOf('ours'));
+    const { connection } = plane;
+    const address = `unix://${path.join(directory, 'driver.sock')}`;
+    parts.use(
+      await DriverProcess.start('cluster-api-driver', [
+        `--address=${address}`,
+        `--state-directory=${path.join(directory, 'state')}`,
+        `--kubeconfig=${await connection.kubeconfigFor({ user: DRIVER })}`,
+      ]),
+    );
+    parts.use(
+      await OperatorSession.start({
+        connection,
+        subject: { user: 'machinist' },
+        namespace: namespaceOf('ours'),
+        controllers: '*',
+        flags: { driver: `cluster-api=${address}` },
+      }),
+    );
+    await createCluster('pool');
+    await api.send('POST', `/api/v1/namespaces/${namespaceOf('ours')}/secrets`, {
+      metadata: { name: 'user-data' },
+      stringData: { userData: '#cloud-config of <<MACHINE_NAME>>' },
+    });
+    for (const name of ['small', 'large']) {
+      const spec = { backend: { inMemory: {} } };
+      await create(INFRASTRUCTURE, 'devmachinetemplates', {
+        kind: 'DevMachineTemplate',
+        metadata: { name },
+        spec: { template: { spec } },
+      });
+      const template = { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'DevMachineTemplate', name };
+      await create(API_VERSION, 'machineclasses', {
+        kind: 'MachineClass',
+        metadata: { name },
+        provider: 'cluster-api',
+        providerSpec: { clusterName: 'pool', infrastructureRef: template, version: 'v1.34.0' },
+        secretRef: { name: 'user-data', namespace: namespaceOf('ours') },
+      });
+    }
+
+    await create(API_VERSION, 'machinedeployments', {
+      kind: 'MachineDeployment',
+      metadata: { name: 'pool' },
+      spec: {
+        replicas: REPLICAS,
+        selector: { matchLabels: { pool: 'pool' } },
+        strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: REPLICAS, maxUnavailable: 0 } },
+        template: templateOf('small'),
+      },
+    });
+    expectSameProviderIDs(await rolledTo('small'));
+
+    await api.send('PATCH', deployment(), { spec: { template: templateOf('large') } });
+    const after = await rolledTo('large');
+    expectSameProviderIDs(after);
+    expect(after.fewest).toBeGreaterThanOrEqual(REPLICAS);
+
+    await api.send('PATCH', deployment(), { spec: { replicas: 0 } });
+    await eventually(
+      async () =>
+        // By names: the difference of so many objects takes long to be told.
+        expect(Object.values(await everything()).flatMap((some) => some.map(({ metadata }) => metadata.name))).toEqual(
+          [],
+        ),
+      { ...ROLLOUT, describe: 'nothing to be left' },
+    );
+    const made = audit
+      .requests()
+      .filter(
+        ({ user, verb, resource, code }) =>
+          user === DRIVER && verb === 'create' && code === 201 && resource === 'devmachines',
+      );
+    expect(made).toHaveLength(2 * REPLICAS);
+  }, 480_000);
+});
+
+const podPath = (name: string): string => `/api/v1/namespaces/${namespaceOf(sideOf(name))}/pods/${name}`;
+const ATTACHMENTS = '/apis/storage.k8s.io/v1/volumeattachments';
+
+async function nodeShows(name: string, look: (node: Node) => unknown): Promise<void> {
+  await eventually(
+    async () => {
+      const node = await readNode(name);
+      if (node === undefined) throw new Error(`Node ${name} is gone`);
+      look(node);
+    },
+    { ...PATIENCE, describe: `Node ${name}` },
+  );
+}
+
+/** A pod that runs until its finalizer is taken off. */
+async function createPod(name: string, nodeName: string, labels: object = {}): Promise<void> {
+  await api.send('POST', path.dirname(podPath(name)), {
+    metadata: { name, labels, finalizers: ['example.com/holds'] },
+    spec: {
+      nodeName,
+      terminationGracePeriodSeconds: 0,
+      tolerations: [{ operator: 'Exists' }],
+      containers: [{ name: 'c', image: 'i' }],
+    },
+  });
+}
+
+async function isBeingDeleted(pod: string): Promise<void> {
+  await eventually(async () => (await find<KubeObject>(podPath(pod)))?.metadata.deletionTimestamp !== undefined, {
+    ...PATIENCE,
+    describe: `${pod} to be evicted`,
+  });
+}
+
+async function attach(name: string, nodeName: string): Promise<void> {
+  const spec = { attacher: 'sim.example.com', nodeName, source: { persistentVolumeName: name } };
+  await api.send('POST', ATTACHMENTS, { metadata: { name }, spec });
+  await api.send('PATCH', `${ATTACHMENTS}/${name}/status`, { status: { attached: true } });
+}
+
+async function detach(name: string): Promise<void> {
+  await api.send('PATCH', `${ATTACHMENTS}/${name}`, { metadata: { finalizers: null } });
+  await api.request(`${ATTACHMENTS}/${name}`, { method: 'DELETE' });
+}

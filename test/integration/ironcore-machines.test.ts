@@ -1,0 +1,588 @@
+import path from 'node:path';
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { load } from 'js-yaml';
+import { Status } from 'nice-grpc';
+import PQueue from 'p-queue';
+
+import type { Api } from '../../hack/control-plane/api.ts';
+import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
+import { type ControlPlane, startControlPlane } from '../../hack/control-plane/control-plane.ts';
+import type { IronCoreMachine, IronCoreMachineSpec } from '../../pkg/apis/ironcore/machine.ts';
+import type { IronCoreNetworkInterface } from '../../pkg/apis/ironcore/network-interface.ts';
+import type { IronCoreVolume } from '../../pkg/apis/ironcore/volume.ts';
+import { CREATION_SENT_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { List } from '../../pkg/apis/meta.ts';
+import type { Event } from '../../pkg/apis/wire.ts';
+import { toTimestamp } from '../../pkg/clock/clock.ts';
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { MachineState, Power } from '../../pkg/ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeMachine } from '../../pkg/ironcore-runtime/runtime.ts';
+import { CrashPoint, POINTS, type Point } from '../cloud/crash-point.ts';
+import { namespace, type TestNamespace } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { IriRuntime } from '../../pkg/ironcore-runtime/sim/runtime.ts';
+import { OperatorSession } from './operator-session.ts';
+import { grant } from './shipped-roles.ts';
+
+const ROOT = path.join(import.meta.dirname, '../..');
+const CLASS = 'machineclass-sample';
+const POOL = 'pool-sample';
+const EVERY = process.env['MACHINIST_CRASH_POINTS'] === 'all';
+
+/** As the document of IronCore has it. */
+const DOCUMENT = `
+apiVersion: compute.ironcore.dev/v1alpha1
+kind: Machine
+metadata:
+  name: machine-sample
+spec:
+  machineClassRef:
+    name: machineclass-sample
+  image: my-image
+  volumes:
+    - name: rootdisk # first disk is the root disk
+      volumeRef:
+        name: my-volume
+  networkInterfaces:
+    - name: primary
+      networkInterfaceRef:
+        name: networkinterface-sample
+  ignitionRef:
+    name: my-ignition-secret
+`;
+
+let plane: ControlPlane;
+let api: Api;
+let ns: TestNamespace;
+let runtime: IriRuntime;
+let session: OperatorSession;
+
+beforeAll(async () => {
+  plane = await startControlPlane();
+  const { connection } = plane;
+  api = connection.api();
+  await applyManifests(api, readManifests(path.join(ROOT, 'crds/ironcore')));
+  ns = await namespace(connection);
+  for (const role of ['ironcore-scheduler', 'ironcore-lifecycle', 'ironcore-pools', 'ironcore-machines'] as const)
+    await grant(api, role, ns.name);
+  runtime = await IriRuntime.start({ classes: { [CLASS]: 100 } });
+  session = await OperatorSession.start({
+    connection,
+    subject: { user: 'machinist' },
+    namespace: ns.name,
+    controllers: 'ironcore',
+    flags: { 'leader-elect': 'false', 'ironcore-pool': `${POOL}=${runtime.address}` },
+  });
+  await api.send('POST', '/apis/compute.ironcore.dev/v1alpha1/machineclasses', {
+    apiVersion: 'compute.ironcore.dev/v1alpha1',
+    kind: 'MachineClass',
+    metadata: { name: CLASS },
+    capabilities: { cpu: '1', memory: '1Gi' },
+  });
+  await create('Network', 'network', { providerID: 'net-1' });
+});
+
+afterAll(async () => {
+  await session[Symbol.asyncDispose]();
+  await runtime[Symbol.asyncDispose]();
+  await api.close();
+  await plane.stop();
+});
+
+beforeEach(() => {
+  runtime.clearFaults();
+  runtime.calls.length = 0;
+  const atOnce = { attachesAtOnce: true, deletesAtOnce: true, observesAtOnce: true };
+  Object.assign(runtime.store.habits, { ...atOnce, stateAtFirst: MachineState.MACHINE_RUNNING });
+});
+
+const KINDS = {
+  Machine: 'compute.ironcore.dev/v1alpha1 machines',
+  Volume: 'storage.ironcore.dev/v1alpha1 volumes',
+  NetworkInterface: 'networking.ironcore.dev/v1alpha1 networkinterfaces',
+  Network: 'networking.ironcore.dev/v1alpha1 networks',
+} as const;
+type Kind = keyof typeof KINDS;
+
+function collection(kind: Kind): string {
+  const [group, plural] = KINDS[kind].split(' ');
+  return `/apis/${group}/namespaces/${ns.name}/${plural}`;
+}
+
+async function create(kind: Kind, name: string, spec: object, metadata: object = {}): Promise<void> {
+  const [apiVersion] = KINDS[kind].split(' ');
+  await api.send('POST', collection(kind), { apiVersion, kind, metadata: { name, ...metadata }, spec });
+}
+
+async function read<T>(kind: Kind, name: string): Promise<T | undefined> {
+  const { status, body } = await api.request(`${collection(kind)}/${name}`);
+  return status === 200 ? (body as T) : undefined;
+}
+
+async function edit(kind: Kind, name: string, change: object, subresource = ''): Promise<void> {
+  await api.send('PATCH', `${collection(kind)}/${name}${subresource}`, change);
+}
+
+async function remove(kind: Kind, name: string): Promise<void> {
+  await api.send('DELETE', `${collection(kind)}/${name}`);
+}
+
+async function createSecret(name: string, data: Readonly<Record<string, string>>): Promise<void> {
+  await api.send('POST', `/api/v1/namespaces/${ns.name}/secrets`, { metadata: { name }, stringData: data });
+}
+
+/** A Volume as its provider has made it. */
+async function createVolume(name: string, storage = '1Gi'): Promise<void> {
+  await create('Volume', name, { resources: { storage } });
+  const access = { driver: 'ceph', handle: `handle-${name}`, volumeAttributes: { monitors: 'm' } };
+  await edit('Volume', name, { status: { state: 'Available', access } }, '/status');
+}
+
+async function createMachine(name: string, spec: Partial<IronCoreMachineSpec> = {}): Promise<void> {
+  const volumes = [{ name: 'root', localDisk: { image: 'os' } }];
+  await create('Machine', name, { machineClassRef: { name: CLASS }, volumes, ...spec });
+}
+
+async function shows(
+  name: string,
+  look: (machine: IronCoreMachine) => unknown,
+  patience: { readonly timeoutMs?: number } = {},
+): Promise<void> {
+  let seen: IronCoreMachine | undefined;
+  await eventually(
+    async () => {
+      seen = await read<IronCoreMachine>('Machine', name);
+      if (seen === undefined) throw new Error('it is not there');
+      await look(seen);
+    },
+    { ...patience, describe: () => `${name}: ${JSON.stringify({ spec: seen?.spec, status: seen?.status })}` },
+  );
+}
+
+/** Resolves when the Machine is not ready for this reason. */
+async function waits(name: string, reason: string, part: string): Promise<void> {
+  await shows(name, ({ status }) => {
+    const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+    expect(ready).toMatchObject({ status: 'False', reason });
+    expect(ready?.message).toContain(part);
+  });
+}
+
+async function running(name: string, at = runtime): Promise<RuntimeMachine> {
+  await shows(name, ({ status }) => expect(status).toMatchObject({ state: 'Running' }));
+  return at.store.named(name);
+}
+
+async function gone(name: string): Promise<void> {
+  await eventually(async () => expect(await read('Machine', name)).toBeUndefined());
+}
+
+async function eventsAbout(name: string): Promise<readonly Event[]> {
+  const { items } = await api.send<List<Event>>('GET', `/api/v1/namespaces/${ns.name}/events`);
+  return items.filter(({ involvedObject }) => involvedObject.name === name);
+}
+
+function created(name: string): number {
+  return runtime
+    .asked('CreateMachine')
+    .filter((asked) => JSON.stringify(asked, plain).includes(`machine-name":"${name}"`)).length;
+}
+
+function plain(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value;
+}
+
+test("the document's example becomes a machine of its class, with its image, volume, network interface and ignition", async () => {
+  await createVolume('my-volume', '10Gi');
+  await create('NetworkInterface', 'networkinterface-sample', {
+    networkRef: { name: 'network' },
+    ips: [{ value: '10.0.0.1' }],
+  });
+  await createSecret('my-ignition-secret', { 'ignition.yaml': 'systemd: {}' });
+
+  await api.send('POST', collection('Machine'), load(DOCUMENT));
+
+  const { metadata, spec } = await running('machine-sample');
+  const machine = await read<IronCoreMachine>('Machine', 'machine-sample');
+  expect(created('machine-sample')).toBe(1);
+  expect(metadata.labels).toMatchObject({
+    'machinepoollet.ironcore.dev/machine-uid': machine?.metadata.uid,
+    'machinepoollet.ironcore.dev/machine-namespace': ns.name,
+    'machinepoollet.ironcore.dev/machine-name': 'machine-sample',
+  });
+  expect(spec).toMatchObject({
+    power: Power.POWER_ON,
+    class: CLASS,
+    ignitionData: Buffer.from('systemd: {}'),
+    volumes: [
+      {
+        name: 'rootdisk',
+        device: 'oda',
+        localDisk: { image: { image: 'my-image' } },
+        connection: { driver: 'ceph', handle: 'handle-my-volume', effectiveStorageBytes: 10_737_418_240n },
+      },
+    ],
+    networkInterfaces: [{ name: 'primary', networkId: 'net-1', ips: ['10.0.0.1'] }],
+  });
+  await shows('machine-sample', ({ status }) => {
+    expect(status).toMatchObject({
+      machineID: `sim://${metadata.id}`,
+      observedGeneration: machine?.metadata.generation,
+      volumes: [{ name: 'rootdisk', state: 'Attached', volumeRef: { name: 'my-volume' } }],
+      networkInterfaces: [{ name: 'primary', state: 'Attached' }],
+    });
+    const ready = status?.conditions?.filter(({ status: is }) => is === 'True').map(({ type }) => type);
+    expect(ready?.toSorted()).toEqual(expect.arrayContaining(['NetworkInterfacesReady', 'Ready', 'VolumesReady']));
+  });
+  await eventually(async () => {
+    const nic = await read<IronCoreNetworkInterface>('NetworkInterface', 'networkinterface-sample');
+    expect(nic?.spec?.providerID).toBe(`${metadata.id}/primary`);
+  });
+});
+
+test('a machine that starts is shown within seconds', async () => {
+  runtime.store.habits.stateAtFirst = MachineState.MACHINE_PENDING;
+  await createMachine('starting');
+  await shows('starting', ({ status }) =>
+    expect(status).toMatchObject({ state: 'Pending', machineID: expect.stringMatching(/^sim:/) }),
+  );
+  const { metadata } = runtime.store.named('starting');
+
+  runtime.store.setState(metadata.id, MachineState.MACHINE_RUNNING);
+
+  await shows('starting', ({ status }) => expect(status).toMatchObject({ state: 'Running' }), { timeoutMs: 6_000 });
+});
+
+test('a Machine waits for its Secret, and is created when that comes', async () => {
+  await createMachine('early', { ignitionRef: { name: 'late-secret' } });
+  await waits('early', 'IgnitionNotReady', 'Secret late-secret does not exist');
+  await createSecret('late-secret', { other: 'x' });
+  await waits('early', 'IgnitionNotReady', 'Secret late-secret has no key ignition.yaml');
+  expect(created('early')).toBe(0);
+
+  await api.send('PATCH', `/api/v1/namespaces/${ns.name}/secrets/late-secret`, {
+    stringData: { 'ignition.yaml': 'x' },
+  });
+
+  await running('early');
+  expect(created('early')).toBe(1);
+});
+
+test('a volume is attached, grows where it is, is detached once, and is free again', async () => {
+  await createMachine('growing');
+  const { metadata } = await running('growing');
+  await createVolume('data');
+  runtime.store.habits.attachesAtOnce = false;
+  const root = { name: 'root', device: 'oda', localDisk: { image: 'os' } };
+  await edit('Machine', 'growing', { spec: { volumes: [root, { name: 'data', volumeRef: { name: 'data' } }] } });
+
+  const shown = (state: string) => (machine: IronCoreMachine) => {
+    const data = machine.status?.volumes?.find(({ name }) => name === 'data');
+    expect(data).toMatchObject({ state, volumeRef: { name: 'data' } });
+    expect(data?.lastStateTransitionTime).toBeDefined();
+  };
+  await shows('growing', shown('Pending'));
+  runtime.store.settle();
+  await shows('growing', shown('Attached'));
+  await edit('Volume', 'data', { status: { resources: { storage: '2Gi' } } }, '/status');
+  await eventually(() => expect(runtime.asked('UpdateVolume')).toHaveLength(1));
+  expect(runtime.store.get(metadata.id).spec.volumes).toMatchObject([
+    { name: 'root' },
+    { name: 'data', device: 'odb', connection: { effectiveStorageBytes: 2_147_483_648n } },
+  ]);
+  expect(runtime.asked('DetachVolume')).toEqual([]);
+
+  await edit('Machine', 'growing', { spec: { volumes: [root] } });
+
+  await eventually(async () => {
+    const volume = await read<IronCoreVolume>('Volume', 'data');
+    expect(volume?.spec?.claimRef).toBeUndefined();
+  });
+  expect(runtime.asked('DetachVolume')).toEqual([{ machineId: metadata.id, name: 'data' }]);
+  expect(runtime.asked('AttachVolume')).toHaveLength(1);
+});
+
+test('a network interface is attached and given back, also when the runtime says at first that there is none', async () => {
+  await createMachine('connected');
+  const { metadata } = await running('connected');
+  await create('NetworkInterface', 'late', { networkRef: { name: 'network' }, ips: [{ value: '10.0.0.7' }] });
+  const late = { name: 'late', networkInterfaceRef: { name: 'late' } };
+  await edit('Machine', 'connected', { spec: { networkInterfaces: [late] } });
+  await shows('connected', ({ status }) => {
+    expect(status?.networkInterfaces).toMatchObject([{ name: 'late', state: 'Attached' }]);
+  });
+  runtime.fault('DetachNetworkInterface', { kind: 'refuse', status: Status.NOT_FOUND }, 1);
+
+  await edit('Machine', 'connected', { spec: { networkInterfaces: [] } });
+
+  await eventually(
+    async () => {
+      const nic = await read<IronCoreNetworkInterface>('NetworkInterface', 'late');
+      expect(nic?.spec?.machineRef).toBeUndefined();
+    },
+    { timeoutMs: 60_000 },
+  );
+  expect(runtime.store.get(metadata.id).spec.networkInterfaces).toEqual([]);
+  expect(runtime.asked('AttachNetworkInterface')).toHaveLength(1);
+});
+
+test('of two Machines that want one volume the first has it, and the second when that is gone', async () => {
+  await createVolume('wanted');
+  const volumes = [{ name: 'root', volumeRef: { name: 'wanted' } }];
+  await createMachine('first', { volumes });
+  await running('first');
+  await createMachine('second', { volumes });
+  await waits('second', 'VolumeNotReady', 'Volume wanted is in use by Machine first');
+  runtime.store.habits.deletesAtOnce = false;
+
+  await remove('Machine', 'first');
+  await waits('first', 'Terminating', 'to be gone');
+  expect(created('second')).toBe(0);
+  runtime.store.settle();
+
+  await gone('first');
+  await running('second');
+  expect(runtime.asked('DeleteMachine')).toHaveLength(1);
+});
+
+test('what is made for a Machine is its own, and what was there before is not taken', async () => {
+  const networkInterfaceTemplate = { spec: { networkRef: { name: 'network' }, ips: [{ value: '10.0.0.7' }] } };
+  const networkInterfaces = [{ name: 'eth', ephemeral: { networkInterfaceTemplate } }];
+  const root = { name: 'root', localDisk: { image: 'os' } };
+  const tmp = { name: 'tmp', ephemeral: { volumeTemplate: { spec: { resources: { storage: '1Gi' } } } } };
+  await create('NetworkInterface', 'own-eth', { networkRef: { name: 'network' } });
+  await createMachine('own', { networkInterfaces, volumes: [root, tmp] });
+  await waits('own', 'NetworkInterfaceNotReady', 'NetworkInterface own-eth was there before');
+  expect((await read<IronCoreNetworkInterface>('NetworkInterface', 'own-eth'))?.spec?.machineRef).toBeUndefined();
+
+  await remove('NetworkInterface', 'own-eth');
+  await waits('own', 'VolumeNotReady', 'Volume own-tmp is not available');
+  const access = { driver: 'ceph', handle: 'h' };
+  await edit('Volume', 'own-tmp', { status: { state: 'Available', access } }, '/status');
+
+  const { spec } = await running('own');
+  expect(spec.networkInterfaces).toMatchObject([{ name: 'eth', ips: ['10.0.0.7'] }]);
+  const { metadata } = (await read<IronCoreMachine>('Machine', 'own')) ?? {};
+  expect(await read('NetworkInterface', 'own-eth')).toMatchObject({
+    metadata: {
+      annotations: { 'common.ironcore.dev/ephemeral-managed-by': 'ephemeral-manager' },
+      ownerReferences: [{ kind: 'Machine', uid: metadata?.uid, controller: true }],
+    },
+    spec: { machineRef: { name: 'own', uid: metadata?.uid } },
+  });
+  await edit('Machine', 'own', { spec: { networkInterfaces: [], volumes: [{ ...root, device: 'oda' }] } });
+  await eventually(async () => {
+    expect(await read('NetworkInterface', 'own-eth')).toBeUndefined();
+    expect(await read('Volume', 'own-tmp')).toBeUndefined();
+  });
+  expect(runtime.asked('DetachNetworkInterface')).toHaveLength(1);
+});
+
+test('a Machine that is to be off is switched off at once, and on again', async () => {
+  await createMachine('off', { power: 'Off' });
+  await shows('off', ({ status }) => expect(status?.state).toBe('Shutdown'));
+  expect(runtime.store.named('off').spec.power).toBe(Power.POWER_OFF);
+
+  await edit('Machine', 'off', { spec: { power: 'On' } });
+
+  await running('off');
+  expect(runtime.asked('UpdateMachinePower')).toHaveLength(2);
+});
+
+test('of two machines for one Machine the older is kept, and it is told', async () => {
+  await createMachine('double');
+  const { metadata } = await running('double');
+  const copy = runtime.store.duplicate(metadata.id);
+
+  await edit('Machine', 'double', { metadata: { annotations: { look: 'again' } } });
+
+  await eventually(() => expect(runtime.store.named('double').metadata.id).toBe(metadata.id));
+  expect(runtime.asked('DeleteMachine')).toEqual([{ machineId: copy }]);
+  await eventually(async () =>
+    expect((await eventsAbout('double')).map(({ reason }) => reason)).toContain('DuplicateMachine'),
+  );
+});
+
+describe('a runtime that', () => {
+  test('loses the answer of a creation has the machine found, and no second one', async () => {
+    runtime.fault('CreateMachine', { kind: 'drop' }, 1);
+    await createMachine('unanswered');
+
+    await running('unanswered');
+
+    expect(created('unanswered')).toBe(1);
+  });
+
+  test('refuses is told with its words, and asked again', async () => {
+    const details = 'no memory is left';
+    runtime.fault('CreateMachine', { kind: 'refuse', status: Status.RESOURCE_EXHAUSTED, details }, 2);
+    await createMachine('refused');
+    await waits('refused', 'RuntimeRefused', 'CreateMachine: ResourceExhausted: no memory is left');
+
+    await running('refused');
+  });
+
+  test('answers garbage does not stop anybody else', async () => {
+    await createMachine('garbled');
+    await running('garbled');
+    runtime.fault('ListMachines', { kind: 'garbage', bytes: Buffer.from('0affffff', 'hex') }, 3);
+
+    await edit('Machine', 'garbled', { spec: { power: 'Off' } });
+
+    await shows('garbled', ({ status }) => expect(status?.state).toBe('Shutdown'));
+  });
+
+  test('tells of a machine has each told once', async () => {
+    await createMachine('telling');
+    const { metadata } = await running('telling');
+    const seconds = Math.floor(new SystemClock().now() / 1_000);
+    for (const at of [seconds, seconds, seconds + 1]) {
+      runtime.emit(metadata.id, 'DiskFull', { message: 'a disk is full', type: 'Warning', seconds: at });
+    }
+    await eventually(
+      async () => {
+        // A change hurries the next look.
+        await edit('Machine', 'telling', { spec: { power: runtime.calls.length % 2 === 0 ? 'On' : 'Off' } });
+        const told = (await eventsAbout('telling')).filter(({ reason }) => reason === 'DiskFull');
+        expect(told).toMatchObject([{ type: 'Warning', message: 'a disk is full', count: 2 }]);
+      },
+      { intervalMs: 1_000 },
+    );
+  });
+
+  test('still has the machine of a Machine that went without its finalizer has it deleted', async () => {
+    await createMachine('stripped');
+    const { metadata } = await running('stripped');
+    await runtime.kill();
+    await remove('Machine', 'stripped');
+
+    await edit('Machine', 'stripped', { metadata: { finalizers: null } });
+
+    await gone('stripped');
+    await runtime.listen();
+    await eventually(() => expect(runtime.store.list({ id: metadata.id })).toEqual([]), { timeoutMs: 60_000 });
+  });
+});
+
+test('an address that is not given is that of a prefix, which is waited for', async () => {
+  await create('NetworkInterface', 'dynamic', { networkRef: { name: 'network' }, ips: [{ ephemeral: {} }] });
+  await createMachine('dynamic', { networkInterfaces: [{ name: 'eth', networkInterfaceRef: { name: 'dynamic' } }] });
+  await waits('dynamic', 'NetworkInterfaceNotReady', 'Prefix dynamic-0 is not allocated yet');
+});
+
+/*
+ * The process dies at one of its mutations, or loses its answer, while a Machine with a volume and a network interface comes, is switched
+ * off, and goes. Whoever comes next ends it. MACHINIST_CRASH_POINTS=all walks all points of each; without it, a sample.
+ */
+describe('whatever the process dies of', () => {
+  const all = Array.from({ length: 15 }, (_, i) => i + 1).flatMap((n) => POINTS.map((point) => ({ n, point })));
+  // Each second mutation, at one point each.
+  const lives = EVERY ? all : all.filter((_, i) => i % 6 === Math.floor(i / 6) % 3);
+
+  test('a Machine comes and goes with one machine, and leaves nothing', async () => {
+    const lane = new PQueue({ concurrency: 5 });
+
+    const ends = await lane.addAll(
+      lives.map(
+        ({ n, point }) =>
+          () =>
+            lifeWith(n, point),
+      ),
+    );
+
+    expect(ends.filter(({ made, left }) => made > 1 || left > 0)).toEqual([]);
+    expect(ends.filter(({ claims }) => claims.length > 0)).toEqual([]);
+    expect(ends.filter(({ hit }) => hit !== undefined).length).toBeGreaterThan(5);
+  }, 400_000);
+});
+
+interface End {
+  readonly n: number;
+  readonly point: Point;
+  readonly hit: string | undefined;
+  /** Machines that there ever were, and those that are left. */
+  readonly made: number;
+  readonly left: number;
+  /** What still holds a volume or a network interface. */
+  readonly claims: readonly unknown[];
+}
+
+/** Two minutes pass since a creation was sent. */
+async function age(name: string): Promise<void> {
+  const machine = await read<IronCoreMachine>('Machine', name);
+  if (machine?.metadata.annotations?.[CREATION_SENT_ANNOTATION] === undefined) return;
+  const sentAt = toTimestamp(new SystemClock().now() - 120_000);
+  await edit('Machine', name, { metadata: { annotations: { [CREATION_SENT_ANNOTATION]: sentAt } } });
+}
+
+async function lifeWith(n: number, point: Point): Promise<End> {
+  const name = `life-${n}-${point}`;
+  await using own = await IriRuntime.start({ classes: { [CLASS]: 1 } });
+  const crash = new CrashPoint(n, point);
+  const start = async (watched: CrashPoint | undefined): Promise<OperatorSession> =>
+    await OperatorSession.start({
+      connection: plane.connection,
+      subject: { user: 'machinist' },
+      namespace: ns.name,
+      controllers: 'ironcore.pools',
+      flags: { 'leader-elect': 'false', 'ironcore-pool': `${name}=${own.address}` },
+      hooks: watched === undefined ? {} : { intercept: armed(watched), interceptDriver: armed(watched) },
+    });
+  let isArmed = false;
+  const armed =
+    (watched: CrashPoint): CrashPoint['intercept'] =>
+    (mutation, send) =>
+      isArmed ? watched.intercept(mutation, send) : send();
+  const first = await start(crash);
+  const succession = crash.died.then(async () => {
+    await first[Symbol.asyncDispose]();
+    await age(name);
+    return await start(undefined);
+  });
+  await eventually(() => expect(first.caches.ironCorePools.get(name)?.status?.capacity).toBeDefined(), {
+    timeoutMs: 120_000,
+    describe: () => `places in pool ${name}: ${JSON.stringify(first.caches.ironCorePools.get(name))}`,
+  });
+  await createVolume(name);
+  await create('NetworkInterface', name, { networkRef: { name: 'network' }, ips: [{ value: '10.0.0.1' }] });
+  isArmed = true;
+  await createMachine(name, {
+    machinePoolRef: { name },
+    volumes: [{ name: 'root', volumeRef: { name } }],
+    networkInterfaces: [{ name: 'eth', networkInterfaceRef: { name } }],
+  });
+  await running(name, own);
+  await edit('Machine', name, { spec: { power: 'Off' } });
+  await shows(name, ({ status }) => expect(status?.state).toBe('Shutdown'));
+  await remove('Machine', name);
+  await gone(name);
+  const texts = crash.texts;
+  crash.die();
+  await (await succession)[Symbol.asyncDispose]();
+  const volume = await read<IronCoreVolume>('Volume', name);
+  const nic = await read<IronCoreNetworkInterface>('NetworkInterface', name);
+  const claims = [volume?.spec?.claimRef, nic?.spec?.machineRef].filter((claim) => claim !== undefined);
+  return { n, point, hit: texts[n - 1], made: own.store.made, left: own.store.all().length, claims };
+}
+
+test('uses every verb that its role grants, and is refused nothing', () => {
+  const roles = readManifests(path.join(ROOT, 'deploy/rbac')).filter(
+    ({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === 'machinist-ironcore-machines',
+  ) as unknown as readonly { readonly rules: readonly Rule[] }[];
+  const granted = roles.flatMap(({ rules }) =>
+    rules.flatMap(({ resources, verbs }) =>
+      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
+    ),
+  );
+  const used = new Set(session.requests.map(({ verb, resource }) => `${verb} ${resource}`));
+
+  expect(granted).not.toEqual([]);
+  expect(granted.filter((one) => !used.has(one))).toEqual([]);
+  expect(session.requests.filter(({ code }) => code === 401 || code === 403)).toEqual([]);
+});
+
+interface Rule {
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
