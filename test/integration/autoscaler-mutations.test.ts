@@ -159,7 +159,6 @@ test.each([
   let [asked, lowered]: [string, number] = ['', 0];
 
   for (const { autoscaler, which, person } of fc.sample(rounds, { numRuns: 12, seed: 20261122 })) {
-    await converged(world, changer);
     await bringUpAll(world, changer);
     for (const { metadata } of world.running()) joined.add(metadata.name);
     const alive = [...joined].filter((name) => !named.has(name));
@@ -187,13 +186,17 @@ test.each([
   expect(unnamed.length).toBeLessThanOrEqual(lowered);
 });
 
-/** Makes all Machines run, as everybody sees then: no VM starts while sizes change. */
+/**
+ * Makes all Machines run, as everybody sees then: no VM starts while sizes change. What was seen to have converged may be from before the
+ * last change of the size, so that Machines go and others come meanwhile: each look begins with the Machines that there are.
+ */
 async function bringUpAll(world: MachineSetWorld, changer: GroupChanger): Promise<void> {
   const isUp = ({ status }: Machine): boolean => status?.currentStatus?.phase === 'Running';
-  for (const machine of world.living()) {
-    if (!isUp(machine)) await eventually(() => world.bringUp(machine), PATIENCE);
-  }
-  await eventually(() => {
+  await eventually(async () => {
+    await expectConverged(world, changer);
+    for (const machine of world.living()) {
+      if (!isUp(machine)) await world.bringUp(machine);
+    }
     for (const seen of [world.machines, changer.machines, world.manager.caches.machines]) {
       expect(seen.list().every(isUp)).toBe(true);
     }
@@ -202,13 +205,15 @@ async function bringUpAll(world: MachineSetWorld, changer: GroupChanger): Promis
 
 /** Waits until there are as many Machines as wanted, none is going, and the changer sees that. */
 async function converged(world: MachineSetWorld, changer: GroupChanger): Promise<void> {
-  await eventually(async () => {
-    const { metadata, spec } = await world.get(machineDeployments, 'd');
-    expect(Object.keys(metadata.annotations ?? {})).not.toContain(TRIGGER_DELETION_ANNOTATION);
-    expect(world.machines.list()).toHaveLength(spec.replicas ?? 0);
-    expect(world.living()).toHaveLength(spec.replicas ?? 0);
-    expect(changer.machines.list()).toHaveLength(spec.replicas ?? 0);
-  }, PATIENCE);
+  await eventually(() => expectConverged(world, changer), PATIENCE);
+}
+
+async function expectConverged(world: MachineSetWorld, changer: GroupChanger): Promise<void> {
+  const { metadata, spec } = await world.get(machineDeployments, 'd');
+  expect(Object.keys(metadata.annotations ?? {})).not.toContain(TRIGGER_DELETION_ANNOTATION);
+  expect(world.machines.list()).toHaveLength(spec.replicas ?? 0);
+  expect(world.living()).toHaveLength(spec.replicas ?? 0);
+  expect(changer.machines.list()).toHaveLength(spec.replicas ?? 0);
 }
 
 /** What `kubectl scale` does; a size below 0 is none. */
