@@ -24,6 +24,10 @@ export interface DeletionParts {
   readonly marks: readonly string[];
   /** Whether the class has disks of their own. It may have lost them since a disk was made. */
   readonly hasDisk: boolean;
+  /** Whether it has floating IPs that are allocated. */
+  readonly hasFloatingIP: boolean;
+  /** How long something may still appear that another process has asked for. */
+  readonly othersMs: number;
   readonly settings: OpenStackSettings;
   readonly clock: Clock;
   readonly log: Logger;
@@ -57,15 +61,24 @@ export async function deleteServers(parts: DeletionParts, call: DriverCall): Pro
   const disks = await disksOfEarlierProvider(parts, machine, servers, call.signal);
   const endMs = parts.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
   await removeServers(parts, call);
-  const hadPorts = await removePorts(parts, machine, known, call.signal);
+  const hadFloatingIP = await removePorts(parts, machine, known, call.signal);
   const hadDisks = await removeDisks(parts, machine, disks, endMs, call.signal);
-  requireAnswered(parts);
-  if (servers.length === 0 && !hadPorts && !hadDisks) throw notFound(machine);
+  requireAnswered(parts, hadFloatingIP);
+  if (servers.length === 0 && known.length === 0 && !hadFloatingIP && !hadDisks) throw notFound(machine);
 }
 
-/** Throws Aborted while a port or floating IP of the machine may still appear: the next call looks for it. */
-function requireAnswered({ cloud, machine, settings }: DeletionParts): void {
-  const leftMs = cloud.network.unanswered.leftMs(ownerText(machine), settings.answerMs);
+/**
+ * Throws Aborted while a port or floating IP of the machine may still appear: the next call looks for it. A process that is gone has asked
+ * for no port any more once there was a server, and for no floating IP any more once there was one.
+ */
+function requireAnswered(
+  { cloud, machine, servers, hasFloatingIP, othersMs, settings }: DeletionParts,
+  hadFloatingIP: boolean,
+): void {
+  const wasMade = servers.length > 0 || machine.providerID !== undefined;
+  const isWhole = wasMade && (hadFloatingIP || !hasFloatingIP);
+  const ownMs = cloud.network.unanswered.leftMs(ownerText(machine), settings.answerMs);
+  const leftMs = Math.max(ownMs, isWhole ? 0 : othersMs);
   if (leftMs === 0) return;
   const seconds = Math.ceil(leftMs / 1_000);
   const text = `a request for a port or floating IP was not answered: one may appear in the next ${seconds} s`;
@@ -120,7 +133,7 @@ async function removeServers(
   );
 }
 
-/** Floating IPs, then ports. Says whether there was anything. */
+/** Floating IPs, then ports. Says whether there was a floating IP. */
 async function removePorts(
   { cloud }: DeletionParts,
   machine: MachineIdentity,
@@ -129,7 +142,7 @@ async function removePorts(
 ): Promise<boolean> {
   const hadFloatingIP = await releaseFloatingIPs(cloud, ownerText(machine), signal);
   for (const { id } of ports) await cloud.network.deletePort(id, signal);
-  return ports.length > 0 || hadFloatingIP;
+  return hadFloatingIP;
 }
 
 /**

@@ -21,10 +21,11 @@ import { ensureFloatingIP } from './floating-ip.ts';
 import { ownerText } from './intent.ts';
 import { isMarked, isServerOf, namespaceOf, parseProviderID, providerIDOf, taggedVMOf } from './ownership.ts';
 import { Ports } from './ports.ts';
-import { findableIn, marksIn, type OpenStackSpec, parseProviderSpec } from './provider-spec.ts';
+import { type Findable, findableIn, marksIn, type OpenStackSpec, parseProviderSpec } from './provider-spec.ts';
 import { addressesOf, type Server, stateOf } from './server.ts';
 import { unavailable } from './service-client.ts';
 import type { OpenStackSettings } from './settings.ts';
+import { Tenure } from './tenure.ts';
 import { Turns } from './turns.ts';
 import { volumeIDOf } from './volume-ids.ts';
 
@@ -54,10 +55,12 @@ export class OpenStackDriver implements Driver {
   readonly #parts: OpenStackDriverParts;
   readonly #clouds: Clouds;
   readonly #turns = new Turns();
+  readonly #tenure: Tenure;
 
   constructor(parts: OpenStackDriverParts) {
     this.#parts = parts;
     this.#clouds = new Clouds(parts.clock, parts.settings.pageSize);
+    this.#tenure = new Tenure(parts.clock);
   }
 
   async capabilities(): Promise<Capabilities> {
@@ -67,6 +70,7 @@ export class OpenStackDriver implements Driver {
   async createMachine(request: MachineRequest, call: DriverCall): Promise<CreatedMachine> {
     const machine = machineOf(request, call);
     requireMachineName(machine);
+    this.#tenure.saw(request.machine, call);
     return await this.#run(request, async () => {
       const spec = parseProviderSpec(request.machineClass.providerSpec);
       const userData = encodedUserData(request);
@@ -83,6 +87,7 @@ export class OpenStackDriver implements Driver {
   /** Waits for a server that takes long to be built, and gives it its floating IP. */
   async initializeMachine(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
     const machine = machineOf(request, call);
+    this.#tenure.saw(request.machine, call);
     return await this.#run(request, async () => {
       const spec = parseProviderSpec(request.machineClass.providerSpec);
       const cloud = this.#clouds.open(request.secretData, spec.region);
@@ -115,12 +120,14 @@ export class OpenStackDriver implements Driver {
 
   async deleteMachine(request: MachineRequest, call: DriverCall): Promise<{ lastKnownState: string | undefined }> {
     const machine = machineOf(request, call);
+    this.#tenure.saw(request.machine, call);
     return await this.#run(request, async () => {
       // A class that has become invalid must not keep servers alive.
-      const { cloud, marks, hasDisk } = this.#open(request, machine);
+      const { cloud, ...known } = this.#open(request, machine);
       return await this.#alone(machine, call, async () => {
-        const servers = await this.#all(cloud, marks, machine, call.signal);
-        await deleteServers({ ...this.#parts, cloud, machine, servers, marks, hasDisk }, call);
+        const servers = await this.#all(cloud, known.marks, machine, call.signal);
+        const othersMs = this.#tenure.leftMs(request.machine, call, this.#parts.settings.answerMs);
+        await deleteServers({ ...this.#parts, ...known, cloud, machine, servers, othersMs }, call);
         return { lastKnownState: undefined };
       });
     });
@@ -179,11 +186,11 @@ export class OpenStackDriver implements Driver {
   #open(
     { machineClass, secretData }: Pick<MachineRequest, 'machineClass' | 'secretData'>,
     { providerID }: MachineIdentity,
-  ): { readonly cloud: Cloud; readonly marks: readonly string[]; readonly hasDisk: boolean } {
+  ): Omit<Findable, 'region'> & { readonly cloud: Cloud } {
     const found = findableIn(machineClass.providerSpec);
-    const { region = parseProviderID(providerID)?.region, marks, hasDisk } = found;
+    const { region = parseProviderID(providerID)?.region, ...known } = found;
     if (region === undefined) throw invalid('providerSpec.spec.region: must be a non-empty string');
-    return { cloud: this.#clouds.open(secretData, region), marks, hasDisk };
+    return { cloud: this.#clouds.open(secretData, region), ...known };
   }
 
   /** The one server of a machine. */

@@ -135,11 +135,24 @@ test('what finds a server is read of a spec that is wrong otherwise', () => {
   expect(findableIn(config({ flavorName: undefined, rootDiskSize: 'big' }))).toEqual({
     region: 'eu-1',
     marks: Object.keys(TAGS),
+    hasFloatingIP: false,
     hasDisk: true,
   });
-  expect(findableIn('nonsense')).toEqual({ region: undefined, marks: [], hasDisk: false });
+  expect(findableIn('nonsense')).toEqual({ region: undefined, marks: [], hasFloatingIP: false, hasDisk: false });
   expect(marksIn({ 'kubernetes.io-role-node': '' })).toEqual(['kubernetes.io-role-node']);
 });
+
+test.each([
+  { floatingIP: undefined, isAllocated: false },
+  { floatingIP: null, isAllocated: false },
+  { floatingIP: { networkName: 'public', address: '192.0.2.1' }, isAllocated: false },
+  { floatingIP: { networkName: 'public' }, isAllocated: true },
+])(
+  'floating IPs of a class with $floatingIP are allocated for its machines: $isAllocated',
+  ({ floatingIP, isAllocated }) => {
+    expect(findableIn(config({ floatingIP })).hasFloatingIP).toBe(isAllocated);
+  },
+);
 
 test.each([
   { more: {}, hasDisk: false },

@@ -112,16 +112,20 @@ export interface Findable {
   readonly marks: readonly string[];
   /** Whether the class has root disks in Cinder. */
   readonly hasDisk: boolean;
+  /** Whether it has floating IPs that are allocated for its machines. */
+  readonly hasFloatingIP: boolean;
 }
 
 /** What is needed to find and delete servers, of a spec that may have become wrong: that must not keep servers alive. */
 export function findableIn(value: unknown): Findable {
   const spec = memberOf(value, 'spec');
   const region = memberOf(spec, 'region');
+  const floatingIP = memberOf(spec, 'floatingIP');
   const isEnabled = memberOf(memberOf(spec, 'bootFromVolume'), 'enabled') === true;
   return {
     region: typeof region === 'string' ? region : undefined,
     marks: marksIn(memberOf(spec, 'tags')),
+    hasFloatingIP: floatingIP !== undefined && floatingIP !== null && memberOf(floatingIP, 'address') === undefined,
     hasDisk: isEnabled || Boolean(memberOf(spec, 'rootDiskSize')) || Boolean(memberOf(spec, 'rootDiskType')),
   };
 }

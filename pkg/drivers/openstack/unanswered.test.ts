@@ -49,12 +49,13 @@ class Scene {
   readonly asked: string[] = [];
   ports: Port[] = [];
   volumes: Volume[] = [];
+  floatingIPs: { readonly id: string }[] = [];
   servers: Server[] = [];
   hasCinder = true;
   zonesOfCinder: string[] = [];
   /** What the last volume was asked for with. */
   wanted: WantedVolume | undefined;
-  readonly #unanswered = new Unanswered(this.clock);
+  #unanswered = new Unanswered(this.clock);
   /** What happens before a request is dealt with. */
   before: (request: string) => void = () => undefined;
   /** Whether the answer of a request is lost. */
@@ -65,9 +66,18 @@ class Scene {
     return (await creation.run(callOf({ timeoutMs: 240_000 }))).id;
   }
 
-  async delete(hasDisk = true, call = callOf()): Promise<void> {
-    const servers = [...this.servers];
-    await deleteServers({ ...this.#parts(), servers, marks: Object.keys(TAGS), hasDisk }, call);
+  /** The process dies, and another one goes on: it knows what the cloud knows. */
+  restart(): void {
+    this.#unanswered = new Unanswered(this.clock);
+  }
+
+  async delete(
+    hasDisk = true,
+    call = callOf(),
+    { hasFloatingIP = false, othersMs = 0, providerID = undefined as string | undefined } = {},
+  ): Promise<void> {
+    const parts = { ...this.#parts(), machine: { ...machine, providerID }, servers: [...this.servers] };
+    await deleteServers({ ...parts, marks: Object.keys(TAGS), hasDisk, hasFloatingIP, othersMs }, call);
   }
 
   #parts() {
@@ -115,6 +125,7 @@ class Scene {
     const servers = () => this.#answer('GET servers', () => [...this.servers]);
     const volumes = (_of: DiskOwner, isOurs: (one: Volume) => boolean) =>
       this.#answer('GET volumes', () => this.volumes.filter((one) => one.description === owner || isOurs(one)));
+    const unanswered = this.#unanswered;
     const find = async (): Promise<Server | undefined> => (await servers())[0];
     const cloud = {
       region: 'r',
@@ -132,10 +143,10 @@ class Scene {
       },
       network: {
         portsNamed: () => this.#answer('GET ports', () => [...this.ports]),
-        unanswered: this.#unanswered,
+        unanswered,
         createPort: async (_wanted: object, signal: AbortSignal) => {
           const made = () => this.#answer('POST port', () => ({ status: 201, headers: {}, body: this.#makePort() }));
-          const answer = await this.#unanswered.during(owner, signal, made).catch((err: unknown) => {
+          const answer = await unanswered.during(owner, signal, made).catch((err: unknown) => {
             throw err instanceof NoAnswerError ? unavailable('making the port', err) : err;
           });
           return answer.body;
@@ -143,7 +154,8 @@ class Scene {
         tagPort: () => this.#answer('PUT tags', () => undefined),
         describePort: ({ id }: Port, text: string) => this.#answer('PUT port', () => this.#describePort(id, text)),
         deletePort: () => this.#answer('DELETE port', () => (this.ports = [])),
-        floatingIPs: () => this.#answer('GET floatingips', () => []),
+        floatingIPs: () => this.#answer('GET floatingips', () => [...this.floatingIPs]),
+        releaseFloatingIP: () => this.#answer('DELETE floatingip', () => (this.floatingIPs = [])),
       },
       volumes: {
         isOffered: () => Promise.resolve(this.hasCinder),
@@ -253,6 +265,37 @@ describe('a port of OpenStack', () => {
 
     expect(scene.ports).toEqual([]);
     await expect(scene.delete(false)).rejects.toMatchObject({ code: 'NotFound' });
+  });
+
+  test('that a driver had asked for when it died holds the deletion by the next one, and goes with the machine', async () => {
+    const scene = new Scene();
+    const late = { id: 'p-late', network_id: 'n-1', device_id: '', description: owner, fixed_ips: [] };
+    scene.isLost = (request) => request === 'POST port';
+    await expect(scene.create()).rejects.toThrow();
+    scene.restart();
+
+    await expect(scene.delete(false, callOf(), { othersMs: 3_000 })).rejects.toMatchObject({
+      code: 'Aborted',
+      detail: expect.stringContaining('one may appear in the next 3 s'),
+    });
+    scene.ports = [late];
+    await scene.delete(false, callOf(), { othersMs: 0 });
+    expect(scene.ports).toEqual([]);
+  });
+
+  test.each([
+    { what: 'had a server', providerID: 'openstack:///r/s', hasFloatingIP: false, ips: [], holds: false },
+    { what: 'has its floating IP', providerID: 'openstack:///r/s', hasFloatingIP: true, ips: ['f'], holds: false },
+    { what: 'has no floating IP yet', providerID: 'openstack:///r/s', hasFloatingIP: true, ips: [], holds: true },
+    { what: 'had no server', providerID: undefined, hasFloatingIP: true, ips: ['f'], holds: true },
+  ])('a machine that $what waits for what others have asked for: $holds', async ({ ips, holds, ...more }) => {
+    const scene = new Scene();
+    scene.floatingIPs = ips.map((id) => ({ id }));
+    scene.volumes = [volume('v-1')];
+
+    const [ended] = await Promise.allSettled([scene.delete(true, callOf(), { ...more, othersMs: 1_000 })]);
+
+    expect(ended.status).toBe(holds ? 'rejected' : 'fulfilled');
   });
 
   test.each([

@@ -6,7 +6,7 @@ const FORGET_MS = 3_600_000;
 
 /**
  * Requests for ports and floating IPs that were not answered: what they make may still appear, and nothing in the cloud says so before. Kept
- * in memory only: a service deals with what it was sent by a process that ended before that is started again.
+ * in memory only; of what processes before this one have asked for Tenure knows how long that may be.
  */
 export class Unanswered {
   readonly #clock: Clock;
