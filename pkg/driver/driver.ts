@@ -49,6 +49,11 @@ export interface ListedMachine {
   readonly machineNamespace?: string | undefined;
   /** In the provider's own words; for display only. */
   readonly state?: string | undefined;
+  /**
+   * That somebody other than the manager has asked the provider to delete it, in the provider's words, and that it is kept all the same
+   * until DeleteMachine is called; for display only.
+   */
+  readonly deletion?: string | undefined;
 }
 
 /** Travels with every call. */

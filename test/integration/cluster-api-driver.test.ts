@@ -110,7 +110,7 @@ beforeAll(async () => {
     subject: { user: 'machinist' },
     namespace: NAMESPACE,
     controllers: '*,cluster-api',
-    flags: { driver: `cluster-api=unix://${directory}/driver.sock` },
+    flags: { driver: `cluster-api=unix://${directory}/driver.sock`, 'machine-safety-orphan-vms-period': '2s' },
   });
   simulated = await SimProvider.start(user, NAMESPACE, SIM_MACHINE, 'v1beta2');
   metal = await SimProvider.start(user, NAMESPACE, METAL, 'v1beta1');
@@ -254,6 +254,35 @@ describe('machines of a manager', () => {
     expect(made.filter(([, uids]) => uids.size !== 1)).toEqual([]);
   });
 
+  test('a Machine of Cluster API that is deleted by hand keeps its VM until its machine is deleted', async () => {
+    const machine = {
+      apiVersion: API_VERSION,
+      kind: 'Machine',
+      metadata: { name: 'g-held', namespace: NAMESPACE },
+      spec: { class: { kind: 'MachineClass', name: 'small' } },
+    };
+    await api.send('POST', COLLECTIONS.machines, machine);
+    const ours = (): Promise<Machine> => api.send('GET', `${COLLECTIONS.machines}/g-held`);
+    await eventually(async () => expect((await ours()).status?.currentStatus?.phase).toBe('Running'), PATIENCE);
+
+    await api.send('DELETE', `${COLLECTIONS.theirs}/g-held`);
+    await eventually(async () => {
+      const { status } = await api.send<ClusterAPIMachine>('GET', `${COLLECTIONS.theirs}/g-held`);
+      expect(status?.conditions).toContainEqual(
+        expect.objectContaining({ type: 'Deleting', reason: 'WaitingForPreTerminateHook' }),
+      );
+      expect((await ours()).status?.machineConditions).toContainEqual(
+        expect.objectContaining({ type: 'VMDeletionRequested', status: 'True' }),
+      );
+    }, PATIENCE);
+    const [infrastructure] = await all('simulated', 'g-held');
+    expect(infrastructure?.metadata.deletionTimestamp).toBeUndefined();
+    expect((await ours()).status?.currentStatus?.phase).toBe('Running');
+
+    await api.send('DELETE', `${COLLECTIONS.machines}/g-held`);
+    await eventually(async () => expect([await all('machines', 'g-'), await leftOf('g-')]).toEqual([[], []]), PATIENCE);
+  });
+
   const reports =
     (status: object): SimProvider['fateOf'] =>
     () => ({ status });
@@ -337,7 +366,7 @@ async function mortal(crash: CrashPoint): Promise<ClusterAPIDriver> {
 
 describe('a driver that dies or loses an answer', () => {
   /** More mutations than a creation, and a deletion, have. */
-  const NUMBERS = [1, 2, 3, 4];
+  const NUMBERS = [1, 2, 3, 4, 5];
   const configured = classOf('crash', {
     ...providerSpec,
     bootstrap: { configRef: { ...templateOf(SIM_CONFIG), name: 'w' } },

@@ -21,6 +21,7 @@ import { UnansweredCreations } from './calls/unanswered.ts';
 import { classResolver, type ClassSources } from './calls/class-resolution.ts';
 import type { MachineStep } from './context.ts';
 import { annotations } from './explain/annotations.ts';
+import { vmDeletion } from './explain/vm-deletion.ts';
 import { vmState } from './explain/vm-state.ts';
 import { awaitTarget } from './deletion/await-target.ts';
 import { deleteNode } from './deletion/delete-node.ts';
@@ -136,6 +137,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     correctNode,
     tellAnnotations,
     vmState(given),
+    vmDeletion(given),
     nodeDeleted(given),
     health(given),
     retryTokenRevocation(given),

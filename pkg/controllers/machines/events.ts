@@ -25,6 +25,7 @@ export const MACHINE_EVENTS = {
   Unhealthy: 'Warning',
   HealthTimeout: 'Warning',
   VMVanished: 'Warning',
+  VMDeletionRequested: 'Warning',
   ReplacementDelayed: 'Warning',
   Preserved: 'Normal',
   PreservationEnded: 'Normal',

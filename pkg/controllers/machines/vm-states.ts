@@ -2,31 +2,39 @@ import type { ListedMachine } from '../../driver/driver.ts';
 
 /** Type of the condition of a Machine that shows the state of its VM in the provider's words, as `reason`. */
 export const VM_STATE = 'VMState';
+/** Type of the condition of a Machine that says that somebody else has asked the provider to delete its VM. */
+export const VM_DELETION_REQUESTED = 'VMDeletionRequested';
+
+/** What lists tell of a VM beside that it is there; undefined: nothing of that. */
+export type ToldVM = Pick<ListedMachine, 'state' | 'deletion'>;
 
 /**
- * The states of VMs in their providers' words, as the last lists showed them: they cost no call of their own. Written by the orphan loop,
- * read by the machine controller; empty in a process that does not run both, and for drivers that do not tell.
+ * What providers say of VMs, as the last lists showed it: that costs no call of its own. Written by the orphan loop, read by the machine
+ * controller; empty in a process that does not run both.
  */
 export class VMStates {
-  #states = new Map<string, string>();
+  #told = new Map<string, ToldVM>();
   #changed: (providerIDs: readonly string[]) => void = () => undefined;
 
-  /** Who is told of VMs whose state has changed; one only. */
+  /** Who is told of VMs of which something else is said now; one only. */
   onChange(changed: (providerIDs: readonly string[]) => void): void {
     this.#changed = changed;
   }
 
   /** What lists have shown; `isComplete`: a VM that is not among them is in no list. */
   saw(vms: readonly ListedMachine[], isComplete: boolean): void {
-    const before = this.#states;
-    const told = vms.flatMap(({ providerID, state }) => (state === undefined ? [] : [[providerID, state] as const]));
-    this.#states = new Map([...(isComplete ? [] : before), ...told]);
-    const changed = told.filter(([providerID, state]) => before.get(providerID) !== state);
+    const before = this.#told;
+    const told = vms.map(({ providerID, state, deletion }) => [providerID, { state, deletion }] as const);
+    this.#told = new Map([...(isComplete ? [] : before), ...told]);
+    const changed = told.filter(([providerID, { state, deletion }]) => {
+      const known = before.get(providerID);
+      return known?.state !== state || known?.deletion !== deletion;
+    });
     if (changed.length > 0) this.#changed(changed.map(([providerID]) => providerID));
   }
 
   /** Undefined: nobody knows. */
-  get(providerID: string): string | undefined {
-    return this.#states.get(providerID);
+  get(providerID: string): ToldVM | undefined {
+    return this.#told.get(providerID);
   }
 }

@@ -127,6 +127,7 @@ export function toListedMachine(vm: ListedMachine): wire.ListedMachine {
     machineUid: vm.machineUID ?? '',
     machineNamespace: vm.machineNamespace ?? '',
     state: vm.state ?? '',
+    deletion: vm.deletion ?? '',
   };
 }
 
@@ -138,6 +139,7 @@ export function fromListedMachine(vm: wire.ListedMachine): ListedMachine {
     machineUID: vm.machineUid === '' ? undefined : vm.machineUid,
     ...(vm.machineNamespace === '' ? {} : { machineNamespace: vm.machineNamespace }),
     ...(vm.state === '' ? {} : { state: vm.state }),
+    ...(vm.deletion === '' ? {} : { deletion: vm.deletion }),
   };
 }
 

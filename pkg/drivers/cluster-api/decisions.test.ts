@@ -10,6 +10,7 @@ import { marked } from './marks.ts';
 import { nodeNameOf } from './node-name.ts';
 import { obstacleIn, type Piece } from './pieces.ts';
 import { nextRemoval, PARTS, type Part } from './removal.ts';
+import { DELETION_HOOK } from './tags.ts';
 
 const marks = { cluster: 'c-1', className: 'small', machineName: 'm-1', machineUID: 'u-1' };
 const base: ObjectMeta = { name: 'm-1', namespace: 'shoot', uid: 'o', resourceVersion: '1', creationTimestamp: '' };
@@ -63,6 +64,17 @@ describe('a deletion', () => {
     // Whatever says which VM it is of goes last.
     const parts = ['secret', 'machine', 'infrastructure', 'bootstrap'];
     expect(order).toEqual(parts.flatMap((part) => [`delete ${part}`, `wait ${part}`]));
+  });
+
+  const held = { annotations: { ...marked(marks).annotations, [DELETION_HOOK]: '' } };
+
+  test.each([
+    { what: 'before it is deleted', change: held },
+    { what: 'that somebody else deletes', change: { ...held, ...going } },
+  ])('takes our hook from a Machine $what', ({ change }) => {
+    const machine = piece('machine', change);
+
+    expect(nextRemoval([piece('infrastructure'), machine])).toEqual({ kind: 'release', piece: machine });
   });
 
   test('takes everything of two kinds', () => {

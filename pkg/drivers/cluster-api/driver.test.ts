@@ -9,6 +9,7 @@ import { silentLogger } from '../../log/logger.ts';
 import { ClusterAPIDriver } from './driver.ts';
 import { marked } from './marks.ts';
 import { userDataSecretName } from './objects.ts';
+import { DELETION_HOOK } from './tags.ts';
 
 const GROUP = 'infrastructure.cluster.x-k8s.io';
 const { name: MACHINE, namespace, uid } = machine().metadata;
@@ -41,6 +42,74 @@ test('a deletion that the API server refuses without an end is asked for once a 
 
   await expect(driverOf(client).deleteMachine(REQUEST, CALL)).rejects.toMatchObject({ code: 'Aborted' });
   expect(client.writes).toHaveLength(1);
+});
+
+/** A Machine of ours that our hook holds. */
+const held = (more: object = {}): KubeObject => {
+  const { metadata } = made(MACHINE);
+  return { metadata: { ...metadata, ...more, annotations: { ...metadata.annotations, [DELETION_HOOK]: '' } } };
+};
+const GOING = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+
+test('our hook goes before the Machine, so that whoever looks after it is not held', async () => {
+  const client = new MemoryClient();
+  client.put(clusterAPIMachines, held());
+
+  await driverOf(client).deleteMachine(REQUEST, CALL);
+
+  expect(client.writes).toMatchObject([
+    { verb: 'patch', uid: `uid-of-${MACHINE}`, body: { metadata: { annotations: { [DELETION_HOOK]: null } } } },
+    { verb: 'delete', uid: `uid-of-${MACHINE}` },
+  ]);
+});
+
+test('a hook that comes back each time is told of once a call', async () => {
+  const client = new MemoryClient();
+  client.put(clusterAPIMachines, held());
+  client.failures.push(new ApiError(409, 'Conflict', 'a webhook says no'));
+
+  await expect(driverOf(client).deleteMachine(REQUEST, CALL)).rejects.toMatchObject({
+    code: 'Aborted',
+    detail: expect.stringContaining(`held by annotation ${DELETION_HOOK}`),
+  });
+  expect(client.writes).toHaveLength(1);
+});
+
+test('a Machine that somebody deletes is listed so, as long as our hook holds it', async () => {
+  const client = new MemoryClient();
+  const listed = async (): Promise<unknown> => (await driverOf(client).listMachines(REQUEST, CALL))[0]?.deletion;
+  client.put(clusterAPIMachines, held());
+  expect(await listed()).toBeUndefined();
+
+  client.put(clusterAPIMachines, held(GOING));
+  expect(await listed()).toBe(
+    `Machine ${MACHINE} of Cluster API is being deleted, and is held by annotation ${DELETION_HOOK}`,
+  );
+
+  const { metadata } = made(MACHINE);
+  client.put(clusterAPIMachines, { metadata: { ...metadata, ...GOING } });
+  expect(await listed()).toBeUndefined();
+});
+
+test.each([
+  { what: 'that was deleted before it had a VM is let go, and made anew', providerID: '', writes: 1 },
+  { what: 'that was deleted when it had a VM is kept', providerID: 'sim:///1', writes: 0 },
+])('a Machine $what', async ({ providerID, writes }) => {
+  const client = new MemoryClient();
+  client.put(clusterAPIMachines, { ...held(GOING), spec: { providerID } } as KubeObject);
+  const machineClass = {
+    ...REQUEST.machineClass,
+    providerSpec: {
+      clusterName: 'c',
+      infrastructureRef: { apiGroup: GROUP, kind: 'SimMachineTemplate', name: 't' },
+      bootstrap: { dataSecretName: 's' },
+    },
+  };
+
+  await expect(driverOf(client).createMachine({ ...REQUEST, machineClass }, CALL)).rejects.toMatchObject({
+    code: 'Aborted',
+  });
+  expect(client.writes).toHaveLength(writes);
 });
 
 test.each([

@@ -16,7 +16,7 @@ import type {
 import { DriverError } from '../../driver/error.ts';
 import type { New, Reader, Writer } from '../../kube/client.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../../kube/errors.ts';
-import { mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines, secrets, type Resource } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import { driverFailure } from '../api-failure.ts';
@@ -29,8 +29,8 @@ import { nodeNameOf } from './node-name.ts';
 import { cloned, clonedFrom, machineOf, userDataSecret, userDataSecretName, type Plan } from './objects.ts';
 import { obstacleIn } from './pieces.ts';
 import { parseProviderSpec, templatesIn, type ClusterAPIProviderSpec } from './provider-spec.ts';
-import { nextRemoval } from './removal.ts';
-import { CLASS_LABEL } from './tags.ts';
+import { isHeldByUs, nextRemoval } from './removal.ts';
+import { CLASS_LABEL, DELETION_HOOK } from './tags.ts';
 import { World, type FoundPiece } from './world.ts';
 
 /** What the driver works with: the cluster whose Machines of Cluster API the machines are. */
@@ -83,6 +83,7 @@ export class ClusterAPIDriver implements Driver {
       const world = this.#world(namespace, call);
       const pieces = await world.pieces(machineName, templatesIn(request.machineClass.providerSpec));
       const obstacle = obstacleIn(pieces, plan.marks);
+      if (obstacle?.kind === 'going') await this.#letGo(pieces, call);
       if (obstacle !== undefined) throw inTheWay(obstacle);
       const there = machineIn(pieces);
       const machine = there ?? (await this.#make(world, plan, userData, call));
@@ -134,16 +135,15 @@ export class ClusterAPIDriver implements Driver {
         const next = nextRemoval(pieces);
         if (next.kind === 'done') return { lastKnownState: undefined };
         const { piece } = next;
-        const { uid } = piece.object.metadata;
-        if (next.kind === 'delete' && asked.has(uid)) {
-          throw new DriverError(
-            'Aborted',
-            `${piece.what} is still there, and not being deleted: see which webhook holds it`,
-          );
+        const step = `${next.kind} ${piece.object.metadata.uid}`;
+        if (next.kind !== 'wait' && asked.has(step)) {
+          const what = next.kind === 'delete' ? 'not being deleted' : `held by annotation ${DELETION_HOOK}`;
+          throw new DriverError('Aborted', `${piece.what} is still there, and ${what}: see which webhook holds it`);
         }
-        asked.add(uid);
-        const left = next.kind === 'wait' ? piece.object : await this.#remove(piece, call);
-        if (left !== undefined) {
+        asked.add(step);
+        if (next.kind === 'release') await this.#release(piece, call);
+        const left = next.kind === 'delete' ? await this.#remove(piece, call) : piece.object;
+        if (next.kind !== 'release' && left !== undefined) {
           const why = piece.part === 'machine' ? deletionWords(left) : '';
           throw new DriverError('Aborted', `${piece.what} is being deleted${why}`);
         }
@@ -165,7 +165,9 @@ export class ClusterAPIDriver implements Driver {
         if (marks === undefined) return [];
         const providerID = group.map(providerIDIn).find((id) => id !== undefined) ?? placeholderID(namespace, marks);
         const { machineName, machineUID } = marks;
-        return [{ providerID, machineName, machineUID, machineNamespace: namespace }];
+        const deletion = group.map(deletionHeldIn).find((one) => one !== undefined);
+        const listed = { providerID, machineName, machineUID, machineNamespace: namespace };
+        return [deletion === undefined ? listed : { ...listed, deletion }];
       });
     });
   }
@@ -306,6 +308,28 @@ export class ClusterAPIDriver implements Driver {
     await this.#parts.writer.patch('change', secrets, refOf(secret), patch, { signal });
   }
 
+  /**
+   * Somebody has deleted a Machine before it had a VM that a Node could be of: there is nothing to drain, and it is made anew when it is
+   * gone.
+   */
+  async #letGo(pieces: readonly FoundPiece[], call: DriverCall): Promise<void> {
+    const piece = pieces.find(({ part }) => part === 'machine');
+    const machine = machineIn(pieces);
+    if (piece === undefined || machine === undefined || !isBeingDeleted(machine) || !isHeldByUs(machine)) return;
+    if (vmOf(machine) === undefined) await this.#release(piece, call);
+  }
+
+  /** Takes our hook from a Machine. One that is gone needs none, and one of another UID is not ours. */
+  async #release({ resource, object, what }: FoundPiece, { signal }: DriverCall): Promise<void> {
+    const patch = mergePatch(object, { metadata: { annotations: { [DELETION_HOOK]: null } } });
+    try {
+      await this.#parts.writer.patch('destroy', resource, refOf(object), patch, { signal });
+      this.#parts.log.info({ object: what }, 'let go of a Machine');
+    } catch (err) {
+      if (!isNotFound(err) && !isConflict(err)) throw err;
+    }
+  }
+
   /** Resolves with the object while it is held, with undefined when it is gone, or another one has its name. */
   async #remove({ resource, object, what }: FoundPiece, { signal }: DriverCall): Promise<KubeObject | undefined> {
     const { uid } = object.metadata;
@@ -364,6 +388,12 @@ function toldIn(
     return piece && { what: piece.what, report: read(piece.object, piece.contract ?? 'v1beta2') };
   };
   return { infrastructure: told('infrastructure', readInfrastructure), bootstrap: told('bootstrap', readBootstrap) };
+}
+
+/** That somebody deletes a Machine which we hold: the driver takes its hook off before it deletes one itself. */
+function deletionHeldIn(object: KubeObject): string | undefined {
+  if (!isBeingDeleted(object) || !isHeldByUs(object)) return undefined;
+  return `Machine ${object.metadata.name} of Cluster API is being deleted, and is held by annotation ${DELETION_HOOK}`;
 }
 
 /** Of a Machine, and of its infrastructure. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { cloned, clonedFrom, machineOf, userDataSecret, type Plan } from './objects.ts';
 import { parseProviderSpec } from './provider-spec.ts';
+import { DELETION_HOOK } from './tags.ts';
 
 const infrastructureRef = { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'SimMachineTemplate', name: 'small' };
 const configRef = { apiGroup: 'bootstrap.cluster.x-k8s.io', kind: 'SimConfigTemplate', name: 'w' };
@@ -41,6 +42,7 @@ describe('what is made for a machine', () => {
         annotations: {
           ...annotations,
           note: 'x',
+          [DELETION_HOOK]: '',
           'machine.cluster.x-k8s.io/exclude-node-draining': '',
           'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach': '',
         },

@@ -11,6 +11,7 @@ import type { Secret } from '../../apis/wire.ts';
 import type { New } from '../../kube/client.ts';
 import { marked, type Marks } from './marks.ts';
 import type { ClusterAPIProviderSpec } from './provider-spec.ts';
+import { DELETION_HOOK } from './tags.ts';
 
 /** What all objects of a machine have in common. */
 export interface Plan {
@@ -52,7 +53,10 @@ export function cloned({ marks, spec }: Plan, template: Template): Clone | Clone
   });
 }
 
-/** The Machine of Cluster API. Its Node is drained by the manager, which knows more about it, before this Machine is deleted. */
+/**
+ * The Machine of Cluster API. Its Node is drained by the manager, which knows more about it, before this Machine is deleted; until then a hook
+ * keeps whoever deletes it from taking the VM along.
+ */
 export function machineOf({ namespace, marks, spec }: Plan): New<ClusterAPIMachine> {
   const { labels, annotations } = marked(marks);
   const { clusterName, infrastructureRef, version, failureDomain } = spec;
@@ -66,6 +70,7 @@ export function machineOf({ namespace, marks, spec }: Plan): New<ClusterAPIMachi
         ...annotations,
         [EXCLUDE_DRAIN_ANNOTATION]: '',
         [EXCLUDE_DETACH_ANNOTATION]: '',
+        [DELETION_HOOK]: '',
       },
     },
     spec: {

@@ -1458,7 +1458,10 @@ type ListedMachine struct {
 	// never touched; with LIST_SCOPE_CLUSTER neither is one that carries none.
 	MachineNamespace string `protobuf:"bytes,4,opt,name=machine_namespace,json=machineNamespace,proto3" json:"machine_namespace,omitempty"`
 	// State of the VM in the provider's own words, such as ACTIVE or SHUTOFF. Shown to users, nothing is decided by it; empty: not told.
-	State         string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	State string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	// That somebody other than the manager has asked the provider to delete the VM, in the provider's words, and that it is kept all the
+	// same until DeleteMachine is called. Shown to users, nothing is decided by it; empty: nobody has.
+	Deletion      string `protobuf:"bytes,10,opt,name=deletion,proto3" json:"deletion,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1524,6 +1527,13 @@ func (x *ListedMachine) GetMachineNamespace() string {
 func (x *ListedMachine) GetState() string {
 	if x != nil {
 		return x.State
+	}
+	return ""
+}
+
+func (x *ListedMachine) GetDeletion() string {
+	if x != nil {
+		return x.Deletion
 	}
 	return ""
 }
@@ -1750,7 +1760,7 @@ const file_machine_driver_v1_driver_proto_rawDesc = "" +
 	"\x14ListMachinesResponse\x124\n" +
 	"\afailure\x18\x01 \x01(\v2\x1a.machine.driver.v1.FailureR\afailure\x12<\n" +
 	"\bmachines\x18\x02 \x03(\v2 .machine.driver.v1.ListedMachineR\bmachines\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xbd\x01\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xd9\x01\n" +
 	"\rListedMachine\x12\x1f\n" +
 	"\vprovider_id\x18\x01 \x01(\tR\n" +
 	"providerId\x12!\n" +
@@ -1758,7 +1768,9 @@ const file_machine_driver_v1_driver_proto_rawDesc = "" +
 	"\vmachine_uid\x18\x03 \x01(\tR\n" +
 	"machineUid\x12+\n" +
 	"\x11machine_namespace\x18\x04 \x01(\tR\x10machineNamespace\x12\x14\n" +
-	"\x05state\x18\x05 \x01(\tR\x05stateJ\x04\b\x06\x10\n" +
+	"\x05state\x18\x05 \x01(\tR\x05state\x12\x1a\n" +
+	"\bdeletion\x18\n" +
+	" \x01(\tR\bdeletionJ\x04\b\x06\x10\n" +
 	"\"e\n" +
 	"\x13GetVolumeIDsRequest\x12+\n" +
 	"\x04call\x18\x01 \x01(\v2\x17.machine.driver.v1.CallR\x04call\x12!\n" +

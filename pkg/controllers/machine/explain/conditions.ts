@@ -8,7 +8,7 @@ import { MAINTENANCE, maintenanceOf } from '../../machines/maintenance.ts';
 import { DELETION_PREPARED } from '../../machines/prepared-deletion.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { isBeingCreated, isHeld } from '../../machines/status.ts';
-import { VM_STATE } from '../../machines/vm-states.ts';
+import { VM_DELETION_REQUESTED, VM_STATE } from '../../machines/vm-states.ts';
 import { CREATE_FAILED } from '../../machines/status-texts.ts';
 import { INVALID_ANNOTATION } from '../../replicas/invalid-annotations.ts';
 import { explain } from './explain.ts';
@@ -19,10 +19,11 @@ const RECORD_REFUSED = 'RecordRefused';
 
 /** Types of `status.machineConditions`. `Drained` exists only while the machine is deleted, `NodeSyncRefused` and `RecordRefused`
  * only while something is refused, `InvalidAnnotation` while one means nothing, `DeletionPrepared` while a deletion is prepared or that is
- * undone, `Maintenance` from the first request on, `VMState` once a list has told it. */
+ * undone, `Maintenance` from the first request on, `VMState` once a list has told it, `VMDeletionRequested` while lists tell that. */
 export type MachineConditionType =
   | 'VMCreated'
   | typeof VM_STATE
+  | typeof VM_DELETION_REQUESTED
   | 'NodeJoined'
   | 'Healthy'
   | 'Drained'
@@ -37,6 +38,7 @@ const TOLD_BY_STEPS: ReadonlySet<string> = new Set<MachineConditionType>([
   INVALID_ANNOTATION,
   DELETION_PREPARED,
   VM_STATE,
+  VM_DELETION_REQUESTED,
 ]);
 
 /**
@@ -55,7 +57,9 @@ export function machineConditions(machine: Machine, nowMs: number, recordRefused
   const refusal = recordRefused ?? refusalSaidBy(machine);
   if (refusal !== undefined) conditions.push(condition(RECORD_REFUSED, 'True', 'Refused', refusal));
   const known = new Map((machine.status?.machineConditions ?? []).map((old) => [old.type, old]));
-  const others = [...known.values()].filter(({ type }) => TOLD_BY_STEPS.has(type));
+  const others = [...known.values()].filter(
+    ({ type }) => TOLD_BY_STEPS.has(type) && !(type === VM_DELETION_REQUESTED && isBeingDeleted(machine)),
+  );
   const told = conditions.map((current) => {
     const old = known.get(current.type);
     const turnedAt = old?.status === current.status ? old.lastTransitionTime : undefined;

@@ -16,6 +16,7 @@ import { withMaintenance } from './maintenance.ts';
 import { explainPreparation } from './preparation.ts';
 import { withOutage } from './outage.ts';
 import { withPreservation } from './preservation.ts';
+import { withVMDeletion } from './vm-deletion.ts';
 
 /**
  * Explains a Machine as it was read at `nowMs` (ms since the epoch). `outage`: what its owners say of a cluster that does not
@@ -25,7 +26,10 @@ export function explain(machine: Machine, nowMs: number, outage?: string): Machi
   const own = isBeingDeleted(machine)
     ? explainDeletion(machine)
     : (explainPreparation(machine) ??
-      withMaintenance(machine, withPreservation(machine, nowMs, explainInPlace(machine) ?? explainPhase(machine))));
+      withMaintenance(
+        machine,
+        withPreservation(machine, nowMs, explainInPlace(machine) ?? withVMDeletion(machine, explainPhase(machine))),
+      ));
   const told = withOutage(machine, outage, own);
   const since = sinceOf(machine);
   return { phase: phaseOf(machine), ...told, sinceMs: since === undefined ? undefined : Math.max(0, nowMs - since) };

@@ -28,7 +28,7 @@ export const vmState = (collaborators: Deps): MachineStep => {
 function show({ clock, vmStates, written }: Own, { machine, pass }: MachineContext): void {
   const { uid } = machine.metadata;
   const providerID = providerIDOf(machine);
-  const state = providerID === '' ? undefined : vmStates.get(providerID);
+  const state = providerID === '' ? undefined : vmStates.get(providerID)?.state;
   const conditions = machine.status.machineConditions ?? [];
   const shown = conditions.find(({ type }) => type === VM_STATE);
   if (state === undefined || state === shown?.reason || state === written.get(uid)) return;

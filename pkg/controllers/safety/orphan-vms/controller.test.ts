@@ -218,11 +218,11 @@ test('the states of VMs that a look has shown are known until one does not show 
   const world = new World();
   world.provider.listed = [{ ...VM, state: 'SHUTOFF' }];
   await world.look();
-  expect(world.vmStates.get(VM.providerID)).toBe('SHUTOFF');
+  expect(world.vmStates.get(VM.providerID)?.state).toBe('SHUTOFF');
 
   world.provider.listed = FAILURE;
   await world.look();
-  expect(world.vmStates.get(VM.providerID)).toBe('SHUTOFF');
+  expect(world.vmStates.get(VM.providerID)?.state).toBe('SHUTOFF');
   world.provider.listed = [];
   await world.look();
 

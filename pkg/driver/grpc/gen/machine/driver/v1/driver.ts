@@ -391,6 +391,11 @@ export interface ListedMachine {
   machineNamespace: string;
   /** State of the VM in the provider's own words, such as ACTIVE or SHUTOFF. Shown to users, nothing is decided by it; empty: not told. */
   state: string;
+  /**
+   * That somebody other than the manager has asked the provider to delete the VM, in the provider's words, and that it is kept all the
+   * same until DeleteMachine is called. Shown to users, nothing is decided by it; empty: nobody has.
+   */
+  deletion: string;
 }
 
 /** Asks for the provider's names of volumes. */
@@ -2395,7 +2400,7 @@ export const ListMachinesResponse: MessageFns<ListMachinesResponse> = {
 };
 
 function createBaseListedMachine(): ListedMachine {
-  return { providerId: "", machineName: "", machineUid: "", machineNamespace: "", state: "" };
+  return { providerId: "", machineName: "", machineUid: "", machineNamespace: "", state: "", deletion: "" };
 }
 
 export const ListedMachine: MessageFns<ListedMachine> = {
@@ -2414,6 +2419,9 @@ export const ListedMachine: MessageFns<ListedMachine> = {
     }
     if (message.state !== "") {
       writer.uint32(42).string(message.state);
+    }
+    if (message.deletion !== "") {
+      writer.uint32(82).string(message.deletion);
     }
     return writer;
   },
@@ -2471,6 +2479,14 @@ export const ListedMachine: MessageFns<ListedMachine> = {
             message.state = reader.string();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.deletion = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2493,6 +2509,7 @@ export const ListedMachine: MessageFns<ListedMachine> = {
     message.machineUid = object.machineUid ?? "";
     message.machineNamespace = object.machineNamespace ?? "";
     message.state = object.state ?? "";
+    message.deletion = object.deletion ?? "";
     return message;
   },
 };

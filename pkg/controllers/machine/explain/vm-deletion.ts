@@ -1,0 +1,74 @@
+import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { next } from '../../../reconcile/result.ts';
+import { VM_DELETION_REQUESTED, type VMStates } from '../../machines/vm-states.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import type { Explanation } from './explanation.ts';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly vmStates: Pick<VMStates, 'get'>;
+}
+
+/** With what was told last of Machines, by UID: the original's definition stores no such condition. */
+type Own = Deps & { readonly told: Map<string, string> };
+
+/** How somebody gets out of it: what was asked of the provider cannot be taken back there. */
+const REMEDY = 'Delete this Machine: its Node is drained, then its VM is deleted.';
+
+/**
+ * Says that somebody has asked the provider to delete the VM, which is kept for its Machine: condition and Event. It is not followed: the
+ * Node is healthy and its pods have no notice yet, and whoever deletes all of them at the provider by mistake must not lose them here.
+ * Never ends the pass.
+ */
+export const vmDeletion = (collaborators: Deps): MachineStep => {
+  const deps: Own = { ...collaborators, told: new Map() };
+  return {
+    name: 'vm-deletion',
+    run(ctx) {
+      show(deps, ctx);
+      return next;
+    },
+    forget: (uid) => void deps.told.delete(uid),
+  };
+};
+
+/** How the explanation of a machine goes on whose VM somebody wants deleted. Others get theirs back as it is. */
+export function withVMDeletion(machine: Machine, explanation: Explanation): Explanation {
+  const shown = shownBy(machine);
+  if (shown === undefined) return explanation;
+  const { reason = VM_DELETION_REQUESTED, message = '' } = shown;
+  const told = `${explanation.message} ${message}`;
+  return explanation.waitingFor === undefined
+    ? { ...explanation, reason, message: told, nextStep: REMEDY }
+    : { ...explanation, message: told };
+}
+
+function shownBy({ status }: Machine): { readonly reason?: string; readonly message?: string } | undefined {
+  return status?.machineConditions?.find(({ type }) => type === VM_DELETION_REQUESTED);
+}
+
+function show({ clock, vmStates, told }: Own, { machine, pass, log }: MachineContext): void {
+  const { uid } = machine.metadata;
+  const providerID = providerIDOf(machine);
+  const listed = providerID === '' ? undefined : vmStates.get(providerID);
+  if (listed === undefined) return;
+  const shown = shownBy(machine);
+  const others = (machine.status.machineConditions ?? []).filter(({ type }) => type !== VM_DELETION_REQUESTED);
+  const { deletion } = listed;
+  if (deletion === undefined) {
+    told.delete(uid);
+    if (shown !== undefined) machine.status.machineConditions = others;
+    return;
+  }
+  const message = `Somebody has asked the provider to delete VM ${providerID}: ${deletion}. It is kept until this Machine is deleted.`;
+  if (message === shown?.message || message === told.get(uid)) return;
+  const current = { type: VM_DELETION_REQUESTED, status: 'True', reason: 'DeletionRequested', message } as const;
+  machine.status.machineConditions = [...others, { ...current, lastTransitionTime: toTimestamp(clock.now()) }];
+  pass.event('VMDeletionRequested', `${message} ${REMEDY}`);
+  pass.afterWrite(() => {
+    told.set(uid, message);
+    log.warn({ providerID, deletion }, 'somebody else wants the VM deleted');
+  });
+}
