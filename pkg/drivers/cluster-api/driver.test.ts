@@ -97,7 +97,7 @@ test.each([
 ])('a Machine $what', async ({ providerID, writes }) => {
   const client = new MemoryClient();
   client.put(clusterAPIMachines, { ...held(GOING), spec: { providerID } } as KubeObject);
-  const machineClass = {
+  const whole = {
     ...REQUEST.machineClass,
     providerSpec: {
       clusterName: 'c',
@@ -106,7 +106,7 @@ test.each([
     },
   };
 
-  await expect(driverOf(client).createMachine({ ...REQUEST, machineClass }, CALL)).rejects.toMatchObject({
+  await expect(driverOf(client).createMachine({ ...REQUEST, machineClass: whole }, CALL)).rejects.toMatchObject({
     code: 'Aborted',
   });
   expect(client.writes).toHaveLength(writes);

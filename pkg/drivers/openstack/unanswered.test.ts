@@ -271,7 +271,7 @@ describe('a port of OpenStack', () => {
     const scene = new Scene();
     const late = { id: 'p-late', network_id: 'n-1', device_id: '', description: owner, fixed_ips: [] };
     scene.isLost = (request) => request === 'POST port';
-    await expect(scene.create()).rejects.toThrow();
+    await expect(scene.create()).rejects.toThrow('no answer');
     scene.restart();
 
     await expect(scene.delete(false, callOf(), { othersMs: 3_000 })).rejects.toMatchObject({
