@@ -20,11 +20,12 @@ export const MACHINE_INDEXES = {
   unrecorded: ({ spec }) => ((spec?.providerID ?? '') === '' ? [UNRECORDED] : []),
 } satisfies IndexFunctions<Machine>;
 
-/** Indexes of Machines of Cluster API: by provider id, by the name of their Node, by that of their Cluster. */
+/** Indexes of Machines of Cluster API: by provider id, by the names of their Node, their Cluster, and the Secret that they start with. */
 export const CLUSTER_API_MACHINE_INDEXES = {
   providerID: ({ spec }) => present(spec?.providerID),
   node: ({ status }) => present(status?.nodeRef?.name),
   cluster: ({ spec }) => present(spec?.clusterName),
+  dataSecret: ({ spec }) => present(spec?.bootstrap?.dataSecretName),
 } satisfies IndexFunctions<ClusterAPIMachine>;
 
 /** Value of index `unplaced` for Machines of whatever class. */

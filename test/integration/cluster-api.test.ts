@@ -7,7 +7,7 @@ import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { ClusterAPICluster } from '../../pkg/apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
-import type { Node } from '../../pkg/apis/wire.ts';
+import type { Event, Node } from '../../pkg/apis/wire.ts';
 import { ContractSimulator, SIM_CLUSTER, SIM_CONFIG, SIM_MACHINE, type SimKind } from '../contract-simulator.ts';
 import { namespace, privateControlPlane, type TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -52,6 +52,7 @@ beforeAll(async () => {
     note(waits, name, conditions.find(({ type, status }) => type === 'Deleting' && status === 'True')?.reason);
   });
   await send('POST', 'clusters', undefined, { kind: 'Cluster', metadata: { name: 'c' }, spec: {} });
+  await secret('given', { value: 'data' });
 });
 
 afterAll(async () => {
@@ -64,6 +65,20 @@ afterAll(async () => {
 function note(all: Map<string, string[]>, name: string, one: string | undefined): void {
   const before = all.get(name) ?? [];
   if (one !== undefined && before.at(-1) !== one) all.set(name, [...before, one]);
+}
+
+async function secret(name: string, stringData: object): Promise<void> {
+  await api.send('POST', `/api/v1/namespaces/${ns.name}/secrets`, { metadata: { name }, stringData });
+}
+
+/** What Events have told of a Machine, and how often. */
+async function told(name: string): Promise<readonly string[]> {
+  const selector = `involvedObject.kind=Machine,involvedObject.name=${name}`;
+  const { items } = await api.send<{ items: Event[] }>(
+    'GET',
+    `/api/v1/namespaces/${ns.name}/events?fieldSelector=${encodeURIComponent(selector)}`,
+  );
+  return items.map(({ type, reason, message, count = 1 }) => `${type} ${reason} ${message} x${count}`).toSorted();
 }
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -177,7 +192,11 @@ test('a Machine becomes a Node in phases without a step back, and goes with all 
     expect([spec?.bootstrap?.dataSecretName, status?.phase]).toEqual(['made', 'Provisioning']),
   );
   await shows(name, ({ spec, status }) =>
-    expect([spec?.version, status?.certificatesExpiryDate]).toEqual(['v1.34.0', '2027-01-01T00:00:00Z']),
+    expect([spec?.version, spec?.deletion, status?.certificatesExpiryDate]).toEqual([
+      'v1.34.0',
+      { nodeDeletionTimeoutSeconds: 10 },
+      '2027-01-01T00:00:00Z',
+    ]),
   );
   // Provisioned without an id is not enough to find its Node.
   await sim.report(SIM_MACHINE, name, {
@@ -300,6 +319,43 @@ test('bad references are told with what would help, and are made good: missing, 
   await says(name, 'Deleting', 'True', 'WaitingForInfrastructureDeletion', 'cannot be told');
   await sim.install(kind, 'v1beta2');
   await machineGone(name);
+});
+
+test('what a machine cannot start without is told in a condition, and by one Event for each reason, and is noticed when it comes', async () => {
+  const name = 'waiting';
+  await createMachine(name, { bootstrap: { dataSecretName: 'own-data' } });
+  await says(name, 'InfrastructureReady', 'False', 'DoesNotExist', 'SimMachine waiting does not exist: create it');
+  await says(name, 'BootstrapConfigReady', 'False', 'DataSecretMissing', 'Secret own-data does not exist: create it');
+  await secret('own-data', { other: 'data' });
+  await says(name, 'BootstrapConfigReady', 'False', 'DataSecretEmpty', 'has nothing under key value');
+  const ownData = `/api/v1/namespaces/${ns.name}/secrets/own-data`;
+  await api.send('PATCH', ownData, { data: { value: Buffer.from('data').toString('base64') } });
+  await says(name, 'BootstrapConfigReady', 'True', 'DataSecretProvided');
+  await sim.create(SIM_MACHINE, name, { spec: { providerID: 'sim://waiting' } });
+  await says(name, 'InfrastructureReady', 'False', 'NotReady', 'is not provisioned yet');
+  for (const message of ['no host', 'still no host']) {
+    const ready = { type: 'Ready', status: 'False', reason: 'NoHost', message };
+    await sim.report(SIM_MACHINE, name, { conditions: [ready] });
+    await says(name, 'InfrastructureReady', 'False', 'NoHost', message);
+  }
+  await sim.report(SIM_MACHINE, name, { initialization: { provisioned: true }, conditions: [] });
+  await shows(name, ({ status }) => expect(status?.phase).toBe('Provisioned'));
+  // Who has started needs it no more.
+  await api.send('DELETE', ownData);
+  await createNode(name, 'sim://waiting');
+  await says(name, 'Available', 'True', 'Available');
+  await says(name, 'BootstrapConfigReady', 'True', 'DataSecretProvided');
+
+  const events = [
+    'Normal InfrastructureNotReady NoHost: no host x1',
+    'Normal InfrastructureNotReady NotReady: SimMachine waiting is not provisioned yet x1',
+    'Normal SuccessfulSetNodeRef The Node is waiting x1',
+    'Warning BootstrapNotReady DataSecretEmpty: Secret own-data has nothing under key value: put the bootstrap data there x1',
+    'Warning BootstrapNotReady DataSecretMissing: Secret own-data does not exist: create it, with the bootstrap data under key value x1',
+    'Warning InfrastructureNotReady DoesNotExist: SimMachine waiting does not exist: create it, or correct the reference x1',
+  ];
+  await eventually(async () => expect(await told(name)).toEqual(events), { ...PATIENCE, describe: 'Events' });
+  await remove(name);
 });
 
 test('a Machine of a group that we may not read, or without its Cluster, says so and goes on when that is mended', async () => {

@@ -56,6 +56,7 @@ const facts = (change: Partial<MachineFacts> = {}): MachineFacts => ({
   infrastructure: infrastructure(),
   bootstrap: { kind: 'none' },
   node: nodeWith(HEALTHY),
+  dataSecret: undefined,
   deleting: undefined,
   problems: [],
   ...change,
@@ -71,6 +72,30 @@ test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: str
   { what: 'all is well', change: {}, type: 'Available', want: 'True Available' },
   { what: 'all is well', change: {}, type: 'Deleting', want: 'False NotDeleting' },
   { what: 'a Secret is given', change: {}, type: 'BootstrapConfigReady', want: 'True DataSecretProvided' },
+  {
+    what: 'there is no Secret of that name',
+    change: { dataSecret: { reason: 'DataSecretMissing', message: 'm' } },
+    type: 'BootstrapConfigReady',
+    want: 'False DataSecretMissing',
+  },
+  {
+    what: 'a kind is being read for the first time',
+    change: { infrastructure: { kind: 'reading' } },
+    type: 'InfrastructureReady',
+    want: 'Unknown InternalError',
+  },
+  {
+    what: 'a kind is being read again',
+    change: {
+      machine: machine(
+        {},
+        { ...PROVISIONED, conditions: [{ type: 'InfrastructureReady', status: 'True', reason: 'Ready', message: '' }] },
+      ),
+      infrastructure: { kind: 'reading' },
+    },
+    type: 'InfrastructureReady',
+    want: 'True Ready',
+  },
   {
     what: 'no bootstrap is named',
     change: { machine: machine({ bootstrap: {} }) },

@@ -2,6 +2,7 @@ import type { Condition, ConditionStatus } from '../../apis/cluster-api/conditio
 import type { ClusterAPIMachine, ClusterAPIPhase, DeprecatedCondition } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
+import type { DataSecretTrouble } from './data-secrets.ts';
 import type { Seen, SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
 
 /** What a condition says, before it is known since when. */
@@ -19,6 +20,8 @@ export interface MachineFacts {
   readonly infrastructure: SeenInfrastructure;
   readonly bootstrap: SeenBootstrap;
   readonly node: SeenNode;
+  /** What keeps the machine from starting with its bootstrap data. */
+  readonly dataSecret: DataSecretTrouble | undefined;
   /** What a deletion waits for. */
   readonly deleting: { readonly reason: string; readonly message: string } | undefined;
   /** What keeps the Machine from going on, beside what its conditions say: what, and what would help. */
@@ -35,8 +38,8 @@ export function machineConditions(facts: MachineFacts, nowMs: number): readonly 
   const { status, metadata } = facts.machine;
   const before = status?.conditions ?? [];
   const said = [
-    bootstrapReady(facts),
-    infrastructureReady(facts),
+    whileReading(bootstrapReady(facts), facts.bootstrap, before),
+    whileReading(infrastructureReady(facts), facts.infrastructure, before),
     ...nodeConditions(facts.node, isBeingDeleted(facts.machine)),
     deleting(facts),
     plain('Updating', 'False', 'NotUpdating'),
@@ -45,6 +48,11 @@ export function machineConditions(facts: MachineFacts, nowMs: number): readonly 
   const ready = readyOf(facts, [...before.filter(({ type }) => said.every((one) => one.type !== type)), ...said]);
   const readySince = dated(before, ready, nowMs);
   return merged(before, [...said, ready, availableOf(facts.machine, readySince, nowMs)], nowMs, metadata.generation);
+}
+
+/** A manager that has just begun to watch a kind knows nothing new about its objects: what was said last stands. */
+function whileReading(said: Said, { kind }: Seen<unknown>, before: readonly Condition[]): Said {
+  return (kind === 'reading' ? before.find(({ type }) => type === said.type) : undefined) ?? said;
 }
 
 /** When condition Available becomes True by itself, from now; undefined: it does not. */
@@ -113,8 +121,9 @@ export function phaseOf({ metadata, spec, status }: ClusterAPIMachine): ClusterA
   return initialization.bootstrapDataSecretCreated === true ? 'Provisioning' : 'Pending';
 }
 
-function bootstrapReady({ machine, bootstrap }: MachineFacts): Said {
+function bootstrapReady({ machine, bootstrap, dataSecret }: MachineFacts): Said {
   const type = 'BootstrapConfigReady';
+  if (dataSecret !== undefined) return plain(type, 'False', dataSecret.reason, dataSecret.message);
   const isCreated = machine.status?.initialization?.bootstrapDataSecretCreated === true;
   if (bootstrap.kind === 'none') {
     return (machine.spec?.bootstrap?.dataSecretName ?? '') !== ''

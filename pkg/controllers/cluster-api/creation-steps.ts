@@ -19,7 +19,7 @@ import type { Seen, SeenNode } from './seen.ts';
 
 /** What is done in each pass, in this order: a step that fails keeps none of the others from running. */
 export function creationSteps(deps: StepDeps): readonly MachineStep[] {
-  return [bootstrapStep(deps), infrastructureStep(deps), nodeStep(deps), certificates];
+  return [bootstrapStep(deps), infrastructureStep(deps), dataSecretStep(deps), nodeStep(deps), certificates];
 }
 
 function bootstrapStep(deps: StepDeps): MachineStep {
@@ -72,6 +72,22 @@ function infrastructureStep(deps: StepDeps): MachineStep {
         machine.status.failureDomain = report.failureDomain;
         if (external.contract === 'v1beta1') machine.spec.failureDomain = report.failureDomain;
       }
+      return next;
+    },
+  };
+}
+
+/** Nobody needs the data of a machine that has started. */
+function dataSecretStep({ dataSecrets }: StepDeps): MachineStep {
+  return {
+    name: 'data-secret',
+    async run(pass) {
+      const { machine, signal } = pass;
+      const { dataSecretName = '' } = machine.spec.bootstrap ?? {};
+      const isStarted = machine.status.initialization?.infrastructureProvisioned === true;
+      if (dataSecretName === '' || isStarted || isBeingDeleted(machine)) return next;
+      const { namespace = '' } = machine.metadata;
+      pass.dataSecret = await dataSecrets.troubleWith({ namespace, name: dataSecretName }, signal);
       return next;
     },
   };

@@ -1,15 +1,25 @@
 import { expect, test } from '@jest/globals';
 
 import type { KubeObject } from '../../apis/meta.ts';
-import { certificatesExpiryOf, versionFor } from './defaults.ts';
+import { certificatesExpiryOf, withDefaults } from './defaults.ts';
 
 test.each([
-  { version: '1.34.0', want: 'v1.34.0' },
-  { version: 'v1.34.0', want: undefined },
-  { version: '', want: undefined },
-  { version: undefined, want: undefined },
-])('version $version becomes $want', ({ version, want }) => {
-  expect(versionFor(version)).toBe(want);
+  { spec: { version: '1.34.0' }, want: { version: 'v1.34.0', deletion: { nodeDeletionTimeoutSeconds: 10 } } },
+  { spec: { version: 'v1.34.0' }, want: { version: 'v1.34.0', deletion: { nodeDeletionTimeoutSeconds: 10 } } },
+  { spec: { version: '' }, want: { version: '', deletion: { nodeDeletionTimeoutSeconds: 10 } } },
+  {
+    spec: { deletion: { nodeDrainTimeoutSeconds: 5 } },
+    want: { deletion: { nodeDrainTimeoutSeconds: 5, nodeDeletionTimeoutSeconds: 10 } },
+  },
+  {
+    spec: { version: '1.34.0', deletion: { nodeDeletionTimeoutSeconds: 0 } },
+    want: { version: 'v1.34.0', deletion: { nodeDeletionTimeoutSeconds: 0 } },
+  },
+])('$spec becomes $want, and stays so', ({ spec, want }) => {
+  const after = withDefaults(spec);
+
+  expect(after).toEqual(want);
+  expect(withDefaults(after)).toBe(after);
 });
 
 const EARLY = '2027-01-01T00:00:00Z';

@@ -1,10 +1,25 @@
 import { CERTIFICATES_EXPIRY_ANNOTATION, CONTROL_PLANE_LABEL } from '../../apis/cluster-api/keys.ts';
+import type { ClusterAPIMachineSpec } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 
-/** A version with a leading v, as Cluster API's webhooks store it: providers compare it with versions of Nodes. Undefined: it stands so already. */
-export function versionFor(version: string | undefined): string | undefined {
-  return version === undefined || version === '' || version.startsWith('v') ? undefined : `v${version}`;
+/** How long a Node may resist its deletion where its Machine does not say, in seconds. */
+export const NODE_DELETION_TIMEOUT_SECONDS = 10;
+
+/**
+ * A spec as the defaulting webhook of Cluster API stores it (core/webhooks/admission/machine.go): a version with a leading v, because providers
+ * compare it with versions of Nodes, and a time for the deletion of the Node. The same object: it stands so already.
+ */
+export function withDefaults(spec: ClusterAPIMachineSpec): ClusterAPIMachineSpec {
+  const { version = '', deletion } = spec;
+  const hasVersion = version === '' || version.startsWith('v');
+  const hasTimeout = deletion?.nodeDeletionTimeoutSeconds !== undefined;
+  if (hasVersion && hasTimeout) return spec;
+  return {
+    ...spec,
+    ...(!hasVersion && { version: `v${version}` }),
+    ...(!hasTimeout && { deletion: { ...deletion, nodeDeletionTimeoutSeconds: NODE_DELETION_TIMEOUT_SECONDS } }),
+  };
 }
 
 /** When the certificates of a Machine expire: what it says counts before what its bootstrap object says. */

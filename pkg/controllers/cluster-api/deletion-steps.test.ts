@@ -102,6 +102,7 @@ async function run(
     infrastructure: found('infra'),
     bootstrap: found('config'),
     node: NODE,
+    dataSecret: undefined,
     deleting: undefined,
     problems: [],
     told: [],

@@ -18,6 +18,7 @@ import { nodes } from '../../kube/resource.ts';
 import { next, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
 import type { DrainedMachine } from '../machines/pod-rules.ts';
+import { NODE_DELETION_TIMEOUT_SECONDS } from './defaults.ts';
 import type { MachinePass, MachineStep, StepDeps } from './machine-pass.ts';
 import type { Seen } from './seen.ts';
 
@@ -27,8 +28,6 @@ const LOOK_AGAIN_MS = 20_000;
 const GATE_RETRY_MS = 5_000;
 /** A drain without a timeout is begun anew after so long, so that nothing of it is forgotten. */
 const DRAIN_ROUND_MS = 600_000;
-/** How long a Node may resist its deletion, where the Machine does not say. */
-const NODE_DELETION_SECONDS = 10;
 
 type StartTime = keyof NonNullable<ClusterAPIMachineStatus['deletion']>;
 
@@ -292,7 +291,7 @@ function nodeRemoval({ target, clock }: StepDeps): MachineStep {
         return next;
       } catch (err) {
         if (isNotFound(err)) return next;
-        const seconds = machine.spec.deletion?.nodeDeletionTimeoutSeconds ?? NODE_DELETION_SECONDS;
+        const seconds = machine.spec.deletion?.nodeDeletionTimeoutSeconds ?? NODE_DELETION_TIMEOUT_SECONDS;
         if (err instanceof ApiError && isOver(machine.metadata.deletionTimestamp, seconds, clock.now())) return next;
         waits(pass, 'DeletingNode', `Deleting Node ${name}: ${messageOf(err)}`);
         throw err;

@@ -24,7 +24,15 @@ test('the example of the page is a Cluster and a Machine of it', () => {
 test('the page has each condition that is written, and no other', () => {
   const machine = { metadata: { ...node().metadata }, spec: {} };
   const absent = { kind: 'absent' } as const;
-  const facts = { machine, infrastructure: absent, bootstrap: absent, node: absent, deleting: undefined, problems: [] };
+  const facts = {
+    machine,
+    infrastructure: absent,
+    bootstrap: absent,
+    node: absent,
+    dataSecret: undefined,
+    deleting: undefined,
+    problems: [],
+  };
   const conditions = machineConditions(facts, 0);
   const table = PAGE.split('\n\n').find((part) => part.startsWith('| condition '));
   const cells = (table ?? '')

@@ -10,6 +10,7 @@ import type { Controller } from '../../reconcile/controller.ts';
 import { endWithResults } from '../../reconcile/last-results.ts';
 import type { DrainRules } from '../machines/drain-rules.ts';
 import { ClusterAPIClusterController } from './cluster-controller.ts';
+import { DataSecrets } from './data-secrets.ts';
 import { Externals } from './externals.ts';
 import { queueKeyOf, servedBy } from './keys.ts';
 import { ClusterAPIMachineController } from './machine-controller.ts';
@@ -46,11 +47,13 @@ export function clusterAPI(
     reader,
     open: (resource, refused) => operator.openCache(resource, refused),
   });
+  const dataSecrets = new DataSecrets({ secrets: caches.secrets, reader });
   const isServed = servedWith(config.clusterAPIWatchFilter);
   const recorder = eventsAbout(clusterAPIMachines, operator.recorder(EVENT_SOURCE));
   const shared = { machines, clusters, externals, reader, writer, clock, isServed };
   const machine = new ClusterAPIMachineController({
     ...shared,
+    dataSecrets,
     target,
     drains,
     drain,
@@ -79,8 +82,8 @@ export function clusterAPI(
           for (const one of machines.list()) if (isBeingDeleted(one)) queue.add(queueKeyOf('Machine', keyOf(one)));
         }),
       (queue) => {
-        const { nodes } = caches;
-        wakeClusterAPI({ machines, clusters, nodes, volumeAttachments: target?.volumeAttachments }, queue);
+        const { nodes, secrets } = caches;
+        wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttachments: target?.volumeAttachments }, queue);
       },
     ],
     end: (queue, graceMs) => endWithResults(drains, queue, { clock, graceMs }),

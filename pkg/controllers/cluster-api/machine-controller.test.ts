@@ -48,6 +48,7 @@ async function reconcile(
       drop: (user: string) => void dropped.push(user),
       find: () => ({ kind: 'found', object: named('i'), resource, contract: 'v1beta2' }),
     },
+    dataSecrets: { troubleWith: () => Promise.resolve(undefined) },
     drains: { forgetAll: () => undefined },
     target: undefined,
     recorder: { event: () => undefined },
@@ -79,7 +80,7 @@ describe('a Machine', () => {
 
     expect(writes.map(({ plural, body }) => `${plural} ${Object.keys(body).join(' ')}`)).toEqual([
       'sims metadata',
-      'machines metadata',
+      'machines metadata spec',
       'machines status metadata',
     ]);
   });

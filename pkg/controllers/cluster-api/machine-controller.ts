@@ -24,10 +24,11 @@ import {
   plain,
 } from './conditions.ts';
 import { creationSteps } from './creation-steps.ts';
-import { versionFor } from './defaults.ts';
+import { withDefaults } from './defaults.ts';
 import { deletionSteps } from './deletion-steps.ts';
 import { queueKeyOf } from './keys.ts';
 import type { MachinePass, MachineStep, StepDeps, WorkingMachine } from './machine-pass.ts';
+import { newsOf } from './news.ts';
 import { ownersOfMachine } from './ownership.ts';
 
 /** What Machines of Cluster API are looked after with. */
@@ -80,8 +81,8 @@ export class ClusterAPIMachineController {
       return requeue(0, 'the finalizer to be seen');
     }
     adopt(machine, cluster);
-    const version = versionFor(machine.spec.version);
-    if (version !== undefined) machine.spec.version = version;
+    // One that goes has no use for them: they are obeyed all the same.
+    if (!isBeingDeleted(observed)) machine.spec = withDefaults(machine.spec);
     const pass: MachinePass = {
       observed,
       machine,
@@ -91,6 +92,7 @@ export class ClusterAPIMachineController {
       infrastructure: { kind: 'reading' },
       bootstrap: { kind: 'reading' },
       node: { kind: 'none' },
+      dataSecret: undefined,
       deleting: undefined,
       problems: [],
       told: [],
@@ -128,12 +130,8 @@ export class ClusterAPIMachineController {
     const written = await this.#writeMain(observed, machine, signal);
     if (written === undefined || isReleased) return;
     await this.#writeStatus(observed, machine, written, signal);
-    for (const told of pass.told) this.#deps.recorder.event({ object: observed, ...told });
-    const said = (one: ClusterAPIMachine) => one.status?.conditions?.find(({ type }) => type === 'Ready');
-    const problem = [...pass.problems, ...problemsIn(pass)].join('; ');
-    if (problem !== '' && said(observed)?.message !== said(machine)?.message) {
-      this.#deps.recorder.event({ object: observed, type: 'Warning', reason: 'Problem', message: problem });
-    }
+    const news = newsOf(observed, machine, [...pass.problems, ...problemsIn(pass)]);
+    for (const told of [...pass.told, ...news]) this.#deps.recorder.event({ object: observed, ...told });
   }
 
   /** What is outside of the status; undefined: the Machine is gone. To let go of it destroys. */
@@ -252,10 +250,15 @@ function mainChange(before: ClusterAPIMachine, after: WorkingMachine): MergePatc
   if (cluster !== undefined && cluster !== before.metadata.labels?.[CLUSTER_NAME_LABEL]) {
     metadata.labels = { [CLUSTER_NAME_LABEL]: cluster };
   }
-  const { providerID, failureDomain, version, bootstrap } = after.spec;
+  const { providerID, failureDomain, version, bootstrap, deletion } = after.spec;
+  const nodeDeletionTimeoutSeconds = deletion?.nodeDeletionTimeoutSeconds;
   const spec: MergePatch<NonNullable<ClusterAPIMachine['spec']>> = {
     ...(providerID !== undefined && providerID !== before.spec?.providerID && { providerID }),
     ...(version !== undefined && version !== before.spec?.version && { version }),
+    ...(nodeDeletionTimeoutSeconds !== undefined &&
+      nodeDeletionTimeoutSeconds !== before.spec?.deletion?.nodeDeletionTimeoutSeconds && {
+        deletion: { nodeDeletionTimeoutSeconds },
+      }),
     ...(failureDomain !== undefined && failureDomain !== before.spec?.failureDomain && { failureDomain }),
     ...(bootstrap?.dataSecretName !== undefined &&
       bootstrap.dataSecretName !== before.spec?.bootstrap?.dataSecretName && {

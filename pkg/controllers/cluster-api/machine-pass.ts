@@ -9,6 +9,7 @@ import type { KeptVolumes } from '../../drain/kept-volumes.ts';
 import type { DrainRules } from '../machines/drain-rules.ts';
 import type { StepResult } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
+import type { DataSecrets, DataSecretTrouble } from './data-secrets.ts';
 import type { Externals } from './externals.ts';
 import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
 
@@ -20,6 +21,7 @@ export interface StepDeps {
   /** Indexes: CLUSTER_API_MACHINE_INDEXES. */
   readonly machines: Lister<ClusterAPIMachine>;
   readonly externals: Externals;
+  readonly dataSecrets: Pick<DataSecrets, 'troubleWith'>;
   readonly reader: Reader;
   readonly writer: Writer;
   /** The cluster in which these Machines become Nodes; undefined: none. */
@@ -54,6 +56,8 @@ export interface MachinePass {
   infrastructure: SeenInfrastructure;
   bootstrap: SeenBootstrap;
   node: SeenNode;
+  /** What keeps the machine from starting with its bootstrap data. */
+  dataSecret: DataSecretTrouble | undefined;
   deleting: { readonly reason: string; readonly message: string } | undefined;
   readonly problems: string[];
   readonly told: Told[];

@@ -1,6 +1,6 @@
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
-import { isBeingDeleted, keyBeside, keyOf } from '../../apis/meta.ts';
+import { isBeingDeleted, keyBeside, keyOf, type KubeObject } from '../../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../apis/wire.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
@@ -11,12 +11,17 @@ interface Watched {
   /** Indexes: CLUSTER_API_MACHINE_INDEXES. */
   readonly machines: Informer<ClusterAPIMachine>;
   readonly clusters: Informer<ClusterAPICluster>;
+  /** Metadata only. */
+  readonly secrets: Informer<KubeObject>;
   readonly nodes: Informer<Node> | undefined;
   readonly volumeAttachments: Informer<VolumeAttachment> | undefined;
 }
 
-/** Enqueues Machines and Clusters when they change, and each other; and Machines when their Nodes, or what is attached to them, change. */
-export function wakeClusterAPI({ machines, clusters, nodes, volumeAttachments }: Watched, queue: Queue): void {
+/**
+ * Enqueues Machines and Clusters when they change, and each other; and Machines when the Secrets that they
+ * start with, their Nodes, or what is attached to these, change.
+ */
+export function wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttachments }: Watched, queue: Queue): void {
   const wake = (machine: ClusterAPIMachine, priority: Priority): void =>
     queue.add(queueKeyOf('Machine', keyOf(machine)), priority);
   machines.onChange((old, current) => {
@@ -33,6 +38,13 @@ export function wakeClusterAPI({ machines, clusters, nodes, volumeAttachments }:
     queue.add(queueKeyOf('Cluster', keyOf(cluster)), priorityFor(clusters, isBeingDeleted(cluster)));
     for (const machine of machines.byIndex('cluster', cluster.metadata.name)) {
       if (machine.metadata.namespace === cluster.metadata.namespace) wake(machine, priorityFor(clusters, false));
+    }
+  });
+  secrets.onChange((old, current) => {
+    const secret = current ?? old;
+    for (const machine of machines.byIndex('dataSecret', secret?.metadata.name ?? '')) {
+      const isStarted = machine.status?.initialization?.infrastructureProvisioned === true;
+      if (machine.metadata.namespace === secret?.metadata.namespace && !isStarted) wake(machine, 'normal');
     }
   });
   nodes?.onChange((old, current) => {
