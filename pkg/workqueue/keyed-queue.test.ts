@@ -124,7 +124,7 @@ describe('adding', () => {
 });
 
 describe('priorities', () => {
-  test('high goes before normal, normal before low, each in order of arrival', async () => {
+  test('highest goes before high, high before normal, normal before low, each in order of arrival', async () => {
     const { queue, runs } = queueOf();
     queue.add('first');
     await until(() => runs.length === 1);
@@ -133,12 +133,13 @@ describe('priorities', () => {
     queue.add('low1', 'low');
     queue.add('normal1');
     queue.add('high1', 'high');
+    queue.add('highest', 'highest');
     queue.add('low2', 'low');
     queue.add('normal2');
     queue.add('high2', 'high');
     await until(isIdle(queue));
 
-    expect(runs).toEqual(['first', 'blocker', 'high1', 'high2', 'normal1', 'normal2', 'low1', 'low2']);
+    expect(runs).toEqual(['first', 'blocker', 'highest', 'high1', 'high2', 'normal1', 'normal2', 'low1', 'low2']);
   });
 
   test('a waiting key that becomes urgent goes first, and still runs once', async () => {
@@ -153,18 +154,18 @@ describe('priorities', () => {
     expect(runs).toEqual(['blocker', 'c', 'a', 'b']);
   });
 
-  test('a retried deletion stays urgent', async () => {
+  test.each(['high', 'highest'] as const)('a retried deletion stays urgent: %s', async (priority) => {
     let failed = false;
     const { queue, runs, clock } = queueOf(async (key) => {
       if (key !== 'deletion' || failed) return done;
       failed = true;
       return { kind: 'retry' };
     });
-    queue.add('deletion', 'high');
+    queue.add('deletion', priority);
     await until(isIdle(queue));
 
     queue.add('blocker');
-    queue.add('other');
+    queue.add('other', priority === 'highest' ? 'high' : 'normal');
     clock.advance(100);
     await until(isIdle(queue));
 

@@ -58,7 +58,7 @@ interface Timer {
 }
 
 /** Priorities of p-queue, and the bit that says that a job of this priority is in the pool for a key. */
-const RANK: Readonly<Record<Priority, number>> = { low: 1, normal: 2, high: 4 };
+const RANK: Readonly<Record<Priority, number>> = { low: 1, normal: 2, high: 4, highest: 8 };
 
 /**
  * A workqueue: keys collapse while they wait, a key never runs twice at once, a key added while it runs runs once more
@@ -250,7 +250,7 @@ export class KeyedQueue implements Queue {
     this.#running.delete(key);
     this.#recorder.finished(clock.monotonicMs() - startedMs);
     // A deletion that is retried is still a deletion; what was not urgent only for being one of many no longer is.
-    this.#settle(key, outcome, priority === 'high' ? 'high' : 'normal');
+    this.#settle(key, outcome, priority === 'low' ? 'normal' : priority);
     if (outcome.kind !== 'again' || outcome.afterMs > 0) this.#rest(key);
 
     this.#dispatchWaiting(key);

@@ -96,7 +96,6 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     // Once the target answers, its Node may be looked for, which takes caches that have caught up.
     needsTarget: (key) => !(isDeletedByForce(machines.get(key)) && operator.hasTargetOutage),
     watches: [
-      (queue) => activities.onEnd((key) => queue.add(key)),
       (queue) =>
         share.vmStates.onChange((providerIDs) => {
           for (const one of providerIDs.flatMap((id) => machines.byIndex('providerID', id))) queue.add(keyOf(one));

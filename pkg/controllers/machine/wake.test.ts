@@ -13,7 +13,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
 import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
-import type { MachineActivities } from './calls/results.ts';
+import { describeStage } from '../machines/deletion-stage.ts';
 import type { MachineController } from './controller.ts';
 import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses } from './wake.ts';
 
@@ -41,12 +41,15 @@ function start(): {
   woken: string[];
   forgotten: string[];
   gone: string[];
+  /** A call or drain of a Machine ends. */
+  end: (key: string) => void;
 } {
   const machines = new Filled<Machine>(MACHINE_INDEXES);
   const nodes = new Filled<Node>();
   const woken: string[] = [];
   const forgotten: string[] = [];
   const gone: string[] = [];
+  const onEnd: ((key: string) => void)[] = [];
   wakeMachines({
     // What a Filled lacks of an Informer nobody asks for here.
     machines: machines as unknown as Informer<Machine>,
@@ -54,22 +57,38 @@ function start(): {
     queue: { add: (key, priority) => void woken.push(`${key} ${priority ?? 'normal'}`), addAfter: () => undefined },
     activities: {
       forgetAll: (key: string, except?: string) => void forgotten.push(`${key} ${except ?? ''}`),
-    } as MachineActivities,
+      onEnd: (handler: (key: string) => void) => void onEnd.push(handler),
+    },
     controller: {
       forget: (one: Machine) => void forgotten.push(one.metadata.uid),
       nodeGone: (one: Machine, lost: Node) => void gone.push(`${one.metadata.name} ${lost.metadata.name}`),
     } as MachineController,
   });
-  return { machines, nodes, woken, forgotten, gone };
+  return { machines, nodes, woken, forgotten, gone, end: (key) => onEnd.forEach((handler) => handler(key)) };
 }
 
 describe('a Machine', () => {
-  test('is looked at when it changes, first of all when it is deleted', () => {
+  const begun = (m: Machine): void => {
+    Object.assign(m.metadata, { resourceVersion: '3', deletionTimestamp: 'x' });
+    m.status = { currentStatus: { phase: 'Terminating' }, lastOperation: { description: describeStage('drain') } };
+  };
+
+  test('is looked at when it changes, first of all when it is deleted, and most of all when that has begun', () => {
     const { machines, woken } = start();
     machines.see(machine());
     machines.see(machine((m) => Object.assign(m.metadata, { resourceVersion: '2', deletionTimestamp: 'x' })));
+    machines.see(machine(begun));
 
-    expect(woken).toEqual(['default/m-1 normal', 'default/m-1 high']);
+    expect(woken).toEqual(['default/m-1 normal', 'default/m-1 high', 'default/m-1 highest']);
+  });
+
+  test('is looked at as urgently when one of its calls has ended', () => {
+    const { machines, woken, end } = start();
+    end('default/m-1');
+    machines.see(machine(begun));
+    end('default/m-1');
+
+    expect(woken).toEqual(['default/m-1 normal', 'default/m-1 highest', 'default/m-1 highest']);
   });
 
   test('is forgotten when it is gone, and when another takes its name', () => {

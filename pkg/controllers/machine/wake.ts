@@ -9,12 +9,14 @@ import type { Node } from '../../apis/wire.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
+import type { ActivityRegistry } from '../../activity/registry.ts';
 import { CLASS_INDEX } from '../../indexes/class-index.ts';
 import { SECRET_INDEX } from '../../indexes/secret-references.ts';
 import { machinesOfNode } from '../../indexes/machines-of-node.ts';
+import { deletionStageOf } from '../machines/deletion-stage.ts';
 import { deploymentOf } from '../machines/owners.ts';
 import { conditionsChanged } from '../machines/node-health.ts';
-import type { MachineActivities } from './calls/results.ts';
+import type { ActivityResults } from './calls/results.ts';
 import type { MachineController } from './controller.ts';
 
 /** What tells the machine controller that there is work. */
@@ -24,13 +26,17 @@ export interface MachineWakeDeps {
   /** Of every target cluster. */
   readonly nodes: readonly Informer<Node>[];
   readonly queue: Queue;
-  readonly activities: MachineActivities;
+  readonly activities: Pick<ActivityRegistry<ActivityResults>, 'onEnd' | 'forgetAll'>;
   readonly controller: MachineController;
 }
 
-/** Enqueues a Machine when it changes and when its Node does. */
+/** Enqueues a Machine when it changes, when its Node does, and when a call or drain of it has ended. */
 export function wakeMachines(parts: MachineWakeDeps): void {
-  const { machines, nodes } = parts;
+  const { machines, nodes, queue, activities } = parts;
+  activities.onEnd((key) => {
+    const machine = machines.get(key);
+    queue.add(key, machine === undefined ? 'normal' : priorityOf(machine, 'normal'));
+  });
   machines.onChange((old, current) => wakeMachine(parts, old, current));
   for (const informer of nodes) wakeByNodes(parts, informer);
 }
@@ -42,7 +48,7 @@ export function wakeMachinesOfClasses(
 ): void {
   const wakeAllOf = (machineClass: MachineClass): void => {
     for (const machine of machines.byIndex(CLASS_INDEX, keyOf(machineClass))) {
-      queue.add(keyOf(machine), isBeingDeleted(machine) ? 'high' : 'low');
+      queue.add(keyOf(machine), priorityOf(machine, 'low'));
     }
   };
   classes.onChange((old, current) => {
@@ -69,7 +75,7 @@ export function wakeMachinesByPolicy(
     if (current === undefined || policyTextOf(old) === policyTextOf(current)) return;
     for (const machine of machines.list()) {
       if (deploymentOf(machine, { sets, deployments })?.metadata.uid !== current.metadata.uid) continue;
-      queue.add(keyOf(machine), isBeingDeleted(machine) ? 'high' : 'low');
+      queue.add(keyOf(machine), priorityOf(machine, 'low'));
     }
   });
 }
@@ -104,7 +110,7 @@ function wakeByNodes({ machines, queue, controller }: MachineWakeDeps, nodes: In
         if (current === undefined) controller.nodeGone(machine, node);
       }
     }
-    for (const [key, machine] of concerned) queue.add(key, priorityOf(machine, nodes.hasSynced));
+    for (const [key, machine] of concerned) queue.add(key, priorityOf(machine, nodes.hasSynced ? 'normal' : 'low'));
   });
 }
 
@@ -117,7 +123,7 @@ function wakeMachine(
     controller.forget(old);
     activities.forgetAll(keyOf(old), current?.metadata.uid);
   }
-  if (current !== undefined) queue.add(keyOf(current), priorityOf(current, machines.hasSynced));
+  if (current !== undefined) queue.add(keyOf(current), priorityOf(current, machines.hasSynced ? 'normal' : 'low'));
 }
 
 /** Heartbeats and images are no news: with them 2,000 Nodes would mean 7 passes a second for nothing. */
@@ -134,8 +140,11 @@ function concernOf({ metadata, spec }: Node): unknown[] {
   return [uid, labels, annotations, finalizers, deletionTimestamp, spec?.providerID, spec?.taints, spec?.unschedulable];
 }
 
-/** Deletions first; the first list must not delay what users do. */
-function priorityOf(machine: Machine, hasSynced: boolean): Priority {
-  if (isBeingDeleted(machine)) return 'high';
-  return hasSynced ? 'normal' : 'low';
+/**
+ * Deletions first, and of those the ones that have begun: all that a fleet of thousands pays for would otherwise go at the very end, and
+ * each would wait so long between two steps that what was seen at the first is too old for the next.
+ */
+function priorityOf(machine: Machine, otherwise: 'normal' | 'low'): Priority {
+  if (!isBeingDeleted(machine)) return otherwise;
+  return deletionStageOf(machine) === undefined ? 'high' : 'highest';
 }
