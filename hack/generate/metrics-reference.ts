@@ -9,6 +9,7 @@ import { driverMetrics } from '../../pkg/metrics/driver.ts';
 import { eventMetrics } from '../../pkg/metrics/events.ts';
 import { gateMetrics } from '../../pkg/metrics/gate.ts';
 import { heldWorkMetrics } from '../../pkg/metrics/held-work.ts';
+import { ironCoreMetrics } from '../../pkg/metrics/ironcore.ts';
 import { kubeMetrics } from '../../pkg/metrics/kube.ts';
 import { metricFailures } from '../../pkg/metrics/metric-failures.ts';
 import { leaderMetrics } from '../../pkg/metrics/leader.ts';
@@ -88,7 +89,9 @@ const BOUNDS: Readonly<Record<string, string>> = {
   nodejs: 'one',
   of: 'clusters and providers, or a fixed list',
   operation: 'the calls of drivers, 6',
+  owner: FIXED,
   phase: 'the phases of a Machine',
+  pool: 'one for each --ironcore-pool',
   program: 'one',
   provider: 'one for each driver, and one for each provider that MachineClasses name',
   reason: FIXED,
@@ -185,6 +188,7 @@ function declareAll(registry: Registry): void {
   orphanVMMetrics(registry, () => 0);
   unmanagedNodeMetrics(registry);
   heldWorkMetrics(registry, () => []);
+  ironCoreMetrics(registry);
   metricFailures(registry, silentLogger);
   autoscalerMetrics(registry, () => []);
 }

@@ -3,7 +3,7 @@ import { networkInterfaceNameOf, volumeNameOf, type IronCoreMachine } from '../a
 import type { IronCoreNetworkInterface } from '../apis/ironcore/network-interface.ts';
 import type { OwnedReference } from '../apis/ironcore/reference.ts';
 import type { IronCoreVolume } from '../apis/ironcore/volume.ts';
-import { MACHINE_NAME_LABEL, NODE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
+import { CLAIMED_FOR_POOL_ANNOTATION, MACHINE_NAME_LABEL, NODE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, isBeingDeleted, keyBeside, type KubeObject } from '../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../apis/wire.ts';
@@ -47,14 +47,16 @@ export const IRONCORE_MACHINE_INDEXES = {
       : [],
 } satisfies IndexFunctions<IronCoreMachine>;
 
-/** Index of Volumes of IronCore: by the UIDs of the Machine that has claimed it and of the one that it was made for. */
+/** Indexes of Volumes of IronCore: by the UIDs of the Machine that has claimed it and of the one that it was made for, and by the pool of the former. */
 export const IRONCORE_VOLUME_INDEXES = {
   user: (volume) => usersOf(volume, volume.spec?.claimRef),
+  claimedForPool: poolOfClaim,
 } satisfies IndexFunctions<IronCoreVolume>;
 
 /** The same of its NetworkInterfaces. */
 export const IRONCORE_NETWORK_INTERFACE_INDEXES = {
   user: (networkInterface) => usersOf(networkInterface, networkInterface.spec?.machineRef),
+  claimedForPool: poolOfClaim,
 } satisfies IndexFunctions<IronCoreNetworkInterface>;
 
 /** Indexes of Nodes: by provider id, and by the Machine's name that they show. */
@@ -68,6 +70,10 @@ export const VOLUME_ATTACHMENT_INDEXES = {
   node: ({ spec }) => present(spec.nodeName),
   persistentVolume: ({ spec }) => present(spec.source.persistentVolumeName),
 } satisfies IndexFunctions<VolumeAttachment>;
+
+function poolOfClaim({ metadata }: KubeObject): string[] {
+  return present(metadata.annotations?.[CLAIMED_FOR_POOL_ANNOTATION]);
+}
 
 function usersOf(object: KubeObject, claim: OwnedReference | undefined): string[] {
   return [...new Set([...present(claim?.uid), ...present(controllerOf(object)?.uid)])];

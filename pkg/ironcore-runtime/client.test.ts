@@ -9,7 +9,7 @@ import { parseDriverAddress } from '../driver/grpc/address.ts';
 import { HealthService } from '../driver/grpc/health.ts';
 import { HealthDefinition } from '../driver/grpc/gen/grpc/health/v1/health.ts';
 import { silentLogger } from '../log/logger.ts';
-import { RuntimeClient } from './client.ts';
+import { RuntimeClient, type EndedCall } from './client.ts';
 import {
   ListMachinesResponse,
   MachineState,
@@ -88,6 +88,27 @@ describe('a client of a runtime', () => {
     await client.deleteMachine(id, CALL);
     expect(await client.machines({ id }, CALL)).toEqual([]);
     await expect(client.deleteMachine(id, CALL)).rejects.toMatchObject({ code: 'NotFound', unanswered: false });
+  });
+
+  test('tells of each call what it ended with, and after how long', async () => {
+    const calls: EndedCall[] = [];
+    const observe = (call: EndedCall): void => void calls.push(call);
+    const address = parseDriverAddress(runtime.address);
+    const observed = new RuntimeClient({ address, clock: new SystemClock(), log: silentLogger, observe });
+    runtime.fault('Status', { kind: 'refuse', status: Status.RESOURCE_EXHAUSTED }, 1);
+    runtime.fault('DeleteMachine', { kind: 'hang' }, 1);
+
+    await observed.version(CALL);
+    await observed.classes(CALL).catch(() => undefined);
+    await observed.deleteMachine('x', SHORT).catch(() => undefined);
+    observed.close();
+
+    expect(calls).toMatchObject([
+      { method: 'Version', code: 'OK' },
+      { method: 'Status', code: 'ResourceExhausted' },
+      { method: 'DeleteMachine', code: 'DeadlineExceeded' },
+    ]);
+    expect(calls[2]?.ms).toBeGreaterThanOrEqual(SHORT.timeoutMs - 1);
   });
 
   test('asks for events a minute earlier than they are wanted, in whole seconds', async () => {

@@ -9,7 +9,7 @@ import { statusText } from '../driver/grpc/transport-error.ts';
 import { withoutSecrets } from '../driver/without-secrets.ts';
 import type { Logger } from '../log/logger.ts';
 import { classesFrom, eventsFrom, idFrom, machinesFrom, UnusableAnswerError, versionFrom } from './answers.ts';
-import { codeOf, RuntimeError } from './error.ts';
+import { codeOf, RuntimeError, type RuntimeCode } from './error.ts';
 import type { Event } from './gen/ironcore/event/v1alpha1/event.ts';
 import {
   MachineRuntimeDefinition,
@@ -40,6 +40,15 @@ export interface RuntimeClientParts {
   readonly address: DriverAddress;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Told of each call when it has ended. */
+  readonly observe?: (call: EndedCall) => void;
+}
+
+/** A call to a runtime, and what it ended with. */
+export interface EndedCall {
+  readonly method: string;
+  readonly code: 'OK' | RuntimeCode;
+  readonly ms: number;
 }
 
 /** What is said to the runtime that must not come back in an error. */
@@ -48,13 +57,15 @@ type Secrets = readonly Readonly<Record<string, Uint8Array>>[];
 /** A runtime of IronCore in another process, over IRI. Connects when first used and again after each loss. Safe for any number of calls at once. */
 export class RuntimeClient implements IronCoreRuntime {
   readonly #clock: Clock;
+  readonly #observe: (call: EndedCall) => void;
   readonly #connection: DriverConnection;
   readonly #client: MachineRuntimeClient;
   /** Of the present connection; undefined until it is known. */
   #version: RuntimeVersion | undefined;
 
-  constructor({ address, clock, log }: RuntimeClientParts) {
+  constructor({ address, clock, log, observe = () => undefined }: RuntimeClientParts) {
     this.#clock = clock;
+    this.#observe = observe;
     this.#connection = new DriverConnection(address, log.child({ runtime: address.target }), () => {
       this.#version = undefined;
     });
@@ -178,13 +189,18 @@ export class RuntimeClient implements IronCoreRuntime {
     const { timeoutMs, signal } = of;
     const deadline = new AbortController();
     const cancel = this.#clock.schedule(timeoutMs, () => deadline.abort());
+    const startedMs = this.#clock.monotonicMs();
+    let code: EndedCall['code'] = 'OK';
     try {
       const metadata = Metadata({ 'grpc-timeout': toGrpcTimeout(timeoutMs) });
       return use(await send({ metadata, signal: AbortSignal.any([signal, deadline.signal]) }));
     } catch (err) {
-      throw failureOf(err, of, deadline.signal.aborted);
+      const failure = failureOf(err, of, deadline.signal.aborted);
+      ({ code } = failure);
+      throw failure;
     } finally {
       cancel();
+      this.#observe({ method: of.method, code, ms: this.#clock.monotonicMs() - startedMs });
     }
   }
 }

@@ -307,7 +307,13 @@ export class Operator {
       caches,
       election: this.#electionOptions(),
       drivers: { addresses: config.drivers, identity, held, clock, log, metrics: metrics.driver, hooks },
-      runtimes: { pools: config.ironCorePools, clock, log, intercept: hooks?.interceptDriver },
+      runtimes: {
+        pools: config.ironCorePools,
+        clock,
+        log,
+        metrics: this.metrics.ironCore,
+        intercept: hooks?.interceptDriver,
+      },
       intercept: hooks?.intercept,
       gate: hooks?.gate,
     };

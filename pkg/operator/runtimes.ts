@@ -6,6 +6,7 @@ import type { Interceptor } from '../gate/interceptor.ts';
 import { RuntimeClient } from '../ironcore-runtime/client.ts';
 import { GatedRuntime, type PoolRuntime } from '../ironcore-runtime/gated-runtime.ts';
 import type { Logger } from '../log/logger.ts';
+import type { IronCoreMetrics } from '../metrics/ironcore.ts';
 
 /** How the runtimes of IronCore's pools are reached. */
 export interface RuntimesOptions {
@@ -13,6 +14,7 @@ export interface RuntimesOptions {
   readonly gate: Gate;
   readonly clock: SystemClock;
   readonly log: Logger;
+  readonly metrics: Pick<IronCoreMetrics, 'calls'>;
   readonly intercept: Interceptor | undefined;
 }
 
@@ -24,7 +26,8 @@ export interface OpenedRuntimes {
 }
 
 /** Makes the way to the runtime of each pool, behind the gate; nothing is sent yet. Throws DriverAddressError. */
-export function openRuntimes({ pools, gate, clock, log, intercept: interceptor }: RuntimesOptions): OpenedRuntimes {
+export function openRuntimes(options: RuntimesOptions): OpenedRuntimes {
+  const { pools, gate, clock, log, metrics, intercept: interceptor } = options;
   const opened = pools.map(({ pool, address: text }) => {
     const address = parseDriverAddress(text);
     if (!isProtected(address) && !address.insecure) {
@@ -33,7 +36,12 @@ export function openRuntimes({ pools, gate, clock, log, intercept: interceptor }
         'runtime connection is unencrypted: any local user could take its place',
       );
     }
-    const client = new RuntimeClient({ address, clock, log });
+    const client = new RuntimeClient({
+      address,
+      clock,
+      log,
+      observe: ({ method, code, ms }) => metrics.calls.observe({ pool, method, code }, ms / 1_000),
+    });
     return { pool, client, runtime: new GatedRuntime({ runtime: client, gate, interceptor }) };
   });
   return {

@@ -206,6 +206,10 @@ test("the document's example becomes a machine of its class, with its image, vol
   const { metadata, spec } = await running('machine-sample');
   const machine = await read<IronCoreMachine>('Machine', 'machine-sample');
   expect(created('machine-sample')).toBe(1);
+  const metrics = await (await fetch(`${session.url}/metrics`)).text();
+  expect(metrics).toMatch(
+    /machinist_ironcore_runtime_call_duration_seconds_count\{(?=.*pool="pool-sample")(?=.*method="CreateMachine")(?=.*code="OK").*\} 1\n/,
+  );
   expect(metadata.labels).toMatchObject({
     'machinepoollet.ironcore.dev/machine-uid': machine?.metadata.uid,
     'machinepoollet.ironcore.dev/machine-namespace': ns.name,
@@ -452,7 +456,8 @@ describe('a runtime that', () => {
   });
 
   test('still has the machine of a Machine that went without its finalizer has it deleted', async () => {
-    await createMachine('stripped');
+    await createVolume('of-stripped');
+    await createMachine('stripped', { volumes: [{ name: 'root', volumeRef: { name: 'of-stripped' } }] });
     const { metadata } = await running('stripped');
     await runtime.kill();
     await remove('Machine', 'stripped');
@@ -462,6 +467,30 @@ describe('a runtime that', () => {
     await gone('stripped');
     await runtime.listen();
     await eventually(() => expect(runtime.store.list({ id: metadata.id })).toEqual([]), { timeoutMs: 60_000 });
+    await eventually(
+      async () => {
+        const volume = await read<IronCoreVolume>('Volume', 'of-stripped');
+        expect(volume?.spec?.claimRef).toBeUndefined();
+        expect(volume?.metadata.annotations ?? {}).toEqual({});
+      },
+      { timeoutMs: 90_000 },
+    );
+  });
+
+  test('loses the labels of a machine has it found by its id, and deleted with its Machine', async () => {
+    await createMachine('unlabelled');
+    const { metadata } = await running('unlabelled');
+    metadata.labels = {};
+    runtime.store.setState(metadata.id, MachineState.MACHINE_SUSPENDED);
+    await shows('unlabelled', ({ status }) => expect(status?.state).toBe('Shutdown'), { timeoutMs: 60_000 });
+    await edit('Machine', 'unlabelled', { spec: { power: 'Off' } });
+    await eventually(() => expect(runtime.asked('UpdateMachinePower')).toMatchObject([{ machineId: metadata.id }]));
+
+    await remove('Machine', 'unlabelled');
+
+    await gone('unlabelled');
+    expect(runtime.asked('DeleteMachine')).toEqual([{ machineId: metadata.id }]);
+    expect(created('unlabelled')).toBe(1);
   });
 });
 

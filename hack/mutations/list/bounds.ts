@@ -710,14 +710,14 @@ export const BOUNDS: readonly Mutation[] = [
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
   },
   {
-    file: 'pkg/controllers/safety/orphan-vms/orphan-limit.ts',
+    file: 'pkg/controllers/vms/orphan-release.ts',
     from: "if (text === undefined) return 'none';",
     to: "if (text === undefined) return 'given';",
     why: 'Nobody has to allow the deletion of many VMs.',
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
   },
   {
-    file: 'pkg/controllers/safety/orphan-vms/orphan-limit.ts',
+    file: 'pkg/controllers/vms/orphan-release.ts',
     from: "if (untilMs <= nowMs) return 'expired';",
     to: '',
     why: 'A permission to delete many VMs never ends.',

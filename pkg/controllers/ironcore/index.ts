@@ -2,15 +2,19 @@ import { randomUUID } from 'node:crypto';
 
 import { eventsAbout } from '../../events/event-sink.ts';
 import { CONTROL } from '../../gate/gate.ts';
-import { ironCoreMachineClasses, ironCoreMachines } from '../../kube/resource.ts';
+import { ironCoreMachineClasses, ironCoreMachinePools, ironCoreMachines } from '../../kube/resource.ts';
 import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import { ClassLife } from './class-life.ts';
 import { Eviction } from './eviction.ts';
 import { lifecycleObjectOf } from './lifecycle-keys.ts';
+import { Departures } from './machine/departures.ts';
+import { KeptMachines } from './machine/kept-machines.ts';
+import { LeftClaims } from './machine/left-claims.ts';
 import { IronCoreMachineController } from './machine/machine-controller.ts';
-import { Relist } from './machine/relist.ts';
+import { ownerIn, Relist } from './machine/relist.ts';
+import { RuntimeEvents } from './machine/runtime-events.ts';
 import { queuedObject, queueKeyOf, wakeMachines } from './machine/wake.ts';
 import { PoolController } from './pool-controller.ts';
 import { PoolHealth } from './pool-health.ts';
@@ -109,6 +113,8 @@ const MACHINE_PASSES = 20;
 export function ironCoreMachinesOf(operator: Operator): Controller {
   const { caches, clock, log, reader } = operator;
   const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
+  const metrics = operator.metrics.ironCore;
+  const recorder = operator.recorder(MACHINE_EVENTS);
   const shared = {
     machines: caches.ironCoreMachines,
     pools: caches.ironCorePools,
@@ -116,16 +122,29 @@ export function ironCoreMachinesOf(operator: Operator): Controller {
     volumes: caches.ironCoreVolumes,
     networkInterfaces: caches.ironCoreNetworkInterfaces,
     networks: caches.ironCoreNetworks,
-    recorder: eventsAbout(ironCoreMachines, operator.recorder(MACHINE_EVENTS)),
+    recorder: eventsAbout(ironCoreMachines, recorder),
     runtimes,
     reader,
+    writer,
     clock,
+    log,
   };
+  const departures = new Departures();
+  for (const machine of shared.machines.list()) departures.saw(machine);
+  shared.machines.onChange((old, current) => departures.saw(current ?? old));
+  operator.onSetBack(() => departures.clear());
   let wake: (queueKey: string) => void = () => undefined;
   const hurry = (pool: string): void => wake(queueKeyOf('pool', pool));
-  const machines = new IronCoreMachineController({ ...shared, writer, hurry });
-  const relist = new Relist({ ...shared, log, wake: (key) => wake(queueKeyOf('machine', key)) });
-  operator.onSetBack(() => relist.keepOwnerless());
+  const machines = new IronCoreMachineController({ ...shared, hurry });
+  const relist = new Relist({
+    ...shared,
+    departures,
+    metrics,
+    kept: new KeptMachines({ ...shared, metrics, recorder: eventsAbout(ironCoreMachinePools, recorder) }),
+    leftClaims: new LeftClaims({ ...shared, departures }),
+    events: new RuntimeEvents({ ...shared, machineOf: (machine) => ownerIn(shared.machines, machine) }),
+    wake: (key) => wake(queueKeyOf('machine', key)),
+  });
   const reconcilers = { machine: machines, pool: relist };
   return {
     name: 'ironcore.machines',

@@ -42,6 +42,11 @@ export const TRIGGER_DELETION_ANNOTATION = 'node.machine.sapcloud.io/trigger-del
  * VM; while it is there, a call that was not answered is not repeated.
  */
 export const CREATION_SENT_ANNOTATION = 'machine.sapcloud.io/creation-sent-at';
+/**
+ * On Volumes and NetworkInterfaces of IronCore: MachinePool of the Machine that has claimed them. Whoever serves the pool takes the claim
+ * off when that Machine is gone.
+ */
+export const CLAIMED_FOR_POOL_ANNOTATION = 'machine.sapcloud.io/claimed-for-pool';
 /** On Machines: what the API server refuses of all that their Node should have. It goes when nothing is refused any more. */
 export const NODE_SYNC_REFUSED_ANNOTATION = 'machine.sapcloud.io/node-sync-refused';
 /** On all kinds down to the Machine: creation timeout that overrides the spec, a Go duration. */
@@ -132,7 +137,7 @@ export const MAX_REPLICAS_ANNOTATION = 'deployment.kubernetes.io/max-replicas';
 export const PREFER_NO_SCHEDULE_KEY = 'deployment.machine.sapcloud.io/prefer-no-schedule';
 /** On MachineDeployments and MachineSets: unfreeze now. */
 export const UNFREEZE_ANNOTATION = 'safety.machine.sapcloud.io/unfreeze';
-/** On MachineClasses, an RFC 3339 time at most 24 hours ahead: until then any number of VMs without a Machine is deleted. */
+/** On MachineClasses and MachinePools of IronCore, an RFC 3339 time at most 24 hours ahead: until then any number of VMs without a Machine is deleted. */
 export const DELETE_ORPHAN_VMS_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/delete-orphan-vms-until';
 /** What kubectl apply remembers; never copied. */
 export const LAST_APPLIED_CONFIGURATION_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';

@@ -217,6 +217,21 @@ describe('with a machine at the runtime', () => {
       wanted: { networkInterfaces: ready(nic('eth', '10.0.0.2')) },
       changes: [{ kind: 'detachNetworkInterface', name: 'eth' }],
     },
+    ...[{ ips: [] }, { networkId: '' }, { ips: [], networkId: '' }].map((hidden) => ({
+      what: `a network interface of which the runtime shows no ${Object.keys(hidden).join(' and no ')} stays`,
+      has: { spec: { networkInterfaces: [{ ...nic('eth'), ...hidden }] } },
+      changes: [],
+    })),
+    {
+      what: 'a network interface in another network is detached first, also where no addresses are shown',
+      has: { spec: { networkInterfaces: [{ ...nic('eth'), ips: [], networkId: 'other' }] } },
+      changes: [{ kind: 'detachNetworkInterface', name: 'eth' }],
+    },
+    {
+      what: 'a volume whose size the runtime does not show is not updated',
+      has: { spec: { volumes: [disk('root', 'oda'), remote('data', 'odb', 'h', 0n)] } },
+      changes: [],
+    },
     {
       what: 'a network interface stays while it is not ready',
       wanted: { networkInterfaces: new Map([['eth', { why: 'no' }]]) },

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { MachineStore } from '../../../ironcore-runtime/sim/store.ts';
@@ -16,6 +16,7 @@ import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
 import { Machine } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeFilter } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import { MACHINE_FINALIZER } from './keys.ts';
@@ -56,7 +57,10 @@ function world(machine: IronCoreMachine) {
   const runtime = {
     version: async () => ({ name: 'iri', version: '1' }),
     classes: async () => [{ name: 'c', resources: {}, quantity: 100 }],
-    machines: async () => structuredClone(store.all()),
+    machines: async ({ id = '', labels = {} }: RuntimeFilter) =>
+      structuredClone(store.list({ id, labelSelector: { ...labels } })),
+    annotate: async () => undefined,
+    delete: async (_of: string, id: string) => store.delete(id),
     create: async (_of: string, wanted: Machine) => {
       log.push(...client.writes.map(({ what }) => what));
       const refusal = refusals.shift();
@@ -174,4 +178,43 @@ test.each([
 
   expect(store.made).toBe(made);
   expect(events.some((event) => event.startsWith('MachinesLost'))).toBe(made === 0);
+});
+
+describe('a machine that lost the label with the UID of its Machine', () => {
+  const label = 'machinepoollet.ironcore.dev/machine-uid';
+  const known = (store: MachineStore, labels: Record<string, string>): { id: string; machine: IronCoreMachine } => {
+    const { id } = store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } })).metadata;
+    return { id, machine: { ...machineOf(), status: { machineID: `iri://${id}` } } };
+  };
+
+  test.each([
+    { what: 'is found by its id, and no other one is made', labels: {}, scheme: 'iri', made: 1 },
+    { what: 'of another Machine is not taken', labels: { [label]: 'uid-other' }, scheme: 'iri', made: 2 },
+    { what: 'of another runtime is not taken', labels: {}, scheme: 'other', made: 2 },
+  ])('$what', async ({ labels, scheme, made }) => {
+    const { clock, store, machines, pass } = world(machineOf());
+    const { id, machine } = known(store, labels);
+    machines.put({
+      ...machine,
+      metadata: { ...machine.metadata, resourceVersion: '2' },
+      status: { machineID: `${scheme}://${id}` },
+    });
+
+    await pass();
+    clock.advance(MINUTE_MS);
+    await pass();
+
+    expect(store.made).toBe(made);
+  });
+
+  test('goes with its Machine', async () => {
+    const { store, machines, pass } = world(machineOf());
+    const { machine } = known(store, {});
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    machines.put({ ...machine, metadata: { ...machine.metadata, deletionTimestamp, resourceVersion: '2' } });
+
+    await pass();
+
+    expect(store.all()).toEqual([]);
+  });
 });

@@ -1,50 +1,39 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import {
-  networkInterfaceNameOf,
-  type IronCoreMachine,
-  type IronCoreMachineStatus,
-} from '../../../apis/ironcore/machine.ts';
+import type { IronCoreMachine, IronCoreMachineStatus } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
-import type { IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
-import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
-import { isBeingDeleted, keyBeside, keyOf, refOf, type KubeObject } from '../../../apis/meta.ts';
+import { isBeingDeleted, keyOf, refOf } from '../../../apis/meta.ts';
 import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Lister } from '../../../cache/lister.ts';
-import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
-import type { ObjectEvents } from '../../../events/event-sink.ts';
+import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { CONTROL, GateClosedError } from '../../../gate/gate.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
 import type { RuntimeMachine, WantedMachine } from '../../../ironcore-runtime/runtime.ts';
-import type { Writer } from '../../../kube/client.ts';
-import { ApiError, ignoreNotFound, isAlreadyExists } from '../../../kube/errors.ts';
-import { replacing } from '../../../kube/merge-change.ts';
-import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../../kube/patch.ts';
-import { ironCoreMachines, ironCoreNetworkInterfaces, ironCoreVolumes, type Resource } from '../../../kube/resource.ts';
+import { ignoreNotFound } from '../../../kube/errors.ts';
+import { mergePatch, mergePatchIfUnchanged, type MergePatch } from '../../../kube/patch.ts';
+import { ironCoreMachines } from '../../../kube/resource.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
-import { claimBy, networkInterfaceClaims, volumeClaims, type Claimable, type Claims } from './claims.ts';
-import { decide, type Change, type Decision } from './decision.ts';
+import { carryOut, removeMachine } from './carry-out.ts';
+import { Claiming, type ClaimingDeps } from './claiming.ts';
+import { decide, type Decision } from './decision.ts';
 import { withDevices } from './devices.ts';
 import { MACHINE_FINALIZER, MANAGED_BY_ANNOTATION, UID_LABEL } from './keys.ts';
-import { isUpToDate, statusOf, type Said } from './status.ts';
+import { Reports, type ReportsDeps } from './reports.ts';
+import { isMachineOf, runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
+import { isUpToDate, type Said } from './status.ts';
 import { surroundingsOf, type SurroundingsDeps } from './surroundings.ts';
 import { Uncertainty } from './uncertainty.ts';
 import { wantedOf, type Wanted } from './wanted.ts';
 
 /** What Machines are made real with. */
-export interface MachineControllerDeps extends SurroundingsDeps {
+export interface MachineControllerDeps extends SurroundingsDeps, ReportsDeps, Omit<ClaimingDeps, 'reports'> {
   /** Index: `pool`. */
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
-  /** Indexes of both: `user`, the UIDs of the Machines that have claimed them or that they were made for. */
-  readonly volumes: Lister<IronCoreVolume>;
-  readonly networkInterfaces: Lister<IronCoreNetworkInterface>;
   /** By pool. Machines of others are not looked at. */
   readonly runtimes: ReadonlyMap<string, PoolRuntime>;
-  readonly writer: Pick<Writer, 'create' | 'patch' | 'delete'>;
-  readonly recorder: ObjectEvents<IronCoreMachine>;
-  readonly clock: Clock;
+  readonly writer: ClaimingDeps['writer'];
   /** Something is on its way at the runtime of a pool: it is to be looked at soon. */
   readonly hurry: (pool: string) => void;
 }
@@ -74,10 +63,14 @@ interface Pass {
 export class IronCoreMachineController {
   readonly #deps: MachineControllerDeps;
   readonly #uncertainty: Uncertainty;
+  readonly #reports: Reports;
+  readonly #claiming: Claiming;
 
   constructor(deps: MachineControllerDeps) {
     this.#deps = deps;
     this.#uncertainty = new Uncertainty(deps);
+    this.#reports = new Reports(deps);
+    this.#claiming = new Claiming({ ...deps, reports: this.#reports });
   }
 
   /** One pass over one Machine. What it throws is retried with back-off. */
@@ -100,7 +93,8 @@ export class IronCoreMachineController {
     try {
       return await this.#run(pass);
     } catch (err) {
-      if (err instanceof RuntimeError && !signal.aborted) await this.#tellTrouble(pass, err);
+      if (err instanceof RuntimeError && !signal.aborted)
+        await this.#reports.tellTrouble(observed, poolName, err, signal);
       throw err;
     }
   }
@@ -121,25 +115,38 @@ export class IronCoreMachineController {
   }
 
   async #run(pass: Pass): Promise<StepResult> {
-    const { observed, runtime, poolUID, signal } = pass;
+    const { observed, poolUID, signal } = pass;
     const { uid } = observed.metadata;
     const isGoing = isBeingDeleted(observed);
     // Before anything is claimed: what the runtime has may still use what the Machine no longer names.
-    const existing = await runtime.machines({ labels: { [UID_LABEL]: uid } }, signal);
+    const existing = await this.#existing(pass);
     if (existing.length > 0) this.#uncertainty.forget(uid);
     else if ((observed.status?.machineID ?? '') !== '') this.#uncertainty.vanished(uid, isGoing);
     else this.#uncertainty.recall(uid, fromTimestamp(observed.metadata.annotations?.[CREATION_SENT_ANNOTATION]));
-    if (!isGoing) await this.#claim(pass, existing);
+    const isCertain = this.#uncertainty.leftMs(uid) === 0;
+    if (!isGoing) await this.#claiming.claim(observed, existing, isCertain, signal);
     const wanted = isGoing ? NOTHING : await this.#wanted(pass, existing.length > 0);
     const decision = decide({
       machine: observed,
       poolUID,
       wanted,
-      networkInterfaceUIDs: this.#uidsOf(observed),
+      networkInterfaceUIDs: this.#claiming.networkInterfaceUIDs(observed),
       existing,
       uncertainMs: this.#uncertainty.leftMs(uid),
     });
     return await this.#do(pass, decision);
+  }
+
+  /** All machines of the Machine: by the label with its UID, and by the id that it knows, for one whose labels were lost. */
+  async #existing({ observed, runtime, signal }: Pass): Promise<readonly RuntimeMachine[]> {
+    const labelled = await runtime.machines({ labels: { [UID_LABEL]: observed.metadata.uid } }, signal);
+    const id = runtimeIDOf(observed);
+    if (id === '' || labelled.some(({ metadata }) => metadata.id === id)) return labelled;
+    const { name } = await runtime.version(signal);
+    // Another runtime may have given the id to somebody else.
+    if (name !== runtimeNameOf(observed)) return labelled;
+    const known = await runtime.machines({ id }, signal);
+    return [...labelled, ...known.filter((one) => isMachineOf(observed, one))];
   }
 
   async #wanted({ observed, runtime, signal }: Pass, isThere: boolean): Promise<Wanted> {
@@ -183,7 +190,7 @@ export class IronCoreMachineController {
         await this.#tell(pass, { problem: { reason: 'MachinesLost', message } });
         return requeue(LOOK_AGAIN_MS, message);
       }
-      this.#event(
+      this.#reports.event(
         observed,
         'Warning',
         'MachineLost',
@@ -207,7 +214,7 @@ export class IronCoreMachineController {
     }
     this.#deps.hurry(poolName);
     await this.#tell(pass, { machineID: `${scheme}://${id}` });
-    this.#event(observed, 'Normal', 'Created', `Created machine ${id} in MachinePool ${poolName}`);
+    this.#reports.event(observed, 'Normal', 'Created', `Created machine ${id} in MachinePool ${poolName}`);
     // Switched off, where it is to be, and told what became of it.
     return requeue(0, 'the machine to be seen');
   }
@@ -216,8 +223,7 @@ export class IronCoreMachineController {
   async #lostIn({ poolName, runtime, signal }: Pass): Promise<number> {
     const shown = new Set((await runtime.machines({}, signal)).map(({ metadata }) => metadata.id));
     const left = this.#deps.machines.byIndex('pool', poolName).filter((one) => !isBeingDeleted(one));
-    const ids = left.map(({ status }) => status?.machineID ?? '');
-    return ids.filter((id) => id !== '' && !shown.has(id.slice(id.indexOf('://') + '://'.length))).length;
+    return left.map(runtimeIDOf).filter((id) => id !== '' && !shown.has(id)).length;
   }
 
   /** Resolves with the Machine as it is now; undefined when it is gone. */
@@ -233,47 +239,25 @@ export class IronCoreMachineController {
     const { machine, duplicates, changes, waits } = decision;
     const { id } = machine.metadata;
     for (const duplicate of duplicates) {
-      await runtime.delete(keyOf(observed), duplicate, signal).catch(ignoring('NotFound'));
+      await removeMachine(runtime, keyOf(observed), duplicate, signal);
       const message = `The runtime has another machine for it: ${duplicate} is deleted, ${id} is kept`;
-      this.#event(observed, 'Warning', 'DuplicateMachine', message);
+      this.#reports.event(observed, 'Warning', 'DuplicateMachine', message);
     }
-    for (const change of changes) await this.#change(pass, id, change);
+    for (const change of changes) await carryOut(runtime, keyOf(observed), id, change, signal);
     const hasChanged = duplicates.length + changes.length > 0;
     const [seen = machine] = hasChanged ? await runtime.machines({ id }, signal) : [machine];
     const { name: scheme } = await runtime.version(signal);
     await this.#tell(pass, { seen: isUpToDate(seen) ? seen : undefined, machineID: `${scheme}://${id}`, waits });
-    await this.#noteHandles(pass, seen);
+    await this.#claiming.noteHandles(observed, seen, signal);
     if (hasChanged) this.#deps.hurry(poolName);
     // What takes the place of something waits until that is gone.
     if (hasChanged) return requeue(SOON_MS, 'what was changed at the runtime');
     return waits.length > 0 ? requeue(LOOK_AGAIN_MS, waits.map(({ message }) => message).join('; ')) : stop;
   }
 
-  async #change({ observed, runtime, signal }: Pass, id: string, change: Change): Promise<void> {
-    const of = keyOf(observed);
-    switch (change.kind) {
-      case 'detachVolume':
-        return await runtime.detachVolume(of, id, change.name, signal).catch(ignoring('NotFound'));
-      case 'detachNetworkInterface':
-        return await runtime.detachNetworkInterface(of, id, change.name, signal).catch(ignoring('NotFound'));
-      case 'attachVolume':
-        return await runtime.attachVolume(of, id, change.volume, signal).catch(ignoring('AlreadyExists'));
-      case 'updateVolume':
-        return await runtime.updateVolume(of, id, change.volume, signal);
-      case 'attachNetworkInterface':
-        return await runtime
-          .attachNetworkInterface(of, id, change.networkInterface, signal)
-          .catch(ignoring('AlreadyExists'));
-      case 'power':
-        return await runtime.setPower(of, id, change.power, signal);
-      case 'annotate':
-        return await runtime.annotate(of, id, change.annotations, signal);
-    }
-  }
-
   async #delete(pass: Pass, { left, ids }: Decision & { readonly kind: 'delete' }): Promise<StepResult> {
     const { observed, poolName, runtime, signal } = pass;
-    for (const id of ids) await runtime.delete(keyOf(observed), id, signal).catch(ignoring('NotFound'));
+    for (const id of ids) await removeMachine(runtime, keyOf(observed), id, signal);
     this.#uncertainty.certain(observed.metadata.uid);
     this.#deps.hurry(poolName);
     const [first] = left;
@@ -284,137 +268,20 @@ export class IronCoreMachineController {
 
   /** Nothing is left at the runtime: what was used is free again, and the Machine may go. */
   async #finish({ observed, signal }: Pass): Promise<StepResult> {
-    const { volumes, networkInterfaces } = this.#deps;
     const { uid, finalizers = [] } = observed.metadata;
-    for (const volume of volumes.byIndex('user', uid)) await this.#release(observed, ironCoreVolumes, volume, signal);
-    for (const nic of networkInterfaces.byIndex('user', uid)) {
-      await this.#release(observed, ironCoreNetworkInterfaces, nic, signal);
-    }
+    await this.#claiming.releaseAll(observed, signal);
     const left = finalizers.filter((one) => one !== MACHINE_FINALIZER);
     await this.#write(observed, { metadata: { finalizers: left } }, signal, 'destroy');
     this.#uncertainty.forget(uid);
     return stop;
   }
 
-  /** Takes what the Machine names, makes what is to be made for it, and lets go of what neither it nor its machine uses any more. */
-  async #claim({ observed, signal }: Pass, existing: readonly RuntimeMachine[]): Promise<void> {
-    const { volumes, networkInterfaces, classes } = this.#deps;
-    const { spec } = observed;
-    const names = (entries: readonly { readonly name: string }[] = []): Set<string> =>
-      new Set(entries.map(({ name }) => name));
-    const [volumeNames, nicNames] = [names(spec.volumes), names(spec.networkInterfaces)];
-    const isCertain = this.#uncertainty.leftMs(observed.metadata.uid) === 0;
-    const uses = (kind: 'volumes' | 'networkInterfaces', named: Set<string>): boolean =>
-      existing.some((one) => [...one.spec[kind], ...one.status[kind]].some(({ name }) => !named.has(name)));
-    const ofVolumes = volumeClaims(
-      observed,
-      classes.get(spec.machineClassRef.name),
-      this.#claimable(observed, volumes, isCertain && !uses('volumes', volumeNames)),
-    );
-    await this.#carryOut(observed, ironCoreVolumes, ofVolumes, signal);
-    const mayLetGo = isCertain && !uses('networkInterfaces', nicNames);
-    const ofNICs = networkInterfaceClaims(observed, this.#claimable(observed, networkInterfaces, mayLetGo));
-    await this.#carryOut(observed, ironCoreNetworkInterfaces, ofNICs, signal);
-  }
-
-  #claimable<T extends KubeObject>(observed: IronCoreMachine, all: Lister<T>, mayLetGo: boolean): Claimable<T> {
-    const own = all.byIndex('user', observed.metadata.uid);
-    return { get: (name) => all.get(keyBeside(observed, name)), own, mayLetGo };
-  }
-
-  async #carryOut<T extends IronCoreVolume | IronCoreNetworkInterface>(
-    observed: IronCoreMachine,
-    resource: Resource<T>,
-    claims: Claims<T>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { writer } = this.#deps;
-    const claim = claimBy(observed);
-    for (const object of claims.claim) {
-      const spec = resource.kind === 'Volume' ? { claimRef: claim } : { machineRef: claim, providerID: null };
-      await this.#patch(resource, object, { spec }, signal);
-    }
-    for (const object of claims.create) {
-      await writer.create('create', resource, object, { signal }).catch((err: unknown) => {
-        if (isAlreadyExists(err)) return;
-        // A quota, or a webhook: the machine that there is is looked after all the same.
-        if (!ApiError.is(err, 'Forbidden', 'Invalid', 'BadRequest')) throw err;
-        const { kind } = resource;
-        const message = `${kind} ${object.metadata.name} cannot be made: ${err.message}`;
-        this.#event(observed, 'Warning', `${kind}NotReady`, message);
-      });
-    }
-    for (const object of claims.release) await this.#release(observed, resource, object, signal);
-    for (const object of claims.delete) {
-      const { uid } = object.metadata;
-      await writer.delete('destroy', resource, refOf(object), { uid }, { signal }).catch(ignoreNotFound);
-    }
-  }
-
-  async #release<T extends IronCoreVolume | IronCoreNetworkInterface>(
-    { metadata }: IronCoreMachine,
-    resource: Resource<T>,
-    object: T,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const spec = object.spec as { claimRef?: { uid: string }; machineRef?: { uid: string } } | undefined; // Of either kind.
-    if ((spec?.claimRef ?? spec?.machineRef)?.uid !== metadata.uid) return;
-    const free = resource.kind === 'Volume' ? { claimRef: null } : { machineRef: null, providerID: null };
-    await this.#patch(resource, object, { spec: free }, signal);
-  }
-
-  /** What the runtime calls the NetworkInterfaces of a Machine is noted at them. */
-  async #noteHandles({ observed, signal }: Pass, { status }: RuntimeMachine): Promise<void> {
-    for (const entry of observed.spec.networkInterfaces ?? []) {
-      const nic = this.#deps.networkInterfaces.get(keyBeside(observed, networkInterfaceNameOf(observed, entry)));
-      if (nic?.spec?.machineRef?.uid !== observed.metadata.uid) continue;
-      const handle = status.networkInterfaces.find(({ name }) => name === entry.name)?.handle ?? '';
-      if (handle === '' || handle === nic.spec.providerID) continue;
-      await this.#patch(ironCoreNetworkInterfaces, nic, { spec: { providerID: handle } }, signal);
-    }
-  }
-
-  #uidsOf(observed: IronCoreMachine): ReadonlyMap<string, string> {
-    const names = (observed.spec.networkInterfaces ?? []).map((entry) => networkInterfaceNameOf(observed, entry));
-    return new Map(
-      names.flatMap((name) => {
-        const nic = this.#deps.networkInterfaces.get(keyBeside(observed, name));
-        return nic === undefined ? [] : [[name, nic.metadata.uid] as const];
-      }),
-    );
-  }
-
-  async #tellTrouble(pass: Pass, err: RuntimeError): Promise<void> {
-    const reason = UNREACHABLE.has(err.code) ? 'RuntimeUnreachable' : 'RuntimeRefused';
-    await this.#tell(pass, { problem: { reason, message: `MachinePool ${pass.poolName}: ${err.message}` } });
-  }
-
-  /** Writes the status, if it is another one, and tells of a new reason for which it is not ready. */
   async #tell(
     { observed, signal }: Pass,
     said: Partial<Said>,
     more: Partial<IronCoreMachineStatus> = {},
   ): Promise<void> {
-    const { machines, clock, writer } = this.#deps;
-    // A claim or a finalizer may have been written since.
-    const current = machines.get(keyOf(observed)) ?? observed;
-    if (current.metadata.uid !== observed.metadata.uid) return;
-    const nothing = { seen: undefined, machineID: undefined, waits: [], problem: undefined };
-    const after = { ...statusOf({ ...nothing, ...said, machine: current }, clock.now()), ...more };
-    const change = replacing<IronCoreMachineStatus>(current.status ?? {}, after);
-    if (change === null || Object.keys(change).length === 0) return;
-    const patch = statusPatch(current, change);
-    await writer.patch('change', ironCoreMachines, refOf(current), patch, { signal }).catch(ignoreNotFound);
-    const [was, is] = [current.status, after].map((status) => status?.conditions?.find(({ type }) => type === 'Ready'));
-    const isWorth =
-      said.waits !== undefined && said.waits.length > 0 ? said.seen === undefined : said.problem !== undefined;
-    if (isWorth && is !== undefined && was?.message !== is.message) {
-      this.#event(observed, is.reason === 'Terminating' ? 'Normal' : 'Warning', is.reason, is.message);
-    }
-  }
-
-  #event(object: IronCoreMachine, type: 'Normal' | 'Warning', reason: string, message: string): void {
-    this.#deps.recorder.event({ object, type, reason, message });
+    await this.#reports.tell(observed, said, signal, more);
   }
 
   async #write(
@@ -429,17 +296,6 @@ export class IronCoreMachineController {
       .patch(intent, ironCoreMachines, refOf(observed), patch, { signal, clusters })
       .catch(ignoreNotFound);
   }
-
-  /** A patch of what a Machine uses, unless it has changed meanwhile: two Machines that want one have one winner. */
-  async #patch<T extends KubeObject>(
-    resource: Resource<T>,
-    object: T,
-    change: object,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const patch = mergePatchIfUnchanged<KubeObject>(object, change);
-    await this.#deps.writer.patch('change', resource, refOf(object), patch, { signal }).catch(ignoreNotFound);
-  }
 }
 
 /** Nothing is missing. */
@@ -450,15 +306,6 @@ const NOTHING: Wanted = {
   networkInterfaces: new Map(),
   hostname: undefined,
 };
-
-/** Codes that say nothing about what was asked. */
-const UNREACHABLE: ReadonlySet<string> = new Set(['Unavailable', 'DeadlineExceeded', 'Canceled', 'Unimplemented']);
-
-function ignoring(...codes: ('NotFound' | 'AlreadyExists')[]): (err: unknown) => void {
-  return (err) => {
-    if (!RuntimeError.hasCode(err, ...codes)) throw err;
-  };
-}
 
 function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
 
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { MachineStore } from '../../../ironcore-runtime/sim/store.ts';
@@ -8,10 +9,14 @@ import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
 import { Machine, MachineState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { Relist } from './relist.ts';
+import { ironCoreMetrics } from '../../../metrics/ironcore.ts';
+import { Departures } from './departures.ts';
+import { ownerIn, Relist } from './relist.ts';
+import { RuntimeEvents } from './runtime-events.ts';
 
 const { signal } = new AbortController();
 const meta = (name: string, uid: string) => ({
@@ -36,7 +41,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
   const told: string[] = [];
   const deleted: string[] = [];
   const events: object[] = [];
-  const state = { isAway: false, isMute: false };
+  const state = { isAway: false, isMute: false, leftClaimsMs: Infinity };
   const runtime = {
     machines: async () => {
       if (state.isAway) throw new RuntimeError('ListMachines', 'Unavailable', 'no such socket', { isMutation: false });
@@ -59,12 +64,24 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     },
   } as unknown as Reader;
   const machines = new MemoryInformer([...cached], { pool: () => ['p'] });
+  const departures = new Departures();
+  const kept: { readonly count: number; readonly why: string | undefined }[] = [];
+  const pools = new MemoryInformer([pool]);
+  const metrics = ironCoreMetrics(new Registry());
   const relist = new Relist({
     runtimes: new Map([['p', runtime]]),
     machines,
-    pools: new MemoryInformer([pool]),
+    pools,
     reader,
-    recorder: { event: ({ object, reason }) => void told.push(`${object.metadata.name} ${reason}`) },
+    departures,
+    kept: { tell: async (_pool, verdict) => void kept.push({ count: verdict.kept.length, why: verdict.why }) },
+    leftClaims: { release: async () => state.leftClaimsMs },
+    metrics,
+    events: new RuntimeEvents({
+      machineOf: (machine) => ownerIn(machines, machine),
+      recorder: { event: ({ object, reason }) => void told.push(`${object.metadata.name} ${reason}`) },
+      clock,
+    }),
     clock,
     log: silentLogger,
     wake: (key) => void woken.push(key),
@@ -83,7 +100,15 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     };
     return store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } })).metadata.id;
   };
-  return { relist, clock, store, look, add, told, deleted, events, state };
+  /** Somebody was seen to delete these Machines. */
+  const departed = (...uids: readonly string[]): void => {
+    for (const uid of uids)
+      departures.saw({
+        ...machineOf('any', uid),
+        metadata: { ...meta('any', uid), deletionTimestamp: '2026-01-01T00:00:00Z' },
+      });
+  };
+  return { clock, store, pools, departures, departed, kept, metrics, look, add, told, deleted, events, state };
 }
 
 describe('all machines of a runtime', () => {
@@ -116,9 +141,10 @@ describe('all machines of a runtime', () => {
 });
 
 describe('a machine without a Machine', () => {
-  test('is deleted after ten seconds', async () => {
-    const { clock, look, add, deleted } = world([]);
+  test('whose deletion was seen is deleted after ten seconds', async () => {
+    const { clock, look, add, deleted, departed } = world([]);
     const id = add('a');
+    departed('uid-a');
 
     expect((await look()).afterMs).toBe(1_000);
     clock.advance(9_000);
@@ -135,8 +161,9 @@ describe('a machine without a Machine', () => {
     { what: 'whose Machine the cache does not know yet', cached: [], live: [machineOf('a')], added: {} },
     { what: 'of another cluster', cached: [], live: [], added: { poolUID: 'other' } },
   ])('stays: $what', async ({ cached, live, added }) => {
-    const { clock, look, add, deleted } = world(cached, live);
+    const { clock, look, add, deleted, departed } = world(cached, live);
     add('a', 'uid-a', added.poolUID);
+    departed('uid-a');
 
     await look();
     clock.advance(20_000);
@@ -145,24 +172,72 @@ describe('a machine without a Machine', () => {
     expect(deleted).toEqual([]);
   });
 
-  test('stays after the API server was set back', async () => {
-    const { clock, look, add, deleted, relist } = world([]);
+  test('is kept, and told, when nobody has seen that its Machine was to be deleted', async () => {
+    const { clock, look, add, deleted, kept, metrics } = world([]);
     add('a');
+    await look();
+    clock.advance(3_600_000);
+
+    expect((await look()).afterMs).toBe(30_000);
+
+    expect(deleted).toEqual([]);
+    expect(kept).toEqual([
+      { count: 0, why: undefined },
+      { count: 1, why: 'DeletionNotSeen' },
+    ]);
+    expect((await metrics.machines.get()).values).toContainEqual({ labels: { pool: 'p', owner: 'none' }, value: 1 });
+  });
+
+  test('is kept although another Machine has the name by now', async () => {
+    const { clock, look, add, deleted } = world([machineOf('a', 'uid-new')]);
+    add('a', 'uid-old');
+
+    await look();
+    clock.advance(10_000);
+    await look();
+
+    expect(deleted).toEqual([]);
+  });
+
+  test('is kept when the API server was set back after its deletion was seen', async () => {
+    const { clock, look, add, deleted, departed, departures } = world([]);
+    add('a');
+    departed('uid-a');
     await look();
     clock.advance(20_000);
 
-    relist.keepOwnerless();
+    departures.clear();
+    await look();
 
-    expect((await look()).afterMs).toBe(30_000);
     expect(deleted).toEqual([]);
+  });
+
+  test('is deleted when somebody has allowed it, not sooner than after ten seconds, and not if its Machine is there', async () => {
+    const { clock, look, add, deleted, pools } = world([], [machineOf('b')]);
+    const id = add('a');
+    add('b');
+    const annotations = {
+      'safety.machine.sapcloud.io/delete-orphan-vms-until': toTimestamp(clock.now() + 3_600_000),
+    };
+    pools.put({ metadata: { ...pool.metadata, resourceVersion: '2', annotations } });
+
+    await look();
+    expect(deleted).toEqual([]);
+    clock.advance(10_000);
+    await look();
+
+    expect(deleted).toEqual([id]);
   });
 
   test.each([
     { count: 5, want: 5 },
     { count: 6, want: 0 },
   ])('is deleted only with few others: of $count $want', async ({ count, want }) => {
-    const { clock, look, add, deleted } = world([]);
-    for (let n = 0; n < count; n++) add(`m-${n}`);
+    const { clock, look, add, deleted, departed } = world([]);
+    for (let n = 0; n < count; n++) {
+      add(`m-${n}`);
+      departed(`uid-m-${n}`);
+    }
 
     await look();
     clock.advance(20_000);
@@ -171,9 +246,11 @@ describe('a machine without a Machine', () => {
     expect(deleted).toHaveLength(want);
   });
 
-  test('goes although another Machine has the name by now', async () => {
-    const { clock, look, add, deleted } = world([machineOf('a', 'uid-new')]);
+  test('goes although another Machine has the name by now, and although others are kept', async () => {
+    const { clock, look, add, deleted, departed } = world([machineOf('a', 'uid-new')]);
     const id = add('a', 'uid-old');
+    for (let n = 0; n < 6; n++) add(`kept-${n}`);
+    departed('uid-old');
 
     await look();
     clock.advance(10_000);
@@ -181,6 +258,29 @@ describe('a machine without a Machine', () => {
 
     expect(deleted).toEqual([id]);
   });
+});
+
+test("a machine that lost its labels wakes the Machine that knows its id, and is nobody's to delete", async () => {
+  const machine = machineOf('a');
+  const { clock, store, look, add, deleted, metrics } = world([machine]);
+  const id = add('a');
+  machine.status = { machineID: `iri://${id}` };
+  Object.assign(store.get(id).metadata, { labels: {} });
+  await look();
+
+  store.setState(id, MachineState.MACHINE_PENDING);
+
+  expect((await look()).woken).toEqual(['ns/a']);
+  clock.advance(20_000);
+  await look();
+  expect(deleted).toEqual([]);
+  expect((await metrics.machines.get()).values).toContainEqual({ labels: { pool: 'p', owner: 'machine' }, value: 1 });
+});
+
+test('the next look is when a claim that was left behind is due', async () => {
+  const { look, state } = world([]);
+  state.leftClaimsMs = 7_000;
+  expect((await look()).afterMs).toBe(7_000);
 });
 
 test('what a runtime tells of a machine is told once, of a Machine that is there', async () => {
@@ -214,7 +314,8 @@ test.each([
   { what: 'does not say of which Machine it is', name: '' },
   { what: 'is going already', name: 'gone' },
 ])('a machine without a Machine that $what is not deleted', async ({ name }) => {
-  const { clock, store, look, add, deleted } = world([]);
+  const { clock, store, look, add, deleted, departed } = world([]);
+  departed(`uid-${name}`);
   const id = add(name);
   const machine = store.all().find(({ metadata }) => metadata.id === id);
   if (name !== '') Object.assign(machine?.metadata ?? {}, { deletedAt: 5n });

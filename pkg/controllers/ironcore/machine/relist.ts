@@ -3,18 +3,24 @@ import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts
 import { keyOf } from '../../../apis/meta.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
-import type { ObjectEvents } from '../../../events/event-sink.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import type { Event } from '../../../ironcore-runtime/gen/ironcore/event/v1alpha1/event.ts';
 import { MachineState, VolumeState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import type { Logger } from '../../../log/logger.ts';
+import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
 import { requeue, stop, type StepResult } from '../../../reconcile/result.ts';
+import { releaseOf } from '../../vms/orphan-release.ts';
+import type { Departures } from './departures.ts';
+import type { KeptMachines } from './kept-machines.ts';
+import type { LeftClaims } from './left-claims.ts';
 import { MACHINE_FINALIZER, NAME_LABEL, NAMESPACE_LABEL, POOL_LABEL, UID_LABEL } from './keys.ts';
+import { judgeOwnerless, OWNERLESS_MS } from './ownerless.ts';
+import { isMachineOf, runtimeIDOf } from './runtime-id.ts';
+import type { RuntimeEvents } from './runtime-events.ts';
 
 /** What the machines of pools are looked at with. */
 export interface RelistDeps {
@@ -23,7 +29,11 @@ export interface RelistDeps {
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
   readonly reader: Pick<Reader, 'get'>;
-  readonly recorder: ObjectEvents<IronCoreMachine>;
+  readonly departures: Pick<Departures, 'has'>;
+  readonly kept: Pick<KeptMachines, 'tell'>;
+  readonly leftClaims: Pick<LeftClaims, 'release'>;
+  readonly events: Pick<RuntimeEvents, 'tell'>;
+  readonly metrics: Pick<IronCoreMetrics, 'machines'>;
   readonly clock: Clock;
   readonly log: Logger;
   /** What a Machine is at its runtime has changed. */
@@ -35,35 +45,26 @@ const SOON_MS = 1_000;
 const REST_MS = 30_000;
 /** How soon a runtime that does not answer is asked again. */
 const AWAY_MS = 5_000;
-/** For so long a machine without a Machine is left alone: two looks, and a watch that may be late. */
-const OWNERLESS_MS = 10_000;
-/** More at once are no mishap: somebody has lost Machines, and may want them back. */
-const MOST_OWNERLESS = 5;
-const EVENTS_PERIOD_MS = 10_000;
-/** Events that are remembered as told; what is older is not asked for any more. */
-const MOST_TOLD = 10_000;
+
+/** Machines of a pool by the ids that they have at its runtime. */
+type ByID = ReadonlyMap<string, IronCoreMachine>;
 
 interface Known {
   /** What each machine was like, by id. */
   shapes: ReadonlyMap<string, { readonly shape: string; readonly key: string }>;
   /** Since when each machine has had no Machine, by id. */
-  ownerlessSinceMs: Map<string, number>;
-  /** Until when it has told its events, and when it was asked for them. */
-  eventsAtMs: number | undefined;
-  eventsAskedAtMs: number | undefined;
+  ownerlessSinceMs: ReadonlyMap<string, number>;
   /** It did not answer the last time. */
   isAway: boolean;
 }
 
 /**
- * Looks at all machines of a pool's runtime: wakes those that have changed, deletes those whose Machine has gone without them, and tells
- * what the runtime tells of them.
+ * Looks at all machines of a pool's runtime: wakes those that have changed, deletes those whose Machine went without them, and has told
+ * what the runtime tells of them, and which are kept without a Machine.
  */
 export class Relist {
   readonly #deps: RelistDeps;
   readonly #known = new Map<string, Known>();
-  readonly #told = new Set<string>();
-  #keepsOwnerless = false;
 
   constructor(deps: RelistDeps) {
     this.#deps = deps;
@@ -73,13 +74,7 @@ export class Relist {
   async reconcile(pool: string, signal: AbortSignal): Promise<StepResult> {
     const runtime = this.#deps.runtimes.get(pool);
     if (runtime === undefined) return stop;
-    const known = this.#known.get(pool) ?? {
-      shapes: new Map(),
-      ownerlessSinceMs: new Map(),
-      eventsAtMs: undefined,
-      eventsAskedAtMs: undefined,
-      isAway: false,
-    };
+    const known = this.#known.get(pool) ?? { shapes: new Map(), ownerlessSinceMs: new Map(), isAway: false };
     this.#known.set(pool, known);
     const machines = await runtime.machines({}, signal).catch((err: unknown) => {
       if (!(err instanceof RuntimeError) || signal.aborted) throw err;
@@ -89,64 +84,66 @@ export class Relist {
       known.isAway = true;
       return requeue(AWAY_MS, 'the runtime to answer');
     }
-    this.#wakeChanged(known, machines);
+    const inPool = this.#deps.machines.byIndex('pool', pool);
+    const byID = new Map(inPool.map((machine) => [runtimeIDOf(machine), machine]));
+    this.#wakeChanged(known, machines, byID);
     // What was tried meanwhile need not wait for its back-off.
-    if (known.isAway) for (const machine of this.#deps.machines.byIndex('pool', pool)) this.#deps.wake(keyOf(machine));
+    if (known.isAway) for (const machine of inPool) this.#deps.wake(keyOf(machine));
     known.isAway = false;
-    const isCleaning = await this.#removeOwnerless(pool, known, machines, signal);
-    await this.#tellEvents(known, runtime, machines, signal);
+    await this.#deps.events.tell(pool, runtime, machines, signal);
+    const isCleaning = await this.#judge(pool, known, machines, byID, signal);
     const isBusy = isCleaning || machines.some(isOnItsWay);
-    return requeue(isBusy ? SOON_MS : REST_MS, 'the next look at the runtime');
+    const leftClaimsMs = await this.#deps.leftClaims.release(pool, machines, signal);
+    return requeue(isBusy ? SOON_MS : Math.min(REST_MS, leftClaimsMs), 'the next look at the runtime');
   }
 
-  #wakeChanged(known: Known, machines: readonly RuntimeMachine[]): void {
-    const shapes = new Map(machines.map((one) => [one.metadata.id, { shape: shapeOf(one), key: machineKey(one) }]));
+  #wakeChanged(known: Known, machines: readonly RuntimeMachine[], byID: ByID): void {
+    const shapes = new Map(
+      machines.map((one) => {
+        const key = isNamed(one) ? machineKey(one) : keyOfOwner(one, byID);
+        return [one.metadata.id, { shape: shapeOf(one), key }];
+      }),
+    );
     for (const [id, { shape, key }] of shapes) if (known.shapes.get(id)?.shape !== shape) this.#deps.wake(key);
     for (const [id, { key }] of known.shapes) if (!shapes.has(id)) this.#deps.wake(key);
     known.shapes = shapes;
   }
 
-  /** The API server was set back: it may have forgotten Machines whose machines are healthy, and were wanted. */
-  keepOwnerless(): void {
-    this.#keepsOwnerless = true;
-  }
-
-  /** Says whether there are any that are to be looked at again soon. */
-  async #removeOwnerless(
-    pool: string,
+  /** Deletes what may be deleted of the machines without a Machine. Says whether any is to be looked at again soon. */
+  async #judge(
+    poolName: string,
     known: Known,
     machines: readonly RuntimeMachine[],
+    byID: ByID,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { pools, clock, log } = this.#deps;
-    const poolUID = pools.get(pool)?.metadata.uid;
-    // Others may use the same runtime, with the same labels.
-    const ownerless = machines.filter(
-      (one) =>
-        poolUID !== undefined &&
-        one.metadata.labels[POOL_LABEL] === poolUID &&
-        isNamed(one) &&
-        one.metadata.deletedAt === 0n &&
-        !this.#hasMachine(one),
-    );
+    const { pools, clock, departures, kept, metrics } = this.#deps;
+    const pool = pools.get(poolName);
+    const owners = Map.groupBy(machines, (one) => this.#ownerOf(one, pool?.metadata.uid, byID));
+    for (const owner of ['machine', 'none', 'other'] as const) {
+      metrics.machines.set({ pool: poolName, owner }, owners.get(owner)?.length ?? 0);
+    }
+    const alone = (owners.get('none') ?? []).filter(({ metadata }) => metadata.deletedAt === 0n);
     const before = known.ownerlessSinceMs;
     const nowMs = clock.monotonicMs();
-    known.ownerlessSinceMs = new Map(ownerless.map(({ metadata: { id } }) => [id, before.get(id) ?? nowMs]));
-    if (this.#keepsOwnerless || ownerless.length > MOST_OWNERLESS) {
-      const isNews = [...known.ownerlessSinceMs.keys()].some((id) => !before.has(id));
-      if (isNews) log.warn({ pool, count: ownerless.length }, 'kept machines that have no Machine');
-      return false;
-    }
-    for (const machine of ownerless) {
-      const sinceMs = known.ownerlessSinceMs.get(machine.metadata.id) ?? nowMs;
-      if (nowMs - sinceMs >= OWNERLESS_MS) await this.#removeIfOwnerless(pool, machine, signal);
-    }
-    return ownerless.length > 0;
+    known.ownerlessSinceMs = new Map(alone.map(({ metadata: { id } }) => [id, before.get(id) ?? nowMs]));
+    if (pool === undefined) return false;
+    const ownerless = alone.map((machine) => {
+      return { machine, forMs: nowMs - (known.ownerlessSinceMs.get(machine.metadata.id) ?? nowMs) };
+    });
+    const release = releaseOf(pool, clock.now());
+    const verdict = judgeOwnerless(ownerless, { wasDeleted: (uid) => departures.has(uid), release });
+    for (const machine of verdict.remove) await this.#removeIfOwnerless(poolName, machine, signal);
+    await kept.tell(pool, verdict, release, signal);
+    return verdict.remove.length > 0 || ownerless.some(({ forMs }) => forMs < OWNERLESS_MS);
   }
 
-  #hasMachine(machine: RuntimeMachine): boolean {
-    const found = this.#deps.machines.get(machineKey(machine));
-    return found !== undefined && found.metadata.uid === machine.metadata.labels[UID_LABEL] && isHeld(found);
+  /** Whose a machine is. Others may use the same runtime, with the same labels. */
+  #ownerOf(machine: RuntimeMachine, poolUID: string | undefined, byID: ByID): 'machine' | 'none' | 'other' {
+    if (!isNamed(machine)) return keyOfOwner(machine, byID) === '' ? 'other' : 'machine';
+    const owner = ownerIn(this.#deps.machines, machine);
+    if (owner !== undefined && isHeld(owner)) return 'machine';
+    return poolUID !== undefined && machine.metadata.labels[POOL_LABEL] === poolUID ? 'none' : 'other';
   }
 
   /** The cache may be late: the API server is asked before anything is deleted. */
@@ -162,58 +159,24 @@ export class Relist {
     await runtimes.get(pool)?.delete(machineKey(machine), id, signal).catch(gone);
     log.warn({ pool, runtimeMachine: id, machine: machineKey(machine) }, 'deleted a machine whose Machine is gone');
   }
-
-  async #tellEvents(
-    known: Known,
-    runtime: PoolRuntime,
-    machines: readonly RuntimeMachine[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { clock } = this.#deps;
-    const nowMs = clock.monotonicMs();
-    if (known.eventsAskedAtMs !== undefined && nowMs - known.eventsAskedAtMs < EVENTS_PERIOD_MS) return;
-    known.eventsAskedAtMs = nowMs;
-    const sinceMs = clock.now() - (known.eventsAtMs === undefined ? 0 : nowMs - known.eventsAtMs);
-    const events = await runtime.events(sinceMs, signal).catch((err: unknown) => {
-      if (!(err instanceof RuntimeError) || signal.aborted) throw err;
-      // Not every runtime has them; and one that cannot tell them must not keep its machines from being looked at.
-      return RuntimeError.hasCode(err, 'Unimplemented') ? [] : undefined;
-    });
-    if (events === undefined) return;
-    known.eventsAtMs = nowMs;
-    for (const event of events) this.#tell(event, machines);
-  }
-
-  /** Once: what was told is asked for again, because clocks differ. */
-  #tell({ spec }: Event, machines: readonly RuntimeMachine[]): void {
-    const { id = '', labels = {} } = spec?.involvedObjectMeta ?? {};
-    const about = machines.find(({ metadata }) =>
-      id === '' ? metadata.labels[UID_LABEL] === labels[UID_LABEL] : metadata.id === id,
-    );
-    if (spec === undefined || about === undefined) return;
-    const object = this.#deps.machines.get(machineKey(about));
-    if (object === undefined || object.metadata.uid !== about.metadata.labels[UID_LABEL]) return;
-    const key = JSON.stringify([about.metadata.id, spec.type, spec.reason, spec.message, String(spec.eventTime)]);
-    if (this.#told.has(key)) return;
-    this.#told.add(key);
-    for (const old of this.#told) {
-      if (this.#told.size <= MOST_TOLD) break;
-      this.#told.delete(old);
-    }
-    const type = spec.type === 'Warning' ? 'Warning' : 'Normal';
-    this.#deps.recorder.event({
-      object,
-      type,
-      reason: spec.reason === '' ? 'RuntimeEvent' : spec.reason,
-      message: spec.message,
-    });
-  }
 }
 
-/** Key of the Machine of a machine. */
+/** The Machine of a machine, as its labels have it; undefined: it is not there. */
+export function ownerIn(machines: Lister<IronCoreMachine>, machine: RuntimeMachine): IronCoreMachine | undefined {
+  const found = machines.get(machineKey(machine));
+  return found !== undefined && found.metadata.uid === machine.metadata.labels[UID_LABEL] ? found : undefined;
+}
+
+/** Key of the Machine of a machine, as its labels have it. */
 function machineKey({ metadata }: RuntimeMachine): string {
   const { [NAMESPACE_LABEL]: namespace = '', [NAME_LABEL]: name = '' } = metadata.labels;
   return keyOf({ metadata: { namespace, name } });
+}
+
+/** Key of the Machine that knows a machine by its id; empty: none does. */
+function keyOfOwner(machine: RuntimeMachine, byID: ByID): string {
+  const owner = byID.get(machine.metadata.id);
+  return owner !== undefined && isMachineOf(owner, machine) ? keyOf(owner) : '';
 }
 
 /** Whether it says of which Machine it is: without that nobody can be asked whether there is one. */

@@ -23,17 +23,21 @@ export function volumeLikeness(has: Volume, wanted: Volume): Likeness {
   const { connection: from } = has;
   const { connection: to } = wanted;
   if (from.driver !== to.driver || from.handle !== to.handle || !sameAccess(from, to)) return 'other';
-  return from.effectiveStorageBytes === to.effectiveStorageBytes ? 'same' : 'size';
+  const shown = from.effectiveStorageBytes;
+  return shown === 0n || shown === to.effectiveStorageBytes ? 'same' : 'size';
 }
 
 /** The same of network interfaces, which cannot be changed where they are. */
 export function isSameNetworkInterface(has: NetworkInterface, wanted: NetworkInterface): boolean {
   return (
-    has.networkId === wanted.networkId &&
-    has.ips.length === wanted.ips.length &&
-    has.ips.every((ip, at) => ip === wanted.ips[at]) &&
+    (has.networkId === '' || has.networkId === wanted.networkId) &&
+    (has.ips.length === 0 || isSameList(has.ips, wanted.ips)) &&
     covers(has.attributes, wanted.attributes, (a, b) => a === b)
   );
+}
+
+function isSameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((one, at) => one === b[at]);
 }
 
 function sameAccess(from: VolumeConnection, to: VolumeConnection): boolean {

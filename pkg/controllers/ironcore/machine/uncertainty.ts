@@ -1,7 +1,7 @@
 import type { Clock } from '../../../clock/clock.ts';
 
 /** A creation without an answer may still be carried out for so long. */
-const CREATION_MS = 120_000;
+export const CREATION_MS = 120_000;
 /** For so long a machine that is known, and that the runtime does not show any more, is looked for before it counts as gone. */
 const VANISHED_MS = 30_000;
 /** The same of a Machine that is being deleted. */

@@ -57,7 +57,12 @@ export function wakeMachines(watched: Watched, queue: Queue): void {
     if (current !== undefined && !isDeepStrictEqual(partsOf(old), partsOf(current))) wake(current);
   });
   pools.onChange((old, current) => {
-    if (old !== undefined || current === undefined) return;
+    if (current === undefined || !served.has(current.metadata.name)) return;
+    // Somebody may have allowed what is held.
+    if (!isDeepStrictEqual(old?.metadata.annotations, current.metadata.annotations)) {
+      queue.add(queueKeyOf('pool', current.metadata.name));
+    }
+    if (old !== undefined) return;
     for (const machine of machines.byIndex('pool', current.metadata.name)) wake(machine);
   });
   classes.onChange(wakeNamed('class'));

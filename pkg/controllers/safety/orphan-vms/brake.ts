@@ -6,7 +6,8 @@ import type { Logger } from '../../../log/logger.ts';
 import type { OrphanVMMetrics } from './metrics.ts';
 import { heldOrphans } from './events.ts';
 import type { ForgottenMachines } from './forgotten.ts';
-import { orphanLimit, releaseOf } from './orphan-limit.ts';
+import { orphanLimit } from './orphan-limit.ts';
+import { releaseOf } from '../../vms/orphan-release.ts';
 import type { ClassAccess } from './survey.ts';
 
 /** What the brake tells its holds with. */

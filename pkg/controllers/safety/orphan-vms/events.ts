@@ -1,8 +1,7 @@
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { EventType } from '../../../events/correlator.ts';
-import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { OwnerlessVM } from '../ownerless-vms.ts';
-import type { Release } from './orphan-limit.ts';
+import { releaseCommand, releaseHint, type Annotated, type Release } from '../../vms/orphan-release.ts';
 
 /** Every Event of the orphan loop about a MachineClass, and its type. docs/reference/events.md says more of each; a test compares. */
 export const ORPHAN_EVENTS = {
@@ -57,13 +56,6 @@ export function failedToCleanUp(object: MachineClass, machine: string, err: unkn
   return { object, type: 'Warning', reason: 'OrphanVMDeletionFailed', message };
 }
 
-const RELEASE_PROBLEMS: Readonly<Record<Exclude<Release, 'given'>, string>> = {
-  none: '',
-  malformed: 'The present value of the annotation is not an RFC 3339 time. ',
-  expired: 'The present value of the annotation has passed. ',
-  'too-long': 'The present value of the annotation is more than 24 hours ahead. ',
-};
-
 /** Why VMs without a Machine are not deleted; forgotten: a restore of the control cluster has forgotten the Machines of some of them. */
 export type HoldReason = 'too-many' | 'forgotten';
 
@@ -76,13 +68,8 @@ const HOLD_REASONS: Readonly<Record<HoldReason, string>> = {
 
 /** VMs have no Machine, and are not deleted. Without numbers, so that equal ones are one Event. */
 export function heldOrphans(object: MachineClass, why: HoldReason, release: Exclude<Release, 'given'>): OrphanEvent {
-  const message = `${HOLD_REASONS[why]}${RELEASE_PROBLEMS[release]}To have them deleted: ${releaseCommandFor(object)}`;
+  const message = `${HOLD_REASONS[why]}${releaseHint(release, annotated(object))}`;
   return { object, type: 'Warning', reason: 'OrphanVMsHeld', message };
-}
-
-/** What releases the VMs of a class that are held. */
-function releaseCommandFor({ metadata: { name, namespace = '' } }: MachineClass): string {
-  return `kubectl -n ${namespace} annotate --overwrite machineclass ${name} ${DELETE_ORPHAN_VMS_UNTIL_ANNOTATION}=$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ)`;
 }
 
 /** The driver lists VMs of Machines, but under ids that the Machines do not know. */
@@ -95,6 +82,10 @@ export function mismatchedIDs(object: MachineClass): OrphanEvent {
 /** The control cluster was restored from a backup that does not have these Machines; their VMs have no Machine now. */
 export function forgotMachines(object: MachineClass, names: readonly string[]): OrphanEvent {
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
-  const message = `The control cluster was set back to an earlier state, which does not have ${names.length} Machines: ${names.slice(0, MAX_NAMED).join(', ')}${more}. Their VMs have no Machine now and are kept. To keep one for good, make its Machine again; to have the others deleted: ${releaseCommandFor(object)}`;
+  const message = `The control cluster was set back to an earlier state, which does not have ${names.length} Machines: ${names.slice(0, MAX_NAMED).join(', ')}${more}. Their VMs have no Machine now and are kept. To keep one for good, make its Machine again; to have the others deleted: ${releaseCommand(annotated(object))}`;
   return { object, type: 'Warning', reason: 'MachinesForgotten', message };
+}
+
+function annotated({ metadata }: MachineClass): Annotated {
+  return { kind: 'machineclass', metadata };
 }

@@ -8,7 +8,8 @@ import type { Capabilities, ListedMachine, VirtualMachine } from '../../../drive
 import { DriverError } from '../../../driver/error.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { describeProof, Evidence, proofFields, type Look } from './evidence.ts';
-import { orphanLimit, releaseOf } from './orphan-limit.ts';
+import { releaseOf } from '../../vms/orphan-release.ts';
+import { orphanLimit } from './orphan-limit.ts';
 import { identify, isOfNamespace, ownershipOf } from '../../vms/ownership.ts';
 import { survey } from './survey.ts';
 import { judgeTwin } from './twin.ts';

@@ -1,0 +1,103 @@
+import { expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { MemoryClient, type NotedWrite } from '../../../../test/memory-client.ts';
+import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
+import { Machine } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
+import { ironCoreMachinePools } from '../../../kube/resource.ts';
+import { silentLogger } from '../../../log/logger.ts';
+import { ironCoreMetrics } from '../../../metrics/ironcore.ts';
+import { KeptMachines } from './kept-machines.ts';
+
+const { signal } = new AbortController();
+const READY = { type: 'Ready', status: 'True', reason: 'r', message: 'm' } as const;
+
+function poolWith(status: IronCoreMachinePool['status']): IronCoreMachinePool {
+  const metadata = { name: 'p', uid: 'uid', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
+  return { metadata, ...(status !== undefined && { status }) };
+}
+
+function machine(name: string): RuntimeMachine {
+  const labels = {
+    'machinepoollet.ironcore.dev/machine-namespace': 'ns',
+    'machinepoollet.ironcore.dev/machine-name': name,
+  };
+  const whole = Machine.fromPartial({ metadata: { id: `id-${name}`, labels }, spec: {}, status: {} });
+  return whole as RuntimeMachine; // All three parts are given.
+}
+
+function world(status: IronCoreMachinePool['status'] = { conditions: [READY] }) {
+  const client = new MemoryClient();
+  const pool = poolWith(status);
+  client.put(ironCoreMachinePools, pool);
+  const events: string[] = [];
+  const metrics = ironCoreMetrics(new Registry());
+  const clock = new FakeClock();
+  const recorder = {
+    event: (event: { reason: string; message: string }) => void events.push(`${event.reason}: ${event.message}`),
+  };
+  const kept = new KeptMachines({ writer: client, recorder, metrics, clock, log: silentLogger });
+  const tell = async (
+    verdict: Parameters<KeptMachines['tell']>[1],
+    release: Parameters<KeptMachines['tell']>[2] = 'none',
+  ) => await kept.tell(pool, verdict, release, signal);
+  return { client, events, metrics, tell };
+}
+
+function statusIn(write: NotedWrite | undefined): IronCoreMachinePool['status'] {
+  const body = write?.body as Pick<IronCoreMachinePool, 'status'> | undefined; // A patch of the status.
+  return body?.status;
+}
+
+test('machines that are kept are named by a condition beside those of others, an Event and a gauge, with what releases them', async () => {
+  const { client, events, metrics, tell } = world();
+
+  await tell({ kept: [machine('a'), machine('b')], why: 'DeletionNotSeen' }, 'expired');
+
+  const [write] = client.writes;
+  expect(write).toMatchObject({ what: 'machinepools/p/status', resourceVersion: '1' });
+  const conditions = statusIn(write)?.conditions ?? [];
+  expect(conditions).toMatchObject([READY, { type: 'MachinesKept', status: 'True', reason: 'DeletionNotSeen' }]);
+  expect(conditions[1]?.message).toContain('Kept (2): ns/a (id-a), ns/b (id-b). ');
+  expect(conditions[1]?.message).toMatch(
+    /value of the annotation has passed.* kubectl annotate --overwrite machinepools.compute.ironcore.dev p safety/,
+  );
+  expect(events).toEqual([expect.stringMatching(/^MachinesKept: .*nobody has seen.* annotate /)]);
+  expect((await metrics.kept.get()).values).toEqual([{ labels: { pool: 'p' }, value: 2 }]);
+});
+
+test('ten are named, and the others counted', async () => {
+  const { client, tell } = world();
+
+  await tell({ kept: Array.from({ length: 12 }, (_, n) => machine(`m${n}`)), why: 'TooManyAtOnce' });
+
+  expect(JSON.stringify(client.writes[0]?.body)).toMatch(/Kept \(12\): .*ns\/m9 \(id-m9\) and 2 more/);
+});
+
+test('nothing is written where none was ever kept, and the condition ends with the last one', async () => {
+  const without = world();
+  await without.tell({ kept: [], why: undefined });
+  expect(without.client.writes).toEqual([]);
+
+  const before = { type: 'MachinesKept', status: 'True', reason: 'DeletionNotSeen', message: 'm' } as const;
+  const { client, events, metrics, tell } = world({ conditions: [before] });
+  await tell({ kept: [], why: undefined }, 'given');
+
+  expect(client.writes[0]?.body).toMatchObject({ status: { conditions: [{ status: 'False', reason: 'NoneKept' }] } });
+  expect(events).toEqual([]);
+  expect((await metrics.kept.get()).values).toEqual([{ labels: { pool: 'p' }, value: 0 }]);
+});
+
+test('what was told is not told again', async () => {
+  const first = world();
+  await first.tell({ kept: [machine('a')], why: 'DeletionNotSeen' });
+  const status = statusIn(first.client.writes[0]);
+
+  const { client, events, tell } = world(status);
+  await tell({ kept: [machine('a')], why: 'DeletionNotSeen' });
+
+  expect(client.writes).toEqual([]);
+  expect(events).toEqual([]);
+});

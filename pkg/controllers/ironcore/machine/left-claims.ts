@@ -1,0 +1,141 @@
+import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
+import type { IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
+import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
+import type { OwnedReference } from '../../../apis/ironcore/reference.ts';
+import { keyBeside, keyOf } from '../../../apis/meta.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
+import type { Reader, Writer } from '../../../kube/client.ts';
+import { ignoreNotFound } from '../../../kube/errors.ts';
+import { ironCoreMachines, ironCoreNetworkInterfaces, ironCoreVolumes, type Resource } from '../../../kube/resource.ts';
+import type { Logger } from '../../../log/logger.ts';
+import { claimOf, releaseClaim, type Used } from './claiming.ts';
+import type { Departures } from './departures.ts';
+import { UID_LABEL } from './keys.ts';
+import { OWNERLESS_MS } from './ownerless.ts';
+import { CREATION_MS } from './uncertainty.ts';
+
+/** What claims that Machines have left behind are found and taken off with. */
+export interface LeftClaimsDeps {
+  readonly machines: Lister<IronCoreMachine>;
+  /** Index of both: `claimedForPool`. */
+  readonly volumes: Lister<IronCoreVolume>;
+  readonly networkInterfaces: Lister<IronCoreNetworkInterface>;
+  readonly departures: Pick<Departures, 'hadMachine'>;
+  readonly reader: Pick<Reader, 'get'>;
+  readonly writer: Pick<Writer, 'patch'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Gives back what Machines have claimed that went without giving it back: their finalizer was taken away. Only claims that were made here
+ * for Machines of a pool that is served here. The runtime must not show that anything uses them, for as long as a creation without an
+ * answer may still be carried out, and the API server itself must say that the Machine is gone.
+ */
+export class LeftClaims {
+  readonly #deps: LeftClaimsDeps;
+  /** By pool: since when each claim has been of nobody, by the UIDs of the object and of the Machine. */
+  readonly #sinceMs = new Map<string, ReadonlyMap<string, number>>();
+
+  constructor(deps: LeftClaimsDeps) {
+    this.#deps = deps;
+  }
+
+  /** One look, with all machines at the runtime of the pool. Resolves with the time until the next one is due. Throws ApiError. */
+  async release(pool: string, machines: readonly RuntimeMachine[], signal: AbortSignal): Promise<number> {
+    const { volumes, networkInterfaces } = this.#deps;
+    const uses = usesOf(machines);
+    const left = [
+      ...this.#leftOf(volumes, pool, uses, volumeHandle).map((object) => leftOne(ironCoreVolumes, object)),
+      ...this.#leftOf(networkInterfaces, pool, uses, networkInterfaceHandle).map((object) =>
+        leftOne(ironCoreNetworkInterfaces, object),
+      ),
+    ];
+    const nowMs = this.#deps.clock.monotonicMs();
+    const before = this.#sinceMs.get(pool);
+    const sinceMs = new Map(left.map(({ key }) => [key, before?.get(key) ?? nowMs]));
+    this.#sinceMs.set(pool, sinceMs);
+    const waits = [Infinity];
+    for (const one of left) {
+      const waitMs = this.#deps.departures.hadMachine(one.claim.uid) ? OWNERLESS_MS : CREATION_MS;
+      const leftMs = (sinceMs.get(one.key) ?? nowMs) + waitMs - nowMs;
+      if (leftMs > 0) waits.push(leftMs);
+      else await this.#release(pool, one, signal);
+    }
+    return Math.min(...waits);
+  }
+
+  #leftOf<T extends Used>(
+    all: Lister<T>,
+    pool: string,
+    { uids, handles }: Uses,
+    handleOf: (object: T) => string | undefined,
+  ): readonly T[] {
+    return all.byIndex('claimedForPool', pool).filter((object) => {
+      const claim = claimOf(object);
+      if (claim === undefined || uids.has(claim.uid)) return false;
+      if (this.#deps.machines.get(keyBeside(object, claim.name))?.metadata.uid === claim.uid) return false;
+      // Whatever has lost its labels, or is of somebody else.
+      const handle = handleOf(object);
+      return handle === undefined || !handles.has(handle);
+    });
+  }
+
+  /** The cache may be late: the API server is asked before anything is given to somebody else. */
+  async #release(pool: string, { object, claim, free }: LeftOne, signal: AbortSignal): Promise<void> {
+    const { reader, writer, log } = this.#deps;
+    const { namespace = '' } = object.metadata;
+    const live = await reader.get(ironCoreMachines, { namespace, name: claim.name }, { signal }).catch(ignoreNotFound);
+    if (live?.metadata.uid === claim.uid) return;
+    await free(writer, signal);
+    const key = keyOf(object);
+    log.warn({ pool, key, machine: claim.name }, 'gave back what a Machine that is gone had claimed');
+  }
+}
+
+/** A claim that is of nobody who is there. */
+interface LeftOne {
+  readonly key: string;
+  readonly object: Used;
+  readonly claim: OwnedReference;
+  readonly free: (writer: Pick<Writer, 'patch'>, signal: AbortSignal) => Promise<void>;
+}
+
+function leftOne<T extends Used>(resource: Resource<T>, object: T): LeftOne {
+  const claim = claimOf(object) ?? { name: '', uid: '' };
+  const free: LeftOne['free'] = (writer, signal) => releaseClaim(writer, claim.uid, resource, object, signal);
+  return { key: `${object.metadata.uid} ${claim.uid}`, object, claim, free };
+}
+
+/** What the machines at a runtime use. */
+interface Uses {
+  /** UIDs of their Machines. */
+  readonly uids: ReadonlySet<string>;
+  readonly handles: ReadonlySet<string>;
+}
+
+function usesOf(machines: readonly RuntimeMachine[]): Uses {
+  return {
+    uids: new Set(machines.map(({ metadata }) => metadata.labels[UID_LABEL] ?? '')),
+    handles: new Set(
+      machines.flatMap(({ spec, status }) => [
+        ...spec.volumes.flatMap(({ connection }) => (connection === undefined ? [] : [handleIn(connection)])),
+        ...status.networkInterfaces.map(({ handle }) => handle),
+      ]),
+    ),
+  };
+}
+
+function handleIn({ driver = '', handle = '' }: { readonly driver?: string; readonly handle?: string }): string {
+  return `${driver} ${handle}`;
+}
+
+function volumeHandle({ status }: IronCoreVolume): string | undefined {
+  return status?.access && handleIn(status.access);
+}
+
+function networkInterfaceHandle({ spec }: IronCoreNetworkInterface): string | undefined {
+  return spec?.providerID;
+}

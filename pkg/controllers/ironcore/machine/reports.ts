@@ -1,0 +1,67 @@
+import type { IronCoreMachine, IronCoreMachineStatus } from '../../../apis/ironcore/machine.ts';
+import { keyOf, refOf } from '../../../apis/meta.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { ObjectEvents } from '../../../events/event-sink.ts';
+import type { RuntimeError } from '../../../ironcore-runtime/error.ts';
+import type { Writer } from '../../../kube/client.ts';
+import { ignoreNotFound } from '../../../kube/errors.ts';
+import { replacing } from '../../../kube/merge-change.ts';
+import { statusPatch } from '../../../kube/patch.ts';
+import { ironCoreMachines } from '../../../kube/resource.ts';
+import { statusOf, type Said } from './status.ts';
+
+/** What is told of Machines with. */
+export interface ReportsDeps {
+  readonly machines: Lister<IronCoreMachine>;
+  readonly writer: Pick<Writer, 'patch'>;
+  readonly recorder: ObjectEvents<IronCoreMachine>;
+  readonly clock: Clock;
+}
+
+/** What Machines say of themselves: status and Events. */
+export class Reports {
+  readonly #deps: ReportsDeps;
+
+  constructor(deps: ReportsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Writes the status, if it is another one, and tells of a new reason for which it is not ready. Throws ApiError. */
+  async tell(
+    observed: IronCoreMachine,
+    said: Partial<Said>,
+    signal: AbortSignal,
+    more: Partial<IronCoreMachineStatus> = {},
+  ): Promise<void> {
+    const { machines, clock, writer } = this.#deps;
+    // A claim or a finalizer may have been written since.
+    const current = machines.get(keyOf(observed)) ?? observed;
+    if (current.metadata.uid !== observed.metadata.uid) return;
+    const nothing = { seen: undefined, machineID: undefined, waits: [], problem: undefined };
+    const after = { ...statusOf({ ...nothing, ...said, machine: current }, clock.now()), ...more };
+    const change = replacing<IronCoreMachineStatus>(current.status ?? {}, after);
+    if (change === null || Object.keys(change).length === 0) return;
+    const patch = statusPatch(current, change);
+    await writer.patch('change', ironCoreMachines, refOf(current), patch, { signal }).catch(ignoreNotFound);
+    const [was, is] = [current.status, after].map((status) => status?.conditions?.find(({ type }) => type === 'Ready'));
+    const isWorth =
+      said.waits !== undefined && said.waits.length > 0 ? said.seen === undefined : said.problem !== undefined;
+    if (isWorth && is !== undefined && was?.message !== is.message) {
+      this.event(observed, is.reason === 'Terminating' ? 'Normal' : 'Warning', is.reason, is.message);
+    }
+  }
+
+  /** That its runtime cannot be reached, or has refused something. Throws ApiError. */
+  async tellTrouble(observed: IronCoreMachine, pool: string, err: RuntimeError, signal: AbortSignal): Promise<void> {
+    const reason = UNREACHABLE.has(err.code) ? 'RuntimeUnreachable' : 'RuntimeRefused';
+    await this.tell(observed, { problem: { reason, message: `MachinePool ${pool}: ${err.message}` } }, signal);
+  }
+
+  event(object: IronCoreMachine, type: 'Normal' | 'Warning', reason: string, message: string): void {
+    this.#deps.recorder.event({ object, type, reason, message });
+  }
+}
+
+/** Codes that say nothing about what was asked. */
+const UNREACHABLE: ReadonlySet<string> = new Set(['Unavailable', 'DeadlineExceeded', 'Canceled', 'Unimplemented']);

@@ -1,0 +1,85 @@
+import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { ObjectEvents } from '../../../events/event-sink.ts';
+import { RuntimeError } from '../../../ironcore-runtime/error.ts';
+import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
+import type { Event } from '../../../ironcore-runtime/gen/ironcore/event/v1alpha1/event.ts';
+import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
+import { UID_LABEL } from './keys.ts';
+
+/** What is told of machines by their runtimes is told on with. */
+export interface RuntimeEventsDeps {
+  /** The Machine of a machine, if it is there. */
+  readonly machineOf: (machine: RuntimeMachine) => IronCoreMachine | undefined;
+  readonly recorder: ObjectEvents<IronCoreMachine>;
+  readonly clock: Clock;
+}
+
+const PERIOD_MS = 10_000;
+/** Events that are remembered as told; what is older is not asked for any more. */
+const MOST_TOLD = 10_000;
+
+/** When a runtime was asked for its events, and until when it has told them. */
+interface Asked {
+  readonly askedAtMs: number;
+  readonly toldAtMs: number | undefined;
+}
+
+/** Tells the events of runtimes about machines as Events of their Machines, each once. */
+export class RuntimeEvents {
+  readonly #deps: RuntimeEventsDeps;
+  readonly #asked = new Map<string, Asked>();
+  readonly #told = new Set<string>();
+
+  constructor(deps: RuntimeEventsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Asks the runtime of a pool, if it is time. */
+  async tell(
+    pool: string,
+    runtime: PoolRuntime,
+    machines: readonly RuntimeMachine[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    const { askedAtMs, toldAtMs } = this.#asked.get(pool) ?? { askedAtMs: -Infinity, toldAtMs: undefined };
+    if (nowMs - askedAtMs < PERIOD_MS) return;
+    this.#asked.set(pool, { askedAtMs: nowMs, toldAtMs });
+    const sinceMs = clock.now() - (toldAtMs === undefined ? 0 : nowMs - toldAtMs);
+    const events = await runtime.events(sinceMs, signal).catch((err: unknown) => {
+      if (!(err instanceof RuntimeError) || signal.aborted) throw err;
+      // Not every runtime has them; and one that cannot tell them must not keep its machines from being looked at.
+      return RuntimeError.hasCode(err, 'Unimplemented') ? [] : undefined;
+    });
+    if (events === undefined) return;
+    this.#asked.set(pool, { askedAtMs: nowMs, toldAtMs: nowMs });
+    for (const event of events) this.#tell(event, machines);
+  }
+
+  /** Once: what was told is asked for again, because clocks differ. */
+  #tell({ spec }: Event, machines: readonly RuntimeMachine[]): void {
+    const { id = '', labels = {} } = spec?.involvedObjectMeta ?? {};
+    const about = machines.find(({ metadata }) =>
+      id === '' ? metadata.labels[UID_LABEL] === labels[UID_LABEL] : metadata.id === id,
+    );
+    if (spec === undefined || about === undefined) return;
+    const object = this.#deps.machineOf(about);
+    if (object === undefined) return;
+    const key = JSON.stringify([about.metadata.id, spec.type, spec.reason, spec.message, String(spec.eventTime)]);
+    if (this.#told.has(key)) return;
+    this.#told.add(key);
+    for (const old of this.#told) {
+      if (this.#told.size <= MOST_TOLD) break;
+      this.#told.delete(old);
+    }
+    const type = spec.type === 'Warning' ? 'Warning' : 'Normal';
+    this.#deps.recorder.event({
+      object,
+      type,
+      reason: spec.reason === '' ? 'RuntimeEvent' : spec.reason,
+      message: spec.message,
+    });
+  }
+}

@@ -1,0 +1,43 @@
+import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
+
+/** A permission that lasts longer would be forgotten. */
+const LONGEST_RELEASE_MS = 86_400_000;
+
+/** Whether somebody has allowed to delete what is held for want of an owner; what is wrong with the permission else. */
+export type Release = 'given' | 'none' | 'malformed' | 'expired' | 'too-long';
+
+/** What the annotation of a MachineClass, or of a MachinePool of IronCore, permits at this moment. */
+export function releaseOf({ metadata }: Pick<KubeObject, 'metadata'>, nowMs: number): Release {
+  const text = metadata.annotations?.[DELETE_ORPHAN_VMS_UNTIL_ANNOTATION];
+  if (text === undefined) return 'none';
+  const untilMs = fromTimestamp(text);
+  if (untilMs === undefined) return 'malformed';
+  if (untilMs <= nowMs) return 'expired';
+  return untilMs - nowMs > LONGEST_RELEASE_MS ? 'too-long' : 'given';
+}
+
+const RELEASE_PROBLEMS: Readonly<Record<Exclude<Release, 'given'>, string>> = {
+  none: '',
+  malformed: 'The present value of the annotation is not an RFC 3339 time. ',
+  expired: 'The present value of the annotation has passed. ',
+  'too-long': 'The present value of the annotation is more than 24 hours ahead. ',
+};
+
+/** What is annotated, as kubectl is told it. */
+export interface Annotated {
+  readonly kind: 'machineclass' | 'machinepools.compute.ironcore.dev';
+  readonly metadata: Pick<KubeObject['metadata'], 'name' | 'namespace'>;
+}
+
+/** How what is held is released, for a message. */
+export function releaseHint(release: Exclude<Release, 'given'>, annotated: Annotated): string {
+  return `${RELEASE_PROBLEMS[release]}To have them deleted: ${releaseCommand(annotated)}`;
+}
+
+/** The command that releases what is held, for an hour. */
+export function releaseCommand({ kind, metadata: { name, namespace } }: Annotated): string {
+  const place = namespace === undefined ? '' : `-n ${namespace} `;
+  return `kubectl ${place}annotate --overwrite ${kind} ${name} ${DELETE_ORPHAN_VMS_UNTIL_ANNOTATION}=$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ)`;
+}

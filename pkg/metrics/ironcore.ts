@@ -1,0 +1,28 @@
+import type { Registry } from 'prom-client';
+
+import { declaring } from './declaring.ts';
+
+/** Declares the metrics of the runtimes of IronCore's pools in `registry`. */
+export function ironCoreMetrics(registry: Registry) {
+  const { gauge, histogram } = declaring(registry);
+  return {
+    calls: histogram(
+      'machinist_ironcore_runtime_call_duration_seconds',
+      'Seconds that a call to the runtime of a MachinePool of IronCore took, by what it ended with: OK, or a code of gRPC.',
+      { labelNames: ['pool', 'method', 'code'] },
+    ),
+    machines: gauge(
+      'machinist_ironcore_runtime_machines',
+      'Machines that the runtime of a MachinePool of IronCore last showed, by whose they are: machine (of a Machine in the pool), none (their Machine is not there), other (not made for this MachinePool, or without the labels that say for whom).',
+      ['pool', 'owner'],
+    ),
+    kept: gauge(
+      'machinist_ironcore_machines_kept',
+      'Machines at the runtime of a MachinePool of IronCore that have no Machine and are kept, because nobody has seen that it was to be deleted, or because there are too many at once.',
+      ['pool'],
+    ),
+  };
+}
+
+/** What is measured at the runtimes of pools. */
+export type IronCoreMetrics = ReturnType<typeof ironCoreMetrics>;

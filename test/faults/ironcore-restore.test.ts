@@ -1,0 +1,93 @@
+import path from 'node:path';
+
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import type { Api } from '../../hack/control-plane/api.ts';
+import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
+import { type ControlPlane, startControlPlane } from '../../hack/control-plane/control-plane.ts';
+import type { IronCoreMachine } from '../../pkg/apis/ironcore/machine.ts';
+import type { IronCoreMachinePool } from '../../pkg/apis/ironcore/machine-pool.ts';
+import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import { toTimestamp } from '../../pkg/clock/clock.ts';
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { IriRuntime } from '../../pkg/ironcore-runtime/sim/runtime.ts';
+import { Backup } from '../cloud/backup.ts';
+import { namespace } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { OperatorSession } from '../integration/operator-session.ts';
+
+const ROOT = path.join(import.meta.dirname, '../..');
+const COMPUTE = '/apis/compute.ironcore.dev/v1alpha1';
+const PATIENCE = { timeoutMs: 120_000 };
+
+let plane: ControlPlane;
+let api: Api;
+
+beforeAll(async () => {
+  plane = await startControlPlane();
+  api = plane.connection.api();
+  await applyManifests(api, readManifests(path.join(ROOT, 'crds/ironcore')));
+});
+
+afterAll(async () => {
+  await api.close();
+  await plane.stop();
+});
+
+/*
+ * etcd is set back while nobody serves the pool. Whoever serves it next has never heard of the Machines that were made since the backup,
+ * and finds their machines at the runtime, healthy and without a Machine.
+ */
+test('machines whose Machines a restore has forgotten are kept by a process that has never seen them, and told, until somebody allows their deletion', async () => {
+  const ns = await namespace(plane.connection);
+  await using runtime = await IriRuntime.start({ classes: { small: 10 } });
+  const start = async (): Promise<OperatorSession> =>
+    await OperatorSession.start({
+      connection: plane.connection,
+      namespace: ns.name,
+      controllers: 'ironcore.pools',
+      flags: { 'leader-elect': 'false', 'ironcore-pool': `pool=${runtime.address}` },
+    });
+  const create = async (kind: string, at: string, name: string, more: object): Promise<void> => {
+    await api.send('POST', at, { apiVersion: 'compute.ironcore.dev/v1alpha1', kind, metadata: { name }, ...more });
+  };
+  const machinesPath = `${COMPUTE}/namespaces/${ns.name}/machines`;
+  const make = async (name: string): Promise<void> => {
+    await create('Machine', machinesPath, name, {
+      spec: { machineClassRef: { name: 'small' }, machinePoolRef: { name: 'pool' } },
+    });
+    await eventually(async () => {
+      const { status } = await api.send<IronCoreMachine>('GET', `${machinesPath}/${name}`);
+      expect(status?.state).toBe('Running');
+    }, PATIENCE);
+  };
+  const keptCondition = async () => {
+    const { status } = await api.send<IronCoreMachinePool>('GET', `${COMPUTE}/machinepools/pool`);
+    return status?.conditions?.find(({ type }) => type === 'MachinesKept');
+  };
+  await create('MachineClass', `${COMPUTE}/machineclasses`, 'small', { capabilities: { cpu: '1', memory: '1Gi' } });
+  const before = await start();
+  await make('old');
+  await using backup = await Backup.take(plane);
+  await make('young-1');
+  await make('young-2');
+  await before[Symbol.asyncDispose]();
+
+  await backup.restore();
+  const young = ['young-1', 'young-2'].map((name) => runtime.store.named(name).metadata.id);
+  await using _after = await start();
+
+  await eventually(async () => {
+    expect(await keptCondition()).toMatchObject({ status: 'True', reason: 'DeletionNotSeen' });
+  }, PATIENCE);
+  expect(runtime.asked('DeleteMachine')).toEqual([]);
+  const { message } = (await keptCondition()) ?? { message: '' };
+  for (const id of young) expect(message).toContain(id);
+
+  const annotations = { [DELETE_ORPHAN_VMS_UNTIL_ANNOTATION]: toTimestamp(new SystemClock().now() + 3_600_000) };
+  await api.send('PATCH', `${COMPUTE}/machinepools/pool`, { metadata: { annotations } });
+
+  await eventually(() => expect(runtime.store.all()).toHaveLength(1), PATIENCE);
+  expect(runtime.store.named('old')).toBeDefined();
+  await eventually(async () => expect(await keptCondition()).toMatchObject({ status: 'False' }), PATIENCE);
+}, 400_000);
