@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createServer, Status } from 'nice-grpc';
 
@@ -196,6 +199,27 @@ describe('a call without an answer', () => {
     controller.abort(new Error('enough'));
 
     await expect(call).rejects.toMatchObject({ code: 'Canceled', detail: 'was aborted: enough' });
+  });
+
+  test('says nothing to a proxy of the environment', async () => {
+    let heard = 0;
+    const proxy = createTcpServer((socket) => {
+      heard += 1;
+      socket.destroy();
+    });
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    const { port } = proxy.address() as AddressInfo; // Of a server on TCP.
+    process.env['http_proxy'] = `http://127.0.0.1:${port}`;
+    try {
+      const alone = clientOf('dns:///127.0.0.1:9?insecure=true');
+      await expect(alone.version(SHORT)).rejects.toMatchObject({ code: expect.stringMatching(/Unavail|Deadline/) });
+      alone.close();
+    } finally {
+      delete process.env['http_proxy'];
+      proxy.close();
+    }
+
+    expect(heard).toBe(0);
   });
 
   test('says that nobody listens', async () => {

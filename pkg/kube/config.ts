@@ -48,7 +48,8 @@ export interface ForeignKubeconfig {
 
 /**
  * The API server that a kubeconfig of a foreign hand means. It must bring its credentials along: none that run a program of this
- * host or read its files. Throws ConfigError, whose message names the member and quotes nothing.
+ * host or read its files. The server must prove by TLS who it is, also behind a proxy. Throws ConfigError, whose message names the member and
+ * quotes nothing.
  */
 export async function foreignEndpoint({ content, clock }: ForeignKubeconfig): Promise<Endpoint> {
   return await endpointOf('the kubeconfig', () => fromForeignHand(content), clock);
@@ -149,7 +150,7 @@ async function inCluster(config: KubeConfig, source: EndpointSource): Promise<Ku
 
 /** The parts of a kubeconfig that client-node does not know, or that are looked at before it does. */
 interface RawKubeconfig {
-  clusters?: { cluster?: object }[];
+  clusters?: { cluster?: { server?: unknown; 'insecure-skip-tls-verify'?: unknown } }[];
   users?: { user?: { tokenFile?: string; token?: string; 'auth-provider'?: unknown } }[];
 }
 
@@ -165,7 +166,10 @@ async function fromForeignHand(content: string): Promise<KubeConfig> {
     const raw: unknown = parseYaml(content);
     if (typeof raw !== 'object' || raw === null) throw new ConfigError('it is no object');
     const { clusters = [], users = [] } = raw as RawKubeconfig;
-    for (const { cluster } of clusters) refuseMembers(cluster, OF_THIS_HOST.cluster);
+    for (const { cluster } of clusters) {
+      refuseMembers(cluster, OF_THIS_HOST.cluster);
+      refuseUnverified(cluster);
+    }
     for (const { user } of users) refuseMembers(user, OF_THIS_HOST.user);
     config.loadFromString(JSON.stringify(raw));
     return config;
@@ -178,6 +182,17 @@ function refuseMembers(of: object | undefined, members: readonly string[]): void
   const member = members.find((one) => of !== undefined && one in of);
   if (member === undefined) return;
   throw new ConfigError(`${member} is not allowed: put the credentials themselves into it`);
+}
+
+/** Whoever stands in between would get the credentials, and be believed that VMs are gone. A proxy sees neither. */
+function refuseUnverified(cluster: NonNullable<RawKubeconfig['clusters']>[number]['cluster']): void {
+  const { server, 'insecure-skip-tls-verify': isSkipped } = cluster ?? {};
+  if (isSkipped !== undefined && isSkipped !== false) {
+    throw new ConfigError('insecure-skip-tls-verify is not allowed: put the CA into certificate-authority-data');
+  }
+  if (typeof server === 'string' && /^http:/i.test(server.trim())) {
+    throw new ConfigError('a server without TLS is not allowed: give its https:// address');
+  }
 }
 
 async function fromFile(config: KubeConfig, file: string): Promise<KubeConfig> {

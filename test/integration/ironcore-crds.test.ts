@@ -441,7 +441,7 @@ describe('kubectl', () => {
     },
     {
       name: 'machinepools.compute.ironcore.dev',
-      want: /^NAME READY MACHINECLASSES AGE full True \[\{"name":"full"\}\] /,
+      want: /^NAME READY STATE KEPT AGE full True Ready /,
     },
     { name: 'networkinterfaces', want: /^NAME NETWORK STATE AGE full n Available / },
   ])('shows the columns of $name', async ({ name, want }) => {

@@ -320,6 +320,21 @@ describe('a Machine of IronCore', () => {
     ],
     ['a kubeconfig that runs a program', { kubeconfig: withUser({ exec: { command: 'sh' } }) }, 'exec is not allowed'],
     ['one that reads a file', { kubeconfig: withUser({ tokenFile: '/etc/passwd' }) }, 'tokenFile is not allowed'],
+    [
+      'one that reads a CA',
+      { kubeconfig: withUser({}, { 'certificate-authority': '/ca' }) },
+      'certificate-authority is',
+    ],
+    [
+      'one that does not ask who the server is',
+      { kubeconfig: withUser({ token: 't' }, { 'insecure-skip-tls-verify': true }) },
+      'insecure-skip-tls-verify is not allowed: put the CA into certificate-authority-data',
+    ],
+    [
+      'one that says its token to everybody',
+      { kubeconfig: withUser({ token: 't' }, { server: 'http://127.0.0.1:1' }) },
+      'a server without TLS is not allowed: give its https:// address',
+    ],
     ['one that is none', { kubeconfig: 'password: [' }, 'secret: kubeconfig: reading the kubeconfig: line 1'],
   ])('is not made with %s', async (_what, secret, message) => {
     await expect(driver.createMachine(request('m', ironCoreClass(), { secret }), call())).rejects.toMatchObject({
@@ -329,9 +344,9 @@ describe('a Machine of IronCore', () => {
   });
 });
 
-function withUser(user: object): string {
+function withUser(user: object, cluster: object = {}): string {
   return JSON.stringify({
-    clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1' } }],
+    clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1', ...cluster } }],
     users: [{ name: 'u', user }],
     contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: NAMESPACE } }],
     'current-context': 'x',

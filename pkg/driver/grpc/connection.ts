@@ -32,6 +32,8 @@ export class DriverConnection {
       ...RECONNECT,
       ...(address.path === undefined ? KEEPALIVE : {}),
       ...(tls?.serverName === undefined ? {} : { 'grpc.ssl_target_name_override': tls.serverName }),
+      // What is said in plain text stays on this host, whatever its environment says of proxies.
+      'grpc.enable_http_proxy': 0,
       'grpc.max_receive_message_length': 64 * 1024 * 1024,
     });
     this.#onLost = onLost;

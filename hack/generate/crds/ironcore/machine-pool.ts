@@ -34,10 +34,17 @@ export const ironCoreMachinePool: Definition = {
       description: 'Whether machines can be placed in it.',
     },
     {
-      name: 'MachineClasses',
+      name: 'State',
       type: 'string',
-      jsonPath: '.status.availableMachineClasses',
-      description: 'Classes of machines that it has places for.',
+      jsonPath: '.status.state',
+      description: 'Ready, Pending, Error or Offline.',
+    },
+    // Of a list an API server prints the first alone, or all as JSON: classes are for custom-columns.
+    {
+      name: 'Kept',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="MachinesKept")].status',
+      description: 'Whether its runtime has machines that have no Machine, and are kept.',
     },
     AGE,
   ],
